@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "kernels/types.h"
+
+namespace kvscope::policies {
+
+/// L layers, H query heads, G KV heads, d the head size; r = H / G query heads read one KV head.
+struct ModelShape {
+    int n_layers = 0;
+    int n_heads = 0;
+    int n_kv_heads = 0;
+    int head_dim = 0;
+    int group() const { return n_heads / n_kv_heads; }
+};
+
+/// Whether entries are chosen (and stored) per KV head or, with K and V repeated, per query head.
+enum class Granularity { kv_head, query_head };
+enum class Positions { prompt, cache };
+/// Which keys the window's softmax runs over: all visible ones (SnapKV) or only those before the window (ApertureKV).
+enum class SoftmaxRange { visible, prefix };
+
+/// Keys or values of one layer: element (g, j, c) at data + (g * head_stride + j * head_dim + c), post-RoPE keys.
+struct EntriesView {
+    const void* data = nullptr;
+    kernels::DType dtype = kernels::DType::f32;
+    kernels::Device device = kernels::Device::cpu;
+    int64_t head_stride = 0;  ///< elements between KV heads
+};
+
+/// What one layer's prefill left behind for the policies. Derived quantities are computed once and shared by all runs
+/// that ask for them (thread-safe). Plain arrays; the owner keeps them alive.
+class LayerObservations {
+   public:
+    int layer = 0;
+    ModelShape shape;
+    int64_t n_tokens = 0;        ///< N
+    int64_t sliding_window = 0;  ///< keys a query sees at most; 0: all
+    EntriesView keys;            ///< (G, N, d)
+    EntriesView values;          ///< (G, N, d)
+    std::span<const float> window_queries;  ///< (H, n_window, d) f32 post-RoPE, the last n_window prompt tokens
+    int n_window = 0;
+    std::span<const float> appended_queries;  ///< (H, M, d) of PassPlan's appended tokens; empty without
+    EntriesView appended_keys;                ///< (G, M, d)
+    int n_appended = 0;
+    std::span<const float> attention_sums;  ///< (H, N) over all prompt queries; empty where nobody needed them
+    std::span<const float> hidden_states;   ///< (N, hidden); empty where nobody needed them
+
+    /// Mean over the last `window` queries of softmax(q k / sqrt d) per query head: (H, N) for `visible`, where columns
+    /// of the window hold its causal part; (H, N - window) for `prefix`. With lambda > 0 the queries are first spread
+    /// out by ApertureKV's query diversification (its Eq. 9-11), per head. `window` is cut to N.
+    /// @throws std::logic_error when more queries are asked for than were observed.
+    const std::vector<float>& window_attention(int window, float lambda, SoftmaxRange range);
+
+   private:
+    std::mutex mutex_;
+    std::map<std::tuple<int, float, SoftmaxRange>, std::vector<float>> window_attention_;
+};
+
+}  // namespace kvscope::policies

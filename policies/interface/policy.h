@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "policies/interface/layer_store.h"
+#include "policies/interface/observations.h"
+#include "policies/interface/parameters.h"
+
+namespace kvscope::policies {
+
+/// What a run is about; constant while one policy acts on one prompt.
+struct RunContext {
+    ModelShape shape;
+    int64_t n_tokens = 0;  ///< N: prompt tokens that may be compressed (the context alone when the question comes later)
+    int64_t budget = 0;    ///< B: entries kept per KV head and layer, window and sinks included; B >= N keeps everything
+    uint64_t seed = 0;
+    std::span<const int32_t> token_ids;  ///< (N)
+};
+
+/// What the prefill has to collect for a policy. The engine collects the union over all runs, once.
+struct Needs {
+    int window_queries = 0;       ///< post-RoPE queries of this many last prompt tokens
+    bool attention_sums = false;  ///< attention summed over all prompt queries (H2O), exact and streamed
+    bool hidden_states = false;   ///< each layer's input (N, hidden)
+};
+
+/// How a policy changes the pass. The default changes nothing and shares the one prefill.
+struct PassPlan {
+    /// Pseudo tokens put behind the prompt for this run alone: they attend to the prompt and to one another, their
+    /// queries are observed as `LayerObservations::appended_queries`, their entries are dropped.
+    std::vector<int32_t> appended_ids;
+    std::vector<int64_t> appended_positions;  ///< same length as `appended_ids`
+    /// A layer after whose prefill `filter_prompt` chooses the tokens on which the model runs again; -1 for none.
+    int filter_layer = -1;
+};
+
+/// The entries that stay in one layer's cache, and what they were ranked by.
+struct Selection {
+    Granularity granularity = Granularity::kv_head;
+    std::vector<std::vector<uint32_t>> rows;  ///< R rows (G or H) of kept prompt positions, strictly ascending
+    /// (R, N) what was ranked, before anything is forced in or out; NaN where a position is no candidate. A policy fills
+    /// one of the two, or neither when it ranks nothing.
+    std::vector<float> scores;
+    std::vector<double> scores_f64;
+    std::vector<float> head_jsd;  ///< (R, R) natural logarithms; empty where the policy computes none
+};
+
+/// One layer at one decode step, after its attention: what a policy that acts while decoding may look at.
+struct StepObservations {
+    int layer = 0;
+    int64_t step = 0;      ///< decoded tokens before this one
+    int64_t position = 0;  ///< of the token just appended
+    struct Row {
+        std::span<const uint32_t> positions;  ///< of the row's entries in storage order, the new token's last
+        std::span<const float> attention;     ///< (query heads of this row, entries) softmax weights of this step
+        int n_query_heads = 0;
+    };
+    std::vector<Row> rows;
+};
+
+/// Per row the storage indices (ascending) of entries to drop after this step; empty: nothing.
+using StepEvictions = std::vector<std::vector<uint32_t>>;
+
+/// A KV-cache compression policy: what it observes, its scores, its selection, and for the rarer kinds how it changes
+/// the pass, what the cache stores, or what happens at each decode step. One object serves one run; the engine calls
+/// plan, begin, then select (and store) for the layers in ascending order, then step. Plain arrays only: the same code
+/// runs in the engine and in the viewer's what-if.
+class Policy {
+   public:
+    virtual ~Policy() = default;
+
+    virtual Needs needs() const = 0;
+
+    virtual PassPlan plan(const RunContext&) const { return {}; }
+
+    /// Prompt positions (ascending) on which the model runs again, renumbered from 0; they are the run's kept set.
+    /// Called only where `plan` names a filter layer.
+    virtual std::vector<uint32_t> filter_prompt(LayerObservations&);
+
+    /// Resolves the budget into shares per layer.
+    /// @throws BudgetError (std::invalid_argument) where this policy cannot take the budget.
+    virtual void begin(const RunContext& context) = 0;
+
+    /// The layer's decision. Called also for B >= N, where everything has to be kept and scores still filled.
+    /// @throws ScoreError (std::runtime_error) when a score is NaN where it must not be.
+    virtual Selection select(LayerObservations&) = 0;
+
+    /// Another representation of the kept entries than plain K and V rows; nullptr keeps the engine's ragged rows.
+    virtual std::unique_ptr<LayerStore> store(LayerObservations&, const Selection&) { return nullptr; }
+
+    virtual bool acts_while_decoding() const { return false; }
+    virtual StepEvictions step(const StepObservations&) { return {}; }
+
+    /// Kept keys keep the positions they were computed at (prompt), or are re-rotated to consecutive ones (cache).
+    virtual Positions positions() const { return Positions::prompt; }
+};
+
+/// What is known of a policy without running it; the command line, the app's form and the documentation come from it.
+struct Definition {
+    std::string name;     ///< as on the command line: "ada-snapkv"
+    std::string title;    ///< "Ada-SnapKV"
+    std::string paper;    ///< citation with its identifier
+    std::string summary;  ///< one sentence: what is kept
+    std::vector<Parameter> parameters;
+    std::unique_ptr<Policy> (*create)(const ParameterValues&) = nullptr;
+};
+
+}  // namespace kvscope::policies
