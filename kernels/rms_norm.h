@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/types.h"
+
+namespace kvscope::kernels {
+
+/// out = x / sqrt(mean(x^2) + eps) * weight, row by row, all arithmetic in f32. In place (out == x) where the types agree.
+/// Rows of several heads per token (Qwen3's q and k norms) are the same thing with dim = head_dim: see `heads`.
+struct RmsNorm {
+    int64_t n_rows = 0;
+    int64_t heads = 1;  ///< vectors of length dim per row, contiguous, normalised each on its own with the same weight
+    int64_t dim = 0;
+    float eps = 0;
+    const void* x = nullptr;  ///< (n_rows, heads, dim)
+    DType x_dtype = DType::f32;
+    int64_t x_stride = 0;           ///< elements between rows; 0 means heads * dim
+    const float* weight = nullptr;  ///< (dim)
+    void* out = nullptr;            ///< (n_rows, heads, dim)
+    DType out_dtype = DType::f32;
+    int64_t out_stride = 0;  ///< elements between rows; 0 means heads * dim
+};
+void rms_norm(const RmsNorm& problem);
+
+/// residual += delta, then out = rms_norm(residual): a layer's residual stream stays f32 and is read once.
+struct AddRmsNorm {
+    int64_t n_rows = 0;
+    int64_t dim = 0;
+    float eps = 0;
+    float* residual = nullptr;    ///< (n_rows, dim), updated
+    const void* delta = nullptr;  ///< (n_rows, dim); nullptr adds nothing
+    DType delta_dtype = DType::f32;
+    const float* weight = nullptr;  ///< (dim)
+    void* out = nullptr;            ///< (n_rows, dim)
+    DType out_dtype = DType::f32;
+};
+void add_rms_norm(const AddRmsNorm& problem);
+
+}  // namespace kvscope::kernels
