@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policies/interface/errors.h"
+
+namespace kvscope::policies {
+
+/// Entries kept per KV head and layer, window and sinks included: a count, or the share of the prompt that is *kept*.
+struct Budget {
+    bool is_share = false;
+    int64_t count = 0;   ///< where it is no share
+    double share = 0.0;  ///< in (0, 1] where it is one
+
+    /// B for a prompt of n tokens; a share is rounded to the nearest count, halves up.
+    /// @throws BudgetError where the share of so few tokens is no entry at all.
+    int64_t resolve(int64_t n_tokens) const;
+
+    /// As it can be read back: "128", "0.2".
+    std::string text() const;
+
+    /// Kept and removed, since a bare ratio can be read as either:
+    /// "128 of 2000 entries kept (6.4 %), 1872 removed (93.6 %)".
+    std::string describe(int64_t n_tokens) const;
+
+    bool operator==(const Budget&) const = default;
+};
+
+/// One budget: "128" is a count; with a point or a percent sign ("0.2", "20%") it is the share kept.
+/// @throws BudgetError for anything else, zero and negative ones included.
+Budget parse_budget(std::string_view text);
+
+/// Budgets by commas and by ranges: "64,128", "64-512*2" (64 128 256 512), "64-256+64", "0.1-0.5+0.1"; repeated ones
+/// count once, in the order of their first appearance.
+/// @throws BudgetError as parse_budget does, and for ranges that run backwards or never end.
+std::vector<Budget> parse_budgets(std::string_view text);
+
+}  // namespace kvscope::policies

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policies/interface/policy.h"
+
+namespace kvscope::policies {
+
+/// Every policy of this build, in the order of their file names. The list is generated from policies/*.cpp by the build:
+/// the file ada_snapkv.cpp defines `Definition ada_snapkv_definition();` in this namespace.
+const std::vector<Definition>& definitions();
+
+/// By its name; '_' and '-' and upper and lower case are alike. nullptr where there is none.
+const Definition* find_definition(std::string_view name);
+
+/// @throws ParameterError naming the nearest policies and all of them.
+const Definition& find(std::string_view name);
+
+/// A policy with its parameters, as a `--policy` names it.
+struct PolicySpec {
+    const Definition* definition = nullptr;
+    ParameterValues values;
+
+    /// The canonical form, which parse_policy reads back: "aperturekv:lambda=0", only what differs from the defaults.
+    std::string label() const;
+    std::unique_ptr<Policy> create() const { return definition->create(values); }
+    bool operator==(const PolicySpec&) const = default;
+};
+
+/// Reads "name" or "name:parameter=value,parameter=value". A boolean may stand alone for `=on`.
+/// @throws ParameterError for unknown names (with the nearest and the list) and for values that are not taken.
+PolicySpec parse_policy(std::string_view text);
+
+/// The same for a definition that is not in the list (tests, plug-ins): "parameter=value,…".
+PolicySpec parse_parameters(const Definition& definition, std::string_view parameters);
+
+}  // namespace kvscope::policies
