@@ -1,0 +1,143 @@
+// The trace's contents as plain structs. Field names are the trace's names; shapes and units stand
+// in schema.h. Arrays are row-major; an empty vector stands for a data set that is not there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kvscope::trace {
+
+struct ModelAttributes {
+    std::string name;
+    std::string family;
+    std::string fingerprint;  ///< SHA-256, 64 hexadecimal digits
+    std::string dtype;        ///< f32 | bf16 | f16
+    std::int64_t n_layers = 0;
+    std::int64_t n_heads = 0;
+    std::int64_t n_kv_heads = 0;
+    std::int64_t head_dim = 0;
+    std::int64_t hidden_size = 0;
+    std::int64_t vocab_size = 0;
+    double rope_theta = 0;
+    std::string config_json;
+};
+
+struct ModelRecord : ModelAttributes {
+    std::vector<float> spectrum_q, spectrum_k, spectrum_v;                 ///< (L, hidden)
+    std::vector<float> head_spectrum_q, head_spectrum_k, head_spectrum_v;  ///< (L, H | G | G, d)
+};
+
+struct PromptAttributes {
+    std::string name;
+    std::string text;
+    std::string question;
+    std::string chat_template;  ///< the attribute `template`
+    std::int64_t n_tokens = 0;
+    std::int64_t n_context = 0;
+    bool query_aware = true;
+    std::vector<std::int32_t> eos_ids;
+    bool truncated = false;
+    /// Earlier prompt with the same context and query_aware = 0. The writer then takes `full` (but
+    /// last_logits) and its runs' scores and kept_* from that prompt: they may be left empty here.
+    std::optional<int> context_of;
+    std::int64_t window = 0;  ///< w of `full`, its attribute `window`; 0 where there is no `full`
+
+    /// N of full/*, scores and merged/token_entry.
+    [[nodiscard]] std::int64_t visible_tokens() const { return query_aware ? n_tokens : n_context; }
+};
+
+struct PromptRecord : PromptAttributes {
+    std::vector<std::int32_t> token_ids;    ///< (n_tokens)
+    std::vector<std::string> token_text;    ///< (n_tokens)
+    std::vector<float> window_attention;    ///< (L, H, N)
+    std::vector<float> query_similarity;    ///< (L, H, w, w)
+    std::vector<float> adjacent_similarity_q, adjacent_similarity_k, adjacent_similarity_v;  ///< (L)
+    std::vector<float> head_jsd;     ///< (L, H, H), nats
+    std::vector<float> last_logits;  ///< (vocab)
+};
+
+struct RunAttributes {
+    std::string policy;
+    std::string label;
+    std::string parameters_json;
+    std::int64_t budget = 0;
+    double budget_fraction = 0;
+    std::int64_t window = 0;
+    std::uint64_t seed = 0;
+    std::string granularity = "kv_head";  ///< kv_head | query_head
+    std::string status = "complete";      ///< complete | failed
+    std::string message;
+    std::string mode = "shared";  ///< shared | isolated
+    double prefill_s = 0;
+    double select_s = 0;
+    std::string output_text;
+    // isolated mode only
+    std::optional<double> first_token_s;
+    std::optional<double> decode_s;
+    std::optional<double> decode_tokens_per_s;
+    std::optional<std::uint64_t> peak_bytes;
+};
+
+struct RunRecord : RunAttributes {
+    std::vector<std::uint64_t> kept_offsets;  ///< (L·R + 1)
+    std::vector<std::uint32_t> kept_indices;  ///< (Σ)
+    /// (L, R, N): at most one of the two is filled and stored as `scores`.
+    std::vector<float> scores;
+    std::vector<double> scores_f64;
+    std::vector<float> head_jsd;                     ///< (L, R, R), nats
+    std::vector<std::int32_t> merged_token_entry;    ///< (L, R, N)
+    std::vector<std::uint16_t> merged_cardinality;   ///< (Σ)
+    std::vector<std::uint8_t> channels_kept;         ///< (L, R, d)
+    std::vector<std::int32_t> output_ids;            ///< own length
+    std::vector<float> step_kl;                      ///< (T), nats
+    std::vector<std::uint8_t> step_agreement;        ///< (T)
+    std::vector<float> attention_kept;               ///< (L, H)
+    std::vector<float> output_error;                 ///< (L, H)
+    std::vector<std::uint64_t> cache_bytes;          ///< (L)
+    std::vector<std::uint64_t> cache_bytes_predicted;  ///< (L)
+    std::vector<std::uint64_t> head_bytes;           ///< (L, R)
+    std::vector<std::int32_t> lookahead_ids;         ///< laq
+    std::vector<std::int32_t> pseudo_ids;            ///< dapq
+};
+
+/// One row of /results/<task>.
+struct ResultRow {
+    std::string sample_id;
+    std::string prompt_hash;
+    std::string policy;
+    std::string parameters_json;
+    std::int64_t budget = 0;
+    double budget_fraction = 0;
+    std::int64_t length = 0;
+    double depth = 0;  ///< NaN where the task has no needle
+    std::string prediction;
+    std::string answers_json;
+    std::string metric;
+    std::string scored_as;
+    double score = 0;
+    double seconds = 0;
+    double kept_share = 0;
+    std::string status = "complete";
+};
+
+/// A run's kept positions, one ascending row for each layer and head.
+struct Kept {
+    std::size_t n_layers = 0;
+    std::size_t n_rows = 0;  ///< R, rows of one layer
+    std::vector<std::uint64_t> offsets;
+    std::vector<std::uint32_t> indices;
+
+    [[nodiscard]] std::size_t count(std::size_t layer, std::size_t row) const {
+        const std::size_t i = layer * n_rows + row;
+        return static_cast<std::size_t>(offsets[i + 1] - offsets[i]);
+    }
+    [[nodiscard]] std::span<const std::uint32_t> row(std::size_t layer, std::size_t row) const {
+        return {indices.data() + offsets[layer * n_rows + row], count(layer, row)};
+    }
+};
+
+}  // namespace kvscope::trace

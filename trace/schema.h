@@ -1,0 +1,293 @@
+// Every name, shape, type and unit of the trace format, version 1.0. The writer, the reader and the
+// checker all take them from here; docs/trace-format.md is tested against it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace kvscope::trace::schema {
+
+inline constexpr std::string_view format = "kvscope-trace";
+inline constexpr std::string_view version = "1.0";
+/// Readers refuse a higher major version and read any minor one, ignoring what they do not know.
+inline constexpr int version_major = 1;
+inline constexpr int version_minor = 0;
+
+/// Window queries that `full` is measured with unless a policy needs more.
+inline constexpr int default_window = 32;
+
+/// How elements are stored. `text` is UTF-8; `f32_or_f64` leaves the choice to the writer.
+enum class Type { i32, u8, u16, u32, u64, f32, f64, f32_or_f64, text };
+
+/// What an axis of a data set counts. Where a prompt's question is unseen by the policies
+/// (query_aware = 0), `visible_tokens` is n_context, otherwise it is n_tokens.
+enum class Dim {
+    layers,          // L
+    heads,           // H, query heads
+    kv_heads,        // G
+    rows,            // R: G or H, by the run's granularity
+    head_dim,        // d
+    hidden,          // hidden_size
+    vocab,           // vocab_size
+    visible_tokens,  // N
+    prompt_tokens,   // n_tokens, always with the question
+    window,          // w, the attribute `window` of `full`
+    steps,           // T of the prompt's full run
+    row_offsets,     // L·R + 1
+    entries,         // Σ, all entries that a run keeps: the last of kept_offsets
+    any,             // this data set's own length
+};
+
+enum class Need {
+    always,    // a trace without it is faulty
+    measured,  // kvscope's own engine always writes it; an imported run may lack it
+    sometimes  // only where the policy, the mode or the command produces it
+};
+
+struct DataSet {
+    std::string_view path;  ///< below its group, e.g. "full/window_attention"
+    Type type;
+    int rank;
+    std::array<Dim, 4> dims;  ///< the first `rank` are used
+    Need need;
+    std::string_view meaning;  ///< one line, with the unit
+};
+
+enum class AttributeType { text, integer, real, integers, flag };
+
+struct Attribute {
+    std::string_view name;
+    AttributeType type;
+    Need need;
+    std::string_view meaning;
+};
+
+constexpr DataSet data_set(std::string_view path, Type type, Dim a, Need need, std::string_view meaning) {
+    return {path, type, 1, {a, Dim::any, Dim::any, Dim::any}, need, meaning};
+}
+constexpr DataSet data_set(std::string_view path, Type type, Dim a, Dim b, Need need, std::string_view meaning) {
+    return {path, type, 2, {a, b, Dim::any, Dim::any}, need, meaning};
+}
+constexpr DataSet data_set(std::string_view path, Type type, Dim a, Dim b, Dim c, Need need,
+                           std::string_view meaning) {
+    return {path, type, 3, {a, b, c, Dim::any}, need, meaning};
+}
+constexpr DataSet data_set(std::string_view path, Type type, Dim a, Dim b, Dim c, Dim d, Need need,
+                           std::string_view meaning) {
+    return {path, type, 4, {a, b, c, d}, need, meaning};
+}
+
+namespace root {
+inline constexpr std::string_view model_group = "model";
+inline constexpr std::string_view prompts_group = "prompts";
+inline constexpr std::string_view runs_group = "runs";
+inline constexpr std::string_view results_group = "results";
+inline constexpr std::string_view full_group = "full";
+
+inline constexpr Attribute attributes[] = {
+    {"format", AttributeType::text, Need::always, "kvscope-trace"},
+    {"version", AttributeType::text, Need::always, "major.minor"},
+    {"generator", AttributeType::text, Need::always, "program and version that wrote the file"},
+    {"created_utc", AttributeType::text, Need::always, "ISO 8601, e.g. 2025-01-31T12:00:00Z"},
+    {"complete", AttributeType::flag, Need::always, "1 once every prompt and run is in the file"},
+    {"recipe_json", AttributeType::text, Need::sometimes, "what the trace was asked to hold; equal recipes resume"},
+};
+}  // namespace root
+
+namespace model {
+inline constexpr Attribute attributes[] = {
+    {"name", AttributeType::text, Need::always, "the model's name"},
+    {"family", AttributeType::text, Need::always, "e.g. llama, mistral, qwen2, qwen3"},
+    {"fingerprint", AttributeType::text, Need::always, "SHA-256 in hexadecimal; changes whenever a weight does"},
+    {"dtype", AttributeType::text, Need::always, "f32, bf16 or f16: what the engine computed in"},
+    {"n_layers", AttributeType::integer, Need::always, "L"},
+    {"n_heads", AttributeType::integer, Need::always, "H, query heads"},
+    {"n_kv_heads", AttributeType::integer, Need::always, "G, key-value heads"},
+    {"head_dim", AttributeType::integer, Need::always, "d"},
+    {"hidden_size", AttributeType::integer, Need::always, "width of the residual stream"},
+    {"vocab_size", AttributeType::integer, Need::always, "number of logits"},
+    {"rope_theta", AttributeType::real, Need::always, "base of the rotary angles"},
+    {"config_json", AttributeType::text, Need::always, "the model's configuration, as JSON"},
+};
+
+inline constexpr DataSet spectrum_q = data_set("spectrum/q", Type::f32, Dim::layers, Dim::hidden, Need::sometimes,
+                                               "eigenvalues of WᵀW of the query projection, descending");
+inline constexpr DataSet spectrum_k = data_set("spectrum/k", Type::f32, Dim::layers, Dim::hidden, Need::sometimes,
+                                               "the same of the key projection");
+inline constexpr DataSet spectrum_v = data_set("spectrum/v", Type::f32, Dim::layers, Dim::hidden, Need::sometimes,
+                                               "the same of the value projection");
+inline constexpr DataSet head_spectrum_q =
+    data_set("head_spectrum/q", Type::f32, Dim::layers, Dim::heads, Dim::head_dim, Need::sometimes,
+             "eigenvalues of each query head's own projection, descending");
+inline constexpr DataSet head_spectrum_k =
+    data_set("head_spectrum/k", Type::f32, Dim::layers, Dim::kv_heads, Dim::head_dim, Need::sometimes,
+             "the same of each key head");
+inline constexpr DataSet head_spectrum_v =
+    data_set("head_spectrum/v", Type::f32, Dim::layers, Dim::kv_heads, Dim::head_dim, Need::sometimes,
+             "the same of each value head");
+
+inline constexpr const DataSet* data_sets[] = {&spectrum_q,      &spectrum_k,      &spectrum_v,
+                                               &head_spectrum_q, &head_spectrum_k, &head_spectrum_v};
+}  // namespace model
+
+namespace prompt {
+inline constexpr Attribute attributes[] = {
+    {"name", AttributeType::text, Need::always, "a short name for people"},
+    {"text", AttributeType::text, Need::always, "exactly what was sent to the model, template included"},
+    {"question", AttributeType::text, Need::always, "the question at the prompt's end; empty if there is none"},
+    {"template", AttributeType::text, Need::always, "the chat template in Jinja; empty if none was applied"},
+    {"n_tokens", AttributeType::integer, Need::always, "tokens of the whole prompt"},
+    {"n_context", AttributeType::integer, Need::always, "tokens before the question; n_tokens without one"},
+    {"query_aware", AttributeType::flag, Need::always, "1 if policies saw the question"},
+    {"eos_ids", AttributeType::integers, Need::always, "token ids that end a text"},
+    {"truncated", AttributeType::flag, Need::always, "1 if the prompt was cut to fit"},
+    {"context_of", AttributeType::integer, Need::sometimes,
+     "prompt whose context this one shares: full (but last_logits), scores and kept_* are hard links to its"},
+};
+
+inline constexpr DataSet token_ids =
+    data_set("token_ids", Type::i32, Dim::prompt_tokens, Need::always, "the prompt's token ids");
+inline constexpr DataSet token_text = data_set("token_text", Type::text, Dim::prompt_tokens, Need::always,
+                                               "each token's piece as shown to a person");
+
+inline constexpr std::string_view window_attribute = "window";  // of the group `full`
+inline constexpr DataSet window_attention =
+    data_set("full/window_attention", Type::f32, Dim::layers, Dim::heads, Dim::visible_tokens, Need::measured,
+             "mean over the window's queries of their softmax over all visible keys");
+inline constexpr DataSet query_similarity =
+    data_set("full/query_similarity", Type::f32, Dim::layers, Dim::heads, Dim::window, Dim::window, Need::measured,
+             "cosine between each two of the window's queries");
+inline constexpr DataSet adjacent_similarity_q =
+    data_set("full/adjacent_similarity/q", Type::f32, Dim::layers, Need::measured,
+             "mean cosine of neighbouring tokens' queries, before RoPE");
+inline constexpr DataSet adjacent_similarity_k =
+    data_set("full/adjacent_similarity/k", Type::f32, Dim::layers, Need::measured, "the same of keys");
+inline constexpr DataSet adjacent_similarity_v =
+    data_set("full/adjacent_similarity/v", Type::f32, Dim::layers, Need::measured, "the same of values");
+inline constexpr DataSet head_jsd =
+    data_set("full/head_jsd", Type::f32, Dim::layers, Dim::heads, Dim::heads, Need::measured,
+             "Jensen-Shannon divergence between heads' window_attention (prefix, renormalised), nats");
+inline constexpr DataSet last_logits =
+    data_set("full/last_logits", Type::f32, Dim::vocab, Need::measured, "logits after the prompt's last token");
+
+inline constexpr const DataSet* data_sets[] = {
+    &token_ids,
+    &token_text,
+    &window_attention,
+    &query_similarity,
+    &adjacent_similarity_q,
+    &adjacent_similarity_k,
+    &adjacent_similarity_v,
+    &head_jsd,
+    &last_logits,
+};
+/// What a prompt with `context_of` shares with the prompt it names; last_logits comes after the
+/// question and so is its own.
+inline constexpr const DataSet* shared_data_sets[] = {
+    &window_attention,      &query_similarity,      &adjacent_similarity_q,
+    &adjacent_similarity_k, &adjacent_similarity_v, &head_jsd,
+};
+}  // namespace prompt
+
+namespace run {
+inline constexpr std::string_view granularity_kv_head = "kv_head";
+inline constexpr std::string_view granularity_query_head = "query_head";
+inline constexpr std::string_view status_complete = "complete";
+inline constexpr std::string_view status_failed = "failed";
+inline constexpr std::string_view mode_shared = "shared";
+inline constexpr std::string_view mode_isolated = "isolated";
+
+inline constexpr Attribute attributes[] = {
+    {"policy", AttributeType::text, Need::always, "the policy's name, e.g. snapkv"},
+    {"label", AttributeType::text, Need::always, "what figures call this run"},
+    {"parameters_json", AttributeType::text, Need::always, "all of the policy's parameters, defaults included"},
+    {"budget", AttributeType::integer, Need::always, "entries kept per KV head and layer; N for the policy full"},
+    {"budget_fraction", AttributeType::real, Need::always, "budget / N"},
+    {"window", AttributeType::integer, Need::always, "window queries that the policy looked through; 0 if none"},
+    {"seed", AttributeType::integer, Need::always, "seed of the sampling"},
+    {"granularity", AttributeType::text, Need::always, "kv_head (R = G) or query_head (R = H)"},
+    {"status", AttributeType::text, Need::always, "complete or failed"},
+    {"message", AttributeType::text, Need::always, "why the run failed; empty otherwise"},
+    {"mode", AttributeType::text, Need::always, "shared or isolated"},
+    {"prefill_s", AttributeType::real, Need::always, "seconds"},
+    {"select_s", AttributeType::real, Need::always, "seconds that the policy took"},
+    {"output_text", AttributeType::text, Need::always, "what the run generated"},
+    {"first_token_s", AttributeType::real, Need::sometimes, "isolated mode: seconds to the first token"},
+    {"decode_s", AttributeType::real, Need::sometimes, "isolated mode: seconds"},
+    {"decode_tokens_per_s", AttributeType::real, Need::sometimes, "isolated mode"},
+    {"peak_bytes", AttributeType::integer, Need::sometimes,
+     "isolated mode: highest resident set during the run less that before the prefill"},
+};
+
+inline constexpr DataSet kept_offsets = data_set("kept_offsets", Type::u64, Dim::row_offsets, Need::always,
+                                                 "row l·R+r of kept_indices is [offsets[row], offsets[row+1])");
+inline constexpr DataSet kept_indices = data_set("kept_indices", Type::u32, Dim::entries, Need::always,
+                                                 "prompt positions kept, ascending in each row");
+inline constexpr DataSet scores =
+    data_set("scores", Type::f32_or_f64, Dim::layers, Dim::rows, Dim::visible_tokens, Need::sometimes,
+             "what the policy ranked by; NaN where a position is no candidate");
+inline constexpr DataSet head_jsd =
+    data_set("head_jsd", Type::f32, Dim::layers, Dim::rows, Dim::rows, Need::sometimes,
+             "Jensen-Shannon divergence between the policy's own scores of each two rows, nats");
+inline constexpr DataSet merged_token_entry =
+    data_set("merged/token_entry", Type::i32, Dim::layers, Dim::rows, Dim::visible_tokens, Need::sometimes,
+             "index, within its row, of the entry that a token went into; -1 if evicted");
+inline constexpr DataSet merged_cardinality = data_set("merged/cardinality", Type::u16, Dim::entries, Need::sometimes,
+                                                       "n of each entry as attention uses it");
+inline constexpr DataSet channels_kept = data_set("channels_kept", Type::u8, Dim::layers, Dim::rows, Dim::head_dim,
+                                                  Need::sometimes, "1 where a key channel is kept");
+inline constexpr DataSet output_ids =
+    data_set("output_ids", Type::i32, Dim::any, Need::always, "what the run itself generated, end of text included");
+inline constexpr DataSet step_kl =
+    data_set("step_kl", Type::f32, Dim::steps, Need::measured,
+             "KL(full || compressed) in nats, all runs fed the full run's tokens; step 0 follows the prompt");
+inline constexpr DataSet step_agreement =
+    data_set("step_agreement", Type::u8, Dim::steps, Need::measured, "1 where the greedy token is the full run's");
+inline constexpr DataSet attention_kept = data_set("attention_kept", Type::f32, Dim::layers, Dim::heads,
+                                                   Need::measured, "share of the window's full attention on kept entries");
+inline constexpr DataSet output_error = data_set("output_error", Type::f32, Dim::layers, Dim::heads, Need::measured,
+                                                 "relative error of the attention output, mean over decoded steps");
+inline constexpr DataSet cache_bytes = data_set("cache_bytes", Type::u64, Dim::layers, Need::measured,
+                                                "bytes of K and V really held after compression, padding included");
+inline constexpr DataSet cache_bytes_predicted = data_set("cache_bytes_predicted", Type::u64, Dim::layers,
+                                                          Need::measured, "bytes that the kept entries need");
+inline constexpr DataSet head_bytes =
+    data_set("head_bytes", Type::u64, Dim::layers, Dim::rows, Need::measured, "bytes of each row's entries");
+inline constexpr DataSet lookahead_ids =
+    data_set("lookahead_ids", Type::i32, Dim::any, Need::sometimes, "laq: the tokens looked ahead with");
+inline constexpr DataSet pseudo_ids =
+    data_set("pseudo_ids", Type::i32, Dim::any, Need::sometimes, "dapq: the pseudo tokens");
+
+inline constexpr const DataSet* data_sets[] = {
+    &kept_offsets,  &kept_indices, &scores,         &head_jsd,       &merged_token_entry, &merged_cardinality,
+    &channels_kept, &output_ids,   &step_kl,        &step_agreement, &attention_kept,     &output_error,
+    &cache_bytes,   &head_bytes,   &lookahead_ids,  &pseudo_ids,     &cache_bytes_predicted,
+};
+/// What a run of a prompt with `context_of` shares with the run of the same number of that prompt.
+inline constexpr const DataSet* shared_data_sets[] = {&kept_offsets, &kept_indices, &scores};
+}  // namespace run
+
+namespace result {
+/// Columns of /results/<task>, a one-dimensional table (compound type) with one row a sample.
+inline constexpr Attribute columns[] = {
+    {"sample_id", AttributeType::text, Need::always, "the data set's own name of the sample"},
+    {"prompt_hash", AttributeType::text, Need::always, "hash of the exact prompt"},
+    {"policy", AttributeType::text, Need::always, "as in a run"},
+    {"parameters_json", AttributeType::text, Need::always, "as in a run"},
+    {"budget", AttributeType::integer, Need::always, "as in a run"},
+    {"budget_fraction", AttributeType::real, Need::always, "as in a run"},
+    {"length", AttributeType::integer, Need::always, "tokens of the prompt"},
+    {"depth", AttributeType::real, Need::always, "where the needle sits, 0 to 1; NaN where there is none"},
+    {"prediction", AttributeType::text, Need::always, "what the model answered"},
+    {"answers_json", AttributeType::text, Need::always, "the accepted answers, a JSON list"},
+    {"metric", AttributeType::text, Need::always, "name of the metric"},
+    {"scored_as", AttributeType::text, Need::always, "the part of the prediction that was scored"},
+    {"score", AttributeType::real, Need::always, "0 to 1"},
+    {"seconds", AttributeType::real, Need::always, "seconds for the sample"},
+    {"kept_share", AttributeType::real, Need::always, "share of the prompt's entries that were kept"},
+    {"status", AttributeType::text, Need::always, "complete or failed"},
+};
+}  // namespace result
+
+}  // namespace kvscope::trace::schema
