@@ -1,0 +1,81 @@
+#include "policies/interface/registry.h"
+
+#include "policies/interface/names.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+std::vector<std::string> policy_names() {
+    std::vector<std::string> names;
+    for (const Definition& definition : definitions()) names.push_back(definition.name);
+    return names;
+}
+
+std::string_view trimmed(std::string_view text) {
+    constexpr std::string_view kSpace = " \t\r\n";
+    const size_t first = text.find_first_not_of(kSpace);
+    if (first == std::string_view::npos) return {};
+    return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+void set_parameter(ParameterValues& values, std::string_view piece) {
+    const size_t equals = piece.find('=');
+    const std::string_view name = trimmed(piece.substr(0, equals));
+    if (equals != std::string_view::npos) {
+        values.set(name, trimmed(piece.substr(equals + 1)));
+        return;
+    }
+    for (const Parameter& parameter : values.declared()) {
+        if (parameter.kind == ParameterKind::boolean && same_name(parameter.name, name)) {
+            values.set(name, "on");
+            return;
+        }
+    }
+    throw ParameterError("expected parameter=value, found '" + std::string(piece) + "'.");
+}
+
+}  // namespace
+
+const Definition* find_definition(std::string_view name) {
+    for (const Definition& definition : definitions()) {
+        if (same_name(definition.name, name)) return &definition;
+    }
+    return nullptr;
+}
+
+const Definition& find(std::string_view name) {
+    if (const Definition* definition = find_definition(name)) return *definition;
+    const std::vector<std::string> names = policy_names();
+    throw ParameterError("Unknown policy '" + std::string(name) + "'." + did_you_mean(name, names) +
+                         " There are: " + joined(names) + ".");
+}
+
+std::string PolicySpec::label() const {
+    const std::string changes = values.text_of_changes();
+    return changes.empty() ? definition->name : definition->name + ":" + changes;
+}
+
+PolicySpec parse_parameters(const Definition& definition, std::string_view parameters) {
+    PolicySpec spec{&definition, ParameterValues(definition.parameters)};
+    try {
+        while (!trimmed(parameters).empty()) {
+            const size_t comma = parameters.find(',');
+            const std::string_view piece = trimmed(parameters.substr(0, comma));
+            if (piece.empty()) throw ParameterError("expected parameter=value between the commas.");
+            set_parameter(spec.values, piece);
+            parameters = comma == std::string_view::npos ? std::string_view{} : parameters.substr(comma + 1);
+        }
+    } catch (const ParameterError& error) {
+        throw ParameterError("Policy " + definition.name + ": " + error.what());
+    }
+    return spec;
+}
+
+PolicySpec parse_policy(std::string_view text) {
+    const size_t colon = text.find(':');
+    const Definition& definition = find(trimmed(text.substr(0, colon)));
+    return parse_parameters(definition, colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1));
+}
+
+}  // namespace kvscope::policies
