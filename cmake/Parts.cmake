@@ -1,0 +1,72 @@
+# kvscope_part(NAME FOLDER folder [SOURCES globs…] [PUBLIC targets…] [PRIVATE targets…])
+#
+# One static library per part, made of every source that the globs find. Its headers are reached through an include
+# folder that holds a link to that part alone (`#include "kernels/select_topk.h"`), so that an include against the
+# direction of the dependencies does not compile. A part without sources yet carries its headers only.
+function(kvscope_part name)
+    cmake_parse_arguments(part "" "FOLDER" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+    list(TRANSFORM part_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/${part_FOLDER}/)
+    file(GLOB sources CONFIGURE_DEPENDS ${part_SOURCES})
+    if(part_FOLDER STREQUAL "engine")
+        list(FILTER sources EXCLUDE REGEX "/engine/checkpoint/")
+    endif()
+    set(include ${CMAKE_BINARY_DIR}/include/${name})
+    cmake_path(GET part_FOLDER PARENT_PATH above)
+    file(MAKE_DIRECTORY ${include}/${above})
+    if(NOT IS_SYMLINK ${include}/${part_FOLDER})
+        file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${part_FOLDER} ${include}/${part_FOLDER} SYMBOLIC)
+    endif()
+    if(sources)
+        add_library(kvscope_${name} STATIC ${sources})
+        target_include_directories(kvscope_${name} PUBLIC ${include})
+        target_link_libraries(kvscope_${name} PUBLIC ${part_PUBLIC} PRIVATE ${part_PRIVATE} kvscope_warnings)
+    else()
+        add_library(kvscope_${name} INTERFACE)
+        target_include_directories(kvscope_${name} INTERFACE ${include})
+        target_link_libraries(kvscope_${name} INTERFACE ${part_PUBLIC})
+    endif()
+endfunction()
+
+# kvscope_registry(NAME HEADER header NAMESPACE ns TYPE type LIST function SUFFIX suffix SOURCES globs…)
+#
+# Adds to part NAME a generated source that defines `const std::vector<type>& function()`, which calls
+# `type <stem><suffix>()` of every file that the globs find: adding a file is all that adding an entry takes, and
+# nothing depends on static objects that a linker may drop.
+function(kvscope_registry name)
+    cmake_parse_arguments(registry "" "HEADER;NAMESPACE;TYPE;LIST;SUFFIX" "SOURCES" ${ARGN})
+    if(NOT EXISTS ${CMAKE_SOURCE_DIR}/${registry_HEADER})
+        return()
+    endif()
+    list(TRANSFORM registry_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/)
+    file(GLOB files CONFIGURE_DEPENDS ${registry_SOURCES})
+    set(declarations "")
+    set(calls "")
+    foreach(file ${files})
+        cmake_path(GET file STEM stem)
+        string(APPEND declarations "${registry_TYPE} ${stem}${registry_SUFFIX}();\n")
+        string(APPEND calls "        all.push_back(${stem}${registry_SUFFIX}());\n")
+    endforeach()
+    set(generated ${CMAKE_BINARY_DIR}/generated/${name}_registry.cpp)
+    file(CONFIGURE OUTPUT ${generated} @ONLY CONTENT [[
+#include <vector>
+
+#include "@registry_HEADER@"
+
+namespace @registry_NAMESPACE@ {
+
+@declarations@
+const std::vector<@registry_TYPE@>& @registry_LIST@() {
+    static const std::vector<@registry_TYPE@> list = [] {
+        std::vector<@registry_TYPE@> all;
+@calls@        return all;
+    }();
+    return list;
+}
+
+}  // namespace @registry_NAMESPACE@
+]])
+    get_target_property(type kvscope_${name} TYPE)
+    if(NOT type STREQUAL "INTERFACE_LIBRARY")
+        target_sources(kvscope_${name} PRIVATE ${generated})
+    endif()
+endfunction()

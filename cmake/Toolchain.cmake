@@ -1,0 +1,40 @@
+# How everything of ours is compiled: C++20, warnings as errors, a fast linker and a compiler cache where installed.
+include(GNUInstallDirs)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+
+# The cache folder that every clone on this machine shares.
+if(DEFINED ENV{KVSCOPE_CACHE})
+    set(KVSCOPE_CACHE $ENV{KVSCOPE_CACHE})
+elseif(DEFINED ENV{XDG_CACHE_HOME})
+    set(KVSCOPE_CACHE $ENV{XDG_CACHE_HOME}/kvscope)
+else()
+    set(KVSCOPE_CACHE $ENV{HOME}/.cache/kvscope)
+endif()
+
+# Paths are hashed relative to the checkout, so that a second clone and a second preset find what the first compiled.
+find_program(KVSCOPE_CCACHE ccache)
+if(KVSCOPE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+        env CCACHE_DIR=${KVSCOPE_CACHE}/ccache CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+        CCACHE_SLOPPINESS=pch_defines,time_macros ${KVSCOPE_CCACHE})
+endif()
+find_program(KVSCOPE_MOLD mold)
+if(KVSCOPE_MOLD)
+    add_link_options(-fuse-ld=mold)
+endif()
+
+# Carried by our own targets alone; libraries of others come in as system headers, which do not warn.
+add_library(kvscope_warnings INTERFACE)
+target_compile_options(kvscope_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;-Werror>)
+
+if(KVSCOPE_SANITIZE)
+    add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=address,undefined;-fno-sanitize-recover=undefined;-fno-omit-frame-pointer>)
+    add_link_options(-fsanitize=address,undefined)
+endif()

