@@ -1,0 +1,33 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/types.h"
+#include "policies/interface/observations.h"
+
+namespace kvscope::engine {
+
+/// One layer's full cache: keys (post-RoPE) and values, each (G, capacity, d), of which a prefix is filled.
+struct DenseLayer {
+    at::Tensor keys, values;
+
+    static DenseLayer allocate(const policies::ModelShape& shape, int64_t capacity, at::ScalarType type);
+
+    int64_t capacity() const { return keys.size(1); }
+
+    /// Copies the key and value columns of `qkv` (n, (H + 2G) d) to entries first … first + n - 1.
+    void write(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first);
+
+    policies::EntriesView keys_view(int64_t first = 0) const { return view(keys, first); }
+    policies::EntriesView values_view(int64_t first = 0) const { return view(values, first); }
+
+   private:
+    static policies::EntriesView view(const at::Tensor& entries, int64_t first);
+};
+
+using DenseCache = std::vector<DenseLayer>;  ///< one for each layer
+
+}  // namespace kvscope::engine

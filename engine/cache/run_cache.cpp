@@ -1,0 +1,313 @@
+#include "engine/cache/run_cache.h"
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "engine/error.h"
+#include "kernels/bf16.h"
+#include "kernels/rope.h"
+
+namespace kvscope::engine {
+namespace {
+
+char* bytes_of(const at::Tensor& tensor) { return static_cast<char*>(tensor.data_ptr()); }
+
+}  // namespace
+
+RunCache::RunCache(const Transformer& model, policies::Granularity granularity, policies::Positions positions,
+                   bool evicts_while_decoding)
+    : model_(&model),
+      granularity_(granularity),
+      positions_(positions),
+      unrotated_(positions == policies::Positions::cache && evicts_while_decoding),
+      n_rows_(granularity == policies::Granularity::kv_head ? model.config().n_kv_heads : model.config().n_heads),
+      layers_(static_cast<size_t>(model.config().n_layers)) {}
+
+size_t RunCache::entry_bytes() const {
+    return static_cast<size_t>(model_->config().head_dim) * kernels::size_of(model_->dtype());
+}
+
+void RunCache::compress(int layer, const policies::Selection& selection, const DenseLayer& dense) {
+    auto& target = layers_[static_cast<size_t>(layer)];
+    if (selection.granularity != granularity_ || static_cast<int>(selection.rows.size()) != n_rows_)
+        throw RunError("layer " + std::to_string(layer) + ": the policy kept " + std::to_string(selection.rows.size()) +
+                       " rows where " + std::to_string(n_rows_) + " were expected");
+    const int64_t d = model_->config().head_dim;
+    const int group = n_rows_ / model_->config().n_kv_heads;
+    target = Layer{};
+    int64_t total = 0;
+    for (const auto& row : selection.rows) {
+        target.begin.push_back(total);
+        target.capacity.push_back(static_cast<int64_t>(row.size()));
+        total += static_cast<int64_t>(row.size());
+    }
+    target.positions = selection.rows;
+    target.keys = at::empty({total * d}, dense.keys.options());
+    target.values = at::empty({total * d}, dense.values.options());
+    const size_t entry = entry_bytes();
+    for (int row = 0; row < n_rows_; ++row) {
+        const auto& kept = selection.rows[static_cast<size_t>(row)];
+        const auto source = static_cast<size_t>((row / group) * dense.capacity());
+        auto to = static_cast<size_t>(target.begin[static_cast<size_t>(row)]);
+        for (const uint32_t position : kept) {
+            std::memcpy(bytes_of(target.keys) + to * entry, bytes_of(dense.keys) + (source + position) * entry, entry);
+            std::memcpy(bytes_of(target.values) + to * entry, bytes_of(dense.values) + (source + position) * entry,
+                        entry);
+            ++to;
+        }
+        if (positions_ == policies::Positions::cache) {
+            std::vector<int64_t> by(kept.size());
+            for (size_t i = 0; i < kept.size(); ++i)
+                by[i] = (unrotated_ ? 0 : static_cast<int64_t>(i)) - static_cast<int64_t>(kept[i]);
+            turn_keys(target, row, 0, by);
+        }
+    }
+}
+
+void RunCache::compress(int layer, std::unique_ptr<policies::LayerStore> store) {
+    layers_[static_cast<size_t>(layer)] = Layer{};
+    layers_[static_cast<size_t>(layer)].store = std::move(store);
+}
+
+void RunCache::adopt(int layer, const DenseLayer& dense, int64_t n_entries) {
+    auto& target = layers_[static_cast<size_t>(layer)];
+    target = Layer{};
+    target.keys = dense.keys;
+    target.values = dense.values;
+    for (int row = 0; row < n_rows_; ++row) {
+        target.begin.push_back(row * dense.capacity());
+        target.capacity.push_back(dense.capacity());
+        target.positions.emplace_back(static_cast<size_t>(n_entries));
+        std::iota(target.positions.back().begin(), target.positions.back().end(), 0u);
+    }
+}
+
+void RunCache::reserve(int64_t extra) {
+    const int64_t d = model_->config().head_dim;
+    const size_t entry = entry_bytes();
+    for (auto& layer : layers_) {
+        if (layer.store) continue;
+        bool enough = true;
+        for (int row = 0; row < n_rows_; ++row) {
+            const auto r = static_cast<size_t>(row);
+            enough = enough && static_cast<int64_t>(layer.positions[r].size()) + extra <= layer.capacity[r];
+        }
+        if (enough) continue;
+        int64_t total = 0;
+        for (const auto& row : layer.positions) total += static_cast<int64_t>(row.size()) + extra;
+        at::Tensor keys = at::empty({total * d}, layer.keys.options());
+        at::Tensor values = at::empty({total * d}, layer.values.options());
+        int64_t begin = 0;
+        for (int row = 0; row < n_rows_; ++row) {
+            const auto r = static_cast<size_t>(row);
+            const size_t bytes = layer.positions[r].size() * entry;
+            const size_t from = static_cast<size_t>(layer.begin[r]) * entry;
+            std::memcpy(bytes_of(keys) + static_cast<size_t>(begin) * entry, bytes_of(layer.keys) + from, bytes);
+            std::memcpy(bytes_of(values) + static_cast<size_t>(begin) * entry, bytes_of(layer.values) + from, bytes);
+            layer.begin[r] = begin;
+            layer.capacity[r] = static_cast<int64_t>(layer.positions[r].size()) + extra;
+            begin += layer.capacity[r];
+        }
+        layer.keys = keys;
+        layer.values = values;
+    }
+}
+
+int64_t RunCache::n_entries(int layer, int row) const {
+    const auto& source = layers_[static_cast<size_t>(layer)];
+    return source.store ? source.store->n_entries(row)
+                        : static_cast<int64_t>(source.positions[static_cast<size_t>(row)].size());
+}
+
+void RunCache::append(int layer, int row, const void* key, const void* value, int64_t position) {
+    auto& target = layers_[static_cast<size_t>(layer)];
+    const int64_t d = model_->config().head_dim;
+    if (target.store) {
+        std::vector<float> key_f32(static_cast<size_t>(d)), value_f32(static_cast<size_t>(d));
+        if (model_->dtype() == kernels::DType::bf16) {
+            for (int64_t c = 0; c < d; ++c) {
+                key_f32[static_cast<size_t>(c)] = kernels::to_float(static_cast<const kernels::bf16*>(key)[c]);
+                value_f32[static_cast<size_t>(c)] = kernels::to_float(static_cast<const kernels::bf16*>(value)[c]);
+            }
+        } else {
+            std::memcpy(key_f32.data(), key, entry_bytes());
+            std::memcpy(value_f32.data(), value, entry_bytes());
+        }
+        target.store->append(row, key_f32.data(), value_f32.data());
+        return;
+    }
+    const auto r = static_cast<size_t>(row);
+    auto& positions = target.positions[r];
+    const auto count = static_cast<int64_t>(positions.size());
+    if (count >= target.capacity[r])
+        throw std::logic_error("a cache row is full: reserve was not called for this many tokens");
+    const size_t to = static_cast<size_t>(target.begin[r] + count) * entry_bytes();
+    std::memcpy(bytes_of(target.keys) + to, key, entry_bytes());
+    std::memcpy(bytes_of(target.values) + to, value, entry_bytes());
+    positions.push_back(static_cast<uint32_t>(position));
+    if (unrotated_) turn_keys(target, row, count, std::vector<int64_t>{-count});
+}
+
+void RunCache::turn_keys(Layer& layer, int row, int64_t first, std::span<const int64_t> by) const {
+    if (by.empty()) return;
+    const int64_t d = model_->config().head_dim;
+    const auto rotation = model_->rotation(by);
+    kernels::rope({.dtype = model_->dtype(),
+                   .n_tokens = static_cast<int64_t>(by.size()),
+                   .n_heads = 1,
+                   .head_dim = static_cast<int>(d),
+                   .x = bytes_of(layer.keys) +
+                        static_cast<size_t>(layer.begin[static_cast<size_t>(row)] + first) * entry_bytes(),
+                   .token_stride = d,
+                   .cosines = rotation.cosines.const_data_ptr<float>(),
+                   .sines = rotation.sines.const_data_ptr<float>()});
+}
+
+RunCache::RowView RunCache::view(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window,
+                                 Scratch& scratch) const {
+    const auto& source = layers_[static_cast<size_t>(layer)];
+    const int64_t d = model_->config().head_dim;
+    RowView view;
+    view.n_entries = n_visible;
+    if (source.store) {
+        const int64_t n = source.store->n_entries(row);
+        auto& buffer = scratch.buffers.emplace_back(std::make_unique<float[]>(static_cast<size_t>(n * (2 * d + 1))));
+        float* keys = buffer.get();
+        float* values = keys + n * d;
+        float* cardinality = values + n * d;
+        source.store->read(row, keys, values, cardinality);
+        view.keys = keys;
+        view.values = values;
+        view.cardinality = cardinality;
+        view.is_f32 = true;
+        return view;
+    }
+    const auto r = static_cast<size_t>(row);
+    if (sliding_window > 0) {
+        const int64_t last_hidden = position - sliding_window;
+        if (renumbers()) {
+            view.first = std::clamp<int64_t>(last_hidden + 1, 0, n_visible);
+        } else {
+            const auto& positions = source.positions[r];
+            const auto end = positions.begin() + n_visible;
+            view.first = std::partition_point(positions.begin(), end,
+                                              [&](uint32_t p) { return static_cast<int64_t>(p) <= last_hidden; }) -
+                         positions.begin();
+        }
+        view.n_entries -= view.first;
+    }
+    const size_t from = static_cast<size_t>(source.begin[r] + view.first) * entry_bytes();
+    view.keys = bytes_of(source.keys) + from;
+    view.values = bytes_of(source.values) + from;
+    if (unrotated_) {
+        at::Tensor rotated = at::empty({view.n_entries * d}, source.keys.options());
+        std::memcpy(rotated.data_ptr(), view.keys, static_cast<size_t>(view.n_entries) * entry_bytes());
+        std::vector<int64_t> places(static_cast<size_t>(view.n_entries));
+        std::iota(places.begin(), places.end(), view.first);
+        const auto rotation = model_->rotation(places);
+        kernels::rope({.dtype = model_->dtype(),
+                       .n_tokens = view.n_entries,
+                       .n_heads = 1,
+                       .head_dim = static_cast<int>(d),
+                       .x = rotated.data_ptr(),
+                       .token_stride = d,
+                       .cosines = rotation.cosines.const_data_ptr<float>(),
+                       .sines = rotation.sines.const_data_ptr<float>()});
+        view.keys = rotated.data_ptr();
+        scratch.tensors.push_back(std::move(rotated));
+    }
+    return view;
+}
+
+std::span<const uint32_t> RunCache::positions(int layer, int row) const {
+    const auto& source = layers_[static_cast<size_t>(layer)];
+    if (source.store) return {};
+    return source.positions[static_cast<size_t>(row)];
+}
+
+void RunCache::erase(int layer, int row, std::span<const uint32_t> entries) {
+    if (entries.empty()) return;
+    auto& target = layers_[static_cast<size_t>(layer)];
+    if (target.store) throw RunError("a policy that stores entries of its own cannot also evict plain ones");
+    const auto r = static_cast<size_t>(row);
+    auto& positions = target.positions[r];
+    const size_t entry = entry_bytes();
+    char* keys = bytes_of(target.keys) + static_cast<size_t>(target.begin[r]) * entry;
+    char* values = bytes_of(target.values) + static_cast<size_t>(target.begin[r]) * entry;
+    size_t to = 0;
+    size_t next = 0;
+    for (size_t from = 0; from < positions.size(); ++from) {
+        if (next < entries.size() && entries[next] == from) {
+            ++next;
+            continue;
+        }
+        if (to != from) {
+            std::memcpy(keys + to * entry, keys + from * entry, entry);
+            std::memcpy(values + to * entry, values + from * entry, entry);
+            positions[to] = positions[from];
+        }
+        ++to;
+    }
+    if (next != entries.size())
+        throw RunError("layer " + std::to_string(layer) + ", row " + std::to_string(row) +
+                       ": a policy evicted entries that do not exist or are not in ascending order");
+    positions.resize(to);
+}
+
+size_t RunCache::row_bytes(int layer, int row) const {
+    const auto& source = layers_[static_cast<size_t>(layer)];
+    if (source.store) return source.store->bytes(row);
+    return 2 * static_cast<size_t>(source.capacity[static_cast<size_t>(row)]) * entry_bytes();
+}
+
+size_t RunCache::layer_bytes(int layer) const {
+    const auto& source = layers_[static_cast<size_t>(layer)];
+    if (!source.store) return source.keys.storage().nbytes() + source.values.storage().nbytes();
+    size_t total = 0;
+    for (int row = 0; row < n_rows_; ++row) total += source.store->bytes(row);
+    return total;
+}
+
+bool RunCache::can_rewind() const {
+    return std::none_of(layers_.begin(), layers_.end(), [](const Layer& layer) { return layer.store != nullptr; });
+}
+
+RunCache::Mark RunCache::mark() const {
+    Mark mark;
+    for (const auto& layer : layers_) {
+        auto& counts = mark.emplace_back();
+        for (const auto& row : layer.positions) counts.push_back(static_cast<int64_t>(row.size()));
+    }
+    return mark;
+}
+
+void RunCache::rewind(const Mark& mark) {
+    for (size_t layer = 0; layer < layers_.size(); ++layer) {
+        for (size_t row = 0; row < layers_[layer].positions.size(); ++row)
+            layers_[layer].positions[row].resize(static_cast<size_t>(mark[layer][row]));
+    }
+}
+
+RunCache RunCache::clone() const {
+    RunCache copy(*model_, granularity_, positions_, false);
+    copy.unrotated_ = unrotated_;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+        const auto& from = layers_[i];
+        auto& to = copy.layers_[i];
+        if (from.store) {
+            to.store = from.store->clone();
+            continue;
+        }
+        to.keys = from.keys.clone();
+        to.values = from.values.clone();
+        to.begin = from.begin;
+        to.capacity = from.capacity;
+        to.positions = from.positions;
+    }
+    return copy;
+}
+
+}  // namespace kvscope::engine

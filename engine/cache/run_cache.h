@@ -1,0 +1,108 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/cache/dense_cache.h"
+#include "engine/model/transformer.h"
+#include "kernels/attention_decode.h"
+#include "policies/interface/layer_store.h"
+#include "policies/interface/policy.h"
+
+namespace kvscope::engine {
+
+/// What one run keeps of the prompt, and what it decoded since: per layer R ragged rows (a KV head each, or a query head
+/// each where the run's granularity is that), every row packed and of its own length. Compressing gathers once; the
+/// buffers hold the kept entries and nothing else until room for decoding is reserved.
+class RunCache {
+   public:
+    RunCache(const Transformer& model, policies::Granularity granularity, policies::Positions positions,
+             bool evicts_while_decoding);
+
+    policies::Granularity granularity() const { return granularity_; }
+    int n_rows() const { return n_rows_; }
+    int n_layers() const { return static_cast<int>(layers_.size()); }
+
+    /// Takes the kept entries of a layer out of its dense cache, which may be freed afterwards.
+    void compress(int layer, const policies::Selection& selection, const DenseLayer& dense);
+
+    /// Takes over another representation of the layer instead of rows.
+    void compress(int layer, std::unique_ptr<policies::LayerStore> store);
+
+    /// Shares a dense layer whole (the full run): nothing is copied, decoded entries go behind the prompt's.
+    void adopt(int layer, const DenseLayer& dense, int64_t n_entries);
+
+    /// Makes room for `extra` more entries in every row of every layer.
+    void reserve(int64_t extra);
+
+    /// Entries of a row.
+    int64_t n_entries(int layer, int row) const;
+
+    /// The position a row's next entry gets, where that is the cache's own business (`Positions::cache`).
+    bool renumbers() const { return positions_ == policies::Positions::cache; }
+
+    /// Appends one token's key and value, post-RoPE of `position` (of the row's next place when it renumbers), to a row.
+    void append(int layer, int row, const void* key, const void* value, int64_t position);
+
+    /// What `attention_decode` needs to read a row's first `n_visible` entries (all those before the tokens that a
+    /// causal block still hides); `sliding_window` drops the entries too far behind `position`. Scratch of stores and
+    /// rotated rows lives in `scratch` until the call is over.
+    struct Scratch {
+        std::vector<std::unique_ptr<float[]>> buffers;
+        std::vector<at::Tensor> tensors;
+    };
+    struct RowView {
+        const void* keys = nullptr;
+        const void* values = nullptr;
+        const float* cardinality = nullptr;
+        int64_t first = 0;       ///< entries skipped because of the sliding window
+        int64_t n_entries = 0;   ///< visible ones
+        bool is_f32 = false;     ///< read from a store: f32 whatever the model's type
+    };
+    RowView view(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window,
+                 Scratch& scratch) const;
+
+    std::span<const uint32_t> positions(int layer, int row) const;
+
+    /// Drops entries (ascending storage indices) of a row.
+    void erase(int layer, int row, std::span<const uint32_t> entries);
+
+    /// Bytes of K and V really held by a row or a layer, padding included.
+    size_t row_bytes(int layer, int row) const;
+    size_t layer_bytes(int layer) const;
+
+    /// The lengths of all rows, to come back to after decoding something. Only where `can_rewind`: plain rows that are
+    /// only ever appended to; other caches are cloned first.
+    using Mark = std::vector<std::vector<int64_t>>;
+    bool can_rewind() const;
+    Mark mark() const;
+    void rewind(const Mark& mark);
+
+    /// A copy with buffers of its own.
+    RunCache clone() const;
+
+   private:
+    struct Layer {
+        at::Tensor keys, values;        // flat: row r's entries start at begin[r] * d
+        std::vector<int64_t> begin;     // (R) in entries; empty for a store
+        std::vector<int64_t> capacity;  // (R)
+        std::vector<std::vector<uint32_t>> positions;  // (R) of each entry, its size is the row's length
+        std::unique_ptr<policies::LayerStore> store;
+    };
+
+    void turn_keys(Layer& layer, int row, int64_t first, std::span<const int64_t> by) const;
+    size_t entry_bytes() const;
+
+    const Transformer* model_;
+    policies::Granularity granularity_;
+    policies::Positions positions_;
+    bool unrotated_;  // keys are stored at position 0 and rotated when read, since evictions move them again and again
+    int n_rows_;
+    std::vector<Layer> layers_;
+};
+
+}  // namespace kvscope::engine

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/cache/run_cache.h"
+#include "engine/model/transformer.h"
+#include "policies/interface/policy.h"
+
+namespace kvscope::engine {
+
+/// One run while it decodes.
+struct Sequence {
+    RunCache* cache = nullptr;
+    int64_t position = 0;               ///< of the next token, where the cache does not renumber
+    int64_t step = 0;                   ///< decoded tokens so far, for policies that act while decoding
+    policies::Policy* acting = nullptr;  ///< called after each layer's attention; nullptr for policies that do not act
+};
+
+/// What the full run's queries found in its own cache while it read its own answer: the yardstick for `output_error`.
+struct AttentionReference {
+    int64_t first_position = 0;             ///< of the first token
+    std::vector<at::Tensor> queries;        ///< per layer (T, H d), post-RoPE
+    std::vector<at::Tensor> outputs;        ///< per layer (T, H d)
+};
+
+/// Sum over the fed tokens of |o - o_full| / |o_full|, per layer and query head (L, H).
+using OutputErrors = std::vector<double>;
+
+struct FeedOptions {
+    /// Records the queries and attention outputs of sequence 0.
+    AttentionReference* record = nullptr;
+    /// Sets the reference's queries to every cache, token by token, and adds the errors: one for each sequence. Every
+    /// sequence is fed exactly the reference's tokens `reference_first` and following.
+    const AttentionReference* compare = nullptr;
+    int64_t reference_first = 0;
+    std::span<OutputErrors> errors;
+};
+
+/// Feeds tokens to many sequences in one pass: sequence i reads tokens[i], one or more, behind its cache, which grows by
+/// them. Every weight is read once for all of them. A sequence whose policy acts while decoding is fed one token a call.
+/// @returns the residual stream (sum of the numbers of tokens, hidden), in the order given; `Transformer::logits` takes
+///          any of its rows.
+at::Tensor feed(const Transformer& model, std::span<Sequence> sequences,
+                std::span<const std::span<const int32_t>> tokens, const FeedOptions& options = {});
+
+}  // namespace kvscope::engine

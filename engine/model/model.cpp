@@ -1,0 +1,49 @@
+#include "engine/model/model.h"
+
+#include <algorithm>
+
+#include "engine/device.h"
+#include "engine/error.h"
+
+namespace kvscope::engine {
+
+Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress) {
+    Model model;
+    model.checkpoint_ = checkpoint::open_checkpoint(path);
+    model.tokenizer_ = checkpoint::open_tokenizer(path);
+    model.chat_template_ = checkpoint::ChatTemplate::of_model(path);
+    const auto& config = model.checkpoint_->config();
+    if (model.tokenizer_->vocab_size() > config.vocab_size)
+        throw RunError(path.string() + ": the tokenizer has " + std::to_string(model.tokenizer_->vocab_size()) +
+                       " tokens, the model only " + std::to_string(config.vocab_size) +
+                       " embeddings; the two do not belong together");
+    model.transformer_ = std::make_unique<Transformer>(config, load_weights(*model.checkpoint_, dtype, progress), dtype);
+    progress.begin("fingerprint", 1);
+    model.fingerprint_ = model.checkpoint_->fingerprint();
+    progress.advance(1);
+    model.end_ids_ = config.eos_ids;
+    for (const int32_t id : model.tokenizer_->end_of_generation()) model.end_ids_.push_back(id);
+    std::sort(model.end_ids_.begin(), model.end_ids_.end());
+    model.end_ids_.erase(std::unique(model.end_ids_.begin(), model.end_ids_.end()), model.end_ids_.end());
+    return model;
+}
+
+trace::ModelAttributes Model::attributes() const {
+    const auto& config = checkpoint_->config();
+    trace::ModelAttributes attributes;
+    attributes.name = config.name;
+    attributes.family = config.family;
+    attributes.fingerprint = fingerprint_;
+    attributes.dtype = name_of(transformer_->dtype());
+    attributes.n_layers = config.n_layers;
+    attributes.n_heads = config.n_heads;
+    attributes.n_kv_heads = config.n_kv_heads;
+    attributes.head_dim = config.head_dim;
+    attributes.hidden_size = config.hidden_size;
+    attributes.vocab_size = config.vocab_size;
+    attributes.rope_theta = config.rope_theta;
+    attributes.config_json = config.config_json;
+    return attributes;
+}
+
+}  // namespace kvscope::engine

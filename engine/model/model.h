@@ -1,0 +1,44 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/checkpoint/chat_template.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/tokenizer.h"
+#include "engine/model/transformer.h"
+#include "engine/progress.h"
+#include "kernels/types.h"
+#include "trace/records.h"
+
+namespace kvscope::engine {
+
+/// A model ready to run: its files, tokenizer, chat template and weights.
+class Model {
+   public:
+    /// @throws checkpoint::CheckpointError for files that cannot be used; Cancelled.
+    static Model open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress);
+
+    const checkpoint::Checkpoint& checkpoint() const { return *checkpoint_; }
+    const checkpoint::Tokenizer& tokenizer() const { return *tokenizer_; }
+    const std::optional<checkpoint::ChatTemplate>& chat_template() const { return chat_template_; }
+    const Transformer& transformer() const { return *transformer_; }
+    const std::string& fingerprint() const { return fingerprint_; }
+
+    /// Ids at which generation ends: the configuration's and the tokenizer's, ascending.
+    const std::vector<int32_t>& end_ids() const { return end_ids_; }
+
+    trace::ModelAttributes attributes() const;
+
+   private:
+    std::unique_ptr<checkpoint::Checkpoint> checkpoint_;
+    std::unique_ptr<checkpoint::Tokenizer> tokenizer_;
+    std::optional<checkpoint::ChatTemplate> chat_template_;
+    std::unique_ptr<Transformer> transformer_;
+    std::string fingerprint_;
+    std::vector<int32_t> end_ids_;
+};
+
+}  // namespace kvscope::engine

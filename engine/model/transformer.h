@@ -1,0 +1,63 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/checkpoint/config.h"
+#include "engine/model/weights.h"
+#include "kernels/types.h"
+#include "policies/interface/observations.h"
+
+namespace kvscope::engine {
+
+/// A decoder-only transformer of the Llama kind without its attention: what happens before it (norm, projections,
+/// rotation) and after it (output projection, MLP). Prefill and decode put the attention between. Activations are in the
+/// model's type, the residual stream in f32. n rows are n tokens, of one prompt or of many runs. Stateless: const after
+/// construction, usable from several threads.
+class Transformer {
+   public:
+    Transformer(checkpoint::ModelConfig config, Weights weights, kernels::DType dtype);
+
+    const checkpoint::ModelConfig& config() const { return config_; }
+    const Weights& weights() const { return weights_; }
+    kernels::DType dtype() const { return dtype_; }
+    at::ScalarType scalar_type() const;
+    policies::ModelShape shape() const;
+    float attention_scale() const;
+
+    /// Residual stream (n, hidden) f32 of token ids.
+    /// @throws UsageError for an id outside the vocabulary.
+    at::Tensor embed(std::span<const int32_t> ids) const;
+
+    /// Queries, keys and values before rotation, q and k norms applied: (n, (H + 2G) d).
+    at::Tensor project(int layer, const at::Tensor& residual) const;
+
+    /// Cosines and sines for `rotate`, each (n, d / 2) f32.
+    struct Rotation {
+        at::Tensor cosines, sines;
+    };
+    Rotation rotation(std::span<const int64_t> positions) const;
+
+    /// Rotates the queries and keys of `qkv` (n, (H + 2G) d) in place.
+    void rotate(at::Tensor& qkv, const Rotation& rotation) const;
+
+    /// Adds output projection and MLP of `attention` (n, H d) to `residual` (n, hidden) f32, in place.
+    void finish_layer(int layer, const at::Tensor& attention, at::Tensor& residual) const;
+
+    /// Logits (n, vocabulary) f32 of residual rows.
+    at::Tensor logits(const at::Tensor& residual) const;
+
+   private:
+    at::Tensor multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const;
+
+    checkpoint::ModelConfig config_;
+    Weights weights_;
+    kernels::DType dtype_;
+    std::vector<double> inverse_frequencies_;
+    double rotation_factor_ = 1.0;
+};
+
+}  // namespace kvscope::engine

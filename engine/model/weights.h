@@ -1,0 +1,40 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/progress.h"
+#include "kernels/types.h"
+
+namespace kvscope::engine {
+
+/// One layer's weights in the model's type; norms in f32. Undefined tensors where the family has none.
+struct LayerWeights {
+    at::Tensor input_norm;      ///< (hidden) f32
+    at::Tensor qkv;             ///< ((H + 2G) d, hidden): queries, keys, values stacked, so that one product makes all
+    at::Tensor qkv_bias;        ///< ((H + 2G) d) f32
+    at::Tensor q_norm, k_norm;  ///< (d) f32
+    at::Tensor output;          ///< (hidden, H d)
+    at::Tensor output_bias;     ///< (hidden) f32
+    at::Tensor mlp_norm;        ///< (hidden) f32
+    at::Tensor gate_up;         ///< (2 intermediate, hidden)
+    at::Tensor gate_up_bias;    ///< (2 intermediate) f32
+    at::Tensor down;            ///< (hidden, intermediate)
+    at::Tensor down_bias;       ///< (hidden) f32
+};
+
+struct Weights {
+    at::Tensor embedding;   ///< (vocabulary, hidden)
+    at::Tensor final_norm;  ///< (hidden) f32
+    at::Tensor head;        ///< (vocabulary, hidden); the embedding itself where they are tied
+    std::vector<LayerWeights> layers;
+};
+
+/// Reads and converts all weights.
+/// @throws what `checkpoint` throws for damaged files; Cancelled.
+Weights load_weights(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress);
+
+}  // namespace kvscope::engine

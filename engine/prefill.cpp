@@ -1,0 +1,291 @@
+#include "engine/prefill.h"
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+#include <string>
+
+#include "engine/error.h"
+#include "kernels/attention_prefill.h"
+#include "kernels/bf16.h"
+#include "kernels/cosine.h"
+
+namespace kvscope::engine {
+namespace {
+
+// Rows of one product: enough to fill the cores, few enough that a chunk's activations stay in the caches.
+constexpr int64_t chunk_tokens = 1024;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Copies the query columns of some rows of `qkv` to (H, n_total, d) f32, as tokens `first` and following.
+void copy_queries(const Transformer& model, const at::Tensor& qkv, int64_t row, int64_t n, std::vector<float>& target,
+                  int64_t n_total, int64_t first) {
+    const auto shape = model.shape();
+    const int64_t d = shape.head_dim;
+    for (int h = 0; h < shape.n_heads; ++h) {
+        for (int64_t i = 0; i < n; ++i) {
+            float* to = target.data() + (h * n_total + first + i) * d;
+            const int64_t from = (row + i) * qkv.size(1) + h * d;
+            if (model.dtype() == kernels::DType::bf16) {
+                const auto* source = static_cast<const kernels::bf16*>(qkv.const_data_ptr()) + from;
+                for (int64_t c = 0; c < d; ++c) to[c] = kernels::to_float(source[c]);
+            } else {
+                std::memcpy(to, qkv.const_data_ptr<float>() + from, static_cast<size_t>(d) * sizeof(float));
+            }
+        }
+    }
+}
+
+class Pass {
+   public:
+    Pass(const Transformer& model, const PrefillRequest& request)
+        : model_(model),
+          request_(request),
+          shape_(model.shape()),
+          n_tokens_(static_cast<int64_t>(request.ids.size())),
+          n_layers_(request.n_layers < 0 ? shape_.n_layers : std::min(request.n_layers, shape_.n_layers)),
+          n_window_(static_cast<int>(std::min<int64_t>(request.needs.window_queries, n_tokens_))) {
+        residual_ = model.embed(request.ids);
+        std::vector<int64_t> positions(static_cast<size_t>(n_tokens_));
+        std::iota(positions.begin(), positions.end(), int64_t{0});
+        rotation_ = model.rotation(positions);
+        for (const auto& tail : request.tails) {
+            tail_capacity_ = std::max(tail_capacity_, static_cast<int64_t>(tail.ids.size()));
+            tail_residuals_.push_back(model.embed(tail.ids));
+            tail_rotations_.push_back(model.rotation(tail.positions));
+        }
+        if (n_window_ > 0) window_queries_.resize(static_cast<size_t>(shape_.n_heads) * n_window_ * shape_.head_dim);
+        if (request.needs.attention_sums)
+            sums_.resize(static_cast<size_t>(shape_.n_heads) * static_cast<size_t>(n_tokens_));
+    }
+
+    int n_layers() const { return n_layers_; }
+    int64_t n_chunks() const { return (n_tokens_ + chunk_tokens - 1) / chunk_tokens; }
+    double recording_seconds() const { return recording_seconds_; }
+    AdjacentSimilarity& adjacent() { return adjacent_; }
+
+    /// Runs a layer over the prompt and the tails.
+    DenseLayer run_layer(int layer, Progress& progress, int64_t& steps) {
+        DenseLayer dense = DenseLayer::allocate(shape_, n_tokens_ + tail_capacity_, model_.scalar_type());
+        if (request_.needs.hidden_states) {
+            const float* data = residual_.const_data_ptr<float>();
+            hidden_.assign(data, data + residual_.numel());
+        }
+        std::fill(sums_.begin(), sums_.end(), 0.0);
+        similarity_.fill(0.0);
+        previous_ = at::Tensor();
+        for (int64_t begin = 0; begin < n_tokens_; begin += chunk_tokens) {
+            if (progress.cancelled()) throw Cancelled();
+            run_chunk(layer, begin, std::min(chunk_tokens, n_tokens_ - begin), dense);
+            progress.advance(++steps);
+        }
+        if (request_.adjacent_similarity) finish_similarity();
+        return dense;
+    }
+
+    std::unique_ptr<policies::LayerObservations> observe(int layer, const DenseLayer& dense) {
+        const auto start = Clock::now();
+        auto observations = std::make_unique<policies::LayerObservations>();
+        observations->layer = layer;
+        observations->shape = shape_;
+        observations->n_tokens = n_tokens_;
+        observations->sliding_window = model_.config().sliding_window[static_cast<size_t>(layer)];
+        observations->keys = dense.keys_view();
+        observations->values = dense.values_view();
+        observations->window_queries = window_queries_;
+        observations->n_window = n_window_;
+        sums_f32_.assign(sums_.begin(), sums_.end());
+        observations->attention_sums = sums_f32_;
+        observations->hidden_states = hidden_;
+        recording_seconds_ += seconds_since(start);
+        return observations;
+    }
+
+    /// A tail's pass through the layer, behind the prompt's entries; its own entries stay in the returned observations'
+    /// arrays only.
+    std::unique_ptr<policies::LayerObservations> run_tail(int layer, size_t tail, DenseLayer& dense) {
+        auto& residual = tail_residuals_[tail];
+        const int64_t n = residual.size(0);
+        at::Tensor qkv = model_.project(layer, residual);
+        model_.rotate(qkv, tail_rotations_[tail]);
+        dense.write(shape_, qkv, n_tokens_);
+        if (layer + 1 < shape_.n_layers) {
+            const at::Tensor out = attend(layer, qkv, 0, n, n_tokens_, dense, nullptr);
+            model_.finish_layer(layer, out, residual);
+        }
+        auto& queries = tail_queries_[tail];
+        queries.resize(static_cast<size_t>(shape_.n_heads * n * shape_.head_dim));
+        copy_queries(model_, qkv, 0, n, queries, n, 0);
+        auto& keys = tail_keys_[tail];
+        keys = dense.keys.narrow(1, n_tokens_, n).contiguous();
+        auto observations = observe(layer, dense);
+        observations->appended_queries = queries;
+        observations->n_appended = static_cast<int>(n);
+        observations->appended_keys = {keys.const_data_ptr(), model_.dtype(), kernels::Device::cpu,
+                                       n * shape_.head_dim};
+        return observations;
+    }
+
+    void prepare_tails() {
+        tail_queries_.resize(request_.tails.size());
+        tail_keys_.resize(request_.tails.size());
+    }
+
+    at::Tensor last_residual() const { return residual_.narrow(0, n_tokens_ - 1, 1); }
+
+   private:
+    at::Tensor attend(int layer, const at::Tensor& qkv, int64_t row, int64_t n, int64_t q_begin, const DenseLayer& dense,
+                      double* sums) const {
+        const int64_t width = int64_t{shape_.n_heads} * shape_.head_dim;
+        at::Tensor out = at::empty({n, width}, qkv.options());
+        kernels::attention_prefill(
+            {.dtype = model_.dtype(),
+             .n_heads = shape_.n_heads,
+             .n_kv_heads = shape_.n_kv_heads,
+             .head_dim = shape_.head_dim,
+             .scale = model_.attention_scale(),
+             .q_begin = q_begin,
+             .n_queries = n,
+             .sliding_window = model_.config().sliding_window[static_cast<size_t>(layer)],
+             .q = static_cast<const char*>(qkv.const_data_ptr()) +
+                  static_cast<size_t>(row * qkv.size(1)) * kernels::size_of(model_.dtype()),
+             .q_token_stride = qkv.size(1),
+             .k = dense.keys.const_data_ptr(),
+             .v = dense.values.const_data_ptr(),
+             .kv_head_stride = dense.capacity() * shape_.head_dim,
+             .out = out.data_ptr(),
+             .out_token_stride = width,
+             .column_sums = sums,
+             .column_stride = n_tokens_});
+        return out;
+    }
+
+    void run_chunk(int layer, int64_t begin, int64_t n, DenseLayer& dense) {
+        at::Tensor residual = residual_.narrow(0, begin, n);
+        at::Tensor qkv = model_.project(layer, residual);
+        if (request_.adjacent_similarity) add_similarity(qkv);
+        const Transformer::Rotation rotation{rotation_.cosines.narrow(0, begin, n), rotation_.sines.narrow(0, begin, n)};
+        model_.rotate(qkv, rotation);
+        dense.write(shape_, qkv, begin);
+
+        const int64_t window_begin = n_tokens_ - n_window_;
+        if (n_window_ > 0 && begin + n > window_begin) {
+            const auto start = Clock::now();
+            const int64_t first = std::max(begin, window_begin);
+            copy_queries(model_, qkv, first - begin, begin + n - first, window_queries_, n_window_, first - window_begin);
+            recording_seconds_ += seconds_since(start);
+        }
+
+        // Of the last layer only the last token's output is used: without sums nothing else need be attended.
+        const bool is_last = layer == shape_.n_layers - 1;
+        if (is_last && sums_.empty()) {
+            if (begin + n < n_tokens_) return;
+            const at::Tensor out = attend(layer, qkv, n - 1, 1, n_tokens_ - 1, dense, nullptr);
+            at::Tensor last = residual.narrow(0, n - 1, 1);
+            model_.finish_layer(layer, out, last);
+            return;
+        }
+        const at::Tensor out = attend(layer, qkv, 0, n, begin, dense, sums_.empty() ? nullptr : sums_.data());
+        model_.finish_layer(layer, out, residual);
+    }
+
+    void add_similarity(const at::Tensor& qkv) {
+        const auto start = Clock::now();
+        const int64_t d = shape_.head_dim;
+        const std::array<int64_t, 3> heads{shape_.n_heads, shape_.n_kv_heads, shape_.n_kv_heads};
+        int64_t column = 0;
+        for (size_t part = 0; part < 3; ++part) {
+            const auto offset = static_cast<size_t>(column) * kernels::size_of(model_.dtype());
+            const auto* previous =
+                previous_.defined() ? static_cast<const char*>(previous_.const_data_ptr()) + offset : nullptr;
+            similarity_[part] += kernels::adjacent_cosine_sum(
+                {.dtype = model_.dtype(),
+                 .n_rows = qkv.size(0),
+                 .n_heads = static_cast<int>(heads[part]),
+                 .head_dim = static_cast<int>(d),
+                 .x = static_cast<const char*>(qkv.const_data_ptr()) + offset,
+                 .row_stride = qkv.size(1),
+                 .previous = previous});
+            column += heads[part] * d;
+        }
+        previous_ = qkv.narrow(0, qkv.size(0) - 1, 1).clone();
+        recording_seconds_ += seconds_since(start);
+    }
+
+    void finish_similarity() {
+        const double pairs = static_cast<double>(std::max<int64_t>(n_tokens_ - 1, 1));
+        adjacent_.q.push_back(static_cast<float>(similarity_[0] / (pairs * shape_.n_heads)));
+        adjacent_.k.push_back(static_cast<float>(similarity_[1] / (pairs * shape_.n_kv_heads)));
+        adjacent_.v.push_back(static_cast<float>(similarity_[2] / (pairs * shape_.n_kv_heads)));
+    }
+
+    const Transformer& model_;
+    const PrefillRequest& request_;
+    policies::ModelShape shape_;
+    int64_t n_tokens_;
+    int n_layers_;
+    int n_window_;
+    int64_t tail_capacity_ = 0;
+    at::Tensor residual_;
+    Transformer::Rotation rotation_;
+    std::vector<float> window_queries_;
+    std::vector<double> sums_;
+    std::vector<float> sums_f32_;
+    std::vector<float> hidden_;
+    at::Tensor previous_;
+    std::array<double, 3> similarity_{};
+    AdjacentSimilarity adjacent_;
+    double recording_seconds_ = 0;
+    std::vector<at::Tensor> tail_residuals_;
+    std::vector<Transformer::Rotation> tail_rotations_;
+    std::vector<std::vector<float>> tail_queries_;
+    std::vector<at::Tensor> tail_keys_;
+};
+
+}  // namespace
+
+PrefillResult prefill(const Transformer& model, const PrefillRequest& request,
+                      const std::function<void(PrefillLayer&)>& on_layer, Progress& progress) {
+    const auto n = static_cast<int64_t>(request.ids.size());
+    if (n == 0) throw UsageError("the prompt is empty: there is no token to read");
+    if (n > model.config().context_length)
+        throw UsageError("the prompt has " + std::to_string(n) + " tokens, the model's context is " +
+                         std::to_string(model.config().context_length) + ": shorten the prompt");
+    const auto start = Clock::now();
+    double outside = 0;
+    Pass pass(model, request);
+    pass.prepare_tails();
+    progress.begin("prefill", pass.n_layers() * pass.n_chunks());
+    PrefillResult result;
+    int64_t steps = 0;
+    for (int layer = 0; layer < pass.n_layers(); ++layer) {
+        DenseLayer dense = pass.run_layer(layer, progress, steps);
+        std::vector<std::unique_ptr<policies::LayerObservations>> tails;
+        for (size_t tail = 0; tail < request.tails.size(); ++tail) tails.push_back(pass.run_tail(layer, tail, dense));
+        const auto prompt = pass.observe(layer, dense);
+        if (on_layer) {
+            const auto called = Clock::now();
+            PrefillLayer view{layer, *prompt, tails, dense};
+            on_layer(view);
+            outside += seconds_since(called);
+        }
+        if (request.keep_cache) result.cache.push_back(std::move(dense));
+    }
+    if (pass.n_layers() == model.shape().n_layers) {
+        const at::Tensor logits = model.logits(pass.last_residual());
+        result.last_logits.assign(logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel());
+    }
+    result.adjacent = std::move(pass.adjacent());
+    result.recording_seconds = pass.recording_seconds();
+    result.seconds = seconds_since(start) - outside - result.recording_seconds;
+    return result;
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/cache/dense_cache.h"
+#include "engine/model/transformer.h"
+#include "engine/progress.h"
+#include "policies/interface/policy.h"
+
+namespace kvscope::engine {
+
+/// Pseudo tokens put behind the prompt for some runs only.
+struct Tail {
+    std::vector<int32_t> ids;
+    std::vector<int64_t> positions;
+};
+
+struct PrefillRequest {
+    std::span<const int32_t> ids;       ///< (N), at least one
+    policies::Needs needs;              ///< the union over all runs
+    bool adjacent_similarity = false;   ///< record the cosines of adjacent tokens' queries, keys and values
+    std::span<const Tail> tails;
+    int n_layers = -1;                  ///< stop after this many layers; -1: all
+    bool keep_cache = true;             ///< false: each layer's cache is freed after `on_layer`
+};
+
+/// What one layer of the prefill hands over: the prompt's observations, one more for each tail, and the layer's cache.
+/// All of it is valid during the call only, but `dense`, which may be shared or moved away.
+struct PrefillLayer {
+    int layer = 0;
+    policies::LayerObservations& prompt;
+    std::span<const std::unique_ptr<policies::LayerObservations>> tails;
+    DenseLayer& dense;
+};
+
+/// Mean cosine of adjacent tokens before the rotation, over heads and tokens, per layer (L); NaN-free, 0 for one token.
+struct AdjacentSimilarity {
+    std::vector<float> q, k, v;
+};
+
+struct PrefillResult {
+    DenseCache cache;                 ///< empty unless kept
+    std::vector<float> last_logits;   ///< (vocabulary) of the prompt's last token; empty where layers were left out
+    AdjacentSimilarity adjacent;
+    double seconds = 0;               ///< without the time spent in `on_layer` and on recording
+    double recording_seconds = 0;     ///< similarities and copies for observations
+};
+
+/// Reads the prompt layer by layer, in chunks of tokens within a layer, holding one layer's hidden states. Nothing of
+/// size N x N is ever stored. `on_layer` is called after each layer.
+/// @throws UsageError for an empty prompt or one longer than the model's context; Cancelled.
+PrefillResult prefill(const Transformer& model, const PrefillRequest& request,
+                      const std::function<void(PrefillLayer&)>& on_layer, Progress& progress);
+
+}  // namespace kvscope::engine

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace kvscope::engine {
+
+/// Where long work reports to. Calls come from the engine's thread; the implementation decides how to show them.
+class Progress {
+   public:
+    virtual ~Progress() = default;
+
+    /// A phase ("prefill", "decode", …) with the number of its steps.
+    virtual void begin(std::string_view phase, int64_t steps) = 0;
+    virtual void advance(int64_t done) = 0;
+    virtual void message(std::string_view text) = 0;
+
+    /// Asked often; true ends the work with `Cancelled` at the next safe place.
+    virtual bool cancelled() const = 0;
+};
+
+/// Shows nothing, never cancels.
+class SilentProgress final : public Progress {
+   public:
+    void begin(std::string_view, int64_t) override {}
+    void advance(int64_t) override {}
+    void message(std::string_view) override {}
+    bool cancelled() const override { return false; }
+};
+
+}  // namespace kvscope::engine

@@ -1,0 +1,44 @@
+#include "engine/prompt.h"
+
+#include <fmt/format.h>
+
+#include "engine/error.h"
+
+namespace kvscope::engine {
+
+Prompt prepare_prompt(const Model& model, std::string_view context, std::string_view question,
+                      const PromptOptions& options) {
+    if (context.find_first_not_of(" \t\r\n") == std::string_view::npos)
+        throw UsageError("the prompt is empty: give a text with -p or a file with -f");
+    const auto& tokenizer = model.tokenizer();
+    const bool templated = options.use_template && model.chat_template().has_value();
+    const auto rendered = checkpoint::render_prompt(templated ? model.chat_template() : std::nullopt, context, question);
+
+    Prompt prompt;
+    prompt.name = options.name;
+    prompt.text = rendered.text;
+    prompt.question = std::string(question);
+    if (templated) prompt.chat_template = model.chat_template()->source();
+    prompt.query_aware = options.query_aware || question.empty();
+    const std::string_view text = prompt.text;
+    prompt.ids = tokenizer.encode(text.substr(0, rendered.question_begin), !templated, templated);
+    prompt.n_context = static_cast<int64_t>(prompt.ids.size());
+    if (rendered.question_begin < text.size()) {
+        const auto rest = tokenizer.encode(text.substr(rendered.question_begin), false, templated);
+        prompt.ids.insert(prompt.ids.end(), rest.begin(), rest.end());
+    }
+    if (question.empty()) prompt.n_context = static_cast<int64_t>(prompt.ids.size());
+
+    const auto n = static_cast<int64_t>(prompt.ids.size());
+    const int64_t limit = model.transformer().config().context_length;
+    if (n + options.n_new > limit)
+        throw UsageError(fmt::format(
+            "the prompt '{}' has {} tokens and {} more are to be generated, but the model's context is {}: shorten the "
+            "prompt by {} tokens or ask for fewer new ones with -n",
+            options.name, n, options.n_new, limit, n + options.n_new - limit));
+    prompt.token_text.reserve(prompt.ids.size());
+    for (const int32_t id : prompt.ids) prompt.token_text.push_back(tokenizer.shown(id));
+    return prompt;
+}
+
+}  // namespace kvscope::engine

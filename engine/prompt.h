@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/model/model.h"
+
+namespace kvscope::engine {
+
+/// A prompt as the model reads it.
+struct Prompt {
+    std::string name;
+    std::string text;           ///< exactly what is tokenised, template applied
+    std::string question;       ///< as asked; empty without
+    std::string chat_template;  ///< source; empty where none was applied
+    std::vector<int32_t> ids;   ///< (N) context and question, tokenised apart
+    std::vector<std::string> token_text;  ///< (N) as shown to a person
+    int64_t n_context = 0;      ///< tokens before the question; N without one
+    bool query_aware = true;    ///< policies see the question
+
+    /// Tokens that policies see and may drop.
+    int64_t n_visible() const { return query_aware ? static_cast<int64_t>(ids.size()) : n_context; }
+};
+
+struct PromptOptions {
+    std::string name = "prompt";
+    bool use_template = true;  ///< the model's own chat template, where it has one
+    bool query_aware = true;
+    int64_t n_new = 0;  ///< tokens that have to fit behind the prompt
+};
+
+/// Renders, splits where the question begins, and tokenises both parts apart, for query-aware prompts and others alike.
+/// @throws UsageError for an empty prompt, text that is not UTF-8, or more tokens than the model's context holds.
+Prompt prepare_prompt(const Model& model, std::string_view context, std::string_view question,
+                      const PromptOptions& options);
+
+}  // namespace kvscope::engine

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/types.h"
+
+namespace kvscope::kernels {
+
+/// y = x W^T + bias for a few rows: the products of a decode step, bound by reading W once from memory.
+struct Linear {
+    DType dtype = DType::bf16;  ///< of x and the weight: f32 or bf16; accumulated in f32
+    int64_t n_rows = 0;
+    int64_t in = 0;
+    int64_t out = 0;
+    const void* x = nullptr;       ///< (n_rows, in)
+    int64_t x_stride = 0;          ///< elements between rows; 0 means in
+    const void* weight = nullptr;  ///< (out, in), contiguous
+    const float* bias = nullptr;   ///< (out); nullptr for none
+    void* y = nullptr;             ///< (n_rows, out)
+    DType y_dtype = DType::f32;    ///< f32 or bf16
+    int64_t y_stride = 0;          ///< elements between rows; 0 means out
+};
+
+/// A row's result depends neither on the other rows in the call nor on the number of threads.
+/// @throws std::invalid_argument for negative sizes, null arrays, or a type that is neither f32 nor bf16.
+void linear(const Linear& problem);
+
+}  // namespace kvscope::kernels
