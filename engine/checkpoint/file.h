@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace kvscope::checkpoint {
+
+/// A regular file opened for reading at any offset from any thread. Positioned reads rather than a memory map: pages
+/// read do not count as this process's memory, and a file that shrinks or a disk that fails gives an error instead of
+/// a signal.
+class InputFile {
+   public:
+    /// @throws CheckpointError if it does not exist, is not a regular file or cannot be opened
+    explicit InputFile(std::filesystem::path path);
+    ~InputFile();
+    InputFile(InputFile&& other) noexcept;
+    InputFile& operator=(InputFile&&) = delete;
+    InputFile(const InputFile&) = delete;
+    InputFile& operator=(const InputFile&) = delete;
+
+    const std::filesystem::path& path() const { return path_; }
+    uint64_t size() const { return size_; }
+
+    /// Fills `out` from `offset`. Thread-safe.
+    /// @throws CheckpointError if the file ends before or cannot be read
+    void read_at(uint64_t offset, std::span<std::byte> out) const;
+
+   private:
+    std::filesystem::path path_;
+    int descriptor_ = -1;
+    uint64_t size_ = 0;
+};
+
+/// The whole of a text file.
+/// @throws CheckpointError if it cannot be read or is longer than `limit` bytes
+std::string read_text_file(const std::filesystem::path& path, uint64_t limit);
+
+}  // namespace kvscope::checkpoint
