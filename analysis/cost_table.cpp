@@ -1,0 +1,120 @@
+#include "analysis/cost_table.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "analysis/coverage.h"
+#include "analysis/logit_divergence.h"
+#include "analysis/run_choice.h"
+#include "analysis/run_style.h"
+
+namespace kvscope::analysis {
+namespace {
+
+using trace::Place;
+namespace schema = trace::schema;
+
+/// A column that every run fills from what the trace holds of it.
+struct Source {
+    const trace::Reader& reader;
+    int prompt;
+    int run;
+
+    Place place() const { return Place::of_run(prompt, run); }
+
+    Cell mean(const schema::DataSet& data_set) const {
+        if (!reader.has(place(), data_set)) return {};
+        const auto values = reader.read<float>(place(), data_set);
+        double sum = 0;
+        size_t n = 0;
+        for (const float value : values) {
+            if (std::isnan(value)) continue;
+            sum += static_cast<double>(value);
+            ++n;
+        }
+        if (n == 0) return {};
+        return sum / static_cast<double>(n);
+    }
+
+    Cell total(const schema::DataSet& data_set) const {
+        if (!reader.has(place(), data_set)) return {};
+        const auto values = reader.read<uint64_t>(place(), data_set);
+        return static_cast<int64_t>(std::accumulate(values.begin(), values.end(), uint64_t{0}));
+    }
+};
+
+Cell optional_real(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
+
+std::vector<Column> columns() {
+    return {{"run", "Run", "", ColumnType::integer},
+            {"label", "Label", "", ColumnType::text},
+            {"policy", "Policy", "", ColumnType::text},
+            {"budget", "Budget", "", ColumnType::integer},
+            {"kept_share", "Kept", "", ColumnType::real, 3},
+            {"removed_share", "Removed", "", ColumnType::real, 3},
+            {"coverage", "Coverage", "", ColumnType::real, 3, Best::highest},
+            {"kl_mean", "KL", "nats", ColumnType::real, 4, Best::lowest},
+            {"kl_stderr", "KL ±", "nats", ColumnType::real, 4},
+            {"agreement", "Agreement", "", ColumnType::real, 3, Best::highest},
+            {"attention_kept", "Attention kept", "", ColumnType::real, 3, Best::highest},
+            {"output_error", "Output error", "", ColumnType::real, 3, Best::lowest},
+            {"cache_bytes", "Cache", "B", ColumnType::integer, 0, Best::lowest},
+            {"cache_bytes_predicted", "Predicted", "B", ColumnType::integer},
+            {"select_s", "Select", "s", ColumnType::real, 3, Best::lowest},
+            {"first_token_s", "First token", "s", ColumnType::real, 3, Best::lowest},
+            {"decode_tokens_per_s", "Decode", "tokens/s", ColumnType::real, 1, Best::highest},
+            {"peak_bytes", "Peak", "B", ColumnType::integer, 0, Best::lowest},
+            {"status", "Status", "", ColumnType::text},
+            {"message", "Message", "", ColumnType::text}};
+}
+
+Row row_of(const trace::Reader& reader, int prompt, int run) {
+    const trace::RunAttributes& attributes = reader.run(prompt, run);
+    const Source source{reader, prompt, run};
+    Row row;
+    row.control = attributes.policy == "full";
+    row.cells = {int64_t{run}, run_label(attributes), attributes.policy, attributes.budget};
+    if (attributes.status != schema::run::status_complete) {
+        row.cells.resize(columns().size());
+        row.cells[row.cells.size() - 2] = attributes.status;
+        row.cells.back() = attributes.message;
+        return row;
+    }
+    const auto kept = reader.kept(prompt, run);
+    const KeptSets sets = kept_sets(*kept, static_cast<size_t>(reader.prompt(prompt).visible_tokens()));
+    const auto slots = static_cast<double>(sets.n_layers * sets.n_rows * sets.n_tokens);
+    const double kept_share = slots > 0 ? static_cast<double>(sets.indices.size()) / slots : 0.0;
+    row.cells.insert(row.cells.end(), {kept_share, 1 - kept_share, model_coverage(sets).share});
+    if (reader.has(source.place(), schema::run::step_kl) && reader.has(source.place(), schema::run::step_agreement)) {
+        const LogitDivergence d = logit_divergence(reader.read<float>(source.place(), schema::run::step_kl),
+                                                   reader.read<uint8_t>(source.place(), schema::run::step_agreement));
+        row.cells.insert(row.cells.end(), {d.kl_mean, d.kl_stderr, d.agreement});
+    } else {
+        row.cells.insert(row.cells.end(), 3, Cell());
+    }
+    row.cells.push_back(source.mean(schema::run::attention_kept));
+    row.cells.push_back(source.mean(schema::run::output_error));
+    row.cells.push_back(source.total(schema::run::cache_bytes));
+    row.cells.push_back(source.total(schema::run::cache_bytes_predicted));
+    row.cells.push_back(attributes.select_s);
+    row.cells.push_back(optional_real(attributes.first_token_s));
+    row.cells.push_back(optional_real(attributes.decode_tokens_per_s));
+    row.cells.push_back(attributes.peak_bytes ? Cell(static_cast<int64_t>(*attributes.peak_bytes)) : Cell());
+    row.cells.push_back(attributes.status);
+    row.cells.push_back(attributes.message);
+    return row;
+}
+
+}  // namespace
+
+Table cost_table(const trace::Reader& reader, int prompt) {
+    check_prompt(reader, prompt);
+    Table table;
+    table.name = "cost";
+    table.title = "What each run keeps and costs, and how far it moves from the full cache";
+    table.columns = columns();
+    for (int run = 0; run < reader.n_runs(prompt); ++run) table.rows.push_back(row_of(reader, prompt, run));
+    return table;
+}
+
+}  // namespace kvscope::analysis

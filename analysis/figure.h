@@ -1,0 +1,179 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "analysis/color_map.h"
+
+/// A figure as plain data: what is drawn, not how. The window and the exports draw the same description.
+namespace kvscope::analysis {
+
+enum class Scale { linear, logarithmic };
+
+struct Tick {
+    double value = 0;
+    std::string label;
+};
+
+/// One axis of a panel. `min` < `max` are the data values at its ends.
+struct Axis {
+    std::string title;
+    std::string unit;  ///< shown in parentheses behind the title; empty where a count or a name needs none
+    double min = 0;
+    double max = 1;
+    Scale scale = Scale::linear;
+    bool reversed = false;  ///< y: min at the top (layers run downwards); x: min at the right
+    bool whole_numbers = false;  ///< ticks only on whole numbers
+    std::vector<Tick> ticks;     ///< empty: chosen by the drawer to fit (analysis/ticks.h)
+};
+
+enum class Dash { solid, dashed, dotted, dash_dotted };
+enum class Marker { none, circle, square, triangle, diamond, cross };
+
+struct LineStyle {
+    Rgb color;
+    Dash dash = Dash::solid;
+    Marker marker = Marker::none;
+    double width_pt = 1.0;
+};
+
+/// How the cells that share one pixel become one value. `maximum` keeps a single kept token among 100,000 visible.
+enum class Reduction { maximum, mean };
+
+/// Values on a regular grid. Row 0 begins at y_begin, column 0 at x_begin (data coordinates). NaN: nothing known, drawn as
+/// the panel's background.
+struct HeatMap {
+    size_t rows = 0;
+    size_t columns = 0;
+    std::vector<float> values;  ///< (rows, columns)
+    double x_begin = 0;
+    double x_end = 1;
+    double y_begin = 0;
+    double y_end = 1;
+    size_t color_scale = 0;  ///< index into Figure::color_scales
+    Reduction reduction = Reduction::maximum;
+};
+
+/// A grid whose cells belong to named classes (kept, evicted, merged …); `ids` index `classes`, 255 is none.
+struct Categories {
+    struct Class {
+        std::string label;
+        Rgb color;
+    };
+    static constexpr uint8_t none = 255;
+    size_t rows = 0;
+    size_t columns = 0;
+    std::vector<uint8_t> ids;  ///< (rows, columns); of the classes in one pixel the highest id shows
+    double x_begin = 0;
+    double x_end = 1;
+    double y_begin = 0;
+    double y_end = 1;
+    std::vector<Class> classes;
+};
+
+/// A curve; a NaN in y interrupts it. `low` and `high`, where given, bound a band around it.
+struct Line {
+    std::string label;
+    std::vector<double> x;
+    std::vector<double> y;
+    std::vector<double> low;
+    std::vector<double> high;
+    LineStyle style;
+};
+
+struct Bars {
+    std::string label;
+    std::vector<double> x;  ///< centres
+    std::vector<double> y;
+    double base = 0;
+    double width = 0.8;  ///< in data units of x
+    Rgb color;
+};
+
+struct Scatter {
+    std::string label;
+    std::vector<double> x;
+    std::vector<double> y;
+    Marker marker = Marker::circle;
+    double size_pt = 3.0;
+    Rgb color;
+};
+
+/// A reference line through the whole panel, with a word beside it.
+struct Rule {
+    bool horizontal = true;
+    double value = 0;
+    std::string label;
+    LineStyle style;
+};
+
+/// Text at a place in data coordinates, centred on it.
+struct TextLabel {
+    double x = 0;
+    double y = 0;
+    std::string text;
+    Rgb color;
+    bool monospace = false;  ///< tokens and numbers
+};
+
+using Layer = std::variant<HeatMap, Categories, Line, Bars, Scatter, Rule, TextLabel>;
+
+struct Panel {
+    size_t row = 0;
+    size_t column = 0;
+    std::string title;
+    std::string note;  ///< a number that belongs to the panel, at the right of its title
+    Axis x;
+    Axis y;
+    std::vector<Layer> layers;
+    bool square_cells = false;  ///< one unit of x is as long as one unit of y
+};
+
+/// From numbers to colours on light ground (a dark window turns maps round that have a `background_label`); each scale that a heat map uses has a colour bar.
+struct ColorScale {
+    std::string title;
+    std::string unit;
+    ColorMap map = ColorMap::viridis;
+    double map_begin = 0;  ///< the part of the map in use, as shares of it
+    double map_end = 1;
+    double min = 0;
+    double max = 1;
+    Scale scale = Scale::linear;
+    bool whole_numbers = false;    ///< one flat colour per whole number from min to max
+    std::string background_label;  ///< what values below `min` mean ("not kept"): they are drawn as background; empty: no
+                                   ///< such values
+};
+
+struct LegendEntry {
+    enum class Symbol { line, patch, marker, none };
+    std::string label;
+    Symbol symbol = Symbol::line;
+    LineStyle style;
+};
+
+struct Figure {
+    std::string name;   ///< as in `export --figure`
+    std::string title;  ///< drawn only where `show_title` is set; papers have a caption instead
+    bool show_title = false;
+    std::string caption;  ///< what is shown, in a sentence or two
+    size_t rows = 1;
+    size_t columns = 1;
+    bool shared_x = false;  ///< all panels of a column have one x axis, labelled once at the bottom
+    bool shared_y = false;  ///< all panels of a row have one y axis, labelled once at the left
+    std::vector<double> column_widths;  ///< of the panels' data areas, relative to each other; empty: all alike
+    std::vector<Panel> panels;
+    std::vector<ColorScale> color_scales;
+    std::vector<LegendEntry> legend;
+    double width_mm = 84;        ///< 84: one column of a paper, 174: two
+    double height_mm = 0;        ///< 0: follows from panel_height_mm
+    double panel_height_mm = 50; ///< of a panel's data area; ignored where cells are square or height_mm is set
+    /// What the figure was made from (model, prompt, policies, budgets, program version), into the file's metadata.
+    std::vector<std::pair<std::string, std::string>> recipe;
+    std::string created_utc;  ///< of the data, ISO 8601; a figure has no clock of its own, so that it can be reproduced
+};
+
+}  // namespace kvscope::analysis

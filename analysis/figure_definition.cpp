@@ -1,0 +1,20 @@
+#include "analysis/figure_definition.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace kvscope::analysis {
+
+const FigureDefinition& figure_definition(std::string_view name) {
+    std::string wanted(name);
+    std::replace(wanted.begin(), wanted.end(), '_', '-');
+    std::vector<std::string> known;
+    for (const FigureDefinition& definition : figure_definitions()) {
+        if (definition.name == wanted) return definition;
+        known.push_back(definition.name);
+    }
+    throw FigureError(fmt::format("there is no figure '{}'; there are {}", name, fmt::join(known, ", ")));
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/figure.h"
+#include "analysis/table.h"
+#include "trace/reader.h"
+
+namespace kvscope::analysis {
+
+/// A figure or an option of one that does not exist, or does not fit this trace: the caller's choice has to change.
+struct FigureError : std::invalid_argument {
+    using std::invalid_argument::invalid_argument;
+};
+
+/// A trace that has no data for the figure asked of it.
+struct NothingToShow : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// What a person may choose about a figure. Each definition names the ones it heeds.
+struct FigureOptions {
+    int prompt = 0;
+    std::vector<std::string> runs;  ///< labels, policies' names (all their runs), or numbers; empty: the figure's own choice
+    std::vector<int> layers;        ///< empty: all, or the figure's own choice
+    std::string source;             ///< which of several measures of one kind; empty: the first
+    bool title = false;             ///< draw the title (papers have captions instead)
+    double width_mm = 0;            ///< 0: the figure's own
+    double height_mm = 0;           ///< 0: the figure's own
+};
+
+struct FigureOption {
+    std::string name;  ///< "runs", "layers", "source"
+    std::string help;  ///< one line, with the default
+};
+
+/// One figure: how it is called, and how a trace becomes its picture and its numbers. Each file in analysis/figures/
+/// defines one, by a function called after the file: `FigureDefinition retention_figure()` in retention.cpp. The build
+/// lists them; nothing else has to change.
+struct FigureDefinition {
+    std::string name;     ///< as in `export --figure`: the file's stem, '_' written '-'
+    std::string title;    ///< "Retention"
+    std::string summary;  ///< one sentence: what it shows, from which measure
+    std::vector<FigureOption> options;
+    /// Both throw FigureError for options that this trace cannot serve, NothingToShow where it lacks the data, and what
+    /// trace::Reader throws.
+    Figure (*make)(const trace::Reader&, const FigureOptions&) = nullptr;
+    Table (*numbers)(const trace::Reader&, const FigureOptions&) = nullptr;  ///< the very numbers that are drawn
+};
+
+/// All figures, by name.
+const std::vector<FigureDefinition>& figure_definitions();
+
+/// '_' and '-' alike. @throws FigureError with the list of figures.
+const FigureDefinition& figure_definition(std::string_view name);
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,181 @@
+#include "analysis/coverage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/figure_definition.h"
+#include "analysis/layer_axis.h"
+#include "analysis/run_choice.h"
+#include "analysis/run_style.h"
+#include "analysis/table_format.h"
+
+namespace kvscope::analysis {
+namespace {
+
+struct Run {
+    int index = 0;
+    std::vector<Coverage> layers;  ///< all of the model's
+    Coverage model;
+};
+
+std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& options) {
+    std::vector<Run> runs;
+    const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
+    for (const int j : chosen_runs(reader, options)) {
+        const auto kept = reader.kept(options.prompt, j);
+        const KeptSets sets = kept_sets(*kept, n_tokens);
+        runs.push_back({j, layer_coverage(sets), model_coverage(sets)});
+    }
+    return runs;
+}
+
+double percent(const Coverage& coverage) { return 100 * coverage.share; }
+
+Axis percent_axis(double largest) {
+    Axis axis;
+    axis.title = "Coverage";
+    axis.unit = "% of tokens";
+    axis.min = 0;
+    axis.max = largest >= 95 ? 105 : std::max(largest * 1.08, 1e-3);
+    if (largest >= 95) {
+        for (const int tick : {0, 25, 50, 75, 100}) axis.ticks.push_back({static_cast<double>(tick), std::to_string(tick)});
+    }
+    return axis;
+}
+
+Panel layers_panel(const std::vector<Run>& runs, const std::vector<int>& layers,
+                   const std::vector<trace::RunAttributes>& attributes, const std::vector<LineStyle>& styles) {
+    Panel panel;
+    panel.title = "Each layer";
+    panel.x = layer_axis(layers);
+    double largest = 0;
+    for (const Run& run : runs) {
+        Line line;
+        const auto j = static_cast<size_t>(run.index);
+        line.label = run_label(attributes[j]);
+        line.style = styles[j];
+        if (layers.size() > 1) line.style.marker = Marker::none;
+        for (size_t i = 0; i < layers.size(); ++i) {
+            line.x.push_back(static_cast<double>(i));
+            line.y.push_back(percent(run.layers[static_cast<size_t>(layers[i])]));
+            largest = std::max(largest, line.y.back());
+        }
+        panel.layers.emplace_back(std::move(line));
+    }
+    panel.y = percent_axis(largest);
+    return panel;
+}
+
+/// Whole-model coverage over the budget: runs that differ in nothing else are joined.
+Panel model_panel(const std::vector<Run>& runs, const std::vector<trace::RunAttributes>& attributes,
+                  const std::vector<LineStyle>& styles) {
+    Panel panel;
+    panel.column = 1;
+    panel.title = "Whole model";
+    std::vector<int64_t> budgets;
+    for (const Run& run : runs) budgets.push_back(attributes[static_cast<size_t>(run.index)].budget);
+    std::sort(budgets.begin(), budgets.end());
+    budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
+    panel.x.title = "Budget";
+    panel.x.unit = "entries a head";
+    panel.x.min = -0.5;
+    panel.x.max = static_cast<double>(budgets.size()) - 0.5;
+    for (size_t i = 0; i < budgets.size(); ++i) {
+        panel.x.ticks.push_back({static_cast<double>(i), format_count(budgets[i])});
+    }
+    double largest = 0;
+    std::map<std::string, Line> lines;
+    std::vector<std::string> order;
+    std::vector<Layer> points;
+    for (const Run& run : runs) {
+        const auto j = static_cast<size_t>(run.index);
+        const std::string method = attributes[j].policy + '\n' + attributes[j].parameters_json;
+        if (lines.find(method) == lines.end()) order.push_back(method);
+        Line& line = lines[method];
+        line.label = attributes[j].policy;
+        line.style.color = styles[j].color;
+        line.style.width_pt = 0.5;
+        const auto place = static_cast<double>(std::find(budgets.begin(), budgets.end(), attributes[j].budget) -
+                                               budgets.begin());
+        line.x.push_back(place);
+        line.y.push_back(percent(run.model));
+        largest = std::max(largest, line.y.back());
+        Scatter point;
+        point.label = run_label(attributes[j]);
+        point.x = {place};
+        point.y = {percent(run.model)};
+        point.marker = styles[j].marker;
+        point.size_pt = 3.2;
+        point.color = styles[j].color;
+        points.emplace_back(std::move(point));
+    }
+    for (const std::string& method : order) {
+        if (lines[method].x.size() > 1) panel.layers.emplace_back(std::move(lines[method]));
+    }
+    std::move(points.begin(), points.end(), std::back_inserter(panel.layers));
+    panel.y = percent_axis(largest);
+    return panel;
+}
+
+Figure make(const trace::Reader& reader, const FigureOptions& options) {
+    const std::vector<Run> runs = read_runs(reader, options);
+    const std::vector<int> layers = chosen_layers(reader, options);
+    const std::vector<trace::RunAttributes>& attributes = reader.runs(options.prompt);
+    const std::vector<LineStyle> styles = run_styles(attributes);
+    std::vector<int> indices;
+    for (const Run& run : runs) indices.push_back(run.index);
+
+    Figure figure;
+    figure.name = "coverage";
+    figure.title = "Prompt tokens that at least one head keeps";
+    figure.width_mm = 174;
+    figure.panel_height_mm = 48;
+    figure.columns = 2;
+    figure.column_widths = {3, 1};
+    figure.panels.push_back(layers_panel(runs, layers, attributes, styles));
+    figure.panels.push_back(model_panel(runs, attributes, styles));
+    figure.legend = run_legend(attributes, indices);
+    figure.caption = fmt::format(
+        "Share of the prompt's {} tokens that at least one head of a layer keeps, and (right) that at least one head of any "
+        "layer keeps.",
+        reader.prompt(options.prompt).visible_tokens());
+    complete_figure(figure, reader, options, indices);
+    return figure;
+}
+
+Table numbers(const trace::Reader& reader, const FigureOptions& options) {
+    Table table;
+    table.name = "coverage";
+    table.title = "Prompt tokens that at least one head of a layer keeps; without a layer: of any layer";
+    table.columns = {{"run", "Run", "", ColumnType::integer},      {"label", "Label", "", ColumnType::text},
+                     {"policy", "Policy", "", ColumnType::text},   {"budget", "Budget", "", ColumnType::integer},
+                     {"layer", "Layer", "", ColumnType::integer},  {"tokens", "Tokens", "", ColumnType::integer},
+                     {"share", "Share of prompt", "", ColumnType::real, 4}};
+    const std::vector<int> layers = chosen_layers(reader, options);
+    for (const Run& run : read_runs(reader, options)) {
+        const trace::RunAttributes& attributes = reader.run(options.prompt, run.index);
+        const auto add = [&](Cell layer, const Coverage& coverage) {
+            table.rows.push_back({{int64_t{run.index}, run_label(attributes), attributes.policy, attributes.budget,
+                                   std::move(layer), static_cast<int64_t>(coverage.count), coverage.share}});
+        };
+        add(std::monostate{}, run.model);
+        for (const int layer : layers) add(int64_t{layer}, run.layers[static_cast<size_t>(layer)]);
+    }
+    return table;
+}
+
+}  // namespace
+
+FigureDefinition coverage_figure() {
+    return {"coverage",
+            "Coverage",
+            "Share of prompt tokens that at least one head keeps, by layer and for the whole model, one line per run",
+            {{"runs", "labels, policies or numbers of runs; default: all but full"},
+             {"layers", "default: all; the whole model's coverage always counts all"}},
+            make,
+            numbers};
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,219 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/figure_definition.h"
+#include "analysis/kv_head_jsd.h"
+#include "analysis/layer_axis.h"
+#include "analysis/run_choice.h"
+#include "analysis/run_style.h"
+
+namespace kvscope::analysis {
+namespace {
+
+using trace::Place;
+namespace schema = trace::schema;
+
+/// The three divergences that a trace knows, which are never mixed.
+enum class Source { attention, kv_heads, scores };
+
+struct Matrices {
+    Source source = Source::attention;
+    std::string of;        ///< "plain attention of query heads"
+    std::string head;      ///< "query head"
+    std::vector<int> run;  ///< the one run whose scores are compared; empty for attention
+    size_t n = 0;          ///< heads
+    std::vector<int> layers;
+    std::vector<std::vector<float>> values;  ///< for each layer (n, n), nats
+};
+
+Source source_from_name(const std::string& name) {
+    if (name.empty() || name == "attention") return Source::attention;
+    if (name == "kv-heads" || name == "kv_heads") return Source::kv_heads;
+    if (name == "scores") return Source::scores;
+    throw FigureError(fmt::format("there is no source '{}' of JSDs; there are attention, kv-heads, scores", name));
+}
+
+/// The run whose stored JSD is meant: the one named, or without a name the first that has one.
+int scored_run(const trace::Reader& reader, const FigureOptions& options) {
+    std::vector<int> scored;
+    const std::vector<int> chosen = chosen_runs(reader, options);
+    for (const int j : chosen) {
+        if (reader.has(Place::of_run(options.prompt, j), schema::run::head_jsd)) scored.push_back(j);
+    }
+    if (scored.empty()) {
+        throw NothingToShow(fmt::format("{}: none of the runs asked for stores a JSD of its scores (aperturekv does); "
+                                        "`source` attention or kv-heads shows that of the attention",
+                                        reader.path().string()));
+    }
+    if (!options.runs.empty() && chosen.size() > 1) {
+        throw FigureError(fmt::format("the JSD of scores is shown for one run at a time, {} were asked for", chosen.size()));
+    }
+    return scored.front();
+}
+
+Matrices read_matrices(const trace::Reader& reader, const FigureOptions& options) {
+    check_prompt(reader, options.prompt);
+    Matrices m;
+    m.source = source_from_name(options.source);
+    m.layers = chosen_layers(reader, options);
+    const trace::ModelAttributes& model = reader.model();
+    const trace::PromptAttributes& prompt = reader.prompt(options.prompt);
+    Place place = Place::of_prompt(options.prompt);
+    const schema::DataSet* needed = &schema::prompt::head_jsd;
+    switch (m.source) {
+        case Source::attention:
+            m.n = static_cast<size_t>(model.n_heads);
+            m.of = fmt::format("attention of the last {} queries, per query head", prompt.window);
+            m.head = "Query head";
+            break;
+        case Source::kv_heads:
+            m.n = static_cast<size_t>(model.n_kv_heads);
+            m.of = fmt::format("attention of the last {} queries, averaged to KV heads", prompt.window);
+            m.head = "KV head";
+            needed = &schema::prompt::window_attention;
+            break;
+        case Source::scores: {
+            const int run = scored_run(reader, options);
+            const trace::RunAttributes& attributes = reader.run(options.prompt, run);
+            place = Place::of_run(options.prompt, run);
+            m.run = {run};
+            m.n = reader.n_rows(options.prompt, run);
+            m.of = fmt::format("scores of {}", run_label(attributes));
+            m.head = attributes.granularity == schema::run::granularity_query_head ? "Query head" : "KV head";
+            needed = &schema::run::head_jsd;
+            break;
+        }
+    }
+    if (!reader.has(place, *needed)) {
+        throw NothingToShow(fmt::format("{}: prompt {} has no {}, from which this figure is made", reader.path().string(),
+                                        options.prompt, needed->path));
+    }
+    if (m.source == Source::kv_heads && prompt.visible_tokens() <= prompt.window) {
+        throw NothingToShow(fmt::format("{}: prompt {} has {} tokens, none before its window of {}", reader.path().string(),
+                                        options.prompt, prompt.visible_tokens(), prompt.window));
+    }
+    for (const int layer : m.layers) {
+        const auto l = static_cast<size_t>(layer);
+        if (m.source == Source::kv_heads) {
+            m.values.push_back(kv_head_jsd(reader.window_attention(options.prompt, l), static_cast<size_t>(model.n_heads),
+                                           m.n, static_cast<size_t>(prompt.window)));
+        } else {
+            m.values.push_back(reader.read_layer<float>(place, *needed, l));
+        }
+    }
+    return m;
+}
+
+double largest(const Matrices& m) {
+    double value = 0;
+    for (const auto& matrix : m.values) {
+        for (const float v : matrix) {
+            if (std::isfinite(v)) value = std::max(value, static_cast<double>(v));
+        }
+    }
+    return value;
+}
+
+/// As square a block of small multiples as the width allows.
+size_t columns_for(size_t n) {
+    if (n <= 6) return n;
+    if (n <= 16) return (n + 1) / 2 <= 6 ? (n + 1) / 2 : 8;
+    return n <= 40 ? 8 : 10;
+}
+
+/// Mean over the pairs of different heads; NaN for a single head.
+double mean_off_diagonal(const std::vector<float>& matrix, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; ++i) {
+        for (size_t j = 0; j < n; ++j) {
+            if (i != j) sum += static_cast<double>(matrix[i * n + j]);
+        }
+    }
+    return sum / static_cast<double>(n * (n - 1));
+}
+
+Figure make(const trace::Reader& reader, const FigureOptions& options) {
+    const Matrices m = read_matrices(reader, options);
+    Figure figure;
+    figure.name = "jsd";
+    figure.title = fmt::format("Jensen-Shannon divergence between heads: {}", m.of);
+    figure.columns = columns_for(m.layers.size());
+    figure.rows = (m.layers.size() + figure.columns - 1) / figure.columns;
+    figure.shared_x = true;
+    figure.shared_y = true;
+    figure.width_mm = m.layers.size() <= 2 ? 84 : 174;
+    if (m.layers.size() <= 2) figure.panel_height_mm = 50;
+
+    ColorScale scale;
+    scale.title = fmt::format("JSD, {}", m.of);
+    scale.unit = "nats";
+    scale.map = ColorMap::viridis;
+    scale.min = 0;
+    scale.max = largest(m);
+    if (scale.max <= 0) scale.max = std::log(2.0);
+    figure.color_scales.push_back(scale);
+
+    std::vector<int> heads(m.n);
+    for (size_t h = 0; h < m.n; ++h) heads[h] = static_cast<int>(h);
+    for (size_t i = 0; i < m.layers.size(); ++i) {
+        Panel panel;
+        panel.row = i / figure.columns;
+        panel.column = i % figure.columns;
+        panel.title = fmt::format("Layer {}", m.layers[i]);
+        panel.square_cells = true;
+        panel.x = layer_axis(heads);
+        panel.x.title = m.head;
+        panel.y = panel.x;
+        panel.y.reversed = true;
+        HeatMap map;
+        map.rows = map.columns = m.n;
+        map.values = m.values[i];
+        map.x_begin = map.y_begin = -0.5;
+        map.x_end = map.y_end = static_cast<double>(m.n) - 0.5;
+        map.reduction = Reduction::mean;
+        panel.layers.emplace_back(std::move(map));
+        figure.panels.push_back(std::move(panel));
+    }
+    figure.caption = fmt::format("Jensen-Shannon divergence ({}) between each two heads of a layer; dark heads are alike.",
+                                 m.of);
+    complete_figure(figure, reader, options, m.run);
+    return figure;
+}
+
+Table numbers(const trace::Reader& reader, const FigureOptions& options) {
+    const Matrices m = read_matrices(reader, options);
+    Table table;
+    table.name = "jsd";
+    table.title = fmt::format("Jensen-Shannon divergence in nats, {}", m.of);
+    table.columns = {{"source", "Source", "", ColumnType::text},
+                     {"layer", "Layer", "", ColumnType::integer},
+                     {"head_a", "Head a", "", ColumnType::integer},
+                     {"head_b", "Head b", "", ColumnType::integer},
+                     {"jsd_nats", "JSD", "nats", ColumnType::real, 4}};
+    for (size_t i = 0; i < m.layers.size(); ++i) {
+        for (size_t a = 0; a < m.n; ++a) {
+            for (size_t b = 0; b < m.n; ++b) {
+                table.rows.push_back({{m.of, int64_t{m.layers[i]}, static_cast<int64_t>(a), static_cast<int64_t>(b),
+                                       static_cast<double>(m.values[i][a * m.n + b])}});
+            }
+        }
+    }
+    return table;
+}
+
+}  // namespace
+
+FigureDefinition jsd_figure() {
+    return {"jsd",
+            "Head divergence",
+            "Jensen-Shannon divergence between the heads of each layer, one map per layer, dark where heads are alike",
+            {{"layers", "default: all"},
+             {"source", "attention: of query heads (default); kv-heads: averaged to KV heads; scores: of a run's own scores"},
+             {"runs", "with source scores: the one run whose scores are compared"}},
+            make,
+            numbers};
+}
+
+}  // namespace kvscope::analysis

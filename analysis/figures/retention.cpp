@@ -1,0 +1,177 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+
+#include "analysis/coverage.h"
+#include "analysis/figure_definition.h"
+#include "analysis/layer_axis.h"
+#include "analysis/retention.h"
+#include "analysis/run_choice.h"
+#include "analysis/run_style.h"
+
+namespace kvscope::analysis {
+namespace {
+
+constexpr size_t kRunsInOneColumn = 8;  // more are drawn in two, or a page would be full
+constexpr double kPageMm = 190;
+constexpr double kLightest = 0.2;  // the map's palest fifth would vanish on white
+
+struct Run {
+    int index = 0;
+    trace::RunAttributes attributes;
+    std::shared_ptr<const trace::Kept> kept;
+    size_t n_tokens = 0;
+    KeptSets sets() const { return kept_sets(*kept, n_tokens); }
+};
+
+std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& options) {
+    std::vector<Run> runs;
+    const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
+    for (const int j : chosen_runs(reader, options)) {
+        runs.push_back({j, reader.run(options.prompt, j), reader.kept(options.prompt, j), n_tokens});
+    }
+    return runs;
+}
+
+/// Runs of one policy side by side where every policy has the same number of budgets; else in reading order.
+size_t columns_for(const std::vector<Run>& runs) {
+    if (runs.size() <= kRunsInOneColumn) return 1;
+    const auto same_method = [](const Run& a, const Run& b) {
+        return a.attributes.policy == b.attributes.policy && a.attributes.parameters_json == b.attributes.parameters_json;
+    };
+    size_t length = 1;
+    while (length < runs.size() && same_method(runs[0], runs[length])) ++length;
+    if (length < 2 || length > 4 || runs.size() % length != 0) return 2;
+    for (size_t i = 0; i < runs.size(); ++i) {
+        if (!same_method(runs[i], runs[i - i % length])) return 2;
+    }
+    return length;
+}
+
+HeatMap heat_map(const Run& run, const std::vector<int>& layers, double value_per_head) {
+    const std::vector<uint16_t> counts = retention_counts(run.sets());
+    HeatMap map;
+    map.rows = layers.size();
+    map.columns = run.n_tokens;
+    map.values.reserve(map.rows * map.columns);
+    for (const int layer : layers) {
+        const auto first = counts.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(layer) * run.n_tokens);
+        std::transform(first, first + static_cast<std::ptrdiff_t>(run.n_tokens), std::back_inserter(map.values),
+                       [&](uint16_t count) { return static_cast<float>(count * value_per_head); });
+    }
+    map.x_begin = -0.5;
+    map.x_end = static_cast<double>(run.n_tokens) - 0.5;
+    map.y_begin = -0.5;
+    map.y_end = static_cast<double>(layers.size()) - 0.5;
+    return map;
+}
+
+Figure make(const trace::Reader& reader, const FigureOptions& options) {
+    const std::vector<Run> runs = read_runs(reader, options);
+    const std::vector<int> layers = chosen_layers(reader, options);
+    const size_t n_tokens = runs[0].n_tokens;
+    size_t max_rows = 0;
+    bool same_rows = true;
+    for (const Run& run : runs) {
+        max_rows = std::max(max_rows, run.kept->n_rows);
+        same_rows = same_rows && run.kept->n_rows == runs[0].kept->n_rows;
+    }
+
+    Figure figure;
+    figure.name = "retention";
+    figure.title = "Heads that keep each token";
+    figure.columns = columns_for(runs);
+    figure.rows = (runs.size() + figure.columns - 1) / figure.columns;
+    figure.shared_x = true;
+    figure.shared_y = true;
+    figure.width_mm = 174;
+    const double room_mm = kPageMm / static_cast<double>(figure.rows) - 5;
+    figure.panel_height_mm = std::clamp(0.55 * static_cast<double>(layers.size()), 5.0, std::max(5.0, room_mm));
+
+    ColorScale scale;
+    scale.map = ColorMap::viridis_reversed;
+    scale.map_begin = kLightest;
+    scale.background_label = "none";
+    if (same_rows) {
+        scale.title = fmt::format("{} that keep the token",
+                                  runs[0].attributes.granularity == "query_head" ? "Query heads" : "KV heads");
+        scale.min = 1;
+        scale.max = static_cast<double>(max_rows);
+        scale.whole_numbers = true;
+    } else {
+        scale.title = "Share of heads that keep the token";
+        scale.unit = "%";
+        scale.min = 100.0 / static_cast<double>(max_rows);
+        scale.max = 100;
+    }
+    figure.color_scales.push_back(scale);
+
+    std::vector<int> indices;
+    for (size_t i = 0; i < runs.size(); ++i) {
+        const Run& run = runs[i];
+        indices.push_back(run.index);
+        Panel panel;
+        panel.row = i / figure.columns;
+        panel.column = i % figure.columns;
+        panel.title = run_label(run.attributes);
+        const Coverage coverage = model_coverage(run.sets());
+        panel.note = fmt::format("coverage {:.1f} %", 100 * coverage.share);
+        panel.x.title = "Token position";
+        panel.x.min = -0.5;
+        panel.x.max = static_cast<double>(n_tokens) - 0.5;
+        panel.x.whole_numbers = true;
+        panel.y = layer_axis(layers);
+        panel.y.reversed = true;
+        panel.layers.emplace_back(
+            heat_map(run, layers, same_rows ? 1.0 : 100.0 / static_cast<double>(run.kept->n_rows)));
+        figure.panels.push_back(std::move(panel));
+    }
+    figure.caption = fmt::format(
+        "How many heads of a layer keep each of the prompt's {} tokens. Where one pixel holds several tokens the largest "
+        "count shows. Coverage: tokens that at least one head of any layer keeps.",
+        n_tokens);
+    complete_figure(figure, reader, options, indices);
+    return figure;
+}
+
+Table numbers(const trace::Reader& reader, const FigureOptions& options) {
+    Table table;
+    table.name = "retention";
+    table.title = "Heads that keep each token; tokens that no head of a layer keeps are left out";
+    table.columns = {{"run", "Run", "", ColumnType::integer},
+                     {"label", "Label", "", ColumnType::text},
+                     {"layer", "Layer", "", ColumnType::integer},
+                     {"token", "Token", "", ColumnType::integer},
+                     {"heads", "Heads", "", ColumnType::integer},
+                     {"heads_total", "Of", "", ColumnType::integer}};
+    const std::vector<int> layers = chosen_layers(reader, options);
+    for (const Run& run : read_runs(reader, options)) {
+        const std::vector<uint16_t> counts = retention_counts(run.sets());
+        const std::string label = run_label(run.attributes);
+        for (const int layer : layers) {
+            for (size_t token = 0; token < run.n_tokens; ++token) {
+                const uint16_t heads = counts[static_cast<size_t>(layer) * run.n_tokens + token];
+                if (heads == 0) continue;
+                table.rows.push_back({{int64_t{run.index}, label, int64_t{layer}, static_cast<int64_t>(token),
+                                       int64_t{heads}, static_cast<int64_t>(run.kept->n_rows)}});
+            }
+        }
+    }
+    return table;
+}
+
+}  // namespace
+
+FigureDefinition retention_figure() {
+    return {"retention",
+            "Retention",
+            "Layers by tokens: how many heads keep each token, one map per run over one token axis",
+            {{"runs", "labels, policies or numbers of runs; default: all but full"},
+             {"layers", "default: all"}},
+            make,
+            numbers};
+}
+
+}  // namespace kvscope::analysis

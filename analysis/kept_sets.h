@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "trace/records.h"
+
+namespace kvscope::analysis {
+
+/// What one run kept of one prompt: L layers, R rows a layer (KV heads, or query heads where K and V are repeated), N
+/// prompt tokens. Row (l, r) holds indices[offsets[l*R + r] ... offsets[l*R + r + 1]), ascending positions below N.
+/// A view: the arrays stay with their owner (trace::Reader's answer, or a what-if's result).
+struct KeptSets {
+    size_t n_layers = 0;
+    size_t n_rows = 0;
+    size_t n_tokens = 0;
+    std::span<const uint64_t> offsets;  ///< (L*R + 1)
+    std::span<const uint32_t> indices;
+
+    std::span<const uint32_t> row(size_t layer, size_t row) const {
+        const size_t i = layer * n_rows + row;
+        return indices.subspan(offsets[i], offsets[i + 1] - offsets[i]);
+    }
+    size_t count(size_t layer, size_t row) const {
+        const size_t i = layer * n_rows + row;
+        return offsets[i + 1] - offsets[i];
+    }
+};
+
+/// The view of a trace's kept entries, which have to outlive it.
+inline KeptSets kept_sets(const trace::Kept& kept, size_t n_tokens) {
+    return {kept.n_layers, kept.n_rows, n_tokens, kept.offsets, kept.indices};
+}
+
+/// @throws std::invalid_argument naming the row when offsets or positions do not fit L, R and N, or do not ascend.
+void check_kept_sets(const KeptSets& kept);
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,137 @@
+#include "analysis/run_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "analysis/run_style.h"
+
+namespace kvscope::analysis {
+namespace {
+
+std::string known_runs(const std::vector<trace::RunAttributes>& runs) {
+    std::vector<std::string> names;
+    for (size_t j = 0; j < runs.size(); ++j) {
+        names.push_back(fmt::format("{} ({})", j, run_label(runs[j])));
+    }
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+bool finished(const trace::RunAttributes& run) { return run.status == trace::schema::run::status_complete; }
+
+std::optional<size_t> as_number(const std::string& text) {
+    size_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+/// A label before a policy's name before a number, as a label may well be a number.
+std::vector<size_t> runs_called(const std::vector<trace::RunAttributes>& runs, const std::string& name) {
+    std::vector<size_t> found;
+    for (size_t j = 0; j < runs.size(); ++j) {
+        if (run_label(runs[j]) == name) found.push_back(j);
+    }
+    if (!found.empty()) return found;
+    for (size_t j = 0; j < runs.size(); ++j) {
+        if (runs[j].policy == name) found.push_back(j);
+    }
+    if (!found.empty()) return found;
+    if (const auto number = as_number(name); number && *number < runs.size()) return {*number};
+    throw FigureError(fmt::format("there is no run '{}' in this prompt; there are {}", name, known_runs(runs)));
+}
+
+}  // namespace
+
+void check_prompt(const trace::Reader& reader, int prompt) {
+    if (reader.n_prompts() == 0) throw NothingToShow(fmt::format("{}: no prompt is in it yet", reader.path().string()));
+    if (prompt < 0 || prompt >= reader.n_prompts()) {
+        throw FigureError(fmt::format("{}: there is no prompt {}; there are 0 to {}", reader.path().string(), prompt,
+                                      reader.n_prompts() - 1));
+    }
+}
+
+std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& options) {
+    check_prompt(reader, options.prompt);
+    const std::vector<trace::RunAttributes>& runs = reader.runs(options.prompt);
+    std::set<int> chosen;
+    for (const std::string& name : options.runs) {
+        const std::vector<size_t> called = runs_called(runs, name);
+        size_t n_finished = 0;
+        for (const size_t j : called) {
+            if (!finished(runs[j])) continue;
+            chosen.insert(static_cast<int>(j));
+            ++n_finished;
+        }
+        if (n_finished == 0) {
+            throw FigureError(fmt::format("run '{}' failed and kept nothing to show: {}", name, runs[called[0]].message));
+        }
+    }
+    if (options.runs.empty()) {
+        for (size_t j = 0; j < runs.size(); ++j) {
+            if (finished(runs[j]) && runs[j].policy != "full") chosen.insert(static_cast<int>(j));
+        }
+        const auto full = reader.full_run(options.prompt);
+        if (chosen.empty() && full && finished(runs[static_cast<size_t>(*full)])) chosen.insert(*full);
+    }
+    if (chosen.empty()) {
+        throw NothingToShow(fmt::format("{}: no run of prompt {} has finished", reader.path().string(), options.prompt));
+    }
+    return {chosen.begin(), chosen.end()};
+}
+
+std::vector<int> chosen_layers(const trace::Reader& reader, const FigureOptions& options) {
+    const int n_layers = static_cast<int>(reader.model().n_layers);
+    std::set<int> chosen(options.layers.begin(), options.layers.end());
+    for (const int layer : chosen) {
+        if (layer < 0 || layer >= n_layers) {
+            throw FigureError(
+                fmt::format("{}: there is no layer {}; there are 0 to {}", reader.path().string(), layer, n_layers - 1));
+        }
+    }
+    if (chosen.empty()) {
+        for (int layer = 0; layer < n_layers; ++layer) chosen.insert(layer);
+    }
+    return {chosen.begin(), chosen.end()};
+}
+
+std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Reader& reader, int prompt,
+                                                               const std::vector<int>& runs) {
+    std::vector<std::pair<std::string, std::string>> recipe;
+    recipe.emplace_back("Software", reader.generator());
+    const trace::ModelAttributes& model = reader.model();
+    recipe.emplace_back("Model", fmt::format("{}, {}, {} layers, {} heads, {} KV heads, fingerprint {}", model.name,
+                                             model.dtype, model.n_layers, model.n_heads, model.n_kv_heads,
+                                             model.fingerprint));
+    const trace::PromptAttributes& attributes = reader.prompt(prompt);
+    recipe.emplace_back("Prompt",
+                        fmt::format("{} ({}), {} tokens, {} of them context, policies {} the question{}", prompt,
+                                    attributes.name, attributes.n_tokens, attributes.n_context,
+                                    attributes.query_aware ? "see" : "do not see", attributes.truncated ? ", cut" : ""));
+    for (const int j : runs) {
+        const trace::RunAttributes& run = reader.run(prompt, j);
+        recipe.emplace_back(fmt::format("Run {}", j),
+                            fmt::format("{}: {} {}, budget {} ({:.4g} % kept, {:.4g} % removed), window {}, seed {}",
+                                        run_label(run), run.policy, run.parameters_json, run.budget,
+                                        100 * run.budget_fraction, 100 * (1 - run.budget_fraction), run.window, run.seed));
+    }
+    recipe.emplace_back("Trace", reader.path().filename().string());
+    return recipe;
+}
+
+void complete_figure(Figure& figure, const trace::Reader& reader, const FigureOptions& options,
+                     const std::vector<int>& runs) {
+    figure.recipe = figure_recipe(reader, options.prompt, runs);
+    figure.created_utc = reader.created_utc();
+    figure.show_title = options.title;
+    if (options.width_mm < 0 || options.height_mm < 0) {
+        throw FigureError(fmt::format("a figure of {} mm x {} mm cannot be drawn: sizes are positive", options.width_mm,
+                                      options.height_mm));
+    }
+    if (options.width_mm > 0) figure.width_mm = options.width_mm;
+    if (options.height_mm > 0) figure.height_mm = options.height_mm;
+}
+
+}  // namespace kvscope::analysis

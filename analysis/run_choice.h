@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/figure_definition.h"
+#include "trace/reader.h"
+
+namespace kvscope::analysis {
+
+/// @throws FigureError when the trace has no such prompt.
+void check_prompt(const trace::Reader& reader, int prompt);
+
+/// The runs that `options.runs` names, in the order of the trace and each once: a number, a label, or a policy's name for
+/// all its runs. Without names: all finished runs but `full`, or `full` where there is nothing else.
+/// @throws FigureError for a name that no run has (with those there are) or a failed run named; NothingToShow when no
+/// run has finished.
+std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& options);
+
+/// The layers that `options.layers` names, ascending and each once; all without names.
+/// @throws FigureError when the model has no such layer.
+std::vector<int> chosen_layers(const trace::Reader& reader, const FigureOptions& options);
+
+/// What a figure was made from, for its metadata: program, model, prompt, runs with parameters and budgets. No paths.
+std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Reader& reader, int prompt,
+                                                               const std::vector<int>& runs);
+
+/// Sets what every figure takes from trace and options: recipe, date of the data, title, size.
+void complete_figure(Figure& figure, const trace::Reader& reader, const FigureOptions& options,
+                     const std::vector<int>& runs);
+
+}  // namespace kvscope::analysis

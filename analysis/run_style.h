@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "analysis/figure.h"
+#include "trace/records.h"
+
+namespace kvscope::analysis {
+
+/// How each run of a prompt looks in every view, table and exported figure, whichever of them are shown: a policy with its
+/// parameters has a colour (Okabe-Ito in the order of the trace; `full` is black), a budget has a dash and a marker.
+/// With more than seven policies the colours come round again, with other markers.
+std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs);
+
+/// "snapkv 128": as the trace's label has it, else policy and budget.
+std::string run_label(const trace::RunAttributes& run);
+
+/// Legend of some of a prompt's runs. Where several policies share several budgets: one entry per policy, then one per
+/// budget; otherwise one per run.
+std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& runs, const std::vector<int>& shown);
+
+}  // namespace kvscope::analysis

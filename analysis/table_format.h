@@ -1,0 +1,31 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "analysis/table.h"
+
+namespace kvscope::analysis {
+
+enum class TableFormat { text, csv, markdown, latex, json, jsonl };
+
+/// @throws std::invalid_argument naming the known ones. Known: text, csv, md, tex, json, jsonl.
+TableFormat table_format_from_name(std::string_view name);
+std::span<const std::string_view> table_format_names();
+
+/// The whole table as text that ends with a line break.
+/// csv:   RFC 4180, header of column names, every digit of a real, an empty field for an empty cell, NaN as NaN.
+/// json:  an array of objects; jsonl: one object a line. Empty, NaN and infinite are null.
+/// text, markdown, latex: titles with units, `decimals` digits, best of a column in bold (not in text); thousands are
+///        separated in text and latex. LaTeX needs the package booktabs.
+/// @throws std::invalid_argument when a row has not as many cells as there are columns.
+std::string format_table(const Table& table, TableFormat format);
+
+/// A real as every form for people writes it: `decimals` digits, an exponent where it would show as zero or not fit.
+std::string format_real(double value, int decimals);
+
+/// 12345 as "12,345".
+std::string format_count(int64_t value);
+
+}  // namespace kvscope::analysis
