@@ -1,0 +1,71 @@
+#include "kernels/pool.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace kvscope::kernels {
+
+namespace {
+
+/// Maxima of all windows in two passes whatever their width (van Herk): running maxima from the left and from the right
+/// within blocks of `width`; each window is a tail of one block and a head of the next.
+template <class T>
+void pool_max(const T* in, int64_t n, int64_t width, T* out) {
+    const int64_t half = width / 2;
+    std::vector<T> from_left(in, in + n), from_right(in, in + n);
+    for (int64_t i = 1; i < n; ++i) {
+        if (i % width != 0) from_left[i] = std::max(from_left[i - 1], in[i]);
+    }
+    for (int64_t i = n - 2; i >= 0; --i) {
+        if ((i + 1) % width != 0) from_right[i] = std::max(from_right[i + 1], in[i]);
+    }
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t first = i - half, last = i + half;
+        if (first < 0) {
+            out[i] = from_left[std::min(last, n - 1)];  // last < width: within the first block
+        } else if (last >= n) {
+            out[i] = from_right[first];
+            if ((n - 1) / width != first / width) out[i] = std::max(out[i], from_left[n - 1]);
+        } else {
+            out[i] = std::max(from_right[first], from_left[last]);
+        }
+    }
+}
+
+template <class T>
+void pool_avg(const T* in, int64_t n, int64_t width, T* out) {
+    const int64_t half = width / 2;
+    for (int64_t i = 0; i < n; ++i) {
+        double sum = 0.0;
+        const int64_t last = std::min(i + half, n - 1);
+        for (int64_t j = std::max<int64_t>(i - half, 0); j <= last; ++j) sum += in[j];
+        out[i] = static_cast<T>(sum / static_cast<double>(width));
+    }
+}
+
+template <class T>
+void pool_any(Pooling kind, const T* in, int64_t n, int64_t width, T* out) {
+    if (n <= 0) return;
+    if (kind == Pooling::none) {
+        std::copy(in, in + n, out);
+        return;
+    }
+    if (width < 1 || width % 2 == 0) {
+        throw std::invalid_argument("pooling: the width has to be odd and positive, not " + std::to_string(width));
+    }
+    // A window beyond both ends sees no more than one that reaches them; the average's divisor stays.
+    if (kind == Pooling::max) {
+        pool_max(in, n, std::min(width, 2 * n + 1), out);
+    } else {
+        pool_avg(in, n, width, out);
+    }
+}
+
+}  // namespace
+
+void pool(Pooling kind, const float* in, int64_t n, int64_t width, float* out) { pool_any(kind, in, n, width, out); }
+void pool(Pooling kind, const double* in, int64_t n, int64_t width, double* out) { pool_any(kind, in, n, width, out); }
+
+}  // namespace kvscope::kernels

@@ -1,0 +1,155 @@
+#include "kernels/select_topk.h"
+
+#include <array>
+#include <bit>
+#include <string>
+#include <type_traits>
+
+namespace kvscope::kernels {
+
+namespace {
+
+template <class Score>
+using KeyOf = std::conditional_t<sizeof(Score) == 4, uint32_t, uint64_t>;
+
+/// An unsigned number that orders as the score does.
+template <class Score>
+KeyOf<Score> key_of(Score score) {
+    using Key = KeyOf<Score>;
+    constexpr Key kSign = Key{1} << (8 * sizeof(Key) - 1);
+    const Key bits = std::bit_cast<Key>(score + Score{0});  // -0 becomes +0
+    return (bits & kSign) ? ~bits : bits | kSign;
+}
+
+template <class Score>
+int64_t first_nan(const Score* values, int64_t n) {
+    bool any = false;
+    for (int64_t i = 0; i < n; ++i) any |= values[i] != values[i];
+    if (!any) return -1;
+    int64_t i = 0;
+    while (values[i] == values[i]) ++i;
+    return i;
+}
+
+/// The k-th largest key, and how many of the keys equal to it are among the k largest.
+template <class Key>
+struct Cut {
+    Key key;
+    int64_t equal_taken;
+};
+
+constexpr int kDigitBits = 11;
+
+/// The largest digit whose bucket and those above hold at least k keys; k becomes the count still wanted from it.
+int cut_digit(const std::array<int64_t, 1 << kDigitBits>& histogram, int64_t& k) {
+    int digit = (1 << kDigitBits) - 1;
+    while (histogram[digit] < k) k -= histogram[digit--];
+    return digit;
+}
+
+/// Radix selection from the most significant digit on; 0 < k <= n_rows * n. Each pass goes on with the one bucket that
+/// holds the cut.
+template <class Score>
+Cut<KeyOf<Score>> find_cut(const Score* scores, int64_t n_rows, int64_t n, int64_t row_stride, int64_t k) {
+    using Key = KeyOf<Score>;
+    constexpr int kKeyBits = 8 * sizeof(Key);
+    std::array<int64_t, 1 << kDigitBits> histogram{};
+    int shift = kKeyBits - kDigitBits;
+    for (int64_t row = 0; row < n_rows; ++row) {
+        for (int64_t i = 0; i < n; ++i) ++histogram[key_of(scores[row * row_stride + i]) >> shift];
+    }
+    Key digit = static_cast<Key>(cut_digit(histogram, k));
+    std::vector<Key> keys;
+    keys.reserve(static_cast<size_t>(histogram[digit]));
+    for (int64_t row = 0; row < n_rows; ++row) {
+        for (int64_t i = 0; i < n; ++i) {
+            const Key key = key_of(scores[row * row_stride + i]);
+            if (key >> shift == digit) keys.push_back(key);
+        }
+    }
+    while (shift > 0) {
+        const int bits = shift < kDigitBits ? shift : kDigitBits;
+        shift -= bits;
+        const Key mask = (Key{1} << bits) - 1;
+        histogram.fill(0);
+        for (Key key : keys) ++histogram[(key >> shift) & mask];
+        digit = static_cast<Key>(cut_digit(histogram, k));
+        std::erase_if(keys, [&](Key key) { return ((key >> shift) & mask) != digit; });
+    }
+    return {keys.front(), k};
+}
+
+template <class Score>
+void require_numbers(const Score* scores, int64_t n_rows, int64_t n, int64_t row_stride) {
+    for (int64_t row = 0; row < n_rows; ++row) {
+        const int64_t position = first_nan(scores + row * row_stride, n);
+        if (position >= 0) throw NanScore(row, position);
+    }
+}
+
+void require_count(int64_t k, int64_t n) {
+    if (k < 0 || k > n) {
+        throw std::invalid_argument("top-k: cannot take " + std::to_string(k) + " of " + std::to_string(n) + " scores");
+    }
+}
+
+template <class Score>
+void select(const Score* scores, int64_t n, int64_t k, uint32_t* indices) {
+    require_count(k, n);
+    require_numbers(scores, 1, n, n);
+    if (k == 0) return;
+    if (k == n) {
+        for (int64_t i = 0; i < n; ++i) indices[i] = static_cast<uint32_t>(i);
+        return;
+    }
+    auto [cut, equal_left] = find_cut(scores, 1, n, n, k);
+    int64_t taken = 0;
+    for (int64_t i = 0; taken < k; ++i) {
+        const auto key = key_of(scores[i]);
+        if (key > cut || (key == cut && equal_left-- > 0)) indices[taken++] = static_cast<uint32_t>(i);
+    }
+}
+
+template <class Score>
+void count_by_row(const Score* scores, int64_t n_rows, int64_t n, int64_t row_stride, int64_t k, int64_t* counts) {
+    require_count(k, n_rows * n);
+    require_numbers(scores, n_rows, n, row_stride);
+    for (int64_t row = 0; row < n_rows; ++row) counts[row] = 0;
+    if (k == 0) return;
+    auto [cut, equal_left] = find_cut(scores, n_rows, n, row_stride, k);
+    for (int64_t row = 0; row < n_rows; ++row) {
+        int64_t above = 0, equal = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            const auto key = key_of(scores[row * row_stride + i]);
+            above += key > cut;
+            equal += key == cut;
+        }
+        const int64_t equal_here = equal < equal_left ? equal : equal_left;
+        equal_left -= equal_here;
+        counts[row] = above + equal_here;
+    }
+}
+
+}  // namespace
+
+NanScore::NanScore(int64_t row_found, int64_t position_found)
+    : std::runtime_error("the score at position " + std::to_string(position_found) + " of row " +
+                         std::to_string(row_found) + " is not a number"),
+      row(row_found),
+      position(position_found) {}
+
+int64_t find_nan(const float* values, int64_t n) { return first_nan(values, n); }
+int64_t find_nan(const double* values, int64_t n) { return first_nan(values, n); }
+
+void select_topk(const float* scores, int64_t n, int64_t k, uint32_t* indices) { select(scores, n, k, indices); }
+void select_topk(const double* scores, int64_t n, int64_t k, uint32_t* indices) { select(scores, n, k, indices); }
+
+void count_topk_by_row(const float* scores, int64_t n_rows, int64_t n, int64_t row_stride, int64_t k, int64_t* counts) {
+    count_by_row(scores, n_rows, n, row_stride, k, counts);
+}
+void count_topk_by_row(const double* scores, int64_t n_rows, int64_t n, int64_t row_stride, int64_t k,
+                       int64_t* counts) {
+    count_by_row(scores, n_rows, n, row_stride, k, counts);
+}
+
+}  // namespace kvscope::kernels
