@@ -1,6 +1,5 @@
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "kernels/types.h"
@@ -11,10 +10,12 @@ namespace kvscope::engine {
 /// @throws UsageError for another name, or naming what of the CUDA side is missing on this machine.
 kernels::Device device_from_name(std::string_view name);
 
+/// That models can run there on this machine.
+/// @throws RunError naming what is missing.
+void require_runnable(kernels::Device device);
+
 /// "f32", "bf16" or "auto": bf16 where the processor multiplies it natively, else f32.
 /// @throws UsageError for another name.
 kernels::DType dtype_from_name(std::string_view name);
-
-std::string name_of(kernels::DType dtype);
 
 }  // namespace kvscope::engine

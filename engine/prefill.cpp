@@ -196,25 +196,30 @@ class Pass {
         model_.finish_layer(layer, out, residual);
     }
 
-    void add_similarity(const at::Tensor& qkv) {
-        const auto start = Clock::now();
-        const int64_t d = shape_.head_dim;
+    /// Adds the cosines of neighbours within `rows` (n, (H + 2G) d).
+    void add_neighbours(const at::Tensor& rows) {
+        if (rows.size(0) < 2) return;
         const std::array<int64_t, 3> heads{shape_.n_heads, shape_.n_kv_heads, shape_.n_kv_heads};
         int64_t column = 0;
         for (size_t part = 0; part < 3; ++part) {
-            const auto offset = static_cast<size_t>(column) * kernels::size_of(model_.dtype());
-            const auto* previous =
-                previous_.defined() ? static_cast<const char*>(previous_.const_data_ptr()) + offset : nullptr;
-            similarity_[part] += kernels::adjacent_cosine_sum(
-                {.dtype = model_.dtype(),
-                 .n_rows = qkv.size(0),
-                 .n_heads = static_cast<int>(heads[part]),
-                 .head_dim = static_cast<int>(d),
-                 .x = static_cast<const char*>(qkv.const_data_ptr()) + offset,
-                 .row_stride = qkv.size(1),
-                 .previous = previous});
-            column += heads[part] * d;
+            const double mean = kernels::adjacent_cosine(
+                {.data = static_cast<const char*>(rows.const_data_ptr()) +
+                         static_cast<size_t>(column) * kernels::size_of(model_.dtype()),
+                 .dtype = model_.dtype(),
+                 .n_heads = heads[part],
+                 .n = rows.size(0),
+                 .d = shape_.head_dim,
+                 .head_stride = shape_.head_dim,
+                 .row_stride = rows.size(1)});
+            similarity_[part] += mean * static_cast<double>((rows.size(0) - 1) * heads[part]);
+            column += heads[part] * shape_.head_dim;
         }
+    }
+
+    void add_similarity(const at::Tensor& qkv) {
+        const auto start = Clock::now();
+        add_neighbours(qkv);
+        if (previous_.defined()) add_neighbours(at::cat({previous_, qkv.narrow(0, 0, 1)}));
         previous_ = qkv.narrow(0, qkv.size(0) - 1, 1).clone();
         recording_seconds_ += seconds_since(start);
     }

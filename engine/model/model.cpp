@@ -34,7 +34,7 @@ trace::ModelAttributes Model::attributes() const {
     attributes.name = config.name;
     attributes.family = config.family;
     attributes.fingerprint = fingerprint_;
-    attributes.dtype = name_of(transformer_->dtype());
+    attributes.dtype = kernels::name_of(transformer_->dtype());
     attributes.n_layers = config.n_layers;
     attributes.n_heads = config.n_heads;
     attributes.n_kv_heads = config.n_kv_heads;
