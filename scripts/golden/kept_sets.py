@@ -1,0 +1,122 @@
+"""Kept sets of every policy on the default model: tests/data/policies_reference/{demo,short}.json.
+
+Structure of a file:
+  about, prompt, n_tokens, n_layers
+  cases: a list of
+    policy      as on the command line, e.g. "ada-snapkv:window=8,lambda=0.45"
+    budget      entries per KV head and layer
+    kept        n_layers strings; each holds the layer's rows separated by one blank, a row being its
+                ascending positions in the code of vlq.py
+    near        "layer.row" -> positions in the same code whose place is a matter of rounding: the score lies
+                within 1e-5 (relative) of the row's cut-off, or membership changes when all attention
+                weights are perturbed by 1e-5 (which also catches joint allocations); absent rows hold none
+    head_jsd    for aperturekv: n_layers lists, the upper triangle of the divergences, row by row
+"""
+
+import json
+
+import numpy as np
+
+import policies
+import vlq
+from observe import make_exact, observe
+from reference_model import DATA, Reference, load_prompts
+
+MAIN = [
+    "streaming-llm",
+    "h2o",
+    "snapkv",
+    "pyramidkv",
+    "ada-snapkv",
+    "ada-pyramidkv",
+    "aperturekv",
+]
+VARIANTS = [
+    "streaming-llm:sinks=32",
+    "h2o:recent=32",
+    "snapkv:window=8",
+    "snapkv:lambda=0.45",
+    "snapkv:pooling=avg,kernel=5",
+    "snapkv:pooling=none",
+    "snapkv:reduce=max",
+    "snapkv:granularity=query_head",
+    "pyramidkv:beta=5",
+    "ada-snapkv:window=8",
+    "ada-snapkv:window=8,lambda=0.45",
+    "ada-snapkv:alpha=0",
+    "ada-snapkv:normalize=on",
+    "aperturekv:lambda=0",
+    "aperturekv:raba=off",
+    "aperturekv:divergence=kl",
+    "aperturekv:divergence=cross-entropy",
+    "aperturekv:sharpen=none",
+    "aperturekv:sharpen=temperature,tau=0.01",
+    "aperturekv:alpha=0.2",
+]
+CASES = {
+    "demo": [(p, b) for p in MAIN for b in (64, 256)] + [(p, 64) for p in VARIANTS],
+    "short": [(p, b) for p in MAIN for b in (64, 240)] + [(p, 128) for p in VARIANTS],
+}
+NEAR = 1e-5
+
+
+def case(observation, config, policy, budget):
+    selector = policies.Selector(observation, config)
+    decision = selector.select(policy, budget)
+    entry = {"policy": policy, "budget": budget}
+    entry["kept"] = [" ".join(vlq.encode(row) for row in layer) for layer in decision.kept]
+    near = {}
+    if decision.ranked:
+        ties = policies.near_ties(decision, NEAR)
+        moving = policies.unstable(observation, config, policy, budget, decision, NEAR)
+        for layer, (a, b) in enumerate(zip(ties, moving)):
+            for row, (x, y) in enumerate(zip(a, b)):
+                if len(both := np.union1d(x, y)):
+                    near[f"{layer}.{row}"] = vlq.encode(both)
+    entry["near"] = near
+    if decision.divergence:
+        upper = np.triu_indices(decision.divergence[0].shape[0], 1)
+        entry["head_jsd"] = [[float(f"{v:.9g}") for v in matrix[upper]] for matrix in decision.divergence]
+    return entry
+
+
+def check_totals(config, n, entry):
+    """The budgets that the methods promise, whatever the selection was."""
+    name, parameters = policies.parse(entry["policy"])
+    sizes = np.array([[len(vlq.decode(row)) for row in layer.split(" ")] for layer in entry["kept"]])
+    expected = min(entry["budget"], n) * sizes.shape[1]
+    totals = sizes.sum(axis=1)
+    assert totals.sum() == expected * config.num_hidden_layers, entry["policy"]
+    assert "pyramid" in name or (totals == expected).all(), entry["policy"]
+    window = parameters.get("window", 0)
+    for layer in entry["kept"]:
+        for row in layer.split(" "):
+            positions = vlq.decode(row)
+            assert positions == sorted(set(positions)) and positions[-1] < n
+            assert positions[len(positions) - window :] == list(range(n - window, n)), entry["policy"]
+
+
+def main():
+    reference = Reference()
+    make_exact(reference)
+    for name, cases in CASES.items():
+        ids = load_prompts()[name]["ids"]
+        observation = observe(reference, ids)
+        document = {
+            "about": "scripts/golden/kept_sets.py; float64 throughout",
+            "prompt": name,
+            "n_tokens": len(ids),
+            "n_layers": reference.config.num_hidden_layers,
+            "cases": [],
+        }
+        for policy, budget in cases:
+            entry = case(observation, reference.config, policy, budget)
+            check_totals(reference.config, len(ids), entry)
+            document["cases"].append(entry)
+            print(name, policy, budget, "rows with near ties:", len(entry["near"]), flush=True)
+        path = DATA / "policies_reference" / f"{name}.json"
+        path.write_text(json.dumps(document, indent=0, separators=(",", ":")) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""One prefill of the reference model with everything that the policies and full/* measures look at.
+
+The attention function is our own and plain: softmax(q k^T / sqrt(d)) in the model's type with the
+whole N x N matrix in memory, one layer at a time. In float64 the model's norms and rotary angles
+are computed in float64 as well, so that the result is the exact answer for the given weights.
+"""
+
+from dataclasses import dataclass, field
+
+import torch
+from transformers import DynamicCache
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.models.llama import modeling_llama
+
+MAX_WINDOW = 32
+
+
+@dataclass
+class Layer:
+    queries: torch.Tensor = None  # (H, w, d) post-RoPE, the last 32
+    keys: torch.Tensor = None  # (G, N, d) post-RoPE
+    values: torch.Tensor = None  # (G, N, d)
+    attention_sums: torch.Tensor = None  # (H, N) float64, over all prompt queries
+    window_attention: torch.Tensor = None  # (H, N) float64, mean over the last 32 queries
+    adjacent: dict = field(default_factory=dict)  # "q" | "k" | "v" -> mean cosine, before RoPE
+
+
+@dataclass
+class Observation:
+    ids: list
+    layers: list
+    logits: torch.Tensor  # (vocab) of the last prompt token
+    cache: DynamicCache
+
+    @property
+    def n(self):
+        return len(self.ids)
+
+
+def attend(query, key, value, mask=None):
+    """(H, n, d), (G, N, d), (G, N, d) -> output (H, n, d) and weights (H, n, N); mask True = visible."""
+    group = query.shape[0] // key.shape[0]
+    keys, values = key.repeat_interleave(group, 0), value.repeat_interleave(group, 0)
+    logits = query @ keys.transpose(1, 2) / query.shape[-1] ** 0.5
+    if mask is not None:
+        logits = logits.masked_fill(~mask, float("-inf"))
+    weights = torch.softmax(logits, -1)
+    return weights @ values, weights
+
+
+class _Recorder:
+    """The attention function that transformers calls, and where it puts what it sees."""
+
+    layers = None  # a list while a prefill is being observed
+
+    @classmethod
+    def attention(cls, module, query, key, value, attention_mask, scaling=None, dropout=0.0, **kwargs):
+        q, k, v = query[0], key[0], value[0]
+        n, total = q.shape[1], k.shape[1]
+        position = torch.arange(total - n, total)[:, None]
+        output, weights = attend(q, k, v, torch.arange(total)[None, :] <= position)
+        if cls.layers is not None:
+            layer = cls.layers[module.layer_idx]
+            window = min(MAX_WINDOW, n)
+            layer.queries = q[:, -window:].clone()
+            layer.keys, layer.values = k.clone(), v.clone()
+            layer.attention_sums = weights.sum(1, dtype=torch.float64)
+            layer.window_attention = weights[:, -window:].mean(1, dtype=torch.float64)
+        return output.transpose(0, 1)[None].contiguous(), None
+
+
+ALL_ATTENTION_FUNCTIONS.register("observed", _Recorder.attention)
+
+
+def make_exact(reference):
+    """Float64 throughout: weights, norms, rotary angles."""
+    model = reference.model.double()
+
+    def norm(self, x):
+        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.variance_epsilon))
+
+    for module in model.modules():
+        if isinstance(module, modeling_llama.LlamaRMSNorm):
+            module.forward = norm.__get__(module)
+    exact_rotary(reference)
+
+
+def exact_rotary(reference):
+    """Rotary angles in float64, whatever the model's type."""
+    d = reference.config.hidden_size // reference.config.num_attention_heads
+    base = reference.config.rope_parameters["rope_theta"]
+    frequencies = torch.tensor([base ** (-2 * i / d) for i in range(d // 2)], dtype=torch.float64)
+
+    def rotary(self, x, position_ids):
+        angles = position_ids[0].double()[:, None] * frequencies
+        angles = torch.cat((angles, angles), -1)[None]
+        return angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+
+    module = reference.model.model.rotary_emb
+    module.forward = rotary.__get__(module)
+
+
+def mean_adjacent_cosine(x, n_heads):
+    """(N, heads * d) -> mean over heads and neighbouring tokens of the cosine."""
+    heads = x.reshape(x.shape[0], n_heads, -1).double()
+    return torch.nn.functional.cosine_similarity(heads[:-1], heads[1:], dim=-1).mean().item()
+
+
+def observe(reference, ids) -> Observation:
+    config = reference.config
+    layers = [Layer() for _ in range(config.num_hidden_layers)]
+    hooks = []
+    for index, block in enumerate(reference.model.model.layers):
+        for name, heads in (("q", config.num_attention_heads), ("k", config.num_key_value_heads), ("v", config.num_key_value_heads)):
+            def hook(module, inputs, output, layer=layers[index], name=name, heads=heads):
+                layer.adjacent[name] = mean_adjacent_cosine(output[0], heads)
+
+            hooks.append(getattr(block.self_attn, name + "_proj").register_forward_hook(hook))
+    config._attn_implementation = "observed"
+    reference.model.config._attn_implementation = "observed"
+    cache = DynamicCache()
+    try:
+        _Recorder.layers = layers
+        with torch.inference_mode():
+            logits = reference.model(torch.tensor([ids]), past_key_values=cache, logits_to_keep=1).logits[0, -1]
+    finally:
+        _Recorder.layers = None
+        for hook in hooks:
+            hook.remove()
+    return Observation(list(ids), layers, logits, cache)

@@ -1,0 +1,301 @@
+"""The policies, written a second time from the description of the methods: NumPy, float64, no cleverness.
+
+`select(policy, budget, observation)` takes a policy as the command line spells it and returns the
+kept positions of every layer and row. Nothing is shared with the C++ policies.
+"""
+
+import itertools
+import math
+
+import numpy as np
+
+from observe import attend
+
+# Defaults as the methods page states them. Only what the reference covers is accepted.
+SNAP = dict(window=32, pooling="max", kernel=7, reduce="mean", granularity="kv_head")
+SNAP["lambda"] = 0.0
+DEFAULTS = {
+    "full": {},
+    "streaming-llm": dict(sinks=4),
+    "h2o": dict(recent=None, reduce="mean"),
+    "snapkv": SNAP,
+    "pyramidkv": SNAP | dict(beta=20),
+    "ada-snapkv": SNAP | dict(alpha=0.2, normalize="off"),
+    "ada-pyramidkv": SNAP | dict(alpha=0.2, normalize="off", beta=20),
+    "aperturekv": {"window": 8, "lambda": 0.45, "qd": "on", "raba": "on", "sharpen": "softmax", "tau": 1.0,
+                   "divergence": "jsd", "alpha": 0.0},
+}
+
+
+def parse(text):
+    """'ada-snapkv:window=8,lambda=0.45' -> name and all parameters."""
+    name, _, rest = text.partition(":")
+    parameters = dict(DEFAULTS[name])
+    for pair in filter(None, rest.split(",")):
+        key, _, value = pair.partition("=")
+        if key not in parameters:
+            raise SystemExit(f"{text}: the reference has no parameter {key}")
+        try:
+            parameters[key] = int(value)
+        except ValueError:
+            try:
+                parameters[key] = float(value)
+            except ValueError:
+                parameters[key] = value
+    return name, parameters
+
+
+def integer_shares(shares, total, limits=None):
+    """Real shares to integers that sum to `total`; none above its limit, the excess to the others in proportion."""
+    shares = np.asarray(shares, dtype=np.float64)
+    result = np.floor(shares + 1e-9 * (np.abs(shares - np.round(shares)) < 1e-9)).astype(np.int64)
+    fraction = shares - result
+    fraction[np.abs(fraction) < 1e-9] = 0.0
+    order = sorted(range(len(shares)), key=lambda i: (-fraction[i], i))
+    for i in itertools.islice(itertools.cycle(order), int(total - result.sum())):
+        result[i] += 1
+    if limits is None:
+        return result
+    limits = np.broadcast_to(limits, result.shape)
+    while (result > limits).any():
+        excess = int(np.maximum(result - limits, 0).sum())
+        result = np.minimum(result, limits)
+        free = np.flatnonzero(result < limits)
+        if len(free) == 0:
+            raise SystemExit("more budget than entries")
+        weight = shares[free] if shares[free].sum() > 0 else np.ones(len(free))
+        result[free] += integer_shares(weight / weight.sum() * excess, excess)
+    return result
+
+
+def top(scores, count):
+    """Positions of the `count` highest of a row, ties to the lower position, ascending."""
+    order = np.lexsort((np.arange(len(scores)), -scores))
+    return np.sort(order[:count])
+
+
+def joint_counts(scores, total):
+    """How many of the `total` best over all rows fall in each row; ties to the lower row, then position."""
+    rows, columns = scores.shape
+    order = np.lexsort((np.tile(np.arange(columns), rows), np.repeat(np.arange(rows), columns), -scores.ravel()))
+    return np.bincount(order[:total] // columns, minlength=rows)
+
+
+def diversify(queries, strength):
+    """QD: the part of each window query that is orthogonal to their mean, added once more times lambda."""
+    mean = queries.mean(axis=1, keepdims=True)
+    norm = np.linalg.norm(mean, axis=2, keepdims=True)
+    unit = np.divide(mean, norm, out=np.zeros_like(mean), where=norm > 0)
+    residual = queries - (queries * unit).sum(axis=2, keepdims=True) * unit
+    return np.where(norm > 0, queries + strength * residual, queries)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def window_logits(layer, window, strength):
+    """(H, w, N): diversified window queries against all keys, unmasked."""
+    queries = layer.queries.double().numpy()[:, -window:]
+    if strength:
+        queries = diversify(queries, strength)
+    keys = layer.keys.double().numpy()
+    keys = np.repeat(keys, queries.shape[0] // keys.shape[0], axis=0)
+    return queries @ keys.swapaxes(1, 2) / math.sqrt(queries.shape[2])
+
+
+def window_scores(layer, window, strength):
+    """P (H, N - w): mean over the window of the softmax over all visible keys, at the prefix."""
+    logits = window_logits(layer, window, strength)
+    n = logits.shape[2]
+    visible = np.arange(n)[None, :] <= np.arange(n - window, n)[:, None]
+    return softmax(np.where(visible, logits, -np.inf)).mean(axis=1)[:, : n - window]
+
+
+def grouped(per_head, n_rows, how):
+    """(H, n) -> (G, n)."""
+    groups = per_head.reshape(n_rows, -1, per_head.shape[1])
+    return {"mean": np.mean, "max": np.max, "sum": np.sum}[how](groups, axis=1)
+
+
+def pool(scores, how, width):
+    if how == "none":
+        return scores
+    half = width // 2
+    padding = -np.inf if how == "max" else 0.0
+    padded = np.pad(scores, ((0, 0), (half, half)), constant_values=padding)
+    views = np.lib.stride_tricks.sliding_window_view(padded, width, axis=1)
+    return views.max(axis=2) if how == "max" else views.mean(axis=2)
+
+
+def pyramid(c, n_layers, prefix, beta):
+    """PyramidKV's budget of every layer, window not included; they sum to n_layers * c."""
+    low = c // beta
+    high = 2 * c - low
+    if high >= prefix:
+        high = prefix
+        low = 2 * c - high
+    step = (high - low) / (n_layers - 1) if n_layers > 1 else 0.0
+    shares = [high - step * layer for layer in range(n_layers)] if n_layers > 1 else [c]
+    return integer_shares(shares, n_layers * c, prefix)
+
+
+def kl(p, q):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0).sum()
+
+
+def jsd(p, q):
+    """Jensen-Shannon divergence in nats."""
+    m = (p + q) / 2
+    return min(max((kl(p, m) + kl(q, m)) / 2, 0.0), math.log(2))
+
+
+def cross_entropy(p, q):
+    return -(p * np.log(q)).sum()
+
+
+DIVERGENCES = {"jsd": jsd, "kl": kl, "cross-entropy": cross_entropy}
+
+
+class Decision:
+    """Kept positions of every layer and row, with the scores and counts that led to them."""
+
+    def __init__(self):
+        self.kept = []  # [layer][row] -> ascending positions
+        self.ranked = []  # [layer] -> (rows, candidates) scores, or None; candidates are positions 0, 1, ...
+        self.counts = []  # [layer] -> entries chosen from the candidates in each row
+        self.divergence = []  # [layer] -> (rows, rows), ApertureKV
+
+
+class Selector:
+    def __init__(self, observation, config, noise=0.0, seed=0):
+        """`noise`: relative perturbation of every attention weight, to find decisions on a knife's edge."""
+        self.observation = observation
+        self.config = config
+        self.noise = noise
+        self.random = np.random.default_rng(seed)
+        self.cache = {}
+
+    def disturbed(self, weights):
+        if not self.noise:
+            return weights
+        return weights * (1 + self.noise * self.random.uniform(-1, 1, weights.shape))
+
+    def select(self, text, budget) -> Decision:
+        name, p = parse(text)
+        n = self.observation.n
+        n_layers = self.config.num_hidden_layers
+        rows = self.config.num_key_value_heads
+        if p.get("granularity") == "query_head":
+            rows = self.config.num_attention_heads
+        decision = Decision()
+        if name == "full" or budget >= n:
+            decision.kept = [[np.arange(n)] * rows for _ in range(n_layers)]
+            return decision
+        if name == "streaming-llm":
+            row = np.r_[0 : p["sinks"], n - (budget - p["sinks"]) : n]
+            decision.kept = [[row] * rows for _ in range(n_layers)]
+            return decision
+        if name == "h2o":
+            recent = budget // 2 if p["recent"] is None else p["recent"]
+            for layer in self.observation.layers:
+                sums = grouped(self.disturbed(layer.attention_sums.numpy()), rows, p["reduce"])[:, : n - recent]
+                self._take(decision, sums, np.full(rows, budget - recent))
+            return decision
+        if budget <= p["window"]:
+            raise SystemExit(f"{text}: budget {budget} is not above the window")
+        prefix, c = n - p["window"], budget - p["window"]
+        if name == "aperturekv":
+            for layer in self.observation.layers:
+                self._aperture(decision, layer, p, rows, prefix, c)
+            return decision
+        per_layer = [c] * n_layers
+        if "pyramid" in name:
+            per_layer = pyramid(c, n_layers, prefix, p["beta"])
+        for layer, c in zip(self.observation.layers, per_layer):
+            key = (id(layer), p["window"], p["lambda"])
+            if key not in self.cache:
+                self.cache[key] = window_scores(layer, p["window"], p["lambda"])
+            scores = pool(grouped(self.disturbed(self.cache[key]), rows, p["reduce"]), p["pooling"], p["kernel"])
+            counts = np.full(rows, c)
+            if name.startswith("ada-"):
+                if p["normalize"] == "on":
+                    held = -np.sort(-scores, axis=1)[:, :c].sum(axis=1) / scores.sum(axis=1)
+                    scores = scores * held[:, None]
+                best = joint_counts(scores, rows * int(c))
+                counts = integer_shares(best * (1 - p["alpha"]) + p["alpha"] * c, rows * int(c), prefix)
+            self._take(decision, scores, counts)
+        return decision
+
+    def _take(self, decision, scores, counts):
+        n = self.observation.n
+        tail = np.arange(scores.shape[1], n)
+        decision.kept.append([np.r_[top(scores[r], counts[r]), tail] for r in range(len(counts))])
+        decision.ranked.append(scores)
+        decision.counts.append(np.asarray(counts))
+
+    def _aperture(self, decision, layer, p, rows, prefix, c):
+        strength = p["lambda"] if p["qd"] == "on" else 0.0
+        key = (id(layer), "aperture", p["window"], strength)
+        if key not in self.cache:
+            logits = window_logits(layer, p["window"], strength)[:, :, :prefix]
+            self.cache[key] = softmax(logits).mean(axis=1)
+        mean = grouped(self.disturbed(self.cache[key]), rows, "mean")
+        if p["sharpen"] == "none":
+            s = mean
+        else:
+            s = softmax(mean / (p["tau"] if p["sharpen"] == "temperature" else 1.0))
+        total = rows * c
+        initial = joint_counts(s, total)
+        counts = initial
+        if p["raba"] == "on" and rows > 1:
+            measure = DIVERGENCES[p["divergence"]]
+            matrix = np.array([[0.0 if a == b else measure(s[a], s[b]) for b in range(rows)] for a in range(rows)])
+            decision.divergence.append(matrix)
+            distinct = matrix.sum(axis=1) / (rows - 1)
+            if distinct.sum() > 0 and (distinct * initial).sum() > 0:
+                weight = distinct / distinct.sum() * initial
+                counts = integer_shares(weight / weight.sum() * total, total, prefix)
+        if p["alpha"] > 0:
+            counts = integer_shares(counts * (1 - p["alpha"]) + p["alpha"] * c, total, prefix)
+        self._take(decision, s, counts)
+        # Ranks are those of `mean` within a row; near ties are judged there (s is nearly constant).
+        decision.ranked[-1] = mean
+
+
+def near_ties(decision, relative):
+    """Per layer and row: positions whose score lies within `relative` of the row's cut-off, the cut-off itself
+    being the lowest kept score. A row whose near positions are all exactly equal holds none: its ties are settled."""
+    result = []
+    for scores, counts in zip(decision.ranked, decision.counts):
+        layer = []
+        for row, count in zip(scores, counts):
+            if count == 0 or count == len(row):
+                layer.append(np.zeros(0, dtype=np.int64))
+                continue
+            ordered = -np.sort(-row)
+            cut = ordered[count - 1]
+            below = ordered[count]
+            near = np.flatnonzero((np.abs(row - cut) <= relative * cut) | (np.abs(row - below) <= relative * cut))
+            if cut - below > relative * cut or np.all(row[near] == cut):
+                near = near[:0]
+            layer.append(near)
+        result.append(layer)
+    return result
+
+
+def unstable(observation, config, text, budget, base, relative, draws=8):
+    """Positions whose membership changes when every attention weight is perturbed by up to `relative`."""
+    changed = [[set() for _ in layer] for layer in base.kept]
+    for seed in range(draws):
+        other = Selector(observation, config, noise=relative, seed=seed + 1)
+        other.cache = unstable.cache.setdefault(id(observation), {})
+        for a, b, c in zip(base.kept, other.select(text, budget).kept, changed):
+            for x, y, z in zip(a, b, c):
+                z.update(np.setxor1d(x, y).tolist())
+    return [[np.array(sorted(z), dtype=np.int64) for z in layer] for layer in changed]
+
+
+unstable.cache = {}
