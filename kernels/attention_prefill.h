@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "kernels/types.h"
 
@@ -34,8 +35,12 @@ struct PrefillAttention {
 
 /// bf16: logits and softmax in f32, weights rounded to bf16 only to be multiplied by the values. f32: all in f32.
 /// The result depends on nothing but the arguments and the SIMD level: not on the number of threads.
-/// Scratch: a few MB per thread, whatever the prompt's length, and packed copies of the visible keys and values.
+/// Scratch: a few MB per thread, whatever the prompt's length.
 /// @throws std::invalid_argument for sizes that contradict each other or a type that is neither f32 nor bf16.
 void attention_prefill(const PrefillAttention& problem);
+
+/// Several problems at once, balanced over the threads together; for example the rows of a ragged cache (n_kv_heads = 1,
+/// q_begin = entries the row holds already) that read the same new tokens. No two may share `column_sums`.
+void attention_prefill(std::span<const PrefillAttention> problems);
 
 }  // namespace kvscope::kernels

@@ -1,0 +1,21 @@
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include "kernels/bf16.h"
+#include "kernels/cpu/attention_block.h"
+
+// GCC 12 takes the undefined operands inside its own AVX-512 intrinsics for uninitialised ones (its bug 105593).
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,prefer-vector-width=512")
+#include "kernels/cpu/attention_block_body.h"
+#include "kernels/cpu/simd_avx512.h"
+
+namespace kvscope::kernels::avx512 {
+
+using Body = AttentionBlockBody<SimdAvx512, F32Products<SimdAvx512>>;
+
+const AttentionBlockKernel kAttentionBlock = {Body::queries_per_block, Body::scratch_bytes, Body::compute};
+
+}  // namespace kvscope::kernels::avx512
+#endif

@@ -1,0 +1,88 @@
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include "kernels/bf16.h"
+#include "kernels/cpu/attention_block.h"
+
+// GCC 12 takes the undefined operands inside its own AVX-512 intrinsics for uninitialised ones (its bug 105593).
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx2,fma,prefer-vector-width=512")
+#include "kernels/cpu/attention_block_body.h"
+#include "kernels/cpu/simd_avx512.h"
+
+namespace kvscope::kernels::avx512_bf16 {
+
+namespace {
+
+struct Simd : SimdAvx512 {
+    static void store_bf16(bf16* p, vec x) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
+    }
+};
+
+/// Pairs of bf16, multiplied and summed in f32 by one instruction.
+struct PairProducts {
+    typedef uint32_t elem;
+    typedef uint32_t unaligned __attribute__((aligned(2), may_alias));
+    using operand = __m512bh;
+    static constexpr int per_step = 2;
+    static constexpr bool wants_packed_bf16 = true;
+
+    static operand load(const elem* p) { return reinterpret_cast<operand>(_mm512_loadu_si512(p)); }
+    static operand broadcast(const elem* p) {
+        return reinterpret_cast<operand>(_mm512_set1_epi32(static_cast<int>(*reinterpret_cast<const unaligned*>(p))));
+    }
+    static __m512 mac(__m512 acc, operand a, operand b) { return _mm512_dpbf16_ps(acc, a, b); }
+
+    /// Lane i gets the pair (a[i], b[i]).
+    static void store_pair(elem* p, __m512 a, __m512 b) {
+        const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+                                               21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+        const __m512i both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a));
+        _mm512_storeu_si512(p, _mm512_permutexvar_epi16(order, both));
+    }
+
+    /// (count, d) rows to (ceil(count / 2), d) pairs of consecutive rows; a missing last row counts as zeros.
+    static void interleave(const bf16* rows, int64_t count, int64_t d, elem* out) {
+        for (int64_t row = 0; row < count; row += 2) {
+            const bf16* a = rows + row * d;
+            const bool paired = row + 1 < count;
+            for (int64_t c = 0; c < d; c += 16) {
+                const __mmask16 inside = d - c < 16 ? static_cast<__mmask16>((1u << (d - c)) - 1) : __mmask16{0xffff};
+                const __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(inside, a + c));
+                const __mmask16 upper = paired ? inside : __mmask16{0};
+                const __m512i high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(upper, a + d + c));
+                const __m512i pair = _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+                _mm512_mask_storeu_epi32(out + row / 2 * d + c, inside, pair);
+            }
+        }
+    }
+};
+
+using F32Body = AttentionBlockBody<Simd, F32Products<Simd>>;
+using PairBody = AttentionBlockBody<Simd, PairProducts>;
+
+bool in_pairs(const AttentionBlock& block) {
+    return block.q_dtype == DType::bf16 && block.kv_dtype == DType::bf16 && block.head_dim % 2 == 0;
+}
+
+size_t scratch_bytes(int group, int head_dim, int64_t n_keys, bool column_sums) {
+    const size_t f32 = F32Body::scratch_bytes(group, head_dim, n_keys, column_sums);
+    const size_t pairs = PairBody::scratch_bytes(group, head_dim, n_keys, column_sums);
+    return f32 > pairs ? f32 : pairs;
+}
+
+void compute(const AttentionBlock& block, void* scratch) {
+    if (in_pairs(block))
+        PairBody::compute(block, scratch);
+    else
+        F32Body::compute(block, scratch);
+}
+
+}  // namespace
+
+const AttentionBlockKernel kAttentionBlock = {PairBody::queries_per_block, scratch_bytes, compute};
+
+}  // namespace kvscope::kernels::avx512_bf16
+#endif

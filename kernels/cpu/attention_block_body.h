@@ -1,0 +1,524 @@
+#pragma once
+
+// The body of the attention kernel, included once per SIMD level below that level's `#pragma GCC target`. Everything
+// here is a template on the level's types, so that no function compiled for a wide processor can be taken for another's.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/bf16.h"
+#include "kernels/cpu/attention_block.h"
+
+namespace kvscope::kernels {
+
+/// Products in f32: a step is one element, inputs of type bf16 are widened panel by panel.
+template <class Simd>
+struct F32Products {
+    using elem = float;
+    using operand = typename Simd::vec;
+    static constexpr int per_step = 1;
+    static constexpr bool wants_packed_bf16 = false;
+    static operand load(const elem* p) { return Simd::load(p); }
+    static operand broadcast(const elem* p) { return Simd::set1(*p); }
+    static typename Simd::vec mac(typename Simd::vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
+};
+
+/// Flash attention with the roles turned round: lanes are queries, so that keys are read as they lie in the cache, the
+/// softmax runs down the lanes without a horizontal operation, and only values need packing (bf16 products: in pairs).
+///
+/// A lane group is three vectors of W lanes; a vector holds W consecutive queries of one head. Keys go by in panels:
+///   S (keys x lanes) = K Q^T      register tiles of tile_rows keys x 3 vectors
+///   P = exp2(S c - m)             m: the lanes' running maximum, c = scale log2 e
+///   O (d x lanes) = O 2^(m' - m) + V^T P
+/// Panels begin at multiples of kPanel, whatever the block, so that results do not depend on the way a chunk is cut.
+template <class Simd, class Products>
+struct AttentionBlockBody {
+    using vec = typename Simd::vec;
+    using elem = typename Products::elem;
+    static constexpr int W = Simd::W;
+    static constexpr int R = Simd::tile_rows;
+    static constexpr int L = 3 * W;  ///< lanes of a group
+    static constexpr int64_t kPanel = 256;
+    static constexpr int kLaneGroups = 4;                  ///< that a block should have, to share packed panels
+    static constexpr float kMasked = -1e30f;               ///< logit of a key that a query does not see
+    static constexpr float kLowest = -1e20f;               ///< running maximum before the first key
+    static constexpr size_t kWeightBytes = size_t{4} << 20;  ///< of one lane group's weights, kept for the column sums
+
+    // ---- sizes -----------------------------------------------------------------------------------------------------
+
+    static int queries_per_block(int group) {
+        int parts = 1;
+        while (group * parts % 3 != 0 || group * parts < 3 * kLaneGroups) ++parts;
+        return parts * W;
+    }
+
+    static constexpr size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+    static int64_t panels(int64_t n_keys) { return (n_keys + kPanel - 1) / kPanel + 1; }
+
+    static bool keeps_weights(int64_t n_keys) {
+        return static_cast<size_t>(panels(n_keys) * kPanel) * L * sizeof(float) <= kWeightBytes;
+    }
+
+    /// Places of the scratch's arrays. Lane groups' states come first, then what is shared.
+    struct Layout {
+        int64_t n_groups, steps;
+        size_t q, o, m, l, corrections, references, k_panel, v_panel, weights, p, total;
+
+        Layout(int64_t groups, int head_dim, int64_t n_keys, bool columns) : n_groups(groups) {
+            steps = (head_dim + Products::per_step - 1) / Products::per_step;
+            size_t at = 0;
+            const auto place = [&at](size_t count) {
+                const size_t begin = at;
+                at += align(count * sizeof(float));
+                return begin;
+            };
+            q = place(static_cast<size_t>(groups * steps * L));
+            o = place(static_cast<size_t>(groups * head_dim * L));
+            m = place(static_cast<size_t>(groups * L));
+            l = place(static_cast<size_t>(groups * L));
+            corrections = place(L);
+            references = place(columns ? static_cast<size_t>(panels(n_keys) * L) : 0);
+            k_panel = place(static_cast<size_t>(kPanel * head_dim));
+            v_panel = place(static_cast<size_t>(kPanel * head_dim));
+            const bool whole = columns && keeps_weights(n_keys);
+            weights = place(static_cast<size_t>((whole ? panels(n_keys) : 1) * kPanel * L));
+            p = place(static_cast<size_t>(kPanel * L));
+            total = at;
+        }
+    };
+
+    static size_t scratch_bytes(int group, int head_dim, int64_t n_keys, bool columns) {
+        const int64_t vectors = static_cast<int64_t>(queries_per_block(group) / W) * group;
+        return Layout((vectors + 2) / 3, head_dim, n_keys, columns).total;
+    }
+
+    // ---- one block -------------------------------------------------------------------------------------------------
+
+    /// A vector of W queries of one head; the vectors of a block are numbered part by part, heads running fastest.
+    struct Vector {
+        int head;
+        int64_t first;  ///< query, relative to the block
+        int64_t count;  ///< 0 ... W; 0 for vectors that only fill up a lane group
+    };
+
+    struct State {
+        const AttentionBlock& block;
+        Layout layout;
+        char* scratch;
+        int64_t n_vectors;
+
+        float* at(size_t place) const { return reinterpret_cast<float*>(scratch + place); }
+        elem* q(int64_t g) const { return reinterpret_cast<elem*>(scratch + layout.q) + g * layout.steps * L; }
+        float* o(int64_t g) const { return at(layout.o) + g * block.head_dim * L; }
+        float* m(int64_t g) const { return at(layout.m) + g * L; }
+        float* l(int64_t g) const { return at(layout.l) + g * L; }
+
+        Vector vector(int64_t index) const {
+            if (index >= n_vectors) return {0, 0, 0};
+            const int64_t first = index / block.group * W;
+            const int64_t left = block.n_queries - first;
+            return {static_cast<int>(index % block.group), first, left < W ? left : W};
+        }
+        int64_t first_query(int64_t g) const { return vector(3 * g).first; }
+        int64_t last_query(int64_t g) const {
+            const int64_t index = 3 * g + 2 < n_vectors ? 3 * g + 2 : n_vectors - 1;
+            const Vector last = vector(index);
+            return last.first + last.count - 1;
+        }
+        int64_t key_begin(int64_t g) const {
+            const int64_t first =
+                block.sliding_window > 0 ? block.q_position + first_query(g) - block.sliding_window + 1 : 0;
+            return first > 0 ? first : 0;
+        }
+        int64_t key_end(int64_t g) const {
+            const int64_t end = block.q_position + last_query(g) + 1;
+            return end < block.key_end ? end : block.key_end;
+        }
+    };
+
+    static void compute(const AttentionBlock& block, void* scratch) {
+        const int64_t n_vectors = (block.n_queries + W - 1) / W * block.group;
+        const int64_t n_groups = (n_vectors + 2) / 3;
+        const State state{block, Layout(n_groups, block.head_dim, block.key_end, block.column_sums != nullptr),
+                          static_cast<char*>(scratch), n_vectors};
+        for (int64_t g = 0; g < n_groups; ++g) begin_group(state, g);
+        if (block.column_sums == nullptr) {
+            attend(state, 0, n_groups);
+        } else {
+            const int64_t first = first_visible_key(block);
+            for (int h = 0; h < block.group; ++h)
+                for (int64_t j = first; j < block.key_end; ++j) block.column_sums[h * block.column_stride + j] = 0;
+            for (int64_t g = 0; g < n_groups; ++g) {
+                attend(state, g, g + 1);
+                add_columns(state, g);
+            }
+        }
+        if (block.out != nullptr)
+            for (int64_t g = 0; g < n_groups; ++g) write_output(state, g);
+    }
+
+    // ---- inputs ----------------------------------------------------------------------------------------------------
+
+    static float element(const void* data, DType dtype, int64_t index) {
+        return dtype == DType::f32 ? static_cast<const float*>(data)[index]
+                                   : to_float(static_cast<const bf16*>(data)[index]);
+    }
+
+    /// Packs the group's queries as (steps, L) and clears its state.
+    static void begin_group(const State& state, int64_t g) {
+        const AttentionBlock& block = state.block;
+        elem* q = state.q(g);
+        for (int64_t i = 0; i < state.layout.steps * L; ++i) q[i] = 0;
+        for (int part = 0; part < 3; ++part) {
+            const Vector vector = state.vector(3 * g + part);
+            for (int64_t i = 0; i < vector.count; ++i) {
+                const int64_t from = (vector.first + i) * block.q_token_stride + vector.head * block.q_head_stride;
+                elem* to = q + part * W + i;
+                if constexpr (Products::wants_packed_bf16) {
+                    const bf16* row = static_cast<const bf16*>(block.q) + from;
+                    for (int64_t s = 0; s < state.layout.steps; ++s)
+                        to[s * L] = row[2 * s].bits | static_cast<uint32_t>(row[2 * s + 1].bits) << 16;
+                } else {
+                    for (int64_t s = 0; s < state.layout.steps; ++s) to[s * L] = element(block.q, block.q_dtype, from + s);
+                }
+            }
+        }
+        for (int64_t i = 0; i < L; ++i) {
+            state.m(g)[i] = kLowest;
+            state.l(g)[i] = 0;
+        }
+        if (block.out != nullptr)
+            for (int64_t i = 0; i < block.head_dim * L; ++i) state.o(g)[i] = 0;
+    }
+
+    struct Panel {
+        const elem* data;
+        int64_t stride;  ///< elems between keys (of k) or steps (of v)
+    };
+
+    static void widen(const bf16* from, float* to, int64_t count) {
+        int64_t i = 0;
+        for (; i + W <= count; i += W) Simd::store(to + i, Simd::load_bf16(from + i));
+        for (; i < count; ++i) to[i] = to_float(from[i]);
+    }
+
+    static Panel key_panel(const State& state, int64_t begin, int64_t count) {
+        const AttentionBlock& block = state.block;
+        const int64_t d = block.head_dim;
+        if constexpr (Products::wants_packed_bf16) {
+            return {reinterpret_cast<const elem*>(static_cast<const bf16*>(block.k) + begin * d), d / 2};
+        } else {
+            if (block.kv_dtype == DType::f32) return {static_cast<const float*>(block.k) + begin * d, d};
+            float* panel = state.at(state.layout.k_panel);
+            widen(static_cast<const bf16*>(block.k) + begin * d, panel, count * d);
+            return {panel, d};
+        }
+    }
+
+    static Panel value_panel(const State& state, int64_t begin, int64_t count) {
+        const AttentionBlock& block = state.block;
+        const int64_t d = block.head_dim;
+        if constexpr (Products::wants_packed_bf16) {
+            elem* panel = reinterpret_cast<elem*>(state.at(state.layout.v_panel));
+            Products::interleave(static_cast<const bf16*>(block.v) + begin * d, count, d, panel);
+            return {panel, d};
+        } else {
+            if (block.kv_dtype == DType::f32) return {static_cast<const float*>(block.v) + begin * d, d};
+            float* panel = state.at(state.layout.v_panel);
+            widen(static_cast<const bf16*>(block.v) + begin * d, panel, count * d);
+            return {panel, d};
+        }
+    }
+
+    // ---- attention -------------------------------------------------------------------------------------------------
+
+    /// Lane groups [from, to) over all their keys.
+    static void attend(const State& state, int64_t from, int64_t to) {
+        const int64_t begin = state.key_begin(from), end = state.key_end(to - 1);
+        for (int64_t panel = begin / kPanel * kPanel; panel < end; panel += kPanel) {
+            const int64_t panel_end = panel + kPanel < end ? panel + kPanel : end;
+            const Panel keys = key_panel(state, panel, panel_end - panel);
+            Panel values{nullptr, 0};
+            if (state.block.out != nullptr) values = value_panel(state, panel, panel_end - panel);
+            for (int64_t g = from; g < to; ++g) {
+                const int64_t group_end = state.key_end(g) < panel_end ? state.key_end(g) : panel_end;
+                if (group_end <= panel || panel + kPanel <= state.key_begin(g)) continue;
+                attend_panel(state, g, panel, group_end - panel, keys, values);
+            }
+        }
+    }
+
+    static float* weights_of(const State& state, int64_t panel) {
+        const bool whole = state.block.column_sums != nullptr && keeps_weights(state.block.key_end);
+        return state.at(state.layout.weights) + (whole ? panel * L : 0);
+    }
+
+    static void attend_panel(const State& state, int64_t g, int64_t panel, int64_t n_keys, Panel keys, Panel values) {
+        float* s = weights_of(state, panel);
+        vec maximum[3];
+        logits(state, g, panel, n_keys, keys, s, maximum);
+
+        const vec c = Simd::set1(state.block.scale * 1.4426950408889634f);
+        vec reference[3], correction[3];
+        for (int j = 0; j < 3; ++j) {
+            const vec before = Simd::load(state.m(g) + j * W);
+            reference[j] = Simd::max(before, Simd::mul(maximum[j], c));
+            correction[j] = Simd::exp2(Simd::sub(before, reference[j]));
+            Simd::store(state.m(g) + j * W, reference[j]);
+            if (state.block.column_sums != nullptr)
+                Simd::store(state.at(state.layout.references) + panel / kPanel * L + j * W, reference[j]);
+        }
+
+        vec total[3];
+        elem* p = reinterpret_cast<elem*>(state.at(state.layout.p));
+        if (state.block.column_sums != nullptr)
+            weigh<true>(s, n_keys, c, reference, p, total);
+        else
+            weigh<false>(s, n_keys, c, reference, p, total);
+        for (int j = 0; j < 3; ++j)
+            Simd::store(state.l(g) + j * W, Simd::fma(Simd::load(state.l(g) + j * W), correction[j], total[j]));
+
+        if (state.block.out != nullptr) {
+            const elem* weights = p;
+            if constexpr (!Products::wants_packed_bf16) weights = s;
+            add_values(weights, values, (n_keys + Products::per_step - 1) / Products::per_step, state.block.head_dim,
+                       correction, state.o(g));
+        }
+    }
+
+    /// acc[i][j] = sum over steps of a[i * a_row + s * a_step] * b[s][j].
+    template <int Rows>
+    [[gnu::always_inline]] static inline void product(const elem* a, int64_t a_row, int64_t a_step, const elem* b,
+                                                      int64_t steps, vec (&acc)[Rows][3]) {
+#pragma GCC unroll 8
+        for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 3
+            for (int j = 0; j < 3; ++j) acc[i][j] = Simd::zero();
+        for (int64_t s = 0; s < steps; ++s) {
+            const typename Products::operand b0 = Products::load(b), b1 = Products::load(b + W),
+                                             b2 = Products::load(b + 2 * W);
+            b += L;
+#pragma GCC unroll 8
+            for (int i = 0; i < Rows; ++i) {
+                const typename Products::operand x = Products::broadcast(a + i * a_row);
+                acc[i][0] = Products::mac(acc[i][0], x, b0);
+                acc[i][1] = Products::mac(acc[i][1], x, b1);
+                acc[i][2] = Products::mac(acc[i][2], x, b2);
+            }
+            a += a_step;
+        }
+    }
+
+    /// For each lane the keys it sees, relative to a panel's first key.
+    struct Visible {
+        vec low[3], high[3];
+        int64_t free_begin, free_end;  ///< keys that every lane sees
+    };
+
+    static Visible visible(const State& state, int64_t g, int64_t panel) {
+        const AttentionBlock& block = state.block;
+        Visible result;
+        const int64_t first = block.q_position + state.first_query(g), last = block.q_position + state.last_query(g);
+        const int64_t window = block.sliding_window > 0 ? block.sliding_window : last + 1;
+        result.free_begin = last - window + 1 - panel;
+        result.free_end = first + 1 - panel;
+        float high[L];
+        float low[L];
+        for (int part = 0; part < 3; ++part) {
+            const Vector vector = state.vector(3 * g + part);
+            for (int i = 0; i < W; ++i) {
+                // A lane without a query sees what the last query sees; nobody reads its result.
+                const int64_t position = i < vector.count ? block.q_position + vector.first + i : last;
+                const int64_t to = position - panel, begin = position - window + 1 - panel;
+                high[part * W + i] = static_cast<float>(to < kPanel ? (to < -1 ? -1 : to) : kPanel);
+                low[part * W + i] = static_cast<float>(begin > 0 ? (begin < kPanel ? begin : kPanel) : 0);
+            }
+        }
+        for (int j = 0; j < 3; ++j) {
+            result.low[j] = Simd::load(low + j * W);
+            result.high[j] = Simd::load(high + j * W);
+        }
+        return result;
+    }
+
+    template <int Rows>
+    static void logit_tile(const elem* keys, int64_t stride, const elem* q, int64_t steps, int64_t key,
+                           const Visible& seen, float* s, vec (&maximum)[3]) {
+        vec acc[Rows][3];
+        product<Rows>(keys + key * stride, stride, 1, q, steps, acc);
+        if (key < seen.free_begin || key + Rows > seen.free_end) {
+            for (int i = 0; i < Rows; ++i)
+                for (int j = 0; j < 3; ++j)
+                    acc[i][j] = Simd::select_between(acc[i][j], Simd::set1(static_cast<float>(key + i)), seen.low[j],
+                                                     seen.high[j], Simd::set1(kMasked));
+        }
+#pragma GCC unroll 8
+        for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 3
+            for (int j = 0; j < 3; ++j) {
+                Simd::store(s + (key + i) * L + j * W, acc[i][j]);
+                maximum[j] = Simd::max(maximum[j], acc[i][j]);
+            }
+    }
+
+    /// S for a panel, unscaled, and its maximum per lane.
+    static void logits(const State& state, int64_t g, int64_t panel, int64_t n_keys, Panel keys, float* s,
+                       vec (&maximum)[3]) {
+        const Visible seen = visible(state, g, panel);
+        const elem* q = state.q(g);
+        const int64_t steps = state.layout.steps;
+        for (int j = 0; j < 3; ++j) maximum[j] = Simd::set1(kMasked);
+        int64_t key = 0;
+        for (; key + R <= n_keys; key += R) logit_tile<R>(keys.data, keys.stride, q, steps, key, seen, s, maximum);
+        for (; key < n_keys; ++key) logit_tile<1>(keys.data, keys.stride, q, steps, key, seen, s, maximum);
+    }
+
+    /// P = exp2(S c - reference) and its sum per lane; bf16 products get it in pairs of keys at p, f32 ones in place.
+    template <bool keep>
+    static void weigh(float* s, int64_t n_keys, vec c, const vec (&reference)[3], elem* p, vec (&total)[3]) {
+        for (int j = 0; j < 3; ++j) {
+            vec even = Simd::zero(), odd = Simd::zero();
+            int64_t key = 0;
+            for (; key + 2 <= n_keys; key += 2) {
+                float* s0 = s + key * L + j * W;
+                float* s1 = s0 + L;
+                const vec p0 = Simd::exp2(Simd::sub(Simd::mul(Simd::load(s0), c), reference[j]));
+                const vec p1 = Simd::exp2(Simd::sub(Simd::mul(Simd::load(s1), c), reference[j]));
+                even = Simd::add(even, p0);
+                odd = Simd::add(odd, p1);
+                if constexpr (Products::wants_packed_bf16) Products::store_pair(p + key / 2 * L + j * W, p0, p1);
+                if constexpr (keep || !Products::wants_packed_bf16) {
+                    Simd::store(s0, p0);
+                    Simd::store(s1, p1);
+                }
+            }
+            if (key < n_keys) {
+                float* s0 = s + key * L + j * W;
+                const vec p0 = Simd::exp2(Simd::sub(Simd::mul(Simd::load(s0), c), reference[j]));
+                even = Simd::add(even, p0);
+                if constexpr (Products::wants_packed_bf16) Products::store_pair(p + key / 2 * L + j * W, p0, Simd::zero());
+                if constexpr (keep || !Products::wants_packed_bf16) Simd::store(s0, p0);
+            }
+            total[j] = Simd::add(even, odd);
+        }
+    }
+
+    template <int Rows>
+    static void value_tile(const elem* p, const elem* values, int64_t stride, int64_t steps, const vec (&correction)[3],
+                           float* o) {
+        vec acc[Rows][3];
+        product<Rows>(values, 1, stride, p, steps, acc);
+#pragma GCC unroll 8
+        for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 3
+            for (int j = 0; j < 3; ++j) {
+                float* at = o + i * L + j * W;
+                Simd::store(at, Simd::fma(Simd::load(at), correction[j], acc[i][j]));
+            }
+    }
+
+    static void add_values(const elem* p, Panel values, int64_t steps, int64_t d, const vec (&correction)[3], float* o) {
+        int64_t c = 0;
+        for (; c + R <= d; c += R) value_tile<R>(p, values.data + c, values.stride, steps, correction, o + c * L);
+        for (; c < d; ++c) value_tile<1>(p, values.data + c, values.stride, steps, correction, o + c * L);
+    }
+
+    // ---- results ---------------------------------------------------------------------------------------------------
+
+    /// 1 / l, and 0 where a lane saw no key.
+    static vec inverse_total(const State& state, int64_t g, int part) {
+        const vec l = Simd::load(state.l(g) + part * W);
+        const vec one = Simd::set1(1.0f);
+        return Simd::select_between(Simd::div(one, l), l, Simd::set1(1e-30f), Simd::set1(3e38f), Simd::zero());
+    }
+
+    template <class T>
+    static void store_row(T* to, vec x) {
+        if constexpr (sizeof(T) == 4)
+            Simd::store(to, x);
+        else
+            Simd::store_bf16(to, x);
+    }
+
+    template <class T>
+    static void write_vector(const State& state, int64_t g, int part, T* out) {
+        const AttentionBlock& block = state.block;
+        const Vector vector = state.vector(3 * g + part);
+        const vec inverse = inverse_total(state, g, part);
+        const int64_t d = block.head_dim;
+        for (int64_t c = 0; c < d; c += W) {
+            const int64_t width = d - c < W ? d - c : W;
+            vec tile[W];
+            for (int64_t i = 0; i < W; ++i)
+                tile[i] = i < width ? Simd::mul(Simd::load(state.o(g) + (c + i) * L + part * W), inverse) : Simd::zero();
+            Simd::transpose(tile);
+            for (int64_t i = 0; i < vector.count; ++i) {
+                T* to = out + (vector.first + i) * block.out_token_stride + vector.head * block.out_head_stride + c;
+                if (width == W) {
+                    store_row(to, tile[i]);
+                } else {
+                    T row[W];
+                    store_row(row, tile[i]);
+                    for (int64_t e = 0; e < width; ++e) to[e] = row[e];
+                }
+            }
+        }
+    }
+
+    static void write_output(const State& state, int64_t g) {
+        for (int part = 0; part < 3; ++part) {
+            if (state.block.out_dtype == DType::f32)
+                write_vector(state, g, part, static_cast<float*>(state.block.out));
+            else
+                write_vector(state, g, part, static_cast<bf16*>(state.block.out));
+        }
+    }
+
+    /// Adds a lane group's weights to the column sums: from the kept weights, or, where the prompt is too long to keep
+    /// them, from logits computed anew.
+    static void add_columns(const State& state, int64_t g) {
+        const AttentionBlock& block = state.block;
+        const int64_t begin = state.key_begin(g), end = state.key_end(g);
+        const bool kept = keeps_weights(block.key_end);
+        const vec c = Simd::set1(block.scale * 1.4426950408889634f);
+        for (int64_t panel = begin / kPanel * kPanel; panel < end; panel += kPanel) {
+            const int64_t n_keys = panel + kPanel < end ? kPanel : end - panel;
+            float* weights = weights_of(state, panel);
+            vec factor[3];
+            for (int j = 0; j < 3; ++j) {
+                const vec final = Simd::load(state.m(g) + j * W);
+                const vec then = kept ? Simd::load(state.at(state.layout.references) + panel / kPanel * L + j * W) : final;
+                factor[j] = Simd::mul(Simd::exp2(Simd::sub(then, final)), inverse_total(state, g, j));
+            }
+            if (!kept) {
+                vec unused[3], reference[3];
+                logits(state, g, panel, n_keys, key_panel(state, panel, n_keys), weights, unused);
+                for (int j = 0; j < 3; ++j) reference[j] = Simd::load(state.m(g) + j * W);
+                weigh<true>(weights, n_keys, c, reference, reinterpret_cast<elem*>(state.at(state.layout.p)), unused);
+            }
+            for (int j = 0; j < 3; ++j) {
+                const Vector vector = state.vector(3 * g + j);
+                if (vector.count == 0) continue;
+                float lanes[W];
+                for (int i = 0; i < W; ++i) lanes[i] = i < vector.count ? 1.0f : 0.0f;
+                factor[j] = Simd::mul(factor[j], Simd::load(lanes));
+                add_column_vector(weights + j * W, n_keys, factor[j],
+                                  block.column_sums + vector.head * block.column_stride + panel);
+            }
+        }
+    }
+
+    static void add_column_vector(const float* weights, int64_t n_keys, vec factor, float* sums) {
+        int64_t key = 0;
+        for (; key + W <= n_keys; key += W) {
+            vec rows[W];
+#pragma GCC unroll 16
+            for (int i = 0; i < W; ++i) rows[i] = Simd::mul(Simd::load(weights + (key + i) * L), factor);
+            Simd::store(sums + key, Simd::add(Simd::load(sums + key), Simd::sum_each(rows)));
+        }
+        for (; key < n_keys; ++key) sums[key] += Simd::sum(Simd::mul(Simd::load(weights + key * L), factor));
+    }
+};
+
+}  // namespace kvscope::kernels

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <immintrin.h>
+
+#include "kernels/bf16.h"
+
+namespace kvscope::kernels {
+
+/// As SimdGeneric, 8 lanes, for AVX2 with FMA. Include only below `#pragma GCC target("avx2,fma")`.
+struct SimdAvx2 {
+    using vec = __m256;
+    static constexpr int W = 8;
+    static constexpr int tile_rows = 4;
+
+    static vec zero() { return _mm256_setzero_ps(); }
+    static vec set1(float x) { return _mm256_set1_ps(x); }
+    static vec load(const float* p) { return _mm256_loadu_ps(p); }
+    static void store(float* p, vec x) { _mm256_storeu_ps(p, x); }
+    static vec load_bf16(const bf16* p) {
+        const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+        return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
+    }
+    static void store_bf16(bf16* p, vec x) {
+        const __m256i bits = _mm256_castps_si256(x);
+        const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+        const __m256i bias = _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff));
+        const __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(bits, bias), 16);
+        const __m256i quiet = _mm256_srli_epi32(_mm256_or_si256(bits, _mm256_set1_epi32(0x00400000)), 16);
+        const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+        const __m256i words = _mm256_blendv_epi8(rounded, quiet, is_nan);
+        const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0x08);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
+    }
+    static vec add(vec a, vec b) { return _mm256_add_ps(a, b); }
+    static vec sub(vec a, vec b) { return _mm256_sub_ps(a, b); }
+    static vec mul(vec a, vec b) { return _mm256_mul_ps(a, b); }
+    static vec div(vec a, vec b) { return _mm256_div_ps(a, b); }
+    static vec fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
+    static vec max(vec a, vec b) { return _mm256_max_ps(a, b); }
+
+    static vec select_between(vec x, vec key, vec low, vec high, vec otherwise) {
+        const vec inside = _mm256_and_ps(_mm256_cmp_ps(key, low, _CMP_GE_OQ), _mm256_cmp_ps(key, high, _CMP_LE_OQ));
+        return _mm256_blendv_ps(otherwise, x, inside);
+    }
+
+    static vec exp2(vec x) {
+        const vec clamped = max(x, set1(-126.0f));
+        const vec magic = set1(0x1.8p23f);
+        const vec rounded = add(clamped, magic);
+        const vec r = sub(clamped, sub(rounded, magic));
+        vec p = set1(1.535336188e-4f);
+        p = fma(p, r, set1(1.339887440e-3f));
+        p = fma(p, r, set1(9.618437357e-3f));
+        p = fma(p, r, set1(5.550332471e-2f));
+        p = fma(p, r, set1(2.402264791e-1f));
+        p = fma(p, r, set1(6.931472028e-1f));
+        p = fma(p, r, set1(1.0f));
+        // The magic number's own low bits are zero after the shift, so the integer part alone reaches the exponent.
+        const __m256i exponent = _mm256_slli_epi32(_mm256_castps_si256(rounded), 23);
+        const vec result = _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(p), exponent));
+        return _mm256_and_ps(result, _mm256_cmp_ps(x, set1(-126.0f), _CMP_GE_OQ));
+    }
+
+    static float sum(vec x) {
+        __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+        half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+        return _mm_cvtss_f32(_mm_add_ss(half, _mm_movehdup_ps(half)));
+    }
+    static float maximum(vec x) {
+        __m128 half = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+        half = _mm_max_ps(half, _mm_movehl_ps(half, half));
+        return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
+    }
+
+    static void transpose(vec (&x)[W]) {
+        vec pairs[W], quads[W];
+        for (int i = 0; i < 4; ++i) {
+            pairs[2 * i] = _mm256_unpacklo_ps(x[2 * i], x[2 * i + 1]);
+            pairs[2 * i + 1] = _mm256_unpackhi_ps(x[2 * i], x[2 * i + 1]);
+        }
+        for (int i = 0; i < 2; ++i)
+            for (int j = 0; j < 2; ++j) {
+                quads[4 * i + 2 * j] = _mm256_shuffle_ps(pairs[4 * i + j], pairs[4 * i + j + 2], 0x44);
+                quads[4 * i + 2 * j + 1] = _mm256_shuffle_ps(pairs[4 * i + j], pairs[4 * i + j + 2], 0xee);
+            }
+        for (int i = 0; i < 4; ++i) {
+            x[i] = _mm256_permute2f128_ps(quads[i], quads[i + 4], 0x20);
+            x[i + 4] = _mm256_permute2f128_ps(quads[i], quads[i + 4], 0x31);
+        }
+    }
+
+    static vec sum_each(vec (&x)[W]) {
+        const vec a = _mm256_hadd_ps(_mm256_hadd_ps(x[0], x[1]), _mm256_hadd_ps(x[2], x[3]));
+        const vec b = _mm256_hadd_ps(_mm256_hadd_ps(x[4], x[5]), _mm256_hadd_ps(x[6], x[7]));
+        return add(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
+    }
+};
+
+}  // namespace kvscope::kernels

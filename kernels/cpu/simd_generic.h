@@ -1,0 +1,78 @@
+#pragma once
+
+#include "kernels/bf16.h"
+
+namespace kvscope::kernels {
+
+/// The vector operations that the attention kernels are written in, on GCC's portable vectors: 4 lanes, any processor.
+/// All vector pointers may be unaligned.
+struct SimdGeneric {
+    typedef float vec __attribute__((vector_size(16)));
+    typedef int ivec __attribute__((vector_size(16)));
+    typedef float unaligned __attribute__((vector_size(16), aligned(4), may_alias));
+    static constexpr int W = 4;
+    static constexpr int tile_rows = 4;  ///< rows of a register tile of three vectors each
+
+    static vec zero() { return vec{}; }
+    static vec set1(float x) { return vec{x, x, x, x}; }
+    static vec load(const float* p) { return *reinterpret_cast<const unaligned*>(p); }
+    static void store(float* p, vec x) { *reinterpret_cast<unaligned*>(p) = x; }
+    static vec load_bf16(const bf16* p) {
+        return vec{to_float(p[0]), to_float(p[1]), to_float(p[2]), to_float(p[3])};
+    }
+    static void store_bf16(bf16* p, vec x) {
+        for (int i = 0; i < W; ++i) p[i] = bf16_from_float(x[i]);
+    }
+    static vec add(vec a, vec b) { return a + b; }
+    static vec sub(vec a, vec b) { return a - b; }
+    static vec mul(vec a, vec b) { return a * b; }
+    static vec div(vec a, vec b) { return a / b; }
+    static vec fma(vec a, vec b, vec c) { return a * b + c; }
+    static vec max(vec a, vec b) { return a > b ? a : b; }
+
+    /// x where low <= key <= high in a lane, else otherwise.
+    static vec select_between(vec x, vec key, vec low, vec high, vec otherwise) {
+        return ((key >= low) & (key <= high)) ? x : otherwise;
+    }
+
+    /// 2^x, relative error below 2e-7; 0 below 2^-126. x at most 127.
+    static vec exp2(vec x) {
+        const vec clamped = max(x, set1(-126.0f));
+        const vec magic = set1(0x1.8p23f);
+        const vec rounded = clamped + magic;
+        const vec r = clamped - (rounded - magic);
+        vec p = set1(1.535336188e-4f);
+        p = p * r + set1(1.339887440e-3f);
+        p = p * r + set1(9.618437357e-3f);
+        p = p * r + set1(5.550332471e-2f);
+        p = p * r + set1(2.402264791e-1f);
+        p = p * r + set1(6.931472028e-1f);
+        p = p * r + set1(1.0f);
+        const ivec exponent = (reinterpret_cast<ivec>(rounded) - reinterpret_cast<ivec>(magic)) << 23;
+        const vec result = reinterpret_cast<vec>(reinterpret_cast<ivec>(p) + exponent);
+        return x < -126.0f ? zero() : result;
+    }
+
+    static float sum(vec x) { return (x[0] + x[1]) + (x[2] + x[3]); }
+    static float maximum(vec x) {
+        const float a = x[0] > x[1] ? x[0] : x[1], b = x[2] > x[3] ? x[2] : x[3];
+        return a > b ? a : b;
+    }
+
+    static void transpose(vec (&x)[W]) {
+        for (int i = 0; i < W; ++i)
+            for (int j = i + 1; j < W; ++j) {
+                const float t = x[i][j];
+                x[i][j] = x[j][i];
+                x[j][i] = t;
+            }
+    }
+
+    /// Lane i of the result is the sum over all lanes of x[i].
+    static vec sum_each(vec (&x)[W]) {
+        transpose(x);
+        return (x[0] + x[1]) + (x[2] + x[3]);
+    }
+};
+
+}  // namespace kvscope::kernels

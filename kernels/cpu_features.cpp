@@ -1,0 +1,79 @@
+#include "kernels/cpu_features.h"
+
+#include <array>
+#include <cstdlib>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace kvscope::kernels {
+
+namespace {
+
+constexpr std::array kLevels = {SimdLevel::generic, SimdLevel::avx2, SimdLevel::avx512, SimdLevel::avx512_bf16};
+
+SimdLevel detect() {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    // __builtin_cpu_supports also asks whether the operating system saves the wide registers.
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return SimdLevel::generic;
+    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    if (!avx512) return SimdLevel::avx2;
+    return __builtin_cpu_supports("avx512bf16") ? SimdLevel::avx512_bf16 : SimdLevel::avx512;
+#else
+    return SimdLevel::generic;
+#endif
+}
+
+void require_supported(SimdLevel level) {
+    if (level > supported_simd_level())
+        throw std::invalid_argument(std::string("this processor has no ") + name_of(level) + "; the most it has is " +
+                                    name_of(supported_simd_level()));
+}
+
+SimdLevel chosen() {
+    const char* wanted = std::getenv("KVSCOPE_SIMD");
+    if (wanted == nullptr || *wanted == '\0') return supported_simd_level();
+    for (const SimdLevel level : kLevels)
+        if (std::string_view(wanted) == name_of(level)) {
+            require_supported(level);
+            return level;
+        }
+    throw std::invalid_argument(std::string("KVSCOPE_SIMD is '") + wanted +
+                                "'; expected generic, avx2, avx512 or avx512_bf16");
+}
+
+std::optional<SimdLevel> forced;
+
+}  // namespace
+
+const char* name_of(SimdLevel level) {
+    switch (level) {
+        case SimdLevel::generic: return "generic";
+        case SimdLevel::avx2: return "avx2";
+        case SimdLevel::avx512: return "avx512";
+        case SimdLevel::avx512_bf16: return "avx512_bf16";
+    }
+    return "?";
+}
+
+SimdLevel supported_simd_level() {
+    static const SimdLevel level = detect();
+    return level;
+}
+
+SimdLevel simd_level() {
+    if (forced) return *forced;
+    static const SimdLevel level = chosen();
+    return level;
+}
+
+ForcedSimdLevel::ForcedSimdLevel(SimdLevel level) : previous_(simd_level()) {
+    require_supported(level);
+    forced = level;
+}
+
+ForcedSimdLevel::~ForcedSimdLevel() { forced = previous_; }
+
+}  // namespace kvscope::kernels
