@@ -38,6 +38,13 @@ struct PassPlan {
     int filter_layer = -1;
 };
 
+/// One layer's scores alone, as a trace holds them: R rows (G or H) of N, one of the two vectors or neither.
+struct LayerScores {
+    Granularity granularity = Granularity::kv_head;
+    std::vector<float> scores;
+    std::vector<double> scores_f64;
+};
+
 /// The entries that stay in one layer's cache, and what they were ranked by.
 struct Selection {
     Granularity granularity = Granularity::kv_head;
@@ -88,6 +95,12 @@ class Policy {
     /// The layer's decision. Called also for B >= N, where everything has to be kept and scores still filled.
     /// @throws ScoreError (std::runtime_error) when a score is NaN where it must not be.
     virtual Selection select(LayerObservations&) = 0;
+
+    /// The same decision from scores alone, as `select` makes it once it has them: what a trace's scores say is kept, under
+    /// the context given to `begin`. Layers in ascending order. Policies that rank nothing ignore the scores.
+    /// @throws ScoreError for a NaN among the candidates or scores of another size; std::logic_error from policies whose
+    ///         decision needs more than scores.
+    virtual Selection select_from_scores(int layer, LayerScores scores);
 
     /// Another representation of the kept entries than plain K and V rows; nullptr keeps the engine's ragged rows.
     virtual std::unique_ptr<LayerStore> store(LayerObservations&, const Selection&) { return nullptr; }

@@ -1,0 +1,165 @@
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "kernels/divergence.h"
+#include "kernels/integer_shares.h"
+#include "kernels/select_topk.h"
+#include "kernels/softmax.h"
+#include "policies/interface/adaptive_budgets.h"
+#include "policies/interface/selection.h"
+#include "policies/interface/window_policy.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+/// Query diversification (QD), then budgets among heads by how distinct their score distributions are (RABA). The
+/// equations' numbers are the paper's; scores are f64, since after the second softmax they are nearly equal.
+class ApertureKv : public WindowPolicy {
+   public:
+    explicit ApertureKv(const ParameterValues& values)
+        : WindowPolicy(values),
+          lambda_(values.boolean("qd") ? static_cast<float>(values.real("lambda")) : 0.0f),
+          raba_(values.boolean("raba")),
+          sharpen_(values.text("sharpen")),
+          tau_(values.real("tau")),
+          divergence_(values.text("divergence")),
+          alpha_(values.real("alpha")),
+          reduction_(reduction_of(values)),
+          pooling_(pooling_of(values)),
+          kernel_(values.integer("kernel")) {}
+
+    Selection select(LayerObservations& observations) override {
+        const std::vector<float>& attention = observations.window_attention(window(), lambda_, SoftmaxRange::prefix);
+        std::vector<double> s =
+            scores_by_row<double>(context().shape, granularity(), reduction_, attention.data(), n_prefix());
+        require_scores(observations.layer, s, rows(), n_prefix(), n_prefix());
+        for (int row = 0; row < rows(); ++row) score_distribution(s.data() + row * n_prefix());
+        return select_from_scores(observations.layer,
+                                  {granularity(), {}, padded_with_nan(s, rows(), n_prefix(), n_tokens())});
+    }
+
+    Selection select_from_scores(int layer, LayerScores scores) override {
+        const std::vector<double>& s = scores.scores_f64;
+        require_scores(layer, s, rows(), n_prefix(), n_tokens());
+        const std::vector<double> distributions = as_distributions(s);
+        Selection selection;
+        selection.granularity = granularity();
+        selection.head_jsd = head_jsd(distributions);
+        selection.rows = best_and_tail(s, head_budgets(s, distributions, layer_budget(layer)), n_prefix(), n_tokens());
+        selection.scores_f64 = std::move(scores.scores_f64);
+        return selection;
+    }
+
+   private:
+    /// Eq. 13 in place, from a row's mean attention (Eq. 12) over the prefix.
+    void score_distribution(double* row) const {
+        const std::vector<double> mean(row, row + n_prefix());
+        kernels::pool(pooling_, mean.data(), n_prefix(), kernel_, row);
+        if (sharpen_ != "none") kernels::softmax(row, n_prefix(), sharpen_ == "temperature" ? tau_ : 1.0, row);
+    }
+
+    /// The prefix of s (R, N) as (R, n_prefix); without the second softmax pooled or summed rows are divided by their sum.
+    std::vector<double> as_distributions(const std::vector<double>& s) const {
+        std::vector<double> rows_of_s(static_cast<size_t>(rows() * n_prefix()));
+        for (int row = 0; row < rows(); ++row) {
+            double* out = rows_of_s.data() + row * n_prefix();
+            std::copy_n(s.data() + row * n_tokens(), n_prefix(), out);
+            const double sum = std::accumulate(out, out + n_prefix(), 0.0);
+            if (sharpen_ != "none" || !(sum > 0.0)) continue;
+            for (int64_t j = 0; j < n_prefix(); ++j) out[j] /= sum;
+        }
+        return rows_of_s;
+    }
+
+    std::vector<float> head_jsd(const std::vector<double>& distributions) const {
+        std::vector<double> matrix(static_cast<size_t>(rows() * rows()));
+        kernels::jsd_matrix(distributions.data(), rows(), n_prefix(), matrix.data());
+        return {matrix.begin(), matrix.end()};
+    }
+
+    /// D_h of Eq. 15: the mean divergence of head h from the others.
+    std::vector<double> distinctiveness(const std::vector<double>& distributions) const {
+        const auto matrix_of = divergence_ == "kl"              ? kernels::kl_matrix
+                               : divergence_ == "cross-entropy" ? kernels::cross_entropy_matrix
+                                                                : kernels::jsd_matrix;
+        std::vector<double> matrix(static_cast<size_t>(rows() * rows()));
+        matrix_of(distributions.data(), rows(), n_prefix(), matrix.data());
+        std::vector<double> mean(static_cast<size_t>(rows()), 0.0);
+        for (int h = 0; h < rows(); ++h) {
+            for (int other = 0; other < rows(); ++other) {
+                if (other != h) mean[static_cast<size_t>(h)] += matrix[static_cast<size_t>(h * rows() + other)];
+            }
+            mean[static_cast<size_t>(h)] /= rows() - 1;
+        }
+        return mean;
+    }
+
+    /// Initial budgets (Eq. 14), reallocated by distinctiveness (Eq. 16, 17; whole shares of exactly R c), then the
+    /// safeguard.
+    std::vector<int64_t> head_budgets(const std::vector<double>& s, const std::vector<double>& distributions,
+                                      int64_t c) const {
+        std::vector<int64_t> budgets(static_cast<size_t>(rows()));
+        kernels::count_topk_by_row(s.data(), rows(), n_prefix(), n_tokens(), rows() * c, budgets.data());
+        if (raba_ && rows() > 1) {
+            std::vector<double> weighted = distinctiveness(distributions);
+            for (size_t h = 0; h < weighted.size(); ++h) weighted[h] *= static_cast<double>(budgets[h]);
+            if (std::accumulate(weighted.begin(), weighted.end(), 0.0) > 0.0) {
+                const std::vector<int64_t> caps(budgets.size(), n_prefix());
+                budgets = kernels::integer_shares(weighted, rows() * c, caps);
+            }
+        }
+        return with_safeguard(std::move(budgets), c, alpha_);
+    }
+
+    float lambda_;
+    bool raba_;
+    std::string sharpen_;
+    double tau_;
+    std::string divergence_;
+    double alpha_;
+    kernels::HeadReduction reduction_;
+    kernels::Pooling pooling_;
+    int64_t kernel_;
+};
+
+}  // namespace
+
+Definition aperturekv_definition() {
+    return {
+        .name = "aperturekv",
+        .title = "ApertureKV",
+        .paper = "Mitigating the Echo Chamber Effect in KV Cache Compression via Coverage Optimization, anonymous, under "
+                 "review",
+        .summary = "Ranks the prefix by diversified window queries and gives more of a layer's slots to heads whose score "
+                   "distributions differ from the others'.",
+        .parameters =
+            {
+                window_parameter(8),
+                lambda_parameter(0.45),
+                boolean_parameter("qd", true, "Query diversification (Eq. 9-11); off is lambda = 0."),
+                boolean_parameter("raba", true,
+                                  "Reallocate the heads' budgets by their distinctiveness (Eq. 15-17); off stops at the "
+                                  "initial budgets of Eq. 14."),
+                choice_parameter("sharpen", {"softmax", "none", "temperature"}, "softmax",
+                                 "Second softmax over the mean attention (Eq. 13, as published), none, or one with "
+                                 "temperature tau."),
+                real_parameter("tau", 1.0, {.low = 0.0, .low_open = true},
+                               "Temperature of the second softmax where sharpen = temperature; below 1 is sharper."),
+                choice_parameter("divergence", {"jsd", "kl", "cross-entropy"}, "jsd",
+                                 "What distinctiveness is measured by (Eq. 15; Table 5 has all three)."),
+                pooling_parameter("none"),
+                kernel_parameter(),
+                reduce_parameter(),
+                alpha_parameter(0.0),
+                granularity_parameter(),
+                positions_parameter(),
+            },
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
+            return std::make_unique<ApertureKv>(values);
+        },
+    };
+}
+
+}  // namespace kvscope::policies

@@ -1,0 +1,173 @@
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "kernels/select_topk.h"
+#include "policies/interface/common_parameters.h"
+#include "policies/interface/decode_rows.h"
+#include "policies/interface/selection.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+/// Heavy hitters by attention summed over all prompt queries, and the most recent entries. The recorded scores are the
+/// sums of all positions: which of them are forced in as recent depends on the budget alone.
+class H2o : public Policy {
+   public:
+    explicit H2o(const ParameterValues& values)
+        : recent_parameter_(values.automatic_integer("recent")),
+          rolling_(values.boolean("rolling")),
+          reduction_(reduction_of(values)),
+          granularity_(granularity_of(values)),
+          positions_(positions_of(values)) {}
+
+    Needs needs() const override {
+        Needs needs;
+        needs.attention_sums = true;
+        return needs;
+    }
+
+    void begin(const RunContext& context) override {
+        recent_ = recent_parameter_.value_or(context.budget / 2);
+        if (context.budget <= recent_ && (context.budget < context.n_tokens || rolling_)) {
+            throw BudgetError("a budget of " + std::to_string(context.budget) + " entries is not above the " +
+                              std::to_string(recent_) +
+                              " recent ones, which are always kept; give more, or a smaller `recent`");
+        }
+        context_ = context;
+        kept_sums_.assign(static_cast<size_t>(context.shape.n_layers), {});
+        sums_.assign(static_cast<size_t>(context.shape.n_layers), {});
+    }
+
+    Selection select(LayerObservations& observations) override {
+        const std::span<const float> sums = observations.attention_sums;
+        if (static_cast<int64_t>(sums.size()) != context_.shape.n_heads * context_.n_tokens) {
+            throw std::logic_error("h2o: the attention sums of layer " + std::to_string(observations.layer) +
+                                   " were not observed");
+        }
+        LayerScores scores{granularity_,
+                           scores_by_row<float>(context_.shape, granularity_, reduction_, sums.data(), context_.n_tokens),
+                           {}};
+        Selection selection = select_from_scores(observations.layer, std::move(scores));
+        if (rolling_) remember(observations.layer, sums, selection);
+        return selection;
+    }
+
+    Selection select_from_scores(int layer, LayerScores scores) override {
+        const int64_t n = context_.n_tokens;
+        const int64_t budget = std::min(context_.budget, n);
+        const int64_t recent = std::min(recent_, budget);
+        const int rows = n_rows(context_.shape, granularity_);
+        require_scores(layer, scores.scores, rows, n - recent, n);
+        Selection selection;
+        selection.granularity = granularity_;
+        const std::vector<int64_t> heavy(static_cast<size_t>(rows), budget - recent);
+        selection.rows = best_and_tail(scores.scores, heavy, n - recent, n);
+        selection.scores = std::move(scores.scores);
+        return selection;
+    }
+
+    bool acts_while_decoding() const override { return rolling_; }
+
+    StepEvictions step(const StepObservations& observations) override {
+        std::vector<std::vector<std::vector<double>>>& layer = sums_.at(static_cast<size_t>(observations.layer));
+        // Another answer from the same compressed cache starts where the prompt left the sums.
+        if (observations.step == 0) layer = kept_sums_[static_cast<size_t>(observations.layer)];
+        StepEvictions evictions(observations.rows.size());
+        for (size_t row = 0; row < evictions.size(); ++row) {
+            accumulate(observations.rows[row], layer.at(row));
+            evict(observations, row, layer[row], evictions[row]);
+        }
+        return evictions;
+    }
+
+    Positions positions() const override { return positions_; }
+
+   private:
+    /// The kept entries' sums per query head: [row][query head of the row][entry].
+    void remember(int layer, std::span<const float> sums, const Selection& selection) {
+        const int group = context_.shape.n_heads / static_cast<int>(selection.rows.size());
+        auto& kept = kept_sums_[static_cast<size_t>(layer)];
+        kept.assign(selection.rows.size(), std::vector<std::vector<double>>(static_cast<size_t>(group)));
+        for (size_t row = 0; row < kept.size(); ++row) {
+            for (int q = 0; q < group; ++q) {
+                const float* of_head = sums.data() + (static_cast<int64_t>(row) * group + q) * context_.n_tokens;
+                for (uint32_t position : selection.rows[row]) kept[row][static_cast<size_t>(q)].push_back(of_head[position]);
+            }
+        }
+    }
+
+    /// Adds a step's attention; entries that came since (a question's, the new token) start at 0.
+    static void accumulate(const StepObservations::Row& observed, std::vector<std::vector<double>>& sums) {
+        const size_t n = observed.positions.size();
+        for (size_t q = 0; q < sums.size(); ++q) {
+            sums[q].resize(n, 0.0);
+            for (size_t i = 0; i < n; ++i) sums[q][i] += observed.attention[q * n + i];
+        }
+    }
+
+    double reduced(const std::vector<std::vector<double>>& sums, size_t entry) const {
+        double value = sums[0][entry];
+        for (size_t q = 1; q < sums.size(); ++q) {
+            value = reduction_ == kernels::HeadReduction::max ? std::max(value, sums[q][entry]) : value + sums[q][entry];
+        }
+        return reduction_ == kernels::HeadReduction::mean ? value / static_cast<double>(sums.size()) : value;
+    }
+
+    /// Drops what exceeds the budget: the lowest sums among all but the most recent entries and a question's.
+    void evict(const StepObservations& observations, size_t row, std::vector<std::vector<double>>& sums,
+               std::vector<uint32_t>& evicted) const {
+        const DecodeRow entries(context_, observations, observations.rows[row].positions);
+        const int64_t excess = entries.n_counted() - context_.budget;
+        if (excess <= 0) return;
+        std::vector<uint32_t> candidates;
+        for (uint32_t i = 0; i < entries.size(); ++i) {
+            if (!entries.is_question(i)) candidates.push_back(i);
+        }
+        candidates.resize(candidates.size() - static_cast<size_t>(recent_));
+        std::vector<double> negated;
+        for (uint32_t i : candidates) negated.push_back(-reduced(sums, i));
+        evicted.resize(static_cast<size_t>(excess));
+        kernels::select_topk(negated.data(), static_cast<int64_t>(negated.size()), excess, evicted.data());
+        for (uint32_t& i : evicted) i = candidates[i];
+        for (std::vector<double>& of_head : sums) {
+            for (auto i = evicted.rbegin(); i != evicted.rend(); ++i) of_head.erase(of_head.begin() + *i);
+        }
+    }
+
+    std::optional<int64_t> recent_parameter_;
+    int64_t recent_ = 0;
+    bool rolling_;
+    kernels::HeadReduction reduction_;
+    Granularity granularity_;
+    Positions positions_;
+    RunContext context_;
+    std::vector<std::vector<std::vector<std::vector<double>>>> kept_sums_, sums_;  ///< [layer][row][query head][entry]
+};
+
+}  // namespace
+
+Definition h2o_definition() {
+    return {
+        .name = "h2o",
+        .title = "H2O",
+        .paper = "Zhang et al., H2O: Heavy-Hitter Oracle for Efficient Generative Inference of Large Language Models, "
+                 "NeurIPS 2023, arXiv:2306.14048",
+        .summary = "Keeps the entries with the most attention summed over all prompt queries (heavy hitters) and the most "
+                   "recent ones.",
+        .parameters =
+            {
+                automatic_integer_parameter("recent", "half of the budget, rounded down", {.low = 0},
+                                            "Last entries that are always kept; the rest of the budget goes to heavy "
+                                            "hitters."),
+                rolling_parameter(),
+                reduce_parameter(),
+                granularity_parameter(),
+                positions_parameter(),
+            },
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> { return std::make_unique<H2o>(values); },
+    };
+}
+
+}  // namespace kvscope::policies

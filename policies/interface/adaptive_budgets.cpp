@@ -1,0 +1,37 @@
+#include "policies/interface/adaptive_budgets.h"
+
+#include "kernels/integer_shares.h"
+#include "kernels/select_topk.h"
+
+namespace kvscope::policies {
+
+std::vector<int64_t> adaptive_budgets(const float* scores, int rows, int64_t n_prefix, int64_t row_stride, int64_t c,
+                                      double alpha) {
+    std::vector<int64_t> counts(static_cast<size_t>(rows));
+    kernels::count_topk_by_row(scores, rows, n_prefix, row_stride, rows * c, counts.data());
+    return with_safeguard(std::move(counts), c, alpha);
+}
+
+std::vector<int64_t> with_safeguard(std::vector<int64_t> counts, int64_t c, double alpha) {
+    if (alpha == 0.0) return counts;
+    std::vector<double> quotas;
+    for (int64_t count : counts) {
+        quotas.push_back(static_cast<double>(count) * (1.0 - alpha) + alpha * static_cast<double>(c));
+    }
+    return kernels::integer_shares(quotas, static_cast<int64_t>(counts.size()) * c);
+}
+
+void weigh_by_concentration(float* scores, int rows, int64_t n_prefix, int64_t row_stride, int64_t c) {
+    std::vector<uint32_t> best(static_cast<size_t>(c));
+    for (int row = 0; row < rows; ++row) {
+        float* score = scores + row * row_stride;
+        kernels::select_topk(score, n_prefix, c, best.data());
+        double sum = 0.0, of_best = 0.0;
+        for (int64_t i = 0; i < n_prefix; ++i) sum += score[i];
+        for (uint32_t i : best) of_best += score[i];
+        if (!(sum > 0.0)) continue;
+        for (int64_t i = 0; i < n_prefix; ++i) score[i] = static_cast<float>(score[i] * (of_best / sum));
+    }
+}
+
+}  // namespace kvscope::policies

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <vector>
+
+#include "policies/interface/adaptive_budgets.h"
+#include "policies/interface/snapkv_family.h"
+
+namespace kvscope::policies {
+
+/// Ada-KV over SnapKV's scores: a layer's slots go to the best scores of all heads jointly, with the safeguard alpha;
+/// `normalize` first weighs each head by how concentrated its scores are.
+class AdaptivePolicy : public SnapKvFamily {
+   public:
+    explicit AdaptivePolicy(const ParameterValues& values)
+        : SnapKvFamily(values), alpha_(values.real("alpha")), normalize_(values.boolean("normalize")) {}
+
+   protected:
+    void finish_scores(int layer, std::vector<float>& scores) const override {
+        if (normalize_) weigh_by_concentration(scores.data(), rows(), n_prefix(), n_tokens(), layer_budget(layer));
+    }
+
+    std::vector<int64_t> head_budgets(int layer, const std::vector<float>& scores) const override {
+        return adaptive_budgets(scores.data(), rows(), n_prefix(), n_tokens(), layer_budget(layer), alpha_);
+    }
+
+   private:
+    double alpha_;
+    bool normalize_;
+};
+
+inline Parameter normalize_parameter() {
+    return boolean_parameter("normalize", false,
+                             "First multiply a head's scores by the share of their sum that its top c hold.");
+}
+
+}  // namespace kvscope::policies

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "kernels/pool.h"
+#include "kernels/reduce_heads.h"
+#include "policies/interface/observations.h"
+#include "policies/interface/parameters.h"
+
+namespace kvscope::policies {
+
+/// Parameters that several policies share, so that they have one name, one meaning and one sentence everywhere.
+Parameter window_parameter(int64_t fallback);
+Parameter pooling_parameter(std::string fallback);
+Parameter kernel_parameter();
+Parameter reduce_parameter();
+Parameter granularity_parameter();
+Parameter positions_parameter();
+Parameter lambda_parameter(double fallback);
+Parameter alpha_parameter(double fallback);
+Parameter beta_parameter();
+Parameter schedule_parameter();
+Parameter rolling_parameter();
+
+kernels::Pooling pooling_of(const ParameterValues& values);
+kernels::HeadReduction reduction_of(const ParameterValues& values);
+Granularity granularity_of(const ParameterValues& values);
+Positions positions_of(const ParameterValues& values);
+
+}  // namespace kvscope::policies

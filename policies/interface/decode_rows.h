@@ -1,0 +1,37 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "policies/interface/policy.h"
+
+namespace kvscope::policies {
+
+/// One row's entries at a decode step, for policies that keep to the budget while decoding. A question that was read
+/// after the compression (query-aware off) stays whole and counts in no budget: its entries stand between the context's
+/// N tokens and the first decoded one.
+class DecodeRow {
+   public:
+    DecodeRow(const RunContext& context, const StepObservations& step, std::span<const uint32_t> positions)
+        : positions_(positions), question_from_(context.n_tokens), question_to_(step.position - step.step) {}
+
+    uint32_t size() const { return static_cast<uint32_t>(positions_.size()); }
+    int64_t position(uint32_t i) const { return positions_[i]; }
+    bool is_question(uint32_t i) const { return position(i) >= question_from_ && position(i) < question_to_; }
+
+    /// Entries that count in the budget.
+    int64_t n_counted() const {
+        if (question_from_ >= question_to_) return size();
+        int64_t counted = 0;
+        for (uint32_t i = 0; i < size(); ++i) counted += !is_question(i);
+        return counted;
+    }
+
+   private:
+    std::span<const uint32_t> positions_;
+    int64_t question_from_;
+    int64_t question_to_;
+};
+
+}  // namespace kvscope::policies

@@ -1,0 +1,58 @@
+#include "policies/interface/observations.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "kernels/diversify_queries.h"
+#include "kernels/window_attention.h"
+
+namespace kvscope::policies {
+
+const std::vector<float>& LayerObservations::window_attention(int window, float lambda, SoftmaxRange range) {
+    const int64_t w = std::min<int64_t>(window, n_tokens);
+    if (w > n_window) {
+        throw std::logic_error("layer " + std::to_string(layer) + ": the attention of " + std::to_string(w) +
+                               " window queries is asked for, " + std::to_string(n_window) + " were observed");
+    }
+    const std::lock_guard lock(mutex_);
+    auto [entry, is_new] = window_attention_.try_emplace({static_cast<int>(w), lambda, range});
+    std::vector<float>& mean = entry->second;
+    const int64_t columns = range == SoftmaxRange::prefix ? n_tokens - w : n_tokens;
+    if (!is_new || columns == 0) return mean;
+
+    const int64_t d = shape.head_dim;
+    const int64_t observed = n_window * d;  // floats of one head's queries
+    std::vector<float> diversified;
+    if (lambda != 0.0f) {
+        diversified.resize(static_cast<size_t>(shape.n_heads * w * d));
+        for (int64_t h = 0; h < shape.n_heads; ++h) {
+            kernels::diversify_queries(window_queries.data() + h * observed + (n_window - w) * d, w, d, lambda,
+                                       diversified.data() + h * w * d);
+        }
+    }
+    kernels::WindowAttention problem;
+    problem.n_heads = shape.n_heads;
+    problem.n_kv_heads = shape.n_kv_heads;
+    problem.head_dim = shape.head_dim;
+    problem.window = static_cast<int>(w);
+    problem.n_tokens = n_tokens;
+    problem.queries = diversified.empty() ? window_queries.data() + (n_window - w) * d : diversified.data();
+    problem.query_head_stride = diversified.empty() ? observed : w * d;
+    problem.keys = keys.data;
+    problem.keys_dtype = keys.dtype;
+    problem.key_head_stride = keys.head_stride;
+    problem.prefix_only = range == SoftmaxRange::prefix;
+    problem.sliding_window = sliding_window;
+    try {
+        mean.resize(static_cast<size_t>(shape.n_heads * columns));
+        problem.mean = mean.data();
+        kernels::window_attention(keys.device, problem);
+    } catch (...) {
+        window_attention_.erase(entry);
+        throw;
+    }
+    return mean;
+}
+
+}  // namespace kvscope::policies

@@ -1,0 +1,23 @@
+#include "policies/interface/reselect.h"
+
+#include <string>
+#include <utility>
+
+namespace kvscope::policies {
+
+std::vector<Selection> reselect(const Definition& definition, const ParameterValues& values, const RunContext& context,
+                                std::vector<LayerScores> scores) {
+    if (scores.size() != static_cast<size_t>(context.shape.n_layers)) {
+        throw ScoreError("expected the scores of " + std::to_string(context.shape.n_layers) + " layers, found " +
+                         std::to_string(scores.size()));
+    }
+    const std::unique_ptr<Policy> policy = definition.create(values);
+    policy->begin(context);
+    std::vector<Selection> selections;
+    for (size_t layer = 0; layer < scores.size(); ++layer) {
+        selections.push_back(policy->select_from_scores(static_cast<int>(layer), std::move(scores[layer])));
+    }
+    return selections;
+}
+
+}  // namespace kvscope::policies

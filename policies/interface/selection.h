@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/reduce_heads.h"
+#include "policies/interface/policy.h"
+
+namespace kvscope::policies {
+
+/// Steps that selecting policies share once their scores stand; rows are KV heads or query heads.
+
+/// Rows that a granularity has: G or H.
+int n_rows(const ModelShape& shape, Granularity granularity);
+
+/// Rows of in (H, columns) for a granularity: the group's reduction, or each query head's own.
+template <class Out>
+std::vector<Out> scores_by_row(const ModelShape& shape, Granularity granularity, kernels::HeadReduction reduction,
+                               const float* in, int64_t columns);
+
+/// Rows (R, n_prefix) written into (R, n_tokens), NaN behind the prefix.
+template <class Score>
+std::vector<Score> padded_with_nan(const std::vector<Score>& prefix_scores, int rows, int64_t n_prefix, int64_t n_tokens);
+
+/// A NaN among the first n_prefix columns of scores (R, n_tokens), or a wrong size, as a ScoreError that names the layer.
+template <class Score>
+void require_scores(int layer, const std::vector<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens);
+
+/// Per row the positions of its `counts[row]` best scores among the first n_prefix of (R, n_tokens), and all positions
+/// from n_prefix on; ascending.
+template <class Score>
+std::vector<std::vector<uint32_t>> best_and_tail(const std::vector<Score>& scores, std::span<const int64_t> counts,
+                                                 int64_t n_prefix, int64_t n_tokens);
+
+}  // namespace kvscope::policies

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "policies/interface/window_policy.h"
+
+namespace kvscope::policies {
+
+/// SnapKV and what grew out of it: the prefix is ranked by the window's mean attention, reduced over the group and
+/// pooled. As it stands this class is SnapKV; others replace the shares of layers (WindowPolicy::layer_budgets) or of
+/// heads.
+class SnapKvFamily : public WindowPolicy {
+   public:
+    explicit SnapKvFamily(const ParameterValues& values);
+
+    Selection select(LayerObservations& observations) override;
+    Selection select_from_scores(int layer, LayerScores scores) override;
+
+   protected:
+    /// What is done to pooled scores (R, N), NaN behind the prefix, before they are ranked.
+    virtual void finish_scores(int /*layer*/, std::vector<float>& /*scores*/) const {}
+
+    /// Entries of the prefix that each row keeps in a layer; their sum has to be R * layer_budget(layer).
+    virtual std::vector<int64_t> head_budgets(int layer, const std::vector<float>& scores) const;
+
+   private:
+    float lambda_;
+    kernels::HeadReduction reduction_;
+    kernels::Pooling pooling_;
+    int64_t kernel_;
+};
+
+/// window, pooling, kernel, reduce, lambda, then the policy's own, then granularity and positions.
+std::vector<Parameter> snapkv_family_parameters(std::vector<Parameter> own = {});
+
+}  // namespace kvscope::policies

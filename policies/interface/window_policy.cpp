@@ -1,0 +1,37 @@
+#include "policies/interface/window_policy.h"
+
+#include <algorithm>
+#include <string>
+
+#include "policies/interface/selection.h"
+
+namespace kvscope::policies {
+
+WindowPolicy::WindowPolicy(const ParameterValues& values)
+    : window_(static_cast<int>(values.integer("window"))),
+      granularity_(granularity_of(values)),
+      positions_(positions_of(values)) {}
+
+Needs WindowPolicy::needs() const {
+    Needs needs;
+    needs.window_queries = window_;
+    return needs;
+}
+
+void WindowPolicy::begin(const RunContext& context) {
+    if (context.budget < context.n_tokens && context.budget <= window_) {
+        throw BudgetError("a budget of " + std::to_string(context.budget) + " entries is not above the window of " +
+                          std::to_string(window_) + ", which is always kept; give more than " +
+                          std::to_string(window_) + ", or a smaller window");
+    }
+    context_ = context;
+    rows_ = n_rows(context.shape, granularity_);
+    n_prefix_ = std::max<int64_t>(context.n_tokens - window_, 0);
+    layer_budgets_ = layer_budgets(std::min(context.budget, context.n_tokens) - (context.n_tokens - n_prefix_));
+}
+
+std::vector<int64_t> WindowPolicy::layer_budgets(int64_t c) const {
+    return std::vector<int64_t>(static_cast<size_t>(context_.shape.n_layers), c);
+}
+
+}  // namespace kvscope::policies

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "policies/interface/common_parameters.h"
+#include "policies/interface/policy.h"
+
+namespace kvscope::policies {
+
+/// Base of policies that keep the prompt's last `window` entries and give the rest of the budget to the prefix, which
+/// the window's queries rank. It reads the parameters `window`, `granularity` and `positions`, checks the budget and
+/// holds what is left for the prefix in each layer.
+class WindowPolicy : public Policy {
+   public:
+    explicit WindowPolicy(const ParameterValues& values);
+
+    Needs needs() const override;
+    /// @throws BudgetError for a budget that evicts something and is not above the window.
+    void begin(const RunContext& context) override;
+    Positions positions() const override { return positions_; }
+
+   protected:
+    /// Entries of the prefix kept per row in each layer (c = B - w), given that c, at most the prefix. The layers' sum has
+    /// to be L c.
+    virtual std::vector<int64_t> layer_budgets(int64_t c) const;
+
+    const RunContext& context() const { return context_; }
+    Granularity granularity() const { return granularity_; }
+    int window() const { return window_; }
+    int rows() const { return rows_; }
+    int64_t n_tokens() const { return context_.n_tokens; }
+    int64_t n_prefix() const { return n_prefix_; }  ///< N - w, 0 where the window covers the prompt
+    int64_t layer_budget(int layer) const { return layer_budgets_.at(static_cast<size_t>(layer)); }
+
+   private:
+    int window_;
+    Granularity granularity_;
+    Positions positions_;
+    RunContext context_;
+    int rows_ = 0;
+    int64_t n_prefix_ = 0;
+    std::vector<int64_t> layer_budgets_;
+};
+
+}  // namespace kvscope::policies
