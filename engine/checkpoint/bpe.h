@@ -1,0 +1,112 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace kvscope::checkpoint {
+
+struct BpeOptions {
+    std::optional<std::string> unknown_token;
+    std::string continuing_subword_prefix;
+    std::string end_of_word_suffix;
+    bool fuse_unknown = false;
+    bool byte_fallback = false;  ///< characters without a token become <0xE2>-like tokens of their bytes
+    bool ignore_merges = false;  ///< a word that is a token itself is taken whole
+};
+
+/// Byte-pair encoding of one word after the other as the Hugging Face library `tokenizers` does it (its model type
+/// "BPE"). O(n log n) in the length of a word.
+class Bpe {
+   public:
+    using Vocabulary = std::vector<std::pair<std::string, int32_t>>;
+    using Merges = std::vector<std::pair<std::string, std::string>>;
+
+    /// @param merges in order of their rank
+    /// @throws std::runtime_error if a merge or the unknown token names a token that the vocabulary has not
+    Bpe(Vocabulary vocabulary, const Merges& merges, BpeOptions options);
+
+    std::optional<int32_t> id_of(std::string_view token) const;
+
+    /// Encodes the words of one text; words that come again cost a look-up. The texts that the words point into must
+    /// outlive it.
+    class Encoder {
+       public:
+        explicit Encoder(const Bpe& bpe) : bpe_(bpe) {}
+
+        /// Appends the ids of `word`, which must be UTF-8.
+        void encode(std::string_view word, std::vector<int32_t>& out);
+
+       private:
+        struct Symbol {
+            int32_t id;
+            int32_t previous;
+            int32_t next;
+            bool alive;
+        };
+        struct Candidate {
+            uint32_t rank;
+            int32_t left;
+            int32_t merged;
+            /// For a heap whose top is the lowest rank, leftmost first.
+            bool operator<(const Candidate& other) const {
+                return rank != other.rank ? rank > other.rank : left > other.left;
+            }
+        };
+
+        void cut_into_symbols(std::string_view word);
+        void add_symbol(int32_t id);
+        void add_candidate(int32_t left, int32_t right);
+        void merge();
+
+        const Bpe& bpe_;
+        std::unordered_map<std::string_view, std::pair<uint32_t, uint32_t>> seen_;  // begin and count in cached_
+        std::vector<int32_t> cached_;
+        std::vector<Symbol> symbols_;
+        std::vector<Candidate> heap_;
+        std::string spelling_;
+    };
+
+   private:
+    struct Hash {
+        using is_transparent = void;
+        size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+    };
+
+    /// Pairs of ids to rank and result: an open-addressing table, since it is asked several times for every character.
+    class MergeTable {
+       public:
+        struct Entry {
+            uint64_t pair = empty;
+            uint32_t rank = 0;
+            int32_t merged = 0;
+        };
+        explicit MergeTable(size_t count);
+        void set(int32_t left, int32_t right, uint32_t rank, int32_t merged);
+        const Entry* find(int32_t left, int32_t right) const;
+
+       private:
+        static constexpr uint64_t empty = ~uint64_t{0};
+        static uint64_t pair_of(int32_t left, int32_t right) {
+            return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
+        }
+        size_t slot_of(uint64_t pair) const { return (pair * 0x9E3779B97F4A7C15u) >> shift_; }
+
+        std::vector<Entry> entries_;
+        int shift_;
+    };
+
+    std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;
+    MergeTable merges_;
+    BpeOptions options_;
+    std::optional<int32_t> unknown_;
+    std::array<int32_t, 256> byte_tokens_;    // <0x00> … <0xFF>, -1 where there is none
+    std::array<int32_t, 0x800> characters_;  // ids of the characters of one and two bytes, -1 where there is none
+};
+
+}  // namespace kvscope::checkpoint
