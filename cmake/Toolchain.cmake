@@ -30,12 +30,14 @@ if(KVSCOPE_MOLD)
     add_link_options(-fuse-ld=mold)
 endif()
 
-# Carried by our own targets alone; libraries of others come in as system headers, which do not warn.
-# -Wno-restrict: g++ 12 sees overlapping copies in its own std::string::operator+ (its bug 105651).
-add_library(kvscope_warnings INTERFACE)
-target_compile_options(kvscope_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;-Wno-restrict;-Werror>)
+# Carried by our own targets alone; libraries of others come in as system headers, which do not warn, and are not
+# instrumented. -Wno-restrict: g++ 12 sees overlapping copies in its own std::string::operator+ (its bug 105651).
+add_library(kvscope_ours INTERFACE)
+target_compile_options(kvscope_ours INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;-Wno-restrict;-Werror>)
 
 if(KVSCOPE_SANITIZE)
-    add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+    target_compile_definitions(kvscope_ours INTERFACE _GLIBCXX_ASSERTIONS)
+    target_compile_options(kvscope_ours INTERFACE
+        -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
     add_link_options(-fsanitize=address,undefined)
 endif()
