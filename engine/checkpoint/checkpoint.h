@@ -31,7 +31,7 @@ struct TokenizerFiles {
 /// A model on disk, opened and validated: every tensor that its configuration calls for is there in the right shape
 /// and lies inside its file. Reading is thread-safe.
 class Checkpoint {
-   public:
+ public:
     virtual ~Checkpoint() = default;
 
     virtual const ModelConfig& config() const = 0;
@@ -56,7 +56,7 @@ class Checkpoint {
     /// Reads every byte once, then comes out of a cache until a file changes.
     std::string fingerprint() const;
 
-   protected:
+ protected:
     /// The files whose bytes make the model, in a fixed order.
     virtual std::vector<std::filesystem::path> files() const = 0;
 };

@@ -36,7 +36,8 @@ struct ModelConfig {
     float rms_norm_eps = 0;
     double rope_theta = 10000;
     RopeScaling rope_scaling;
-    std::vector<float> rope_factors;  ///< (d/2) or empty; inverse frequencies are divided by them (GGUF rope_freqs.weight)
+    std::vector<float>
+        rope_factors;  ///< (d/2) or empty; inverse frequencies are divided by them (GGUF rope_freqs.weight)
     bool qkv_bias = false;
     bool output_bias = false;  ///< of o_proj
     bool mlp_bias = false;
@@ -46,7 +47,8 @@ struct ModelConfig {
     std::vector<int32_t> eos_ids;         ///< ascending; generation ends at any of them
     int32_t bos_id = -1;                  ///< -1 = none
     bool add_bos = false;
-    std::string config_json;  ///< as it goes into a trace: config.json verbatim, or a GGUF's metadata in the same spelling
+    std::string
+        config_json;  ///< as it goes into a trace: config.json verbatim, or a GGUF's metadata in the same spelling
 
     /// (d/2) angle per position of each rotary pair (i, i + d/2), scaling applied.
     std::vector<float> inverse_frequencies() const;

@@ -13,7 +13,7 @@ namespace kvscope::checkpoint {
 namespace {
 
 class Rules {
-   public:
+ public:
     explicit Rules(const std::filesystem::path& file) : file_(file) {}
 
     void within(std::string_view what, int64_t value, int64_t low, int64_t high) const {
@@ -29,7 +29,7 @@ class Rules {
 
     [[noreturn]] void fail(const std::string& what) const { throw CheckpointError(file_, what); }
 
-   private:
+ private:
     const std::filesystem::path& file_;
 };
 

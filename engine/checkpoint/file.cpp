@@ -21,8 +21,8 @@ InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
     const int error = errno;
     if (!known || !S_ISREG(status.st_mode)) {
         ::close(descriptor_);
-        throw CheckpointError(path_, known ? "is not a regular file"
-                                           : std::string("cannot be examined: ") + std::strerror(error));
+        throw CheckpointError(
+            path_, known ? "is not a regular file" : std::string("cannot be examined: ") + std::strerror(error));
     }
     size_ = static_cast<uint64_t>(status.st_size);
 }
@@ -46,8 +46,8 @@ void InputFile::read_at(uint64_t offset, std::span<std::byte> out) const {
             throw CheckpointError(path_, "ends at byte " + std::to_string(offset + done) + ", expected " +
                                              std::to_string(out.size() - done) + " more bytes there");
         } else if (errno != EINTR) {
-            throw CheckpointError(path_, "cannot be read at byte " + std::to_string(offset + done) + ": " +
-                                             std::strerror(errno));
+            throw CheckpointError(
+                path_, "cannot be read at byte " + std::to_string(offset + done) + ": " + std::strerror(errno));
         }
     }
 }
@@ -55,8 +55,8 @@ void InputFile::read_at(uint64_t offset, std::span<std::byte> out) const {
 std::string read_text_file(const std::filesystem::path& path, uint64_t limit) {
     const InputFile file(path);
     if (file.size() > limit) {
-        throw CheckpointError(path, "has " + std::to_string(file.size()) + " bytes, expected at most " +
-                                        std::to_string(limit));
+        throw CheckpointError(
+            path, "has " + std::to_string(file.size()) + " bytes, expected at most " + std::to_string(limit));
     }
     std::string text(file.size(), '\0');
     file.read_at(0, std::as_writable_bytes(std::span<char>(text)));

@@ -11,7 +11,7 @@ namespace kvscope::checkpoint {
 /// read do not count as this process's memory, and a file that shrinks or a disk that fails gives an error instead of
 /// a signal.
 class InputFile {
-   public:
+ public:
     /// @throws CheckpointError if it does not exist, is not a regular file or cannot be opened
     explicit InputFile(std::filesystem::path path);
     ~InputFile();
@@ -27,7 +27,7 @@ class InputFile {
     /// @throws CheckpointError if the file ends before or cannot be read
     void read_at(uint64_t offset, std::span<std::byte> out) const;
 
-   private:
+ private:
     std::filesystem::path path_;
     int descriptor_ = -1;
     uint64_t size_ = 0;

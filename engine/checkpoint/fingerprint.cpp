@@ -74,7 +74,7 @@ bool is_hex_digest(const std::string& text) {
 }
 
 class Cache {
-   public:
+ public:
     explicit Cache(const std::string& identity) : identity_(std::string(scheme) + identity) {
         const fs::path folder = cache_folder();
         if (identity.empty() || folder.empty()) return;
@@ -111,7 +111,7 @@ class Cache {
         if (error) fs::remove(temporary, error);
     }
 
-   private:
+ private:
     std::string identity_;
     fs::path entry_;
 };

@@ -25,9 +25,9 @@ static_assert(std::endian::native == std::endian::little, "weights are read as l
 uint64_t dtype_bits(std::string_view dtype) {
     using Entry = std::pair<std::string_view, uint64_t>;
     constexpr std::array<Entry, 15> known = {
-        Entry{"F32", 32}, Entry{"F16", 16},    Entry{"BF16", 16},   Entry{"F64", 64}, Entry{"I64", 64},
-        Entry{"I32", 32}, Entry{"I16", 16},    Entry{"I8", 8},      Entry{"U8", 8},   Entry{"BOOL", 8},
-        Entry{"U16", 16}, Entry{"U32", 32},    Entry{"U64", 64},    Entry{"F8_E4M3", 8}, Entry{"F8_E5M2", 8},
+        Entry{"F32", 32}, Entry{"F16", 16}, Entry{"BF16", 16}, Entry{"F64", 64},    Entry{"I64", 64},
+        Entry{"I32", 32}, Entry{"I16", 16}, Entry{"I8", 8},    Entry{"U8", 8},      Entry{"BOOL", 8},
+        Entry{"U16", 16}, Entry{"U32", 32}, Entry{"U64", 64},  Entry{"F8_E4M3", 8}, Entry{"F8_E5M2", 8},
     };
     const auto* found = std::find_if(known.begin(), known.end(), [&](const Entry& e) { return e.first == dtype; });
     return found == known.end() ? 0 : found->second;
@@ -88,8 +88,8 @@ void check_layout(std::vector<std::pair<const SafetensorsEntry*, std::string>> t
         expected = entry->end;
     }
     if (expected != data_bytes) {
-        throw CheckpointError(path, "holds " + std::to_string(data_bytes) + " bytes of tensors, but its header describes " +
-                                        std::to_string(expected));
+        throw CheckpointError(path, "holds " + std::to_string(data_bytes) +
+                                        " bytes of tensors, but its header describes " + std::to_string(expected));
     }
 }
 

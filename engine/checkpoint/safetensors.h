@@ -22,7 +22,7 @@ struct SafetensorsEntry {
 /// One .safetensors file: eight bytes of header length, a JSON header, then the tensors' bytes without gaps. The header
 /// is checked in full when it is opened (types, shapes, sizes, bounds, overlaps).
 class SafetensorsFile {
-   public:
+ public:
     /// @throws CheckpointError
     explicit SafetensorsFile(const std::filesystem::path& path);
 
@@ -36,7 +36,7 @@ class SafetensorsFile {
     /// Whether two tensors hold the same bytes.
     bool same_bytes(const SafetensorsEntry& a, const SafetensorsFile& other, const SafetensorsEntry& b) const;
 
-   private:
+ private:
     InputFile file_;
     std::map<std::string, SafetensorsEntry, std::less<>> entries_;
 };

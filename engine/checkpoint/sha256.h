@@ -11,14 +11,14 @@ namespace kvscope::checkpoint {
 
 /// SHA-256 (FIPS 180-4) of bytes that arrive in pieces.
 class Sha256 {
-   public:
+ public:
     void update(std::span<const std::byte> data);
     void update(std::string_view text) { update(std::as_bytes(std::span(text))); }
 
     /// 64 lower-case hexadecimal digits. The object cannot be used afterwards.
     std::string hex_digest();
 
-   private:
+ private:
     void compress(const std::byte* block);
 
     std::array<uint32_t, 8> state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,

@@ -1,0 +1,314 @@
+#include "engine/checkpoint/gguf_checkpoint.h"
+
+#include <ggml.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "engine/checkpoint/config_rules.h"
+#include "engine/checkpoint/gguf_config.h"
+#include "engine/checkpoint/gguf_file.h"
+#include "engine/checkpoint/half.h"
+#include "engine/checkpoint/parallel.h"
+
+namespace kvscope::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t bytes_per_task = uint64_t{1} << 18;
+
+/// Names outside the layers, then those within, as Hugging Face and llama.cpp call them.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> global_names = {{
+    {"model.embed_tokens", "token_embd"},
+    {"model.norm", "output_norm"},
+    {"lm_head", "output"},
+}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> layer_names = {{
+    {"input_layernorm", "attn_norm"},
+    {"post_attention_layernorm", "ffn_norm"},
+    {"self_attn.q_proj", "attn_q"},
+    {"self_attn.k_proj", "attn_k"},
+    {"self_attn.v_proj", "attn_v"},
+    {"self_attn.o_proj", "attn_output"},
+    {"self_attn.q_norm", "attn_q_norm"},
+    {"self_attn.k_norm", "attn_k_norm"},
+    {"mlp.gate_proj", "ffn_gate"},
+    {"mlp.up_proj", "ffn_up"},
+    {"mlp.down_proj", "ffn_down"},
+}};
+
+template <size_t N>
+std::string_view translate(const std::array<std::pair<std::string_view, std::string_view>, N>& names,
+                           std::string_view hf_name) {
+    for (const auto& [hf, gguf] : names) {
+        if (hf == hf_name) return gguf;
+    }
+    return {};
+}
+
+/// "model.layers.3.mlp.up_proj.weight" to "blk.3.ffn_up.weight".
+std::string gguf_name(std::string_view hf_name) {
+    const size_t last_dot = hf_name.rfind('.');
+    const std::string ending(hf_name.substr(last_dot));
+    const std::string_view stem = hf_name.substr(0, last_dot);
+    constexpr std::string_view layers = "model.layers.";
+    if (!stem.starts_with(layers)) return std::string(translate(global_names, stem)) + ending;
+    const size_t dot = stem.find('.', layers.size());
+    const std::string number(stem.substr(layers.size(), dot - layers.size()));
+    return "blk." + number + "." + std::string(translate(layer_names, stem.substr(dot + 1))) + ending;
+}
+
+/// The name of one file of a split set: "prefix-00002-of-00005.gguf".
+std::string split_name(const std::string& prefix, int64_t number, int64_t count) {
+    const auto padded = [](int64_t n) {
+        const std::string digits = std::to_string(n);
+        return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
+    };
+    return prefix + "-" + padded(number) + "-of-" + padded(count) + ".gguf";
+}
+
+class GgufCheckpoint : public Checkpoint {
+ public:
+    explicit GgufCheckpoint(fs::path path) : path_(std::move(path)) {
+        add_file(path_);
+        add_splits();
+        config_ = read_gguf_config(*files_.front(), tensors_);
+        permuted_ = gguf_permutes_qk(files_.front()->text("general.architecture").value_or(""));
+        map_tensors();
+        read_rope_factors();
+        check_config(config_, path_);
+        config_.config_json = config_as_json(config_);
+        for (const auto& file : files_) file->drop_metadata();
+    }
+
+    const ModelConfig& config() const override { return config_; }
+    const fs::path& path() const override { return path_; }
+    bool has(std::string_view name) const override { return locations_.find(name) != locations_.end(); }
+
+    std::vector<TensorInfo> tensors() const override {
+        std::vector<TensorInfo> all;
+        for (const ExpectedTensor& tensor : expected_tensors(config_)) {
+            all.push_back({tensor.name, tensor.shape, locations_.at(tensor.name).tensor->type_name});
+        }
+        return all;
+    }
+
+    void read_f32(std::string_view name, std::span<float> out) const override {
+        read(locate(name, out.size()), out.data());
+    }
+
+    void read_bf16(std::string_view name, std::span<uint16_t> out) const override {
+        read(locate(name, out.size()), out.data());
+    }
+
+    TokenizerFiles tokenizer_files() const override {
+        TokenizerFiles all;
+        all.gguf = path_;
+        return all;
+    }
+
+ protected:
+    std::vector<fs::path> files() const override {
+        std::vector<fs::path> all;
+        for (const auto& file : files_) all.push_back(file->path());
+        return all;
+    }
+
+ private:
+    struct Location {
+        const InputFile* file = nullptr;
+        const GgufTensor* tensor = nullptr;
+        int64_t n_heads = 0;  ///< heads whose rows are stored permuted, 0 = stored in order
+    };
+
+    /// Scratch of one thread: a few rows as stored, and one row as f32.
+    struct Scratch {
+        std::vector<std::byte> raw;
+        std::vector<float> row;
+    };
+
+    const Location& locate(std::string_view name, size_t n_elements) const {
+        const auto found = locations_.find(name);
+        if (found == locations_.end()) throw CheckpointError(path_, "has no tensor " + std::string(name));
+        uint64_t n = 1;
+        for (const int64_t extent : found->second.tensor->shape) n *= static_cast<uint64_t>(extent);
+        if (n == n_elements) return found->second;
+        throw std::invalid_argument("tensor " + std::string(name) + " has " + std::to_string(n) +
+                                    " elements, room was given for " + std::to_string(n_elements));
+    }
+
+    void add_file(const fs::path& path) {
+        files_.push_back(std::make_unique<GgufFile>(path));
+        for (const auto& [name, tensor] : files_.back()->tensors()) {
+            if (!tensors_.emplace(name, &tensor).second) {
+                files_.back()->fail("holds tensor " + name + ", which another file of the set holds as well");
+            }
+            file_of_.emplace(name, &files_.back()->file());
+        }
+    }
+
+    void add_splits() {
+        const GgufFile& first = *files_.front();
+        const int64_t count = first.integer("split.count").value_or(1);
+        if (count <= 1) return;
+        if (count > 99999) first.fail("split.count is " + std::to_string(count) + ", expected at most 99999");
+        const int64_t number = first.integer("split.no").value_or(0);
+        const std::string file_name = path_.filename().string();
+        const std::string ending = split_name("", number + 1, count);
+        if (!file_name.ends_with(ending)) {
+            first.fail("says it is file " + std::to_string(number + 1) + " of " + std::to_string(count) +
+                       "; expected a name that ends in " + ending);
+        }
+        const std::string prefix = file_name.substr(0, file_name.size() - ending.size());
+        if (number != 0) {
+            first.fail("is file " + std::to_string(number + 1) + " of a set of " + std::to_string(count) +
+                       "; give the first, " + split_name(prefix, 1, count));
+        }
+        for (int64_t i = 2; i <= count; ++i) {
+            const fs::path next = path_.parent_path() / split_name(prefix, i, count);
+            if (!fs::exists(next)) {
+                throw CheckpointError(
+                    next, "is missing; " + file_name + " is the first of a set of " + std::to_string(count) + " files");
+            }
+            add_file(next);
+            if (files_.back()->integer("split.count").value_or(1) != count ||
+                files_.back()->integer("split.no").value_or(0) != i - 1) {
+                files_.back()->fail("is not file " + std::to_string(i) + " of " + std::to_string(count) + " of " +
+                                    file_name);
+            }
+        }
+        const auto stated = first.integer("split.tensors.count");
+        if (stated && *stated != static_cast<int64_t>(tensors_.size())) {
+            first.fail("says its set holds " + std::to_string(*stated) + " tensors, found " +
+                       std::to_string(tensors_.size()));
+        }
+    }
+
+    void map_tensors() {
+        std::set<std::string, std::less<>> expected;
+        for (const ExpectedTensor& wanted : expected_tensors(config_)) {
+            const std::string name = gguf_name(wanted.name);
+            expected.insert(name);
+            const auto found = tensors_.find(name);
+            if (found == tensors_.end()) {
+                throw CheckpointError(
+                    path_, "has no tensor " + name + " " + shape_text(wanted.shape) + ", which its metadata calls for");
+            }
+            const GgufTensor& tensor = *found->second;
+            if (tensor.shape != wanted.shape) {
+                throw CheckpointError(path_, "tensor " + name + " has the shape " + shape_text(tensor.shape) +
+                                                 ", but the metadata calls for " + shape_text(wanted.shape));
+            }
+            if (tensor.type != GGML_TYPE_F32 && to_float(tensor) == nullptr) {
+                throw CheckpointError(
+                    path_, "tensor " + name + " is of type " + tensor.type_name + ", which cannot be dequantised");
+            }
+            const bool is_q = permuted_ && wanted.name.find("self_attn.q_proj.") != std::string::npos;
+            const bool is_k = permuted_ && wanted.name.find("self_attn.k_proj.") != std::string::npos;
+            locations_[wanted.name] = {file_of_.at(name), &tensor,
+                                       is_q   ? config_.n_heads
+                                       : is_k ? config_.n_kv_heads
+                                              : 0};
+        }
+        check_unexpected(expected);
+    }
+
+    /// A tensor of a layer that the family does not have would be left out of every product unnoticed.
+    void check_unexpected(const std::set<std::string, std::less<>>& expected) const {
+        for (const auto& [name, tensor] : tensors_) {
+            if (!name.starts_with("blk.") || expected.contains(name) || name.ends_with(".attn_rot_embd")) continue;
+            throw CheckpointError(file_of_.at(name)->path(), "holds tensor " + name + ", which a model of the family " +
+                                                                 config_.family + " does not have; " +
+                                                                 supported_models());
+        }
+    }
+
+    void read_rope_factors() {
+        const auto found = tensors_.find("rope_freqs.weight");
+        if (found == tensors_.end()) return;
+        const GgufTensor& tensor = *found->second;
+        if (tensor.shape != std::vector<int64_t>{config_.head_dim / 2} || tensor.type != GGML_TYPE_F32) {
+            throw CheckpointError(path_, "tensor rope_freqs.weight has the shape " + shape_text(tensor.shape) +
+                                             " and type " + tensor.type_name + ", expected (" +
+                                             std::to_string(config_.head_dim / 2) + ") and f32");
+        }
+        config_.rope_factors.resize(static_cast<size_t>(config_.head_dim / 2));
+        read(Location{file_of_.at("rope_freqs.weight"), &tensor, 0}, config_.rope_factors.data());
+    }
+
+    static ggml_to_float_t to_float(const GgufTensor& tensor) {
+        return ggml_get_type_traits(static_cast<ggml_type>(tensor.type))->to_float;
+    }
+
+    /// Where a row of the file belongs: llama.cpp's converter turns each head's two halves of d/2 rows into d/2 pairs.
+    static int64_t row_in_order(int64_t stored, int64_t n_rows, int64_t n_heads) {
+        if (n_heads == 0) return stored;
+        const int64_t d = n_rows / n_heads;
+        const int64_t in_head = stored % d;
+        return stored - in_head + in_head % 2 * (d / 2) + in_head / 2;
+    }
+
+    static void convert_row(const GgufTensor& tensor, const std::byte* raw, float* out, int64_t n, Scratch&) {
+        if (tensor.type == GGML_TYPE_F32) {
+            std::memcpy(out, raw, static_cast<size_t>(n) * sizeof(float));
+        } else {
+            to_float(tensor)(raw, out, n);
+        }
+    }
+
+    static void convert_row(const GgufTensor& tensor, const std::byte* raw, uint16_t* out, int64_t n,
+                            Scratch& scratch) {
+        if (tensor.type == GGML_TYPE_BF16) {
+            std::memcpy(out, raw, static_cast<size_t>(n) * sizeof(uint16_t));
+            return;
+        }
+        scratch.row.resize(static_cast<size_t>(n));
+        convert_row(tensor, raw, scratch.row.data(), n, scratch);
+        for (int64_t i = 0; i < n; ++i) out[i] = f32_to_bf16(scratch.row[static_cast<size_t>(i)]);
+    }
+
+    template <typename T>
+    void read(const Location& at, T* out) const {
+        const GgufTensor& tensor = *at.tensor;
+        const bool is_vector = tensor.shape.size() < 2;
+        const int64_t columns = tensor.shape.back();
+        const int64_t n_rows = is_vector ? 1 : tensor.shape.front();
+        const auto rows_per_task = static_cast<int64_t>(std::max<uint64_t>(1, bytes_per_task / tensor.row_bytes));
+        const int64_t n_tasks = (n_rows + rows_per_task - 1) / rows_per_task;
+        parallel_for<Scratch>(n_tasks, [&](int64_t task, Scratch& scratch) {
+            const int64_t first = task * rows_per_task;
+            const int64_t count = std::min(rows_per_task, n_rows - first);
+            scratch.raw.resize(static_cast<uint64_t>(count) * tensor.row_bytes);
+            at.file->read_at(tensor.offset + static_cast<uint64_t>(first) * tensor.row_bytes, scratch.raw);
+            for (int64_t i = 0; i < count; ++i) {
+                const int64_t row = is_vector ? 0 : row_in_order(first + i, n_rows, at.n_heads);
+                convert_row(tensor, scratch.raw.data() + static_cast<uint64_t>(i) * tensor.row_bytes,
+                            out + row * columns, columns, scratch);
+            }
+        });
+        if (is_vector && at.n_heads != 0) {
+            const std::vector<T> stored(out, out + columns);
+            for (int64_t i = 0; i < columns; ++i)
+                out[row_in_order(i, columns, at.n_heads)] = stored[static_cast<size_t>(i)];
+        }
+    }
+
+    fs::path path_;
+    ModelConfig config_;
+    bool permuted_ = false;
+    std::vector<std::unique_ptr<GgufFile>> files_;
+    GgufTensors tensors_;
+    std::map<std::string, const InputFile*, std::less<>> file_of_;
+    std::map<std::string, Location, std::less<>> locations_;
+};
+
+}  // namespace
+
+std::unique_ptr<Checkpoint> open_gguf(const fs::path& path) { return std::make_unique<GgufCheckpoint>(path); }
+
+}  // namespace kvscope::checkpoint

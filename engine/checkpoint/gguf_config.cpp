@@ -1,0 +1,348 @@
+#include "engine/checkpoint/gguf_config.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "engine/checkpoint/config_rules.h"
+#include "engine/checkpoint/error.h"
+
+namespace kvscope::checkpoint {
+namespace {
+
+constexpr std::array<std::string_view, 3> architectures = {"llama", "qwen2", "qwen3"};
+
+/// Metadata of one file; keys that begin with the architecture's name are given without it.
+class Metadata {
+ public:
+    explicit Metadata(const GgufFile& file) : file_(file) {
+        const auto name = file.text("general.architecture");
+        if (!name) file.fail("has no general.architecture; " + supported_models());
+        architecture_ = *name;
+    }
+
+    const GgufFile& file() const { return file_; }
+    const std::string& architecture() const { return architecture_; }
+
+    std::optional<int64_t> integer(std::string_view name) const { return file_.integer(key(name)); }
+    std::optional<double> number(std::string_view name) const { return file_.number(key(name)); }
+    std::optional<std::string> text(std::string_view name) const { return file_.text(key(name)); }
+    const GgufArray* array(std::string_view name) const { return file_.array(key(name)); }
+    bool has(std::string_view name) const { return file_.has(key(name)); }
+
+    /// A size that llama.cpp allows to differ from layer to layer; here it must not.
+    std::optional<int> size(std::string_view name) const {
+        std::optional<int64_t> value;
+        if (const GgufArray* list = array(name)) {
+            if (list->numbers.empty()) file_.fail(key(name) + " is an empty or overlong list");
+            const double first = list->numbers.front();
+            if (std::any_of(list->numbers.begin(), list->numbers.end(), [&](double n) { return n != first; })) {
+                file_.fail(key(name) + " differs from layer to layer; " + supported_models());
+            }
+            if (!(first >= 0 && first <= std::numeric_limits<int>::max())) file_.fail(key(name) + " is out of range");
+            value = static_cast<int64_t>(first);
+        } else {
+            value = integer(name);
+        }
+        if (!value) return std::nullopt;
+        if (*value < 0 || *value > std::numeric_limits<int>::max()) {
+            file_.fail(key(name) + " is " + std::to_string(*value) + ", expected a positive number below 2^31");
+        }
+        return static_cast<int>(*value);
+    }
+
+    int required_size(std::string_view name) const {
+        const auto value = size(name);
+        if (!value) file_.fail("has no metadata key " + key(name));
+        return *value;
+    }
+
+    std::string key(std::string_view name) const { return architecture_ + "." + std::string(name); }
+
+ private:
+    const GgufFile& file_;
+    std::string architecture_;
+};
+
+void refuse_other_models(const Metadata& meta) {
+    const GgufFile& file = meta.file();
+    if (const auto type = file.text("general.type"); type && *type != "model") {
+        file.fail("holds a file of the type \"" + *type + "\", expected a model");
+    }
+    const std::string& name = meta.architecture();
+    if (std::find(architectures.begin(), architectures.end(), name) == architectures.end()) {
+        const std::string kind = kind_of_refused_model(name);
+        file.fail("holds a model of the architecture \"" + name + "\"" + (kind.empty() ? "" : " (" + kind + ")") +
+                  "; " + supported_models());
+    }
+    if (meta.integer("expert_count").value_or(0) > 0) file.fail("is a mixture of experts; " + supported_models());
+}
+
+void read_sizes(const Metadata& meta, const GgufTensors& tensors, ModelConfig& c) {
+    const GgufFile& file = meta.file();
+    c.n_layers = meta.required_size("block_count");
+    c.hidden_size = meta.required_size("embedding_length");
+    c.intermediate_size = meta.required_size("feed_forward_length");
+    c.n_heads = meta.required_size("attention.head_count");
+    c.n_kv_heads = meta.size("attention.head_count_kv").value_or(c.n_heads);
+    if (c.n_heads == 0) file.fail(meta.key("attention.head_count") + " is 0, expected at least 1");
+    c.head_dim = meta.size("attention.key_length").value_or(c.hidden_size / c.n_heads);
+    const int value_dim = meta.size("attention.value_length").value_or(c.hidden_size / c.n_heads);
+    const int rotated = meta.size("rope.dimension_count").value_or(c.head_dim);
+    if (value_dim != c.head_dim || rotated != c.head_dim) {
+        file.fail("has keys of " + std::to_string(c.head_dim) + " numbers, values of " + std::to_string(value_dim) +
+                  " and rotates " + std::to_string(rotated) + " of them; expected the same number for all three");
+    }
+    c.context_length = meta.required_size("context_length");
+    const auto eps = meta.number("attention.layer_norm_rms_epsilon");
+    if (!eps) file.fail("has no metadata key " + meta.key("attention.layer_norm_rms_epsilon"));
+    c.rms_norm_eps = static_cast<float>(*eps);
+
+    const auto embedding = tensors.find("token_embd.weight");
+    if (embedding == tensors.end() || embedding->second->shape.size() != 2) {
+        file.fail("has no tensor token_embd.weight of two dimensions");
+    }
+    c.vocab_size = embedding->second->shape[0];
+    if (const auto stated = meta.integer("vocab_size"); stated && *stated != c.vocab_size) {
+        file.fail(meta.key("vocab_size") + " is " + std::to_string(*stated) + ", but token_embd.weight has " +
+                  std::to_string(c.vocab_size) + " rows");
+    }
+    const GgufArray* tokens = file.array("tokenizer.ggml.tokens");
+    if (tokens != nullptr && tokens->size > static_cast<uint64_t>(c.vocab_size)) {
+        file.fail("has " + std::to_string(tokens->size) + " tokens, but token_embd.weight has " +
+                  std::to_string(c.vocab_size) + " rows");
+    }
+}
+
+void read_rope(const Metadata& meta, ModelConfig& c) {
+    const GgufFile& file = meta.file();
+    c.rope_theta = meta.number("rope.freq_base").value_or(10000.0);
+    RopeScaling& s = c.rope_scaling;
+    const std::string type = meta.text("rope.scaling.type").value_or("linear");
+    auto factor = meta.number("rope.scaling.factor");
+    if (!factor) factor = meta.number("rope.scale_linear");
+    s.factor = factor.value_or(0) == 0 ? 1.0 : *factor;
+    if (type == "linear") {
+        if (s.factor != 1.0) s.kind = RopeScaling::Kind::linear;
+    } else if (type == "yarn") {
+        s.kind = RopeScaling::Kind::yarn;
+        s.original_context = meta.integer("rope.scaling.original_context_length").value_or(c.context_length);
+        s.beta_fast = meta.number("rope.scaling.yarn_beta_fast").value_or(32);
+        s.beta_slow = meta.number("rope.scaling.yarn_beta_slow").value_or(1);
+        s.attention_factor =
+            meta.number("rope.scaling.yarn_attn_factor").value_or(default_yarn_attention_factor(s.factor)) *
+            meta.number("rope.scaling.attn_factor").value_or(1);
+        if (meta.number("rope.scaling.yarn_ext_factor").value_or(1) != 1 ||
+            meta.number("rope.scaling.yarn_log_multiplier").value_or(0) != 0) {
+            file.fail(
+                "has a variant of yarn rope scaling that is not supported (yarn_ext_factor, yarn_log_multiplier)");
+        }
+    } else if (type != "none") {
+        file.fail("asks for rope scaling of the type \"" + type + "\"; supported are none, linear and yarn");
+    } else {
+        s.factor = 1.0;
+    }
+}
+
+/// llama.cpp's `is_swa`: a list of flags, or a period n in which all layers but the last slide.
+void read_sliding_window(const Metadata& meta, ModelConfig& c) {
+    const int64_t window = meta.integer("attention.sliding_window").value_or(0);
+    constexpr std::string_view pattern_name = "attention.sliding_window_pattern";
+    c.sliding_window.assign(static_cast<size_t>(c.n_layers), window);
+    if (window == 0 || !meta.has(pattern_name)) return;
+    if (const GgufArray* pattern = meta.array(pattern_name)) {
+        if (pattern->numbers.size() != c.sliding_window.size()) {
+            meta.file().fail(meta.key(pattern_name) + " has " + std::to_string(pattern->size) +
+                             " entries, expected one for each of the " + std::to_string(c.n_layers) + " layers");
+        }
+        for (size_t layer = 0; layer < c.sliding_window.size(); ++layer) {
+            if (pattern->numbers[layer] == 0) c.sliding_window[layer] = 0;
+        }
+        return;
+    }
+    const int64_t period = meta.integer(pattern_name).value_or(0);
+    for (int64_t layer = 0; period > 0 && layer < c.n_layers; ++layer) {
+        if (layer % period == period - 1) c.sliding_window[static_cast<size_t>(layer)] = 0;
+    }
+}
+
+/// Spellings that llama.cpp (llama-vocab.cpp) takes for an end of generation.
+constexpr std::array<std::string_view, 23> end_tokens = {"<|eot_id|>",
+                                                         "<|im_end|>",
+                                                         "<|end|>",
+                                                         "<|return|>",
+                                                         "<|call|>",
+                                                         "<|flush|>",
+                                                         "<|calls|>",
+                                                         "<end_of_turn>",
+                                                         "<|endoftext|>",
+                                                         "</s>",
+                                                         "<|eom_id|>",
+                                                         "<EOT>",
+                                                         "_<EOT>",
+                                                         "[EOT]",
+                                                         "[EOS]",
+                                                         "<|end_of_text|>",
+                                                         "<end_of_utterance>",
+                                                         "<eos>",
+                                                         "<turn|>",
+                                                         "<|tool_response>",
+                                                         "<｜end▁of▁sentence｜>",
+                                                         "[e~[",
+                                                         "<|plamo:eos|>"};
+constexpr std::array<std::string_view, 5> pad_tokens = {"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"};
+constexpr std::array<std::string_view, 5> repository_tokens = {"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>",
+                                                               "<reponame>"};
+constexpr std::array<std::string_view, 1> separator_tokens = {"<|file_sep|>"};
+
+bool contains(std::span<const std::string_view> all, std::string_view one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+class SpecialTokens {
+ public:
+    SpecialTokens(const GgufFile& file, int64_t vocab_size) : file_(file), vocab_size_(vocab_size) {
+        const GgufArray* tokens = file.array("tokenizer.ggml.tokens");
+        if (tokens != nullptr) tokens_ = &tokens->texts;
+    }
+
+    /// The id a key gives, else `fallback`; like llama.cpp, ids outside the vocabulary are not used.
+    int32_t id(const char* name, int32_t fallback = -1) const {
+        const auto given = file_.integer("tokenizer.ggml." + std::string(name) + "_token_id");
+        const int64_t value = given.value_or(fallback);
+        return value >= 0 && value < vocab_size_ ? static_cast<int32_t>(value) : -1;
+    }
+
+    int32_t first_of(std::span<const std::string_view> spellings) const {
+        if (tokens_ == nullptr) return -1;
+        const auto found = std::find_if(tokens_->begin(), tokens_->end(),
+                                        [&](const std::string& token) { return contains(spellings, token); });
+        return found == tokens_->end() ? -1 : static_cast<int32_t>(found - tokens_->begin());
+    }
+
+    std::vector<int32_t> all_of(std::span<const std::string_view> spellings) const {
+        std::vector<int32_t> ids;
+        for (size_t i = 0; tokens_ != nullptr && i < tokens_->size(); ++i) {
+            if (contains(spellings, (*tokens_)[i])) ids.push_back(static_cast<int32_t>(i));
+        }
+        return ids;
+    }
+
+ private:
+    const GgufFile& file_;
+    int64_t vocab_size_;
+    const std::vector<std::string>* tokens_ = nullptr;
+};
+
+void read_special_tokens(const GgufFile& file, ModelConfig& c) {
+    const std::string kind = file.text("tokenizer.ggml.model").value_or("");
+    const std::string pre = file.text("tokenizer.ggml.pre").value_or("");
+    const SpecialTokens special(file, c.vocab_size);
+    const bool is_sentencepiece = kind == "llama";
+    c.bos_id = special.id("bos", is_sentencepiece ? 1 : -1);
+
+    c.eos_ids = special.all_of(end_tokens);
+    c.eos_ids.push_back(special.id("eos", is_sentencepiece ? 2 : -1));
+    for (const char* name : {"eot", "eom"}) c.eos_ids.push_back(special.id(name));
+    const int32_t pad = special.id("fim_pad");
+    const int32_t repository = special.id("fim_rep");
+    const int32_t separator = special.id("fim_sep");
+    c.eos_ids.push_back(pad >= 0 ? pad : special.first_of(pad_tokens));
+    c.eos_ids.push_back(repository >= 0 ? repository : special.first_of(repository_tokens));
+    c.eos_ids.push_back(separator >= 0 ? separator : special.first_of(separator_tokens));
+    std::erase(c.eos_ids, -1);
+    std::sort(c.eos_ids.begin(), c.eos_ids.end());
+    c.eos_ids.erase(std::unique(c.eos_ids.begin(), c.eos_ids.end()), c.eos_ids.end());
+
+    constexpr std::array<std::string_view, 4> begins = {"llama3", "llama-v3", "llama-bpe", "tekken"};
+    c.add_bos = file.boolean("tokenizer.ggml.add_bos_token").value_or(is_sentencepiece || contains(begins, pre));
+}
+
+std::string lower_case(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char ch) { return static_cast<char>(std::tolower(ch)); });
+    return text;
+}
+
+/// llama.cpp's architecture "llama" covers three families that differ in name only.
+std::string family_of(const Metadata& meta, const std::string& name) {
+    if (meta.architecture() != "llama") return meta.architecture();
+    const GgufFile& file = meta.file();
+    const std::string known = lower_case(name + " " + file.text("general.basename").value_or(""));
+    if (known.find("smollm2") != std::string::npos) return "smollm2";
+    return known.find("mistral") != std::string::npos ? "mistral" : "llama";
+}
+
+}  // namespace
+
+bool gguf_permutes_qk(std::string_view architecture) { return architecture == "llama"; }
+
+ModelConfig read_gguf_config(const GgufFile& file, const GgufTensors& tensors) {
+    const Metadata meta(file);
+    refuse_other_models(meta);
+    ModelConfig c;
+    c.name = file.text("general.name").value_or("");
+    if (c.name.empty()) c.name = file.path().stem().string();
+    c.family = family_of(meta, c.name);
+    read_sizes(meta, tensors, c);
+    read_rope(meta, c);
+    check_config(c, file.path());
+    read_sliding_window(meta, c);
+    read_special_tokens(file, c);
+
+    const auto has = [&](std::string_view name) { return tensors.find(name) != tensors.end(); };
+    c.qkv_bias = meta.architecture() == "qwen2" || has("blk.0.attn_q.bias");
+    c.output_bias = has("blk.0.attn_output.bias");
+    c.mlp_bias = has("blk.0.ffn_gate.bias");
+    c.qk_norm = meta.architecture() == "qwen3";
+    c.tied_embeddings = !has("output.weight");
+    return c;
+}
+
+std::string config_as_json(const ModelConfig& c) {
+    nlohmann::ordered_json json;
+    json["model_type"] = c.family == "smollm2" ? "llama" : c.family;
+    json["_name_or_path"] = c.name;
+    json["vocab_size"] = c.vocab_size;
+    json["hidden_size"] = c.hidden_size;
+    json["intermediate_size"] = c.intermediate_size;
+    json["num_hidden_layers"] = c.n_layers;
+    json["num_attention_heads"] = c.n_heads;
+    json["num_key_value_heads"] = c.n_kv_heads;
+    json["head_dim"] = c.head_dim;
+    json["hidden_act"] = "silu";
+    json["max_position_embeddings"] = c.context_length;
+    json["rms_norm_eps"] = c.rms_norm_eps;
+    json["rope_theta"] = c.rope_theta;
+    if (c.rope_scaling.kind == RopeScaling::Kind::linear) {
+        json["rope_scaling"] = {{"rope_type", "linear"}, {"factor", c.rope_scaling.factor}};
+    } else if (c.rope_scaling.kind == RopeScaling::Kind::yarn) {
+        json["rope_scaling"] = {{"rope_type", "yarn"},
+                                {"factor", c.rope_scaling.factor},
+                                {"original_max_position_embeddings", c.rope_scaling.original_context},
+                                {"beta_fast", c.rope_scaling.beta_fast},
+                                {"beta_slow", c.rope_scaling.beta_slow},
+                                {"attention_factor", c.rope_scaling.attention_factor}};
+    }
+    // No field of transformers: what the file's rope_freqs.weight divides the frequencies by.
+    if (!c.rope_factors.empty()) json["rope_factors"] = c.rope_factors;
+    json["attention_bias"] = c.qkv_bias;
+    json["mlp_bias"] = c.mlp_bias;
+    json["tie_word_embeddings"] = c.tied_embeddings;
+    if (std::any_of(c.sliding_window.begin(), c.sliding_window.end(), [](int64_t w) { return w != 0; })) {
+        json["use_sliding_window"] = true;
+        json["sliding_window"] = *std::max_element(c.sliding_window.begin(), c.sliding_window.end());
+        auto& types = json["layer_types"];
+        for (const int64_t w : c.sliding_window) types.push_back(w == 0 ? "full_attention" : "sliding_attention");
+    }
+    if (c.bos_id >= 0) json["bos_token_id"] = c.bos_id;
+    json["eos_token_id"] = c.eos_ids;
+    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace kvscope::checkpoint

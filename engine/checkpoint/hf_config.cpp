@@ -1,0 +1,325 @@
+#include "engine/checkpoint/hf_config.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "engine/checkpoint/config_rules.h"
+#include "engine/checkpoint/error.h"
+#include "engine/checkpoint/file.h"
+#include "engine/checkpoint/json_fields.h"
+
+namespace kvscope::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What transformers' configuration class takes where config.json says nothing.
+struct Family {
+    std::string_view model_type;
+    std::string_view architecture;
+    int64_t context_length;
+    int64_t n_kv_heads;  ///< 0 = as many as heads
+    int64_t head_dim;    ///< 0 = hidden_size / heads
+    int32_t bos_id;
+    int32_t eos_id;
+    bool always_slides;  ///< every layer has the window, without a switch
+};
+
+constexpr std::array<Family, 4> families = {
+    Family{"llama", "LlamaForCausalLM", 2048, 0, 0, 1, 2, false},
+    Family{"mistral", "MistralForCausalLM", 4096 * 32, 8, 0, 1, 2, true},
+    Family{"qwen2", "Qwen2ForCausalLM", 32768, 32, 0, -1, -1, false},
+    Family{"qwen3", "Qwen3ForCausalLM", 32768, 32, 128, -1, -1, false},
+};
+
+constexpr int64_t default_sliding_window = 4096;
+
+std::string lower_case(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+}
+
+[[noreturn]] void refuse(const JsonFields& config, const std::string& found) {
+    const std::string kind = kind_of_refused_model(found);
+    config.fail("describes a model of the kind \"" + found + "\"" + (kind.empty() ? "" : " (" + kind + ")") + "; " +
+                supported_models());
+}
+
+const Family& find_family(const JsonFields& config) {
+    const auto type = config.text("model_type");
+    if (!type) config.fail("has no model_type; " + supported_models());
+    const auto* family =
+        std::find_if(families.begin(), families.end(), [&](const Family& f) { return f.model_type == *type; });
+    if (family == families.end()) refuse(config, *type);
+    if (const auto architectures = config.texts("architectures"); architectures && !architectures->empty()) {
+        if (architectures->front() != family->architecture) refuse(config, architectures->front());
+    }
+    return *family;
+}
+
+void refuse_features(const JsonFields& config) {
+    for (const char* name : {"num_local_experts", "num_experts", "n_routed_experts"}) {
+        if (config.integer(name).value_or(0) > 0)
+            config.fail(std::string("has ") + name + ": a mixture of experts; " + supported_models());
+    }
+    for (const char* name : {"vision_config", "text_config", "audio_config"}) {
+        if (config.has(name))
+            config.fail(std::string("has a ") + name + ": not a plain text model; " + supported_models());
+    }
+    if (const auto quantization = config.object("quantization_config")) {
+        config.fail("says that the weights are quantised (" + quantization->text("quant_method").value_or("unknown") +
+                    "); supported are F32, F16 and BF16 weights in safetensors files, and all of ggml's "
+                    "quantisations in GGUF files");
+    }
+    const std::string activation = config.text("hidden_act").value_or("silu");
+    if (activation != "silu" && activation != "swish") {
+        config.fail("hidden_act is \"" + activation + "\", expected \"silu\"; " + supported_models());
+    }
+}
+
+int checked_int(const JsonFields& config, const char* name, int64_t value) {
+    if (value < 0 || value > std::numeric_limits<int>::max()) {
+        config.fail(std::string(name) + " is " + std::to_string(value) + ", expected a positive number below 2^31");
+    }
+    return static_cast<int>(value);
+}
+
+void read_sizes(const JsonFields& config, const Family& family, ModelConfig& c) {
+    const auto size = [&](const char* name) { return checked_int(config, name, config.required_integer(name)); };
+    c.n_layers = size("num_hidden_layers");
+    c.n_heads = size("num_attention_heads");
+    c.hidden_size = size("hidden_size");
+    c.intermediate_size = size("intermediate_size");
+    c.vocab_size = config.required_integer("vocab_size");
+    if (c.n_heads == 0) config.fail("num_attention_heads is 0, expected at least 1");
+
+    const bool kv_from_class = !config.mentions("num_key_value_heads") && family.n_kv_heads > 0;
+    const int64_t default_kv_heads = kv_from_class ? family.n_kv_heads : c.n_heads;
+    c.n_kv_heads =
+        checked_int(config, "num_key_value_heads", config.integer("num_key_value_heads").value_or(default_kv_heads));
+
+    const bool d_from_class = !config.mentions("head_dim") && family.head_dim > 0;
+    const int64_t default_d = d_from_class ? family.head_dim : c.hidden_size / c.n_heads;
+    c.head_dim = checked_int(config, "head_dim", config.integer("head_dim").value_or(default_d));
+
+    c.context_length = config.integer("max_position_embeddings").value_or(family.context_length);
+    c.rms_norm_eps = static_cast<float>(config.number("rms_norm_eps").value_or(1e-6));
+}
+
+void read_biases(const JsonFields& config, ModelConfig& c) {
+    const bool attention_bias = config.boolean("attention_bias").value_or(false);
+    c.qkv_bias = c.family == "qwen2" || ((c.family == "llama" || c.family == "qwen3") && attention_bias);
+    c.output_bias = (c.family == "llama" || c.family == "qwen3") && attention_bias;
+    c.mlp_bias = c.family == "llama" && config.boolean("mlp_bias").value_or(false);
+    c.qk_norm = c.family == "qwen3";
+    c.tied_embeddings = config.boolean("tie_word_embeddings").value_or(false);
+}
+
+void read_yarn(const JsonFields& rope, ModelConfig& c) {
+    RopeScaling& s = c.rope_scaling;
+    const auto or_default = [&](const char* name, double value) {
+        const double given = rope.number(name).value_or(0);
+        return given == 0 ? value : given;
+    };
+    s.beta_fast = or_default("beta_fast", 32);
+    s.beta_slow = or_default("beta_slow", 1);
+    s.truncate = rope.boolean("truncate").value_or(true);
+    const double mscale = rope.number("mscale").value_or(0);
+    const double mscale_all = rope.number("mscale_all_dim").value_or(0);
+    if (const auto given = rope.number("attention_factor")) {
+        s.attention_factor = *given;
+    } else if (mscale != 0 && mscale_all != 0) {
+        const auto scaled = [&](double m) { return 1 + m * (default_yarn_attention_factor(s.factor) - 1); };
+        s.attention_factor = scaled(mscale) / scaled(mscale_all);
+    } else {
+        s.attention_factor = default_yarn_attention_factor(s.factor);
+    }
+}
+
+/// rope_theta and rope_scaling of transformers 4; rope_parameters, with both inside, of transformers 5; "type" is the
+/// older spelling of "rope_type". The scaling object wins, as it does in transformers.
+void read_rope(const JsonFields& config, ModelConfig& c) {
+    auto rope = config.object("rope_scaling");
+    if (!rope) rope = config.object("rope_parameters");
+    c.rope_theta = config.number("rope_theta").value_or(10000.0);
+    double rotated_share = config.number("partial_rotary_factor").value_or(1.0);
+    if (rope) {
+        for (const char* nested : {"full_attention", "sliding_attention"}) {
+            if (rope->has(nested)) rope->fail("has rotary parameters per kind of layer; " + supported_models());
+        }
+        c.rope_theta = rope->number("rope_theta").value_or(c.rope_theta);
+        rotated_share = rope->number("partial_rotary_factor").value_or(rotated_share);
+    }
+    if (rotated_share != 1.0) {
+        config.fail("partial_rotary_factor is " + std::to_string(rotated_share) + ", expected 1; " +
+                    supported_models());
+    }
+    if (!rope) return;
+
+    auto type = rope->text("rope_type");
+    if (!type) type = rope->text("type");
+    RopeScaling& s = c.rope_scaling;
+    if (!type || *type == "default") return;
+    if (*type == "linear") {
+        s.kind = RopeScaling::Kind::linear;
+    } else if (*type == "llama3") {
+        s.kind = RopeScaling::Kind::llama3;
+    } else if (*type == "yarn") {
+        s.kind = RopeScaling::Kind::yarn;
+    } else {
+        rope->fail("asks for rope scaling of the type \"" + *type +
+                   "\"; supported are default, linear, llama3 and yarn");
+    }
+    // A value beside the object goes before one inside it, as in transformers.
+    auto original = config.integer("original_max_position_embeddings");
+    if (!original) original = rope->integer("original_max_position_embeddings");
+    s.original_context = original.value_or(c.context_length);
+    if (const auto factor = rope->number("factor")) {
+        s.factor = *factor;
+    } else if (s.kind == RopeScaling::Kind::yarn && s.original_context > 0) {
+        s.factor = static_cast<double>(c.context_length) / static_cast<double>(s.original_context);
+    } else {
+        rope->fail("has rope scaling of the type \"" + *type + "\" without a factor");
+    }
+    if (s.kind == RopeScaling::Kind::llama3) {
+        const auto low = rope->number("low_freq_factor");
+        const auto high = rope->number("high_freq_factor");
+        if (!low || !high) rope->fail("has llama3 rope scaling without low_freq_factor and high_freq_factor");
+        s.low_freq_factor = *low;
+        s.high_freq_factor = *high;
+    }
+    if (s.kind == RopeScaling::Kind::yarn) read_yarn(*rope, c);
+}
+
+void read_sliding_window(const JsonFields& config, const Family& family, ModelConfig& c) {
+    c.sliding_window.assign(static_cast<size_t>(c.n_layers), 0);
+    if (family.model_type == "llama") return;
+    const bool mentioned = config.mentions("sliding_window");
+    const int64_t window = config.integer("sliding_window").value_or(mentioned ? 0 : default_sliding_window);
+    if (family.always_slides) {
+        c.sliding_window.assign(c.sliding_window.size(), window);
+        return;
+    }
+    const bool used = config.boolean("use_sliding_window").value_or(false);
+    if (const auto types = config.texts("layer_types")) {
+        if (types->size() != c.sliding_window.size()) {
+            config.fail("layer_types has " + std::to_string(types->size()) + " entries, expected one for each of the " +
+                        std::to_string(c.n_layers) + " layers");
+        }
+        for (size_t layer = 0; layer < types->size(); ++layer) {
+            const std::string& type = (*types)[layer];
+            if (type == "sliding_attention") {
+                if (used) c.sliding_window[layer] = window;
+            } else if (type != "full_attention") {
+                config.fail("layer_types has \"" + type + "\"; supported are full_attention and sliding_attention. " +
+                            supported_models());
+            }
+        }
+    } else if (used) {
+        const auto first = std::max<int64_t>(0, config.integer("max_window_layers").value_or(28));
+        for (int64_t layer = first; layer < c.n_layers; ++layer) c.sliding_window[static_cast<size_t>(layer)] = window;
+    }
+}
+
+std::vector<int32_t> token_ids(const JsonFields& fields, const char* name) {
+    std::vector<int32_t> ids;
+    for (const int64_t id : fields.integers(name).value_or(std::vector<int64_t>())) {
+        if (id < -1 || id > std::numeric_limits<int32_t>::max()) {
+            fields.fail(std::string(name) + " holds " + std::to_string(id) + ", expected a token id");
+        }
+        if (id >= 0) ids.push_back(static_cast<int32_t>(id));
+    }
+    return ids;
+}
+
+/// Generation ends at generation_config.json's tokens where it has any, else at config.json's, as in transformers.
+void read_end_of_text(const JsonFields& config, const fs::path& directory, const Family& family, ModelConfig& c) {
+    if (config.mentions("eos_token_id")) {
+        c.eos_ids = token_ids(config, "eos_token_id");
+    } else if (family.eos_id >= 0) {
+        c.eos_ids = {family.eos_id};
+    }
+    const auto bos = token_ids(config, "bos_token_id");
+    if (!bos.empty()) c.bos_id = bos.front();
+    if (!config.mentions("bos_token_id")) c.bos_id = family.bos_id;
+
+    const fs::path generation = directory / "generation_config.json";
+    if (fs::exists(generation)) {
+        const auto json = JsonFields::parse_file(generation);
+        const JsonFields fields(json, generation);
+        if (fields.has("eos_token_id")) c.eos_ids = token_ids(fields, "eos_token_id");
+    }
+    std::sort(c.eos_ids.begin(), c.eos_ids.end());
+    c.eos_ids.erase(std::unique(c.eos_ids.begin(), c.eos_ids.end()), c.eos_ids.end());
+}
+
+/// Whether tokenizer.json's post-processor puts a special token before a single text.
+bool template_begins_with_special(const nlohmann::json& processor) {
+    if (!processor.is_object()) return false;
+    const std::string type = processor.contains("type") && processor["type"].is_string()
+                                 ? processor["type"].get<std::string>()
+                                 : std::string();
+    if (type == "Sequence" && processor.contains("processors") && processor["processors"].is_array()) {
+        const auto& parts = processor["processors"];
+        return std::any_of(parts.begin(), parts.end(), template_begins_with_special);
+    }
+    if (type != "TemplateProcessing" || !processor.contains("single") || !processor["single"].is_array()) return false;
+    const auto& single = processor["single"];
+    return !single.empty() && single.front().is_object() && single.front().contains("SpecialToken");
+}
+
+void read_add_bos(const fs::path& directory, ModelConfig& c) {
+    const fs::path tokenizer_config = directory / "tokenizer_config.json";
+    if (fs::exists(tokenizer_config)) {
+        const auto json = JsonFields::parse_file(tokenizer_config);
+        if (const auto add = JsonFields(json, tokenizer_config).boolean("add_bos_token")) {
+            c.add_bos = *add;
+            return;
+        }
+    }
+    const fs::path tokenizer = directory / "tokenizer.json";
+    if (!fs::exists(tokenizer)) return;
+    // The vocabulary is most of the file and of no use here.
+    const auto keep = [](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+        const bool is_key = event == nlohmann::json::parse_event_t::key && depth == 1;
+        return !is_key || parsed == "post_processor";
+    };
+    const std::string text = read_text_file(tokenizer, uint64_t{1} << 30);
+    const auto json = nlohmann::json::parse(text, keep, false);
+    if (json.is_discarded() || !json.is_object()) throw CheckpointError(tokenizer, "is not a JSON object");
+    if (json.contains("post_processor")) c.add_bos = template_begins_with_special(json["post_processor"]);
+}
+
+}  // namespace
+
+ModelConfig read_hf_config(const fs::path& directory) {
+    const fs::path file = directory / "config.json";
+    const auto json = JsonFields::parse_file(file);
+    const JsonFields config(json, file);
+    ModelConfig c;
+    const Family& family = find_family(config);
+    c.family = family.model_type;
+    refuse_features(config);
+    read_sizes(config, family, c);
+    read_biases(config, c);
+    read_rope(config, c);
+    check_config(c, file);
+    read_sliding_window(config, family, c);
+    read_end_of_text(config, directory, family, c);
+    read_add_bos(directory, c);
+    c.config_json = read_text_file(file, std::numeric_limits<uint32_t>::max());
+
+    const fs::path folder = fs::weakly_canonical(directory);
+    c.name = folder.filename().string();
+    const std::string origin = lower_case(c.name + " " + config.text("_name_or_path").value_or(""));
+    if (c.family == "llama" && origin.find("smollm2") != std::string::npos) c.family = "smollm2";
+    check_config(c, file);
+    return c;
+}
+
+}  // namespace kvscope::checkpoint

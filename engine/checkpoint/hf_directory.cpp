@@ -1,0 +1,237 @@
+#include "engine/checkpoint/hf_directory.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "engine/checkpoint/config_rules.h"
+#include "engine/checkpoint/hf_config.h"
+#include "engine/checkpoint/json_fields.h"
+#include "engine/checkpoint/safetensors.h"
+
+namespace kvscope::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* single_file = "model.safetensors";
+constexpr const char* index_file = "model.safetensors.index.json";
+
+fs::path if_exists(const fs::path& path) { return fs::is_regular_file(path) ? path : fs::path(); }
+
+/// Which tensor is in which shard, by an index file.
+std::map<std::string, std::string> read_index(const fs::path& index) {
+    const auto json = JsonFields::parse_file(index);
+    if (!json.contains("weight_map") || !json["weight_map"].is_object()) {
+        throw CheckpointError(index, "has no weight_map");
+    }
+    std::map<std::string, std::string> shards;
+    for (const auto& [tensor, value] : json["weight_map"].items()) {
+        const std::string shard = value.is_string() ? value.get<std::string>() : std::string();
+        if (shard.empty() || shard.find('/') != std::string::npos || shard == "." || shard == "..") {
+            throw CheckpointError(index,
+                                  "weight_map of " + tensor + ": expected the name of a file in the same folder");
+        }
+        shards[tensor] = shard;
+    }
+    return shards;
+}
+
+/// Says what a directory without safetensors weights holds instead, and what to do about it.
+[[noreturn]] void report_no_weights(const fs::path& directory) {
+    std::vector<std::string> gguf;
+    bool has_pytorch = false;
+    for (const auto& entry : fs::directory_iterator(directory)) {
+        const std::string name = entry.path().filename().string();
+        if (name.ends_with(".gguf")) gguf.push_back(name);
+        const std::string extension = entry.path().extension().string();
+        has_pytorch = has_pytorch || extension == ".bin" || extension == ".pt" || extension == ".pth";
+    }
+    std::sort(gguf.begin(), gguf.end());
+    std::string message = std::string("has neither ") + single_file + " nor " + index_file;
+    if (!gguf.empty()) {
+        message += ", but " + gguf.front() + ": give that file's path";
+    } else if (has_pytorch) {
+        message +=
+            ", only PyTorch's pickled weights, which can run code when they are read. Convert them once: python -c "
+            "\"from transformers import AutoModelForCausalLM as M; M.from_pretrained('" +
+            directory.string() +
+            "', torch_dtype='auto').save_pretrained('NEW-FOLDER')\", and copy the tokenizer's files";
+    } else {
+        message += "; expected a Hugging Face directory with config.json and safetensors weights";
+    }
+    throw CheckpointError(directory, message);
+}
+
+class HfCheckpoint : public Checkpoint {
+ public:
+    HfCheckpoint(fs::path path, const fs::path& directory, const fs::path& weights)
+        : path_(std::move(path)), directory_(directory), config_(read_hf_config(directory)) {
+        if (!weights.empty()) {
+            add_file(weights);
+        } else if (fs::exists(directory / single_file)) {
+            add_file(directory / single_file);
+        } else if (fs::exists(directory / index_file)) {
+            add_shards(directory / index_file);
+        } else {
+            report_no_weights(directory);
+        }
+        resolve_tied_head();
+        check_tensors();
+    }
+
+    const ModelConfig& config() const override { return config_; }
+    const fs::path& path() const override { return path_; }
+    bool has(std::string_view name) const override { return locations_.find(name) != locations_.end(); }
+
+    std::vector<TensorInfo> tensors() const override {
+        std::vector<TensorInfo> all;
+        for (const ExpectedTensor& tensor : expected_tensors(config_)) {
+            all.push_back({tensor.name, tensor.shape, locate(tensor.name).entry->dtype});
+        }
+        return all;
+    }
+
+    void read_f32(std::string_view name, std::span<float> out) const override {
+        const Location& at = locate(name, out.size());
+        at.file->read_f32(*at.entry, out);
+    }
+
+    void read_bf16(std::string_view name, std::span<uint16_t> out) const override {
+        const Location& at = locate(name, out.size());
+        at.file->read_bf16(*at.entry, out);
+    }
+
+    TokenizerFiles tokenizer_files() const override {
+        return {.gguf = {},
+                .tokenizer_json = if_exists(directory_ / "tokenizer.json"),
+                .tokenizer_config = if_exists(directory_ / "tokenizer_config.json"),
+                .generation_config = if_exists(directory_ / "generation_config.json"),
+                .chat_template = if_exists(directory_ / "chat_template.jinja")};
+    }
+
+ protected:
+    std::vector<fs::path> files() const override {
+        std::vector<fs::path> all;
+        for (const auto& file : files_) all.push_back(file->path());
+        std::sort(all.begin(), all.end());
+        return all;
+    }
+
+ private:
+    struct Location {
+        const SafetensorsFile* file = nullptr;
+        const SafetensorsEntry* entry = nullptr;
+    };
+
+    const Location& locate(std::string_view name) const {
+        const auto found = locations_.find(name);
+        if (found != locations_.end()) return found->second;
+        throw CheckpointError(path_, "has no tensor " + std::string(name));
+    }
+
+    const Location& locate(std::string_view name, size_t n_elements) const {
+        const Location& at = locate(name);
+        uint64_t n = 1;
+        for (const int64_t extent : at.entry->shape) n *= static_cast<uint64_t>(extent);
+        if (n == n_elements) return at;
+        throw std::invalid_argument("tensor " + std::string(name) + " has " + std::to_string(n) +
+                                    " elements, room was given for " + std::to_string(n_elements));
+    }
+
+    const SafetensorsFile& add_file(const fs::path& file) {
+        files_.push_back(std::make_unique<SafetensorsFile>(file));
+        const SafetensorsFile& added = *files_.back();
+        for (const auto& [name, entry] : added.entries()) {
+            if (!locations_.emplace(name, Location{&added, &entry}).second) {
+                throw CheckpointError(file, "holds tensor " + name + ", which another shard holds as well");
+            }
+        }
+        return added;
+    }
+
+    void add_shards(const fs::path& index) {
+        const auto shard_of = read_index(index);
+        std::set<std::string> shards;
+        for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
+        for (const std::string& shard : shards) {
+            if (!fs::exists(directory_ / shard)) {
+                throw CheckpointError(directory_ / shard, "is missing; " + index.filename().string() +
+                                                              " lists it as one of " + std::to_string(shards.size()) +
+                                                              " shards");
+            }
+            const SafetensorsFile& file = add_file(directory_ / shard);
+            for (const auto& [tensor, owner] : shard_of) {
+                if (owner == shard && file.entries().find(tensor) == file.entries().end()) {
+                    throw CheckpointError(file.path(), "does not hold tensor " + tensor + ", which " +
+                                                           index.filename().string() + " says is in it");
+                }
+            }
+        }
+    }
+
+    /// Some checkpoints call their embeddings tied and store a head all the same: if it differs, it is what was
+    /// trained (transformers 5 decides so, too).
+    void resolve_tied_head() {
+        if (!config_.tied_embeddings) return;
+        const auto head = locations_.find("lm_head.weight");
+        const auto embedding = locations_.find("model.embed_tokens.weight");
+        if (head == locations_.end() || embedding == locations_.end()) return;
+        const auto& [file, entry] = head->second;
+        config_.tied_embeddings = file->same_bytes(*entry, *embedding->second.file, *embedding->second.entry);
+    }
+
+    void check_tensors() const {
+        std::set<std::string, std::less<>> expected;
+        for (const ExpectedTensor& tensor : expected_tensors(config_)) {
+            expected.insert(tensor.name);
+            const auto found = locations_.find(tensor.name);
+            if (found == locations_.end()) {
+                throw CheckpointError(path_, "has no tensor " + tensor.name + " " + shape_text(tensor.shape) +
+                                                 ", which config.json calls for");
+            }
+            const auto& [file, entry] = found->second;
+            if (entry->shape != tensor.shape) {
+                throw CheckpointError(file->path(), "tensor " + tensor.name + " has the shape " +
+                                                        shape_text(entry->shape) + ", but config.json calls for " +
+                                                        shape_text(tensor.shape));
+            }
+            if (!is_readable_dtype(entry->dtype)) {
+                throw CheckpointError(file->path(), "tensor " + tensor.name + " is of type " + entry->dtype +
+                                                        ", expected F32, F16 or BF16");
+            }
+        }
+        check_unexpected(expected);
+    }
+
+    /// A tensor of a layer in use that the family does not have would be left out of every product unnoticed.
+    void check_unexpected(const std::set<std::string, std::less<>>& expected) const {
+        constexpr std::string_view layers = "model.layers.";
+        for (const auto& [name, at] : locations_) {
+            if (!name.starts_with(layers) || expected.contains(name) || name.ends_with("rotary_emb.inv_freq")) continue;
+            const std::string number = name.substr(layers.size(), name.find('.', layers.size()) - layers.size());
+            const bool in_use = number.size() < 4 && number.find_first_not_of("0123456789") == std::string::npos &&
+                                !number.empty() && std::stoi(number) < config_.n_layers;
+            if (in_use) {
+                throw CheckpointError(at.file->path(), "holds tensor " + name + ", which a model of the family " +
+                                                           config_.family + " with this config.json does not have; " +
+                                                           supported_models());
+            }
+        }
+    }
+
+    fs::path path_;
+    fs::path directory_;
+    ModelConfig config_;
+    std::vector<std::unique_ptr<SafetensorsFile>> files_;
+    std::map<std::string, Location, std::less<>> locations_;
+};
+
+}  // namespace
+
+std::unique_ptr<Checkpoint> open_hf_directory(const fs::path& directory, const fs::path& weights) {
+    return std::make_unique<HfCheckpoint>(weights.empty() ? directory : weights, directory, weights);
+}
+
+}  // namespace kvscope::checkpoint

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kvscope::checkpoint {
+
+/// Typed access to an object of a JSON file. A field that is absent or null counts as not given; one of another type
+/// is an error that names file and field.
+class JsonFields {
+ public:
+    /// @param where how the object is reached in the file, for messages: "" or "rope_scaling."
+    JsonFields(const nlohmann::json& object, std::filesystem::path file, std::string where = "")
+        : object_(&object), file_(std::move(file)), where_(std::move(where)) {}
+
+    /// Parses a whole file.
+    /// @throws CheckpointError if it is not a JSON object
+    static nlohmann::json parse_file(const std::filesystem::path& file);
+
+    bool has(const char* name) const { return find(name) != nullptr; }
+    /// Whether the field is there at all, be it null.
+    bool mentions(const char* name) const { return object_->contains(name); }
+
+    std::optional<int64_t> integer(const char* name) const;
+    std::optional<double> number(const char* name) const;
+    std::optional<bool> boolean(const char* name) const;
+    std::optional<std::string> text(const char* name) const;
+    std::optional<std::vector<std::string>> texts(const char* name) const;
+    /// A number or an array of numbers.
+    std::optional<std::vector<int64_t>> integers(const char* name) const;
+    std::optional<JsonFields> object(const char* name) const;
+
+    /// @throws CheckpointError if the field is not given
+    int64_t required_integer(const char* name) const;
+
+    const std::filesystem::path& file() const { return file_; }
+    [[noreturn]] void fail(const std::string& what) const;
+
+ private:
+    const nlohmann::json* find(const char* name) const;
+    [[noreturn]] void wrong_type(const char* name, const nlohmann::json& value, const char* expected) const;
+    int64_t as_integer(const char* name, const nlohmann::json& value, const char* expected) const;
+
+    const nlohmann::json* object_;
+    std::filesystem::path file_;
+    std::string where_;
+};
+
+}  // namespace kvscope::checkpoint
