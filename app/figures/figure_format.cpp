@@ -1,0 +1,106 @@
+#include "app/figures/figure_format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "analysis/table_format.h"
+#include "app/figures/pdf.h"
+#include "app/figures/png.h"
+#include "app/figures/svg.h"
+
+namespace kvscope::figures {
+namespace {
+
+using analysis::FigureDefinition;
+using analysis::FigureOptions;
+using analysis::TableFormat;
+
+class PdfFormat : public FigureFormat {
+   public:
+    std::string_view extension() const override { return "pdf"; }
+    std::string_view description() const override { return "PDF, vector, fonts embedded"; }
+    std::string render(const FigureDefinition& definition, const trace::Reader& reader, const FigureOptions& figure_options,
+                       const ExportOptions& options) const override {
+        return render_pdf(definition.make(reader, figure_options), options);
+    }
+};
+
+class SvgFormat : public FigureFormat {
+   public:
+    std::string_view extension() const override { return "svg"; }
+    std::string_view description() const override { return "SVG, vector, text as outlines"; }
+    std::string render(const FigureDefinition& definition, const trace::Reader& reader, const FigureOptions& figure_options,
+                       const ExportOptions& options) const override {
+        return render_svg(definition.make(reader, figure_options), options);
+    }
+};
+
+class PngFormat : public FigureFormat {
+   public:
+    std::string_view extension() const override { return "png"; }
+    std::string_view description() const override { return "PNG, 300 dots per inch unless set"; }
+    std::string render(const FigureDefinition& definition, const trace::Reader& reader, const FigureOptions& figure_options,
+                       const ExportOptions& options) const override {
+        return render_png(definition.make(reader, figure_options), options);
+    }
+};
+
+/// The numbers behind the picture.
+class NumbersFormat : public FigureFormat {
+   public:
+    NumbersFormat(TableFormat format, std::string_view extension, std::string_view description)
+        : format_(format), extension_(extension), description_(description) {}
+    std::string_view extension() const override { return extension_; }
+    std::string_view description() const override { return description_; }
+    std::string render(const FigureDefinition& definition, const trace::Reader& reader, const FigureOptions& figure_options,
+                       const ExportOptions&) const override {
+        return format_table(definition.numbers(reader, figure_options), format_);
+    }
+
+   private:
+    TableFormat format_;
+    std::string_view extension_;
+    std::string_view description_;
+};
+
+std::vector<std::unique_ptr<const FigureFormat>> make_formats() {
+    std::vector<std::unique_ptr<const FigureFormat>> formats;
+    formats.push_back(std::make_unique<PdfFormat>());
+    formats.push_back(std::make_unique<SvgFormat>());
+    formats.push_back(std::make_unique<PngFormat>());
+    const auto numbers = [&](TableFormat format, std::string_view extension, std::string_view description) {
+        formats.push_back(std::make_unique<NumbersFormat>(format, extension, description));
+    };
+    numbers(TableFormat::csv, "csv", "the numbers, comma-separated");
+    numbers(TableFormat::markdown, "md", "the numbers as a Markdown table");
+    numbers(TableFormat::latex, "tex", "the numbers as a LaTeX table (booktabs)");
+    numbers(TableFormat::json, "json", "the numbers as a JSON array");
+    numbers(TableFormat::jsonl, "jsonl", "the numbers, one JSON object a line");
+    return formats;
+}
+
+}  // namespace
+
+const std::vector<std::unique_ptr<const FigureFormat>>& figure_formats() {
+    static const auto formats = make_formats();
+    return formats;
+}
+
+const FigureFormat& figure_format_for(std::string_view file_name) {
+    std::string extension = std::filesystem::path(file_name).extension().string();
+    if (!extension.empty()) extension.erase(0, 1);
+    std::transform(extension.begin(), extension.end(), extension.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::vector<std::string_view> known;
+    for (const auto& format : figure_formats()) {
+        if (format->extension() == extension) return *format;
+        known.push_back(format->extension());
+    }
+    throw FormatError(fmt::format("{}: a figure's file name ends in one of .{}; found {}", file_name,
+                                  fmt::join(known, ", ."), extension.empty() ? "no extension" : "." + extension));
+}
+
+}  // namespace kvscope::figures

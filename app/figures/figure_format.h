@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/figure_definition.h"
+
+namespace kvscope::figures {
+
+struct ExportOptions {
+    double dpi = 300;  ///< of PNG; in PDF and SVG, of maps with cells finer than that
+    std::string creator = "kvscope";  ///< program and version, into the file's metadata
+};
+
+/// An extension that no format has, or a resolution that cannot be drawn.
+struct FormatError : std::invalid_argument {
+    using std::invalid_argument::invalid_argument;
+};
+
+/// What a figure can be written as. The same options on the same trace give the same bytes.
+class FigureFormat {
+   public:
+    virtual ~FigureFormat() = default;
+
+    virtual std::string_view extension() const = 0;    ///< "pdf"
+    virtual std::string_view description() const = 0;  ///< one line for people
+
+    /// The whole file. @throws what the definition throws, LayoutError where the size does not do, std::runtime_error where
+    /// Cairo fails.
+    virtual std::string render(const analysis::FigureDefinition& definition, const trace::Reader& reader,
+                               const analysis::FigureOptions& figure_options, const ExportOptions& options) const = 0;
+};
+
+/// pdf, svg, png, csv, md, tex, json, jsonl.
+const std::vector<std::unique_ptr<const FigureFormat>>& figure_formats();
+
+/// By the extension of a file name, upper and lower case alike. @throws FormatError naming the known ones.
+const FigureFormat& figure_format_for(std::string_view file_name);
+
+}  // namespace kvscope::figures

@@ -1,0 +1,84 @@
+#include "app/figures/fit_ticks.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/figures/layout.h"
+
+namespace kvscope::figures {
+namespace {
+
+using analysis::Axis;
+using analysis::Ticks;
+
+constexpr double kLabelGapPt = 5;
+constexpr double kDensestPt = 14;  // even short labels look crowded below
+
+bool have_room(const Axis& axis, const Ticks& ticks, double length_pt, Direction direction) {
+    for (size_t i = 1; i < ticks.ticks.size(); ++i) {
+        const double distance =
+            std::fabs(axis_share(axis, ticks.ticks[i].value) - axis_share(axis, ticks.ticks[i - 1].value)) * length_pt;
+        const TextSize a = measure_text(ticks.ticks[i - 1].label, tick_text_style());
+        const TextSize b = measure_text(ticks.ticks[i].label, tick_text_style());
+        const double needed =
+            direction == Direction::horizontal ? (a.width + b.width) / 2 + kLabelGapPt : (a.height + b.height) / 2 * 0.95;
+        if (distance < needed) return false;
+    }
+    return true;
+}
+
+Ticks thinned(const Axis& axis, double length_pt, Direction direction) {
+    Ticks ticks;
+    for (size_t stride = 1; stride <= axis.ticks.size(); ++stride) {
+        ticks.ticks.clear();
+        for (size_t i = 0; i < axis.ticks.size(); i += stride) ticks.ticks.push_back(axis.ticks[i]);
+        if (have_room(axis, ticks, length_pt, direction)) break;
+    }
+    return ticks;
+}
+
+}  // namespace
+
+double axis_share(const Axis& axis, double value) {
+    double share = (value - axis.min) / (axis.max - axis.min);
+    if (axis.scale == analysis::Scale::logarithmic) {
+        share = std::log(value / axis.min) / std::log(axis.max / axis.min);
+    }
+    return axis.reversed ? 1 - share : share;
+}
+
+Ticks fit_ticks(const Axis& axis, double length_pt, Direction direction) {
+    if (!axis.ticks.empty()) return thinned(axis, length_pt, direction);
+    const double densest = direction == Direction::horizontal ? kDensestPt : kDensestPt * 0.75;
+    Ticks ticks;
+    for (size_t n = static_cast<size_t>(std::clamp(length_pt / densest, 2.0, 12.0)); n >= 2; --n) {
+        ticks = analysis::ticks_for(axis, n);
+        if (have_room(axis, ticks, length_pt, direction)) return ticks;
+    }
+    if (ticks.ticks.size() > 1) ticks.ticks.resize(1);
+    return ticks;
+}
+
+Ticks color_bar_ticks(const analysis::ColorScale& scale, double length_pt) {
+    if (const size_t n = color_patches(scale); n > 0) {
+        Ticks ticks;
+        const size_t n_ground = scale.background_label.empty() ? 0 : 1;
+        for (size_t i = 0; i < n; ++i) {
+            const auto value = static_cast<int64_t>(std::llround(scale.min)) + static_cast<int64_t>(i) -
+                               static_cast<int64_t>(n_ground);
+            ticks.ticks.push_back({(static_cast<double>(i) + 0.5) / static_cast<double>(n),
+                                   i < n_ground ? scale.background_label : std::to_string(value)});
+        }
+        return ticks;
+    }
+    Axis axis;
+    axis.min = scale.min;
+    axis.max = scale.max > scale.min ? scale.max : scale.min + 1;
+    axis.scale = scale.scale;
+    axis.whole_numbers = scale.whole_numbers;
+    Ticks ticks = fit_ticks(axis, length_pt, Direction::horizontal);
+    for (auto& tick : ticks.ticks) tick.value = axis_share(axis, tick.value);
+    return ticks;
+}
+
+}  // namespace kvscope::figures

@@ -1,0 +1,320 @@
+#include "app/figures/layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "app/figures/check_figure.h"
+#include "app/figures/fit_ticks.h"
+#include "app/figures/theme.h"
+
+namespace kvscope::figures {
+namespace {
+
+using analysis::Axis;
+using analysis::Figure;
+using analysis::Panel;
+
+constexpr double kSmallestPanelPt = 4;
+constexpr size_t kMostPatches = 12;
+
+double line_height(const TextStyle& style) { return measure_text("Ag0", style).height; }
+
+/// What stands around the data areas, in points.
+struct Decorations {
+    std::vector<double> left;    ///< of each column
+    std::vector<double> right;   ///< of each column
+    std::vector<double> top;     ///< of each row
+    std::vector<double> bottom;  ///< of each row
+};
+
+/// Places a figure step by step; sizes of ticks and of panels depend on each other, so that the panels are placed thrice.
+class Placement {
+   public:
+    explicit Placement(const Figure& figure) : figure_(figure) {
+        layout_.width = figure.width_mm * points_per_mm;
+        layout_.panels.resize(figure.panels.size());
+        column_share_ = figure.column_widths;
+        if (column_share_.empty()) column_share_.assign(figure.columns, 1.0);
+        const double total = std::accumulate(column_share_.begin(), column_share_.end(), 0.0);
+        for (double& share : column_share_) share /= total;
+    }
+
+    FigureLayout place() {
+        for (PanelPlace& panel : layout_.panels) {
+            panel.data.width = layout_.width / static_cast<double>(figure_.columns);
+            panel.data.height = figure_.panel_height_mm * points_per_mm;
+        }
+        choose_labelled_panels();
+        for (int pass = 0; pass < 3; ++pass) {
+            choose_ticks();
+            place_panels();
+        }
+        return layout_;
+    }
+
+   private:
+    /// The panels of a column (row) that share its axis leave the labels to the lowest (leftmost).
+    void choose_labelled_panels() {
+        for (size_t i = 0; i < figure_.panels.size(); ++i) {
+            const Panel& panel = figure_.panels[i];
+            for (const Panel& other : figure_.panels) {
+                if (figure_.shared_x && other.column == panel.column && other.row > panel.row) {
+                    layout_.panels[i].x_labels = false;
+                }
+                if (figure_.shared_y && other.row == panel.row && other.column < panel.column) {
+                    layout_.panels[i].y_labels = false;
+                }
+            }
+        }
+    }
+
+    void choose_ticks() {
+        for (size_t i = 0; i < figure_.panels.size(); ++i) {
+            PanelPlace& place = layout_.panels[i];
+            place.x_ticks = fit_ticks(figure_.panels[i].x, place.data.width, Direction::horizontal);
+            place.y_ticks = fit_ticks(figure_.panels[i].y, place.data.height, Direction::vertical);
+        }
+    }
+
+    Decorations decorations() const {
+        Decorations d;
+        d.left.assign(figure_.columns, 0);
+        d.right.assign(figure_.columns, 0);
+        d.top.assign(figure_.rows, 0);
+        d.bottom.assign(figure_.rows, 0);
+        for (size_t i = 0; i < figure_.panels.size(); ++i) {
+            const Panel& panel = figure_.panels[i];
+            const PanelPlace& place = layout_.panels[i];
+            double& left = d.left[panel.column];
+            double& right = d.right[panel.column];
+            double& top = d.top[panel.row];
+            double& bottom = d.bottom[panel.row];
+            if (!panel.title.empty() || !panel.note.empty()) {
+                top = std::max(top, line_height(panel_title_style()) + theme::gap_pt / 2);
+            }
+            if (place.x_labels) {
+                double height = theme::tick_length_pt + theme::gap_pt / 2 + line_height(tick_text_style());
+                if (!figure_.shared_x && has_title(panel.x, place.x_ticks)) height += line_height(axis_title_style());
+                bottom = std::max(bottom, height);
+                const auto [before, behind] = overhang(panel.x, place);
+                left = std::max(left, before);
+                right = std::max(right, behind);
+            }
+            if (place.y_labels) {
+                double width = theme::tick_length_pt + theme::gap_pt / 2;
+                for (const auto& tick : place.y_ticks.ticks) {
+                    width = std::max(width, theme::tick_length_pt + theme::gap_pt / 2 +
+                                                measure_text(tick.label, tick_text_style()).width);
+                }
+                if (!figure_.shared_y && has_title(panel.y, place.y_ticks)) {
+                    width += theme::gap_pt + line_height(axis_title_style());
+                }
+                left = std::max(left, width);
+            }
+        }
+        return d;
+    }
+
+    static bool has_title(const Axis& axis, const analysis::Ticks& ticks) {
+        return !analysis::axis_title(axis.title, axis.unit, ticks.exponent).empty();
+    }
+
+    /// How far the tick labels of an x axis reach out to the left and right of the data area.
+    static std::pair<double, double> overhang(const Axis& axis, const PanelPlace& place) {
+        double before = 0;
+        double behind = 0;
+        for (const auto& tick : place.x_ticks.ticks) {
+            const double half = measure_text(tick.label, tick_text_style()).width / 2;
+            const double at = axis_share(axis, tick.value) * place.data.width;
+            before = std::max(before, half - at);
+            behind = std::max(behind, half - (place.data.width - at));
+        }
+        return {before, behind};
+    }
+
+    const Panel* first_with_labels(bool of_x) const {
+        for (size_t i = 0; i < figure_.panels.size(); ++i) {
+            if (of_x ? layout_.panels[i].x_labels : layout_.panels[i].y_labels) return &figure_.panels[i];
+        }
+        return nullptr;
+    }
+
+    void place_panels() {
+        const Decorations d = decorations();
+        const double margin = theme::margin_pt;
+        const Panel* x_panel = figure_.shared_x ? first_with_labels(true) : nullptr;
+        const Panel* y_panel = figure_.shared_y ? first_with_labels(false) : nullptr;
+        const double shared_left =
+            y_panel != nullptr && !y_panel->y.title.empty() ? line_height(axis_title_style()) + theme::gap_pt : 0;
+        const double shared_bottom =
+            x_panel != nullptr && !x_panel->x.title.empty() ? line_height(axis_title_style()) : 0;
+
+        // Widths.
+        const double column_gap = figure_.shared_y ? theme::space_pt * 0.7 : theme::space_pt * 1.4;
+        const double sides = std::accumulate(d.left.begin(), d.left.end(), 0.0) +
+                             std::accumulate(d.right.begin(), d.right.end(), 0.0) +
+                             column_gap * static_cast<double>(figure_.columns - 1);
+        const double room = layout_.width - 2 * margin - shared_left - sides;
+        require_room(room * *std::min_element(column_share_.begin(), column_share_.end()), "width", figure_.width_mm);
+        std::vector<double> widths;
+        for (const double share : column_share_) widths.push_back(room * share);
+
+        // Heights of what is not a panel.
+        double top = margin;
+        layout_.title_y = top;
+        if (figure_.show_title && !figure_.title.empty()) top += line_height(figure_title_style()) + theme::gap_pt;
+        const double below = place_below(0);
+        const double row_gap = theme::space_pt * 0.45;
+        const double fixed = top + std::accumulate(d.top.begin(), d.top.end(), 0.0) +
+                             std::accumulate(d.bottom.begin(), d.bottom.end(), 0.0) +
+                             row_gap * static_cast<double>(figure_.rows - 1) + shared_bottom + below + margin;
+        double height = figure_.panel_height_mm * points_per_mm;
+        if (figure_.height_mm > 0) {
+            height = (figure_.height_mm * points_per_mm - fixed) / static_cast<double>(figure_.rows);
+        }
+        double squeeze = 1;  // of the columns, where square cells leave no use for their width
+        if (const Panel* square = first_square(); square != nullptr) {
+            const double ratio = (square->y.max - square->y.min) / (square->x.max - square->x.min);
+            const double natural = widths[square->column] * ratio;
+            const bool limited = figure_.height_mm > 0 || figure_.columns * figure_.rows == 1;
+            if (limited && natural > height) {
+                squeeze = height / natural;
+            } else {
+                height = natural;
+            }
+        }
+        require_room(height, "height", figure_.height_mm);
+
+        double x = margin + shared_left + room * (1 - squeeze) / 2;
+        std::vector<double> column_x;
+        for (size_t c = 0; c < figure_.columns; ++c) {
+            column_x.push_back(x + d.left[c]);
+            widths[c] *= squeeze;
+            x += d.left[c] + widths[c] + d.right[c] + column_gap;
+        }
+        double y = top;
+        std::vector<double> row_y;
+        for (size_t r = 0; r < figure_.rows; ++r) {
+            row_y.push_back(y + d.top[r]);
+            y += d.top[r] + height + d.bottom[r] + row_gap;
+        }
+        const double panels_bottom = y - row_gap;
+        for (size_t i = 0; i < figure_.panels.size(); ++i) {
+            const Panel& panel = figure_.panels[i];
+            PanelPlace& place = layout_.panels[i];
+            place.data = {column_x[panel.column], row_y[panel.row], widths[panel.column], height};
+            place.x_title_y = place.data.bottom() + theme::tick_length_pt + theme::gap_pt / 2 + line_height(tick_text_style());
+            place.y_title_x = place.data.x - d.left[panel.column];
+        }
+        layout_.grid = {column_x.front(), row_y.front(), column_x.back() + widths.back() - column_x.front(),
+                        row_y.back() + height - row_y.front()};
+        if (x_panel != nullptr) {
+            for (PanelPlace& place : layout_.panels) place.x_title_y = panels_bottom;
+        }
+        if (y_panel != nullptr) {
+            for (PanelPlace& place : layout_.panels) place.y_title_x = layout_.grid.x - d.left[0] - shared_left;
+        }
+        place_below(panels_bottom + shared_bottom);
+        layout_.height =
+            figure_.height_mm > 0 ? figure_.height_mm * points_per_mm : panels_bottom + shared_bottom + below + margin;
+    }
+
+    const Panel* first_square() const {
+        const auto found = std::find_if(figure_.panels.begin(), figure_.panels.end(),
+                                        [](const Panel& panel) { return panel.square_cells; });
+        return found == figure_.panels.end() ? nullptr : &*found;
+    }
+
+    void require_room(double points, const char* side, double given_mm) const {
+        if (points >= kSmallestPanelPt) return;
+        throw LayoutError(fmt::format(
+            "figure '{}': {} mm of {} leave no room for {} x {} panels beside titles, labels and legend; make it larger or show "
+            "fewer",
+            figure_.name, given_mm, side, figure_.columns, figure_.rows));
+    }
+
+    /// Colour bars and legend from y on; returns their height.
+    double place_below(double y) {
+        const double begin = y;
+        layout_.color_bars.clear();
+        for (const analysis::ColorScale& scale : figure_.color_scales) y = place_color_bar(scale, y + theme::space_pt * 0.7);
+        if (!figure_.legend.empty()) y = place_legend(y + theme::space_pt * 0.7);
+        return y - begin;
+    }
+
+    double place_color_bar(const analysis::ColorScale& scale, double y) {
+        ColorBarPlace place;
+        const double room = layout_.width - 2 * theme::margin_pt;
+        const size_t patches = color_patches(scale);
+        const double bar_width = patches > 0 ? std::min(room * 0.6, 26.0 * static_cast<double>(patches))
+                                             : std::min(room * 0.45, 60 * points_per_mm);
+        place.ticks = color_bar_ticks(scale, bar_width);
+        place.title = analysis::axis_title(scale.title, scale.unit, place.ticks.exponent);
+        const TextSize title = measure_text(place.title, axis_title_style());
+        const double overhang = place.ticks.ticks.empty() ? 0 : measure_text(place.ticks.ticks.back().label, tick_text_style()).width / 2;
+        const bool one_line = title.width + 2 * theme::gap_pt + bar_width + overhang + 14 <= room;
+        const double total = one_line ? title.width + 3 * theme::gap_pt + bar_width : std::max(title.width, bar_width);
+        const double left = std::max(theme::margin_pt, (layout_.width - total) / 2);
+        if (one_line) {
+            const double top = y + std::max(0.0, (title.height - theme::color_bar_pt) / 2);
+            place.bar = {left + title.width + 3 * theme::gap_pt, top, bar_width, theme::color_bar_pt};
+            place.title_box = {left, place.bar.y + place.bar.height / 2 - title.height / 2, title.width, title.height};
+        } else {
+            place.title = fit_text(place.title, axis_title_style(), room);
+            place.title_box = {(layout_.width - std::min(title.width, room)) / 2, y, std::min(title.width, room), title.height};
+            place.bar = {(layout_.width - bar_width) / 2, y + title.height + theme::gap_pt, bar_width, theme::color_bar_pt};
+        }
+        const double bottom = place.bar.bottom() + theme::tick_length_pt + line_height(tick_text_style());
+        layout_.color_bars.push_back(std::move(place));
+        return bottom;
+    }
+
+    double place_legend(double y) {
+        LegendPlace& legend = layout_.legend;
+        double widest = 0;
+        for (const analysis::LegendEntry& entry : figure_.legend) {
+            widest = std::max(widest, measure_text(entry.label, tick_text_style()).width);
+        }
+        const double room = layout_.width - 2 * theme::margin_pt;
+        legend.line_height = line_height(tick_text_style()) * 1.15;
+        legend.column_width = std::min(room, legend_symbol_pt + theme::gap_pt + widest + 2 * theme::space_pt);
+        const size_t n = figure_.legend.size();
+        const auto most = static_cast<size_t>((room + 2 * theme::space_pt) / legend.column_width);
+        legend.columns = std::clamp<size_t>(most, 1, n);
+        const size_t lines = (n + legend.columns - 1) / legend.columns;
+        legend.columns = (n + lines - 1) / lines;  // no ragged last line where fewer columns do
+        const double width = legend.column_width * static_cast<double>(legend.columns) - 2 * theme::space_pt;
+        legend.box = {std::max(theme::margin_pt, (layout_.width - width) / 2), y, width,
+                      legend.line_height * static_cast<double>(lines)};
+        return legend.box.bottom();
+    }
+
+    const Figure& figure_;
+    FigureLayout layout_;
+    std::vector<double> column_share_;
+};
+
+}  // namespace
+
+TextStyle tick_text_style() { return {theme::tick_text_pt, false, false, theme::ink}; }
+TextStyle axis_title_style() { return {theme::text_pt, false, false, theme::ink}; }
+TextStyle panel_title_style() { return {theme::text_pt, true, false, theme::ink}; }
+TextStyle panel_note_style() { return {theme::tick_text_pt, false, false, theme::ink_quiet}; }
+TextStyle figure_title_style() { return {theme::title_pt, true, false, theme::ink}; }
+
+size_t color_patches(const analysis::ColorScale& scale) {
+    if (!scale.whole_numbers) return 0;
+    const auto values = static_cast<size_t>(std::llround(scale.max - scale.min)) + 1;
+    const size_t n = values + (scale.background_label.empty() ? 0 : 1);
+    return n <= kMostPatches ? n : 0;
+}
+
+FigureLayout lay_out(const Figure& figure) {
+    check_figure(figure);
+    return Placement(figure).place();
+}
+
+}  // namespace kvscope::figures

@@ -1,0 +1,122 @@
+#include "app/figures/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace kvscope::figures {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, const char* doing, int error) {
+    const char* help = error == ENOSPC || error == EDQUOT ? "; free some space and try again"
+                       : error == ENOENT                  ? "; does its folder exist?"
+                                                          : "";
+    throw OutputFailed(fmt::format("{}: {} failed: {}{}", path.string(), doing, std::strerror(error), help));
+}
+
+void write_all(int file, std::string_view bytes, const std::filesystem::path& path) {
+    while (!bytes.empty()) {
+        const ssize_t n = ::write(file, bytes.data(), bytes.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) fail(path, "writing", errno);
+        bytes.remove_prefix(static_cast<size_t>(n));
+    }
+}
+
+/// Terminals, pipes and the like are written to and never replaced.
+bool is_special(const struct stat& status) {
+    return !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode) && !S_ISLNK(status.st_mode);
+}
+
+void write_special(const std::filesystem::path& path, std::string_view bytes) {
+    const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file < 0) fail(path, "opening", errno);
+    try {
+        write_all(file, bytes, path);
+    } catch (...) {
+        ::close(file);
+        throw;
+    }
+    if (::close(file) != 0) fail(path, "writing", errno);
+}
+
+/// A file that vanishes again unless it was moved to its place.
+class TemporaryFile {
+   public:
+    explicit TemporaryFile(const std::filesystem::path& target) : target_(target) {
+        for (int attempt = 0; file_ < 0; ++attempt) {
+            path_ = target;
+            path_.replace_filename(fmt::format(".{}.{}-{}.tmp", target.filename().string(), ::getpid(), attempt));
+            file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+            if (file_ >= 0) break;
+            const int error = errno;
+            if (error == EEXIST && attempt < 100) continue;
+            path_.clear();
+            fail(target, "creating a temporary file beside it", error);
+        }
+    }
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+    ~TemporaryFile() {
+        if (file_ >= 0) ::close(file_);
+        if (!path_.empty()) ::unlink(path_.c_str());
+    }
+
+    void write(std::string_view bytes) { write_all(file_, bytes, target_); }
+
+    void move_into_place(bool replace) {
+        if (::fsync(file_) != 0) fail(target_, "writing", errno);
+        const int file = file_;
+        file_ = -1;
+        if (::close(file) != 0) fail(target_, "writing", errno);
+        if (replace) {
+            if (::rename(path_.c_str(), target_.c_str()) != 0) fail(target_, "moving the finished file there", errno);
+            path_.clear();
+            return;
+        }
+        // A link, unlike a rename, never replaces; file systems without links fall back on looking first.
+        if (::link(path_.c_str(), target_.c_str()) == 0) return;
+        if (errno == EEXIST) refuse_existing(target_);
+        refuse_existing(target_);
+        if (::rename(path_.c_str(), target_.c_str()) != 0) fail(target_, "moving the finished file there", errno);
+        path_.clear();
+    }
+
+   private:
+    std::filesystem::path target_;
+    std::filesystem::path path_;
+    int file_ = -1;
+};
+
+}  // namespace
+
+void refuse_existing(const std::filesystem::path& path) {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0 || is_special(status)) return;
+    struct stat target {};
+    if (S_ISLNK(status.st_mode) && ::stat(path.c_str(), &target) == 0 && is_special(target)) return;  // /dev/stdout
+    throw OutputExists(fmt::format("{}: there is a file already; it was kept (--force replaces it)", path.string()));
+}
+
+void write_whole_file(const std::filesystem::path& path, std::string_view bytes, bool replace) {
+    struct stat status {};
+    const bool exists = ::stat(path.c_str(), &status) == 0;
+    if (exists && S_ISDIR(status.st_mode)) fail(path, "writing a file", EISDIR);
+    if (exists && is_special(status)) {
+        write_special(path, bytes);
+        return;
+    }
+    // Through a link the file it names is replaced, and the link stays.
+    TemporaryFile file(exists && replace ? std::filesystem::canonical(path) : path);
+    file.write(bytes);
+    file.move_into_place(replace);
+}
+
+}  // namespace kvscope::figures

@@ -1,0 +1,95 @@
+#include "app/figures/text.h"
+
+#include <pango/pangocairo.h>
+
+#include <memory>
+#include <numbers>
+
+#include "app/figures/theme.h"
+
+namespace kvscope::figures {
+namespace {
+
+struct Unref {
+    void operator()(void* object) const { g_object_unref(object); }
+};
+using Layout = std::unique_ptr<PangoLayout, Unref>;
+using Context = std::unique_ptr<PangoContext, Unref>;
+
+/// Glyphs unhinted and placed exactly, so that text has the same width at every resolution and in every format.
+Context make_context() {
+    Context context(pango_font_map_create_context(pango_cairo_font_map_get_default()));
+    pango_cairo_context_set_resolution(context.get(), 72);
+    cairo_font_options_t* options = cairo_font_options_create();
+    cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
+    cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
+    cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
+    pango_cairo_context_set_font_options(context.get(), options);
+    cairo_font_options_destroy(options);
+    pango_context_set_round_glyph_positions(context.get(), FALSE);
+    return context;
+}
+
+Layout make_layout(PangoContext* context, const std::string& text, const TextStyle& style) {
+    Layout layout(pango_layout_new(context));
+    PangoFontDescription* font =
+        pango_font_description_from_string(style.monospace ? theme::font_monospace : theme::font);
+    pango_font_description_set_size(font, static_cast<int>(style.size_pt * PANGO_SCALE));
+    if (style.bold) pango_font_description_set_weight(font, PANGO_WEIGHT_SEMIBOLD);
+    pango_layout_set_font_description(layout.get(), font);
+    pango_font_description_free(font);
+    PangoAttrList* attributes = pango_attr_list_new();
+    pango_attr_list_insert(attributes, pango_attr_font_features_new("tnum"));
+    pango_layout_set_attributes(layout.get(), attributes);
+    pango_attr_list_unref(attributes);
+    pango_layout_set_single_paragraph_mode(layout.get(), TRUE);
+    std::unique_ptr<char, decltype(&g_free)> valid(
+        g_utf8_make_valid(text.data(), static_cast<gssize>(text.size())), g_free);
+    pango_layout_set_text(layout.get(), valid.get(), -1);
+    return layout;
+}
+
+TextSize size_of(PangoLayout* layout) {
+    PangoRectangle logical;
+    pango_layout_get_extents(layout, nullptr, &logical);
+    return {pango_units_to_double(logical.width), pango_units_to_double(logical.height)};
+}
+
+}  // namespace
+
+TextSize measure_text(const std::string& text, const TextStyle& style) {
+    const Context context = make_context();
+    return size_of(make_layout(context.get(), text, style).get());
+}
+
+void draw_text(cairo_t* cr, const std::string& text, const TextStyle& style, double x, double y, HorizontalAlign horizontal,
+               VerticalAlign vertical, int turn) {
+    if (text.empty()) return;
+    const Context context = make_context();
+    const Layout layout = make_layout(context.get(), text, style);
+    const TextSize size = size_of(layout.get());
+    cairo_save(cr);
+    cairo_translate(cr, x, y);
+    cairo_rotate(cr, -turn * std::numbers::pi / 2);
+    const double dx = horizontal == HorizontalAlign::left ? 0 : horizontal == HorizontalAlign::center ? 0.5 : 1;
+    const double dy = vertical == VerticalAlign::top ? 0 : vertical == VerticalAlign::middle ? 0.5 : 1;
+    cairo_translate(cr, -dx * size.width, -dy * size.height);
+    cairo_set_source_rgb(cr, style.color.r / 255.0, style.color.g / 255.0, style.color.b / 255.0);
+    cairo_move_to(cr, 0, 0);
+    pango_cairo_show_layout(cr, layout.get());
+    cairo_restore(cr);
+}
+
+std::string fit_text(const std::string& text, const TextStyle& style, double width) {
+    if (measure_text(text, style).width <= width) return text;
+    std::string cut = text;
+    while (!cut.empty()) {
+        for (bool whole_character = false; !whole_character && !cut.empty(); cut.pop_back()) {
+            whole_character = (static_cast<unsigned char>(cut.back()) & 0xC0) != 0x80;
+        }
+        if (measure_text(cut + "…", style).width <= width) return cut + "…";
+    }
+    return "";
+}
+
+}  // namespace kvscope::figures

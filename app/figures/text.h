@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cairo.h>
+
+#include <string>
+
+#include "analysis/color_map.h"
+
+namespace kvscope::figures {
+
+enum class HorizontalAlign { left, center, right };
+enum class VerticalAlign { top, middle, bottom };
+
+struct TextStyle {
+    double size_pt = 7;
+    bool bold = false;
+    bool monospace = false;
+    analysis::Rgb color;
+};
+
+struct TextSize {
+    double width = 0;  ///< points
+    double height = 0;
+};
+
+/// As drawn, whatever the surface: figures are laid out before there is one. Invalid UTF-8 is shown as U+FFFD.
+TextSize measure_text(const std::string& text, const TextStyle& style);
+
+/// Draws one line so that the named corner or middle is at (x, y), turned by `turn` quarter circles against the clock.
+void draw_text(cairo_t* cr, const std::string& text, const TextStyle& style, double x, double y, HorizontalAlign horizontal,
+               VerticalAlign vertical, int turn = 0);
+
+/// The text itself, or its beginning with "…" where it is wider than `width` points.
+std::string fit_text(const std::string& text, const TextStyle& style, double width);
+
+}  // namespace kvscope::figures
