@@ -29,9 +29,9 @@ struct DecodeRow {
     float* attention = nullptr;
 };
 
-/// Attention of all rows at once (all runs x KV heads of a layer), balanced over the threads whatever the rows' lengths;
-/// few long rows are split along their entries. dtype is that of q, k, v and out: f32 or bf16; all arithmetic in f32.
-/// The result does not depend on the number of threads, nor on what other rows are in the call.
+/// Attention of all rows at once (all runs x KV heads of a layer), balanced over the threads whatever the rows'
+/// lengths; few long rows are split along their entries. dtype is that of q, k, v and out: f32 or bf16; all arithmetic
+/// in f32. The result does not depend on the number of threads, nor on what other rows are in the call.
 /// @throws std::invalid_argument for an empty row, null arrays, or a type that is neither f32 nor bf16.
 void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype, float scale);
 

@@ -50,10 +50,14 @@ std::optional<SimdLevel> forced;
 
 const char* name_of(SimdLevel level) {
     switch (level) {
-        case SimdLevel::generic: return "generic";
-        case SimdLevel::avx2: return "avx2";
-        case SimdLevel::avx512: return "avx512";
-        case SimdLevel::avx512_bf16: return "avx512_bf16";
+        case SimdLevel::generic:
+            return "generic";
+        case SimdLevel::avx2:
+            return "avx2";
+        case SimdLevel::avx512:
+            return "avx512";
+        case SimdLevel::avx512_bf16:
+            return "avx512_bf16";
     }
     return "?";
 }

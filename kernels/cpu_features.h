@@ -18,13 +18,13 @@ SimdLevel simd_level();
 /// Makes the kernels use `level` until the returned object goes; for tests and benchmarks, one thread at a time.
 /// @throws std::invalid_argument where the processor lacks the level.
 class ForcedSimdLevel {
-   public:
+ public:
     explicit ForcedSimdLevel(SimdLevel level);
     ~ForcedSimdLevel();
     ForcedSimdLevel(const ForcedSimdLevel&) = delete;
     ForcedSimdLevel& operator=(const ForcedSimdLevel&) = delete;
 
-   private:
+ private:
     SimdLevel previous_;
 };
 

@@ -6,8 +6,8 @@
 
 namespace kvscope::kernels {
 
-/// out = x / sqrt(mean(x^2) + eps) * weight, row by row, all arithmetic in f32. In place (out == x) where the types agree.
-/// Rows of several heads per token (Qwen3's q and k norms) are the same thing with dim = head_dim: see `heads`.
+/// out = x / sqrt(mean(x^2) + eps) * weight, row by row, all arithmetic in f32. In place (out == x) where the types
+/// agree. Rows of several heads per token (Qwen3's q and k norms) are the same thing with dim = head_dim: see `heads`.
 struct RmsNorm {
     int64_t n_rows = 0;
     int64_t heads = 1;  ///< vectors of length dim per row, contiguous, normalised each on its own with the same weight

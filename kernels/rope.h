@@ -22,10 +22,10 @@ struct Rope {
     DType dtype = DType::bf16;  ///< f32 or bf16
     int64_t n_tokens = 0;
     int n_heads = 0;
-    int head_dim = 0;          ///< d, even
-    void* x = nullptr;         ///< element (t, h, c) at t * token_stride + h * head_stride + c
-    int64_t token_stride = 0;  ///< elements
-    int64_t head_stride = 0;   ///< elements; 0 means d
+    int head_dim = 0;                ///< d, even
+    void* x = nullptr;               ///< element (t, h, c) at t * token_stride + h * head_stride + c
+    int64_t token_stride = 0;        ///< elements
+    int64_t head_stride = 0;         ///< elements; 0 means d
     const float* cosines = nullptr;  ///< (n_tokens, d / 2)
     const float* sines = nullptr;    ///< (n_tokens, d / 2)
 };

@@ -16,11 +16,11 @@ struct WindowAttention {
     int64_t n_tokens = 0;  ///< N
     float scale = 0;       ///< logits are scale * (q . k); 0 means 1 / sqrt(d)
 
-    const float* queries = nullptr;    ///< (H, w, d) post-RoPE
-    int64_t query_head_stride = 0;     ///< floats between heads; 0 means w * d
-    const void* keys = nullptr;        ///< (G, N, d) post-RoPE
-    DType keys_dtype = DType::f32;     ///< f32 or bf16
-    int64_t key_head_stride = 0;       ///< elements between KV heads
+    const float* queries = nullptr;  ///< (H, w, d) post-RoPE
+    int64_t query_head_stride = 0;   ///< floats between heads; 0 means w * d
+    const void* keys = nullptr;      ///< (G, N, d) post-RoPE
+    DType keys_dtype = DType::f32;   ///< f32 or bf16
+    int64_t key_head_stride = 0;     ///< elements between KV heads
 
     /// false: the softmax runs over all keys visible to a query (causal within the window), mean is (H, N).
     /// true: over the prefix of N - w keys only, mean is (H, N - w).
@@ -33,7 +33,7 @@ struct WindowAttention {
 /// A query that sees no key at all (prefix_only with a sliding window within the window) adds nothing to the mean.
 /// The result does not depend on the number of threads.
 /// @throws std::invalid_argument for sizes that contradict each other or a type that is neither f32 nor bf16;
-///         cuda::Unavailable (std::runtime_error) where the device cannot be used.
+///         cuda::Unavailable (std::runtime_error) where the device cannot be used, cuda::Failed where it fails.
 void window_attention(Device device, const WindowAttention& problem);
 
 }  // namespace kvscope::kernels

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cpu_features.h"
 #include "kernels/types.h"
 
 namespace kvscope::kernels {
@@ -32,16 +31,18 @@ struct AttentionBlock {
     void* out = nullptr;  ///< nullptr: the output is not wanted
     int64_t out_token_stride = 0, out_head_stride = 0;
 
-    /// (group, column_stride): set to the softmax weights summed over the block's queries, for keys column_begin() up to
-    /// key_end. nullptr: not wanted.
+    /// (group, column_stride): set to the softmax weights summed over the block's queries, for keys column_begin() up
+    /// to key_end. nullptr: not wanted.
     float* column_sums = nullptr;
     int64_t column_stride = 0;
 };
 
 /// How one SIMD level computes blocks. f32 arithmetic; only the avx512_bf16 level multiplies bf16 inputs as they are.
 struct AttentionBlockKernel {
-    /// Queries per block that fill the registers; a multiple of it is taken where blocks are short of work.
+    /// Queries that a block should have, and at most has.
     int (*queries_per_block)(int group);
+    /// Fewest queries that still fill the registers.
+    int (*fewest_queries)(int group);
     /// Bytes that compute() needs at `scratch` (64-byte aligned) for blocks up to these sizes.
     size_t (*scratch_bytes)(int group, int head_dim, int64_t n_keys, bool column_sums);
     void (*compute)(const AttentionBlock& block, void* scratch);
@@ -51,21 +52,6 @@ struct AttentionBlockKernel {
 inline int64_t first_visible_key(const AttentionBlock& block) {
     const int64_t first = block.sliding_window > 0 ? block.q_position - block.sliding_window + 1 : 0;
     return first > 0 ? first : 0;
-}
-
-const AttentionBlockKernel& attention_block_kernel(SimdLevel level);
-
-namespace generic {
-extern const AttentionBlockKernel kAttentionBlock;
-}
-namespace avx2 {
-extern const AttentionBlockKernel kAttentionBlock;
-}
-namespace avx512 {
-extern const AttentionBlockKernel kAttentionBlock;
-}
-namespace avx512_bf16 {
-extern const AttentionBlockKernel kAttentionBlock;
 }
 
 }  // namespace kvscope::kernels

@@ -1,7 +1,8 @@
 #pragma once
 
 // The body of the attention kernel, included once per SIMD level below that level's `#pragma GCC target`. Everything
-// here is a template on the level's types, so that no function compiled for a wide processor can be taken for another's.
+// here is a template on the level's types, so that no function compiled for a wide processor can be taken for
+// another's.
 
 #include <cstddef>
 #include <cstdint>
@@ -39,9 +40,9 @@ struct AttentionBlockBody {
     static constexpr int R = Simd::tile_rows;
     static constexpr int L = 3 * W;  ///< lanes of a group
     static constexpr int64_t kPanel = 256;
-    static constexpr int kLaneGroups = 4;                  ///< that a block should have, to share packed panels
-    static constexpr float kMasked = -1e30f;               ///< logit of a key that a query does not see
-    static constexpr float kLowest = -1e20f;               ///< running maximum before the first key
+    static constexpr int kLaneGroups = 4;                    ///< that a block should have, to share packed panels
+    static constexpr float kMasked = -1e30f;                 ///< logit of a key that a query does not see
+    static constexpr float kLowest = -1e20f;                 ///< running maximum before the first key
     static constexpr size_t kWeightBytes = size_t{4} << 20;  ///< of one lane group's weights, kept for the column sums
 
     // ---- sizes -----------------------------------------------------------------------------------------------------
@@ -51,6 +52,8 @@ struct AttentionBlockBody {
         while (group * parts % 3 != 0 || group * parts < 3 * kLaneGroups) ++parts;
         return parts * W;
     }
+
+    static int fewest_queries(int group) { return group % 3 == 0 ? W : 3 * W; }
 
     static constexpr size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -180,7 +183,8 @@ struct AttentionBlockBody {
                     for (int64_t s = 0; s < state.layout.steps; ++s)
                         to[s * L] = row[2 * s].bits | static_cast<uint32_t>(row[2 * s + 1].bits) << 16;
                 } else {
-                    for (int64_t s = 0; s < state.layout.steps; ++s) to[s * L] = element(block.q, block.q_dtype, from + s);
+                    for (int64_t s = 0; s < state.layout.steps; ++s)
+                        to[s * L] = element(block.q, block.q_dtype, from + s);
                 }
             }
         }
@@ -397,7 +401,8 @@ struct AttentionBlockBody {
                 float* s0 = s + key * L + j * W;
                 const vec p0 = Simd::exp2(Simd::sub(Simd::mul(Simd::load(s0), c), reference[j]));
                 even = Simd::add(even, p0);
-                if constexpr (Products::wants_packed_bf16) Products::store_pair(p + key / 2 * L + j * W, p0, Simd::zero());
+                if constexpr (Products::wants_packed_bf16)
+                    Products::store_pair(p + key / 2 * L + j * W, p0, Simd::zero());
                 if constexpr (keep || !Products::wants_packed_bf16) Simd::store(s0, p0);
             }
             total[j] = Simd::add(even, odd);
@@ -418,7 +423,8 @@ struct AttentionBlockBody {
             }
     }
 
-    static void add_values(const elem* p, Panel values, int64_t steps, int64_t d, const vec (&correction)[3], float* o) {
+    static void add_values(const elem* p, Panel values, int64_t steps, int64_t d, const vec (&correction)[3],
+                           float* o) {
         int64_t c = 0;
         for (; c + R <= d; c += R) value_tile<R>(p, values.data + c, values.stride, steps, correction, o + c * L);
         for (; c < d; ++c) value_tile<1>(p, values.data + c, values.stride, steps, correction, o + c * L);
@@ -451,7 +457,8 @@ struct AttentionBlockBody {
             const int64_t width = d - c < W ? d - c : W;
             vec tile[W];
             for (int64_t i = 0; i < W; ++i)
-                tile[i] = i < width ? Simd::mul(Simd::load(state.o(g) + (c + i) * L + part * W), inverse) : Simd::zero();
+                tile[i] =
+                    i < width ? Simd::mul(Simd::load(state.o(g) + (c + i) * L + part * W), inverse) : Simd::zero();
             Simd::transpose(tile);
             for (int64_t i = 0; i < vector.count; ++i) {
                 T* to = out + (vector.first + i) * block.out_token_stride + vector.head * block.out_head_stride + c;
@@ -488,7 +495,8 @@ struct AttentionBlockBody {
             vec factor[3];
             for (int j = 0; j < 3; ++j) {
                 const vec final = Simd::load(state.m(g) + j * W);
-                const vec then = kept ? Simd::load(state.at(state.layout.references) + panel / kPanel * L + j * W) : final;
+                const vec then =
+                    kept ? Simd::load(state.at(state.layout.references) + panel / kPanel * L + j * W) : final;
                 factor[j] = Simd::mul(Simd::exp2(Simd::sub(then, final)), inverse_total(state, g, j));
             }
             if (!kept) {

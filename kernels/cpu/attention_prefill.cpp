@@ -6,10 +6,10 @@
 #include <atomic>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "kernels/cpu/attention_block.h"
+#include "kernels/cpu/level_kernels.h"
+#include "kernels/cpu/turns.h"
 #include "kernels/cpu/workspace.h"
 
 namespace kvscope::kernels {
@@ -34,8 +34,9 @@ void check(const PrefillAttention& problem) {
     const int64_t width = int64_t{problem.n_heads} * problem.head_dim;
     require(problem.q_token_stride >= width && problem.out_token_stride >= width,
             "the stride between tokens is smaller than a token");
-    require(problem.n_kv_heads == 1 || problem.kv_head_stride >= (problem.q_begin + problem.n_queries) * problem.head_dim,
-            "the stride between KV heads is smaller than their entries");
+    require(
+        problem.n_kv_heads == 1 || problem.kv_head_stride >= (problem.q_begin + problem.n_queries) * problem.head_dim,
+        "the stride between KV heads is smaller than their entries");
     require(!problem.column_sums || problem.column_stride >= problem.q_begin + problem.n_queries,
             "column_stride is smaller than the number of keys");
 }
@@ -46,8 +47,8 @@ struct Task {
     const PrefillAttention* problem;
     int kv_head;
     int64_t first_query, n_queries;
-    int ticket_line;    ///< problem and KV head
-    int64_t ticket;     ///< place in that line
+    size_t line;   ///< of problem and KV head
+    int64_t turn;  ///< place in that line
 };
 
 AttentionBlock block_of(const Task& task) {
@@ -77,15 +78,16 @@ AttentionBlock block_of(const Task& task) {
     return block;
 }
 
-void add_in_turn(const Task& task, const AttentionBlock& block, std::atomic<int64_t>& turn) {
-    while (turn.load(std::memory_order_acquire) != task.ticket) std::this_thread::yield();
+void add_in_turn(const Task& task, const AttentionBlock& block, Turns& turns) {
+    turns.wait_for(task.line, task.turn);
     const int64_t first = first_visible_key(block);
     for (int h = 0; h < block.group; ++h) {
-        double* sums = task.problem->column_sums + (int64_t{task.kv_head} * block.group + h) * task.problem->column_stride;
+        double* sums =
+            task.problem->column_sums + (int64_t{task.kv_head} * block.group + h) * task.problem->column_stride;
         const float* added = block.column_sums + h * block.column_stride;
         for (int64_t j = first; j < block.key_end; ++j) sums[j] += static_cast<double>(added[j]);
     }
-    turn.store(task.ticket + 1, std::memory_order_release);
+    turns.finish(task.line, task.turn);
 }
 
 }  // namespace
@@ -93,10 +95,10 @@ void add_in_turn(const Task& task, const AttentionBlock& block, std::atomic<int6
 void attention_prefill(const PrefillAttention& problem) { attention_prefill(std::span(&problem, 1)); }
 
 void attention_prefill(std::span<const PrefillAttention> problems) {
-    const AttentionBlockKernel& kernel = attention_block_kernel(simd_level());
+    const AttentionBlockKernel& kernel = level_kernels().attention_block;
     std::vector<Task> tasks;
     size_t scratch_bytes = 0, column_bytes = 0;
-    int n_lines = 0;
+    size_t n_lines = 0;
     for (const PrefillAttention& problem : problems) {
         check(problem);
         if (problem.n_queries == 0) continue;
@@ -106,9 +108,9 @@ void attention_prefill(std::span<const PrefillAttention> problems) {
         // The longest first: what is left at the end is short.
         for (int64_t b = n_blocks - 1; b >= 0; --b)
             for (int g = 0; g < problem.n_kv_heads; ++g)
-                tasks.push_back({&problem, g, b * size, std::min(size, problem.n_queries - b * size), n_lines + g,
-                                 n_blocks - 1 - b});
-        n_lines += problem.n_kv_heads;
+                tasks.push_back({&problem, g, b * size, std::min(size, problem.n_queries - b * size),
+                                 n_lines + static_cast<size_t>(g), n_blocks - 1 - b});
+        n_lines += static_cast<size_t>(problem.n_kv_heads);
         scratch_bytes = std::max(scratch_bytes,
                                  kernel.scratch_bytes(group, problem.head_dim, n_keys, problem.column_sums != nullptr));
         if (problem.column_sums)
@@ -120,7 +122,7 @@ void attention_prefill(std::span<const PrefillAttention> problems) {
     const size_t per_thread = (scratch_bytes + column_bytes + 4095) / 4096 * 4096;
     thread_local Workspace workspace;
     char* scratch = static_cast<char*>(workspace.reserve(per_thread * static_cast<size_t>(n_threads)));
-    std::vector<std::atomic<int64_t>> turns(static_cast<size_t>(n_lines));
+    Turns turns(n_lines);
     std::atomic<size_t> next{0};
 
 #pragma omp parallel num_threads(n_threads)
@@ -134,7 +136,7 @@ void attention_prefill(std::span<const PrefillAttention> problems) {
                 block.column_stride = block.key_end;
             }
             kernel.compute(block, own);
-            if (task.problem->column_sums) add_in_turn(task, block, turns[static_cast<size_t>(task.ticket_line)]);
+            if (task.problem->column_sums) add_in_turn(task, block, turns);
         }
     }
 }

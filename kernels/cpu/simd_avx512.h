@@ -36,7 +36,8 @@ struct SimdAvx512 {
     static vec max(vec a, vec b) { return _mm512_max_ps(a, b); }
 
     static vec select_between(vec x, vec key, vec low, vec high, vec otherwise) {
-        const __mmask16 inside = _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(key, low, _CMP_GE_OQ), key, high, _CMP_LE_OQ);
+        const __mmask16 inside =
+            _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(key, low, _CMP_GE_OQ), key, high, _CMP_LE_OQ);
         return _mm512_mask_mov_ps(otherwise, inside, x);
     }
 
@@ -87,7 +88,8 @@ struct SimdAvx512 {
         for (int i = 0; i < 8; ++i)
             a[i] = add(_mm512_unpacklo_ps(x[2 * i], x[2 * i + 1]), _mm512_unpackhi_ps(x[2 * i], x[2 * i + 1]));
         for (int i = 0; i < 4; ++i)
-            b[i] = add(_mm512_shuffle_ps(a[2 * i], a[2 * i + 1], 0x44), _mm512_shuffle_ps(a[2 * i], a[2 * i + 1], 0xee));
+            b[i] =
+                add(_mm512_shuffle_ps(a[2 * i], a[2 * i + 1], 0x44), _mm512_shuffle_ps(a[2 * i], a[2 * i + 1], 0xee));
         const vec c0 = add(_mm512_shuffle_f32x4(b[0], b[1], 0x88), _mm512_shuffle_f32x4(b[0], b[1], 0xdd));
         const vec c1 = add(_mm512_shuffle_f32x4(b[2], b[3], 0x88), _mm512_shuffle_f32x4(b[2], b[3], 0xdd));
         return add(_mm512_shuffle_f32x4(c0, c1, 0x88), _mm512_shuffle_f32x4(c0, c1, 0xdd));

@@ -17,9 +17,7 @@ struct SimdGeneric {
     static vec set1(float x) { return vec{x, x, x, x}; }
     static vec load(const float* p) { return *reinterpret_cast<const unaligned*>(p); }
     static void store(float* p, vec x) { *reinterpret_cast<unaligned*>(p) = x; }
-    static vec load_bf16(const bf16* p) {
-        return vec{to_float(p[0]), to_float(p[1]), to_float(p[2]), to_float(p[3])};
-    }
+    static vec load_bf16(const bf16* p) { return vec{to_float(p[0]), to_float(p[1]), to_float(p[2]), to_float(p[3])}; }
     static void store_bf16(bf16* p, vec x) {
         for (int i = 0; i < W; ++i) p[i] = bf16_from_float(x[i]);
     }

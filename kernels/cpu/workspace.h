@@ -9,7 +9,7 @@ namespace kvscope::kernels {
 
 /// 64-byte aligned memory that grows as asked and is kept between calls; its contents do not survive growing.
 class Workspace {
-   public:
+ public:
     /// @throws std::bad_alloc
     void* reserve(size_t bytes) {
         if (bytes > size_) {
@@ -23,7 +23,7 @@ class Workspace {
         return data_.get();
     }
 
-   private:
+ private:
     struct Free {
         void operator()(void* p) const { std::free(p); }
     };

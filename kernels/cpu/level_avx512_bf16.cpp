@@ -2,13 +2,15 @@
 #include <immintrin.h>
 
 #include "kernels/bf16.h"
-#include "kernels/cpu/attention_block.h"
+#include "kernels/cpu/level_kernels.h"
 
 // GCC 12 takes the undefined operands inside its own AVX-512 intrinsics for uninitialised ones (its bug 105593).
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx2,fma,prefer-vector-width=512")
 #include "kernels/cpu/attention_block_body.h"
+#include "kernels/cpu/attention_decode_body.h"
+#include "kernels/cpu/elementwise_body.h"
 #include "kernels/cpu/simd_avx512.h"
 
 namespace kvscope::kernels::avx512_bf16 {
@@ -37,8 +39,8 @@ struct PairProducts {
 
     /// Lane i gets the pair (a[i], b[i]).
     static void store_pair(elem* p, __m512 a, __m512 b) {
-        const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
-                                               21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+        const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
+                                               6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
         const __m512i both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a));
         _mm512_storeu_si512(p, _mm512_permutexvar_epi16(order, both));
     }
@@ -82,7 +84,14 @@ void compute(const AttentionBlock& block, void* scratch) {
 
 }  // namespace
 
-const AttentionBlockKernel kAttentionBlock = {PairBody::queries_per_block, scratch_bytes, compute};
+const LevelKernels kKernels = {
+    {PairBody::queries_per_block, PairBody::fewest_queries, scratch_bytes, compute},
+    AttentionDecodeBody<Simd>::segment,
+    ElementwiseBody<Simd>::rms_norm,
+    ElementwiseBody<Simd>::add_rms_norm,
+    ElementwiseBody<Simd>::rope,
+    ElementwiseBody<Simd>::swiglu,
+};
 
 }  // namespace kvscope::kernels::avx512_bf16
 #endif

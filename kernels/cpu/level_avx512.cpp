@@ -2,20 +2,30 @@
 #include <immintrin.h>
 
 #include "kernels/bf16.h"
-#include "kernels/cpu/attention_block.h"
+#include "kernels/cpu/level_kernels.h"
 
 // GCC 12 takes the undefined operands inside its own AVX-512 intrinsics for uninitialised ones (its bug 105593).
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,prefer-vector-width=512")
 #include "kernels/cpu/attention_block_body.h"
+#include "kernels/cpu/attention_decode_body.h"
+#include "kernels/cpu/elementwise_body.h"
 #include "kernels/cpu/simd_avx512.h"
 
 namespace kvscope::kernels::avx512 {
 
-using Body = AttentionBlockBody<SimdAvx512, F32Products<SimdAvx512>>;
+using Block = AttentionBlockBody<SimdAvx512, F32Products<SimdAvx512>>;
+using Elementwise = ElementwiseBody<SimdAvx512>;
 
-const AttentionBlockKernel kAttentionBlock = {Body::queries_per_block, Body::scratch_bytes, Body::compute};
+const LevelKernels kKernels = {
+    {Block::queries_per_block, Block::fewest_queries, Block::scratch_bytes, Block::compute},
+    AttentionDecodeBody<SimdAvx512>::segment,
+    Elementwise::rms_norm,
+    Elementwise::add_rms_norm,
+    Elementwise::rope,
+    Elementwise::swiglu,
+};
 
 }  // namespace kvscope::kernels::avx512
 #endif

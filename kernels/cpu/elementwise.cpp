@@ -1,0 +1,75 @@
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "kernels/cpu/level_kernels.h"
+
+namespace kvscope::kernels {
+
+namespace {
+
+/// Below this many elements waking the other threads takes longer than the work.
+constexpr int64_t kWorthThreads = 1 << 15;
+
+template <class Problem>
+void over_rows(void (*kernel)(const Problem&, int64_t, int64_t), const Problem& problem, int64_t n_rows,
+               int64_t row_elements) {
+    if (n_rows <= 0) return;
+    if (n_rows * row_elements < kWorthThreads) return kernel(problem, 0, n_rows);
+    constexpr int64_t kRows = 4;
+    const int64_t n_parts = (n_rows + kRows - 1) / kRows;
+#pragma omp parallel for schedule(static)
+    for (int64_t part = 0; part < n_parts; ++part) {
+        const int64_t begin = part * kRows;
+        kernel(problem, begin, begin + kRows < n_rows ? begin + kRows : n_rows);
+    }
+}
+
+void require(bool condition, const char* kernel, const std::string& what) {
+    if (!condition) throw std::invalid_argument(std::string(kernel) + ": " + what);
+}
+
+void require_type(DType dtype, const char* kernel) {
+    require(dtype == DType::f32 || dtype == DType::bf16, kernel,
+            std::string("type is ") + name_of(dtype) + ", expected f32 or bf16");
+}
+
+}  // namespace
+
+void rms_norm(const RmsNorm& problem) {
+    require_type(problem.x_dtype, "rms_norm");
+    require_type(problem.out_dtype, "rms_norm");
+    require(problem.dim > 0 && problem.heads > 0, "rms_norm", "dim and heads must be above 0");
+    over_rows(level_kernels().rms_norm, problem, problem.n_rows, problem.heads * problem.dim);
+}
+
+void add_rms_norm(const AddRmsNorm& problem) {
+    require_type(problem.delta_dtype, "add_rms_norm");
+    require_type(problem.out_dtype, "add_rms_norm");
+    require(problem.dim > 0, "add_rms_norm", "dim must be above 0");
+    over_rows(level_kernels().add_rms_norm, problem, problem.n_rows, problem.dim);
+}
+
+void rope_table(std::span<const int64_t> positions, std::span<const double> inverse_frequencies,
+                double attention_factor, float* cosines, float* sines) {
+    const size_t half = inverse_frequencies.size();
+    for (size_t t = 0; t < positions.size(); ++t)
+        for (size_t c = 0; c < half; ++c) {
+            const double angle = static_cast<double>(positions[t]) * inverse_frequencies[c];
+            cosines[t * half + c] = static_cast<float>(std::cos(angle) * attention_factor);
+            sines[t * half + c] = static_cast<float>(std::sin(angle) * attention_factor);
+        }
+}
+
+void rope(const Rope& problem) {
+    require_type(problem.dtype, "rope");
+    require(problem.head_dim > 0 && problem.head_dim % 2 == 0, "rope", "the head size must be even");
+    over_rows(level_kernels().rope, problem, problem.n_tokens, int64_t{problem.n_heads} * problem.head_dim);
+}
+
+void swiglu(const SwiGlu& problem) {
+    require_type(problem.dtype, "swiglu");
+    over_rows(level_kernels().swiglu, problem, problem.n_rows, problem.dim);
+}
+
+}  // namespace kvscope::kernels

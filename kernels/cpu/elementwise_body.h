@@ -1,0 +1,158 @@
+#pragma once
+
+// Included once per SIMD level, below its `#pragma GCC target`; see attention_block_body.h.
+
+#include <cstdint>
+
+#include "kernels/bf16.h"
+#include "kernels/cpu/level_kernels.h"
+
+namespace kvscope::kernels {
+
+/// Normalisation, rotation and activation: one read and one write of each array, all arithmetic f32.
+template <class Simd>
+struct ElementwiseBody {
+    using vec = typename Simd::vec;
+    static constexpr int W = Simd::W;
+
+    static void rms_norm(const RmsNorm& problem, int64_t row_begin, int64_t row_end) {
+        with_types(problem.x_dtype, problem.out_dtype, [&](auto x_type, auto out_type) {
+            const auto* x = static_cast<const decltype(x_type)*>(problem.x);
+            auto* out = static_cast<decltype(out_type)*>(problem.out);
+            const int64_t x_stride = problem.x_stride ? problem.x_stride : problem.heads * problem.dim;
+            const int64_t out_stride = problem.out_stride ? problem.out_stride : problem.heads * problem.dim;
+            for (int64_t row = row_begin; row < row_end; ++row)
+                for (int64_t head = 0; head < problem.heads; ++head)
+                    normalise(x + row * x_stride + head * problem.dim, problem.weight, problem.eps, problem.dim,
+                              out + row * out_stride + head * problem.dim);
+        });
+    }
+
+    static void add_rms_norm(const AddRmsNorm& problem, int64_t row_begin, int64_t row_end) {
+        with_types(problem.delta_dtype, problem.out_dtype, [&](auto delta_type, auto out_type) {
+            const auto* delta = static_cast<const decltype(delta_type)*>(problem.delta);
+            auto* out = static_cast<decltype(out_type)*>(problem.out);
+            const int64_t dim = problem.dim;
+            for (int64_t row = row_begin; row < row_end; ++row) {
+                float* residual = problem.residual + row * dim;
+                if (delta != nullptr) {
+                    int64_t c = 0;
+                    for (; c + W <= dim; c += W)
+                        Simd::store(residual + c, Simd::add(Simd::load(residual + c), load(delta + row * dim + c)));
+                    for (; c < dim; ++c) residual[c] += to_float(delta[row * dim + c]);
+                }
+                if (out != nullptr) normalise(residual, problem.weight, problem.eps, dim, out + row * dim);
+            }
+        });
+    }
+
+    static void rope(const Rope& problem, int64_t token_begin, int64_t token_end) {
+        if (problem.dtype == DType::f32)
+            rotate(static_cast<float*>(problem.x), problem, token_begin, token_end);
+        else
+            rotate(static_cast<bf16*>(problem.x), problem, token_begin, token_end);
+    }
+
+    static void swiglu(const SwiGlu& problem, int64_t row_begin, int64_t row_end) {
+        if (problem.dtype == DType::f32)
+            activate<float>(problem, row_begin, row_end);
+        else
+            activate<bf16>(problem, row_begin, row_end);
+    }
+
+ private:
+    static vec load(const float* p) { return Simd::load(p); }
+    static vec load(const bf16* p) { return Simd::load_bf16(p); }
+    static void store(float* p, vec x) { Simd::store(p, x); }
+    static void store(bf16* p, vec x) { Simd::store_bf16(p, x); }
+
+    template <class Call>
+    static void with_types(DType first, DType second, const Call& call) {
+        if (first == DType::f32 && second == DType::f32) call(float{}, float{});
+        if (first == DType::f32 && second == DType::bf16) call(float{}, bf16{});
+        if (first == DType::bf16 && second == DType::f32) call(bf16{}, float{});
+        if (first == DType::bf16 && second == DType::bf16) call(bf16{}, bf16{});
+    }
+
+    template <class X, class Out>
+    static void normalise(const X* x, const float* weight, float eps, int64_t dim, Out* out) {
+        vec sums[4] = {Simd::zero(), Simd::zero(), Simd::zero(), Simd::zero()};
+        int64_t c = 0;
+        for (; c + 4 * W <= dim; c += 4 * W)
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; ++i) {
+                const vec value = load(x + c + i * W);
+                sums[i] = Simd::fma(value, value, sums[i]);
+            }
+        for (; c + W <= dim; c += W) {
+            const vec value = load(x + c);
+            sums[0] = Simd::fma(value, value, sums[0]);
+        }
+        float sum = Simd::sum(Simd::add(Simd::add(sums[0], sums[1]), Simd::add(sums[2], sums[3])));
+        for (; c < dim; ++c) sum += to_float(x[c]) * to_float(x[c]);
+
+        const float factor = 1.0f / __builtin_sqrtf(sum / static_cast<float>(dim) + eps);
+        const vec factors = Simd::set1(factor);
+        for (c = 0; c + W <= dim; c += W)
+            store(out + c, Simd::mul(Simd::mul(load(x + c), factors), Simd::load(weight + c)));
+        for (; c < dim; ++c) out[c] = from_float<Out>(to_float(x[c]) * factor * weight[c]);
+    }
+
+    template <class T>
+    static void rotate(T* x, const Rope& problem, int64_t token_begin, int64_t token_end) {
+        const int half = problem.head_dim / 2;
+        const int64_t head_stride = problem.head_stride ? problem.head_stride : problem.head_dim;
+        for (int64_t token = token_begin; token < token_end; ++token) {
+            const float* cosines = problem.cosines + token * half;
+            const float* sines = problem.sines + token * half;
+            for (int head = 0; head < problem.n_heads; ++head) {
+                T* low = x + token * problem.token_stride + head * head_stride;
+                T* high = low + half;
+                int c = 0;
+                for (; c + W <= half; c += W) {
+                    const vec a = load(low + c), b = load(high + c);
+                    const vec cosine = Simd::load(cosines + c), sine = Simd::load(sines + c);
+                    store(low + c, Simd::sub(Simd::mul(a, cosine), Simd::mul(b, sine)));
+                    store(high + c, Simd::add(Simd::mul(b, cosine), Simd::mul(a, sine)));
+                }
+                for (; c < half; ++c) {
+                    const float a = to_float(low[c]), b = to_float(high[c]);
+                    low[c] = from_float<T>(a * cosines[c] - b * sines[c]);
+                    high[c] = from_float<T>(b * cosines[c] + a * sines[c]);
+                }
+            }
+        }
+    }
+
+    /// silu(x) = x / (1 + 2^(-x log2 e)); the exponent is held where f32 still has a finite power.
+    static vec silu_times(vec x, vec up) {
+        const vec exponent = Simd::max(Simd::mul(x, Simd::set1(1.4426950408889634f)), Simd::set1(-126.0f));
+        const vec one = Simd::set1(1.0f);
+        return Simd::mul(Simd::div(x, Simd::add(one, Simd::exp2(Simd::sub(Simd::zero(), exponent)))), up);
+    }
+
+    template <class T>
+    static void activate(const SwiGlu& problem, int64_t row_begin, int64_t row_end) {
+        const int64_t dim = problem.dim;
+        const int64_t in_stride = problem.in_stride ? problem.in_stride : dim;
+        const int64_t out_stride = problem.out_stride ? problem.out_stride : dim;
+        for (int64_t row = row_begin; row < row_end; ++row) {
+            const T* gate = static_cast<const T*>(problem.gate) + row * in_stride;
+            const T* up = static_cast<const T*>(problem.up) + row * in_stride;
+            T* out = static_cast<T*>(problem.out) + row * out_stride;
+            int64_t c = 0;
+            for (; c + W <= dim; c += W) store(out + c, silu_times(load(gate + c), load(up + c)));
+            if (c < dim) {
+                T gate_rest[W] = {}, up_rest[W] = {}, out_rest[W];
+                for (int64_t i = 0; i < dim - c; ++i) {
+                    gate_rest[i] = gate[c + i];
+                    up_rest[i] = up[c + i];
+                }
+                store(out_rest, silu_times(load(gate_rest), load(up_rest)));
+                for (int64_t i = 0; i < dim - c; ++i) out[c + i] = out_rest[i];
+            }
+        }
+    }
+};
+
+}  // namespace kvscope::kernels

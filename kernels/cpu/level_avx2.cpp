@@ -1,0 +1,28 @@
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include "kernels/bf16.h"
+#include "kernels/cpu/level_kernels.h"
+
+#pragma GCC target("avx2,fma")
+#include "kernels/cpu/attention_block_body.h"
+#include "kernels/cpu/attention_decode_body.h"
+#include "kernels/cpu/elementwise_body.h"
+#include "kernels/cpu/simd_avx2.h"
+
+namespace kvscope::kernels::avx2 {
+
+using Block = AttentionBlockBody<SimdAvx2, F32Products<SimdAvx2>>;
+using Elementwise = ElementwiseBody<SimdAvx2>;
+
+const LevelKernels kKernels = {
+    {Block::queries_per_block, Block::fewest_queries, Block::scratch_bytes, Block::compute},
+    AttentionDecodeBody<SimdAvx2>::segment,
+    Elementwise::rms_norm,
+    Elementwise::add_rms_norm,
+    Elementwise::rope,
+    Elementwise::swiglu,
+};
+
+}  // namespace kvscope::kernels::avx2
+#endif

@@ -1,0 +1,23 @@
+#include "kernels/cpu/level_kernels.h"
+
+#include "kernels/cpu_features.h"
+
+namespace kvscope::kernels {
+
+const LevelKernels& level_kernels() {
+#if defined(__x86_64__)
+    switch (simd_level()) {
+        case SimdLevel::avx512_bf16:
+            return avx512_bf16::kKernels;
+        case SimdLevel::avx512:
+            return avx512::kKernels;
+        case SimdLevel::avx2:
+            return avx2::kKernels;
+        case SimdLevel::generic:
+            break;
+    }
+#endif
+    return generic::kKernels;
+}
+
+}  // namespace kvscope::kernels

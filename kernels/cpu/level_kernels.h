@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/attention_decode.h"
+#include "kernels/cpu/attention_block.h"
+#include "kernels/rms_norm.h"
+#include "kernels/rope.h"
+#include "kernels/swiglu.h"
+
+namespace kvscope::kernels {
+
+/// Entries of a decode row that are worked on at once; rows are always cut at multiples of it.
+inline constexpr int64_t kDecodeSegment = 512;
+
+/// Entries [begin, end) of one row, end - begin <= kDecodeSegment. Leaves, per query, the largest logit in base 2, the
+/// sum of n_i 2^(e_i - largest) and the sum of 2^(e_i - largest) v_i; the row's `attention`, where wanted, gets
+/// n_i 2^(e_i - largest).
+struct DecodeSegment {
+    const DecodeRow* row = nullptr;
+    int64_t begin = 0, end = 0;
+    float* largest = nullptr;  ///< (n_queries)
+    float* total = nullptr;    ///< (n_queries)
+    float* values = nullptr;   ///< (n_queries, d)
+};
+
+/// The inner loops of the CPU kernels as one SIMD level computes them, each for one thread's share.
+struct LevelKernels {
+    AttentionBlockKernel attention_block;
+    void (*decode_segment)(const DecodeSegment& segment, int head_dim, DType dtype, float scale);
+    void (*rms_norm)(const RmsNorm& problem, int64_t row_begin, int64_t row_end);
+    void (*add_rms_norm)(const AddRmsNorm& problem, int64_t row_begin, int64_t row_end);
+    void (*rope)(const Rope& problem, int64_t token_begin, int64_t token_end);
+    void (*swiglu)(const SwiGlu& problem, int64_t row_begin, int64_t row_end);
+};
+
+/// Those of simd_level().
+const LevelKernels& level_kernels();
+
+namespace generic {
+extern const LevelKernels kKernels;
+}
+namespace avx2 {
+extern const LevelKernels kKernels;
+}
+namespace avx512 {
+extern const LevelKernels kKernels;
+}
+namespace avx512_bf16 {
+extern const LevelKernels kKernels;
+}
+
+}  // namespace kvscope::kernels

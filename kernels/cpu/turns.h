@@ -1,0 +1,26 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace kvscope::kernels {
+
+/// Lines in which numbered pieces of work take turns, so that sums are formed in the same order whatever the threads.
+/// Work must be started in an order in which nobody waits for work that has not been started.
+class Turns {
+ public:
+    explicit Turns(size_t n_lines) : lines_(n_lines) {}
+
+    void wait_for(size_t line, int64_t turn) const {
+        while (lines_[line].load(std::memory_order_acquire) != turn) std::this_thread::yield();
+    }
+    void finish(size_t line, int64_t turn) { lines_[line].store(turn + 1, std::memory_order_release); }
+
+ private:
+    std::vector<std::atomic<int64_t>> lines_;
+};
+
+}  // namespace kvscope::kernels

@@ -1,0 +1,128 @@
+#include "kernels/cuda_library.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "kernels/cuda/abi.h"
+
+namespace kvscope::kernels::cuda {
+
+namespace {
+
+constexpr const char* kFile = "libkvscope_cuda.so";
+
+using Message = std::array<char, 512>;
+
+std::vector<std::string> candidates() {
+    if (const char* folder = std::getenv("KVSCOPE_CUDA_LIBRARY_DIR"); folder && *folder)
+        return {std::string(folder) + "/" + kFile};
+    std::vector<std::string> paths;
+    std::error_code error;
+    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+    if (!error)
+        for (const char* folder : {"", "../lib/kvscope", "../lib"})
+            paths.push_back((program.parent_path() / folder / kFile).lexically_normal());
+    paths.emplace_back(kFile);  // the program's run path and the system's folders
+    return paths;
+}
+
+/// The library opened and found fit, or why not.
+struct Library {
+    void* handle = nullptr;
+    std::string reason;
+
+    Library() {
+        open();
+        if (!handle) return;
+        reason = probe();
+    }
+
+    void open() {
+        std::string tried;
+        for (const std::string& path : candidates()) {
+            std::error_code error;
+            const bool is_path = path.find('/') != std::string::npos;
+            if (is_path && !std::filesystem::exists(path, error)) {
+                tried += "\n  " + path;
+                continue;
+            }
+            handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+            if (handle) return;
+            const char* why = dlerror();
+            if (is_path) {
+                reason = path + " cannot be loaded: " + (why ? why : "unknown error");
+                return;
+            }
+            tried += "\n  " + path + " on the dynamic linker's paths";
+        }
+        reason =
+            std::string(kFile) +
+            " was not found. It is built where nvcc is installed (cmake preset cuda); to use one from elsewhere set "
+            "KVSCOPE_CUDA_LIBRARY_DIR to its folder. Looked for:" +
+            tried;
+    }
+
+    std::string probe() const {
+        const auto version = reinterpret_cast<abi::Version*>(dlsym(handle, abi::kVersionSymbol));
+        const auto probe = reinterpret_cast<abi::Probe*>(dlsym(handle, abi::kProbeSymbol));
+        if (!version || !probe || version() != abi::kVersion)
+            return std::string(kFile) + " belongs to another version of kvscope; build it again";
+        void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+        if (!driver) return "no NVIDIA driver: libcuda.so.1 was not found. Install the driver, or use --device cpu";
+        Message message{};
+        if (!probe(message.data(), message.size()))
+            return std::string("no usable GPU: ") + message.data() + ". Check nvidia-smi, or use --device cpu";
+        return {};
+    }
+};
+
+const Library& library() {
+    static const Library opened;
+    return opened;
+}
+
+template <class Function>
+Function* function(const char* name) {
+    return reinterpret_cast<Function*>(symbol(name));
+}
+
+void require(bool success, const Message& message) {
+    if (!success) throw Failed(std::string("CUDA: ") + message.data());
+}
+
+}  // namespace
+
+const std::string& unavailable_reason() { return library().reason; }
+
+void* symbol(const char* name) {
+    if (!available()) throw Unavailable("the device cuda cannot be used: " + unavailable_reason());
+    void* found = dlsym(library().handle, name);
+    if (!found)
+        throw Unavailable(std::string("the device cuda cannot be used: ") + kFile + " has no " + name +
+                          "; build it again");
+    return found;
+}
+
+DeviceMemory::DeviceMemory(size_t bytes) {
+    Message message{};
+    require(function<abi::Allocate>(abi::kAllocateSymbol)(&data_, bytes, message.data(), message.size()), message);
+}
+
+DeviceMemory::~DeviceMemory() { function<abi::Release>(abi::kReleaseSymbol)(data_); }
+
+void DeviceMemory::copy_from(const void* host, size_t bytes) {
+    Message message{};
+    require(function<abi::Copy>(abi::kCopySymbol)(data_, host, bytes, message.data(), message.size()), message);
+}
+
+void DeviceMemory::copy_to(void* host, size_t bytes) const {
+    Message message{};
+    require(function<abi::Copy>(abi::kCopySymbol)(host, data_, bytes, message.data(), message.size()), message);
+}
+
+}  // namespace kvscope::kernels::cuda
