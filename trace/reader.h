@@ -59,7 +59,10 @@ class Reader {
     [[nodiscard]] const ModelAttributes& model() const;
     [[nodiscard]] int n_prompts() const;
     [[nodiscard]] const PromptAttributes& prompt(int prompt) const;
-    /// Runs in an incomplete trace are those of the lowest numbers without a gap.
+    // In an incomplete trace prompts and runs may be missing; those that are there are counted through.
+    // prompt_number() and run_number() give the number in the trace.
+    [[nodiscard]] int prompt_number(int prompt) const;
+    [[nodiscard]] int run_number(int prompt, int run) const;
     [[nodiscard]] int n_runs(int prompt) const;
     [[nodiscard]] const RunAttributes& run(int prompt, int run) const;
     [[nodiscard]] const std::vector<RunAttributes>& runs(int prompt) const;
@@ -97,6 +100,8 @@ class Reader {
     [[nodiscard]] ModelRecord model_record() const;
     [[nodiscard]] PromptRecord prompt_record(int prompt) const;
     [[nodiscard]] RunRecord run_record(int prompt, int run) const;
+
+    // /results
 
     [[nodiscard]] std::vector<std::string> result_tasks() const;
     [[nodiscard]] std::vector<ResultRow> results(std::string_view task) const;

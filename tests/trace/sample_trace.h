@@ -1,0 +1,365 @@
+// A small trace with every data set in it, valid in all its parts and the same every time, for tests
+// of whatever reads traces.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "trace/records.h"
+#include "trace/writer.h"
+
+namespace kvscope::trace::sample {
+
+struct Options {
+    std::int64_t n_layers = 3;
+    std::int64_t n_heads = 4;
+    std::int64_t n_kv_heads = 2;
+    std::int64_t head_dim = 8;
+    std::int64_t n_tokens = 48;
+    std::int64_t window = 8;
+    std::int64_t vocab_size = 64;
+    int n_steps = 6;
+    /// More than 1: that many prompts with a question each, all asked of one context.
+    int n_questions = 1;
+};
+
+inline const std::string recipe = R"({"made_by": "sample_trace.h"})";
+
+namespace detail {
+
+// Uniform in [0, 1), the same on every machine.
+class Random {
+  public:
+    explicit Random(std::uint32_t seed) : engine_(seed) {}
+    float next() { return static_cast<float>(engine_() >> 8) / 16777216.0F; }
+    std::vector<float> vector(std::size_t count) {
+        std::vector<float> out(count);
+        for (float& value : out) value = next();
+        return out;
+    }
+
+  private:
+    std::mt19937 engine_;
+};
+
+inline std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+// JSD of two distributions, nats.
+inline float jsd(const float* p, const float* q, std::size_t n) {
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const double m = 0.5 * (p[i] + q[i]);
+        if (p[i] > 0) sum += 0.5 * p[i] * std::log(p[i] / m);
+        if (q[i] > 0) sum += 0.5 * q[i] * std::log(q[i] / m);
+    }
+    return static_cast<float>(std::max(0.0, sum));
+}
+
+// (L, rows, rows) of the divergences between the rows of each layer, (L, rows, N), over the first `prefix`.
+inline std::vector<float> head_jsd(const std::vector<float>& values, std::size_t layers, std::size_t rows,
+                                   std::size_t n, std::size_t prefix) {
+    std::vector<float> normalised(values.size(), 0.0F);
+    for (std::size_t r = 0; r < layers * rows; ++r) {
+        const auto begin = values.begin() + static_cast<std::ptrdiff_t>(r * n);
+        const float sum = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(prefix), 0.0F);
+        for (std::size_t i = 0; i < prefix; ++i) normalised[r * n + i] = values[r * n + i] / sum;
+    }
+    std::vector<float> out(layers * rows * rows, 0.0F);
+    for (std::size_t l = 0; l < layers; ++l) {
+        for (std::size_t a = 0; a < rows; ++a) {
+            for (std::size_t b = 0; b < a; ++b) {
+                const float value = jsd(&normalised[(l * rows + a) * n], &normalised[(l * rows + b) * n], prefix);
+                out[(l * rows + a) * rows + b] = value;
+                out[(l * rows + b) * rows + a] = value;
+            }
+        }
+    }
+    return out;
+}
+
+}  // namespace detail
+
+inline ModelRecord model(const Options& o = {}) {
+    detail::Random random(1);
+    ModelRecord m;
+    m.name = "sample";
+    m.family = "llama";
+    m.fingerprint = std::string(64, 'a');
+    m.dtype = "f32";
+    m.n_layers = o.n_layers;
+    m.n_heads = o.n_heads;
+    m.n_kv_heads = o.n_kv_heads;
+    m.head_dim = o.head_dim;
+    m.hidden_size = o.n_heads * o.head_dim;
+    m.vocab_size = o.vocab_size;
+    m.rope_theta = 10000;
+    m.config_json = R"({"model_type": "llama"})";
+    const auto spectrum = [&](std::int64_t rows, std::int64_t length) {
+        std::vector<float> out = random.vector(detail::size(rows * length));
+        for (std::int64_t r = 0; r < rows; ++r) {
+            std::sort(out.begin() + r * length, out.begin() + (r + 1) * length, std::greater<>());
+        }
+        return out;
+    };
+    m.spectrum_q = spectrum(m.n_layers, m.hidden_size);
+    m.spectrum_k = spectrum(m.n_layers, m.hidden_size);
+    m.spectrum_v = spectrum(m.n_layers, m.hidden_size);
+    m.head_spectrum_q = spectrum(m.n_layers * m.n_heads, m.head_dim);
+    m.head_spectrum_k = spectrum(m.n_layers * m.n_kv_heads, m.head_dim);
+    m.head_spectrum_v = spectrum(m.n_layers * m.n_kv_heads, m.head_dim);
+    return m;
+}
+
+/// `question` counts from 0; from 1 on the prompt shares the context of prompt 0.
+inline PromptRecord prompt(const Options& o = {}, int question = 0) {
+    detail::Random random(2);
+    const bool asked = o.n_questions > 1;
+    const auto layers = detail::size(o.n_layers);
+    const auto heads = detail::size(o.n_heads);
+    PromptRecord p;
+    p.name = asked ? "sample, question " + std::to_string(question) : "sample";
+    p.n_context = o.n_tokens;
+    p.n_tokens = o.n_tokens + (asked ? 4 + question : 0);
+    p.question = asked ? "What is it, " + std::to_string(question) + "?" : "";
+    p.chat_template = "{{ messages[0].content }}";
+    p.query_aware = !asked;
+    p.eos_ids = {2};
+    if (question > 0) p.context_of = 0;
+    p.window = o.window;
+    for (std::int64_t i = 0; i < p.n_tokens; ++i) {
+        p.token_ids.push_back(static_cast<std::int32_t>((i * 7 + 3) % o.vocab_size));
+        p.token_text.push_back(i % 5 == 0 ? " \u00e9t\u00e9" : " w" + std::to_string(i));
+        p.text += p.token_text.back();
+    }
+    const auto n = detail::size(p.visible_tokens());
+    const auto w = detail::size(o.window);
+    p.window_attention = random.vector(layers * heads * n);
+    for (std::size_t row = 0; row < layers * heads; ++row) {
+        float* values = &p.window_attention[row * n];
+        for (std::size_t i = 0; i < n; ++i) values[i] = std::pow(values[i], 6.0F) + (i < 2 ? 0.5F : 1e-4F);
+        const float sum = std::accumulate(values, values + n, 0.0F);
+        for (std::size_t i = 0; i < n; ++i) values[i] /= sum;
+    }
+    p.query_similarity.assign(layers * heads * w * w, 1.0F);
+    for (std::size_t row = 0; row < layers * heads; ++row) {
+        for (std::size_t a = 0; a < w; ++a) {
+            for (std::size_t b = 0; b < a; ++b) {
+                const float value = 0.5F + 0.5F * random.next();
+                p.query_similarity[(row * w + a) * w + b] = value;
+                p.query_similarity[(row * w + b) * w + a] = value;
+            }
+        }
+    }
+    p.adjacent_similarity_q = random.vector(layers);
+    p.adjacent_similarity_k = random.vector(layers);
+    p.adjacent_similarity_v = random.vector(layers);
+    p.head_jsd = detail::head_jsd(p.window_attention, layers, heads, n, n - w);
+    p.last_logits = detail::Random(static_cast<std::uint32_t>(10 + question)).vector(detail::size(o.vocab_size));
+    return p;
+}
+
+/// The policy `full`.
+inline RunRecord full_run(const Options& o, const PromptRecord& p) {
+    const auto layers = detail::size(o.n_layers);
+    const auto rows = detail::size(o.n_kv_heads);
+    const auto n = detail::size(p.visible_tokens());
+    const auto steps = detail::size(o.n_steps);
+    RunRecord r;
+    r.policy = "full";
+    r.label = "full";
+    r.parameters_json = "{}";
+    r.budget = p.visible_tokens();
+    r.budget_fraction = 1;
+    r.prefill_s = 0.5;
+    r.output_text = "the full cache's answer";
+    r.kept_offsets = {0};
+    for (std::size_t row = 0; row < layers * rows; ++row) {
+        for (std::size_t i = 0; i < n; ++i) r.kept_indices.push_back(static_cast<std::uint32_t>(i));
+        r.kept_offsets.push_back(r.kept_indices.size());
+    }
+    for (std::size_t t = 0; t < steps; ++t) r.output_ids.push_back(static_cast<std::int32_t>(5 + t));
+    r.step_kl.assign(steps, 0.0F);
+    r.step_agreement.assign(steps, 1);
+    r.attention_kept.assign(layers * detail::size(o.n_heads), 1.0F);
+    r.output_error.assign(layers * detail::size(o.n_heads), 0.0F);
+    const std::uint64_t bytes = n * detail::size(o.head_dim) * 2 * 4;
+    r.head_bytes.assign(layers * rows, bytes);
+    r.cache_bytes.assign(layers, bytes * rows);
+    r.cache_bytes_predicted = r.cache_bytes;
+    return r;
+}
+
+/// Keeps in every row the window and the best of the random scores, `budget` in all.
+inline RunRecord selecting_run(const Options& o, const PromptRecord& p, const std::string& policy,
+                               std::int64_t budget) {
+    detail::Random random(static_cast<std::uint32_t>(100 + budget));
+    RunRecord r = full_run(o, p);
+    const auto layers = detail::size(o.n_layers);
+    const auto heads = detail::size(o.n_heads);
+    const auto rows = detail::size(o.n_kv_heads);
+    const auto n = detail::size(p.visible_tokens());
+    const auto prefix = n - detail::size(o.window);
+    const auto free = detail::size(budget - o.window);
+    r.policy = policy;
+    r.label = policy + " " + std::to_string(budget);
+    r.parameters_json = R"({"window": )" + std::to_string(o.window) + "}";
+    r.budget = budget;
+    r.budget_fraction = static_cast<double>(budget) / static_cast<double>(n);
+    r.window = o.window;
+    r.select_s = 0.01;
+    r.output_text = policy + " says something else";
+    r.output_ids.back() = 2;
+    r.scores.assign(layers * rows * n, std::nanf(""));
+    r.kept_indices.clear();
+    r.kept_offsets = {0};
+    for (std::size_t row = 0; row < layers * rows; ++row) {
+        float* scores = &r.scores[row * n];
+        for (std::size_t i = 0; i < prefix; ++i) scores[i] = random.next();
+        std::vector<std::uint32_t> order(prefix);
+        std::iota(order.begin(), order.end(), 0U);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::uint32_t a, std::uint32_t b) { return scores[a] > scores[b]; });
+        order.resize(std::min(free, prefix));
+        std::sort(order.begin(), order.end());
+        for (std::size_t i = prefix; i < n; ++i) order.push_back(static_cast<std::uint32_t>(i));
+        r.kept_indices.insert(r.kept_indices.end(), order.begin(), order.end());
+        r.kept_offsets.push_back(r.kept_indices.size());
+    }
+    for (std::size_t l = 0; l < layers; ++l) {
+        for (std::size_t h = 0; h < heads; ++h) {
+            const std::size_t row = l * rows + h * rows / heads;
+            float kept = 0;
+            for (std::uint64_t i = r.kept_offsets[row]; i < r.kept_offsets[row + 1]; ++i) {
+                const float share = p.window_attention.empty()
+                                        ? 0.0F
+                                        : p.window_attention[(l * heads + h) * n + r.kept_indices[i]];
+                kept += share;
+            }
+            r.attention_kept[l * heads + h] = std::min(kept, 1.0F);
+            r.output_error[l * heads + h] = 0.2F * random.next();
+        }
+        for (std::size_t row = l * rows; row < (l + 1) * rows; ++row) {
+            r.head_bytes[row] = (r.kept_offsets[row + 1] - r.kept_offsets[row]) * detail::size(o.head_dim) * 2 * 4;
+        }
+        const auto begin = r.head_bytes.begin() + static_cast<std::ptrdiff_t>(l * rows);
+        r.cache_bytes_predicted[l] = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(rows), std::uint64_t{0});
+        r.cache_bytes[l] = (r.cache_bytes_predicted[l] + 63) / 64 * 64;
+    }
+    for (float& kl : r.step_kl) kl = 0.3F * random.next();
+    r.step_agreement.back() = 0;
+    return r;
+}
+
+/// full, two of snapkv, one of aperturekv (f64 scores, head_jsd), one with merged entries in isolated
+/// mode, one with channels dropped, one that failed.
+inline std::vector<RunRecord> runs(const Options& o, const PromptRecord& p) {
+    const auto layers = detail::size(o.n_layers);
+    const auto rows = detail::size(o.n_kv_heads);
+    const auto n = detail::size(p.visible_tokens());
+    std::vector<RunRecord> out;
+    out.push_back(full_run(o, p));
+    out.push_back(selecting_run(o, p, "snapkv", 16));
+    out.push_back(selecting_run(o, p, "snapkv", 24));
+
+    RunRecord aperture = selecting_run(o, p, "aperturekv", 20);
+    aperture.scores_f64.assign(aperture.scores.begin(), aperture.scores.end());
+    std::vector<float> candidates = aperture.scores;
+    for (float& score : candidates) score = std::isnan(score) ? 0.0F : score;
+    aperture.head_jsd =
+        detail::head_jsd(candidates, layers, rows, n, n - detail::size(o.window));
+    aperture.scores.clear();
+    out.push_back(aperture);
+
+    RunRecord merged = selecting_run(o, p, "kvslimmer", 12);
+    merged.scores.clear();
+    merged.mode = "isolated";
+    merged.first_token_s = 0.25;
+    merged.decode_s = 0.5;
+    merged.decode_tokens_per_s = 12;
+    merged.peak_bytes = 1 << 20;
+    merged.merged_cardinality.assign(merged.kept_indices.size(), 1);
+    merged.merged_token_entry.assign(layers * rows * n, -1);
+    for (std::size_t row = 0; row < layers * rows; ++row) {
+        // Each token goes into the entry whose last token comes next.
+        std::size_t entry = 0;
+        const std::size_t begin = merged.kept_offsets[row];
+        const std::size_t count = merged.kept_offsets[row + 1] - begin;
+        std::vector<std::uint16_t> tokens(count, 0);
+        for (std::size_t i = 0; i < n; ++i) {
+            while (entry + 1 < count && merged.kept_indices[begin + entry] < i) ++entry;
+            merged.merged_token_entry[row * n + i] = static_cast<std::int32_t>(entry);
+            ++tokens[entry];
+        }
+        std::copy(tokens.begin(), tokens.end(), merged.merged_cardinality.begin() + static_cast<std::ptrdiff_t>(begin));
+    }
+    out.push_back(merged);
+
+    RunRecord think = full_run(o, p);
+    think.policy = think.label = "think";
+    think.parameters_json = R"({"ratio": 0.5})";
+    for (std::size_t i = 0; i < layers * rows * detail::size(o.head_dim); ++i) {
+        think.channels_kept.push_back(i % 2 == 0 ? 1 : 0);
+    }
+    out.push_back(think);
+
+    RunRecord failed;
+    failed.policy = "snapkv";
+    failed.label = "snapkv 4";
+    failed.parameters_json = "{}";
+    failed.budget = 4;
+    failed.budget_fraction = 4.0 / static_cast<double>(n);
+    failed.window = o.window;
+    failed.status = "failed";
+    failed.message = "expected a budget above the window";
+    out.push_back(failed);
+    return out;
+}
+
+/// Writes whatever of the sample is not there yet, without finishing.
+inline void write_parts(Writer& writer, const Options& o = {}) {
+    if (!writer.has_model()) writer.write_model(model(o));
+    for (int i = 0; i < o.n_questions; ++i) {
+        const PromptRecord p = prompt(o, i);
+        if (!writer.has_prompt(i)) writer.write_prompt(i, p);
+        const std::vector<RunRecord> all = runs(o, p);
+        for (int j = 0; j < static_cast<int>(all.size()); ++j) {
+            if (!writer.has_run(i, j)) writer.write_run(i, j, all[detail::size(j)]);
+        }
+    }
+}
+
+/// A complete trace at `path`, replacing what is there.
+inline void write(const std::filesystem::path& path, const Options& o = {}) {
+    Writer writer(path, recipe, {.force = true, .generator = "sample"});
+    write_parts(writer, o);
+    writer.finish();
+}
+
+/// A folder of its own, removed at the end.
+class TemporaryFolder {
+  public:
+    TemporaryFolder() {
+        std::string name = (std::filesystem::temp_directory_path() / "kvscope-test-XXXXXX").string();
+        if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create " + name);
+        path_ = name;
+    }
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+    ~TemporaryFolder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+}  // namespace kvscope::trace::sample

@@ -1,0 +1,108 @@
+// Which member of a record is which attribute or data set. The writer and the reader both walk these
+// lists, so that neither can know a name that the other does not.
+#pragma once
+
+#include "trace/records.h"
+#include "trace/schema.h"
+
+namespace kvscope::trace {
+
+template <class Attributes, class Visit>
+void for_each_model_attribute(Attributes& a, Visit visit) {
+    visit("name", a.name);
+    visit("family", a.family);
+    visit("fingerprint", a.fingerprint);
+    visit("dtype", a.dtype);
+    visit("n_layers", a.n_layers);
+    visit("n_heads", a.n_heads);
+    visit("n_kv_heads", a.n_kv_heads);
+    visit("head_dim", a.head_dim);
+    visit("hidden_size", a.hidden_size);
+    visit("vocab_size", a.vocab_size);
+    visit("rope_theta", a.rope_theta);
+    visit("config_json", a.config_json);
+}
+
+template <class Record, class Visit>
+void for_each_model_data_set(Record& r, Visit visit) {
+    visit(schema::model::spectrum_q, r.spectrum_q);
+    visit(schema::model::spectrum_k, r.spectrum_k);
+    visit(schema::model::spectrum_v, r.spectrum_v);
+    visit(schema::model::head_spectrum_q, r.head_spectrum_q);
+    visit(schema::model::head_spectrum_k, r.head_spectrum_k);
+    visit(schema::model::head_spectrum_v, r.head_spectrum_v);
+}
+
+template <class Attributes, class Visit>
+void for_each_prompt_attribute(Attributes& a, Visit visit) {
+    visit("name", a.name);
+    visit("text", a.text);
+    visit("question", a.question);
+    visit("template", a.chat_template);
+    visit("n_tokens", a.n_tokens);
+    visit("n_context", a.n_context);
+    visit("query_aware", a.query_aware);
+    visit("eos_ids", a.eos_ids);
+    visit("truncated", a.truncated);
+    visit("context_of", a.context_of);
+}
+
+template <class Record, class Visit>
+void for_each_prompt_data_set(Record& r, Visit visit) {
+    visit(schema::prompt::token_ids, r.token_ids);
+    visit(schema::prompt::token_text, r.token_text);
+    visit(schema::prompt::window_attention, r.window_attention);
+    visit(schema::prompt::query_similarity, r.query_similarity);
+    visit(schema::prompt::adjacent_similarity_q, r.adjacent_similarity_q);
+    visit(schema::prompt::adjacent_similarity_k, r.adjacent_similarity_k);
+    visit(schema::prompt::adjacent_similarity_v, r.adjacent_similarity_v);
+    visit(schema::prompt::head_jsd, r.head_jsd);
+    visit(schema::prompt::last_logits, r.last_logits);
+}
+
+template <class Attributes, class Visit>
+void for_each_run_attribute(Attributes& a, Visit visit) {
+    visit("policy", a.policy);
+    visit("label", a.label);
+    visit("parameters_json", a.parameters_json);
+    visit("budget", a.budget);
+    visit("budget_fraction", a.budget_fraction);
+    visit("window", a.window);
+    visit("seed", a.seed);
+    visit("granularity", a.granularity);
+    visit("status", a.status);
+    visit("message", a.message);
+    visit("mode", a.mode);
+    visit("prefill_s", a.prefill_s);
+    visit("select_s", a.select_s);
+    visit("output_text", a.output_text);
+    visit("first_token_s", a.first_token_s);
+    visit("decode_s", a.decode_s);
+    visit("decode_tokens_per_s", a.decode_tokens_per_s);
+    visit("peak_bytes", a.peak_bytes);
+}
+
+/// `scores` is visited twice, as f32 and as f64: one of the two is filled.
+template <class Record, class Visit>
+void for_each_run_data_set(Record& r, Visit visit) {
+    visit(schema::run::kept_offsets, r.kept_offsets);
+    visit(schema::run::kept_indices, r.kept_indices);
+    visit(schema::run::scores, r.scores);
+    visit(schema::run::scores, r.scores_f64);
+    visit(schema::run::head_jsd, r.head_jsd);
+    visit(schema::run::merged_token_entry, r.merged_token_entry);
+    visit(schema::run::merged_cardinality, r.merged_cardinality);
+    visit(schema::run::channels_kept, r.channels_kept);
+    visit(schema::run::output_ids, r.output_ids);
+    visit(schema::run::step_kl, r.step_kl);
+    visit(schema::run::step_agreement, r.step_agreement);
+    visit(schema::run::attention_kept, r.attention_kept);
+    visit(schema::run::output_error, r.output_error);
+    visit(schema::run::cache_bytes, r.cache_bytes);
+    visit(schema::run::cache_bytes_predicted, r.cache_bytes_predicted);
+    visit(schema::run::head_bytes, r.head_bytes);
+    visit(schema::run::lookahead_ids, r.lookahead_ids);
+    visit(schema::run::pseudo_ids, r.pseudo_ids);
+}
+
+}  // namespace kvscope::trace

@@ -1,0 +1,117 @@
+#include "trace/join.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "trace/hdf5.h"
+#include "trace/load.h"
+#include "trace/output_file.h"
+#include "trace/source.h"
+
+namespace kvscope::trace {
+
+namespace {
+
+void require_no_gaps(const Source& parts) {
+    if (!parts.model) throw std::invalid_argument("a trace cannot be finished without its model");
+    int prompt = 0;
+    for (const PromptPlace& place : parts.prompts) {
+        if (place.number != prompt++) {
+            throw std::invalid_argument(
+                fmt::format("a trace cannot be finished without prompt {}: {} is there", prompt - 1, place.number));
+        }
+        int run = 0;
+        for (const GroupPlace& run_place : place.runs) {
+            if (run_place.number != run++) {
+                throw std::invalid_argument(fmt::format("a trace cannot be finished without run {} of prompt {}",
+                                                        run - 1, place.number));
+            }
+        }
+    }
+}
+
+// Packed chunks are copied as they are.
+void copy_group(Source& parts, const GroupPlace& place, OutputFile& output) {
+    output.require_healthy();
+    const std::string action = fmt::format("copy {} of {}", place.group, place.file.string());
+    const h5::Handle links(h5::checked(H5Pcreate(H5P_LINK_CREATE), action), H5Pclose);
+    h5::checked(H5Pset_create_intermediate_group(links.get(), 1), action);
+    h5::checked(H5Ocopy(parts.open(place.file).get(), place.group.c_str(), output.id(), place.group.c_str(),
+                        H5P_DEFAULT, links.get()),
+                action);
+}
+
+bool same_kept(hid_t file, const std::string& a, const std::string& b) {
+    const auto same = [&](const schema::DataSet& data_set, auto element) {
+        using T = decltype(element);
+        const std::string name = "/" + std::string(data_set.path);
+        return h5::read<T>(h5::open_data_set(file, a + name).get()) ==
+               h5::read<T>(h5::open_data_set(file, b + name).get());
+    };
+    return same(schema::run::kept_offsets, std::uint64_t{}) && same(schema::run::kept_indices, std::uint32_t{});
+}
+
+template <std::size_t count>
+void link_shared(hid_t file, const std::string& from, const std::string& to,
+                 const schema::DataSet* const (&data_sets)[count]) {
+    for (const schema::DataSet* data_set : data_sets) {
+        const std::string source = fmt::format("{}/{}", from, data_set->path);
+        const std::string target = fmt::format("{}/{}", to, data_set->path);
+        if (!h5::exists(file, source)) continue;
+        const std::string action = fmt::format("link {}", target);
+        if (h5::exists(file, target)) h5::checked(H5Ldelete(file, target.c_str(), H5P_DEFAULT), action);
+        const h5::Handle links(h5::checked(H5Pcreate(H5P_LINK_CREATE), action), H5Pclose);
+        h5::checked(H5Pset_create_intermediate_group(links.get(), 1), action);
+        h5::checked(H5Lcreate_hard(file, source.c_str(), file, target.c_str(), links.get(), H5P_DEFAULT), action);
+    }
+}
+
+// Gives a prompt what it has in common with the prompt whose context it shares.
+void share_context(const PromptPlace& place, const PromptAttributes& prompt, hid_t file) {
+    const std::string from = fmt::format("/prompts/{}", *prompt.context_of);
+    link_shared(file, from, place.group, schema::prompt::shared_data_sets);
+    for (const GroupPlace& run : place.runs) {
+        const std::string source = fmt::format("{}/runs/{}", from, run.number);
+        const std::string kept = "/" + std::string(schema::run::kept_offsets.path);
+        if (!h5::exists(file, source + kept)) continue;
+        // What was written for this run alone is only dropped if it says the same.
+        if (h5::exists(file, run.group + kept) && !same_kept(file, source, run.group)) continue;
+        link_shared(file, source, run.group, schema::run::shared_data_sets);
+    }
+}
+
+}  // namespace
+
+void join_parts(const std::filesystem::path& folder, const std::filesystem::path& output) {
+    Source parts(folder);
+    require_no_gaps(parts);
+
+    OutputFile joined(folder / "joined.h5.tmp");
+    copy_group(parts, *parts.model, joined);
+    h5::create_group(joined.id(), std::string(schema::root::prompts_group));
+    for (const PromptPlace& place : parts.prompts) {
+        copy_group(parts, place, joined);
+        h5::create_group(joined.id(), place.group + "/" + std::string(schema::root::runs_group));
+        for (const GroupPlace& run : place.runs) copy_group(parts, run, joined);
+        const PromptAttributes prompt =
+            load_prompt(h5::open_group(joined.id(), place.group).get(), place.file.string());
+        if (prompt.context_of) share_context(place, prompt, joined.id());
+    }
+    for (const auto& [task, batches] : parts.results) {
+        std::vector<ResultRow> rows;
+        for (const GroupPlace& batch : batches) {
+            const auto table = h5::open_data_set(parts.open(batch.file).get(), batch.group);
+            auto part = load_results(table.get(), batch.file.string());
+            rows.insert(rows.end(), std::make_move_iterator(part.begin()), std::make_move_iterator(part.end()));
+        }
+        store_results(joined.id(), "/results/" + task, rows);
+    }
+    RootAttributes root = parts.root;
+    root.complete = true;
+    store_root(joined.id(), root);
+    joined.commit(output);
+}
+
+}  // namespace kvscope::trace

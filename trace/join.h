@@ -1,0 +1,16 @@
+// The parts of a finished trace into one file.
+#pragma once
+
+#include <filesystem>
+
+#include "trace/part_folder.h"
+
+namespace kvscope::trace {
+
+/// Joins the parts of `folder` into a file within it, synced and then renamed to `output` with
+/// complete = 1. The caller holds a h5::Guard and the folder's lock.
+/// Throws std::invalid_argument where numbers have gaps or the model is missing; WriteFailed; what
+/// Source throws for parts that were damaged since.
+void join_parts(const std::filesystem::path& folder, const std::filesystem::path& output);
+
+}  // namespace kvscope::trace

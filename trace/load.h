@@ -1,0 +1,18 @@
+// HDF5 groups into records. `where` names the file and the group in messages. All throw DamagedTrace.
+#pragma once
+
+#include <hdf5.h>
+
+#include <string>
+
+#include "trace/records.h"
+#include "trace/store.h"
+
+namespace kvscope::trace {
+
+ModelAttributes load_model(hid_t group, const std::string& where);
+PromptAttributes load_prompt(hid_t group, const std::string& where);
+RunAttributes load_run(hid_t group, const std::string& where);
+std::vector<ResultRow> load_results(hid_t table, const std::string& where);
+
+}  // namespace kvscope::trace

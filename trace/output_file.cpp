@@ -1,0 +1,275 @@
+#include "trace/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <string>
+
+#if H5_VERSION_GE(1, 13, 0)
+#include <H5FDdevelop.h>
+#endif
+
+namespace kvscope::trace {
+
+struct OutputFile::Disk {
+    int descriptor = -1;
+    int error = 0;       // errno of the first failure
+    haddr_t length = 0;  // as HDF5 believes it to be
+};
+
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, const char* action, int error) {
+    throw WriteFailed(fmt::format("cannot {} {}: {}{}", action, path.string(), std::strerror(error),
+                                  error == ENOSPC || error == EDQUOT || error == EFBIG
+                                      ? "; what was finished before is kept: make room and run the same command again"
+                                      : ""));
+}
+
+// Past a file size limit the kernel sends SIGXFSZ, which ends the program. Here it is an error like
+// a full disk.
+class FileSizeSignalBlocked {
+  public:
+    FileSizeSignalBlocked() {
+        sigemptyset(&signals_);
+        sigaddset(&signals_, SIGXFSZ);
+        pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+    }
+    FileSizeSignalBlocked(const FileSizeSignalBlocked&) = delete;
+    FileSizeSignalBlocked& operator=(const FileSizeSignalBlocked&) = delete;
+    ~FileSizeSignalBlocked() {
+        const int error = errno;
+        if (sigismember(&before_, SIGXFSZ) == 0) {
+            const timespec now{};
+            while (sigtimedwait(&signals_, nullptr, &now) == SIGXFSZ) {
+            }
+            pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+        }
+        errno = error;
+    }
+
+  private:
+    sigset_t signals_{};
+    sigset_t before_{};
+};
+
+// Returns errno, or 0.
+int write_whole(int descriptor, const void* data, std::size_t size, off_t at) {
+    const FileSizeSignalBlocked blocked;
+    const char* bytes = static_cast<const char*>(data);
+    while (size > 0) {
+        const ssize_t done = ::pwrite(descriptor, bytes, size, at);
+        if (done < 0) {
+            if (errno == EINTR) continue;
+            return errno;
+        }
+        if (done == 0) return EIO;
+        bytes += done;
+        size -= static_cast<std::size_t>(done);
+        at += done;
+    }
+    return 0;
+}
+
+// ---- the driver ------------------------------------------------------------------------------
+
+struct DriverFile {
+    H5FD_t base;  // first, as HDF5 asks
+    OutputFile::Disk* disk;
+    haddr_t end_of_allocation;
+};
+
+DriverFile* mine(H5FD_t* file) { return reinterpret_cast<DriverFile*>(file); }
+const DriverFile* mine(const H5FD_t* file) { return reinterpret_cast<const DriverFile*>(file); }
+
+H5FD_t* driver_open(const char* /*name*/, unsigned /*flags*/, hid_t access, haddr_t /*max*/) {
+    auto* const disk = *static_cast<OutputFile::Disk* const*>(H5Pget_driver_info(access));
+    auto* file = new DriverFile{};
+    file->disk = disk;
+    return &file->base;
+}
+
+herr_t driver_close(H5FD_t* file) {
+    delete mine(file);
+    return 0;
+}
+
+herr_t driver_query(const H5FD_t* /*file*/, unsigned long* flags) {
+    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+             H5FD_FEAT_AGGREGATE_SMALLDATA;
+    return 0;
+}
+
+haddr_t driver_get_eoa(const H5FD_t* file, H5FD_mem_t /*type*/) { return mine(file)->end_of_allocation; }
+
+herr_t driver_set_eoa(H5FD_t* file, H5FD_mem_t /*type*/, haddr_t address) {
+    mine(file)->end_of_allocation = address;
+    return 0;
+}
+
+haddr_t driver_get_eof(const H5FD_t* file, H5FD_mem_t /*type*/) { return mine(file)->disk->length; }
+
+herr_t driver_read(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_t address, std::size_t size,
+                   void* buffer) {
+    auto* bytes = static_cast<char*>(buffer);
+    auto at = static_cast<off_t>(address);
+    while (size > 0) {
+        const ssize_t done = ::pread(mine(file)->disk->descriptor, bytes, size, at);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0 && mine(file)->disk->error == 0) mine(file)->disk->error = errno;
+        if (done <= 0) break;
+        bytes += done;
+        size -= static_cast<std::size_t>(done);
+        at += done;
+    }
+    std::fill_n(bytes, size, '\0');
+    return 0;
+}
+
+herr_t driver_write(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_t address, std::size_t size,
+                    const void* buffer) {
+    OutputFile::Disk& disk = *mine(file)->disk;
+    disk.length = std::max(disk.length, address + size);
+    if (disk.error == 0) disk.error = write_whole(disk.descriptor, buffer, size, static_cast<off_t>(address));
+    return 0;
+}
+
+herr_t driver_truncate(H5FD_t* file, hid_t /*transfer*/, hbool_t /*closing*/) {
+    OutputFile::Disk& disk = *mine(file)->disk;
+    disk.length = mine(file)->end_of_allocation;
+    const FileSizeSignalBlocked blocked;
+    if (disk.error == 0 && ::ftruncate(disk.descriptor, static_cast<off_t>(disk.length)) != 0) disk.error = errno;
+    return 0;
+}
+
+hid_t driver() {
+    static const H5FD_class_t description = [] {
+        H5FD_class_t out{};
+#ifdef H5FD_CLASS_VERSION
+        out.version = H5FD_CLASS_VERSION;
+        out.value = H5_VFD_RESERVED + 88;  // beyond HDF5's own; it only has to be unique in this process
+#endif
+        out.name = "kvscope_output";
+        out.maxaddr = (static_cast<haddr_t>(1) << 62) - 1;
+        out.fc_degree = H5F_CLOSE_STRONG;
+        out.fapl_size = sizeof(OutputFile::Disk*);
+        out.open = driver_open;
+        out.close = driver_close;
+        out.query = driver_query;
+        out.get_eoa = driver_get_eoa;
+        out.set_eoa = driver_set_eoa;
+        out.get_eof = driver_get_eof;
+        out.read = driver_read;
+        out.write = driver_write;
+        out.truncate = driver_truncate;
+        const H5FD_mem_t map[] = H5FD_FLMAP_DICHOTOMY;
+        std::copy(std::begin(map), std::end(map), out.fl_map);
+        return out;
+    }();
+    static const hid_t id = h5::checked(H5FDregister(&description), "register the output driver");
+    return id;
+}
+
+h5::Handle create(const std::filesystem::path& path, OutputFile::Disk* disk) {
+    const std::string action = "create the file";
+    const h5::Handle access(h5::checked(H5Pcreate(H5P_FILE_ACCESS), action), H5Pclose);
+    h5::checked(H5Pset_driver(access.get(), driver(), static_cast<const void*>(&disk)), action);
+    h5::checked(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), action);
+    // The format of 1.10 has checksums over its structures and small indices; h5py and HDFView read it.
+    h5::checked(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110), action);
+    const h5::Handle creation(h5::checked(H5Pcreate(H5P_FILE_CREATE), action), H5Pclose);
+    h5::checked(H5Pset_attr_phase_change(creation.get(), 64, 48), action);
+    return {h5::checked(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), action), H5Fclose};
+}
+
+class Descriptor {
+  public:
+    Descriptor(const std::filesystem::path& path, int flags)
+        : id_(::open(path.c_str(), flags | O_CLOEXEC, 0666)), error_(errno) {}
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    ~Descriptor() {
+        if (id_ >= 0) ::close(id_);
+    }
+    [[nodiscard]] int id() const { return id_; }
+    [[nodiscard]] int open_error() const { return error_; }
+    /// Network file systems may report a full disk only here. Returns errno, or 0.
+    int close() {
+        const int result = ::close(std::exchange(id_, -1));
+        return result == 0 ? 0 : errno;
+    }
+
+  private:
+    int id_;
+    int error_;
+};
+
+}  // namespace
+
+OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)), disk_(std::make_unique<Disk>()) {
+    disk_->descriptor = ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (disk_->descriptor < 0) fail(path_, "create", errno);
+    try {
+        file_ = create(path_, disk_.get());
+    } catch (...) {
+        ::close(disk_->descriptor);
+        ::unlink(path_.c_str());
+        throw;
+    }
+}
+
+OutputFile::~OutputFile() {
+    file_ = h5::Handle();
+    if (disk_->descriptor >= 0) ::close(disk_->descriptor);
+    if (!committed_) ::unlink(path_.c_str());
+}
+
+void OutputFile::require_healthy() const {
+    if (disk_->error != 0) fail(path_, "write", disk_->error);
+}
+
+void OutputFile::commit(const std::filesystem::path& target) {
+    require_healthy();
+    h5::checked(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "finish the file");
+    file_.close("finish the file");
+    require_healthy();
+    if (::fsync(disk_->descriptor) != 0) fail(path_, "sync", errno);
+    if (::close(std::exchange(disk_->descriptor, -1)) != 0) fail(path_, "close", errno);
+    if (::rename(path_.c_str(), target.c_str()) != 0) fail(target, "rename into place", errno);
+    committed_ = true;
+    sync_folder(target.parent_path());
+}
+
+void write_file(const std::filesystem::path& target, std::string_view contents) {
+    std::filesystem::path temporary = target;
+    temporary += ".tmp";
+    Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    if (file.id() < 0) fail(temporary, "create", file.open_error());
+    int error = write_whole(file.id(), contents.data(), contents.size(), 0);
+    if (error == 0 && ::fsync(file.id()) != 0) error = errno;
+    const int close_error = file.close();
+    if (error == 0) error = close_error;
+    if (error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
+    if (error != 0) {
+        ::unlink(temporary.c_str());
+        fail(target, "write", error);
+    }
+    sync_folder(target.parent_path());
+}
+
+void sync_folder(const std::filesystem::path& folder) {
+    const std::filesystem::path path = folder.empty() ? "." : folder;
+    Descriptor directory(path, O_RDONLY | O_DIRECTORY);
+    if (directory.id() < 0) fail(path, "open", directory.open_error());
+    // Some file systems cannot sync folders and say so with EINVAL; there is nothing more to do.
+    if (::fsync(directory.id()) != 0 && errno != EINVAL && errno != EROFS) fail(path, "sync", errno);
+}
+
+}  // namespace kvscope::trace

@@ -1,0 +1,180 @@
+#include "trace/part_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "trace/output_file.h"
+
+namespace kvscope::trace {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view record_name = "trace.json";
+constexpr std::string_view lock_name = "lock";
+constexpr std::string_view part_suffix = ".h5";
+constexpr std::string_view temporary_suffix = ".tmp";
+
+std::optional<int> number(std::string_view text) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
+    return value;
+}
+
+void add_part(Parts& parts, std::string_view stem) {
+    const std::size_t last = stem.rfind('-');
+    if (stem == "model") {
+        parts.model = true;
+    } else if (last == std::string_view::npos) {
+        return;
+    } else if (const auto final_number = number(stem.substr(last + 1))) {
+        const std::string_view head = stem.substr(0, last);
+        if (head == "prompt") {
+            parts.prompts.insert(*final_number);
+        } else if (head.starts_with("run-")) {
+            if (const auto prompt = number(head.substr(4))) parts.runs[*prompt].insert(*final_number);
+        } else if (head.starts_with("results-")) {
+            parts.results[std::string(head.substr(8))].insert(*final_number);
+        }
+    }
+}
+
+}  // namespace
+
+fs::path part_folder_of(const fs::path& output) {
+    fs::path folder = output;
+    folder += ".part";
+    return folder;
+}
+
+std::string model_part() { return "model.h5"; }
+std::string prompt_part(int prompt) { return fmt::format("prompt-{}.h5", prompt); }
+std::string run_part(int prompt, int run) { return fmt::format("run-{}-{}.h5", prompt, run); }
+std::string results_part(std::string_view task, int batch) { return fmt::format("results-{}-{}.h5", task, batch); }
+
+Parts list_parts(const fs::path& folder) {
+    Parts parts;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+        const std::string name = entry.path().filename().string();
+        if (std::string_view(name).ends_with(part_suffix)) {
+            add_part(parts, std::string_view(name).substr(0, name.size() - part_suffix.size()));
+        }
+    }
+    return parts;
+}
+
+void require_readable_version(const fs::path& file, const std::string& format, const std::string& version) {
+    if (format != schema::format) {
+        throw NotATrace(fmt::format("{}: expected the format \"{}\", found \"{}\": this is not a trace of kvscope",
+                                    file.string(), schema::format, format));
+    }
+    const std::size_t point = version.find('.');
+    const auto major = number(std::string_view(version).substr(0, point));
+    if (!major) {
+        throw DamagedTrace(
+            fmt::format("{}: expected a version such as {}, found \"{}\"", file.string(), schema::version, version));
+    }
+    if (*major > schema::version_major) {
+        throw TraceTooNew(
+            fmt::format("{}: the trace has version {}, this build of kvscope reads versions up to {}.x; open it with a "
+                        "newer kvscope",
+                        file.string(), version, schema::version_major));
+    }
+}
+
+std::optional<RootAttributes> read_folder_record(const fs::path& folder) {
+    const fs::path path = folder / record_name;
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return std::nullopt;
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    const auto json = nlohmann::json::parse(text, nullptr, false);
+    if (!json.is_object()) throw DamagedTrace(fmt::format("{}: expected a JSON object", path.string()));
+    const auto get = [&](const char* name) {
+        const auto found = json.find(name);
+        if (found == json.end() || !found->is_string()) {
+            throw DamagedTrace(fmt::format("{}: expected a text \"{}\"", path.string(), name));
+        }
+        return found->get<std::string>();
+    };
+    require_readable_version(path, get("format"), get("version"));
+    RootAttributes root;
+    root.generator = get("generator");
+    root.created_utc = get("created_utc");
+    root.recipe_json = get("recipe_json");
+    return root;
+}
+
+void write_folder_record(const fs::path& folder, const RootAttributes& root) {
+    const nlohmann::ordered_json json = {{"format", schema::format},
+                                         {"version", schema::version},
+                                         {"generator", root.generator},
+                                         {"created_utc", root.created_utc},
+                                         {"recipe_json", root.recipe_json}};
+    write_file(folder / record_name, json.dump(2) + "\n");
+}
+
+void remove_temporary_files(const fs::path& folder) {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+        if (std::string_view(entry.path().native()).ends_with(temporary_suffix)) found.push_back(entry.path());
+    }
+    for (const fs::path& path : found) fs::remove(path);
+}
+
+void remove_folder(const fs::path& folder) {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+        const std::string name = entry.path().filename().string();
+        if (name != record_name && name != lock_name) found.push_back(entry.path());
+    }
+    for (const fs::path& path : found) fs::remove(path);
+    fs::remove(folder / record_name);
+    fs::remove(folder / lock_name);
+    fs::remove(folder);
+}
+
+FolderLock::FolderLock(const fs::path& folder) {
+    const fs::path path = folder / lock_name;
+    for (;;) {
+        descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (descriptor_ < 0) {
+            throw WriteFailed(fmt::format("cannot create {}: {}", path.string(), std::strerror(errno)));
+        }
+        if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+            const int error = errno;
+            if (error == EWOULDBLOCK) {
+                ::close(std::exchange(descriptor_, -1));
+                throw OutputBusy(fmt::format("{}: another kvscope is writing this output; wait for it or choose another",
+                                             folder.string()));
+            }
+            // Some cluster file systems have no locks: then nobody can be kept off.
+            return;
+        }
+        // The holder before may have removed the file, and the folder, after it was opened here.
+        struct stat opened {};
+        struct stat named {};
+        if (::fstat(descriptor_, &opened) == 0 && ::stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino) {
+            return;
+        }
+        ::close(std::exchange(descriptor_, -1));
+    }
+}
+
+FolderLock::~FolderLock() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+}  // namespace kvscope::trace

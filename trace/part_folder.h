@@ -1,0 +1,73 @@
+// The folder that an unfinished trace lives in:
+//
+//   t.h5.part/trace.json           format, version, generator, created_utc and the recipe
+//             lock                 held by the process that writes
+//             model.h5             each a small trace of its own, whole once it has its name
+//             prompt-0.h5
+//             run-0-3.h5           run 3 of prompt 0
+//             results-niah-0.h5    batch 0 of the task niah
+//             *.tmp                being written; worthless after a crash
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "trace/store.h"
+
+namespace kvscope::trace {
+
+/// "t.h5" → "t.h5.part".
+std::filesystem::path part_folder_of(const std::filesystem::path& output);
+
+std::string model_part();
+std::string prompt_part(int prompt);
+std::string run_part(int prompt, int run);
+std::string results_part(std::string_view task, int batch);
+
+/// The finished parts of a folder, by their names alone.
+struct Parts {
+    bool model = false;
+    std::set<int> prompts;
+    std::map<int, std::set<int>> runs;
+    std::map<std::string, std::set<int>> results;
+
+    [[nodiscard]] bool empty() const { return !model && prompts.empty() && runs.empty() && results.empty(); }
+};
+Parts list_parts(const std::filesystem::path& folder);
+
+/// trace.json; nothing if it is not there. Throws NotATrace, TraceTooNew, DamagedTrace.
+std::optional<RootAttributes> read_folder_record(const std::filesystem::path& folder);
+void write_folder_record(const std::filesystem::path& folder, const RootAttributes& root);
+
+/// Removes what a crash left half written. Only while locked.
+void remove_temporary_files(const std::filesystem::path& folder);
+/// Removes the folder, trace.json last, so that a crash in between leaves nothing misleading.
+void remove_folder(const std::filesystem::path& folder);
+
+/// Keeps every other process off the folder. Released when destroyed, and by the kernel if the process ends.
+class FolderLock {
+  public:
+    FolderLock() = default;
+    /// Throws OutputBusy if another process has it, WriteFailed if the folder cannot be written.
+    explicit FolderLock(const std::filesystem::path& folder);
+    FolderLock(FolderLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    FolderLock& operator=(FolderLock&& other) noexcept {
+        std::swap(descriptor_, other.descriptor_);
+        return *this;
+    }
+    ~FolderLock();
+
+  private:
+    int descriptor_ = -1;
+};
+
+/// Throws NotATrace or TraceTooNew unless these are a `format` and a `version` that this build reads.
+void require_readable_version(const std::filesystem::path& file, const std::string& format,
+                              const std::string& version);
+
+}  // namespace kvscope::trace

@@ -1,0 +1,152 @@
+#include "trace/source.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "trace/part_folder.h"
+
+namespace kvscope::trace {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t open_files_kept = 16;
+constexpr std::uintmax_t superblock_bytes = 48;
+
+h5::Handle open_checked(const fs::path& path) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (!fs::exists(status)) throw NotATrace(fmt::format("{}: there is no such file", path.string()));
+    if (!fs::is_regular_file(status)) throw NotATrace(fmt::format("{}: expected a trace file", path.string()));
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) throw NotATrace(fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
+    ::close(descriptor);
+
+    if (H5Fis_hdf5(path.c_str()) <= 0) {
+        throw NotATrace(fmt::format("{}: expected an HDF5 file written by kvscope, found something else ({} bytes)",
+                                    path.string(), fs::file_size(path, error)));
+    }
+    try {
+        return h5::open_file(path);
+    } catch (const h5::Failure& failure) {
+        if (failure.truncated || fs::file_size(path, error) < superblock_bytes) {
+            throw TruncatedTrace(fmt::format("{}: the file ends before its contents do, probably because it was copied "
+                                             "only in part ({} bytes are there): {}",
+                                             path.string(), fs::file_size(path, error), failure.what()));
+        }
+        throw DamagedTrace(fmt::format("{}: {}", path.string(), failure.what()));
+    }
+}
+
+std::optional<int> number(const std::string& name) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), value);
+    if (error != std::errc{} || end != name.data() + name.size() || value < 0 || name != std::to_string(value)) {
+        return std::nullopt;
+    }
+    return value;
+}
+
+// Groups below `parent` whose names are numbers.
+std::vector<GroupPlace> numbered_groups(hid_t file, const fs::path& path, const std::string& parent) {
+    std::vector<GroupPlace> out;
+    if (!h5::is_group(file, parent)) return out;
+    for (const std::string& name : h5::members(file, parent)) {
+        const std::string group = parent + "/" + name;
+        if (const auto n = number(name); n && h5::is_group(file, group)) out.push_back({path, group, *n});
+    }
+    return out;
+}
+
+}  // namespace
+
+std::optional<std::string> root_text(hid_t file, const std::string& name) {
+    const auto value = h5::read_attribute(file, name);
+    if (!value || value->kind != h5::Value::Kind::text || value->texts.size() != 1) return std::nullopt;
+    return value->texts.front();
+}
+
+Source::Source(const fs::path& given) : path(given) {
+    std::error_code error;
+    if (!fs::exists(path, error) && fs::is_directory(part_folder_of(path), error)) path = part_folder_of(path);
+    is_folder = fs::is_directory(path, error);
+    try {
+        is_folder ? find_in_folder() : find_in_file();
+    } catch (const h5::Failure& failure) {
+        throw DamagedTrace(fmt::format("{}: {}", path.string(), failure.what()));
+    } catch (const fs::filesystem_error& failure) {
+        throw NotATrace(fmt::format("cannot read {}: {}", path.string(), failure.code().message()));
+    }
+}
+
+void Source::find_in_file() {
+    const hid_t file = open(path).get();
+    root.generator = root_text(file, "generator").value_or("");
+    root.created_utc = root_text(file, "created_utc").value_or("");
+    root.recipe_json = root_text(file, "recipe_json").value_or("");
+    const auto complete = h5::read_attribute(file, "complete");
+    root.complete = complete && complete->reals.size() == 1 && complete->reals.front() == 1;
+
+    if (h5::is_group(file, "/model")) model = GroupPlace{path, "/model"};
+    for (const GroupPlace& prompt : numbered_groups(file, path, "/prompts")) {
+        prompts.push_back({prompt, numbered_groups(file, path, prompt.group + "/runs")});
+    }
+    if (h5::is_group(file, "/results")) {
+        for (const std::string& task : h5::members(file, "/results")) {
+            const std::string table = "/results/" + task;
+            if (h5::exists(file, table) && !h5::is_group(file, table)) results[task].push_back({path, table});
+        }
+    }
+}
+
+void Source::find_in_folder() {
+    const auto record = read_folder_record(path);
+    if (!record) {
+        throw NotATrace(fmt::format("{}: expected a trace file or the .part folder of an unfinished trace, found "
+                                    "another folder (without trace.json)",
+                                    path.string()));
+    }
+    root = *record;
+    version = schema::version;
+    const Parts parts = list_parts(path);
+    if (parts.model) model = GroupPlace{path / model_part(), "/model"};
+    for (const int prompt : parts.prompts) {
+        PromptPlace& place = prompts.emplace_back();
+        place.file = path / prompt_part(prompt);
+        place.group = fmt::format("/prompts/{}", prompt);
+        place.number = prompt;
+        const auto runs = parts.runs.find(prompt);
+        if (runs == parts.runs.end()) continue;
+        for (const int run : runs->second) {
+            place.runs.push_back(
+                {path / run_part(prompt, run), fmt::format("/prompts/{}/runs/{}", prompt, run), run});
+        }
+    }
+    for (const auto& [task, batches] : parts.results) {
+        for (const int batch : batches) {
+            results[task].push_back({path / results_part(task, batch), "/results/" + task, batch});
+        }
+    }
+}
+
+const h5::Handle& Source::open(const fs::path& file) {
+    const auto found = std::find_if(open_files_.begin(), open_files_.end(),
+                                    [&](const auto& entry) { return entry.first == file; });
+    if (found != open_files_.end()) return found->second;
+    h5::Handle handle = open_checked(file);
+    const std::string format = root_text(handle.get(), "format").value_or("");
+    const std::string found_version = root_text(handle.get(), "version").value_or("");
+    require_readable_version(file, format, found_version);
+    if (!is_folder) version = found_version;
+    if (open_files_.size() == open_files_kept) open_files_.pop_front();
+    return open_files_.emplace_back(file, std::move(handle)).second;
+}
+
+}  // namespace kvscope::trace

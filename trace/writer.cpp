@@ -1,0 +1,358 @@
+#include "trace/writer.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+
+#include "trace/hdf5.h"
+#include "trace/join.h"
+#include "trace/load.h"
+#include "trace/output_file.h"
+#include "trace/part_folder.h"
+#include "trace/source.h"
+#include "trace/store.h"
+#include "trace/text.h"
+
+namespace kvscope::trace {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+nlohmann::json parse_recipe(std::string_view text) {
+    auto json = nlohmann::json::parse(text, nullptr, false);
+    if (json.is_discarded()) throw std::invalid_argument("a trace's recipe must be JSON");
+    return json;
+}
+
+bool same_recipe(const nlohmann::json& recipe, const std::string& other) {
+    const auto parsed = nlohmann::json::parse(other, nullptr, false);
+    return !parsed.is_discarded() && parsed == recipe;
+}
+
+enum class Found { nothing, same, other };
+
+// What the file at the output is. A folder or a device is never replaced, not even by force.
+Found look_at_file(const fs::path& path, const nlohmann::json& recipe) {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0) {
+        if (errno == ENOENT) return Found::nothing;
+        throw WriteFailed(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
+    }
+    if (S_ISLNK(status.st_mode) && ::stat(path.c_str(), &status) != 0) return Found::other;
+    if (!S_ISREG(status.st_mode)) {
+        throw WriteFailed(fmt::format("cannot write {}: expected the name of a file, found a {}", path.string(),
+                                      S_ISDIR(status.st_mode) ? "folder" : "device"));
+    }
+    try {
+        const h5::Guard guard;
+        const Source source(path);
+        return source.root.complete && same_recipe(recipe, source.root.recipe_json) ? Found::same : Found::other;
+    } catch (const TraceError&) {
+        return Found::other;
+    }
+}
+
+// What the .part folder is; one in which nothing was finished, not even trace.json, counts as nothing.
+Found look_at_folder(const fs::path& folder, const nlohmann::json& recipe) {
+    std::error_code error;
+    if (!fs::exists(folder, error)) return Found::nothing;
+    if (!fs::is_directory(folder, error)) return Found::other;
+    try {
+        const auto record = read_folder_record(folder);
+        if (record) return same_recipe(recipe, record->recipe_json) ? Found::same : Found::other;
+        for (const auto& entry : fs::directory_iterator(folder)) {
+            const std::string name = entry.path().filename().string();
+            if (name != "lock" && !std::string_view(name).ends_with(".tmp")) return Found::other;
+        }
+        return Found::nothing;
+    } catch (const TraceError&) {
+        return Found::other;
+    } catch (const fs::filesystem_error&) {
+        return Found::other;
+    }
+}
+
+[[noreturn]] void refuse_existing(const fs::path& path) {
+    throw OutputExists(fmt::format("{} exists and is not what this command would write; choose another output or pass "
+                                   "--force to replace it",
+                                   path.string()));
+}
+
+void require_folder_can_be_made(const fs::path& output) {
+    const fs::path parent = output.parent_path().empty() ? fs::path(".") : output.parent_path();
+    std::error_code error;
+    if (!fs::is_directory(parent, error)) {
+        throw WriteFailed(fmt::format("cannot write {}: there is no folder {}", output.string(), parent.string()));
+    }
+}
+
+void make_folder(const fs::path& folder) {
+    const int error = ::mkdir(folder.c_str(), 0777) == 0 ? 0 : errno;
+    std::error_code ignored;
+    if (error == EEXIST && !fs::is_directory(folder, ignored)) {
+        throw OutputExists(fmt::format("{} is in the way: the unfinished trace would be a folder of that name; move it "
+                                       "elsewhere or choose another output",
+                                       folder.string()));
+    }
+    if (error != 0 && error != EEXIST) {
+        throw WriteFailed(fmt::format("cannot create {}: {}", folder.string(), std::strerror(error)));
+    }
+}
+
+// By force, but only what a writer makes: a folder of someone else's keeps its contents.
+void empty_folder(const fs::path& folder) {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+        const std::string name = entry.path().filename().string();
+        if (name == "lock") continue;
+        const bool ours = name == "trace.json" || std::string_view(name).ends_with(".h5") ||
+                          std::string_view(name).ends_with(".tmp");
+        if (!ours || !entry.is_regular_file()) {
+            throw OutputExists(fmt::format("{} is in the way: {} in it was not made by kvscope; move the folder "
+                                           "elsewhere or choose another output",
+                                           folder.string(), name));
+        }
+        found.push_back(entry.path());
+    }
+    for (const fs::path& path : found) fs::remove(path);
+}
+
+}  // namespace
+
+OutputState output_state(const fs::path& path, std::string_view recipe_json) {
+    const nlohmann::json recipe = parse_recipe(recipe_json);
+    const Found file = look_at_file(path, recipe);
+    if (file == Found::same) return OutputState::complete;
+    if (file == Found::other) return OutputState::other;
+    switch (look_at_folder(part_folder_of(path), recipe)) {
+        case Found::nothing: return OutputState::absent;
+        case Found::same: return OutputState::resumable;
+        case Found::other: break;
+    }
+    return OutputState::other;
+}
+
+struct Writer::Impl {
+    fs::path path;
+    fs::path folder;
+    FolderLock lock;
+    RootAttributes root;
+    Parts parts;
+    bool resumed = false;
+    bool finished = false;
+    std::optional<ModelAttributes> model;
+    std::map<int, PromptAttributes> prompts;
+
+    Impl(fs::path output, std::string recipe_json, const WriterOptions& options)
+        : path(std::move(output)), folder(part_folder_of(path)) {
+        const nlohmann::json recipe = parse_recipe(recipe_json);
+        require_folder_can_be_made(path);
+        const Found file = look_at_file(path, recipe);
+        if (file == Found::same && !options.force) {
+            drop_leftovers(recipe);
+            throw AlreadyComplete(fmt::format("{} is complete already; pass --force to make it anew", path.string()));
+        }
+        if (file == Found::other && !options.force) refuse_existing(path);
+        if (!options.force && look_at_folder(folder, recipe) == Found::other) refuse_existing(folder);
+
+        make_folder(folder);
+        lock = FolderLock(folder);
+        open_folder(recipe, std::move(recipe_json), options);
+    }
+
+    // Locked: decides again, as another process may have worked here in between.
+    void open_folder(const nlohmann::json& recipe, std::string recipe_json, const WriterOptions& options) {
+        try {
+            const Found found = look_at_folder(folder, recipe);
+            if (found == Found::other) {
+                if (!options.force) refuse_existing(folder);
+                empty_folder(folder);
+            }
+            remove_temporary_files(folder);
+            if (found == Found::same) {
+                root = *read_folder_record(folder);
+                parts = list_parts(folder);
+                resumed = !parts.empty();
+                load_parts();
+                return;
+            }
+        } catch (const fs::filesystem_error& failure) {
+            throw WriteFailed(fmt::format("cannot use {}: {}", folder.string(), failure.code().message()));
+        }
+        root.generator = storable_text(options.generator);
+        root.created_utc = utc_now();
+        root.recipe_json = std::move(recipe_json);
+        write_folder_record(folder, root);
+    }
+
+    // A crash between the last rename and the removal of the folder leaves the folder.
+    void drop_leftovers(const nlohmann::json& recipe) const {
+        if (look_at_folder(folder, recipe) != Found::same) return;
+        try {
+            const FolderLock held(folder);
+            remove_folder(folder);
+        } catch (const std::runtime_error&) {
+            // In use, or not ours to remove: harmless beside a complete trace.
+        }
+    }
+
+    // Attributes are needed for the shapes; a part that cannot be read any more is made again.
+    void load_parts() {
+        const h5::Guard guard;
+        const auto readable = [&](const std::string& part, const std::string& group, auto load) {
+            const fs::path file = folder / part;
+            try {
+                const h5::Handle handle = h5::open_file(file);
+                load(h5::open_group(handle.get(), group).get(), file.string());
+                return true;
+            } catch (const TraceError&) {
+                fs::remove(file);
+                return false;
+            }
+        };
+        parts.model = parts.model && readable(model_part(), "/model", [&](hid_t group, const std::string& where) {
+                          model = load_model(group, where);
+                      });
+        std::erase_if(parts.prompts, [&](int i) {
+            return !readable(prompt_part(i), fmt::format("/prompts/{}", i),
+                             [&](hid_t group, const std::string& where) { prompts[i] = load_prompt(group, where); });
+        });
+        for (auto& [i, runs] : parts.runs) {
+            std::erase_if(runs, [&, prompt = i](int j) {
+                return !readable(run_part(prompt, j), fmt::format("/prompts/{}/runs/{}", prompt, j),
+                                 [&](hid_t group, const std::string& where) { load_run(group, where); });
+            });
+        }
+    }
+
+    template <class Store>
+    void write_part(const std::string& name, Store store) {
+        if (finished) throw std::logic_error("this trace is finished: nothing can be written to it");
+        const h5::Guard guard;
+        fs::path temporary = folder / name;
+        temporary += ".tmp";
+        try {
+            OutputFile file(temporary);
+            store_root(file.id(), root);
+            store(file.id());
+            file.commit(folder / name);
+        } catch (const h5::Failure& failure) {
+            throw WriteFailed(fmt::format("cannot write {}: {}", temporary.string(), failure.what()));
+        }
+    }
+
+    const ModelAttributes& require_model() const {
+        if (!model) throw std::invalid_argument("a trace's model must be written before its prompts");
+        return *model;
+    }
+    const PromptAttributes& require_prompt(int prompt) const {
+        const auto found = prompts.find(prompt);
+        if (found == prompts.end()) {
+            throw std::invalid_argument(fmt::format("prompt {} must be written before what depends on it", prompt));
+        }
+        return found->second;
+    }
+};
+
+Writer::Writer(fs::path path, std::string recipe_json, WriterOptions options)
+    : impl_(std::make_unique<Impl>(std::move(path), std::move(recipe_json), options)) {}
+Writer::Writer(Writer&&) noexcept = default;
+Writer& Writer::operator=(Writer&&) noexcept = default;
+Writer::~Writer() = default;
+
+bool Writer::resumed() const { return impl_->resumed; }
+bool Writer::has_model() const { return impl_->parts.model; }
+bool Writer::has_prompt(int prompt) const { return impl_->parts.prompts.contains(prompt); }
+bool Writer::has_run(int prompt, int run) const {
+    const auto runs = impl_->parts.runs.find(prompt);
+    return runs != impl_->parts.runs.end() && runs->second.contains(run);
+}
+bool Writer::has_results(std::string_view task, int batch) const {
+    const auto batches = impl_->parts.results.find(std::string(task));
+    return batches != impl_->parts.results.end() && batches->second.contains(batch);
+}
+
+void Writer::write_model(const ModelRecord& record) {
+    impl_->write_part(model_part(), [&](hid_t file) { store_model(file, "/model", record); });
+    impl_->model = record;
+    impl_->parts.model = true;
+}
+
+void Writer::write_prompt(int prompt, const PromptRecord& record) {
+    if (prompt < 0) throw std::invalid_argument("prompts are numbered from 0");
+    const ModelAttributes& model = impl_->require_model();
+    if (record.context_of) {
+        const PromptAttributes& source = impl_->require_prompt(*record.context_of);
+        if (*record.context_of >= prompt || record.query_aware || source.query_aware || source.context_of ||
+            source.n_context != record.n_context || source.window != record.window) {
+            throw std::invalid_argument(fmt::format(
+                "prompt {} cannot share the context of prompt {}: expected an earlier prompt that shares none itself, "
+                "with the same n_context and window, both with query_aware = 0",
+                prompt, *record.context_of));
+        }
+    }
+    impl_->write_part(prompt_part(prompt), [&](hid_t file) {
+        store_prompt(file, fmt::format("/prompts/{}", prompt), record, model);
+    });
+    impl_->prompts[prompt] = record;
+    impl_->parts.prompts.insert(prompt);
+}
+
+void Writer::write_run(int prompt, int run, const RunRecord& record) {
+    if (run < 0) throw std::invalid_argument("runs are numbered from 0");
+    const ModelAttributes& model = impl_->require_model();
+    const PromptAttributes& attributes = impl_->require_prompt(prompt);
+    const bool shares = attributes.context_of && has_run(*attributes.context_of, run);
+    impl_->write_part(run_part(prompt, run), [&](hid_t file) {
+        store_run(file, fmt::format("/prompts/{}/runs/{}", prompt, run), record, model, attributes, shares);
+    });
+    impl_->parts.runs[prompt].insert(run);
+}
+
+void Writer::write_results(std::string_view task, int batch, const std::vector<ResultRow>& rows) {
+    const bool plain = !task.empty() && task.front() != '.' && std::all_of(task.begin(), task.end(), [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
+    });
+    if (!plain || batch < 0) {
+        throw std::invalid_argument(
+            fmt::format("expected a task named with letters, digits, '_', '-' and '.', and a batch from 0 on, found "
+                        "\"{}\" and {}",
+                        task, batch));
+    }
+    impl_->write_part(results_part(task, batch),
+                      [&](hid_t file) { store_results(file, fmt::format("/results/{}", task), rows); });
+    impl_->parts.results[std::string(task)].insert(batch);
+}
+
+void Writer::finish() {
+    if (impl_->finished) throw std::logic_error("this trace is finished already");
+    {
+        const h5::Guard guard;
+        try {
+            join_parts(impl_->folder, impl_->path);
+        } catch (const h5::Failure& failure) {
+            throw WriteFailed(fmt::format("cannot write {}: {}", impl_->path.string(), failure.what()));
+        }
+    }
+    impl_->finished = true;
+    std::error_code error;
+    try {
+        remove_folder(impl_->folder);
+    } catch (const fs::filesystem_error&) {
+        // The trace is whole; a folder that cannot be removed is dropped by the next command.
+    }
+    impl_->lock = FolderLock();
+}
+
+}  // namespace kvscope::trace
