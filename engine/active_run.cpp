@@ -1,0 +1,132 @@
+#include "engine/active_run.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "engine/measures.h"
+
+namespace kvscope::engine {
+
+ActiveRun::ActiveRun(const Transformer& model, const RunPlan& plan, int index, const Prompt& prompt,
+                     const ExperimentOptions& options)
+    : model_(model), index_(index), n_tokens_(prompt.n_visible()), position_(prompt.n_visible()) {
+    record.policy = plan.spec.definition->name;
+    record.label = plan.label();
+    record.parameters_json = plan.spec.values.to_json();
+    record.seed = options.seed;
+    record.mode = options.isolated ? "isolated" : "shared";
+    if (plan.spec.values.has("window")) record.window = plan.spec.values.integer("window");
+    try {
+        context_.shape = model.shape();
+        context_.n_tokens = n_tokens_;
+        context_.budget = is_full() ? n_tokens_ : plan.budget.resolve(n_tokens_);
+        context_.seed = options.seed;
+        context_.token_ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(n_tokens_));
+        record.budget = context_.budget;
+        record.budget_fraction = static_cast<double>(context_.budget) / static_cast<double>(n_tokens_);
+        policy_ = plan.spec.create();
+        policy_->begin(context_);
+        needs_ = policy_->needs();
+        pass_ = policy_->plan(context_);
+        record.pseudo_ids = pass_.appended_ids;
+        if (pass_.filter_layer >= model.shape().n_layers)
+            fail("layer " + std::to_string(pass_.filter_layer) + " does not exist: the model has layers 0 to " +
+                 std::to_string(model.shape().n_layers - 1));
+    } catch (const std::exception& error) {
+        fail(error.what());
+    }
+}
+
+void ActiveRun::fail(const std::string& message) {
+    trace::RunAttributes attributes = record;
+    record = {};
+    static_cast<trace::RunAttributes&>(record) = std::move(attributes);
+    record.status = "failed";
+    record.message = message;
+    cache_.reset();
+}
+
+void ActiveRun::decide(policies::LayerObservations& observations, const DenseLayer& dense,
+                       std::span<const float> window_attention) {
+    const auto start = std::chrono::steady_clock::now();
+    try {
+        const auto selection = policy_->select(observations);
+        if (!cache_) cache_.emplace(model_, selection.granularity, policy_->positions(), policy_->acts_while_decoding());
+        if (is_full()) {
+            cache_->adopt(observations.layer, dense, n_tokens_);
+        } else if (auto store = policy_->store(observations, selection)) {
+            cache_->compress(observations.layer, std::move(store));
+        } else {
+            cache_->compress(observations.layer, selection, dense);
+        }
+        select_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        record_selection(selection, window_attention);
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception& error) {
+        fail("layer " + std::to_string(observations.layer) + ": " + error.what());
+    }
+}
+
+void ActiveRun::record_selection(const policies::Selection& selection, std::span<const float> window_attention) {
+    record.granularity = selection.granularity == policies::Granularity::kv_head ? "kv_head" : "query_head";
+    if (record.kept_offsets.empty()) record.kept_offsets.push_back(0);
+    for (const auto& row : selection.rows) {
+        record.kept_indices.insert(record.kept_indices.end(), row.begin(), row.end());
+        record.kept_offsets.push_back(record.kept_indices.size());
+    }
+    record.scores.insert(record.scores.end(), selection.scores.begin(), selection.scores.end());
+    record.scores_f64.insert(record.scores_f64.end(), selection.scores_f64.begin(), selection.scores_f64.end());
+    record.head_jsd.insert(record.head_jsd.end(), selection.head_jsd.begin(), selection.head_jsd.end());
+    if (!window_attention.empty()) {
+        const auto shares = attention_kept(window_attention, model_.shape(), n_tokens_, selection);
+        record.attention_kept.insert(record.attention_kept.end(), shares.begin(), shares.end());
+    }
+}
+
+void ActiveRun::filter(policies::LayerObservations& observations) {
+    const auto start = std::chrono::steady_clock::now();
+    try {
+        filtered_ = policy_->filter_prompt(observations);
+        const bool ascending = std::is_sorted(filtered_.begin(), filtered_.end(), std::less_equal<>());
+        if (filtered_.empty() || !ascending || static_cast<int64_t>(filtered_.back()) >= n_tokens_)
+            fail("the policy chose no tokens to run again on, or not in ascending order");
+    } catch (const std::exception& error) {
+        fail(error.what());
+    }
+    select_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void ActiveRun::adopt_filtered(const DenseCache& cache, std::span<const float> window_attention) {
+    const auto n = static_cast<int64_t>(filtered_.size());
+    cache_.emplace(model_, policies::Granularity::kv_head, policies::Positions::prompt, policy_->acts_while_decoding());
+    policies::Selection selection;
+    selection.rows.assign(static_cast<size_t>(model_.shape().n_kv_heads), filtered_);
+    const auto per_layer = static_cast<size_t>(model_.shape().n_heads) * static_cast<size_t>(n_tokens_);
+    for (size_t layer = 0; layer < cache.size(); ++layer) {
+        cache_->adopt(static_cast<int>(layer), cache[layer], n);
+        record_selection(selection, window_attention.empty() ? window_attention
+                                                             : window_attention.subspan(layer * per_layer, per_layer));
+    }
+    position_ = n;
+}
+
+void ActiveRun::finish_prompt(const std::vector<float>& last_logits) {
+    first_logits_ = last_logits;
+    record.select_s = select_seconds;
+    record_bytes();
+}
+
+void ActiveRun::record_bytes() {
+    const auto shape = model_.shape();
+    const size_t entry = 2 * static_cast<size_t>(shape.head_dim) * kernels::size_of(model_.dtype());
+    const auto rows = static_cast<size_t>(cache_->n_rows());
+    for (int layer = 0; layer < shape.n_layers; ++layer) {
+        const size_t first = static_cast<size_t>(layer) * rows;
+        record.cache_bytes.push_back(cache_->layer_bytes(layer));
+        record.cache_bytes_predicted.push_back((record.kept_offsets[first + rows] - record.kept_offsets[first]) * entry);
+        for (int row = 0; row < cache_->n_rows(); ++row) record.head_bytes.push_back(cache_->row_bytes(layer, row));
+    }
+}
+
+}  // namespace kvscope::engine

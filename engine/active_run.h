@@ -1,0 +1,67 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/cache/run_cache.h"
+#include "engine/experiment.h"
+#include "engine/prefill.h"
+#include "trace/records.h"
+
+namespace kvscope::engine {
+
+/// A run on its way through one prompt: its policy, its growing cache, and the record that goes into the trace.
+class ActiveRun {
+   public:
+    /// Begins the policy. A budget that it cannot take leaves a failed run.
+    ActiveRun(const Transformer& model, const RunPlan& plan, int index, const Prompt& prompt,
+              const ExperimentOptions& options);
+
+    int index() const { return index_; }
+    bool failed() const { return record.status == "failed"; }
+    void fail(const std::string& message);
+    bool is_full() const { return record.policy == "full"; }
+    const policies::Needs& needs() const { return needs_; }
+    const policies::PassPlan& pass() const { return pass_; }
+    bool filters() const { return pass_.filter_layer >= 0; }
+
+    /// Lets the policy decide about a layer and takes what it keeps out of `dense`; failures are recorded.
+    void decide(policies::LayerObservations& observations, const DenseLayer& dense,
+                std::span<const float> window_attention);
+
+    /// The policy chooses the tokens on which the model runs again.
+    void filter(policies::LayerObservations& observations);
+    const std::vector<uint32_t>& filtered() const { return filtered_; }
+    void adopt_filtered(const DenseCache& cache, std::span<const float> window_attention);
+
+    /// After the last layer: what the compressed cache holds. Cached entries end at `position`.
+    void finish_prompt(const std::vector<float>& last_logits);
+
+    RunCache& cache() { return *cache_; }
+    int64_t position() const { return position_; }
+    const std::vector<float>& first_logits() const { return first_logits_; }
+    const policies::Policy& policy() const { return *policy_; }
+
+    trace::RunRecord record;
+    double select_seconds = 0;
+
+   private:
+    void record_selection(const policies::Selection& selection, std::span<const float> window_attention);
+    void record_bytes();
+
+    const Transformer& model_;
+    int index_;
+    int64_t n_tokens_;
+    policies::RunContext context_;
+    std::unique_ptr<policies::Policy> policy_;
+    policies::Needs needs_;
+    policies::PassPlan pass_;
+    std::optional<RunCache> cache_;
+    std::vector<uint32_t> filtered_;
+    int64_t position_;
+    std::vector<float> first_logits_;
+};
+
+}  // namespace kvscope::engine

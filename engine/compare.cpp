@@ -1,0 +1,139 @@
+#include "engine/compare.h"
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+
+#include "engine/error.h"
+#include "engine/sampler.h"
+
+namespace kvscope::engine {
+namespace {
+
+// Rows of one pass: large enough to be bound by arithmetic and not by reading the weights.
+constexpr int64_t rows_together = 768;
+
+at::Tensor log_probabilities(const float* logits, int64_t rows, int64_t vocabulary) {
+    return at::log_softmax(at::from_blob(const_cast<float*>(logits), {rows, vocabulary}, at::kFloat), 1);
+}
+
+void compare_rows(const FullReference& reference, int64_t first, const at::Tensor& found, Comparison& comparison) {
+    const int64_t rows = found.size(0);
+    const at::Tensor expected = reference.log_probabilities.narrow(0, first, rows);
+    const at::Tensor kl = at::mul(at::exp(expected), at::sub(expected, found)).sum(1);
+    for (int64_t i = 0; i < rows; ++i) {
+        const auto t = static_cast<size_t>(first + i);
+        const auto n = static_cast<size_t>(found.size(1));
+        comparison.step_kl[t] = std::max(kl.const_data_ptr<float>()[i], 0.0f);
+        comparison.step_agreement[t] = greedy_token({expected.const_data_ptr<float>() + i * found.size(1), n}) ==
+                                       greedy_token({found.const_data_ptr<float>() + i * found.size(1), n});
+    }
+}
+
+/// Feeds the same number of tokens to all sequences at a time.
+void compare_group(const Transformer& model, const FullReference& reference, std::span<Sequence> sequences,
+                   int64_t tokens_together, std::span<Comparison*> comparisons, std::span<OutputErrors> errors,
+                   Progress& progress, int64_t& done) {
+    const auto total = static_cast<int64_t>(reference.tokens.size());
+    for (int64_t first = 0; first < total; first += tokens_together) {
+        if (progress.cancelled()) throw Cancelled();
+        const int64_t n = std::min(tokens_together, total - first);
+        const std::vector<std::span<const int32_t>> tokens(
+            sequences.size(),
+            std::span<const int32_t>(reference.tokens).subspan(static_cast<size_t>(first), static_cast<size_t>(n)));
+        const at::Tensor residual = feed(model, sequences, tokens,
+                                         {.compare = &reference.attention, .reference_first = first, .errors = errors});
+        // The last token of the answer is read for the attention's sake; no token is drawn after it.
+        const int64_t n_logits = std::min(n, total - 1 - first);
+        for (size_t s = 0; s < sequences.size() && n_logits > 0; ++s) {
+            const at::Tensor logits = model.logits(residual.narrow(0, static_cast<int64_t>(s) * n, n_logits));
+            compare_rows(reference, first + 1,
+                         log_probabilities(logits.const_data_ptr<float>(), n_logits, logits.size(1)), *comparisons[s]);
+            progress.advance(done += n_logits);
+        }
+    }
+}
+
+}  // namespace
+
+FullReference reference_of(const Transformer& model, Sequence full, std::span<const float> first_logits,
+                           std::span<const int32_t> tokens, Progress& progress) {
+    const auto n = static_cast<int64_t>(tokens.size());
+    const int64_t vocabulary = model.config().vocab_size;
+    progress.begin("reference", n);
+    FullReference reference;
+    reference.tokens.assign(tokens.begin(), tokens.end());
+    reference.log_probabilities = at::empty({n, vocabulary}, at::kFloat);
+    reference.log_probabilities.narrow(0, 0, 1).copy_(log_probabilities(first_logits.data(), 1, vocabulary));
+    reference.attention.first_position = full.position;
+    std::vector<AttentionReference> blocks;
+    for (int64_t first = 0; first < n; first += rows_together) {
+        if (progress.cancelled()) throw Cancelled();
+        const int64_t rows = std::min(rows_together, n - first);
+        const std::span<const int32_t> block = tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(rows));
+        blocks.emplace_back();
+        const at::Tensor residual = feed(model, {&full, 1}, {&block, 1}, {.record = &blocks.back(), .errors = {}});
+        const int64_t n_logits = std::min(rows, n - 1 - first);
+        if (n_logits > 0) {
+            const at::Tensor logits = model.logits(residual.narrow(0, 0, n_logits));
+            reference.log_probabilities.narrow(0, first + 1, n_logits)
+                .copy_(log_probabilities(logits.const_data_ptr<float>(), n_logits, vocabulary));
+        }
+        progress.advance(first + rows);
+    }
+    for (int layer = 0; layer < model.shape().n_layers; ++layer) {
+        std::vector<at::Tensor> queries, outputs;
+        for (const auto& block : blocks) {
+            queries.push_back(block.queries[static_cast<size_t>(layer)]);
+            outputs.push_back(block.outputs[static_cast<size_t>(layer)]);
+        }
+        reference.attention.queries.push_back(at::cat(queries));
+        reference.attention.outputs.push_back(at::cat(outputs));
+    }
+    return reference;
+}
+
+std::vector<Comparison> compare(const Transformer& model, const FullReference& reference, std::span<Sequence> sequences,
+                                std::span<const std::vector<float>> first_logits, Progress& progress) {
+    const auto shape = model.shape();
+    const auto total = static_cast<int64_t>(reference.tokens.size());
+    std::vector<Comparison> comparisons(sequences.size());
+    std::vector<OutputErrors> errors(sequences.size(),
+                                     OutputErrors(static_cast<size_t>(shape.n_layers * shape.n_heads)));
+    progress.begin("compare", (total - 1) * static_cast<int64_t>(sequences.size()));
+    for (size_t s = 0; s < sequences.size(); ++s) {
+        comparisons[s].step_kl.resize(static_cast<size_t>(total));
+        comparisons[s].step_agreement.resize(static_cast<size_t>(total));
+        compare_rows(reference, 0, log_probabilities(first_logits[s].data(), 1, model.config().vocab_size),
+                     comparisons[s]);
+    }
+    int64_t done = 0;
+    for (const bool acting : {false, true}) {
+        std::vector<size_t> members;
+        std::vector<Sequence> group;
+        std::vector<Comparison*> targets;
+        std::vector<OutputErrors> group_errors;
+        for (size_t s = 0; s < sequences.size(); ++s) {
+            if ((sequences[s].acting != nullptr) != acting) continue;
+            members.push_back(s);
+            group.push_back(sequences[s]);
+            targets.push_back(&comparisons[s]);
+            group_errors.push_back(errors[s]);
+        }
+        if (members.empty()) continue;
+        const int64_t together =
+            acting ? 1 : std::max<int64_t>(1, rows_together / static_cast<int64_t>(members.size()));
+        compare_group(model, reference, group, together, targets, group_errors, progress, done);
+        for (size_t i = 0; i < members.size(); ++i) {
+            sequences[members[i]] = group[i];
+            errors[members[i]] = std::move(group_errors[i]);
+        }
+    }
+    for (size_t s = 0; s < sequences.size(); ++s) {
+        for (const double error : errors[s])
+            comparisons[s].output_error.push_back(static_cast<float>(error / static_cast<double>(total)));
+    }
+    return comparisons;
+}
+
+}  // namespace kvscope::engine

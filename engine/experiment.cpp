@@ -1,0 +1,464 @@
+#include "engine/experiment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "engine/active_run.h"
+#include "engine/compare.h"
+#include "engine/error.h"
+#include "engine/generate.h"
+#include "engine/measures.h"
+#include "engine/memory.h"
+
+namespace kvscope::engine {
+namespace {
+
+class Stopwatch {
+   public:
+    double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+   private:
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+using Runs = std::vector<std::unique_ptr<ActiveRun>>;
+
+policies::Needs union_of(const Runs& runs) {
+    policies::Needs all;
+    for (const auto& run : runs) {
+        if (run->failed()) continue;
+        all.window_queries = std::max(all.window_queries, run->needs().window_queries);
+        all.attention_sums = all.attention_sums || run->needs().attention_sums;
+        all.hidden_states = all.hidden_states || run->needs().hidden_states;
+    }
+    return all;
+}
+
+/// The first layers of the prompt's record, filled while the prefill goes on.
+trace::PromptRecord record_of(const Prompt& prompt, const Model& model, std::optional<int> context_of) {
+    trace::PromptRecord record;
+    record.name = prompt.name;
+    record.text = prompt.text;
+    record.question = prompt.question;
+    record.chat_template = prompt.chat_template;
+    record.n_tokens = static_cast<int64_t>(prompt.ids.size());
+    record.n_context = prompt.n_context;
+    record.query_aware = prompt.query_aware;
+    record.eos_ids = model.end_ids();
+    record.context_of = context_of;
+    record.token_ids = prompt.ids;
+    record.token_text = prompt.token_text;
+    return record;
+}
+
+/// What a cache decodes from: the sequence and the logits of its first token.
+struct Start {
+    RunCache cache;
+    std::unique_ptr<policies::Policy> acting;
+    int64_t position = 0;
+    std::vector<float> logits;
+
+    Sequence sequence() { return {&cache, position, 0, acting.get()}; }
+};
+
+}  // namespace
+
+struct Experiment::Impl {
+    const Model& model;
+    std::vector<RunPlan> plans;
+    ExperimentOptions options;
+    trace::Writer& writer;
+    Progress& progress;
+    Timings timings;
+    int n_failed = 0;
+    int n_prompts = 0;
+
+    const Transformer& transformer() const { return model.transformer(); }
+
+    // ---- planning ------------------------------------------------------------------------------------------------
+
+    Runs plan_runs(const Prompt& prompt) {
+        Runs runs;
+        for (size_t i = 0; i < plans.size(); ++i)
+            runs.push_back(std::make_unique<ActiveRun>(transformer(), plans[i], static_cast<int>(i), prompt, options));
+        const auto n_possible = std::count_if(runs.begin() + 1, runs.end(), [](const auto& run) { return !run->failed(); });
+        if (runs.size() > 1 && n_possible == 0) {
+            std::string reasons;
+            for (size_t i = 1; i < runs.size(); ++i)
+                reasons += "\n  " + runs[i]->record.label + ": " + runs[i]->record.message;
+            throw UsageError(fmt::format("none of the policies can run on this prompt of {} tokens:{}",
+                                         prompt.n_visible(), reasons));
+        }
+        return runs;
+    }
+
+    // ---- prefill -------------------------------------------------------------------------------------------------
+
+    /// Reads what the policies see of the prompt and lets each run decide, layer by layer. `record` receives `full/*`
+    /// where it is wanted.
+    void compress(const Prompt& prompt, Runs& runs, trace::PromptRecord* record, std::span<const float> known_attention) {
+        std::vector<Tail> tails;
+        std::vector<int> tail_of(runs.size(), -1);
+        for (size_t i = 0; i < runs.size(); ++i) {
+            if (runs[i]->failed() || runs[i]->pass().appended_ids.empty()) continue;
+            tail_of[i] = static_cast<int>(tails.size());
+            tails.push_back({runs[i]->pass().appended_ids, runs[i]->pass().appended_positions});
+        }
+        PrefillRequest request;
+        request.ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(prompt.n_visible()));
+        request.needs = union_of(runs);
+        const int window = std::max(options.window, request.needs.window_queries);
+        if (record) request.needs.window_queries = window;
+        request.adjacent_similarity = record != nullptr;
+        request.tails = tails;
+        request.keep_cache = false;
+        const bool all_filter = std::all_of(runs.begin(), runs.end(),
+                                            [](const auto& run) { return run->failed() || run->filters(); });
+        if (all_filter && !record) {
+            request.n_layers = 0;
+            for (const auto& run : runs) {
+                if (!run->failed()) request.n_layers = std::max(request.n_layers, run->pass().filter_layer + 1);
+            }
+        }
+        const auto per_layer = static_cast<size_t>(transformer().shape().n_heads * prompt.n_visible());
+
+        double recording = 0;
+        const auto on_layer = [&](PrefillLayer& layer) {
+            std::span<const float> attention;
+            if (record) {
+                const Stopwatch watch;
+                record_full_layer(layer.prompt, window, *record);
+                recording += watch.seconds();
+                attention = std::span<const float>(record->window_attention).last(per_layer);
+            } else if (!known_attention.empty()) {
+                attention = known_attention.subspan(static_cast<size_t>(layer.layer) * per_layer, per_layer);
+            }
+            for (size_t i = 0; i < runs.size(); ++i) {
+                auto& run = *runs[i];
+                if (run.failed()) continue;
+                if (progress.cancelled()) throw Cancelled();
+                auto& observations =
+                    tail_of[i] >= 0 ? *layer.tails[static_cast<size_t>(tail_of[i])] : layer.prompt;
+                if (!run.filters()) {
+                    run.decide(observations, layer.dense, attention);
+                } else if (layer.layer == run.pass().filter_layer) {
+                    run.filter(observations);
+                }
+            }
+        };
+        auto result = prefill(transformer(), request, on_layer, progress);
+        timings.prefill_s += result.seconds;
+        timings.record_s += result.recording_seconds + recording;
+        timings.n_prompt_tokens += prompt.n_visible();
+        if (record) {
+            record->window = std::min<int64_t>(window, prompt.n_visible());
+            record->adjacent_similarity_q = std::move(result.adjacent.q);
+            record->adjacent_similarity_k = std::move(result.adjacent.k);
+            record->adjacent_similarity_v = std::move(result.adjacent.v);
+            record->last_logits = result.last_logits;
+            known_attention = record->window_attention;
+        }
+        for (auto& run : runs) {
+            if (run->failed()) continue;
+            run->record.prefill_s = result.seconds;
+            if (run->filters()) run_again(prompt, *run, known_attention);
+            else run->finish_prompt(result.last_logits);
+            timings.select_s += run->select_seconds;
+        }
+    }
+
+    /// The second pass of a policy that filters the prompt.
+    void run_again(const Prompt& prompt, ActiveRun& run, std::span<const float> attention) {
+        std::vector<int32_t> ids;
+        for (const uint32_t position : run.filtered()) ids.push_back(prompt.ids[position]);
+        PrefillRequest request;
+        request.ids = ids;
+        auto result = prefill(transformer(), request, nullptr, progress);
+        timings.prefill_s += result.seconds;
+        run.record.prefill_s += result.seconds;
+        run.adopt_filtered(result.cache, attention);
+        run.finish_prompt(result.last_logits);
+    }
+
+    // ---- answers -------------------------------------------------------------------------------------------------
+
+    /// Reads the question, if the policies did not see it, into every cache, and hands over what each decodes from.
+    std::vector<Start> read_question(const Prompt& prompt, std::span<ActiveRun* const> runs, bool last_question) {
+        std::vector<Start> starts;
+        for (ActiveRun* run : runs) {
+            auto acting = run->policy().acts_while_decoding() ? run->policy().clone() : nullptr;
+            starts.push_back({last_question ? std::move(run->cache()) : run->cache().clone(), std::move(acting),
+                              run->position(), run->first_logits()});
+        }
+        const auto n_question = static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible();
+        for (auto& start : starts) start.cache.reserve(n_question + options.n_new);
+        if (n_question == 0) return starts;
+        const Stopwatch watch;
+        const auto question = std::span<const int32_t>(prompt.ids).last(static_cast<size_t>(n_question));
+        // Policies that act while decoding act on the answer, not on the question, which is kept whole.
+        std::vector<Sequence> sequences;
+        for (auto& start : starts) sequences.push_back({&start.cache, start.position, 0, nullptr});
+        const std::vector<std::span<const int32_t>> tokens(starts.size(), question);
+        const at::Tensor residual = feed(transformer(), sequences, tokens);
+        for (size_t i = 0; i < starts.size(); ++i) {
+            const at::Tensor logits =
+                transformer().logits(residual.narrow(0, static_cast<int64_t>(i + 1) * n_question - 1, 1));
+            starts[i].logits.assign(logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel());
+            starts[i].position = sequences[i].position;
+        }
+        timings.question_s += watch.seconds();
+        return starts;
+    }
+
+    /// Decodes, rewinds and compares. Where the caches cannot be rewound, copies are decoded.
+    std::vector<Generation> decode(std::span<Start> starts) {
+        std::vector<std::optional<RunCache>> copies;
+        std::vector<RunCache::Mark> marks;
+        std::vector<std::unique_ptr<policies::Policy>> acting;
+        std::vector<Sequence> sequences;
+        std::vector<std::vector<float>> logits;
+        for (auto& start : starts) {
+            const bool rewinds = start.cache.can_rewind() && !start.acting;
+            copies.push_back(rewinds ? std::nullopt : std::optional<RunCache>(start.cache.clone()));
+            marks.push_back(rewinds ? start.cache.mark() : RunCache::Mark{});
+            acting.push_back(start.acting ? start.acting->clone() : nullptr);
+            logits.push_back(start.logits);
+        }
+        for (size_t i = 0; i < starts.size(); ++i)
+            sequences.push_back({copies[i] ? &*copies[i] : &starts[i].cache, starts[i].position, 0, acting[i].get()});
+        const Stopwatch watch;
+        auto generations = generate(transformer(), sequences, logits, options.n_new, options.sampling, model.end_ids(),
+                                    progress);
+        timings.decode_s += watch.seconds();
+        for (size_t i = 0; i < starts.size(); ++i) {
+            timings.n_generated += static_cast<int64_t>(generations[i].ids.size());
+            if (!copies[i]) starts[i].cache.rewind(marks[i]);
+        }
+        return generations;
+    }
+
+    std::vector<Comparison> compare_all(const FullReference& reference, std::span<Start> starts) {
+        std::vector<Sequence> sequences;
+        std::vector<std::vector<float>> logits;
+        const auto extra = static_cast<int64_t>(reference.tokens.size());
+        for (auto& start : starts) {
+            start.cache.reserve(extra);
+            sequences.push_back(start.sequence());
+            logits.push_back(start.logits);
+        }
+        const Stopwatch watch;
+        auto comparisons = compare(transformer(), reference, sequences, logits, progress);
+        timings.compare_s += watch.seconds();
+        return comparisons;
+    }
+
+    FullReference make_reference(Start& full, const Generation& generation) {
+        const Stopwatch watch;
+        const auto mark = full.cache.mark();
+        auto reference = reference_of(transformer(), full.sequence(), full.logits, generation.ids, progress);
+        full.cache.rewind(mark);
+        timings.compare_s += watch.seconds();
+        return reference;
+    }
+
+    trace::RunRecord finished(const ActiveRun& run, const Generation& generation) {
+        trace::RunRecord record = run.record;
+        record.output_ids = generation.ids;
+        std::span<const int32_t> shown = generation.ids;
+        if (!shown.empty() && std::binary_search(model.end_ids().begin(), model.end_ids().end(), shown.back()))
+            shown = shown.first(shown.size() - 1);
+        record.output_text = model.tokenizer().decode(shown);
+        return record;
+    }
+
+    static void add_comparison(trace::RunRecord& record, const Comparison& comparison) {
+        record.step_kl = comparison.step_kl;
+        record.step_agreement = comparison.step_agreement;
+        record.output_error = comparison.output_error;
+    }
+
+    // ---- writing -------------------------------------------------------------------------------------------------
+
+    void write(int prompt, int run, const trace::RunRecord& record, const Experiment& owner) {
+        const Stopwatch watch;
+        writer.write_run(prompt, run, record);
+        timings.write_s += watch.seconds();
+        ++timings.n_runs;
+        if (record.status == "failed") ++n_failed;
+        if (owner.on_run) owner.on_run(prompt, run, record);
+    }
+
+    void write(int prompt, const trace::PromptRecord& record) {
+        if (writer.has_prompt(prompt)) return;
+        const Stopwatch watch;
+        writer.write_prompt(prompt, record);
+        timings.write_s += watch.seconds();
+    }
+
+    bool is_finished(int prompt) const {
+        if (!writer.has_prompt(prompt)) return false;
+        for (size_t run = 0; run < plans.size(); ++run) {
+            if (!writer.has_run(prompt, static_cast<int>(run))) return false;
+        }
+        return true;
+    }
+
+    // ---- the two modes -------------------------------------------------------------------------------------------
+
+    void run_shared(std::span<const Prompt> prompts, int first, const Experiment& owner) {
+        Runs runs = plan_runs(prompts[0]);
+        for (auto& run : runs) {
+            // Finished earlier: nothing to do but for the full run, which the others are compared with.
+            if (run->is_full() || run->failed()) continue;
+            bool known = true;
+            for (size_t q = 0; q < prompts.size(); ++q)
+                known = known && writer.has_run(first + static_cast<int>(q), run->index());
+            if (known) run.reset();
+        }
+        std::erase(runs, nullptr);
+        trace::PromptRecord context = record_of(prompts[0], model, std::nullopt);
+        compress(prompts[0], runs, options.record ? &context : nullptr, {});
+        for (size_t q = 0; q < prompts.size(); ++q) {
+            const int index = first + static_cast<int>(q);
+            const bool is_last = q + 1 == prompts.size();
+            if (is_finished(index)) continue;
+            std::vector<ActiveRun*> alive;
+            for (const auto& run : runs) {
+                if (!run->failed()) alive.push_back(run.get());
+            }
+            auto starts = read_question(prompts[q], alive, is_last);
+            trace::PromptRecord record = context;
+            if (q > 0) {
+                record = record_of(prompts[q], model, first);
+                record.window = context.window;
+            }
+            if (options.record) record.last_logits = starts[0].logits;
+            write(index, record);
+            const auto generations = decode(starts);
+            std::vector<Comparison> comparisons;
+            if (options.compare) {
+                const auto reference = make_reference(starts[0], generations[0]);
+                comparisons = compare_all(reference, starts);
+            }
+            for (size_t i = 0; i < alive.size(); ++i) {
+                auto finished_run = finished(*alive[i], generations[i]);
+                if (options.compare) add_comparison(finished_run, comparisons[i]);
+                if (!writer.has_run(index, alive[i]->index())) write(index, alive[i]->index(), finished_run, owner);
+            }
+            for (const auto& run : runs) {
+                if (run->failed() && !writer.has_run(index, run->index()))
+                    write(index, run->index(), run->record, owner);
+            }
+        }
+    }
+
+    void run_isolated(std::span<const Prompt> prompts, int first, const Experiment& owner) {
+        plan_runs(prompts[0]);
+        std::vector<std::optional<FullReference>> references(prompts.size());
+        trace::PromptRecord context = record_of(prompts[0], model, std::nullopt);
+        if (options.record) {
+            Runs nobody;
+            compress(prompts[0], nobody, &context, {});
+        }
+        for (size_t i = 0; i < plans.size(); ++i) {
+            bool known = true;
+            for (size_t q = 0; q < prompts.size(); ++q)
+                known = known && writer.has_run(first + static_cast<int>(q), static_cast<int>(i));
+            if (known && i > 0) continue;
+            run_alone(prompts, first, i, context, references, owner);
+        }
+    }
+
+    void run_alone(std::span<const Prompt> prompts, int first, size_t plan, const trace::PromptRecord& context,
+                   std::vector<std::optional<FullReference>>& references, const Experiment& owner) {
+        reset_peak();
+        const uint64_t before = resident_bytes();
+        const Stopwatch watch;
+        Runs runs;
+        runs.push_back(std::make_unique<ActiveRun>(transformer(), plans[plan], static_cast<int>(plan), prompts[0], options));
+        auto& run = *runs[0];
+        if (!run.failed()) compress(prompts[0], runs, nullptr, context.window_attention);
+        for (size_t q = 0; q < prompts.size(); ++q) {
+            const int index = first + static_cast<int>(q);
+            if (run.failed()) {
+                write(index, run.index(), run.record, owner);
+                continue;
+            }
+            ActiveRun* alive[] = {&run};
+            auto starts = read_question(prompts[q], alive, q + 1 == prompts.size());
+            const double first_token = watch.seconds();
+            const auto generations = decode(starts);
+            const uint64_t peak = peak_resident_bytes();
+            if (q == 0 || run.is_full()) {
+                trace::PromptRecord record = context;
+                if (q > 0) {
+                    record = record_of(prompts[q], model, first);
+                    record.window = context.window;
+                }
+                if (options.record) record.last_logits = starts[0].logits;
+                write(index, record);
+            }
+            auto record = finished(run, generations[0]);
+            if (q == 0) {
+                record.first_token_s = first_token;
+                record.peak_bytes = peak > before ? peak - before : 0;
+            }
+            record.decode_s = generations[0].seconds;
+            if (generations[0].seconds > 0)
+                record.decode_tokens_per_s =
+                    static_cast<double>(generations[0].ids.size() - 1) / generations[0].seconds;
+            if (options.compare) {
+                if (run.is_full()) references[q] = make_reference(starts[0], generations[0]);
+                add_comparison(record, compare_all(*references[q], starts)[0]);
+            }
+            if (!writer.has_run(index, run.index())) write(index, run.index(), record, owner);
+        }
+    }
+};
+
+Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer& writer,
+                       Progress& progress)
+    : impl_(new Impl{model, std::move(plans), options, writer, progress, {}, 0, 0}) {
+    if (impl_->plans.empty() || impl_->plans[0].spec.definition->name != "full")
+        throw std::logic_error("an experiment's first run is the full cache");
+    if (options.n_new < 1) throw UsageError("the number of tokens to generate must be at least 1");
+}
+
+Experiment::~Experiment() = default;
+
+void Experiment::run(std::span<const Prompt> prompts) {
+    const Stopwatch watch;
+    if (!impl_->writer.has_model()) {
+        trace::ModelRecord record;
+        static_cast<trace::ModelAttributes&>(record) = impl_->model.attributes();
+        impl_->writer.write_model(record);
+    }
+    size_t begin = 0;
+    while (begin < prompts.size()) {
+        size_t end = begin + 1;
+        const auto& head = prompts[begin];
+        const auto context = std::span<const int32_t>(head.ids).first(static_cast<size_t>(head.n_visible()));
+        while (end < prompts.size() && !head.query_aware && !prompts[end].query_aware &&
+               prompts[end].n_context == head.n_context &&
+               std::equal(context.begin(), context.end(), prompts[end].ids.begin()))
+            ++end;
+        const auto group = prompts.subspan(begin, end - begin);
+        bool finished = true;
+        for (size_t i = begin; i < end; ++i) finished = finished && impl_->is_finished(static_cast<int>(i));
+        if (!finished) {
+            const int first = static_cast<int>(begin);
+            impl_->options.isolated ? impl_->run_isolated(group, first, *this) : impl_->run_shared(group, first, *this);
+        }
+        begin = end;
+    }
+    impl_->timings.total_s += watch.seconds();
+}
+
+const Timings& Experiment::timings() const { return impl_->timings; }
+
+int Experiment::n_failed() const { return impl_->n_failed; }
+
+}  // namespace kvscope::engine

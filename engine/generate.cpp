@@ -1,0 +1,51 @@
+#include "engine/generate.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "engine/error.h"
+
+namespace kvscope::engine {
+
+std::vector<Generation> generate(const Transformer& model, std::span<Sequence> sequences,
+                                 std::span<const std::vector<float>> first_logits, int64_t n_new,
+                                 const SamplingOptions& sampling, std::span<const int32_t> end_ids, Progress& progress) {
+    std::vector<Generation> generations(sequences.size());
+    std::vector<Sampler> samplers(sequences.size(), Sampler(sampling));
+    std::vector<size_t> active;
+    const auto draw = [&](size_t s, std::span<const float> logits) {
+        const int32_t id = samplers[s].next(logits);
+        generations[s].ids.push_back(id);
+        return !std::binary_search(end_ids.begin(), end_ids.end(), id) &&
+               static_cast<int64_t>(generations[s].ids.size()) < n_new;
+    };
+    for (size_t s = 0; s < sequences.size() && n_new > 0; ++s) {
+        if (draw(s, first_logits[s])) active.push_back(s);
+    }
+    progress.begin("decode", n_new);
+    for (int64_t done = 1; !active.empty(); ++done) {
+        if (progress.cancelled()) throw Cancelled();
+        const auto start = std::chrono::steady_clock::now();
+        std::vector<Sequence> batch;
+        std::vector<std::span<const int32_t>> tokens;
+        for (const size_t s : active) {
+            batch.push_back(sequences[s]);
+            tokens.emplace_back(&generations[s].ids.back(), 1);
+        }
+        const at::Tensor logits = model.logits(feed(model, batch, tokens));
+        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        std::vector<size_t> remaining;
+        for (size_t i = 0; i < active.size(); ++i) {
+            const size_t s = active[i];
+            sequences[s] = batch[i];
+            generations[s].seconds += seconds;
+            const float* row = logits.const_data_ptr<float>() + static_cast<int64_t>(i) * logits.size(1);
+            if (draw(s, {row, static_cast<size_t>(logits.size(1))})) remaining.push_back(s);
+        }
+        active = std::move(remaining);
+        progress.advance(done + 1);
+    }
+    return generations;
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/decode.h"
+#include "engine/progress.h"
+#include "engine/sampler.h"
+
+namespace kvscope::engine {
+
+/// One run's answer.
+struct Generation {
+    std::vector<int32_t> ids;  ///< the end-of-text token included, where it came
+    double seconds = 0;        ///< of the steps after the first token, while this run was decoding
+};
+
+/// Decodes all sequences as one batch, each until an end token or `n_new` tokens; a finished one leaves the batch.
+/// @param first_logits for each sequence the (vocabulary) logits that its first token is drawn from
+/// @throws Cancelled
+std::vector<Generation> generate(const Transformer& model, std::span<Sequence> sequences,
+                                 std::span<const std::vector<float>> first_logits, int64_t n_new,
+                                 const SamplingOptions& sampling, std::span<const int32_t> end_ids, Progress& progress);
+
+}  // namespace kvscope::engine

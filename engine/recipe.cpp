@@ -1,0 +1,53 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "engine/experiment.h"
+
+namespace kvscope::engine {
+
+std::string RunPlan::label() const {
+    return spec.definition->name == "full" ? spec.label() : spec.label() + " @ " + budget.text();
+}
+
+std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
+                        const ExperimentOptions& options) {
+    nlohmann::ordered_json recipe;
+    recipe["model"] = model.fingerprint();
+    recipe["dtype"] = kernels::name_of(model.transformer().dtype());
+    for (const auto& prompt : prompts) {
+        recipe["prompts"].push_back({{"name", prompt.name},
+                                     {"text", prompt.text},
+                                     {"question", prompt.question},
+                                     {"query_aware", prompt.query_aware},
+                                     {"n_context", prompt.n_context}});
+    }
+    for (const auto& plan : plans) {
+        recipe["runs"].push_back({{"policy", plan.spec.definition->name},
+                                  {"parameters", nlohmann::ordered_json::parse(plan.spec.values.to_json())},
+                                  {"budget", plan.budget.text()}});
+    }
+    recipe["new_tokens"] = options.n_new;
+    recipe["temperature"] = options.sampling.temperature;
+    recipe["top_p"] = options.sampling.top_p;
+    recipe["sampling_seed"] = options.sampling.seed;
+    recipe["seed"] = options.seed;
+    recipe["mode"] = options.isolated ? "isolated" : "shared";
+    recipe["window"] = options.window;
+    recipe["compare"] = options.compare;
+    recipe["record"] = options.record;
+    return recipe.dump();
+}
+
+std::vector<RunPlan> with_full_run(std::vector<RunPlan> plans) {
+    std::vector<RunPlan> all;
+    all.push_back({policies::parse_policy("full"), policies::parse_budget("100%")});
+    for (auto& plan : plans) {
+        const bool known = std::any_of(all.begin(), all.end(), [&](const RunPlan& other) {
+            return other.spec == plan.spec && (other.budget == plan.budget || plan.spec.definition->name == "full");
+        });
+        if (!known) all.push_back(std::move(plan));
+    }
+    return all;
+}
+
+}  // namespace kvscope::engine
