@@ -38,6 +38,6 @@ target_compile_options(kvscope_ours INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-W
 if(KVSCOPE_SANITIZE)
     target_compile_definitions(kvscope_ours INTERFACE _GLIBCXX_ASSERTIONS)
     target_compile_options(kvscope_ours INTERFACE
-        -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+        -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -Wno-maybe-uninitialized)
     add_link_options(-fsanitize=address,undefined)
 endif()
