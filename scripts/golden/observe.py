@@ -52,13 +52,22 @@ class _Recorder:
     """The attention function that transformers calls, and where it puts what it sees."""
 
     layers = None  # a list while a prefill is being observed
+    kept = None  # while a compressed cache decodes: per layer (H, N) bool over the prompt's entries
+    decoded = None  # a list of (layer, q (H, n, d), k, v) while a decode is being recorded
 
     @classmethod
     def attention(cls, module, query, key, value, attention_mask, scaling=None, dropout=0.0, **kwargs):
         q, k, v = query[0], key[0], value[0]
         n, total = q.shape[1], k.shape[1]
         position = torch.arange(total - n, total)[:, None]
-        output, weights = attend(q, k, v, torch.arange(total)[None, :] <= position)
+        mask = (torch.arange(total)[None, :] <= position).expand(q.shape[0], n, total)
+        if cls.kept is not None:
+            prompt = cls.kept[module.layer_idx]
+            mask = mask.clone()
+            mask[:, :, : prompt.shape[1]] &= prompt[:, None, :]
+        if cls.decoded is not None:
+            cls.decoded.append((module.layer_idx, q.clone(), k.clone(), v.clone()))
+        output, weights = attend(q, k, v, mask)
         if cls.layers is not None:
             layer = cls.layers[module.layer_idx]
             window = min(MAX_WINDOW, n)
@@ -128,3 +137,18 @@ def observe(reference, ids) -> Observation:
         for hook in hooks:
             hook.remove()
     return Observation(list(ids), layers, logits, cache)
+
+
+def decode(reference, cache, tokens, kept=None, record=False):
+    """Feeds `tokens` after what the cache holds, at their true positions; logits (n, vocab).
+
+    kept: None, or per layer (H, N) bool: the prompt's entries that each query head may see. An evicted
+    entry that is masked gives the same attention as one that is gone; the cache itself stays whole.
+    """
+    _Recorder.kept, _Recorder.decoded = kept, [] if record else None
+    try:
+        with torch.inference_mode():
+            logits = reference.model(torch.tensor([tokens]), past_key_values=cache).logits[0]
+        return (logits, _Recorder.decoded) if record else logits
+    finally:
+        _Recorder.kept = _Recorder.decoded = None

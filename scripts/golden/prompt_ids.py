@@ -41,7 +41,11 @@ def main():
     stop = context.index("We opened the safe")
     short = context[start:stop].strip()
     prompts = {}
-    for name, user in (("demo", context + "\n\n" + question), ("short", short + "\n\n" + question)):
+    for name, user in (
+        ("demo", context + "\n\n" + question),
+        ("short", short + "\n\n" + question),
+        ("rewrite", short + "\n\nRewrite this paragraph in your own words."),
+    ):
         text = reference.render(user)
         ids = tokenize(text)
         if reference.text(ids) != text:

@@ -1,0 +1,38 @@
+"""What the machine can do at this moment: memory bandwidth, GEMM rates, load."""
+
+import os
+import time
+
+import torch
+
+
+def best(work, seconds):
+    """Shortest time of one call, tried for about `seconds`."""
+    work()
+    shortest, stop = float("inf"), time.perf_counter() + seconds
+    while time.perf_counter() < stop:
+        start = time.perf_counter()
+        work()
+        shortest = min(shortest, time.perf_counter() - start)
+    return shortest
+
+
+class Machine:
+    def __init__(self, threads):
+        torch.set_num_threads(threads)
+        self.threads = threads
+        self.big = torch.ones(1 << 27)  # 512 MiB
+        size = 1536
+        self.square = torch.randn(size, size)
+        self.half = self.square.bfloat16()
+        self.flops = 2 * size**3
+
+    def measure(self):
+        """Read bandwidth in GB/s, bf16 and f32 GFLOP/s of a 1536-square product, 1-minute load before measuring."""
+        load = os.getloadavg()[0]
+        return {
+            "load": load,
+            "bandwidth": self.big.numel() * 4 / best(self.big.sum, 0.5) / 1e9,
+            "bf16": self.flops / best(lambda: self.half @ self.half, 0.4) / 1e9,
+            "f32": self.flops / best(lambda: self.square @ self.square, 0.4) / 1e9,
+        }

@@ -1,0 +1,166 @@
+"""What compression does to the output, by brute force: tests/data/engine/runs.json.
+
+  max_tokens, eos
+  prompts: name ->
+    full: {output_ids}             greedy, its end-of-text token included
+    cases: a list of
+      policy, budget
+      step_kl            (T) KL(full || compressed) in nats; T = length of the full run; fed the full run's tokens
+      step_agreement     (T) 1 where the greedy token is the same
+      agreement_margin   smallest gap between a compressed run's best and second logit on the full run's tokens
+      output_ids         what the compressed run generates itself, greedily
+      output_margin      smallest gap between best and second logit on the way
+      attention_kept     (L, H) share of the window's (32) full attention on kept entries
+      output_error       (L, H) mean over the full run's decode steps t = 1 ... T-1 of |o_c - o_f| / |o_f|: the full
+                         run's query against its own cache, whole and with the evicted prompt entries left out
+      output_error_first (L, H) the same at t = 0, the prompt's last query
+
+Everything in float64. For a policy with the same number of entries in each row the masked decode is
+checked against a cache that really was gathered, decoded by stock transformers in float32.
+"""
+
+import copy
+import json
+
+import numpy as np
+import torch
+from transformers import DynamicCache
+
+from observe import attend, decode, make_exact, observe
+from policies import Selector
+from reference_model import DATA, Reference, load_prompts
+
+MAX_TOKENS = 64
+CASES = {
+    "short": [("snapkv", 64), ("streaming-llm", 64), ("ada-snapkv", 64)],
+    "rewrite": [("snapkv", 64), ("h2o", 64), ("ada-snapkv:window=8", 48), ("aperturekv", 48), ("pyramidkv", 64)],
+    "demo": [("snapkv", 64), ("streaming-llm", 256), ("aperturekv", 128)],
+}
+
+
+def rounded(x, digits=7):
+    if isinstance(x, (list, tuple, np.ndarray)):
+        return [rounded(v, digits) for v in x]
+    return float(f"{float(x):.{digits}g}")
+
+
+def masks(reference, decision, n):
+    """Per layer (H, N) bool; a row is a KV head or a query head."""
+    heads = reference.config.num_attention_heads
+    result = []
+    for rows in decision.kept:
+        mask = torch.zeros(len(rows), n, dtype=torch.bool)
+        for row, positions in enumerate(rows):
+            mask[row, torch.as_tensor(positions)] = True
+        result.append(mask.repeat_interleave(heads // len(rows), 0))
+    return result
+
+
+def generate(reference, observation, kept=None):
+    """Greedy ids, end-of-text included, and the smallest margin on the way."""
+    cache, logits, tokens, margin = copy.deepcopy(observation.cache), observation.logits, [], float("inf")
+    while True:
+        best = logits.topk(2)
+        margin = min(margin, (best.values[0] - best.values[1]).item())
+        tokens.append(int(best.indices[0]))
+        if tokens[-1] == reference.eos or len(tokens) == MAX_TOKENS:
+            return tokens, margin
+        logits = decode(reference, cache, tokens[-1:], kept)[-1]
+
+
+def forced(reference, observation, tokens, kept=None, record=False):
+    """Logits (T, vocab) that tokens 0 ... T-1 are drawn from."""
+    cache = copy.deepcopy(observation.cache)
+    result = decode(reference, cache, tokens[:-1], kept, record) if len(tokens) > 1 else None
+    logits, decoded = result if record else (result, None)
+    logits = torch.cat((observation.logits[None], logits))
+    return (logits, decoded) if record else logits
+
+
+def relative_error(q, k, v, visible, kept, n):
+    """(H, n) of |o_c - o_f| / |o_f|."""
+    whole, _ = attend(q, k, v, visible)
+    mask = visible.clone()
+    mask[:, :, :n] &= kept[:, None, :]
+    part, _ = attend(q, k, v, mask)
+    return (part - whole).norm(dim=2) / whole.norm(dim=2)
+
+
+def output_errors(observation, decoded, kept):
+    n = observation.n
+    first, later = [], []
+    for layer, q, k, v in decoded:
+        steps, total = q.shape[1], k.shape[1]
+        causal = torch.arange(total)[None, :] <= torch.arange(total - steps, total)[:, None]
+        later.append(relative_error(q, k, v, causal.expand(q.shape[0], steps, total), kept[layer], n).mean(1).tolist())
+        seen = observation.layers[layer]
+        everything = torch.ones(q.shape[0], 1, n, dtype=torch.bool)
+        first.append(relative_error(seen.queries[:, -1:], seen.keys, seen.values, everything, kept[layer], n)[:, 0].tolist())
+    return first, later
+
+
+def gathered_logits(stock, ids, decision, tokens):
+    """Stock transformers: prefill, cut the cache to the kept entries, decode at positions N, N + 1, ..."""
+    cache = DynamicCache()
+    with torch.inference_mode():
+        stock.model(torch.tensor([ids]), past_key_values=cache, logits_to_keep=1)
+        for layer, rows in zip(cache.layers, decision.kept):
+            index = torch.tensor(np.array(rows))[None, :, :, None].expand(-1, -1, -1, layer.keys.shape[3])
+            layer.keys, layer.values = layer.keys.gather(2, index), layer.values.gather(2, index)
+        logits = []
+        for t, token in enumerate(tokens[:-1]):
+            position = torch.tensor([[len(ids) + t]])
+            logits.append(stock.model(torch.tensor([[token]]), past_key_values=cache, position_ids=position).logits[0, -1])
+    return torch.stack(logits)
+
+
+def main():
+    stock, exact = Reference(), Reference()
+    make_exact(exact)
+    prompts = {}
+    for name, cases in CASES.items():
+        ids = load_prompts()[name]["ids"]
+        observation = observe(exact, ids)
+        selector = Selector(observation, exact.config)
+        tokens, margin = generate(exact, observation)
+        full, decoded = forced(exact, observation, tokens, record=True)
+        print(name, len(tokens), repr(exact.text(tokens)), "margin", margin)
+        full_log = torch.log_softmax(full, -1)
+        results = []
+        for policy, budget in cases:
+            decision = selector.select(policy, budget)
+            kept = masks(exact, decision, len(ids))
+            logits = forced(exact, observation, tokens, kept)
+            if policy.partition(":")[0] in ("snapkv", "streaming-llm", "h2o") and name != "demo":
+                difference = (gathered_logits(stock, ids, decision, tokens) - logits[1:]).abs().max().item()
+                assert difference < 2e-3, (policy, difference)
+            log = torch.log_softmax(logits, -1)
+            kl = (full_log.exp() * (full_log - log)).sum(1)
+            best = logits.topk(2).values
+            own, own_margin = generate(exact, observation, kept)
+            first, later = output_errors(observation, decoded, kept)
+            attention = [
+                (layer.window_attention * mask).sum(1).tolist() for layer, mask in zip(observation.layers, kept)
+            ]
+            results.append(
+                {
+                    "policy": policy,
+                    "budget": budget,
+                    "step_kl": rounded(kl.clamp(min=0).tolist()),
+                    "step_agreement": (full.argmax(1) == logits.argmax(1)).int().tolist(),
+                    "agreement_margin": rounded((best[:, 0] - best[:, 1]).min()),
+                    "output_ids": own,
+                    "output_margin": rounded(own_margin),
+                    "attention_kept": rounded(attention, 6),
+                    "output_error": rounded(later, 6),
+                    "output_error_first": rounded(first, 6),
+                }
+            )
+            print(f"  {policy} {budget}: mean KL {kl.mean():.4f} margin {own_margin:.4f} {exact.text(own)!r}", flush=True)
+        prompts[name] = {"full": {"output_ids": tokens, "output_margin": rounded(margin)}, "cases": results}
+    document = {"about": "scripts/golden/runs.py", "max_tokens": MAX_TOKENS, "eos": exact.eos, "prompts": prompts}
+    (DATA / "engine" / "runs.json").write_text(json.dumps(document, separators=(",", ":")) + "\n")
+
+
+if __name__ == "__main__":
+    main()
