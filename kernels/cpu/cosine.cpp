@@ -19,75 +19,87 @@ namespace kvscope::kernels {
 
 namespace {
 
-/// f32 sums, as vectors have at most a few hundred elements.
-template <class T>
-KVSCOPE_INLINE float dot_body(const T* a, const T* b, int64_t d) {
-    float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < d; ++c) sum += to_float(a[c]) * to_float(b[c]);
-    return sum;
-}
-
-double cosine_of(double dot, double square_a, double square_b) {
+KVSCOPE_INLINE double cosine_of(double dot, double square_a, double square_b) {
     if (square_a <= 0.0 || square_b <= 0.0) return 0.0;
     return std::clamp(dot / std::sqrt(square_a * square_b), -1.0, 1.0);
 }
 
-/// Sum of the cosines of rows first … last-1 with their successors.
+/// a . b and b . b in f32, as vectors have at most a few hundred elements.
 template <class T>
-KVSCOPE_INLINE double chain_body(const T* rows, int64_t row_stride, int64_t d, int64_t first, int64_t last) {
+KVSCOPE_INLINE void dots(const T* a, const T* b, int64_t d, float& ab, float& bb) {
+    float sum_ab = 0.0f, sum_bb = 0.0f;
+#pragma omp simd reduction(+ : sum_ab, sum_bb)
+    for (int64_t c = 0; c < d; ++c) {
+        const float x = to_float(a[c]), y = to_float(b[c]);
+        sum_ab += x * y;
+        sum_bb += y * y;
+    }
+    ab = sum_ab;
+    bb = sum_bb;
+}
+
+/// Sum of the cosines of vectors first … last-1 of each head with their successors. Tokens are the outer loop, since a
+/// projection leaves a token's heads side by side.
+template <class T>
+KVSCOPE_INLINE double chains_body(const HeadVectors& vectors, int64_t first, int64_t last, float* squares) {
+    const T* data = static_cast<const T*>(vectors.data);
+    float unused = 0.0f;
+    for (int64_t h = 0; h < vectors.n_heads; ++h) {
+        const T* vector = data + h * vectors.head_stride + first * vectors.row_stride;
+        dots(vector, vector, vectors.d, unused, squares[h]);
+    }
     double sum = 0.0;
-    float square = dot_body(rows + first * row_stride, rows + first * row_stride, d);
     for (int64_t i = first; i < last; ++i) {
-        const T* row = rows + i * row_stride;
-        const T* next = row + row_stride;
-        const float next_square = dot_body(next, next, d);
-        sum += cosine_of(dot_body(row, next, d), square, next_square);
-        square = next_square;
+        for (int64_t h = 0; h < vectors.n_heads; ++h) {
+            const T* vector = data + h * vectors.head_stride + i * vectors.row_stride;
+            float dot = 0.0f, next_square = 0.0f;
+            dots(vector, vector + vectors.row_stride, vectors.d, dot, next_square);
+            sum += cosine_of(dot, squares[h], next_square);
+            squares[h] = next_square;
+        }
     }
     return sum;
 }
 
-template <class T>
-using Chain = double (*)(const T*, int64_t, int64_t, int64_t, int64_t);
+using Chains = double (*)(const HeadVectors&, int64_t, int64_t, float*);
 
 template <class T>
-double chain_generic(const T* rows, int64_t row_stride, int64_t d, int64_t first, int64_t last) {
-    return chain_body(rows, row_stride, d, first, last);
+double chains_generic(const HeadVectors& vectors, int64_t first, int64_t last, float* squares) {
+    return chains_body<T>(vectors, first, last, squares);
 }
 #ifdef KVSCOPE_AVX2
 template <class T>
-KVSCOPE_AVX2 double chain_avx2(const T* rows, int64_t row_stride, int64_t d, int64_t first, int64_t last) {
-    return chain_body(rows, row_stride, d, first, last);
+KVSCOPE_AVX2 double chains_avx2(const HeadVectors& vectors, int64_t first, int64_t last, float* squares) {
+    return chains_body<T>(vectors, first, last, squares);
 }
 template <class T>
-KVSCOPE_AVX512 double chain_avx512(const T* rows, int64_t row_stride, int64_t d, int64_t first, int64_t last) {
-    return chain_body(rows, row_stride, d, first, last);
+KVSCOPE_AVX512 double chains_avx512(const HeadVectors& vectors, int64_t first, int64_t last, float* squares) {
+    return chains_body<T>(vectors, first, last, squares);
 }
 #endif
 
 template <class T>
-Chain<T> chain() {
+Chains chains() {
 #ifdef KVSCOPE_AVX2
-    if (simd_level() >= SimdLevel::avx512) return chain_avx512<T>;
-    if (simd_level() >= SimdLevel::avx2) return chain_avx2<T>;
+    if (simd_level() >= SimdLevel::avx512) return chains_avx512<T>;
+    if (simd_level() >= SimdLevel::avx2) return chains_avx2<T>;
 #endif
-    return chain_generic<T>;
+    return chains_generic<T>;
 }
 
 template <class T>
 double adjacent_cosine_of(const HeadVectors& vectors) {
-    constexpr int64_t kBlock = 256;  // pairs summed in one go; the blocks' sums are added in order
+    constexpr int64_t kBlock = 64;  // tokens summed in one go; the blocks' sums are added in order
     const int64_t pairs = vectors.n - 1;
     const int64_t blocks = (pairs + kBlock - 1) / kBlock;
-    std::vector<double> sums(static_cast<size_t>(vectors.n_heads * blocks));
-    const Chain<T> sum_of_chain = chain<T>();
-    const T* data = static_cast<const T*>(vectors.data);
-#pragma omp parallel for collapse(2) schedule(static)
-    for (int64_t h = 0; h < vectors.n_heads; ++h) {
+    std::vector<double> sums(static_cast<size_t>(blocks));
+    const Chains sum_of_chains = chains<T>();
+#pragma omp parallel
+    {
+        std::vector<float> squares(static_cast<size_t>(vectors.n_heads));
+#pragma omp for schedule(static)
         for (int64_t b = 0; b < blocks; ++b) {
-            sums[h * blocks + b] = sum_of_chain(data + h * vectors.head_stride, vectors.row_stride, vectors.d, b * kBlock,
-                                                std::min(pairs, (b + 1) * kBlock));
+            sums[b] = sum_of_chains(vectors, b * kBlock, std::min(pairs, (b + 1) * kBlock), squares.data());
         }
     }
     double sum = 0.0;

@@ -22,19 +22,23 @@ namespace {
 constexpr double kSmallest = std::numeric_limits<double>::min();
 constexpr int64_t kParallelWork = int64_t{1} << 16;  ///< elements below which threads cost more than they bring
 
+/// a where the condition holds, else b, by masks: the loops below vectorise only without branches.
+KVSCOPE_INLINE double blend(bool condition, double a, double b) {
+    const uint64_t mask = uint64_t{0} - static_cast<uint64_t>(condition);
+    return std::bit_cast<double>((std::bit_cast<uint64_t>(a) & mask) | (std::bit_cast<uint64_t>(b) & ~mask));
+}
+
 /// ln x of a normal positive number, to about 1 ulp, without branches: x = 2^e m with m in [sqrt 1/2, sqrt 2), and
 /// ln m = 2 atanh((m - 1) / (m + 1)) by its series. Garbage, but finite, for 0.
 KVSCOPE_INLINE double log_of_normal(double x) {
     const uint64_t bits = std::bit_cast<uint64_t>(x);
-    constexpr uint64_t kMantissa = (uint64_t{1} << 52) - 1;
-    // The exponent becomes a double by the mantissa of 2^52, which vectorises everywhere.
-    const double exponent =
-        std::bit_cast<double>((bits >> 52) | std::bit_cast<uint64_t>(0x1p52)) - 0x1p52 - 1023.0;
-    const double mantissa = std::bit_cast<double>((bits & kMantissa) | std::bit_cast<uint64_t>(1.0));
-    const double halved = 0.5 * mantissa, raised = exponent + 1.0;
-    const bool upper = mantissa > std::numbers::sqrt2;
-    const double m = upper ? halved : mantissa;
-    const double e = upper ? raised : exponent;
+    constexpr uint64_t kRootHalf = std::bit_cast<uint64_t>(std::numbers::sqrt2 / 2);
+    constexpr uint64_t kBias = uint64_t{1024} << 52;
+    constexpr uint64_t kExponent = uint64_t{0xfff} << 52;
+    const uint64_t shifted = bits - kRootHalf + kBias;  // its upper bits are e + 1024
+    // e becomes a double as the mantissa of 2^52, which vectorises everywhere.
+    const double e = std::bit_cast<double>((shifted >> 52) | std::bit_cast<uint64_t>(0x1p52)) - (0x1p52 + 1024.0);
+    const double m = std::bit_cast<double>(bits - ((shifted & kExponent) - kBias));
     const double s = (m - 1.0) / (m + 1.0);
     const double z = s * s;
     double series = 1.0 / 21;
@@ -57,8 +61,7 @@ KVSCOPE_INLINE double log_of_normal(double x) {
 KVSCOPE_INLINE double jsd_term(double p, double q, double log_p, double log_q) {
     const double sum = p + q;
     const double m = 0.5 * sum;
-    const double divisor = sum > 0.0 ? sum : 1.0;
-    const double t = (p - q) / divisor;
+    const double t = (p - q) / (sum + kSmallest);  // 0 where both are 0
     const double z = t * t;
     double series = 1.0 / (26 * 25);
     series = series * z + 1.0 / (24 * 23);
@@ -76,7 +79,7 @@ KVSCOPE_INLINE double jsd_term(double p, double q, double log_p, double log_q) {
     const double near = sum * z * series;
     const double log_m = log_of_normal(m);
     const double apart = p * (log_p - log_m) + q * (log_q - log_m);
-    return z < 0.0625 ? near : apart;
+    return blend(std::bit_cast<uint64_t>(z) < std::bit_cast<uint64_t>(0.0625), near, apart);
 }
 
 KVSCOPE_INLINE double jsd_body(const double* p, const double* q, const double* log_p, const double* log_q, int64_t n) {
@@ -103,8 +106,7 @@ KVSCOPE_INLINE double difference_body(const double* p, const double* a, const do
 KVSCOPE_INLINE void logs_body(const double* p, int64_t n, double of_zero, double* logs) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) {
-        const double log_p = log_of_normal(p[i]);
-        logs[i] = p[i] > 0.0 ? log_p : of_zero;
+        logs[i] = blend(std::bit_cast<uint64_t>(p[i]) != 0, log_of_normal(p[i]), of_zero);
     }
 }
 
