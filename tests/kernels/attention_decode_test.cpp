@@ -1,0 +1,177 @@
+#include "kernels/attention_decode.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/kernels/kernel_case.h"
+
+using namespace kvscope::kernels;
+using namespace kvscope::kernels::testing;
+
+namespace {
+
+/// One ragged row with arrays of its own.
+template <class T>
+struct Row {
+    int d, n_queries;
+    int64_t n, kv_stride;
+    float scale;
+    std::vector<T> q, k, v, out;
+    std::vector<float> cardinality, attention;
+
+    Row(int head_dim, int queries, int64_t entries, int64_t padding, bool merged, unsigned seed)
+        : d(head_dim),
+          n_queries(queries),
+          n(entries),
+          kv_stride(head_dim + padding),
+          scale(1.0f / std::sqrt(static_cast<float>(head_dim))),
+          q(random_values<T>(static_cast<size_t>(queries * head_dim), seed)),
+          k(random_values<T>(static_cast<size_t>(entries * kv_stride), seed + 1)),
+          v(random_values<T>(static_cast<size_t>(entries * kv_stride), seed + 2)),
+          out(q.size()),
+          attention(static_cast<size_t>(queries * entries)) {
+        if (merged)
+            for (int64_t j = 0; j < n; ++j) cardinality.push_back(static_cast<float>(1 + (j * 7) % 5));
+    }
+
+    DecodeRow view() {
+        DecodeRow row;
+        row.q = q.data();
+        row.q_stride = d;
+        row.n_queries = n_queries;
+        row.k = k.data();
+        row.v = v.data();
+        row.kv_stride = kv_stride;
+        row.n_entries = n;
+        row.cardinality = cardinality.empty() ? nullptr : cardinality.data();
+        row.out = out.data();
+        row.out_stride = d;
+        row.attention = attention.data();
+        return row;
+    }
+
+    void check() const {
+        const double tolerance = sizeof(T) == 4 ? 5e-6 : rounding<T> + 5e-6;  // the result's one rounding
+        double worst = 0, worst_weight = 0;
+        for (int i = 0; i < n_queries; ++i) {
+            std::vector<double> e;
+            for (int64_t j = 0; j < n; ++j) {
+                double dot = 0;
+                for (int c = 0; c < d; ++c) dot += value(q, i * d + c) * value(k, j * kv_stride + c);
+                e.push_back(dot * static_cast<double>(scale));
+            }
+            const double largest = *std::max_element(e.begin(), e.end());
+            double total = 0;
+            for (size_t j = 0; j < e.size(); ++j) {
+                e[j] = std::exp(e[j] - largest);
+                total += e[j] * (cardinality.empty() ? 1.0 : static_cast<double>(cardinality[j]));
+            }
+            for (int c = 0; c < d; ++c) {
+                double expected = 0, size = 0;
+                for (int64_t j = 0; j < n; ++j) {
+                    const double term = e[static_cast<size_t>(j)] / total * value(v, j * kv_stride + c);
+                    expected += term;
+                    size += std::abs(term);
+                }
+                worst = std::max(worst, std::abs(value(out, i * d + c) - expected) / size);
+            }
+            for (size_t j = 0; j < e.size(); ++j) {
+                const double expected =
+                    e[j] / total * (cardinality.empty() ? 1.0 : static_cast<double>(cardinality[j]));
+                const double got = static_cast<double>(attention[static_cast<size_t>(i) * e.size() + j]);
+                worst_weight = std::max(worst_weight, std::abs(got - expected) / expected);
+            }
+        }
+        CHECK(worst <= tolerance);
+        CHECK(worst_weight <= 5e-6);
+    }
+};
+
+template <class T>
+std::vector<Row<T>> ragged_rows(int d) {
+    std::vector<Row<T>> rows;
+    const std::vector<int64_t> lengths = {1, 2, 3, 15, 16, 17, 31, 33, 63, 65, 127, 511, 512, 513, 1030, 2047};
+    for (size_t i = 0; i < lengths.size(); ++i)
+        rows.emplace_back(d, 1 + static_cast<int>(i) % 9, lengths[i], i % 3 == 2 ? d : 0, i % 4 == 3,
+                          10 * static_cast<unsigned>(i));
+    return rows;
+}
+
+template <class T>
+void decode(std::vector<Row<T>>& rows) {
+    std::vector<DecodeRow> views;
+    for (Row<T>& row : rows) views.push_back(row.view());
+    attention_decode(views, rows.front().d, dtype_of<T>, rows.front().scale);
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("attention_decode equals a double loop on ragged rows", "", float, bf16) {
+    for (const SimdLevel level : levels())
+        for (const int d : {2, 16, 32, 64, 80, 96, 100, 128}) {
+            INFO(name_of(level) << " " << name_of(dtype_of<TestType>) << " d=" << d);
+            const ForcedSimdLevel forced(level);
+            auto rows = ragged_rows<TestType>(d);
+            decode(rows);
+            for (const auto& row : rows) {
+                INFO(row.n_queries << " queries, " << row.n << " entries, stride " << row.kv_stride);
+                row.check();
+            }
+        }
+}
+
+TEMPLATE_TEST_CASE("attention_decode depends neither on threads nor on the other rows", "", float, bf16) {
+    const int threads_before = omp_get_max_threads();
+    for (const SimdLevel level : levels()) {
+        INFO(name_of(level));
+        const ForcedSimdLevel forced(level);
+        auto together = ragged_rows<TestType>(64);
+        omp_set_num_threads(3);
+        decode(together);
+        omp_set_num_threads(1);
+        auto alone = ragged_rows<TestType>(64);
+        for (size_t i = 0; i < alone.size(); ++i) {
+            const DecodeRow row = alone[i].view();
+            attention_decode({&row, 1}, 64, dtype_of<TestType>, alone[i].scale);
+            CHECK(same_bits(alone[i].out, together[i].out));
+            CHECK(alone[i].attention == together[i].attention);
+        }
+        omp_set_num_threads(threads_before);
+    }
+}
+
+TEST_CASE("attention_decode by hand") {
+    // Two entries of equal logits; the second stands for three tokens whose values are already summed.
+    const std::vector<float> q = {1, 0}, k = {2, 0, 2, 5}, v = {1, 10, 3, 30}, cardinality = {1, 3};
+    std::vector<float> out(2), attention(2);
+    DecodeRow row;
+    row.q = q.data(), row.q_stride = 2, row.n_queries = 1;
+    row.k = k.data(), row.v = v.data(), row.kv_stride = 2, row.n_entries = 2;
+    row.cardinality = cardinality.data(), row.out = out.data(), row.out_stride = 2, row.attention = attention.data();
+    attention_decode({&row, 1}, 2, DType::f32, 1.0f);
+    CHECK(out[0] == Approx(1.0f));
+    CHECK(out[1] == Approx(10.0f));
+    CHECK(attention[0] == Approx(0.25f));
+    CHECK(attention[1] == Approx(0.75f));
+}
+
+TEST_CASE("attention_decode refuses what contradicts itself") {
+    Row<float> complete(16, 2, 8, 0, false, 1);
+    const auto refused = [&](auto change) {
+        DecodeRow row = complete.view();
+        change(row);
+        CHECK_THROWS_AS(attention_decode({&row, 1}, 16, DType::f32, 1.0f), std::invalid_argument);
+    };
+    refused([](DecodeRow& row) { row.k = nullptr; });
+    refused([](DecodeRow& row) { row.n_entries = 0; });
+    refused([](DecodeRow& row) { row.n_queries = 0; });
+    refused([](DecodeRow& row) { row.kv_stride = 15; });
+    refused([](DecodeRow& row) { row.q_stride = 15; });
+    const DecodeRow row = complete.view();
+    CHECK_THROWS_AS(attention_decode({&row, 1}, 16, DType::f16, 1.0f), std::invalid_argument);
+    CHECK_THROWS_AS(attention_decode({&row, 1}, 16, DType::f32, 0.0f), std::invalid_argument);
+    attention_decode({}, 16, DType::f32, 1.0f);  // no rows: nothing to do
+}

@@ -1,0 +1,267 @@
+#include "kernels/attention_prefill.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "tests/kernels/kernel_case.h"
+
+using namespace kvscope::kernels;
+using namespace kvscope::kernels::testing;
+
+namespace {
+
+struct Sizes {
+    int n_heads, n_kv_heads, head_dim;
+    int64_t n_tokens;
+    int64_t sliding_window = 0;
+};
+
+std::ostream& operator<<(std::ostream& out, const Sizes& s) {
+    return out << "H=" << s.n_heads << " G=" << s.n_kv_heads << " d=" << s.head_dim << " N=" << s.n_tokens
+               << " sliding_window=" << s.sliding_window;
+}
+
+/// A whole prompt, and what a plain double loop makes of it.
+template <class T>
+struct Case {
+    Sizes sizes;
+    float scale;
+    std::vector<T> q, k, v;
+
+    explicit Case(const Sizes& s, float deviation = 1.0f)
+        : sizes(s),
+          scale(1.0f / std::sqrt(static_cast<float>(s.head_dim))),
+          q(random_values<T>(static_cast<size_t>(s.n_tokens * s.n_heads * s.head_dim), 1, deviation)),
+          k(random_values<T>(static_cast<size_t>(s.n_tokens * s.n_kv_heads * s.head_dim), 2, deviation)),
+          v(random_values<T>(static_cast<size_t>(s.n_tokens * s.n_kv_heads * s.head_dim), 3)) {}
+
+    int64_t width() const { return int64_t{sizes.n_heads} * sizes.head_dim; }
+
+    PrefillAttention problem(int64_t begin, int64_t end, std::vector<T>& out) const {
+        PrefillAttention p;
+        p.dtype = dtype_of<T>;
+        p.n_heads = sizes.n_heads;
+        p.n_kv_heads = sizes.n_kv_heads;
+        p.head_dim = sizes.head_dim;
+        p.scale = scale;
+        p.q_begin = begin;
+        p.n_queries = end - begin;
+        p.sliding_window = sizes.sliding_window;
+        p.q = q.data() + begin * width();
+        p.q_token_stride = width();
+        p.k = k.data();
+        p.v = v.data();
+        p.kv_head_stride = sizes.n_tokens * sizes.head_dim;
+        p.out = out.data() + begin * width();
+        p.out_token_stride = width();
+        return p;
+    }
+
+    /// Runs the prompt in chunks.
+    std::vector<T> run(int64_t chunk, std::vector<double>* column_sums = nullptr) const {
+        std::vector<T> out(q.size(), from_float<T>(-77.0f));
+        if (column_sums) column_sums->assign(static_cast<size_t>(sizes.n_heads * sizes.n_tokens), 0.0);
+        for (int64_t begin = 0; begin < sizes.n_tokens; begin += chunk) {
+            PrefillAttention p = problem(begin, std::min(begin + chunk, sizes.n_tokens), out);
+            if (column_sums) {
+                p.column_sums = column_sums->data();
+                p.column_stride = sizes.n_tokens;
+            }
+            attention_prefill(p);
+        }
+        return out;
+    }
+
+    /// Softmax weights of one query, and the first key it sees.
+    std::vector<double> weights(int64_t i, int h, int64_t& first) const {
+        const int64_t d = sizes.head_dim, row = h / (sizes.n_heads / sizes.n_kv_heads) * sizes.n_tokens;
+        first = sizes.sliding_window ? std::max<int64_t>(0, i - sizes.sliding_window + 1) : 0;
+        std::vector<double> w;
+        for (int64_t j = first; j <= i; ++j) {
+            double dot = 0;
+            for (int64_t c = 0; c < d; ++c) dot += value(q, i * width() + h * d + c) * value(k, (row + j) * d + c);
+            w.push_back(dot * static_cast<double>(scale));
+        }
+        const double largest = *std::max_element(w.begin(), w.end());
+        double total = 0;
+        for (double& x : w) total += x = std::exp(x - largest);
+        for (double& x : w) x /= total;
+        return w;
+    }
+
+    /// Compares every `step`-th query with the double loop, and, where given (step 1), the column sums.
+    void check(const std::vector<T>& out, int64_t step, const std::vector<double>* column_sums = nullptr) const {
+        // One rounding of the weights (bf16 alone) and one of the result; f32: some units in the last place.
+        const double tolerance = sizeof(T) == 4 ? 5e-6 : 2 * rounding<T> + 5e-6;
+        const int64_t d = sizes.head_dim, n = sizes.n_tokens;
+        std::vector<double> sums(static_cast<size_t>(sizes.n_heads * n));
+        double worst = 0;
+        for (int h = 0; h < sizes.n_heads; ++h) {
+            const int64_t row = h / (sizes.n_heads / sizes.n_kv_heads) * n;
+            for (int64_t i = (n - 1) % step; i < n; i += step) {
+                int64_t first = 0;
+                const std::vector<double> w = weights(i, h, first);
+                for (size_t j = 0; j < w.size(); ++j) sums[static_cast<size_t>(h * n + first) + j] += w[j];
+                for (int64_t c = 0; c < d; ++c) {
+                    double expected = 0, size = 0;
+                    for (size_t j = 0; j < w.size(); ++j) {
+                        const double term = w[j] * value(v, (row + first + static_cast<int64_t>(j)) * d + c);
+                        expected += term;
+                        size += std::abs(term);
+                    }
+                    const double error = std::abs(value(out, i * width() + h * d + c) - expected) / size;
+                    worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
+                }
+            }
+        }
+        CHECK(worst <= tolerance);
+        if (column_sums == nullptr) return;
+        double worst_sum = 0;
+        for (size_t i = 0; i < sums.size(); ++i)
+            worst_sum = std::max(worst_sum, std::abs((*column_sums)[i] - sums[i]) / sums[i]);
+        CHECK(worst_sum <= 3e-6);
+    }
+};
+
+const std::vector<Sizes> kSmall = {
+    {1, 1, 64, 1},      {2, 1, 16, 2},        {3, 1, 32, 3},      {4, 4, 64, 31},      {8, 1, 80, 32},
+    {3, 3, 96, 33},     {9, 3, 64, 63},       {4, 1, 128, 65},    {5, 1, 16, 127},     {7, 1, 34, 129},
+    {6, 3, 2, 50},      {16, 2, 64, 17},      {3, 1, 64, 300, 7}, {4, 2, 32, 300, 64}, {2, 2, 64, 513, 256},
+    {9, 3, 64, 290, 1}, {8, 2, 256, 40, 300},
+};
+
+template <class T>
+void check_small() {
+    for (const SimdLevel level : levels())
+        for (const Sizes& sizes : kSmall) {
+            INFO(name_of(level) << " " << name_of(dtype_of<T>) << " " << sizes);
+            const ForcedSimdLevel forced(level);
+            const Case<T> problem(sizes);
+            std::vector<double> sums;
+            problem.check(problem.run(sizes.n_tokens, &sums), 1, &sums);
+        }
+}
+
+}  // namespace
+
+TEST_CASE("attention_prefill equals a double loop, column sums included") {
+    SECTION("f32") { check_small<float>(); }
+    SECTION("bf16") { check_small<bf16>(); }
+}
+
+TEST_CASE("attention_prefill over several key panels") {
+    for (const SimdLevel level : levels())
+        for (const Sizes& sizes : {Sizes{3, 1, 64, 2047}, Sizes{4, 1, 64, 1025, 700}, Sizes{2, 2, 128, 769}}) {
+            INFO(name_of(level) << " " << sizes);
+            const ForcedSimdLevel forced(level);
+            const Case<bf16> half(sizes);
+            half.check(half.run(sizes.n_tokens), 61);
+            const Case<float> full(sizes);
+            full.check(full.run(sizes.n_tokens), 61);
+        }
+}
+
+TEST_CASE("attention_prefill with logits of hundreds") {
+    for (const SimdLevel level : levels()) {
+        INFO(name_of(level));
+        const ForcedSimdLevel forced(level);
+        // Weights of 0 and 1: the running maximum jumps, and most weights vanish. f32 has lost digits to logits this
+        // large.
+        const Case<float> problem({2, 1, 16, 600}, 20.0f);
+        const auto out = problem.run(600);
+        for (int64_t i = 0; i < 600; i += 37) {
+            int64_t first = 0;
+            const std::vector<double> w = problem.weights(i, 1, first);
+            for (int64_t c = 0; c < 16; ++c) {
+                double expected = 0;
+                for (size_t j = 0; j < w.size(); ++j)
+                    expected += w[j] * value(problem.v, static_cast<int64_t>(j) * 16 + c);
+                CHECK(value(out, i * 32 + 16 + c) == Approx(expected).margin(1e-3));
+            }
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("attention_prefill does not depend on chunks or threads", "", float, bf16) {
+    const int threads_before = omp_get_max_threads();
+    for (const SimdLevel level : levels())
+        for (const Sizes& sizes : {Sizes{9, 3, 64, 330}, Sizes{2, 2, 32, 700, 100}, Sizes{7, 1, 80, 150}}) {
+            INFO(name_of(level) << " " << sizes);
+            const ForcedSimdLevel forced(level);
+            const Case<TestType> problem(sizes);
+            omp_set_num_threads(1);
+            std::vector<double> sums, chunked_sums, threaded_sums;
+            const auto whole = problem.run(sizes.n_tokens, &sums);
+            const auto chunked = problem.run(37, &chunked_sums);
+            omp_set_num_threads(3);
+            const auto threaded = problem.run(37, &threaded_sums);
+            omp_set_num_threads(threads_before);
+            CHECK(same_bits(whole, chunked));
+            CHECK(same_bits(chunked, threaded));
+            CHECK(chunked_sums == threaded_sums);
+            for (size_t i = 0; i < sums.size(); ++i) REQUIRE(chunked_sums[i] == Approx(sums[i]).epsilon(1e-6));
+        }
+}
+
+TEST_CASE("attention_prefill's sums without keeping the weights of a long prompt") {
+    // A few queries at the end of many keys: the weights do not fit and are computed a second time.
+    const int64_t n = 40000, n_queries = 5;
+    const Case<bf16> problem({3, 1, 16, n});
+    for (const SimdLevel level : levels()) {
+        INFO(name_of(level));
+        const ForcedSimdLevel forced(level);
+        std::vector<bf16> out(problem.q.size());
+        std::vector<double> sums(static_cast<size_t>(3 * n), 1.0), expected(sums);
+        PrefillAttention p = problem.problem(n - n_queries, n, out);
+        p.column_sums = sums.data();
+        p.column_stride = n;
+        attention_prefill(p);
+        for (int h = 0; h < 3; ++h)
+            for (int64_t i = n - n_queries; i < n; ++i) {
+                int64_t first = 0;
+                const std::vector<double> w = problem.weights(i, h, first);
+                for (size_t j = 0; j < w.size(); ++j) expected[static_cast<size_t>(h * n) + j] += w[j];
+            }
+        double worst = 0;
+        for (size_t i = 0; i < sums.size(); ++i)
+            worst = std::max(worst, std::abs(sums[i] - expected[i]) / (expected[i] - 1));
+        CHECK(worst <= 1e-5);
+    }
+}
+
+TEST_CASE("several attention_prefill problems at once equal each alone") {
+    const Case<bf16> problem({3, 1, 64, 400});
+    std::vector<bf16> alone(problem.q.size()), together(problem.q.size());
+    std::vector<PrefillAttention> problems;
+    for (const int64_t begin : {0, 100, 101, 350}) {
+        attention_prefill(problem.problem(begin, begin + 50, alone));
+        problems.push_back(problem.problem(begin, begin + 50, together));
+    }
+    problems.push_back(problem.problem(20, 20, together));  // no queries: nothing to do
+    attention_prefill(problems);
+    CHECK(same_bits(alone, together));
+}
+
+TEST_CASE("attention_prefill refuses what contradicts itself") {
+    const Case<float> problem({4, 2, 16, 8});
+    std::vector<float> out(problem.q.size());
+    const auto refused = [&](auto change) {
+        PrefillAttention p = problem.problem(0, 8, out);
+        change(p);
+        CHECK_THROWS_AS(attention_prefill(p), std::invalid_argument);
+    };
+    refused([](PrefillAttention& p) { p.dtype = DType::f16; });
+    refused([](PrefillAttention& p) { p.n_kv_heads = 3; });
+    refused([](PrefillAttention& p) { p.head_dim = 15; });
+    refused([](PrefillAttention& p) { p.scale = 0; });
+    refused([](PrefillAttention& p) { p.q = nullptr; });
+    refused([](PrefillAttention& p) { p.q_token_stride = 63; });
+    refused([](PrefillAttention& p) { p.kv_head_stride = 127; });
+    refused([](PrefillAttention& p) { p.sliding_window = -1; });
+    std::vector<double> sums(4 * 8);
+    refused([&](PrefillAttention& p) { p.column_sums = sums.data(), p.column_stride = 7; });
+}

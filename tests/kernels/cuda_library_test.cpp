@@ -1,0 +1,31 @@
+#include "kernels/cuda_library.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "kernels/window_attention.h"
+
+using namespace kvscope::kernels;
+
+TEST_CASE("where CUDA cannot be used the reason is said, and asking for it is an error that says it, too") {
+    if (cuda::available()) {
+        CHECK_THROWS_AS(cuda::symbol("kvscope_cuda_no_such_function"), cuda::Unavailable);
+        return;
+    }
+    const std::string reason = cuda::unavailable_reason();
+    const bool named = reason.find("libkvscope_cuda.so") != std::string::npos ||
+                       reason.find("NVIDIA driver") != std::string::npos || reason.find("GPU") != std::string::npos;
+    CHECK(named);
+
+    const float queries[2] = {1, 1}, keys[2] = {1, 1};
+    float mean[1];
+    WindowAttention problem;
+    problem.n_heads = problem.n_kv_heads = 1;
+    problem.head_dim = 2;
+    problem.window = 1;
+    problem.n_tokens = 1;
+    problem.queries = queries;
+    problem.keys = keys;
+    problem.mean = mean;
+    CHECK_THROWS_WITH(window_attention(Device::cuda, problem), Catch::Contains(reason));
+}

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "kernels/bf16.h"
+#include "kernels/cpu_features.h"
+#include "kernels/types.h"
+
+/// What the kernels' tests share: each runs at every SIMD level that the processor has, against plain loops in double.
+namespace kvscope::kernels::testing {
+
+inline std::vector<SimdLevel> levels() {
+    std::vector<SimdLevel> all;
+    for (const auto level : {SimdLevel::generic, SimdLevel::avx2, SimdLevel::avx512, SimdLevel::avx512_bf16})
+        if (level <= supported_simd_level()) all.push_back(level);
+    return all;
+}
+
+template <class T>
+constexpr DType dtype_of = sizeof(T) == 4 ? DType::f32 : DType::bf16;
+
+template <class T>
+std::vector<T> random_values(size_t n, unsigned seed, float deviation = 1.0f) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal(0.0f, deviation);
+    std::vector<T> values(n);
+    for (auto& value : values) value = from_float<T>(normal(random));
+    return values;
+}
+
+template <class T>
+double value(const std::vector<T>& values, int64_t index) {
+    return static_cast<double>(to_float(values.at(static_cast<size_t>(index))));
+}
+
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+    if (a.size() != b.size()) return false;
+    for (size_t i = 0; i < a.size(); ++i)
+        if (to_float(a[i]) != to_float(b[i])) return false;
+    return true;
+}
+
+/// Largest error of one rounding to the type, relative.
+template <class T>
+constexpr double rounding = sizeof(T) == 4 ? 0x1p-24 : 0x1p-8;
+
+}  // namespace kvscope::kernels::testing
