@@ -13,13 +13,15 @@ namespace {
 
 constexpr const char* kMinus = "\u2212";
 
-/// 1, 2 or 5 times a power of ten, the smallest that needs no more than max_ticks.
+/// 1, 2 or 5 times a power of ten (or 4), the smallest that needs no more than max_ticks.
 double round_step(const Axis& axis, size_t max_ticks) {
     const double span = axis.max - axis.min;
     double power = std::pow(10.0, std::floor(std::log10(span / static_cast<double>(max_ticks))));
     if (axis.whole_numbers) power = std::max(power, 1.0);
     for (;; power *= 10) {
-        for (const double factor : {1.0, 2.0, 5.0}) {
+        for (const double factor : {1.0, 2.0, 4.0, 5.0}) {
+            const bool small_numbers = axis.whole_numbers && power < 2;  // 0, 4, 8 suits heads and layers, 0, 400, 800 no one
+            if (factor == 4.0 && !small_numbers) continue;
             const double step = factor * power;
             const double count = std::floor(axis.max / step * (1 + 1e-12)) - std::ceil(axis.min / step * (1 - 1e-12)) + 1;
             if (count <= static_cast<double>(max_ticks)) return step;

@@ -116,22 +116,13 @@ double largest(const Matrices& m) {
     return value;
 }
 
-/// As square a block of small multiples as the width allows.
+/// Small multiples in whole rows where the number of layers allows it.
 size_t columns_for(size_t n) {
-    if (n <= 6) return n;
-    if (n <= 16) return (n + 1) / 2 <= 6 ? (n + 1) / 2 : 8;
-    return n <= 40 ? 8 : 10;
-}
-
-/// Mean over the pairs of different heads; NaN for a single head.
-double mean_off_diagonal(const std::vector<float>& matrix, size_t n) {
-    double sum = 0;
-    for (size_t i = 0; i < n; ++i) {
-        for (size_t j = 0; j < n; ++j) {
-            if (i != j) sum += static_cast<double>(matrix[i * n + j]);
-        }
+    if (n <= 5) return n;
+    for (const size_t columns : {size_t{8}, size_t{10}, size_t{9}, size_t{7}, size_t{6}, size_t{5}}) {
+        if (n % columns == 0) return columns;
     }
-    return sum / static_cast<double>(n * (n - 1));
+    return n < 8 ? n : 8;
 }
 
 Figure make(const trace::Reader& reader, const FigureOptions& options) {

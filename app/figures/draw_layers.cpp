@@ -39,7 +39,6 @@ struct LayerPainter {
     void operator()(const analysis::Line& line) const {
         cairo_t* cr = canvas.cr;
         draw_band(line);
-        set_line(cr, line.style);
         bool begun = false;
         for (size_t i = 0; i < line.x.size(); ++i) {
             if (std::isnan(line.y[i])) {
@@ -53,7 +52,7 @@ struct LayerPainter {
             }
             begun = true;
         }
-        cairo_stroke(cr);
+        stroke_line(cr, line.style);
         for (size_t i = 0; i < line.x.size(); ++i) {
             if (std::isnan(line.y[i])) continue;
             draw_marker(cr, line.style.marker, x_of(line.x[i]), y_of(line.y[i]), 2.6 + line.style.width_pt,

@@ -35,12 +35,21 @@ void draw_gradient(const Canvas& canvas, const analysis::ColorScale& scale, cons
     draw_image(canvas, bar, raster);
 }
 
+void stroke_frame(cairo_t* cr, const Box& box) {
+    const double outside = theme::frame_pt / 2;
+    set_line(cr, {theme::ink, analysis::Dash::solid, analysis::Marker::none, theme::frame_pt});
+    cairo_set_line_join(cr, CAIRO_LINE_JOIN_MITER);
+    cairo_rectangle(cr, box.x - outside, box.y - outside, box.width + 2 * outside, box.height + 2 * outside);
+    cairo_stroke(cr);
+}
+
 void draw_symbol(const Canvas& canvas, const analysis::LegendEntry& entry, double x, double y, double height) {
     cairo_t* cr = canvas.cr;
     switch (entry.symbol) {
         case analysis::LegendEntry::Symbol::line:
-            set_line(cr, entry.style);
-            stroke_segment(cr, x, y, x + legend_symbol_pt, y);
+            cairo_move_to(cr, x, y);
+            cairo_line_to(cr, x + legend_symbol_pt, y);
+            stroke_line(cr, entry.style);
             draw_marker(cr, entry.style.marker, x + legend_symbol_pt / 2, y, 3.2, entry.style.color);
             break;
         case analysis::LegendEntry::Symbol::patch:
@@ -66,11 +75,14 @@ void draw_color_bar(const Canvas& canvas, const analysis::ColorScale& scale, con
     } else {
         draw_gradient(canvas, scale, bar);
     }
-    set_line(cr, {theme::ink, analysis::Dash::solid, analysis::Marker::none, theme::frame_pt});
-    cairo_set_line_join(cr, CAIRO_LINE_JOIN_MITER);
-    const double outside = theme::frame_pt / 2;
-    cairo_rectangle(cr, bar.x - outside, bar.y - outside, bar.width + 2 * outside, bar.height + 2 * outside);
-    cairo_stroke(cr);
+    stroke_frame(cr, bar);
+    if (place.ground_patch.width > 0) {
+        const Box& patch = place.ground_patch;
+        stroke_frame(cr, canvas.bitmap ? on_pixels(cr, patch) : patch);
+        draw_text(cr, scale.background_label, tick_text_style(), patch.x + patch.width / 2,
+                  patch.bottom() + theme::tick_length_pt, HorizontalAlign::center, VerticalAlign::top);
+    }
+    set_line(cr, {theme::ink, analysis::Dash::solid, analysis::Marker::none, theme::tick_pt});
     for (const analysis::Tick& tick : place.ticks.ticks) {
         const double x = bar.x + tick.value * bar.width;
         if (color_patches(scale) == 0) {

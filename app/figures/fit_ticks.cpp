@@ -11,8 +11,14 @@ namespace {
 using analysis::Axis;
 using analysis::Ticks;
 
-constexpr double kLabelGapPt = 5;
-constexpr double kDensestPt = 14;  // even short labels look crowded below
+constexpr double kLabelGapPt = 4;
+
+/// Few ticks on short axes, and not many more on long ones.
+size_t most_ticks(double length_pt, Direction direction) {
+    const double n = direction == Direction::horizontal ? std::min(length_pt / 8, 5 + length_pt / 60)
+                                                        : std::min(length_pt / 10.5, 3 + length_pt / 30);
+    return static_cast<size_t>(std::clamp(n, 2.0, 12.0));
+}
 
 bool have_room(const Axis& axis, const Ticks& ticks, double length_pt, Direction direction) {
     for (size_t i = 1; i < ticks.ticks.size(); ++i) {
@@ -49,9 +55,8 @@ double axis_share(const Axis& axis, double value) {
 
 Ticks fit_ticks(const Axis& axis, double length_pt, Direction direction) {
     if (!axis.ticks.empty()) return thinned(axis, length_pt, direction);
-    const double densest = direction == Direction::horizontal ? kDensestPt : kDensestPt * 0.75;
     Ticks ticks;
-    for (size_t n = static_cast<size_t>(std::clamp(length_pt / densest, 2.0, 12.0)); n >= 2; --n) {
+    for (size_t n = most_ticks(length_pt, direction); n >= 2; --n) {
         ticks = analysis::ticks_for(axis, n);
         if (have_room(axis, ticks, length_pt, direction)) return ticks;
     }

@@ -76,7 +76,16 @@ class Placement {
             PanelPlace& place = layout_.panels[i];
             place.x_ticks = fit_ticks(figure_.panels[i].x, place.data.width, Direction::horizontal);
             place.y_ticks = fit_ticks(figure_.panels[i].y, place.data.height, Direction::vertical);
+            if (figure_.panels[i].square_cells && is_square(figure_.panels[i])) {  // a matrix looks alike from both sides
+                const bool x_has_fewer = place.x_ticks.ticks.size() < place.y_ticks.ticks.size();
+                (x_has_fewer ? place.y_ticks : place.x_ticks) = x_has_fewer ? place.x_ticks : place.y_ticks;
+            }
         }
+    }
+
+    static bool is_square(const Panel& panel) {
+        return panel.x.min == panel.y.min && panel.x.max == panel.y.max && panel.x.scale == panel.y.scale &&
+               panel.x.ticks.empty() && panel.y.ticks.empty();
     }
 
     Decorations decorations() const {
@@ -98,7 +107,8 @@ class Placement {
             if (place.x_labels) {
                 double height = theme::tick_length_pt + theme::gap_pt / 2 + line_height(tick_text_style());
                 if (!figure_.shared_x && has_title(panel.x, place.x_ticks)) height += line_height(axis_title_style());
-                bottom = std::max(bottom, height);
+                // Below a shared axis that ends above the last row nothing follows: its labels need no row to themselves.
+                if (!figure_.shared_x || panel.row + 1 == figure_.rows) bottom = std::max(bottom, height);
                 const auto [before, behind] = overhang(panel.x, place);
                 left = std::max(left, before);
                 right = std::max(right, behind);
@@ -255,17 +265,25 @@ class Placement {
         place.title = analysis::axis_title(scale.title, scale.unit, place.ticks.exponent);
         const TextSize title = measure_text(place.title, axis_title_style());
         const double overhang = place.ticks.ticks.empty() ? 0 : measure_text(place.ticks.ticks.back().label, tick_text_style()).width / 2;
-        const bool one_line = title.width + 2 * theme::gap_pt + bar_width + overhang + 14 <= room;
-        const double total = one_line ? title.width + 3 * theme::gap_pt + bar_width : std::max(title.width, bar_width);
+        // A smooth bar has its ground as a patch before it, with room for the patch's label.
+        const bool has_patch = patches == 0 && !scale.background_label.empty();
+        const double patch_width = has_patch ? 2.5 * theme::color_bar_pt : 0;
+        const double label_width = has_patch ? measure_text(scale.background_label, tick_text_style()).width : 0;
+        const double before = 3 * theme::gap_pt + (has_patch ? std::max(patch_width, label_width) + 4 * theme::gap_pt : 0);
+        const bool one_line = title.width + before + bar_width + overhang <= room;
+        const double total = one_line ? title.width + before + bar_width : std::max(title.width, bar_width);
         const double left = std::max(theme::margin_pt, (layout_.width - total) / 2);
         if (one_line) {
             const double top = y + std::max(0.0, (title.height - theme::color_bar_pt) / 2);
-            place.bar = {left + title.width + 3 * theme::gap_pt, top, bar_width, theme::color_bar_pt};
+            place.bar = {left + title.width + before, top, bar_width, theme::color_bar_pt};
             place.title_box = {left, place.bar.y + place.bar.height / 2 - title.height / 2, title.width, title.height};
         } else {
             place.title = fit_text(place.title, axis_title_style(), room);
             place.title_box = {(layout_.width - std::min(title.width, room)) / 2, y, std::min(title.width, room), title.height};
             place.bar = {(layout_.width - bar_width) / 2, y + title.height + theme::gap_pt, bar_width, theme::color_bar_pt};
+        }
+        if (has_patch) {
+            place.ground_patch = {place.bar.x - 4 * theme::gap_pt - patch_width, place.bar.y, patch_width, place.bar.height};
         }
         const double bottom = place.bar.bottom() + theme::tick_length_pt + line_height(tick_text_style());
         layout_.color_bars.push_back(std::move(place));

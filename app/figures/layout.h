@@ -38,7 +38,8 @@ struct PanelPlace {
 struct ColorBarPlace {
     std::string title;
     Box title_box;
-    Box bar;  ///< without its labels, which stand below
+    Box bar;           ///< without its labels, which stand below
+    Box ground_patch;  ///< beside a smooth bar, what its `background_label` names; no width where there is none
     analysis::Ticks ticks;
 };
 

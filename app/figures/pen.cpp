@@ -6,6 +6,19 @@
 #include <vector>
 
 namespace kvscope::figures {
+namespace {
+
+constexpr double kRimPt = 0.25;
+
+/// Okabe and Ito's yellow, above all.
+bool is_pale(analysis::Rgb c) { return 0.2126 * c.r + 0.7152 * c.g + 0.0722 * c.b > 200; }
+
+analysis::Rgb rim_of(analysis::Rgb c) {
+    const auto darker = [](uint8_t channel) { return static_cast<uint8_t>(channel * 0.55); };
+    return {darker(c.r), darker(c.g), darker(c.b)};
+}
+
+}  // namespace
 
 void set_color(cairo_t* cr, analysis::Rgb color, double alpha) {
     cairo_set_source_rgba(cr, color.r / 255.0, color.g / 255.0, color.b / 255.0, alpha);
@@ -38,6 +51,18 @@ void set_line(cairo_t* cr, const analysis::LineStyle& style) {
 void stroke_segment(cairo_t* cr, double x0, double y0, double x1, double y1) {
     cairo_move_to(cr, x0, y0);
     cairo_line_to(cr, x1, y1);
+    cairo_stroke(cr);
+}
+
+void stroke_line(cairo_t* cr, const analysis::LineStyle& style) {
+    set_line(cr, style);
+    if (is_pale(style.color)) {
+        set_color(cr, rim_of(style.color));
+        cairo_set_line_width(cr, style.width_pt + 2 * kRimPt);
+        cairo_stroke_preserve(cr);
+        set_color(cr, style.color);
+        cairo_set_line_width(cr, style.width_pt);
+    }
     cairo_stroke(cr);
 }
 
@@ -74,7 +99,13 @@ void draw_marker(cairo_t* cr, analysis::Marker marker, double x, double y, doubl
             stroke_segment(cr, x - r, y + r, x + r, y - r);
             return;
     }
-    cairo_fill(cr);
+    if (!is_pale(color)) {
+        cairo_fill(cr);
+        return;
+    }
+    cairo_fill_preserve(cr);
+    set_line(cr, {rim_of(color), analysis::Dash::solid, analysis::Marker::none, kRimPt});
+    cairo_stroke(cr);
 }
 
 Box on_pixels(cairo_t* cr, const Box& box) {
