@@ -14,6 +14,7 @@ import jinja2
 import numpy as np
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 DEMO = REPOSITORY / "assets" / "demo"
@@ -69,8 +70,11 @@ class Reference:
         if self.config.tie_word_embeddings:
             self.model.tie_weights()
         self.model = self.model.to(dtype).eval()
+        self.model.model.rotary_emb = LlamaRotaryEmbedding(self.config)  # float32 whatever the dtype, as from_pretrained has it
         self.model.requires_grad_(False)
-        if abs(self.model.model.rotary_emb.inv_freq[1].item() - self.config.rope_parameters["rope_theta"] ** (-2 / 64)) > 1e-6:
+        head_dim = self.config.hidden_size // self.config.num_attention_heads
+        expected = self.config.rope_parameters["rope_theta"] ** (-2 / head_dim)
+        if abs(self.model.model.rotary_emb.inv_freq[1].item() - expected) > 1e-6:
             raise SystemExit("the rotary base did not reach the model")
 
     def _state(self, tensors: dict) -> dict:

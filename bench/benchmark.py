@@ -1,0 +1,259 @@
+"""The joint benchmark: kvscope and its peers in turn on this machine, ratios as a Markdown table.
+
+Everything is bf16 and 4,096 prompt tokens unless a row says otherwise; llama.cpp runs the model's own
+Q4_1. The peers stay loaded in processes of their own (peers.py) and are asked in turn with kvscope,
+round after round; each cell is the median over the rounds. Load, read bandwidth and GEMM rates are
+measured beside each row. Loading a model is in nobody's time.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import h5py
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts" / "golden"))
+
+from machine import Machine  # noqa: E402
+from reference_model import default_gguf, demo_text  # noqa: E402
+
+POLICIES = ("snapkv", "pyramidkv", "ada-snapkv", "streaming-llm")
+BUDGETS = (256, 512, 1024)
+
+
+class Peer:
+    def __init__(self, name, threads):
+        self.process = subprocess.Popen(
+            [sys.executable, str(ROOT / "bench" / "peers.py"), name, str(threads)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=os.environ | {"OMP_NUM_THREADS": str(threads), "TRANSFORMERS_VERBOSITY": "error"},
+        )
+        self._read()
+
+    def _read(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit("a peer stopped; see its message above")
+        return json.loads(line)
+
+    def ask(self, do, **request):
+        self.process.stdin.write(json.dumps({"do": do} | request) + "\n")
+        self.process.stdin.flush()
+        return self._read()
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Kvscope:
+    """One call of the program a measurement; its times come from --timings and from the trace."""
+
+    def __init__(self, command, threads, prompt, folder):
+        self.command, self.threads, self.prompt, self.folder = command, threads, prompt, pathlib.Path(folder)
+
+    def run(self, policies, budgets, tokens, *extra):
+        trace, timings = self.folder / "run.h5", self.folder / "timings.json"
+        command = [*self.command, "run", "-m", str(default_gguf()), "-f", str(self.prompt), "--chat-template", "off"]
+        for policy in policies:
+            command += ["--policy", policy]
+        if policies:
+            command += ["--budget", ",".join(map(str, budgets))]
+        command += ["-n", str(tokens), "--dtype", "bf16", "-t", str(self.threads), "--ignore-eos"]
+        command += ["--timings", str(timings), "--force", "-o", str(trace), *extra]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"{' '.join(command)}\nended with {done.returncode}:\n{done.stderr[-2000:]}")
+        result = json.loads(timings.read_text())
+        result["runs"] = []
+        with h5py.File(trace, "r") as file:
+            for run in file["prompts/0/runs"].values():
+                entry = {k: v.item() if hasattr(v, "item") else v for k, v in run.attrs.items()}
+                entry["tokens"] = len(run["output_ids"])
+                if entry["tokens"] != tokens:
+                    raise SystemExit(f"{entry['policy']} wrote {entry['tokens']} tokens instead of {tokens}")
+                result["runs"].append(entry)
+        return result
+
+
+def exact_prompt(peer, n):
+    """Text that llama.cpp's tokenizer turns into exactly n tokens: the demo report, over and over."""
+    words = (demo_text("demo_context.txt") + "\n\n").split(" ")
+    count = lambda text: len(peer.ask("tokenize", text=text)["ids"])
+    repeats = 1
+    while count(" ".join(words * repeats)) < n:
+        repeats += 1
+    words = words * repeats
+    low, high = 0, len(words)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if count(" ".join(words[:middle])) <= n else (low, middle - 1)
+    text = " ".join(words[:low])
+    while count(text) < n:
+        text += " a"
+    ids = peer.ask("tokenize", text=text)["ids"]
+    if len(ids) != n:
+        raise SystemExit(f"no text of exactly {n} tokens was found")
+    return text, ids
+
+
+class Table:
+    def __init__(self, machine):
+        self.machine, self.rows, self.notes = machine, [], []
+
+    def row(self, work, ours, peer, ratio, goal):
+        state = self.machine.measure()
+        met = "" if ratio is None else ("yes" if goal[0](ratio) else "**no**")
+        shown = "" if ratio is None else goal[2].format(ratio)
+        self.rows.append(
+            f"| {work} | {ours} | {peer} | {shown} | {goal[1]} | {met} | {state['load']:.2f} "
+            f"| {state['bandwidth']:.0f} | {state['bf16']:.0f} | {state['f32']:.0f} |"
+        )
+        print(self.rows[-1], file=sys.stderr, flush=True)
+
+    def text(self):
+        head = ("| work | kvscope | peer | ratio | goal | met | load | GB/s | bf16 GFLOP/s | f32 GFLOP/s |\n"
+                "|---|---|---|---|---|---|---|---|---|---|")
+        return "\n".join([head, *self.rows, "", *self.notes])
+
+
+def at_least(x):
+    return (lambda ratio: ratio >= x, f"≥ {x:g}×", "{:.1f}×")
+
+
+def below(share):
+    return (lambda ratio: ratio < share, f"< {share:.0%}", "{:.1%}")
+
+
+def median(values):
+    return statistics.median(values)
+
+
+def rate(count, seconds):
+    return f"{count / seconds:.0f} tok/s"
+
+
+def compare_prefill(table, ours, hf, llama, ids, rounds):
+    n = len(ids)
+    mine, theirs, cpp = [], [], []
+    for _ in range(rounds):
+        theirs.append(hf.ask("prefill", ids=ids)["seconds"])
+        if ours:
+            mine.append(ours.run([], [], 1)["prefill_s"])
+        cpp.append(llama.ask("prefill", ids=ids)["seconds"])
+    hf_s, cpp_s = median(theirs), median(cpp)
+    best = min(hf_s, cpp_s)
+    table.row(f"prefill, {n:,} tokens", rate(n, median(mine)) if ours else "",
+              f"transformers {rate(n, hf_s)}, llama.cpp {rate(n, cpp_s)}",
+              best / median(mine) if ours else None, at_least(2.5))
+
+
+def compare_twelve(table, ours, hf, ids, tokens, rounds, budgets, goal):
+    runs = len(POLICIES) * len(budgets)
+    mine, theirs = [], 0.0
+    for budget in budgets:
+        if ours and len(mine) < rounds:
+            mine.append(ours.run(POLICIES, budgets, tokens))
+        for policy in POLICIES:
+            answer = hf.ask("press", press=policy, budget=budget, ids=ids, tokens=tokens)
+            theirs += answer["prefill"] + answer["decode"]
+    total = median([m["total_s"] for m in mine]) if ours else None
+    table.row(f"{runs} runs × {tokens} tokens, one prompt (with step KL, written)", f"{total:.1f} s" if ours else "",
+              f"kvpress {theirs:.1f} s", theirs / total if ours else None, goal)
+    return mine
+
+
+def compare_batch(table, ours, batch, tokens):
+    alone = ours.run(POLICIES, BUDGETS, tokens, "--isolated")
+    separate = sum(run["decode_s"] for run in alone["runs"])
+    together = median([m["decode_s"] for m in batch])
+    table.row(f"decode of those {len(alone['runs'])} runs, `full` among them, {tokens} tokens", f"batch {together:.2f} s",
+              f"our isolated runs in turn {separate:.2f} s", separate / together, at_least(6))
+
+
+def compare_decode(table, ours, hf, llama, ids, tokens, rounds):
+    mine, theirs, full, hf_full, cpp_full = [], [], [], [], []
+    for _ in range(rounds):
+        theirs.append(hf.ask("press", press="snapkv", budget=512, ids=ids, tokens=tokens)["decode"])
+        hf_full.append(hf.ask("decode", ids=ids, tokens=tokens)["seconds"])
+        cpp_full.append(llama.ask("decode", ids=ids, tokens=tokens)["seconds"])
+        if ours:
+            for run in ours.run(["snapkv"], [512], tokens, "--isolated")["runs"]:
+                (full if run["policy"] == "full" else mine).append(1 / run["decode_tokens_per_s"])
+    steps = tokens - 1
+    peer = median(theirs) / steps
+    table.row("decode, 512 entries kept, isolated", rate(1, median(mine)) if ours else "", f"kvpress {rate(1, peer)}",
+              peer / median(mine) if ours else None, at_least(4))
+    peer = median(hf_full) / steps
+    table.row(f"decode, {len(ids):,} entries, isolated", rate(1, median(full)) if ours else "",
+              f"transformers {rate(1, peer)}, llama.cpp {rate(1, median(cpp_full) / steps)}",
+              peer / median(full) if ours else None, at_least(7))
+
+
+def compare_recording(table, ours, rounds):
+    bare, window, sums = [], [], []
+    for _ in range(rounds):
+        bare.append(ours.run([], [], 1, "--record", "off")["prefill_s"])
+        for policy, times in (("snapkv", window), ("h2o", sums)):
+            timings = ours.run([policy], [512], 1)
+            times.append(timings["prefill_s"] + timings["observe_s"])
+    for name, times, goal in (("without H2O's sums", window, 0.05), ("with H2O's sums", sums, 0.15)):
+        table.row(f"recording `full/*`, {name}", f"{median(times):.2f} s", f"our bare prefill {median(bare):.2f} s",
+                  median(times) / median(bare) - 1, below(goal))
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="bench/run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default=str(ROOT / "scripts" / "kvscope"), help="the kvscope program (default: scripts/kvscope)")
+    parser.add_argument("--peers-only", action="store_true", help="measure the peers alone")
+    parser.add_argument("--rounds", type=int, default=3, help="repetitions of each short measurement (3)")
+    parser.add_argument("--tokens", type=int, default=64, help="decoded tokens (64)")
+    parser.add_argument("--length", type=int, default=4096, help="prompt tokens (4096)")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="threads of every program (all cores)")
+    parser.add_argument("--only", default="prefill,decode,twelve,recording", help="which comparisons: prefill,decode,twelve,forty-eight,recording")
+    parser.add_argument("--output", type=pathlib.Path, help="also write the table to this Markdown file")
+    options = parser.parse_args()
+    parts = set(options.only.split(","))
+    llama, hf = Peer("llama", options.threads), Peer("transformers", options.threads)
+    table = Table(Machine(options.threads))
+    with tempfile.TemporaryDirectory() as folder:
+        text, ids = exact_prompt(llama, options.length)
+        prompt = pathlib.Path(folder) / "prompt.txt"
+        prompt.write_text(text, encoding="utf-8")
+        ours = None if options.peers_only else Kvscope([options.program], options.threads, prompt, folder)
+        if ours:
+            ours.run([], [], 1)  # builds, warms the page cache
+        if "prefill" in parts:
+            compare_prefill(table, ours, hf, llama, ids, options.rounds)
+        if "decode" in parts:
+            compare_decode(table, ours, hf, llama, ids, options.tokens, options.rounds)
+        if "twelve" in parts:
+            batch = compare_twelve(table, ours, hf, ids, options.tokens, options.rounds, BUDGETS, at_least(15))
+            if ours:
+                compare_batch(table, ours, batch, options.tokens)
+        if "forty-eight" in parts:
+            many = [int(options.length * share) for share in (1 / 64, 1 / 48, 1 / 32, 1 / 24, 1 / 16, 1 / 12, 1 / 8, 1 / 6, 1 / 5, 1 / 4, 1 / 3, 1 / 2)]
+            compare_twelve(table, ours, hf, ids, options.tokens, 1, many, at_least(40))
+        if ours and "recording" in parts:
+            compare_recording(table, ours, options.rounds)
+    llama.close()
+    hf.close()
+    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.processor())
+    when = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    report = (f"Measured {when}, {cpu}, {options.threads} threads, {options.rounds} rounds, medians.\n"
+              f"Command: `bench/run {' '.join(sys.argv[1:])}`\n\n{table.text()}\n")
+    print(report)
+    if options.output:
+        options.output.write_text(report, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
