@@ -103,12 +103,10 @@ void check_vocabulary(const std::filesystem::path& file, const gguf_context* ggu
 class GgufTokenizer final : public Tokenizer {
    public:
     explicit GgufTokenizer(const std::filesystem::path& file) {
-        const LlamaErrors errors;
-        const std::unique_ptr<gguf_context, GgufFree> gguf(
-            gguf_init_from_file(file.c_str(), {.no_alloc = true, .ctx = nullptr}));
-        if (!gguf) throw CheckpointError(file, "is not a readable GGUF file: " + errors.first());
+        const std::unique_ptr<gguf_context, GgufFree> gguf(open_gguf_metadata(file));
         check_vocabulary(file, gguf.get());
 
+        const LlamaErrors errors;
         llama_model_params parameters = llama_model_default_params();
         parameters.vocab_only = true;
         model_.reset(llama_model_init_from_user(gguf.get(), nullptr, nullptr, parameters));
@@ -252,6 +250,13 @@ class GgufTokenizer final : public Tokenizer {
 };
 
 }  // namespace
+
+gguf_context* open_gguf_metadata(const std::filesystem::path& file) {
+    const LlamaErrors errors;
+    gguf_context* gguf = gguf_init_from_file(file.c_str(), {.no_alloc = true, .ctx = nullptr});
+    if (gguf == nullptr) throw CheckpointError(file, "is not a readable GGUF file: " + errors.first());
+    return gguf;
+}
 
 std::unique_ptr<Tokenizer> open_gguf_tokenizer(const std::filesystem::path& file) {
     return std::make_unique<GgufTokenizer>(file);
