@@ -34,8 +34,8 @@ void draw_grid_lines(const Canvas& canvas, const analysis::Panel& panel, const P
 void draw_axes(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place, bool framed) {
     cairo_t* cr = canvas.cr;
     const Box& data = place.data;
-    // The frame lies outside the data: a token at the map's edge stays whole.
-    const double outside = theme::frame_pt / 2;
+    // The frame lies outside the data, by a hair more than its half: a token at the map's edge keeps its colour.
+    const double outside = theme::frame_pt / 2 + 0.02;
     set_line(cr, axis_line(theme::frame_pt));
     cairo_set_line_join(cr, CAIRO_LINE_JOIN_MITER);
     if (framed) {

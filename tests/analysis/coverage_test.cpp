@@ -1,0 +1,48 @@
+#include "analysis/coverage.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/analysis/kept_example.h"
+
+using namespace kvscope::analysis;
+
+TEST_CASE("coverage of model, layers and heads by hand") {
+    const auto sets = test::by_hand();
+    CHECK(model_coverage(sets.view()).count == 4);
+    CHECK(model_coverage(sets.view()).share == Approx(4.0 / 6));
+    const auto layers = layer_coverage(sets.view());
+    REQUIRE(layers.size() == 2);
+    CHECK(layers[0].count == 3);
+    CHECK(layers[1].count == 2);
+    CHECK(layers[1].share == Approx(2.0 / 6));
+    const auto heads = head_coverage(sets.view());
+    REQUIRE(heads.size() == 4);
+    CHECK(heads[0].count == 3);
+    CHECK(heads[1].count == 2);
+    CHECK(heads[2].count == 0);
+    CHECK(heads[3].share == Approx(2.0 / 6));
+}
+
+TEST_CASE("coverage equals that of a plain loop") {
+    const auto sets = test::random_sets(4, 3, 29, GENERATE(4U, 5U));
+    size_t model = 0;
+    std::vector<size_t> layers(4, 0);
+    for (uint32_t token = 0; token < 29; ++token) {
+        bool anywhere = false;
+        for (size_t layer = 0; layer < 4; ++layer) {
+            bool here = false;
+            for (size_t row = 0; row < 3; ++row) here = here || sets.keeps(layer, row, token);
+            layers[layer] += here ? 1 : 0;
+            anywhere = anywhere || here;
+        }
+        model += anywhere ? 1 : 0;
+    }
+    CHECK(model_coverage(sets.view()).count == model);
+    for (size_t layer = 0; layer < 4; ++layer) CHECK(layer_coverage(sets.view())[layer].count == layers[layer]);
+}
+
+TEST_CASE("an empty prompt has coverage 0") {
+    const test::OwnedSets sets(1, 1, 0, {{}});
+    CHECK(model_coverage(sets.view()).count == 0);
+    CHECK(model_coverage(sets.view()).share == 0);
+}

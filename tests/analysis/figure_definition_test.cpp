@@ -1,0 +1,232 @@
+#include "analysis/figure_definition.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "analysis/cost_table.h"
+#include "analysis/run_choice.h"
+#include "tests/trace/sample_trace.h"
+
+using namespace kvscope::analysis;
+using Catch::Matchers::Contains;
+namespace trace = kvscope::trace;
+
+namespace {
+
+/// Runs of the sample: 0 full, 1 snapkv 16, 2 snapkv 24, 3 aperturekv 20, 4 kvslimmer 12, 5 think, 6 snapkv 4 (failed).
+class SampleTrace {
+   public:
+    SampleTrace() : reader_((trace::sample::write(folder_ / "t.h5"), folder_ / "t.h5")) {}
+    const trace::Reader& reader() const { return reader_; }
+
+   private:
+    trace::sample::TemporaryFolder folder_;
+    trace::Reader reader_;
+};
+
+int64_t whole(const Cell& cell) { return std::get<int64_t>(cell); }
+double real(const Cell& cell) { return std::get<double>(cell); }
+
+}  // namespace
+
+TEST_CASE("every figure's file is in the list, under its own name") {
+    std::set<std::string> names;
+    for (const FigureDefinition& definition : figure_definitions()) {
+        CHECK(names.insert(definition.name).second);
+        CHECK_FALSE(definition.title.empty());
+        CHECK_FALSE(definition.summary.empty());
+        CHECK(definition.make != nullptr);
+        CHECK(definition.numbers != nullptr);
+        CHECK(&figure_definition(definition.name) == &definition);
+    }
+    for (const char* name : {"retention", "jsd", "coverage"}) CHECK(names.count(name) == 1);
+    CHECK_THROWS_WITH(figure_definition("retenton"), Contains("retention") && Contains("jsd"));
+}
+
+TEST_CASE("runs are chosen by label, policy or number, in the trace's order") {
+    const SampleTrace sample;
+    FigureOptions options;
+    CHECK(chosen_runs(sample.reader(), options) == std::vector<int>{1, 2, 3, 4, 5});
+    options.runs = {"aperturekv", "snapkv 24", "3"};
+    CHECK(chosen_runs(sample.reader(), options) == std::vector<int>{2, 3});
+    options.runs = {"snapkv"};
+    CHECK(chosen_runs(sample.reader(), options) == std::vector<int>{1, 2});
+    options.runs = {"full"};
+    CHECK(chosen_runs(sample.reader(), options) == std::vector<int>{0});
+    options.runs = {"6"};
+    CHECK_THROWS_WITH(chosen_runs(sample.reader(), options), Contains("budget above the window"));
+    options.runs = {"snap"};
+    CHECK_THROWS_WITH(chosen_runs(sample.reader(), options), Contains("no run 'snap'") && Contains("1 (snapkv 16)"));
+    options = {};
+    options.prompt = 1;
+    CHECK_THROWS_WITH(chosen_runs(sample.reader(), options), Contains("no prompt 1"));
+}
+
+TEST_CASE("layers are chosen ascending and each once") {
+    const SampleTrace sample;
+    FigureOptions options;
+    CHECK(chosen_layers(sample.reader(), options) == std::vector<int>{0, 1, 2});
+    options.layers = {2, 0, 2};
+    CHECK(chosen_layers(sample.reader(), options) == std::vector<int>{0, 2});
+    options.layers = {3};
+    CHECK_THROWS_WITH(chosen_layers(sample.reader(), options), Contains("no layer 3") && Contains("0 to 2"));
+}
+
+TEST_CASE("retention: picture and numbers are the kept sets, counted") {
+    const SampleTrace sample;
+    FigureOptions options;
+    options.runs = {"snapkv"};
+    options.layers = {0, 2};
+    const FigureDefinition& definition = figure_definition("retention");
+    const Figure figure = definition.make(sample.reader(), options);
+    const Table table = definition.numbers(sample.reader(), options);
+    REQUIRE(figure.panels.size() == 2);
+    REQUIRE(figure.color_scales.size() == 1);
+    CHECK(figure.color_scales[0].min == 1);
+    CHECK(figure.color_scales[0].max == 2);
+    CHECK(figure.panels[0].y.ticks.at(1).label == "2");
+
+    std::map<std::tuple<int, int, int>, int> counts;
+    for (const int run : {1, 2}) {
+        const auto kept = sample.reader().kept(0, run);
+        for (const int layer : {0, 2}) {
+            for (size_t row = 0; row < 2; ++row) {
+                for (const uint32_t token : kept->row(static_cast<size_t>(layer), row)) {
+                    ++counts[{run, layer, static_cast<int>(token)}];
+                }
+            }
+        }
+    }
+    REQUIRE(table.rows.size() == counts.size());
+    for (const Row& row : table.rows) {
+        const auto key = std::make_tuple(static_cast<int>(whole(row.cells[0])), static_cast<int>(whole(row.cells[2])),
+                                         static_cast<int>(whole(row.cells[3])));
+        CHECK(counts.at(key) == whole(row.cells[4]));
+        CHECK(whole(row.cells[5]) == 2);
+    }
+    const auto& map = std::get<HeatMap>(figure.panels[1].layers[0]);
+    REQUIRE(map.rows == 2);
+    REQUIRE(map.columns == 48);
+    for (int i = 0; i < 2; ++i) {
+        for (int token = 0; token < 48; ++token) {
+            const auto found = counts.find({2, 2 * i, token});
+            CHECK(map.values[static_cast<size_t>(i * 48 + token)] ==
+                  static_cast<float>(found == counts.end() ? 0 : found->second));
+        }
+    }
+}
+
+TEST_CASE("coverage: lines are percent of the numbers, runs keep their colours") {
+    const SampleTrace sample;
+    FigureOptions options;
+    const FigureDefinition& definition = figure_definition("coverage");
+    const Table table = definition.numbers(sample.reader(), options);
+    const Figure all = definition.make(sample.reader(), options);
+    REQUIRE(table.rows.size() == 5 * 4);
+    std::set<uint32_t> layer_one;
+    const auto kept = sample.reader().kept(0, 3);
+    for (size_t row = 0; row < 2; ++row) layer_one.insert(kept->row(1, row).begin(), kept->row(1, row).end());
+    const Row& row = table.rows[2 * 4 + 2];  // run 3, layer 1; each run has the model's coverage first
+    CHECK(whole(row.cells[0]) == 3);
+    CHECK(whole(row.cells[4]) == 1);
+    CHECK(whole(row.cells[5]) == static_cast<int64_t>(layer_one.size()));
+    CHECK(real(row.cells[6]) == Approx(static_cast<double>(layer_one.size()) / 48));
+    const auto& line = std::get<Line>(all.panels[0].layers[2]);
+    CHECK(line.y[1] == Approx(100.0 * static_cast<double>(layer_one.size()) / 48));
+
+    options.runs = {"aperturekv"};
+    const Figure one = definition.make(sample.reader(), options);
+    CHECK(std::get<Line>(one.panels[0].layers[0]).style.color == line.style.color);
+}
+
+TEST_CASE("jsd: each source is read from its own place and named") {
+    const SampleTrace sample;
+    const FigureDefinition& definition = figure_definition("jsd");
+    FigureOptions options;
+    options.layers = {1};
+    const auto stored =
+        sample.reader().read_layer<float>(trace::Place::of_prompt(0), trace::schema::prompt::head_jsd, 1);
+    Figure figure = definition.make(sample.reader(), options);
+    CHECK(std::get<HeatMap>(figure.panels.at(0).layers[0]).values == stored);
+    CHECK_THAT(figure.color_scales[0].title, Contains("attention") && Contains("query head"));
+    Table table = definition.numbers(sample.reader(), options);
+    REQUIRE(table.rows.size() == 16);
+    CHECK(real(table.rows[6].cells[4]) == static_cast<double>(stored[6]));
+
+    options.source = "scores";
+    figure = definition.make(sample.reader(), options);
+    CHECK(std::get<HeatMap>(figure.panels.at(0).layers[0]).values ==
+          sample.reader().read_layer<float>(trace::Place::of_run(0, 3), trace::schema::run::head_jsd, 1));
+    CHECK_THAT(figure.color_scales[0].title, Contains("scores of aperturekv 20"));
+
+    options.source = "kv-heads";
+    figure = definition.make(sample.reader(), options);
+    const auto& map = std::get<HeatMap>(figure.panels.at(0).layers[0]);
+    REQUIRE(map.rows == 2);
+    CHECK(map.values[0] == 0);
+    CHECK(map.values[1] > 0);
+    CHECK_THAT(figure.color_scales[0].title, Contains("averaged to KV heads"));
+
+    options.source = "scores";
+    options.runs = {"snapkv 16"};
+    CHECK_THROWS_AS(definition.make(sample.reader(), options), NothingToShow);
+    options.runs = {"snapkv", "aperturekv"};
+    CHECK_THROWS_WITH(definition.make(sample.reader(), options), Contains("one run at a time"));
+    options.source = "guess";
+    CHECK_THROWS_WITH(definition.numbers(sample.reader(), options), Contains("attention, kv-heads, scores"));
+}
+
+TEST_CASE("every figure carries its recipe and date, and heeds size and title") {
+    const SampleTrace sample;
+    FigureOptions options;
+    options.title = true;
+    options.width_mm = 120;
+    options.height_mm = 70;
+    for (const FigureDefinition& definition : figure_definitions()) {
+        const Figure figure = definition.make(sample.reader(), options);
+        CHECK(figure.name == definition.name);
+        CHECK(figure.show_title);
+        CHECK(figure.width_mm == 120);
+        CHECK(figure.height_mm == 70);
+        CHECK(figure.created_utc == sample.reader().created_utc());
+        CHECK_FALSE(figure.caption.empty());
+        std::string recipe;
+        for (const auto& [name, value] : figure.recipe) recipe += name + "=" + value + "\n";
+        CHECK_THAT(recipe, Contains("Model=sample, f32") && Contains("Prompt=0 (sample)") && Contains("Trace=t.h5"));
+    }
+    options.width_mm = -1;
+    CHECK_THROWS_AS(figure_definition("jsd").make(sample.reader(), options), FigureError);
+}
+
+TEST_CASE("cost table: what the trace says of each run") {
+    const SampleTrace sample;
+    const Table table = cost_table(sample.reader(), 0);
+    REQUIRE(table.rows.size() == 7);
+    const auto cell = [&](size_t row, const std::string& name) {
+        for (size_t c = 0; c < table.columns.size(); ++c) {
+            if (table.columns[c].name == name) return table.rows[row].cells.at(c);
+        }
+        throw std::out_of_range(name);
+    };
+    CHECK(table.rows[0].control);
+    CHECK_FALSE(table.rows[1].control);
+    CHECK(real(cell(0, "kept_share")) == 1);
+    CHECK(real(cell(0, "kl_mean")) == 0);
+    CHECK(real(cell(1, "kept_share")) == Approx(16.0 / 48));
+    CHECK(real(cell(1, "removed_share")) == Approx(32.0 / 48));
+    CHECK(real(cell(1, "agreement")) == Approx(5.0 / 6));
+    const auto kl = sample.reader().read<float>(trace::Place::of_run(0, 1), trace::schema::run::step_kl);
+    double sum = 0;
+    for (const float value : kl) sum += static_cast<double>(value);
+    CHECK(real(cell(1, "kl_mean")) == Approx(sum / 6));
+    CHECK(whole(cell(0, "cache_bytes")) == 3 * 2 * 48 * 8 * 2 * 4);
+    CHECK(whole(cell(1, "cache_bytes_predicted")) == 3 * 2 * 16 * 8 * 2 * 4);
+    CHECK(real(cell(4, "first_token_s")) == 0.25);
+    CHECK(std::holds_alternative<std::monostate>(cell(1, "first_token_s")));
+    CHECK(std::get<std::string>(cell(6, "status")) == "failed");
+    CHECK(std::get<std::string>(cell(6, "message")) == "expected a budget above the window");
+    CHECK(std::holds_alternative<std::monostate>(cell(6, "kl_mean")));
+    CHECK_THROWS_AS(cost_table(sample.reader(), 3), FigureError);
+}

@@ -1,0 +1,48 @@
+#include "analysis/overlap.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/analysis/kept_example.h"
+
+using namespace kvscope::analysis;
+
+TEST_CASE("Jaccard index of two lists") {
+    const std::vector<uint32_t> a{0, 1, 5};
+    const std::vector<uint32_t> b{0, 5, 7, 9};
+    CHECK(jaccard(a, b) == Approx(2.0 / 5));
+    CHECK(jaccard(a, a) == 1);
+    CHECK(jaccard(a, {}) == 0);
+    CHECK(jaccard({}, {}) == 1);
+}
+
+TEST_CASE("overlap of the heads of a layer is a symmetric matrix with ones on its diagonal") {
+    const auto sets = test::by_hand();
+    const auto overlap = head_overlap(sets.view());
+    CHECK(overlap == std::vector<double>{1, 2.0 / 3, 2.0 / 3, 1, 1, 0, 0, 1});
+}
+
+TEST_CASE("overlap of two runs counts entries of each layer") {
+    const auto a = test::by_hand();
+    const test::OwnedSets b(2, 2, 6, {{0, 1}, {4, 5}, {3}, {2, 5}});
+    // layer 0: both {0,1} and {5}, either {0,1,5} and {0,4,5}; layer 1: both {} and {2,5}, either {3} and {2,5}.
+    CHECK(run_overlap(a.view(), b.view()) == std::vector<double>{3.0 / 6, 2.0 / 3});
+    CHECK(run_overlap_total(a.view(), b.view()) == Approx(5.0 / 9));
+    CHECK(run_overlap_total(a.view(), a.view()) == 1);
+    // unique tokens, layer 0: {0,1,5} and {0,1,4,5}; layer 1: {2,5} and {2,3,5}.
+    CHECK(run_token_overlap(a.view(), b.view()) == std::vector<double>{3.0 / 4, 2.0 / 3});
+}
+
+TEST_CASE("a KV head stands for its group beside query heads") {
+    const test::OwnedSets kv(1, 1, 6, {{0, 1}});
+    const test::OwnedSets query(1, 2, 6, {{0, 1}, {1, 2}});
+    // Rows: {0,1} with {0,1}: 2 of 2; {0,1} with {1,2}: 1 of 3.
+    CHECK(run_overlap(kv.view(), query.view())[0] == Approx(3.0 / 5));
+    CHECK(run_overlap(query.view(), kv.view())[0] == Approx(3.0 / 5));
+}
+
+TEST_CASE("runs that cannot be compared are refused") {
+    const test::OwnedSets a(1, 2, 6, {{0}, {1}});
+    CHECK_THROWS_AS(run_overlap(a.view(), test::OwnedSets(1, 3, 6, {{0}, {1}, {2}}).view()), std::invalid_argument);
+    CHECK_THROWS_AS(run_overlap(a.view(), test::OwnedSets(1, 2, 7, {{0}, {1}}).view()), std::invalid_argument);
+    CHECK_THROWS_AS(run_token_overlap(a.view(), test::OwnedSets(2, 1, 6, {{0}, {1}}).view()), std::invalid_argument);
+}

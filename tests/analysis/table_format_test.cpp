@@ -1,0 +1,150 @@
+#include "analysis/table_format.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+using namespace kvscope::analysis;
+
+namespace {
+
+Table sample() {
+    Table table;
+    table.name = "sample";
+    table.columns = {{"run", "Run", "", ColumnType::integer},
+                     {"label", "Label", "", ColumnType::text},
+                     {"kl_mean", "KL", "nats", ColumnType::real, 2, Best::lowest},
+                     {"bytes", "Cache", "B", ColumnType::integer, 0, Best::lowest}};
+    table.rows = {{{int64_t{0}, std::string("full"), 0.0, int64_t{1234567}}, true},
+                  {{int64_t{1}, std::string("snap, \"kv\"\n64"), 0.25, int64_t{4000}}},
+                  {{int64_t{2}, std::string("h2o_50%"), 0.1 + 0.2, int64_t{4000}}},
+                  {{int64_t{3}, std::monostate{}, NAN, std::monostate{}}}};
+    return table;
+}
+
+/// RFC 4180, as another program would read it.
+std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
+    std::vector<std::vector<std::string>> rows;
+    std::vector<std::string> row;
+    std::string field;
+    bool quoted = false;
+    for (size_t i = 0; i < text.size(); ++i) {
+        if (quoted) {
+            if (text[i] != '"') {
+                field += text[i];
+            } else if (i + 1 < text.size() && text[i + 1] == '"') {
+                field += text[i++];
+            } else {
+                quoted = false;
+            }
+        } else if (text[i] == '"') {
+            quoted = true;
+        } else if (text[i] == ',' || text[i] == '\r') {
+            row.push_back(std::exchange(field, ""));
+            if (text[i] == '\r') {
+                REQUIRE(text[++i] == '\n');
+                rows.push_back(std::exchange(row, {}));
+            }
+        } else {
+            field += text[i];
+        }
+    }
+    CHECK(field.empty());
+    CHECK(row.empty());
+    return rows;
+}
+
+}  // namespace
+
+TEST_CASE("CSV reads back as it was, every digit of it") {
+    const auto rows = parse_csv(format_table(sample(), TableFormat::csv));
+    REQUIRE(rows.size() == 5);
+    CHECK(rows[0] == std::vector<std::string>{"run", "label", "kl_mean", "bytes"});
+    CHECK(rows[2] == std::vector<std::string>{"1", "snap, \"kv\"\n64", "0.25", "4000"});
+    CHECK(std::stod(rows[3][2]) == 0.1 + 0.2);
+    CHECK(rows[4] == std::vector<std::string>{"3", "", "NaN", ""});
+}
+
+TEST_CASE("JSON is an array of objects, JSONL one object a line; what is unknown is null") {
+    const auto json = nlohmann::json::parse(format_table(sample(), TableFormat::json));
+    REQUIRE(json.size() == 4);
+    CHECK(json[1]["label"] == "snap, \"kv\"\n64");
+    CHECK(json[2]["kl_mean"] == 0.1 + 0.2);
+    CHECK(json[3]["label"].is_null());
+    CHECK(json[3]["kl_mean"].is_null());
+    const std::string lines = format_table(sample(), TableFormat::jsonl);
+    CHECK(std::count(lines.begin(), lines.end(), '\n') == 4);
+    CHECK(nlohmann::json::parse(lines.substr(0, lines.find('\n')))["bytes"] == 1234567);
+    Table empty = sample();
+    empty.rows.clear();
+    CHECK(format_table(empty, TableFormat::json) == "[]\n");
+    CHECK(format_table(empty, TableFormat::jsonl).empty());
+}
+
+TEST_CASE("Markdown aligns its columns and shows the best in bold, the control never") {
+    CHECK(format_table(sample(), TableFormat::markdown) ==
+          "|Run|Label        |KL (nats)|Cache (B)|\n"
+          "|--:|-------------|--------:|--------:|\n"
+          "|  0|full         |     0.00|  1234567|\n"
+          "|  1|snap, \"kv\" 64| **0.25**|     4000|\n"
+          "|  2|h2o_50%      |     0.30|     4000|\n"
+          "|  3|             |      NaN|         |\n");
+}
+
+TEST_CASE("LaTeX escapes what TeX would read, and uses booktabs") {
+    const std::string tex = format_table(sample(), TableFormat::latex);
+    CHECK(tex.find("\\begin{tabular}{rlrr}\n\\toprule\nRun & Label & KL (nats) & Cache (B) \\\\\n\\midrule\n") !=
+          std::string::npos);
+    CHECK(tex.find("0 & full & 0.00 & 1,234,567 \\\\") != std::string::npos);
+    CHECK(tex.find("2 & h2o\\_50\\% & 0.30 & 4,000 \\\\") != std::string::npos);
+    CHECK(tex.find("\\textbf{0.25}") != std::string::npos);
+    CHECK(tex.find("3 & -- & -- & -- \\\\") != std::string::npos);
+    CHECK(tex.find("\\bottomrule\n\\end{tabular}\n") != std::string::npos);
+}
+
+TEST_CASE("the best is judged by what is shown, ties and single candidates included") {
+    Table table;
+    table.columns = {{"x", "", "", ColumnType::real, 1, Best::highest}};
+    table.rows = {{{0.51}}, {{0.52}}, {{0.1}}};
+    std::string md = format_table(table, TableFormat::markdown);
+    CHECK(md.find("0.1") != std::string::npos);
+    CHECK(md.find("|**0.5**|\n|**0.5**|\n|    0.1|") != std::string::npos);
+    table.rows = {{{0.5}}};
+    CHECK(format_table(table, TableFormat::markdown).find("**") == std::string::npos);
+    table.rows = {{{0.5}}, {{0.5}}};
+    CHECK(format_table(table, TableFormat::markdown).find("**") == std::string::npos);
+}
+
+TEST_CASE("plain text lines up") {
+    CHECK(format_table(sample(), TableFormat::text) ==
+          "Run  Label          KL (nats)  Cache (B)\n"
+          "  0  full                0.00  1,234,567\n"
+          "  1  snap, \"kv\" 64       0.25      4,000\n"
+          "  2  h2o_50%             0.30      4,000\n"
+          "  3                       NaN\n");
+}
+
+TEST_CASE("numbers for people") {
+    CHECK(format_real(0.12345, 3) == "0.123");
+    CHECK(format_real(0, 3) == "0.000");
+    CHECK(format_real(3.2e-6, 3) == "3.20e-06");
+    CHECK(format_real(-2.5e12, 1) == "-2.50e+12");
+    CHECK(format_real(NAN, 3) == "NaN");
+    CHECK(format_real(INFINITY, 3) == "inf");
+    CHECK(format_count(0) == "0");
+    CHECK(format_count(999) == "999");
+    CHECK(format_count(1000) == "1,000");
+    CHECK(format_count(-1234567) == "-1,234,567");
+    CHECK(format_count(INT64_MIN) == "-9,223,372,036,854,775,808");
+}
+
+TEST_CASE("formats by name; a ragged table is refused") {
+    CHECK(table_format_from_name("tex") == TableFormat::latex);
+    CHECK(table_format_from_name("jsonl") == TableFormat::jsonl);
+    CHECK_THROWS_WITH(table_format_from_name("xls"), Catch::Matchers::Contains("csv"));
+    Table table = sample();
+    table.rows[0].cells.pop_back();
+    for (const auto name : table_format_names()) {
+        CHECK_THROWS_AS(format_table(table, table_format_from_name(name)), std::invalid_argument);
+    }
+}

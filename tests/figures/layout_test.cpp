@@ -1,0 +1,170 @@
+#include "app/figures/layout.h"
+
+#include <catch2/catch.hpp>
+
+#include "app/figures/fit_ticks.h"
+#include "tests/figures/picture.h"
+
+using namespace kvscope::figures;
+using namespace kvscope::analysis;
+
+namespace {
+
+bool apart(const Box& a, const Box& b) {
+    return a.right() <= b.x || b.right() <= a.x || a.bottom() <= b.y || b.bottom() <= a.y;
+}
+
+bool inside(const Box& box, const FigureLayout& layout) {
+    constexpr double slack = 0.01;
+    return box.x >= -slack && box.y >= -slack && box.right() <= layout.width + slack && box.bottom() <= layout.height + slack;
+}
+
+Box text_box(const std::string& text, double center_x, double top) {
+    const TextSize size = measure_text(text, tick_text_style());
+    return {center_x - size.width / 2, top, size.width, size.height};
+}
+
+/// Every box that holds text or data.
+std::vector<Box> boxes(const Figure& figure, const FigureLayout& layout) {
+    std::vector<Box> all;
+    for (size_t i = 0; i < figure.panels.size(); ++i) {
+        const PanelPlace& place = layout.panels[i];
+        all.push_back(place.data);
+        for (const Tick& tick : place.x_ticks.ticks) {
+            if (!place.x_labels) break;
+            const double x = place.data.x + axis_share(figure.panels[i].x, tick.value) * place.data.width;
+            all.push_back(text_box(tick.label, x, place.data.bottom() + 3));
+        }
+        for (const Tick& tick : place.y_ticks.ticks) {
+            if (!place.y_labels) break;
+            const TextSize size = measure_text(tick.label, tick_text_style());
+            const double y = place.data.bottom() - axis_share(figure.panels[i].y, tick.value) * place.data.height;
+            // Digits are lower than their line.
+            all.push_back({place.data.x - 3 - size.width, y - size.height * 0.3, size.width, size.height * 0.6});
+        }
+    }
+    for (const ColorBarPlace& bar : layout.color_bars) {
+        all.push_back(bar.bar);
+        all.push_back(bar.title_box);
+        for (const Tick& tick : bar.ticks.ticks) {
+            all.push_back(text_box(tick.label, bar.bar.x + tick.value * bar.bar.width, bar.bar.bottom() + 2.2));
+        }
+    }
+    if (layout.legend.box.width > 0) all.push_back(layout.legend.box);
+    return all;
+}
+
+Figure grid_figure(size_t rows, size_t columns, size_t n_panels, bool square) {
+    Figure figure = test::map_figure(30, 2000, 3);
+    if (square) {
+        figure = test::map_figure(32, 32, 3);
+        figure.panels[0].square_cells = true;
+    }
+    const Panel panel = figure.panels[0];
+    figure.panels.clear();
+    for (size_t i = 0; i < n_panels; ++i) {
+        figure.panels.push_back(panel);
+        figure.panels.back().row = i / columns;
+        figure.panels.back().column = i % columns;
+    }
+    figure.rows = rows;
+    figure.columns = columns;
+    figure.width_mm = 174;
+    figure.panel_height_mm = 15;
+    figure.shared_x = figure.shared_y = true;
+    return figure;
+}
+
+}  // namespace
+
+TEST_CASE("nothing that is drawn overlaps or leaves the page") {
+    std::vector<Figure> figures;
+    figures.push_back(test::map_figure(1, 5, 1));
+    figures.push_back(test::map_figure(80, 128000, 8));
+    figures.push_back(test::map_figure(30, 2000, 30));
+    figures.push_back(grid_figure(7, 2, 14, false));
+    figures.push_back(grid_figure(4, 8, 30, true));
+    figures.push_back(grid_figure(8, 10, 80, true));
+    figures.back().panel_height_mm = 40;
+    Figure legend = test::map_figure(3, 9, 3);
+    for (int i = 0; i < 15; ++i) legend.legend.push_back({"ada-pyramidkv " + std::to_string(i), LegendEntry::Symbol::line, {}});
+    figures.push_back(legend);
+    for (Figure narrow : std::vector<Figure>(figures.begin(), figures.begin() + 3)) {
+        narrow.width_mm = 60;
+        figures.push_back(narrow);
+    }
+    for (Figure& figure : figures) {
+        figure.color_scales[0].title = "KV heads that keep the token in question";
+        const FigureLayout layout = lay_out(figure);
+        const std::vector<Box> all = boxes(figure, layout);
+        for (size_t i = 0; i < all.size(); ++i) {
+            CAPTURE(figure.columns, figure.rows, figure.width_mm, i, all[i].x, all[i].y, all[i].width, all[i].height,
+                    layout.width, layout.height);
+            CHECK(inside(all[i], layout));
+            for (size_t j = 0; j < i; ++j) {
+                CAPTURE(j, all[j].x, all[j].y, all[j].width, all[j].height);
+                CHECK(apart(all[i], all[j]));
+            }
+        }
+    }
+}
+
+TEST_CASE("panels of a row and a column line up") {
+    const FigureLayout layout = lay_out(grid_figure(4, 8, 30, true));
+    for (size_t i = 0; i < 30; ++i) {
+        CHECK(layout.panels[i].data.x == layout.panels[i % 8].data.x);
+        CHECK(layout.panels[i].data.y == layout.panels[i / 8 * 8].data.y);
+        CHECK(layout.panels[i].data.width == Approx(layout.panels[i].data.height));
+        CHECK(layout.panels[i].y_labels == (i % 8 == 0));
+        CHECK(layout.panels[i].x_labels == (i >= 22));
+    }
+}
+
+TEST_CASE("a height that is asked for is kept") {
+    Figure figure = test::map_figure(30, 2000, 3);
+    figure.height_mm = 90;
+    const FigureLayout layout = lay_out(figure);
+    CHECK(layout.height == Approx(90 * points_per_mm));
+    CHECK(layout.panels[0].data.height > 60 * points_per_mm);
+}
+
+TEST_CASE("a figure without room or with contradictions is refused by name") {
+    using Catch::Matchers::Contains;
+    Figure figure = test::map_figure(3, 3, 3);
+    figure.height_mm = 5;
+    CHECK_THROWS_WITH(lay_out(figure), Contains("make it larger"));
+    figure = grid_figure(1, 80, 80, false);
+    CHECK_THROWS_AS(lay_out(figure), LayoutError);
+    figure = test::map_figure(3, 3, 3);
+    figure.width_mm = 0;
+    CHECK_THROWS_AS(lay_out(figure), LayoutError);
+    figure = test::map_figure(3, 3, 3);
+    test::map_of(figure).values.pop_back();
+    CHECK_THROWS_WITH(lay_out(figure), Contains("8 values"));
+    figure = test::map_figure(3, 3, 3);
+    test::map_of(figure).color_scale = 1;
+    CHECK_THROWS_WITH(lay_out(figure), Contains("colour scale 1"));
+    figure = test::map_figure(3, 3, 3);
+    figure.panels[0].x.max = figure.panels[0].x.min;
+    CHECK_THROWS_WITH(lay_out(figure), Contains("Token position"));
+    figure = test::map_figure(3, 3, 3);
+    figure.panels[0].column = 1;
+    CHECK_THROWS_AS(lay_out(figure), LayoutError);
+    figure = test::map_figure(3, 3, 3);
+    figure.panels.clear();
+    CHECK_THROWS_AS(lay_out(figure), LayoutError);
+}
+
+TEST_CASE("text is cut at whole characters") {
+    const TextStyle style = tick_text_style();
+    CHECK(fit_text("snapkv 128", style, 1000) == "snapkv 128");
+    const std::string text = "\u00e9t\u00e9 \u4e2d\u6587 \U0001f600 long enough";
+    for (double width = 0; width < 120; width += 3) {
+        const std::string cut = fit_text(text, style, width);
+        CHECK(measure_text(cut, style).width <= width + 0.01);
+        if (cut.empty() || cut == text) continue;
+        const std::string head = cut.substr(0, cut.size() - std::string("\u2026").size());
+        CHECK(text.compare(0, head.size(), head) == 0);
+        CHECK((static_cast<unsigned char>(text[head.size()]) & 0xC0) != 0x80);
+    }
+}

@@ -1,0 +1,208 @@
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+
+#include "app/figures/export_figure.h"
+#include "app/figures/output_file.h"
+#include "app/figures/pdf.h"
+#include "app/figures/svg.h"
+#include "tests/figures/picture.h"
+#include "tests/trace/sample_trace.h"
+
+using namespace kvscope::figures;
+using namespace kvscope::analysis;
+using Catch::Matchers::Contains;
+namespace trace = kvscope::trace;
+
+namespace {
+
+struct Answer {
+    int status = -1;
+    std::string text;
+};
+
+Answer run(const std::string& command) {
+    Answer answer;
+    FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
+    if (pipe == nullptr) return answer;
+    char buffer[4096];
+    for (size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) answer.text.append(buffer, n);
+    answer.status = ::pclose(pipe);
+    return answer;
+}
+
+/// poppler-utils; a test that needs them says so where they are missing.
+bool has_poppler() {
+    const bool found = run("command -v pdffonts pdfinfo pdfimages pdftoppm").status == 0;
+    if (!found) WARN("skipped: pdffonts, pdfinfo, pdfimages or pdftoppm (Debian: poppler-utils) are missing");
+    return found;
+}
+
+std::string saved(const trace::sample::TemporaryFolder& folder, const std::string& bytes) {
+    const std::string path = (folder / "figure.pdf").string();
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path;
+}
+
+Figure large_map() {
+    Figure figure = test::map_figure(30, 5000, 3);
+    for (size_t i = 0; i < test::map_of(figure).values.size(); i += 37) test::map_of(figure).values[i] = 1 + (i % 3);
+    figure.legend.push_back({"snapkv", LegendEntry::Symbol::line, {}});
+    return figure;
+}
+
+/// Sets a variable of the environment for as long as it lives.
+class Environment {
+   public:
+    Environment(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+    ~Environment() { ::unsetenv(name_); }
+    Environment(const Environment&) = delete;
+    Environment& operator=(const Environment&) = delete;
+
+   private:
+    const char* name_;
+};
+
+}  // namespace
+
+TEST_CASE("PDF: fonts are embedded as subsets, none of them Type 3") {
+    if (!has_poppler()) return;
+    const trace::sample::TemporaryFolder folder;
+    Figure figure = large_map();
+    figure.panels[0].layers.emplace_back(TextLabel{5, 5, "\u00b7Paris\u21b5", {}, true});
+    const Answer fonts = run("pdffonts " + saved(folder, render_pdf(figure, {})));
+    REQUIRE(fonts.status == 0);
+    CHECK_THAT(fonts.text, !Contains("Type 3"));
+    std::istringstream lines(fonts.text);
+    std::string line;
+    int n_fonts = 0;
+    for (int i = 0; std::getline(lines, line); ++i) {
+        if (i < 2) continue;  // heading
+        ++n_fonts;
+        CHECK_THAT(line, Contains(" yes yes "));
+        CHECK(line.find('+') == 6);
+    }
+    CHECK(n_fonts >= 2);
+}
+
+TEST_CASE("PDF: a map of many cells is one image that is not interpolated, a small one none") {
+    if (!has_poppler()) return;
+    const trace::sample::TemporaryFolder folder;
+    Answer images = run("pdfimages -list " + saved(folder, render_pdf(large_map(), {})));
+    CHECK_THAT(images.text, Contains(" image ") && Contains(" no ") && !Contains(" yes "));
+    images = run("pdfimages -list " + saved(folder, render_pdf(test::map_figure(9, 9, 3), {})));
+    CHECK_THAT(images.text, !Contains(" image "));
+}
+
+TEST_CASE("PDF: title, caption, recipe and date are in its information") {
+    if (!has_poppler()) return;
+    const trace::sample::TemporaryFolder folder;
+    Figure figure = test::map_figure(2, 2, 3);
+    figure.created_utc = "2026-01-02T03:04:05Z";
+    ExportOptions options;
+    options.creator = "kvscope 9.8.7";
+    Answer info = run("pdfinfo -isodates " + saved(folder, render_pdf(figure, options)));
+    CHECK_THAT(info.text, Contains("A map") && Contains("What is shown.") && Contains("Model: tiny <1 & 2>; Run: snapkv") &&
+                              Contains("kvscope 9.8.7") && Contains("2026-01-02T03:04:05Z"));
+    {
+        const Environment epoch("SOURCE_DATE_EPOCH", "1000000000");
+        info = run("pdfinfo -isodates " + saved(folder, render_pdf(figure, options)));
+        CHECK_THAT(info.text, Contains("2001-09-09T01:46:40Z"));
+    }
+    {
+        const Environment epoch("SOURCE_DATE_EPOCH", "yesterday");
+        CHECK_THROWS_WITH(render_pdf(figure, options), Contains("yesterday"));
+    }
+    figure.created_utc.clear();
+    info = run("pdfinfo " + saved(folder, render_pdf(figure, options)));
+    CHECK_THAT(info.text, !Contains("CreationDate"));
+}
+
+TEST_CASE("PDF: pixels of a rendered page have the map's colours") {
+    if (!has_poppler()) return;
+    const trace::sample::TemporaryFolder folder;
+    Figure figure = test::map_figure(GENERATE(3, 90), 60, 3);  // rectangles, and an image
+    auto& map = test::map_of(figure);
+    for (size_t row = 0; row < map.rows; ++row) {
+        for (size_t column = 30; column < 60; ++column) map.values[row * 60 + column] = 2;
+    }
+    const std::string path = saved(folder, render_pdf(figure, {}));
+    REQUIRE(run("pdftoppm -r 144 " + path + " " + (folder / "page").string()).status == 0);
+    std::ifstream in(folder / "page-1.ppm", std::ios::binary);
+    std::string magic;
+    int width = 0;
+    int height = 0;
+    int depth = 0;
+    in >> magic >> width >> height >> depth;
+    in.get();
+    REQUIRE(magic == "P6");
+    std::string pixels(static_cast<size_t>(width * height * 3), '\0');
+    in.read(pixels.data(), static_cast<std::streamsize>(pixels.size()));
+    const Box data = lay_out(figure).panels[0].data;
+    const auto near = [&](double x_share, double y_share, Rgb wanted) {
+        const auto x = static_cast<size_t>((data.x + x_share * data.width) * 2);
+        const auto y = static_cast<size_t>((data.y + y_share * data.height) * 2);
+        const auto* p = reinterpret_cast<const unsigned char*>(pixels.data()) + (y * static_cast<size_t>(width) + x) * 3;
+        return std::abs(p[0] - wanted.r) <= 2 && std::abs(p[1] - wanted.g) <= 2 && std::abs(p[2] - wanted.b) <= 2;
+    };
+    const Rgb two = color_at(ColorMap::viridis_reversed, 0.5);
+    for (const double y : {0.05, 0.35, 0.5, 0.66, 0.95}) {
+        CHECK(near(0.25, y, {255, 255, 255}));
+        CHECK(near(0.51, y, two));
+        CHECK(near(0.75, y, two));
+        CHECK(near(0.99, y, two));
+    }
+}
+
+TEST_CASE("vector files: the same figure is the same file, whatever was drawn before") {
+    const Figure figure = large_map();
+    const std::string pdf = render_pdf(figure, {});
+    const std::string svg = render_svg(figure, {});
+    render_svg(test::map_figure(70, 70, 3), {});
+    CHECK(render_pdf(figure, {}) == pdf);
+    CHECK(render_svg(figure, {}) == svg);
+}
+
+TEST_CASE("SVG: recipe in <desc>, escaped; maps stay sharp; every name that is used is defined") {
+    const std::string svg = render_svg(large_map(), {});
+    CHECK_THAT(svg, Contains("<title>A map</title>") && Contains("Model: tiny &lt;1 &amp; 2&gt;"));
+    CHECK_THAT(svg, Contains("image-rendering:pixelated") && !Contains("<pattern"));
+    size_t n_uses = 0;
+    for (size_t at = svg.find("href=\"#"); at != std::string::npos; at = svg.find("href=\"#", at + 1)) {
+        const std::string name = svg.substr(at + 7, svg.find('"', at + 7) - at - 7);
+        REQUIRE(svg.find("id=\"" + name + "\"") != std::string::npos);
+        ++n_uses;
+    }
+    CHECK(n_uses > 20);
+}
+
+TEST_CASE("export: the extension decides, numbers and pictures alike, of every figure") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "t.h5");
+    const trace::Reader reader(folder / "t.h5");
+    const auto begins = [&](const std::filesystem::path& path, const std::string& mark) {
+        std::ifstream in(path, std::ios::binary);
+        std::string begin(mark.size(), '\0');
+        in.read(begin.data(), static_cast<std::streamsize>(mark.size()));
+        return begin == mark;
+    };
+    for (const FigureDefinition& definition : figure_definitions()) {
+        for (const auto& format : figure_formats()) {
+            const auto path = folder / (definition.name + "." + std::string(format->extension()));
+            export_figure(reader, definition, {}, path, {}, false);
+            CHECK(std::filesystem::file_size(path) > 0);
+        }
+        CHECK(begins(folder / (definition.name + ".pdf"), "%PDF-"));
+        CHECK(begins(folder / (definition.name + ".svg"), "<?xml"));
+        CHECK(begins(folder / (definition.name + ".png"), "\x89PNG"));
+        CHECK(begins(folder / (definition.name + ".json"), "["));
+    }
+    const FigureDefinition& jsd = figure_definition("jsd");
+    CHECK_THROWS_AS(export_figure(reader, jsd, {}, folder / "jsd.pdf", {}, false), OutputExists);
+    CHECK_NOTHROW(export_figure(reader, jsd, {}, folder / "jsd.pdf", {}, true));
+    CHECK_THROWS_WITH(export_figure(reader, jsd, {}, folder / "jsd.docx", {}, false), Contains(".pdf") && Contains(".docx"));
+    CHECK_THROWS_WITH(export_figure(reader, jsd, {}, folder / "jsd", {}, false), Contains("no extension"));
+    CHECK(figure_format_for("A.PDF").extension() == "pdf");
+}
