@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace kvscope::cli {
+
+/// Long options with '-' for every '_' in their names, so that --prompt_file and --prompt-file are alike. Values, also
+/// those behind '=', stay as they are.
+std::vector<std::string> arguments_in_canonical_form(std::vector<std::string> arguments);
+
+}  // namespace kvscope::cli

@@ -1,0 +1,91 @@
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+
+#include "app/cli/command.h"
+#include "app/cli/engine/run_job.h"
+#include "app/cli/paths.h"
+
+namespace kvscope::cli {
+namespace {
+
+struct Arguments {
+    RunJob job;
+    std::string prompt;
+    std::vector<std::string> prompt_files;
+    std::vector<std::string> questions;
+    std::string query_aware = "on";
+    std::string chat_template = "on";
+    uint64_t seed = 0;
+};
+
+bool is_on(const std::string& value) { return value == "on"; }
+
+int act(Arguments& arguments) {
+    auto& job = arguments.job;
+    if (!arguments.prompt.empty()) job.prompts.push_back({"prompt", arguments.prompt, arguments.questions});
+    for (const auto& file : arguments.prompt_files)
+        job.prompts.push_back({std::filesystem::path(file).stem().string(), read_text(file), arguments.questions});
+    if (job.prompts.empty()) throw std::invalid_argument("there is no prompt: give a text with -p or a file with -f");
+    job.query_aware = is_on(arguments.query_aware);
+    job.use_template = is_on(arguments.chat_template);
+    job.experiment.seed = arguments.seed;
+    job.experiment.sampling.seed = arguments.seed;
+    return run(job);
+}
+
+std::function<int()> declare(CLI::App& app) {
+    const auto arguments = std::make_shared<Arguments>();
+    auto& job = arguments->job;
+    auto& experiment = job.experiment;
+    app.add_option("-m,--model", job.model, "GGUF file or Hugging Face directory (default: the model that comes along)");
+    app.add_option("-p,--prompt", arguments->prompt, "Text of the prompt")->type_name("TEXT");
+    app.add_option("-f,--prompt-file,--file", arguments->prompt_files, "File with the prompt, - for standard input; repeatable")
+        ->type_name("FILE");
+    app.add_option("--question", arguments->questions, "Question asked of the prompt; repeatable")->type_name("TEXT");
+    app.add_option("--query-aware", arguments->query_aware,
+                   "off: compress the context before the question is read; several questions then share one cache")
+        ->check(CLI::IsMember({"on", "off"}))
+        ->capture_default_str();
+    app.add_option("--policy", job.policies, "A policy with its parameters, as in aperturekv:lambda=0,window=8; repeatable")
+        ->type_name("NAME[:K=V,…]");
+    app.add_option("--budget", job.budgets,
+                   "Entries kept per KV head and layer: counts (64,128 or 64-512*2) or shares kept (0.2, 20%)")
+        ->type_name("B[,B…]");
+    app.add_option("-n,--n-predict,--predict", experiment.n_new, "Tokens to generate")->capture_default_str();
+    app.add_option("-o,--output", job.output, "The trace to write")->required()->type_name("TRACE.h5");
+    app.add_option("--dtype", job.dtype, "f32, bf16, or auto: bf16 where the processor multiplies it natively")
+        ->check(CLI::IsMember({"f32", "bf16", "auto"}))
+        ->capture_default_str();
+    app.add_option("--device", job.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
+    app.add_flag("--isolated", experiment.isolated, "One run at a time, as a server would: honest memory and speed");
+    app.add_option("--temp", experiment.sampling.temperature, "Temperature; 0 is greedy")->capture_default_str();
+    app.add_option("--top-p", experiment.sampling.top_p, "Share of the probability that is drawn from")
+        ->capture_default_str();
+    app.add_option("-s,--seed", arguments->seed, "Seed of whatever draws")->capture_default_str();
+    app.add_option("-t,--threads", job.threads, "Threads (default: one a core)")->check(CLI::PositiveNumber);
+    app.add_option("--chat-template", arguments->chat_template, "The model's own chat template around the prompt")
+        ->check(CLI::IsMember({"on", "off"}))
+        ->capture_default_str();
+    app.add_flag_callback("--apply-chat-template", [arguments] { arguments->chat_template = "on"; }, "As --chat-template on");
+    app.add_flag_callback("--no-template", [arguments] { arguments->chat_template = "off"; }, "As --chat-template off");
+    app.add_flag("--analyze", job.analyze, "Also the spectra of the projections");
+    app.add_flag("!--no-compare", experiment.compare, "Leave out step_kl, step_agreement and output_error");
+    app.add_flag("!--no-record", experiment.record, "Leave out the measures of the full cache");
+    app.add_option("--timings", job.timings, "Write the seconds of each phase to this file")->type_name("FILE.json");
+    app.add_flag("--force", job.force, "Replace what is at the output");
+    app.add_flag("-q,--quiet", job.quiet, "No progress");
+    return [arguments] { return act(*arguments); };
+}
+
+}  // namespace
+
+Command run_command() {
+    return {"run", "Prefill once, compress with many policies, decode all of them, write one trace",
+            "  kvscope run -f report.txt --question \"Who signed it?\" --policy snapkv --policy aperturekv --budget 64,128 "
+            "-n 64 -o report.h5\n"
+            "  kvscope run -f report.txt --question Who? --question When? --query-aware off --policy h2o --budget 10% -o q.h5",
+            declare};
+}
+
+}  // namespace kvscope::cli

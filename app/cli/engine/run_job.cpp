@@ -1,0 +1,123 @@
+#include "app/cli/engine/run_job.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "app/cli/engine/terminal_progress.h"
+#include "app/cli/paths.h"
+#include "app/cli/version.h"
+#include "engine/device.h"
+#include "engine/error.h"
+#include "engine/spectra.h"
+#include "policies/interface/budget.h"
+
+namespace kvscope::cli {
+namespace {
+
+std::vector<engine::RunPlan> plans_of(const RunJob& job) {
+    std::vector<policies::Budget> budgets;
+    for (const auto& text : job.budgets) {
+        for (const auto& budget : policies::parse_budgets(text)) budgets.push_back(budget);
+    }
+    std::vector<engine::RunPlan> plans;
+    for (const auto& text : job.policies) {
+        const auto spec = policies::parse_policy(text);
+        if (spec.definition->name == "full") continue;
+        if (budgets.empty())
+            throw std::invalid_argument("--policy " + text + " needs a --budget: entries kept per KV head and layer (128), " +
+                                        "or the share kept (0.2, 20%)");
+        for (const auto& budget : budgets) plans.push_back({spec, budget});
+    }
+    return engine::with_full_run(std::move(plans));
+}
+
+std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& model) {
+    std::vector<engine::Prompt> prompts;
+    for (const auto& text : job.prompts) {
+        const engine::PromptOptions options{text.name, job.use_template, job.query_aware, job.experiment.n_new};
+        if (text.questions.empty()) prompts.push_back(engine::prepare_prompt(model, text.context, "", options));
+        for (const auto& question : text.questions)
+            prompts.push_back(engine::prepare_prompt(model, text.context, question, options));
+    }
+    return prompts;
+}
+
+void write_timings(const RunJob& job, const engine::Timings& timings, double load_s) {
+    if (job.timings.empty()) return;
+    const nlohmann::ordered_json json = {{"n_prompt", timings.n_prompt_tokens}, {"n_runs", timings.n_runs},
+                                         {"n_generated", timings.n_generated},  {"load_s", load_s},
+                                         {"prefill_s", timings.prefill_s},      {"observe_s", timings.record_s},
+                                         {"select_s", timings.select_s},        {"question_s", timings.question_s},
+                                         {"decode_s", timings.decode_s},        {"step_kl_s", timings.compare_s},
+                                         {"write_s", timings.write_s},          {"total_s", timings.total_s}};
+    std::ofstream file(job.timings);
+    file << json.dump(2) << '\n';
+    file.close();
+    if (!file) throw std::runtime_error(job.timings.string() + " cannot be written");
+}
+
+}  // namespace
+
+int run(const RunJob& job) {
+    const auto plans = plans_of(job);
+    const auto device = engine::device_from_name(job.device);
+    const auto dtype = engine::dtype_from_name(job.dtype);
+    const auto model_path = job.model.empty() ? default_model() : job.model;
+    engine::require_runnable(device);
+    if (job.threads > 0) omp_set_num_threads(job.threads);
+
+    TerminalProgress progress(job.quiet);
+    const auto load_start = std::chrono::steady_clock::now();
+    const auto model = engine::Model::open(model_path, dtype, progress);
+    const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();
+    const auto prompts = prompts_of(job, model);
+    for (const auto& prompt : prompts) {
+        progress.message(fmt::format("{}: {} tokens{}", prompt.name, prompt.ids.size(),
+                                     prompt.query_aware ? "" : fmt::format(", policies see {}", prompt.n_context)));
+        for (size_t i = 1; i < plans.size() && &prompt == &prompts.front(); ++i) {
+            if (i == 1 || plans[i].budget != plans[i - 1].budget) try {
+                    progress.message(fmt::format("budget {}: {}", plans[i].budget.text(),
+                                                 plans[i].budget.describe(prompt.n_visible())));
+                } catch (const std::invalid_argument&) {
+                    // Reported by the run that cannot take it.
+                }
+        }
+    }
+    std::string recipe = engine::recipe_json(model, prompts, plans, job.experiment);
+    if (job.analyze) {
+        auto json = nlohmann::ordered_json::parse(recipe);
+        json["analyze"] = true;
+        recipe = json.dump();
+    }
+    try {
+        trace::Writer writer(job.output, recipe, {job.force, fmt::format("kvscope {}", version())});
+        if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
+        if (!writer.has_model()) {
+            trace::ModelRecord record;
+            static_cast<trace::ModelAttributes&>(record) = model.attributes();
+            if (job.analyze) engine::add_spectra(model.checkpoint(), model.fingerprint(), record, progress);
+            writer.write_model(record);
+        }
+        engine::Experiment experiment(model, plans, job.experiment, writer, progress);
+        experiment.on_run = [&](int, int, const trace::RunRecord& record) {
+            if (record.status == "failed") progress.message(fmt::format("{} failed: {}", record.label, record.message));
+        };
+        experiment.run(prompts);
+        writer.finish();
+        write_timings(job, experiment.timings(), load_s);
+        progress.message(fmt::format("{} written", job.output.string()));
+        return experiment.n_failed() > 0 ? 1 : 0;
+    } catch (const trace::AlreadyComplete&) {
+        progress.message(fmt::format("{} holds this very trace already: nothing to do", job.output.string()));
+        return 0;
+    } catch (const engine::Cancelled&) {
+        throw std::runtime_error(fmt::format(
+            "stopped; what was finished is in {}.part, and the same command goes on from there", job.output.string()));
+    }
+}
+
+}  // namespace kvscope::cli

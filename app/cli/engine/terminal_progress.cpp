@@ -1,0 +1,78 @@
+#include "app/cli/engine/terminal_progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+
+namespace kvscope::cli {
+namespace {
+
+std::atomic<bool> interrupted{false};
+
+void on_interrupt(int signal) {
+    if (interrupted.exchange(true)) {
+        std::signal(signal, SIG_DFL);
+        std::raise(signal);
+    }
+}
+
+std::string clock_text(double seconds) {
+    const auto whole = static_cast<int64_t>(seconds + 0.5);
+    return whole >= 3600 ? fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60)
+                         : fmt::format("{:02}:{:02}", whole / 60, whole % 60);
+}
+
+}  // namespace
+
+TerminalProgress::TerminalProgress(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1) {
+    std::signal(SIGINT, on_interrupt);
+    std::signal(SIGTERM, on_interrupt);
+}
+
+TerminalProgress::~TerminalProgress() {
+    clear_line();
+    std::signal(SIGINT, SIG_DFL);
+    std::signal(SIGTERM, SIG_DFL);
+}
+
+void TerminalProgress::clear_line() {
+    if (line_open_) fmt::print(stderr, "\r\033[K");
+    line_open_ = false;
+}
+
+void TerminalProgress::begin(std::string_view phase, int64_t steps) {
+    phase_ = phase;
+    steps_ = steps;
+    start_ = shown_ = std::chrono::steady_clock::now();
+}
+
+void TerminalProgress::advance(int64_t done) {
+    if (quiet_) return;
+    const auto now = std::chrono::steady_clock::now();
+    const double since_shown = std::chrono::duration<double>(now - shown_).count();
+    if (since_shown < (terminal_ ? 0.1 : 5.0)) return;
+    shown_ = now;
+    const double elapsed = std::chrono::duration<double>(now - start_).count();
+    const double left = done > 0 ? elapsed / static_cast<double>(done) * static_cast<double>(steps_ - done) : 0;
+    const std::string line = fmt::format("{}: {}/{} [{}<{}]", phase_, done, steps_, clock_text(elapsed), clock_text(left));
+    if (terminal_) {
+        fmt::print(stderr, "\r{}\033[K", line);
+        line_open_ = true;
+    } else {
+        fmt::print(stderr, "{}\n", line);
+    }
+    std::fflush(stderr);
+}
+
+void TerminalProgress::message(std::string_view text) {
+    if (quiet_) return;
+    clear_line();
+    fmt::print(stderr, "{}\n", text);
+}
+
+bool TerminalProgress::cancelled() const { return interrupted; }
+
+}  // namespace kvscope::cli

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/progress.h"
+
+namespace kvscope::cli {
+
+/// Progress on standard error: one line that is rewritten on a terminal, plain lines else; with time left, in tqdm's
+/// form. Ctrl-C cancels at the next safe place; a second one ends the program at once.
+class TerminalProgress final : public engine::Progress {
+   public:
+    explicit TerminalProgress(bool quiet);
+    ~TerminalProgress() override;
+    TerminalProgress(const TerminalProgress&) = delete;
+    TerminalProgress& operator=(const TerminalProgress&) = delete;
+
+    void begin(std::string_view phase, int64_t steps) override;
+    void advance(int64_t done) override;
+    void message(std::string_view text) override;
+    bool cancelled() const override;
+
+   private:
+    void clear_line();
+
+    bool quiet_;
+    bool terminal_;
+    bool line_open_ = false;
+    std::string phase_;
+    int64_t steps_ = 0;
+    std::chrono::steady_clock::time_point start_;
+    std::chrono::steady_clock::time_point shown_;
+};
+
+}  // namespace kvscope::cli

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace kvscope::cli {
+
+/// The model to start with: the environment's KVSCOPE_DEFAULT_MODEL, one installed beside the program, or the one that
+/// the build fetched.
+/// @throws std::runtime_error where there is none.
+std::filesystem::path default_model();
+
+/// A file that comes with the program (assets/): beside an installed program, else in the sources.
+/// @throws std::runtime_error where it is missing.
+std::filesystem::path asset(const std::string& name);
+
+/// The whole of a text file; "-" is standard input.
+/// @throws std::runtime_error where it cannot be read.
+std::string read_text(const std::filesystem::path& path);
+
+}  // namespace kvscope::cli
