@@ -49,8 +49,7 @@ def integer_shares(shares, total, limits=None):
     """Real shares to integers that sum to `total`; none above its limit, the excess to the others in proportion."""
     shares = np.asarray(shares, dtype=np.float64)
     result = np.floor(shares + 1e-9 * (np.abs(shares - np.round(shares)) < 1e-9)).astype(np.int64)
-    fraction = shares - result
-    fraction[np.abs(fraction) < 1e-9] = 0.0
+    fraction = np.round(shares - result, 9)  # so that equal parts are ties, whatever their last binary digit
     order = sorted(range(len(shares)), key=lambda i: (-fraction[i], i))
     for i in itertools.islice(itertools.cycle(order), int(total - result.sum())):
         result[i] += 1
