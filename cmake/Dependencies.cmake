@@ -68,6 +68,8 @@ add_library(kvscope_jinja STATIC ${jinja_sources}
 target_include_directories(kvscope_jinja SYSTEM PUBLIC ${KVSCOPE_LLAMA_SOURCE}/common)
 target_include_directories(kvscope_jinja SYSTEM PRIVATE ${KVSCOPE_LLAMA_SOURCE}/vendor)
 target_link_libraries(kvscope_jinja PRIVATE ggml::ggml-base)
+# It asserts what a template in error does not keep; without assertions it throws there.
+target_compile_definitions(kvscope_jinja PRIVATE NDEBUG)
 add_library(kvscope::jinja ALIAS kvscope_jinja)
 
 kvscope_fetch(KVSCOPE_DEFAULT_MODEL model)
