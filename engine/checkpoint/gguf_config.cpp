@@ -10,12 +10,15 @@
 #include <string_view>
 
 #include "engine/checkpoint/config_rules.h"
-#include "engine/checkpoint/error.h"
+#include "engine/checkpoint/tokenizer_utf8.h"
 
 namespace kvscope::checkpoint {
 namespace {
 
 constexpr std::array<std::string_view, 3> architectures = {"llama", "qwen2", "qwen3"};
+
+/// A name for people; longer ones are damage or abuse.
+constexpr size_t longest_name = 500;
 
 /// Metadata of one file; keys that begin with the architecture's name are given without it.
 class Metadata {
@@ -286,8 +289,8 @@ ModelConfig read_gguf_config(const GgufFile& file, const GgufTensors& tensors) {
     const Metadata meta(file);
     refuse_other_models(meta);
     ModelConfig c;
-    c.name = file.text("general.name").value_or("");
-    if (c.name.empty()) c.name = file.path().stem().string();
+    c.name = utf8_lossy(file.text("general.name").value_or(""));
+    if (c.name.empty() || c.name.size() > longest_name) c.name = utf8_lossy(file.path().stem().string());
     c.family = family_of(meta, c.name);
     read_sizes(meta, tensors, c);
     read_rope(meta, c);

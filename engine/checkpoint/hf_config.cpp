@@ -11,6 +11,7 @@
 #include "engine/checkpoint/error.h"
 #include "engine/checkpoint/file.h"
 #include "engine/checkpoint/json_fields.h"
+#include "engine/checkpoint/tokenizer_utf8.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -315,7 +316,7 @@ ModelConfig read_hf_config(const fs::path& directory) {
     c.config_json = read_text_file(file, std::numeric_limits<uint32_t>::max());
 
     const fs::path folder = fs::weakly_canonical(directory);
-    c.name = folder.filename().string();
+    c.name = utf8_lossy(folder.filename().string());
     const std::string origin = lower_case(c.name + " " + config.text("_name_or_path").value_or(""));
     if (c.family == "llama" && origin.find("smollm2") != std::string::npos) c.family = "smollm2";
     check_config(c, file);

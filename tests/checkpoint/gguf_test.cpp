@@ -239,6 +239,14 @@ TEST_CASE("impossible metadata and tensors are named") {
     CHECK_THAT(Opened(add_tensors(shape, small)).message, Contains("no tensor blk.2.attn_norm.weight (8)"));
 }
 
+TEST_CASE("bytes of a damaged file reach neither the terminal nor JSON as they are") {
+    const Small small{.architecture = "x\x1b[31m\xff\r\a"};
+    CHECK_THAT(changed(small, [](auto&) {}).message, Contains("\"x?[31m\xef\xbf\xbd??\""));
+    const auto named = changed(Small(), [](auto& f) { f.text("general.name", "caf\xe9"); });
+    CHECK(named.config().name == "caf\xef\xbf\xbd");
+    CHECK(nlohmann::json::parse(named.config().config_json)["_name_or_path"] == named.config().name);
+}
+
 TEST_CASE("files that are no GGUF of a supported version") {
     auto bytes = GgufBuilder().bytes();
     const auto version = [&](uint32_t v) {
