@@ -3,24 +3,19 @@
 #include <string>
 
 #include "kernels/select_topk.h"
-#include "policies/interface/common_parameters.h"
 #include "policies/interface/decode_rows.h"
+#include "policies/interface/scoring_policy.h"
 #include "policies/interface/selection.h"
 
 namespace kvscope::policies {
 
 namespace {
 
-/// Heavy hitters by attention summed over all prompt queries, and the most recent entries. The recorded scores are the
-/// sums of all positions: which of them are forced in as recent depends on the budget alone.
-class H2o : public Policy {
+/// Heavy hitters by attention summed over all prompt queries, and the most recent entries.
+class H2o : public ScoringPolicy {
    public:
     explicit H2o(const ParameterValues& values)
-        : recent_parameter_(values.automatic_integer("recent")),
-          rolling_(values.boolean("rolling")),
-          reduction_(reduction_of(values)),
-          granularity_(granularity_of(values)),
-          positions_(positions_of(values)) {}
+        : ScoringPolicy(values), rolling_(values.boolean("rolling")), reduction_(reduction_of(values)) {}
 
     Needs needs() const override {
         Needs needs;
@@ -29,42 +24,14 @@ class H2o : public Policy {
     }
 
     void begin(const RunContext& context) override {
-        recent_ = recent_parameter_.value_or(context.budget / 2);
-        if (context.budget <= recent_ && (context.budget < context.n_tokens || rolling_)) {
-            throw BudgetError("a budget of " + std::to_string(context.budget) + " entries is not above the " +
-                              std::to_string(recent_) +
-                              " recent ones, which are always kept; give more, or a smaller `recent`");
-        }
-        context_ = context;
+        ScoringPolicy::begin(context);
         kept_sums_.assign(static_cast<size_t>(context.shape.n_layers), {});
         sums_.assign(static_cast<size_t>(context.shape.n_layers), {});
     }
 
     Selection select(LayerObservations& observations) override {
-        const std::span<const float> sums = observations.attention_sums;
-        if (static_cast<int64_t>(sums.size()) != context_.shape.n_heads * context_.n_tokens) {
-            throw std::logic_error("h2o: the attention sums of layer " + std::to_string(observations.layer) +
-                                   " were not observed");
-        }
-        LayerScores scores{granularity_,
-                           scores_by_row<float>(context_.shape, granularity_, reduction_, sums.data(), context_.n_tokens),
-                           {}};
-        Selection selection = select_from_scores(observations.layer, std::move(scores));
-        if (rolling_) remember(observations.layer, sums, selection);
-        return selection;
-    }
-
-    Selection select_from_scores(int layer, LayerScores scores) override {
-        const int64_t n = context_.n_tokens;
-        const int64_t budget = std::min(context_.budget, n);
-        const int64_t recent = std::min(recent_, budget);
-        const int rows = n_rows(context_.shape, granularity_);
-        require_scores(layer, scores.scores, rows, n - recent, n);
-        Selection selection;
-        selection.granularity = granularity_;
-        const std::vector<int64_t> heavy(static_cast<size_t>(rows), budget - recent);
-        selection.rows = best_and_tail(scores.scores, heavy, n - recent, n);
-        selection.scores = std::move(scores.scores);
+        Selection selection = ScoringPolicy::select(observations);
+        if (rolling_) remember(observations.layer, observations.attention_sums, selection);
         return selection;
     }
 
@@ -82,17 +49,25 @@ class H2o : public Policy {
         return evictions;
     }
 
-    Positions positions() const override { return positions_; }
+   protected:
+    std::vector<float> score(LayerObservations& observations) override {
+        const std::span<const float> sums = observations.attention_sums;
+        if (static_cast<int64_t>(sums.size()) != context().shape.n_heads * context().n_tokens) {
+            throw std::logic_error("h2o: the attention sums of layer " + std::to_string(observations.layer) +
+                                   " were not observed");
+        }
+        return scores_by_row<float>(context().shape, granularity(), reduction_, sums.data(), context().n_tokens);
+    }
 
    private:
     /// The kept entries' sums per query head: [row][query head of the row][entry].
     void remember(int layer, std::span<const float> sums, const Selection& selection) {
-        const int group = context_.shape.n_heads / static_cast<int>(selection.rows.size());
+        const int group = context().shape.n_heads / static_cast<int>(selection.rows.size());
         auto& kept = kept_sums_[static_cast<size_t>(layer)];
         kept.assign(selection.rows.size(), std::vector<std::vector<double>>(static_cast<size_t>(group)));
         for (size_t row = 0; row < kept.size(); ++row) {
             for (int q = 0; q < group; ++q) {
-                const float* of_head = sums.data() + (static_cast<int64_t>(row) * group + q) * context_.n_tokens;
+                const float* of_head = sums.data() + (static_cast<int64_t>(row) * group + q) * context().n_tokens;
                 for (uint32_t position : selection.rows[row]) kept[row][static_cast<size_t>(q)].push_back(of_head[position]);
             }
         }
@@ -118,14 +93,14 @@ class H2o : public Policy {
     /// Drops what exceeds the budget: the lowest sums among all but the most recent entries and a question's.
     void evict(const StepObservations& observations, size_t row, std::vector<std::vector<double>>& sums,
                std::vector<uint32_t>& evicted) const {
-        const DecodeRow entries(context_, observations, observations.rows[row].positions);
-        const int64_t excess = entries.n_counted() - context_.budget;
+        const DecodeRow entries(context(), observations, observations.rows[row].positions);
+        const int64_t excess = entries.n_counted() - context().budget;
         if (excess <= 0) return;
         std::vector<uint32_t> candidates;
         for (uint32_t i = 0; i < entries.size(); ++i) {
             if (!entries.is_question(i)) candidates.push_back(i);
         }
-        candidates.resize(candidates.size() - static_cast<size_t>(recent_));
+        candidates.resize(candidates.size() - static_cast<size_t>(recent()));
         std::vector<double> negated;
         for (uint32_t i : candidates) negated.push_back(-reduced(sums, i));
         evicted.resize(static_cast<size_t>(excess));
@@ -136,13 +111,8 @@ class H2o : public Policy {
         }
     }
 
-    std::optional<int64_t> recent_parameter_;
-    int64_t recent_ = 0;
     bool rolling_;
     kernels::HeadReduction reduction_;
-    Granularity granularity_;
-    Positions positions_;
-    RunContext context_;
     std::vector<std::vector<std::vector<std::vector<double>>>> kept_sums_, sums_;  ///< [layer][row][query head][entry]
 };
 
@@ -158,9 +128,7 @@ Definition h2o_definition() {
                    "recent ones.",
         .parameters =
             {
-                automatic_integer_parameter("recent", "half of the budget, rounded down", {.low = 0},
-                                            "Last entries that are always kept; the rest of the budget goes to heavy "
-                                            "hitters."),
+                recent_parameter(),
                 rolling_parameter(),
                 reduce_parameter(),
                 granularity_parameter(),

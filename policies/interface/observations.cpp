@@ -4,10 +4,33 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/bf16.h"
 #include "kernels/diversify_queries.h"
 #include "kernels/window_attention.h"
 
 namespace kvscope::policies {
+
+namespace {
+
+template <class T>
+void read(const EntriesView& view, int64_t first, int n, float* out) {
+    const T* entry = static_cast<const T*>(view.data) + first;
+    for (int c = 0; c < n; ++c) out[c] = kernels::to_float(entry[c]);
+}
+
+}  // namespace
+
+void read_entry(const EntriesView& view, int head, int64_t position, int head_dim, float* out) {
+    if (view.device != kernels::Device::cpu || view.dtype == kernels::DType::f16) {
+        throw std::logic_error("an entry can be read from f32 or bf16 in the processor's memory only");
+    }
+    const int64_t first = head * view.head_stride + position * head_dim;
+    if (view.dtype == kernels::DType::bf16) {
+        read<kernels::bf16>(view, first, head_dim, out);
+    } else {
+        read<float>(view, first, head_dim, out);
+    }
+}
 
 const std::vector<float>& LayerObservations::window_attention(int window, float lambda, SoftmaxRange range) {
     const int64_t w = std::min<int64_t>(window, n_tokens);

@@ -34,6 +34,10 @@ struct EntriesView {
     int64_t head_stride = 0;  ///< elements between KV heads
 };
 
+/// Entry (head, position) of a view as f32, into out (head_dim).
+/// @throws std::logic_error for a view that is not in the processor's memory.
+void read_entry(const EntriesView& view, int head, int64_t position, int head_dim, float* out);
+
 /// What one layer's prefill left behind for the policies. Derived quantities are computed once and shared by all runs
 /// that ask for them (thread-safe). Plain arrays; the owner keeps them alive.
 class LayerObservations {

@@ -1,0 +1,59 @@
+#include "policies/interface/describe.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+std::string escaped(const std::string& text) {
+    std::string result;
+    for (char c : text) {
+        if (c == '|') result += '\\';
+        result += c;
+    }
+    return result;
+}
+
+}  // namespace
+
+std::string accepted_values(const Parameter& parameter) {
+    std::string text;
+    switch (parameter.kind) {
+        case ParameterKind::boolean:
+            return "on or off";
+        case ParameterKind::text:
+            return "text";
+        case ParameterKind::choice:
+            for (size_t i = 0; i < parameter.choices.size(); ++i) {
+                text += (i == 0 ? "" : i + 1 == parameter.choices.size() ? " or " : ", ") + parameter.choices[i];
+            }
+            return text;
+        case ParameterKind::integer:
+        case ParameterKind::real:
+            text = std::string(name_of(parameter.kind));
+            if (const std::string range = parameter.range.text(); !range.empty()) text += ", " + range;
+            if (!parameter.automatic.empty()) text += ", or auto: " + parameter.automatic;
+            return text;
+    }
+    return text;
+}
+
+std::string policies_markdown(const std::vector<Definition>& definitions) {
+    std::string page =
+        "# Policies\n\n"
+        "This page is made from the policies' own declarations (`kvscope policies --format md`); a test says when it is "
+        "out of\ndate. A policy is named as `--policy name:parameter=value,parameter=value`; `_` and `-` are alike. A "
+        "budget B is the number\nof entries kept per KV head and layer, window and sinks included.\n";
+    for (const Definition& definition : definitions) {
+        page += "\n## " + definition.name + "\n\n" + definition.title + ". " + definition.summary + "\n";
+        if (!definition.paper.empty()) page += "\n" + definition.paper + ".\n";
+        if (definition.parameters.empty()) continue;
+        page += "\n| parameter | default | takes | |\n|---|---|---|---|\n";
+        for (const Parameter& parameter : definition.parameters) {
+            page += "| `" + parameter.name + "` | " + to_text(parameter.fallback) + " | " +
+                    escaped(accepted_values(parameter)) + " | " + escaped(parameter.help) + " |\n";
+        }
+    }
+    return page;
+}
+
+}  // namespace kvscope::policies

@@ -1,0 +1,50 @@
+#include "policies/interface/scoring_policy.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "policies/interface/selection.h"
+
+namespace kvscope::policies {
+
+ScoringPolicy::ScoringPolicy(const ParameterValues& values)
+    : recent_parameter_(values.has("recent") ? values.automatic_integer("recent") : 0),
+      granularity_(values.has("granularity") ? granularity_of(values) : Granularity::kv_head),
+      positions_(values.has("positions") ? positions_of(values) : Positions::prompt) {}
+
+void ScoringPolicy::begin(const RunContext& context) {
+    recent_ = recent_parameter_.value_or(context.budget / 2);
+    if (context.budget <= recent_ && (context.budget < context.n_tokens || acts_while_decoding())) {
+        throw BudgetError("a budget of " + std::to_string(context.budget) + " entries is not above the " +
+                          std::to_string(recent_) +
+                          " recent ones, which are always kept; give more, or a smaller `recent`");
+    }
+    context_ = context;
+}
+
+Selection ScoringPolicy::select(LayerObservations& observations) {
+    return select_from_scores(observations.layer, {granularity_, score(observations), {}});
+}
+
+Selection ScoringPolicy::select_from_scores(int layer, LayerScores scores) {
+    const int64_t n = context_.n_tokens;
+    const int64_t budget = std::min(context_.budget, n);
+    const int64_t recent = std::min(recent_, budget);
+    const int rows = n_rows(context_.shape, granularity_);
+    require_scores(layer, scores.scores, rows, n - recent, n);
+    Selection selection;
+    selection.granularity = granularity_;
+    selection.rows = best_and_tail(scores.scores, std::vector<int64_t>(static_cast<size_t>(rows), budget - recent),
+                                   n - recent, n);
+    selection.scores = std::move(scores.scores);
+    return selection;
+}
+
+Parameter recent_parameter() {
+    return automatic_integer_parameter("recent", "half of the budget, rounded down", {.low = 0},
+                                       "Last entries that are always kept; the rest of the budget goes to the "
+                                       "best-scored ones.");
+}
+
+}  // namespace kvscope::policies

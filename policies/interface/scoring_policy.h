@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "policies/interface/common_parameters.h"
+#include "policies/interface/policy.h"
+
+namespace kvscope::policies {
+
+/// Base of policies that keep, in every row alike, the `recent` last entries and the best-scored ones of those before.
+/// It reads the parameters `recent` (0 where it is not declared; `auto` is half of the budget, rounded down),
+/// `granularity` and `positions` (where declared). A policy on top of it writes `needs` and `score`.
+class ScoringPolicy : public Policy {
+   public:
+    /// @throws BudgetError for a budget that evicts something and is not above `recent`.
+    void begin(const RunContext& context) override;
+    Selection select(LayerObservations& observations) override;
+    Selection select_from_scores(int layer, LayerScores scores) override;
+    Positions positions() const override { return positions_; }
+
+   protected:
+    explicit ScoringPolicy(const ParameterValues& values);
+
+    /// (R, N), the highest stay, for all positions: which of them are recent depends on the budget alone.
+    virtual std::vector<float> score(LayerObservations& observations) = 0;
+
+    const RunContext& context() const { return context_; }
+    Granularity granularity() const { return granularity_; }
+    int64_t recent() const { return recent_; }
+
+   private:
+    std::optional<int64_t> recent_parameter_;
+    Granularity granularity_;
+    Positions positions_;
+    RunContext context_;
+    int64_t recent_ = 0;
+};
+
+/// The parameter with its `auto`.
+Parameter recent_parameter();
+
+}  // namespace kvscope::policies

@@ -1,0 +1,52 @@
+#include <cmath>
+
+#include "policies/interface/scoring_policy.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+/// Entries whose keys have a small norm attract attention: per KV head the B - recent with the smallest norm stay.
+class KeyNorm : public ScoringPolicy {
+   public:
+    explicit KeyNorm(const ParameterValues& values) : ScoringPolicy(values) {}
+
+    Needs needs() const override { return {}; }  // keys are always there
+
+   protected:
+    std::vector<float> score(LayerObservations& observations) override {
+        const ModelShape& shape = observations.shape;
+        std::vector<float> scores, key(static_cast<size_t>(shape.head_dim));
+        for (int g = 0; g < shape.n_kv_heads; ++g) {
+            for (int64_t j = 0; j < observations.n_tokens; ++j) {
+                read_entry(observations.keys, g, j, shape.head_dim, key.data());
+                double squares = 0.0;
+                for (float value : key) squares += static_cast<double>(value) * value;
+                scores.push_back(static_cast<float>(-std::sqrt(squares)));
+            }
+        }
+        return scores;
+    }
+};
+
+}  // namespace
+
+Definition key_norm_definition() {
+    return {
+        .name = "key-norm",
+        .title = "Key norm",
+        .paper = "Devoto et al., A Simple and Effective L2 Norm-Based Strategy for KV Cache Compression, EMNLP 2024, "
+                 "arXiv:2406.11430",
+        .summary = "Keeps the entries whose keys have the smallest norm.",
+        .parameters =
+            {
+                integer_parameter("recent", 0, {.low = 0}, "Last entries that are always kept."),
+                positions_parameter(),
+            },
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
+            return std::make_unique<KeyNorm>(values);
+        },
+    };
+}
+
+}  // namespace kvscope::policies

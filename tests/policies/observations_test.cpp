@@ -1,0 +1,72 @@
+#include "policies/interface/observations.h"
+
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "kernels/diversify_queries.h"
+#include "tests/policies/random_cache.h"
+
+using namespace kvscope::policies;
+using namespace kvscope::policies::test;
+
+namespace {
+
+/// Mean over the last w queries, from the definition; prefix: softmax and columns without the window.
+std::vector<double> expected_attention(const Layer& layer, int64_t w, float lambda, bool prefix) {
+    const int64_t n = layer.n_tokens, d = layer.shape.head_dim;
+    const int64_t columns = prefix ? n - w : n;
+    std::vector<double> mean(static_cast<size_t>(layer.shape.n_heads * columns), 0.0);
+    for (int h = 0; h < layer.shape.n_heads; ++h) {
+        std::vector<float> window(layer.queries.begin() + (h * n + n - w) * d, layer.queries.begin() + (h + 1) * n * d);
+        kvscope::kernels::diversify_queries(window.data(), w, d, lambda, window.data());
+        for (int64_t i = 0; i < w; ++i) {
+            const auto weights = layer.attention(h, window.data() + i * d, prefix ? columns : n - w + i + 1);
+            for (size_t j = 0; j < weights.size(); ++j) mean[static_cast<size_t>(h * columns) + j] += weights[j] / w;
+        }
+    }
+    return mean;
+}
+
+}  // namespace
+
+TEST_CASE("window attention is the mean of the definition, for both ranges, with and without diversification",
+          "[observations]") {
+    Cache cache = random_cache({1, 6, 3, 16}, 77, 31, 20);
+    LayerObservations& observations = *cache.observations[0];
+    for (int window : {1, 8, 20}) {
+        for (float lambda : {0.0f, 0.45f}) {
+            for (SoftmaxRange range : {SoftmaxRange::visible, SoftmaxRange::prefix}) {
+                CAPTURE(window, lambda, range == SoftmaxRange::prefix);
+                const auto& found = observations.window_attention(window, lambda, range);
+                const auto expected =
+                    expected_attention(cache.layers[0], window, lambda, range == SoftmaxRange::prefix);
+                REQUIRE(found.size() == expected.size());
+                for (size_t i = 0; i < found.size(); ++i) CHECK(found[i] == Approx(expected[i]).epsilon(2e-4).margin(1e-7));
+                CHECK(&observations.window_attention(window, lambda, range) == &found);
+            }
+        }
+    }
+}
+
+TEST_CASE("more queries than were observed are an error; a window is cut to the prompt", "[observations]") {
+    Cache cache = random_cache({1, 2, 1, 8}, 10, 31, 4);
+    CHECK_THROWS_AS(cache.observations[0]->window_attention(5, 0.0f, SoftmaxRange::visible), std::logic_error);
+    Cache few = random_cache({1, 2, 1, 8}, 3, 31, 8);
+    CHECK(few.observations[0]->window_attention(8, 0.0f, SoftmaxRange::visible).size() == 6);
+    CHECK(few.observations[0]->window_attention(8, 0.0f, SoftmaxRange::prefix).empty());
+}
+
+TEST_CASE("several runs may ask at once", "[observations]") {
+    Cache cache = random_cache({1, 6, 3, 16}, 120, 33, 16);
+    LayerObservations& observations = *cache.observations[0];
+    std::vector<const std::vector<float>*> found(4);
+    std::vector<std::thread> threads;
+    for (size_t t = 0; t < found.size(); ++t) {
+        threads.emplace_back(
+            [&, t] { found[t] = &observations.window_attention(t % 2 ? 8 : 16, 0.0f, SoftmaxRange::visible); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(found[0] == found[2]);
+    CHECK(found[1] == found[3]);
+    CHECK(found[0]->size() == 6 * 120);
+}

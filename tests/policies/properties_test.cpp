@@ -1,0 +1,256 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+#include <set>
+
+#include "policies/interface/registry.h"
+#include "policies/interface/reselect.h"
+#include "tests/policies/random_cache.h"
+
+using namespace kvscope::policies;
+using namespace kvscope::policies::test;
+
+namespace {
+
+/// Settings beyond each policy's defaults, by parameter: applied to every policy that has the parameter, so that a new
+/// policy is tested with them without a line here. "window=5" keeps small prompts above the window.
+const std::vector<std::string> kEasyAndHard{
+    "window=1",          "window=5,lambda=0.45",  "pooling=avg,kernel=3",    "pooling=none",
+    "pooling=max,kernel=101", "reduce=max",       "reduce=sum",              "granularity=query_head",
+    "positions=cache",   "alpha=0",               "alpha=1",                 "alpha=0.33,normalize=on",
+    "beta=1",            "beta=1000",             "sinks=0",                 "sinks=9",
+    "recent=0",          "recent=9",              "rolling=on",              "qd=off",
+    "raba=off",          "sharpen=none",          "sharpen=temperature,tau=0.001", "divergence=kl",
+    "divergence=cross-entropy",
+};
+
+/// Each policy with its defaults (a window of 8 where it has one) and with every setting it knows.
+std::vector<PolicySpec> all_specs() {
+    std::vector<PolicySpec> specs;
+    for (const Definition& definition : definitions()) {
+        PolicySpec base = parse_policy(definition.name);
+        if (base.values.has("window")) base.values.set("window", "8");
+        specs.push_back(base);
+        for (const std::string& setting : kEasyAndHard) {
+            PolicySpec spec = base;
+            bool knows_all = true;
+            for (size_t at = 0; at < setting.size();) {
+                const size_t comma = std::min(setting.find(',', at), setting.size());
+                const std::string piece = setting.substr(at, comma - at);
+                const size_t equals = piece.find('=');
+                knows_all = knows_all && spec.values.has(piece.substr(0, equals));
+                if (knows_all) spec.values.set(piece.substr(0, equals), piece.substr(equals + 1));
+                at = comma + 1;
+            }
+            if (knows_all) specs.push_back(spec);
+        }
+    }
+    return specs;
+}
+
+bool moves_between_layers(const PolicySpec& spec) { return spec.values.has("beta"); }
+
+int64_t forced_tail(const PolicySpec& spec, int64_t budget) {
+    if (spec.values.has("window")) return spec.values.integer("window");
+    if (spec.values.has("recent")) return spec.values.automatic_integer("recent").value_or(budget / 2);
+    return 0;
+}
+
+void check_layer(const PolicySpec& spec, const Selection& selection, const RunContext& context) {
+    const int64_t n = context.n_tokens;
+    const int rows = selection.granularity == Granularity::query_head ? context.shape.n_heads : context.shape.n_kv_heads;
+    REQUIRE(static_cast<int>(selection.rows.size()) == rows);
+    for (const auto& row : selection.rows) {
+        REQUIRE(std::adjacent_find(row.begin(), row.end(), std::greater_equal<>()) == row.end());
+        REQUIRE((row.empty() || row.back() < n));
+        const std::set<uint32_t> kept(row.begin(), row.end());
+        for (int64_t i = std::max<int64_t>(0, n - forced_tail(spec, context.budget)); i < n; ++i) {
+            REQUIRE(kept.count(static_cast<uint32_t>(i)) == 1);
+        }
+        if (spec.values.has("sinks")) {
+            for (int64_t i = 0; i < std::min(n, spec.values.integer("sinks")); ++i) {
+                REQUIRE(kept.count(static_cast<uint32_t>(i)) == 1);
+            }
+        }
+    }
+    REQUIRE((selection.scores.empty() || selection.scores_f64.empty()));
+    if (!selection.scores.empty()) REQUIRE(static_cast<int64_t>(selection.scores.size()) == rows * n);
+    if (!selection.scores_f64.empty()) REQUIRE(static_cast<int64_t>(selection.scores_f64.size()) == rows * n);
+    if (!selection.head_jsd.empty()) {
+        REQUIRE(static_cast<int>(selection.head_jsd.size()) == rows * rows);
+        for (int i = 0; i < rows; ++i) {
+            for (int j = 0; j < rows; ++j) {
+                const float jsd = selection.head_jsd[static_cast<size_t>(i * rows + j)];
+                REQUIRE(jsd == selection.head_jsd[static_cast<size_t>(j * rows + i)]);
+                REQUIRE((jsd >= 0.0f && jsd <= static_cast<float>(std::numbers::ln2)));
+                REQUIRE((i != j || jsd == 0.0f));
+            }
+        }
+    }
+}
+
+int64_t kept_in(const Selection& selection) {
+    int64_t kept = 0;
+    for (const auto& row : selection.rows) kept += static_cast<int64_t>(row.size());
+    return kept;
+}
+
+bool same_bits(const Selection& a, const Selection& b) {
+    auto same = [](const auto& x, const auto& y) {
+        return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                          [](auto u, auto v) { return u == v || (std::isnan(u) && std::isnan(v)); });
+    };
+    return a.rows == b.rows && a.granularity == b.granularity && same(a.scores, b.scores) &&
+           same(a.scores_f64, b.scores_f64) && a.head_jsd == b.head_jsd;
+}
+
+struct Size {
+    ModelShape shape;
+    int64_t n_tokens;
+};
+
+const std::vector<Size> kSizes{{{5, 6, 3, 8}, 90}, {{1, 2, 1, 8}, 40}, {{2, 4, 4, 8}, 33}, {{3, 8, 2, 16}, 150}};
+
+}  // namespace
+
+TEST_CASE("budgets are exact, rows ascend, what is protected stays, scores give the kept sets", "[properties]") {
+    const std::vector<PolicySpec> specs = all_specs();
+    for (size_t s = 0; s < kSizes.size(); ++s) {
+        const auto& [shape, n] = kSizes[s];
+        Cache cache = random_cache(shape, n, 100 + static_cast<unsigned>(s));
+        for (const PolicySpec& spec : specs) {
+            for (int64_t budget : {int64_t{10}, int64_t{24}, n - 3}) {
+                CAPTURE(spec.label(), s, budget);
+                const auto selections = select_all(*spec.create(), cache, budget);
+                const RunContext context = cache.context(budget);
+                int64_t total = 0, rows = 0;
+                std::vector<LayerScores> scores;
+                for (const Selection& selection : selections) {
+                    check_layer(spec, selection, context);
+                    rows = static_cast<int64_t>(selection.rows.size());
+                    const int64_t kept = kept_in(selection);
+                    if (spec.definition->name == "full") {
+                        REQUIRE(kept == rows * n);
+                    } else if (!moves_between_layers(spec)) {
+                        REQUIRE(kept == rows * budget);
+                    }
+                    total += kept;
+                    scores.push_back({selection.granularity, selection.scores, selection.scores_f64});
+                }
+                if (spec.definition->name != "full") REQUIRE(total == shape.n_layers * rows * budget);
+                const auto again = reselect(*spec.definition, spec.values, context, scores);
+                for (size_t layer = 0; layer < again.size(); ++layer) REQUIRE(same_bits(again[layer], selections[layer]));
+            }
+        }
+    }
+}
+
+TEST_CASE("a budget of the prompt or more keeps everything and still ranks", "[properties]") {
+    const ModelShape shape{4, 6, 3, 8};
+    for (int64_t n : {1, 5, 8, 9, 40}) {
+        Cache cache = random_cache(shape, n, 7);
+        for (const PolicySpec& spec : all_specs()) {
+            const bool rolls = spec.values.has("rolling") && spec.values.boolean("rolling");
+            for (int64_t budget : {n, n + 1, n + 1000}) {
+                CAPTURE(spec.label(), n, budget);
+                const std::unique_ptr<Policy> policy = spec.create();
+                if (rolls && budget < 20) continue;  // its sinks or recent entries have to fit while decoding
+                for (const Selection& selection : select_all(*policy, cache, budget)) {
+                    check_layer(spec, selection, cache.context(budget));
+                    REQUIRE(kept_in(selection) == static_cast<int64_t>(selection.rows.size()) * n);
+                    const bool ranks = spec.definition->name != "full" && spec.definition->name != "streaming-llm";
+                    REQUIRE((selection.scores.size() + selection.scores_f64.size() > 0) == ranks);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("a budget not above what is protected is an error that names the number", "[properties]") {
+    Cache cache = random_cache({2, 4, 2, 8}, 50, 9);
+    for (const Definition& definition : definitions()) {
+        PolicySpec spec = parse_policy(definition.name);
+        for (const char* name : {"window", "sinks", "recent"}) {
+            if (!spec.values.has(name)) continue;
+            spec.values.set(name, "12");
+            for (int64_t budget : {1, 11, 12}) {
+                CAPTURE(definition.name, budget);
+                const std::unique_ptr<Policy> policy = spec.create();
+                CHECK_THROWS_AS(policy->begin(cache.context(budget)), BudgetError);
+                CHECK_THROWS_WITH(policy->begin(cache.context(budget)), Catch::Matchers::Contains("12"));
+            }
+            CHECK_NOTHROW(spec.create()->begin(cache.context(13)));
+        }
+    }
+}
+
+TEST_CASE("a score that is not a number is an error, never a silent selection", "[properties]") {
+    for (const Definition& definition : definitions()) {
+        PolicySpec spec = parse_policy(definition.name);
+        if (spec.values.has("window")) spec.values.set("window", "8");
+        CAPTURE(definition.name);
+        Cache cache = random_cache({1, 4, 2, 8}, 50, 9);
+        if (select_all(*spec.create(), cache, 20)[0].scores.empty() &&
+            select_all(*spec.create(), cache, 20)[0].scores_f64.empty()) {
+            continue;  // ranks nothing
+        }
+        cache.layers[0].keys[8 * 17 + 3] = NAN;  // KV head 0, position 17
+        cache.observe(32);
+        CHECK_THROWS_AS(select_all(*spec.create(), cache, 20), ScoreError);
+        CHECK_THROWS_AS(select_all(*spec.create(), cache, 50), ScoreError);
+        CHECK_THROWS_WITH(select_all(*spec.create(), cache, 20), Catch::Matchers::Contains("layer 0, head 0"));
+    }
+}
+
+TEST_CASE("scores of another size are refused when a selection is recomputed", "[properties]") {
+    for (const Definition& definition : definitions()) {
+        PolicySpec spec = parse_policy(definition.name);
+        RunContext context;
+        context.shape = {2, 4, 2, 8};
+        context.n_tokens = 60;
+        context.budget = 40;
+        CAPTURE(definition.name);
+        CHECK_THROWS_AS(reselect(definition, spec.values, context, std::vector<LayerScores>(1)), ScoreError);
+        if (definition.name == "full" || definition.name == "streaming-llm") continue;
+        std::vector<LayerScores> short_scores(2);
+        for (LayerScores& layer : short_scores) {
+            layer.scores.assign(60, 1.0f);
+            layer.scores_f64.assign(60, 1.0);
+        }
+        CHECK_THROWS_AS(reselect(definition, spec.values, context, short_scores), ScoreError);
+    }
+}
+
+TEST_CASE("what the values are does not matter to selecting policies, nor does a permutation of KV heads", "[properties]") {
+    const ModelShape shape{2, 6, 3, 8};
+    const int64_t n = 70;
+    Cache cache = random_cache(shape, n, 21);
+    Cache turned = cache.layers.empty() ? Cache{} : Cache{cache.layers, {}};
+    const size_t q = static_cast<size_t>(2 * n * 8), k = static_cast<size_t>(n * 8);
+    for (Layer& layer : turned.layers) {
+        std::rotate(layer.queries.begin(), layer.queries.begin() + q, layer.queries.end());
+        std::rotate(layer.keys.begin(), layer.keys.begin() + k, layer.keys.end());
+        for (float& value : layer.values) value = -value;
+    }
+    turned.observe(64);
+    for (const char* name : {"snapkv:window=8", "h2o", "pyramidkv:window=8", "ada-snapkv:window=8,pooling=none,alpha=0",
+                             "aperturekv", "aperturekv:raba=off"}) {
+        CAPTURE(name);
+        const PolicySpec spec = parse_policy(name);
+        const auto straight = select_all(*spec.create(), cache, 20);
+        const auto rotated = select_all(*spec.create(), turned, 20);
+        for (size_t layer = 0; layer < straight.size(); ++layer) {
+            for (size_t g = 0; g < 3; ++g) CHECK(rotated[layer].rows[g] == straight[layer].rows[(g + 1) % 3]);
+        }
+    }
+}
+
+TEST_CASE("queries scaled in direction of their mean: lambda 0 is no diversification", "[properties]") {
+    Cache cache = random_cache({2, 6, 3, 8}, 70, 22);
+    const auto off = select_all(*parse_policy("aperturekv:qd=off").create(), cache, 20);
+    const auto zero = select_all(*parse_policy("aperturekv:lambda=0").create(), cache, 20);
+    const auto on = select_all(*parse_policy("aperturekv").create(), cache, 20);
+    CHECK(same_bits(off[0], zero[0]));
+    CHECK_FALSE(same_bits(off[0], on[0]));
+}

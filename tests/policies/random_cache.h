@@ -1,0 +1,127 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "policies/interface/observations.h"
+#include "policies/interface/policy.h"
+
+namespace kvscope::policies::test {
+
+/// One layer's post-RoPE queries of all prompt tokens (H, N, d), keys and values (G, N, d), and what a prefill that kept
+/// the last `n_window` queries would have observed of it.
+struct Layer {
+    ModelShape shape;
+    int64_t n_tokens = 0;
+    std::vector<float> queries, keys, values;
+    std::vector<float> window_queries, attention_sums;
+
+    /// From the queries and keys: copies of the window's queries, and sums by the definition.
+    void observe(int index, int n_window, LayerObservations& observations) {
+        const int64_t n = n_tokens, d = shape.head_dim;
+        const int64_t w = std::min<int64_t>(n_window, n);
+        window_queries.clear();
+        attention_sums.assign(static_cast<size_t>(shape.n_heads * n), 0.0f);
+        for (int h = 0; h < shape.n_heads; ++h) {
+            const float* of_head = queries.data() + h * n * d;
+            window_queries.insert(window_queries.end(), of_head + (n - w) * d, of_head + n * d);
+            std::vector<double> sums(static_cast<size_t>(n), 0.0);
+            for (int64_t i = 0; i < n; ++i) {
+                const std::vector<double> weights = attention(h, of_head + i * d, i + 1);
+                for (int64_t j = 0; j <= i; ++j) sums[static_cast<size_t>(j)] += weights[static_cast<size_t>(j)];
+            }
+            std::copy(sums.begin(), sums.end(), attention_sums.begin() + h * n);
+        }
+        observations.layer = index;
+        observations.shape = shape;
+        observations.n_tokens = n;
+        observations.keys = {keys.data(), kernels::DType::f32, kernels::Device::cpu, n * d};
+        observations.values = {values.data(), kernels::DType::f32, kernels::Device::cpu, n * d};
+        observations.window_queries = window_queries;
+        observations.n_window = static_cast<int>(w);
+        observations.attention_sums = attention_sums;
+    }
+
+    /// Softmax weights of a query of head h over the first `visible` keys, by the definition.
+    std::vector<double> attention(int h, const float* query, int64_t visible) const {
+        const int64_t d = shape.head_dim;
+        const float* of_group = keys.data() + h / shape.group() * n_tokens * d;
+        std::vector<double> weights(static_cast<size_t>(visible));
+        double largest = -std::numeric_limits<double>::infinity(), sum = 0.0;
+        for (int64_t j = 0; j < visible; ++j) {
+            double dot = 0.0;
+            for (int64_t c = 0; c < d; ++c) dot += static_cast<double>(query[c]) * of_group[j * d + c];
+            weights[static_cast<size_t>(j)] = dot / std::sqrt(static_cast<double>(d));
+            largest = std::max(largest, weights[static_cast<size_t>(j)]);
+        }
+        for (double& weight : weights) sum += weight = std::exp(weight - largest);
+        for (double& weight : weights) weight /= sum;
+        return weights;
+    }
+};
+
+/// A whole prompt's layers.
+struct Cache {
+    std::vector<Layer> layers;
+    std::vector<std::unique_ptr<LayerObservations>> observations;
+
+    RunContext context(int64_t budget) const {
+        RunContext context;
+        context.shape = layers[0].shape;
+        context.n_tokens = layers[0].n_tokens;
+        context.budget = budget;
+        return context;
+    }
+
+    void observe(int n_window) {
+        observations.clear();
+        for (size_t i = 0; i < layers.size(); ++i) {
+            observations.push_back(std::make_unique<LayerObservations>());
+            layers[i].observe(static_cast<int>(i), n_window, *observations.back());
+        }
+    }
+};
+
+/// Normally distributed queries and keys with what real ones have: sinks, a component that the queries share, and heads
+/// that are alike in part.
+inline Cache random_cache(ModelShape shape, int64_t n_tokens, unsigned seed, int n_window = 64) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal;
+    Cache cache;
+    const int64_t d = shape.head_dim;
+    for (int l = 0; l < shape.n_layers; ++l) {
+        Layer layer;
+        layer.shape = shape;
+        layer.n_tokens = n_tokens;
+        layer.queries.resize(static_cast<size_t>(shape.n_heads * n_tokens * d));
+        layer.keys.resize(static_cast<size_t>(shape.n_kv_heads * n_tokens * d));
+        layer.values.resize(layer.keys.size());
+        for (float& value : layer.queries) value = normal(random);
+        for (float& value : layer.keys) value = normal(random);
+        for (float& value : layer.values) value = normal(random);
+        for (int h = 0; h < shape.n_heads; ++h) {
+            for (int64_t i = 0; i < n_tokens; ++i) layer.queries[static_cast<size_t>((h * n_tokens + i) * d)] += 2.0f;
+        }
+        for (int g = 0; g < shape.n_kv_heads; ++g) {
+            layer.keys[static_cast<size_t>(g * n_tokens * d)] += 5.0f;  // position 0
+        }
+        cache.layers.push_back(std::move(layer));
+    }
+    cache.observe(n_window);
+    return cache;
+}
+
+/// The selections of a policy over all layers, as the engine makes them.
+inline std::vector<Selection> select_all(Policy& policy, Cache& cache, int64_t budget) {
+    policy.begin(cache.context(budget));
+    std::vector<Selection> selections;
+    for (const auto& layer : cache.observations) selections.push_back(policy.select(*layer));
+    return selections;
+}
+
+}  // namespace kvscope::policies::test

@@ -1,0 +1,89 @@
+#include "policies/interface/registry.h"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "policies/interface/describe.h"
+#include "policies/interface/names.h"
+
+using namespace kvscope::policies;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const std::filesystem::path source = std::filesystem::path(KVSCOPE_TEST_DATA) / ".." / "..";
+
+}  // namespace
+
+TEST_CASE("every file in policies/ is in the list under its own name", "[registry]") {
+    std::set<std::string> files, names;
+    for (const auto& entry : std::filesystem::directory_iterator(source / "policies")) {
+        if (entry.path().extension() == ".cpp") files.insert(entry.path().stem().string());
+    }
+    for (const Definition& definition : definitions()) {
+        std::string file = definition.name;
+        std::replace(file.begin(), file.end(), '-', '_');
+        names.insert(file);
+    }
+    CHECK(files == names);
+    CHECK(files.size() == definitions().size());
+}
+
+TEST_CASE("declarations are complete", "[registry]") {
+    for (const Definition& definition : definitions()) {
+        CAPTURE(definition.name);
+        CHECK_FALSE(definition.title.empty());
+        CHECK(definition.summary.ends_with('.'));
+        CHECK((definition.name == "full" || !definition.paper.empty()));
+        CHECK(find_definition(definition.name) == &definition);
+        std::set<std::string> seen;
+        for (const Parameter& parameter : definition.parameters) {
+            CAPTURE(parameter.name);
+            CHECK(seen.insert(parameter.name).second);
+            CHECK(parameter.help.ends_with('.'));
+            CHECK(parameter.help.find('\n') == std::string::npos);
+        }
+        REQUIRE(definition.create != nullptr);
+        CHECK(definition.create(ParameterValues(definition.parameters)) != nullptr);
+    }
+}
+
+TEST_CASE("a policy as written on the command line", "[registry]") {
+    const PolicySpec spec = parse_policy("Ada_SnapKV: window=8 , lambda=0.45,normalize");
+    CHECK(spec.definition->name == "ada-snapkv");
+    CHECK(spec.values.integer("window") == 8);
+    CHECK(spec.values.boolean("normalize"));
+    CHECK(spec.label() == "ada-snapkv:window=8,lambda=0.45,normalize=on");
+    CHECK(parse_policy(spec.label()) == spec);
+    CHECK(parse_policy("snapkv").label() == "snapkv");
+    CHECK(parse_policy("snapkv:").label() == "snapkv");
+    CHECK(parse_policy("snapkv:window=32").label() == "snapkv");
+    CHECK_FALSE(parse_policy("snapkv") == parse_policy("snapkv:window=8"));
+}
+
+TEST_CASE("what does not exist is answered with what does", "[registry]") {
+    CHECK_THROWS_WITH(parse_policy("snapk"), Contains("Did you mean snapkv") && Contains("aperturekv, full, h2o"));
+    CHECK_THROWS_WITH(parse_policy("aperture"), Contains("Did you mean aperturekv?"));
+    CHECK_THROWS_WITH(parse_policy("xyz"), Contains("Unknown policy 'xyz'") && !Contains("Did you mean"));
+    CHECK_THROWS_WITH(parse_policy(""), Contains("Unknown policy"));
+    CHECK_THROWS_WITH(parse_policy("snapkv:windw=8"), Contains("snapkv") && Contains("Did you mean window"));
+    CHECK_THROWS_WITH(parse_policy("full:window=8"), Contains("There are none here"));
+    CHECK_THROWS_WITH(parse_policy("snapkv:window"), Contains("parameter=value"));
+    CHECK_THROWS_WITH(parse_policy("snapkv:window=8,,kernel=3"), Contains("between the commas"));
+    CHECK_THROWS_WITH(parse_policy("pyramidkv:beta=0.5"), Contains("at least 1"));
+    CHECK_THROWS_AS(parse_policy("snapkv:=8"), std::invalid_argument);
+}
+
+TEST_CASE("docs/policies.md is what the declarations say", "[registry]") {
+    const std::filesystem::path page = source / "docs" / "policies.md";
+    const std::string made = policies_markdown(definitions());
+    if (std::getenv("KVSCOPE_UPDATE_DOCS")) std::ofstream(page, std::ios::binary) << made;
+    std::ostringstream found;
+    found << std::ifstream(page, std::ios::binary).rdbuf();
+    INFO("run this test with KVSCOPE_UPDATE_DOCS=1 to write the page anew");
+    CHECK((found.str() == made));
+}

@@ -1,0 +1,124 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/policies/random_cache.h"
+#include "tests/policies/throwaway_policies.h"
+
+using namespace kvscope::policies;
+using namespace kvscope::policies::test;
+
+TEST_CASE("the interface carries a policy that puts tokens behind the prompt", "[shapes]") {
+    const ModelShape shape{1, 4, 2, 8};
+    Cache cache = random_cache(shape, 12, 5);
+    Cache behind = random_cache(shape, 3, 6);
+    const std::unique_ptr<Policy> policy = throwaway::spec("appends-tokens").create();
+    RunContext context = cache.context(5);
+    const std::vector<int32_t> ids{7, 8};
+    context.token_ids = ids;
+    const PassPlan plan = policy->plan(context);
+    CHECK(plan.appended_ids == std::vector<int32_t>{7, 8, 7});
+    CHECK(plan.appended_positions == std::vector<int64_t>{12, 13, 14});
+    LayerObservations& observations = *cache.observations[0];
+    observations.appended_queries = behind.layers[0].queries;
+    observations.appended_keys = {behind.layers[0].keys.data(), kvscope::kernels::DType::f32,
+                                  kvscope::kernels::Device::cpu, 3 * 8};
+    observations.n_appended = 3;
+    policy->begin(context);
+    const Selection selection = policy->select(observations);
+    for (int row = 0; row < 2; ++row) {
+        CHECK(selection.rows[static_cast<size_t>(row)].size() == 5);
+        double mass = 0.0;  // of three queries in each of two heads, less what they give one another
+        for (int j = 0; j < 12; ++j) mass += selection.scores[static_cast<size_t>(row * 12 + j)];
+        CHECK(mass > 0.0);
+        CHECK(mass < 6.0);
+    }
+}
+
+TEST_CASE("the interface carries a policy that filters the prompt", "[shapes]") {
+    Cache cache = random_cache({3, 4, 2, 8}, 12, 5);
+    const std::unique_ptr<Policy> policy = throwaway::spec("filters-prompt").create();
+    const RunContext context = cache.context(4);
+    policy->begin(context);
+    const PassPlan plan = policy->plan(context);
+    CHECK(plan.filter_layer == 1);
+    const std::vector<uint32_t> kept = policy->filter_prompt(*cache.observations[1]);
+    CHECK(kept.size() == 4);
+    CHECK(kept.back() == 11);
+    CHECK(std::is_sorted(kept.begin(), kept.end()));
+}
+
+TEST_CASE("policies without such a plan say so", "[shapes]") {
+    Cache cache = random_cache({1, 4, 2, 8}, 12, 5);
+    const std::unique_ptr<Policy> policy = parse_policy("snapkv").create();
+    CHECK(policy->plan(cache.context(4)).filter_layer == -1);
+    CHECK_THROWS_AS(policy->filter_prompt(*cache.observations[0]), std::logic_error);
+    CHECK_THROWS_AS(throwaway::spec("stores-int8").create()->select_from_scores(0, {}), std::logic_error);
+}
+
+TEST_CASE("the interface carries quantised entries", "[shapes]") {
+    Cache cache = random_cache({1, 4, 2, 8}, 12, 5);
+    const std::unique_ptr<Policy> policy = throwaway::spec("stores-int8").create();
+    const Selection selection = select_all(*policy, cache, 6)[0];
+    const std::unique_ptr<LayerStore> store = policy->store(*cache.observations[0], selection);
+    REQUIRE(store != nullptr);
+    std::vector<float> keys(7 * 8), values(7 * 8), ones(7);
+    for (int row = 0; row < 2; ++row) {
+        CHECK(store->n_entries(row) == 6);
+        CHECK(store->bytes(row) == 6 * 2 * (8 + sizeof(float)));
+        store->read(row, keys.data(), values.data(), ones.data());
+        for (int i = 0; i < 6 * 8; ++i) {
+            CHECK(keys[static_cast<size_t>(i)] ==
+                  Approx(cache.layers[0].keys[static_cast<size_t>(row * 12 * 8 + i)]).margin(0.05));
+        }
+        CHECK(ones[5] == 1.0f);
+    }
+    const std::unique_ptr<LayerStore> copy = store->clone();
+    const std::vector<float> key(8, 127.0f), value(8, -127.0f);
+    copy->append(0, key.data(), value.data());
+    CHECK(copy->n_entries(0) == 7);
+    CHECK(store->n_entries(0) == 6);
+    copy->read(0, keys.data(), values.data(), ones.data());
+    CHECK(keys[6 * 8] == 127.0f);
+    CHECK(values[6 * 8 + 7] == -127.0f);
+}
+
+TEST_CASE("the interface carries merged entries: n equal ones merged attend as n", "[shapes]") {
+    Cache cache = random_cache({1, 4, 2, 8}, 5, 5);
+    Layer& layer = cache.layers[0];
+    for (int c = 0; c < 8; ++c) layer.keys[static_cast<size_t>(8 + c)] = layer.keys[static_cast<size_t>(c)];  // 1 as 0
+    const std::unique_ptr<Policy> policy = throwaway::spec("merges-pairs").create();
+    const Selection selection = select_all(*policy, cache, 3)[0];
+    const std::unique_ptr<LayerStore> store = policy->store(*cache.observations[0], selection);
+    REQUIRE(store->n_entries(0) == 2);
+    std::vector<float> keys(2 * 8), values(2 * 8), n(2);
+    store->read(0, keys.data(), values.data(), n.data());
+    CHECK(n == std::vector<float>{2, 1});
+    // o = sum exp(e) v / sum n exp(e) equals attention over the three plain entries.
+    const float* query = layer.queries.data();
+    const std::vector<double> plain = layer.attention(0, query, 3);
+    double weights[2], sum = 0.0;
+    for (int i = 0; i < 2; ++i) {
+        double dot = 0.0;
+        for (int c = 0; c < 8; ++c) dot += static_cast<double>(query[c]) * keys[static_cast<size_t>(i * 8 + c)];
+        sum += n[static_cast<size_t>(i)] * (weights[i] = std::exp(dot / std::sqrt(8.0)));
+    }
+    for (int c = 0; c < 8; ++c) {
+        double expected = 0.0, found = 0.0;
+        for (int j = 0; j < 3; ++j) expected += plain[static_cast<size_t>(j)] * layer.values[static_cast<size_t>(j * 8 + c)];
+        for (int i = 0; i < 2; ++i) found += weights[i] * values[static_cast<size_t>(i * 8 + c)] / sum;
+        CHECK(found == Approx(expected).margin(1e-6));
+    }
+}
+
+TEST_CASE("the interface carries a policy that acts at each step", "[shapes]") {
+    const std::unique_ptr<Policy> policy = throwaway::spec("drops-least-attended").create();
+    Cache cache = random_cache({1, 4, 2, 8}, 12, 5);
+    CHECK(policy->acts_while_decoding());
+    CHECK(select_all(*policy, cache, 3)[0].rows[1] == std::vector<uint32_t>{0, 1, 2});
+    const std::vector<uint32_t> positions{0, 1, 2, 12};
+    const std::vector<float> attention{.4f, .1f, .3f, .2f, /**/ .4f, .3f, .0f, .3f};
+    StepObservations step;
+    step.position = 12;
+    step.rows = {{positions, attention, 2}, {positions, attention, 2}};
+    CHECK(policy->step(step) == StepEvictions{{2}, {2}});
+}
