@@ -19,7 +19,7 @@ Coverage model_coverage(const KeptSets& kept);
 /// (L): unique prompt tokens that at least one row of the layer keeps.
 std::vector<Coverage> layer_coverage(const KeptSets& kept);
 
-/// (L, R): tokens that one row keeps. Its counts are the budgets of the rows in entries.
+/// (L, R): tokens that one row keeps.
 std::vector<Coverage> head_coverage(const KeptSets& kept);
 
 }  // namespace kvscope::analysis

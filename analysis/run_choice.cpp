@@ -97,6 +97,8 @@ std::vector<int> chosen_layers(const trace::Reader& reader, const FigureOptions&
     return {chosen.begin(), chosen.end()};
 }
 
+bool is_narrow(const FigureOptions& options) { return options.width_mm > 0 && options.width_mm < 120; }
+
 std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Reader& reader, int prompt,
                                                                const std::vector<int>& runs) {
     std::vector<std::pair<std::string, std::string>> recipe;

@@ -21,6 +21,9 @@ std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& o
 /// @throws FigureError when the model has no such layer.
 std::vector<int> chosen_layers(const trace::Reader& reader, const FigureOptions& options);
 
+/// Whether a width was asked for at which panels have to stand below each other: less than 120 mm.
+bool is_narrow(const FigureOptions& options);
+
 /// What a figure was made from, for its metadata: program, model, prompt, runs with parameters and budgets. No paths.
 std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Reader& reader, int prompt,
                                                                const std::vector<int>& runs);

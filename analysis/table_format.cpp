@@ -313,6 +313,24 @@ std::string latex(const Table& table) {
     return out + "\\bottomrule\n\\end{tabular}\n";
 }
 
+/// Without the columns in which no row has anything.
+Table without_empty_columns(const Table& table) {
+    const auto has_content = [&](size_t c) {
+        return std::any_of(table.rows.begin(), table.rows.end(), [&](const Row& row) {
+            const auto* text = std::get_if<std::string>(&row.cells[c]);
+            return text != nullptr ? !text->empty() : !std::holds_alternative<std::monostate>(row.cells[c]);
+        });
+    };
+    Table shown{table.name, table.title, {}, std::vector<Row>(table.rows.size())};
+    for (size_t r = 0; r < table.rows.size(); ++r) shown.rows[r].control = table.rows[r].control;
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+        if (!table.rows.empty() && !has_content(c)) continue;
+        shown.columns.push_back(table.columns[c]);
+        for (size_t r = 0; r < table.rows.size(); ++r) shown.rows[r].cells.push_back(table.rows[r].cells[c]);
+    }
+    return shown;
+}
+
 }  // namespace
 
 TableFormat table_format_from_name(std::string_view name) {
@@ -354,13 +372,13 @@ std::string format_table(const Table& table, TableFormat format) {
     check_shape(table);
     switch (format) {
         case TableFormat::text:
-            return text(table);
+            return text(without_empty_columns(table));
         case TableFormat::csv:
             return csv(table);
         case TableFormat::markdown:
-            return markdown(table);
+            return markdown(without_empty_columns(table));
         case TableFormat::latex:
-            return latex(table);
+            return latex(without_empty_columns(table));
         case TableFormat::json:
             return json(table);
         case TableFormat::jsonl:

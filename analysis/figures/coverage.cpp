@@ -21,6 +21,7 @@ struct Run {
 };
 
 std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& options) {
+    check_prompt(reader, options.prompt);
     std::vector<Run> runs;
     const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     for (const int j : chosen_runs(reader, options)) {
@@ -72,7 +73,6 @@ Panel layers_panel(const std::vector<Run>& runs, const std::vector<int>& layers,
 Panel model_panel(const std::vector<Run>& runs, const std::vector<trace::RunAttributes>& attributes,
                   const std::vector<LineStyle>& styles) {
     Panel panel;
-    panel.column = 1;
     panel.title = "Whole model";
     std::vector<int64_t> budgets;
     for (const Run& run : runs) budgets.push_back(attributes[static_cast<size_t>(run.index)].budget);
@@ -132,10 +132,16 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     figure.title = "Prompt tokens that at least one head keeps";
     figure.width_mm = 174;
     figure.panel_height_mm = 48;
-    figure.columns = 2;
-    figure.column_widths = {3, 1};
     figure.panels.push_back(layers_panel(runs, layers, attributes, styles));
     figure.panels.push_back(model_panel(runs, attributes, styles));
+    if (is_narrow(options)) {
+        figure.rows = 2;
+        figure.panels[1].row = 1;
+    } else {
+        figure.columns = 2;
+        figure.column_widths = {3, 1};
+        figure.panels[1].column = 1;
+    }
     figure.legend = run_legend(attributes, indices);
     figure.caption = fmt::format(
         "Share of the prompt's {} tokens that at least one head of a layer keeps, and (right) that at least one head of any "

@@ -27,6 +27,7 @@ struct Run {
 };
 
 std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& options) {
+    check_prompt(reader, options.prompt);
     std::vector<Run> runs;
     const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     for (const int j : chosen_runs(reader, options)) {
@@ -36,8 +37,8 @@ std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& opt
 }
 
 /// Runs of one policy side by side where every policy has the same number of budgets; else in reading order.
-size_t columns_for(const std::vector<Run>& runs) {
-    if (runs.size() <= kRunsInOneColumn) return 1;
+size_t columns_for(const std::vector<Run>& runs, const FigureOptions& options) {
+    if (runs.size() <= kRunsInOneColumn || is_narrow(options)) return 1;
     const auto same_method = [](const Run& a, const Run& b) {
         return a.attributes.policy == b.attributes.policy && a.attributes.parameters_json == b.attributes.parameters_json;
     };
@@ -82,7 +83,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     Figure figure;
     figure.name = "retention";
     figure.title = "Heads that keep each token";
-    figure.columns = columns_for(runs);
+    figure.columns = columns_for(runs, options);
     figure.rows = (runs.size() + figure.columns - 1) / figure.columns;
     figure.shared_x = true;
     figure.shared_y = true;

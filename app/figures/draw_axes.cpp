@@ -1,5 +1,7 @@
 #include "app/figures/draw_axes.h"
 
+#include <algorithm>
+
 #include "app/figures/fit_ticks.h"
 #include "app/figures/pen.h"
 #include "app/figures/theme.h"
@@ -11,6 +13,12 @@ constexpr analysis::Rgb kGridLine{226, 226, 226};
 
 analysis::LineStyle axis_line(double width_pt) {
     return {theme::ink, analysis::Dash::solid, analysis::Marker::none, width_pt};
+}
+
+/// The middle of a title, moved as little as keeps it on the page.
+double on_page(const std::string& title, double middle, double page_length) {
+    const double half = measure_text(title, axis_title_style()).width / 2;
+    return std::clamp(middle, std::min(half, page_length / 2), std::max(page_length - half, page_length / 2));
 }
 
 }  // namespace
@@ -74,16 +82,20 @@ void draw_axes(const Canvas& canvas, const analysis::Panel& panel, const PanelPl
     }
 }
 
-void draw_x_title(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place, const Box& across) {
-    const std::string title = analysis::axis_title(panel.x.title, panel.x.unit, place.x_ticks.exponent);
-    draw_text(canvas.cr, title, axis_title_style(), across.x + across.width / 2, place.x_title_y, HorizontalAlign::center,
-              VerticalAlign::top);
+void draw_x_title(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place, const Box& across,
+                  double page_width) {
+    const std::string title =
+        fit_text(analysis::axis_title(panel.x.title, panel.x.unit, place.x_ticks.exponent), axis_title_style(), page_width);
+    draw_text(canvas.cr, title, axis_title_style(), on_page(title, across.x + across.width / 2, page_width), place.x_title_y,
+              HorizontalAlign::center, VerticalAlign::top);
 }
 
-void draw_y_title(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place, const Box& across) {
-    const std::string title = analysis::axis_title(panel.y.title, panel.y.unit, place.y_ticks.exponent);
-    draw_text(canvas.cr, title, axis_title_style(), place.y_title_x, across.y + across.height / 2, HorizontalAlign::center,
-              VerticalAlign::top, 1);
+void draw_y_title(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place, const Box& across,
+                  double page_height) {
+    const std::string title =
+        fit_text(analysis::axis_title(panel.y.title, panel.y.unit, place.y_ticks.exponent), axis_title_style(), page_height);
+    draw_text(canvas.cr, title, axis_title_style(), place.y_title_x, on_page(title, across.y + across.height / 2, page_height),
+              HorizontalAlign::center, VerticalAlign::top, 1);
 }
 
 }  // namespace kvscope::figures

@@ -15,8 +15,10 @@ void draw_grid_lines(const Canvas& canvas, const analysis::Panel& panel, const P
 /// Ticks and their labels; a whole frame around maps, the two axes elsewhere.
 void draw_axes(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place, bool framed);
 
-/// Axis titles, centred along `across`.
-void draw_x_title(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place, const Box& across);
-void draw_y_title(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place, const Box& across);
+/// Axis titles, centred along `across` as far as they stay on the page of that width or height.
+void draw_x_title(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place, const Box& across,
+                  double page_width);
+void draw_y_title(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place, const Box& across,
+                  double page_height);
 
 }  // namespace kvscope::figures

@@ -16,14 +16,21 @@ bool has_map(const analysis::Panel& panel) {
     return false;
 }
 
-void draw_panel_title(const Canvas& canvas, const analysis::Panel& panel, const Box& data) {
+/// Notes are drawn where they fit beside the titles in all panels: some alone would look like a difference.
+bool notes_fit(const analysis::Figure& figure, const FigureLayout& layout) {
+    for (size_t i = 0; i < figure.panels.size(); ++i) {
+        const double needed = measure_text(figure.panels[i].title, panel_title_style()).width + theme::space_pt +
+                              measure_text(figure.panels[i].note, panel_note_style()).width;
+        if (needed > layout.panels[i].data.width) return false;
+    }
+    return true;
+}
+
+void draw_panel_title(const Canvas& canvas, const analysis::Panel& panel, const Box& data, bool with_note) {
     const double y = data.y - theme::gap_pt / 2;
-    const double note_width = panel.note.empty() ? 0 : measure_text(panel.note, panel_note_style()).width + theme::space_pt;
-    const double room = data.width - note_width;
-    const bool note_fits = room >= data.width / 3;
-    const std::string title = fit_text(panel.title, panel_title_style(), note_fits ? room : data.width);
-    draw_text(canvas.cr, title, panel_title_style(), data.x, y, HorizontalAlign::left, VerticalAlign::bottom);
-    if (note_fits) {
+    draw_text(canvas.cr, fit_text(panel.title, panel_title_style(), data.width), panel_title_style(), data.x, y,
+              HorizontalAlign::left, VerticalAlign::bottom);
+    if (with_note) {
         draw_text(canvas.cr, panel.note, panel_note_style(), data.right(), y, HorizontalAlign::right, VerticalAlign::bottom);
     }
 }
@@ -38,6 +45,7 @@ void draw_figure(const Canvas& canvas, const analysis::Figure& figure, const Fig
         draw_text(canvas.cr, title, figure_title_style(), layout.width / 2, layout.title_y, HorizontalAlign::center,
                   VerticalAlign::top);
     }
+    const bool with_notes = notes_fit(figure, layout);
     bool x_title_drawn = false;
     bool y_title_drawn = false;
     for (size_t i = 0; i < figure.panels.size(); ++i) {
@@ -52,14 +60,14 @@ void draw_figure(const Canvas& canvas, const analysis::Figure& figure, const Fig
         for (const analysis::Layer& layer : panel.layers) draw_layer(canvas, figure, panel, place.data, layer);
         cairo_restore(canvas.cr);
         draw_axes(canvas, panel, place, map);
-        draw_panel_title(canvas, panel, place.data);
+        draw_panel_title(canvas, panel, place.data, with_notes);
         // A title that all panels share stands once, in the middle of them all.
         if (place.x_labels && !(figure.shared_x && x_title_drawn)) {
-            draw_x_title(canvas, panel, place, figure.shared_x ? layout.grid : place.data);
+            draw_x_title(canvas, panel, place, figure.shared_x ? layout.grid : place.data, layout.width);
             x_title_drawn = true;
         }
         if (place.y_labels && !(figure.shared_y && y_title_drawn)) {
-            draw_y_title(canvas, panel, place, figure.shared_y ? layout.grid : place.data);
+            draw_y_title(canvas, panel, place, figure.shared_y ? layout.grid : place.data, layout.height);
             y_title_drawn = true;
         }
     }

@@ -10,6 +10,7 @@
 
 #include "app/figures/layout.h"
 #include "app/figures/surface.h"
+#include "app/figures/text.h"
 
 namespace kvscope::figures {
 namespace {
@@ -38,8 +39,8 @@ std::string render_pdf(const analysis::Figure& figure, const ExportOptions& opti
     const Surface surface(cairo_pdf_surface_create_for_stream(append_bytes, &bytes, layout.width, layout.height));
     check_cairo(cairo_surface_status(surface.get()), "making the PDF");
     cairo_pdf_surface_restrict_to_version(surface.get(), CAIRO_PDF_VERSION_1_5);
-    cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE, figure.title.c_str());
-    cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_SUBJECT, figure.caption.c_str());
+    cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE, valid_text(figure.title).c_str());
+    cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_SUBJECT, valid_text(figure.caption).c_str());
     analysis::Figure recipe_alone;
     recipe_alone.recipe = figure.recipe;
     cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_KEYWORDS, recipe_text(recipe_alone, "; ").c_str());

@@ -8,6 +8,7 @@
 
 #include "app/figures/layout.h"
 #include "app/figures/surface.h"
+#include "app/figures/text.h"
 
 namespace kvscope::figures {
 namespace {
@@ -73,7 +74,7 @@ std::string render_png(const analysis::Figure& figure, const ExportOptions& opti
     cairo_surface_flush(surface.get());
     std::string bytes;
     check_cairo(cairo_surface_write_to_png_stream(surface.get(), append_bytes, &bytes), "writing the PNG");
-    std::string extra = resolution_chunk(options.dpi) + text_chunk("Title", figure.title) +
+    std::string extra = resolution_chunk(options.dpi) + text_chunk("Title", valid_text(figure.title)) +
                         text_chunk("Software", options.creator) + text_chunk("Description", recipe_text(figure, "\n"));
     if (!figure.created_utc.empty()) extra += text_chunk("Creation Time", figure.created_utc);
     bytes.insert(kAfterHeader, extra);

@@ -7,6 +7,7 @@
 
 #include "app/figures/draw_figure.h"
 #include "app/figures/layout.h"
+#include "app/figures/text.h"
 
 namespace kvscope::figures {
 
@@ -44,7 +45,7 @@ std::string recipe_text(const analysis::Figure& figure, const std::string& separ
         if (!text.empty()) text += separator;
         text += name + ": " + value;
     }
-    return text;
+    return valid_text(text);
 }
 
 }  // namespace kvscope::figures

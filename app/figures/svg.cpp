@@ -8,6 +8,7 @@
 
 #include "app/figures/layout.h"
 #include "app/figures/surface.h"
+#include "app/figures/text.h"
 
 namespace kvscope::figures {
 namespace {
@@ -74,7 +75,7 @@ std::string completed(std::string svg, const analysis::Figure& figure, const Exp
     const size_t root = svg.find("<svg ");
     const size_t root_end = root == std::string::npos ? root : svg.find('>', root);
     if (root_end == std::string::npos) throw std::runtime_error("figure: writing the SVG failed: Cairo wrote no <svg>");
-    svg.insert(root_end + 1, fmt::format("\n<title>{}</title>\n<desc>{}\nCreator: {}</desc>", escaped(figure.title),
+    svg.insert(root_end + 1, fmt::format("\n<title>{}</title>\n<desc>{}\nCreator: {}</desc>", escaped(valid_text(figure.title)),
                                          escaped(recipe_text(figure, "\n")), escaped(options.creator)));
     return svg;
 }

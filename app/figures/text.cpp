@@ -43,9 +43,8 @@ Layout make_layout(PangoContext* context, const std::string& text, const TextSty
     pango_layout_set_attributes(layout.get(), attributes);
     pango_attr_list_unref(attributes);
     pango_layout_set_single_paragraph_mode(layout.get(), TRUE);
-    std::unique_ptr<char, decltype(&g_free)> valid(
-        g_utf8_make_valid(text.data(), static_cast<gssize>(text.size())), g_free);
-    pango_layout_set_text(layout.get(), valid.get(), -1);
+    const std::string valid = valid_text(text);
+    pango_layout_set_text(layout.get(), valid.c_str(), static_cast<int>(valid.size()));
     return layout;
 }
 
@@ -56,6 +55,12 @@ TextSize size_of(PangoLayout* layout) {
 }
 
 }  // namespace
+
+std::string valid_text(const std::string& text) {
+    const std::unique_ptr<char, decltype(&g_free)> valid(
+        g_utf8_make_valid(text.data(), static_cast<gssize>(text.size())), g_free);
+    return valid.get();
+}
 
 TextSize measure_text(const std::string& text, const TextStyle& style) {
     const Context context = make_context();

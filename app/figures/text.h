@@ -23,7 +23,10 @@ struct TextSize {
     double height = 0;
 };
 
-/// As drawn, whatever the surface: figures are laid out before there is one. Invalid UTF-8 is shown as U+FFFD.
+/// The text with U+FFFD for what is no valid UTF-8 and without NULs: PDF and XML take nothing else.
+std::string valid_text(const std::string& text);
+
+/// As drawn, whatever the surface: figures are laid out before there is one.
 TextSize measure_text(const std::string& text, const TextStyle& style);
 
 /// Draws one line so that the named corner or middle is at (x, y), turned by `turn` quarter circles against the clock.

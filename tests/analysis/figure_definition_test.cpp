@@ -200,6 +200,40 @@ TEST_CASE("every figure carries its recipe and date, and heeds size and title") 
     CHECK_THROWS_AS(figure_definition("jsd").make(sample.reader(), options), FigureError);
 }
 
+TEST_CASE("choices that a trace cannot serve are named, by every figure, as picture and as numbers") {
+    const SampleTrace sample;
+    FigureOptions no_prompt;
+    no_prompt.prompt = 5;
+    FigureOptions no_layer;
+    no_layer.layers = {17};
+    for (const FigureDefinition& definition : figure_definitions()) {
+        CHECK_THROWS_WITH(definition.make(sample.reader(), no_prompt), Contains("no prompt 5"));
+        CHECK_THROWS_WITH(definition.numbers(sample.reader(), no_prompt), Contains("no prompt 5"));
+        CHECK_THROWS_WITH(definition.make(sample.reader(), no_layer), Contains("no layer 17"));
+        CHECK_THROWS_WITH(definition.numbers(sample.reader(), no_layer), Contains("no layer 17"));
+    }
+}
+
+TEST_CASE("figures of an incomplete trace, and of one without anything yet") {
+    const trace::sample::TemporaryFolder folder;
+    {
+        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
+        writer.write_model(trace::sample::model());
+        writer.write_prompt(0, trace::sample::prompt());
+    }
+    const trace::Reader reader(folder / "t.h5.part");
+    CHECK_NOTHROW(figure_definition("jsd").make(reader, {}));
+    CHECK_THROWS_AS(figure_definition("retention").make(reader, {}), NothingToShow);
+    CHECK_THROWS_AS(figure_definition("coverage").numbers(reader, {}), NothingToShow);
+    CHECK(cost_table(reader, 0).rows.empty());
+
+    { const trace::Writer writer(folder / "empty.h5", trace::sample::recipe, {}); }
+    const trace::Reader empty(folder / "empty.h5.part");
+    for (const FigureDefinition& definition : figure_definitions()) {
+        CHECK_THROWS_AS(definition.make(empty, {}), NothingToShow);
+    }
+}
+
 TEST_CASE("cost table: what the trace says of each run") {
     const SampleTrace sample;
     const Table table = cost_table(sample.reader(), 0);

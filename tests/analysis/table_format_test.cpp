@@ -124,6 +124,17 @@ TEST_CASE("plain text lines up") {
           "  3                       NaN\n");
 }
 
+TEST_CASE("forms for people leave empty columns out, forms for programs keep them") {
+    Table table = sample();
+    for (Row& row : table.rows) row.cells[1] = std::string();
+    CHECK(format_table(table, TableFormat::text).find("Label") == std::string::npos);
+    CHECK(format_table(table, TableFormat::markdown).find("Label") == std::string::npos);
+    CHECK(format_table(table, TableFormat::latex).find("{rrr}") != std::string::npos);
+    CHECK(format_table(table, TableFormat::csv).find("label") != std::string::npos);
+    table.rows.clear();
+    CHECK(format_table(table, TableFormat::text).find("Label") != std::string::npos);
+}
+
 TEST_CASE("numbers for people") {
     CHECK(format_real(0.12345, 3) == "0.123");
     CHECK(format_real(0, 3) == "0.000");

@@ -178,6 +178,18 @@ TEST_CASE("SVG: recipe in <desc>, escaped; maps stay sharp; every name that is u
     CHECK(n_uses > 20);
 }
 
+TEST_CASE("text that is no UTF-8 or no XML spoils no file") {
+    Figure figure = test::map_figure(2, 2, 3);
+    const std::string bad("\xff caf\xc3\xa9 \x01 <&> \xe4", 15);
+    figure.title = figure.caption = figure.panels[0].title = figure.panels[0].x.title = bad;
+    figure.show_title = true;
+    figure.recipe = {{"Run", bad}};
+    figure.legend.push_back({bad, LegendEntry::Symbol::patch, {}});
+    CHECK_THAT(render_pdf(figure, {}), Catch::Matchers::StartsWith("%PDF-"));
+    CHECK_THAT(render_svg(figure, {}), Contains("<title>\ufffd caf\u00e9  &lt;&amp;&gt; \ufffd</title>"));
+    CHECK(render_png(figure, {}).find("\ufffd caf\u00e9") != std::string::npos);
+}
+
 TEST_CASE("export: the extension decides, numbers and pictures alike, of every figure") {
     const trace::sample::TemporaryFolder folder;
     trace::sample::write(folder / "t.h5");
