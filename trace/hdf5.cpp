@@ -55,15 +55,6 @@ Result checked(Result result, const std::string& action) {
 template hid_t checked(hid_t, const std::string&);
 template int checked(int, const std::string&);
 
-Handle open_file(const std::filesystem::path& path) {
-    const Handle access(checked(H5Pcreate(H5P_FILE_ACCESS), "prepare to open a file"), H5Pclose);
-    checked(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "prepare to open a file");
-#if H5_VERSION_GE(1, 10, 7)
-    checked(H5Pset_file_locking(access.get(), false, true), "prepare to open a file");
-#endif
-    return {checked(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), "open the file"), H5Fclose};
-}
-
 bool exists(hid_t location, const std::string& path) {
     for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
         const std::string part = path.substr(0, end);

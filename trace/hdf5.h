@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -64,9 +63,6 @@ class Handle {
 /// Throws Failure("cannot <action>: <HDF5's message>") if `result` is negative.
 template <class Result>
 Result checked(Result result, const std::string& action);
-
-/// Opens for reading, without locks, so that network file systems do not matter.
-Handle open_file(const std::filesystem::path& path);
 
 bool exists(hid_t location, const std::string& path);
 bool is_group(hid_t location, const std::string& path);

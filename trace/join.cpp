@@ -43,25 +43,14 @@ void copy_group(Source& parts, const GroupPlace& place, OutputFile& output) {
                 action);
 }
 
-bool same_kept(hid_t file, const std::string& a, const std::string& b) {
-    const auto same = [&](const schema::DataSet& data_set, auto element) {
-        using T = decltype(element);
-        const std::string name = "/" + std::string(data_set.path);
-        return h5::read<T>(h5::open_data_set(file, a + name).get()) ==
-               h5::read<T>(h5::open_data_set(file, b + name).get());
-    };
-    return same(schema::run::kept_offsets, std::uint64_t{}) && same(schema::run::kept_indices, std::uint32_t{});
-}
-
 template <std::size_t count>
 void link_shared(hid_t file, const std::string& from, const std::string& to,
                  const schema::DataSet* const (&data_sets)[count]) {
     for (const schema::DataSet* data_set : data_sets) {
         const std::string source = fmt::format("{}/{}", from, data_set->path);
         const std::string target = fmt::format("{}/{}", to, data_set->path);
-        if (!h5::exists(file, source)) continue;
+        if (!h5::exists(file, source) || h5::exists(file, target)) continue;
         const std::string action = fmt::format("link {}", target);
-        if (h5::exists(file, target)) h5::checked(H5Ldelete(file, target.c_str(), H5P_DEFAULT), action);
         const h5::Handle links(h5::checked(H5Pcreate(H5P_LINK_CREATE), action), H5Pclose);
         h5::checked(H5Pset_create_intermediate_group(links.get(), 1), action);
         h5::checked(H5Lcreate_hard(file, source.c_str(), file, target.c_str(), links.get(), H5P_DEFAULT), action);
@@ -73,12 +62,9 @@ void share_context(const PromptPlace& place, const PromptAttributes& prompt, hid
     const std::string from = fmt::format("/prompts/{}", *prompt.context_of);
     link_shared(file, from, place.group, schema::prompt::shared_data_sets);
     for (const GroupPlace& run : place.runs) {
-        const std::string source = fmt::format("{}/runs/{}", from, run.number);
-        const std::string kept = "/" + std::string(schema::run::kept_offsets.path);
-        if (!h5::exists(file, source + kept)) continue;
-        // What was written for this run alone is only dropped if it says the same.
-        if (h5::exists(file, run.group + kept) && !same_kept(file, source, run.group)) continue;
-        link_shared(file, source, run.group, schema::run::shared_data_sets);
+        // A run that brought its own entries keeps all of them.
+        if (h5::exists(file, run.group + "/" + std::string(schema::run::kept_offsets.path))) continue;
+        link_shared(file, fmt::format("{}/runs/{}", from, run.number), run.group, schema::run::shared_data_sets);
     }
 }
 

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "trace/input_file.h"
 #include "trace/part_folder.h"
 
 namespace kvscope::trace {
@@ -34,7 +35,7 @@ h5::Handle open_checked(const fs::path& path) {
                                     path.string(), fs::file_size(path, error)));
     }
     try {
-        return h5::open_file(path);
+        return open_input_file(path);
     } catch (const h5::Failure& failure) {
         if (failure.truncated || fs::file_size(path, error) < superblock_bytes) {
             throw TruncatedTrace(fmt::format("{}: the file ends before its contents do, probably because it was copied "

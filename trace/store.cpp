@@ -196,8 +196,10 @@ void store_run(hid_t file, const std::string& group, const RunRecord& record, co
     for_each_run_attribute(record, StoreAttribute{place.get()});
     const StoreDataSet store{place.get(), extents, complete};
     for_each_run_data_set(record, [&](const schema::DataSet& data_set, const auto& values) {
+        const auto& shared = schema::run::shared_data_sets;
+        const bool taken_over = shares && std::find(std::begin(shared), std::end(shared), &data_set) != std::end(shared);
         const bool kept = &data_set == &schema::run::kept_offsets || &data_set == &schema::run::kept_indices;
-        if (!kept || has_kept) store(data_set, values);
+        if (!taken_over && (!kept || has_kept)) store(data_set, values);
     });
 }
 

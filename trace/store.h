@@ -26,7 +26,7 @@ void store_root(hid_t file, const RootAttributes& root);
 
 void store_model(hid_t file, const std::string& group, const ModelRecord& record);
 void store_prompt(hid_t file, const std::string& group, const PromptRecord& record, const ModelAttributes& model);
-/// `shares`: the run takes its kept entries from another prompt's and may come without.
+/// `shares`: the run takes its kept entries and scores from another prompt's; its own are not stored.
 void store_run(hid_t file, const std::string& group, const RunRecord& record, const ModelAttributes& model,
                const PromptAttributes& prompt, bool shares);
 void store_results(hid_t file, const std::string& path, const std::vector<ResultRow>& rows);

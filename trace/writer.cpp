@@ -15,6 +15,7 @@
 #include <stdexcept>
 
 #include "trace/hdf5.h"
+#include "trace/input_file.h"
 #include "trace/join.h"
 #include "trace/load.h"
 #include "trace/output_file.h"
@@ -213,7 +214,7 @@ struct Writer::Impl {
         const auto readable = [&](const std::string& part, const std::string& group, auto load) {
             const fs::path file = folder / part;
             try {
-                const h5::Handle handle = h5::open_file(file);
+                const h5::Handle handle = open_input_file(file);
                 load(h5::open_group(handle.get(), group).get(), file.string());
                 return true;
             } catch (const TraceError&) {
@@ -250,6 +251,30 @@ struct Writer::Impl {
         } catch (const h5::Failure& failure) {
             throw WriteFailed(fmt::format("cannot write {}: {}", temporary.string(), failure.what()));
         }
+    }
+
+    // Whether the run of that number of the prompt `source` holds entries that others can share. Where
+    // the record says which entries it kept, they must be those.
+    bool can_share(int source, int prompt, int run, const RunRecord& record) const {
+        const auto runs = parts.runs.find(source);
+        if (runs == parts.runs.end() || !runs->second.contains(run)) return false;
+        const h5::Guard guard;
+        const h5::Handle file = open_input_file(folder / run_part(source, run));
+        const auto in_file = [&](const schema::DataSet& data_set) {
+            return fmt::format("/prompts/{}/runs/{}/{}", source, run, data_set.path);
+        };
+        if (!h5::exists(file.get(), in_file(schema::run::kept_offsets))) return false;
+        const auto same = [&](const schema::DataSet& data_set, const auto& values) {
+            using T = typename std::remove_cvref_t<decltype(values)>::value_type;
+            return h5::read<T>(h5::open_data_set(file.get(), in_file(data_set)).get()) == values;
+        };
+        if (!record.kept_offsets.empty() && (!same(schema::run::kept_offsets, record.kept_offsets) ||
+                                             !same(schema::run::kept_indices, record.kept_indices))) {
+            throw std::invalid_argument(fmt::format(
+                "run {} of prompt {} shares the context of prompt {} but did not keep the same entries", run, prompt,
+                source));
+        }
+        return true;
     }
 
     const ModelAttributes& require_model() const {
@@ -313,7 +338,7 @@ void Writer::write_run(int prompt, int run, const RunRecord& record) {
     if (run < 0) throw std::invalid_argument("runs are numbered from 0");
     const ModelAttributes& model = impl_->require_model();
     const PromptAttributes& attributes = impl_->require_prompt(prompt);
-    const bool shares = attributes.context_of && has_run(*attributes.context_of, run);
+    const bool shares = attributes.context_of && impl_->can_share(*attributes.context_of, prompt, run, record);
     impl_->write_part(run_part(prompt, run), [&](hid_t file) {
         store_run(file, fmt::format("/prompts/{}/runs/{}", prompt, run), record, model, attributes, shares);
     });

@@ -1,0 +1,469 @@
+// Bad files, one test for each kind of damage: a typed error with a clear message, never a crash.
+#include <catch2/catch.hpp>
+
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <random>
+
+#include "tests/trace/sample_trace.h"
+#include "trace/check.h"
+#include "trace/hdf5.h"
+#include "trace/reader.h"
+#include "trace/tree.h"
+
+using namespace kvscope::trace;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string contents(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_bytes(const fs::path& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+void edit(const fs::path& path, const std::function<void(hid_t)>& change) {
+    const h5::Guard guard;
+    h5::Handle file(h5::checked(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), "open for a test"), H5Fclose);
+    change(file.get());
+}
+
+void remove(hid_t file, const std::string& path) {
+    h5::checked(H5Ldelete(file, path.c_str(), H5P_DEFAULT), "delete for a test");
+}
+
+template <class T>
+void replace(hid_t file, const std::string& path, const std::vector<T>& values, const std::vector<std::size_t>& shape) {
+    remove(file, path);
+    h5::write<T>(file, path, std::span<const T>(values), shape);
+}
+
+template <class T>
+void set_attribute(hid_t file, const std::string& group, const std::string& name, const T& value) {
+    h5::write_attribute(h5::open_group(file, group).get(), name, value);
+}
+
+// Everything that can be read is read.
+void read_all(const fs::path& path) {
+    const Reader reader(path);
+    (void)reader.model_record();
+    for (int i = 0; i < reader.n_prompts(); ++i) {
+        (void)reader.prompt_record(i);
+        for (int j = 0; j < reader.n_runs(i); ++j) {
+            (void)reader.run_record(i, j);
+            if (reader.run(i, j).status == "complete") (void)reader.kept(i, j);
+        }
+    }
+    for (const auto& task : reader.result_tasks()) (void)reader.results(task);
+}
+
+std::string message_of(const std::function<void()>& work) {
+    try {
+        work();
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+    return "";
+}
+
+bool reports(const fs::path& path, const std::string& at) {
+    for (const Problem& problem : check(path)) {
+        if (problem.severity == Problem::Severity::error && problem.path == at) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+TEST_CASE("what is no trace at all", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const fs::path path = folder / "t.h5";
+    SECTION("nothing") {
+        CHECK_THROWS_AS(Reader(path), NotATrace);
+        CHECK_THROWS_AS(check(path), NotATrace);
+        CHECK_THROWS_AS(tree(path), NotATrace);
+    }
+    SECTION("an empty file") {
+        write_bytes(path, "");
+        CHECK_THROWS_AS(Reader(path), NotATrace);
+    }
+    SECTION("a text") {
+        write_bytes(path, std::string(5000, 'x'));
+        CHECK_THROWS_AS(Reader(path), NotATrace);
+    }
+    SECTION("a folder") {
+        fs::create_directory(path);
+        CHECK_THROWS_AS(Reader(path), NotATrace);
+    }
+    SECTION("a device") { CHECK_THROWS_AS(Reader("/dev/zero"), NotATrace); }
+    SECTION("HDF5 of somebody else") {
+        const h5::Guard guard;
+        h5::Handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
+        CHECK_THROWS_AS(Reader(path), NotATrace);
+        CHECK_THROWS_AS(check(path), NotATrace);
+    }
+    SECTION("another format in its place") {
+        sample::write(path);
+        edit(path, [](hid_t file) { set_attribute(file, "/", "format", std::string("other-trace")); });
+        CHECK_THROWS_AS(Reader(path), NotATrace);
+        CHECK(message_of([&] { Reader reader(path); }).find("other-trace") != std::string::npos);
+    }
+}
+
+TEST_CASE("versions", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const fs::path path = folder / "t.h5";
+    sample::write(path);
+    const auto with_version = [&](const std::string& version) {
+        edit(path, [&](hid_t file) { set_attribute(file, "/", "version", version); });
+    };
+    with_version("2.0");
+    CHECK_THROWS_AS(Reader(path), TraceTooNew);
+    CHECK_THROWS_AS(check(path), TraceTooNew);
+    const std::string message = message_of([&] { Reader reader(path); });
+    CHECK(message.find("2.0") != std::string::npos);
+    CHECK(message.find("up to 1") != std::string::npos);
+    with_version("10");
+    CHECK_THROWS_AS(Reader(path), TraceTooNew);
+    with_version("new");
+    CHECK_THROWS_AS(Reader(path), DamagedTrace);
+    with_version("");
+    CHECK_THROWS_AS(Reader(path), DamagedTrace);
+    with_version("1.7");  // a newer minor version only adds names
+    CHECK_NOTHROW(read_all(path));
+}
+
+TEST_CASE("a newer version's folder", "[trace]") {
+    const sample::TemporaryFolder folder;
+    { Writer writer(folder / "t.h5", sample::recipe); }
+    const fs::path record = folder.path() / "t.h5.part" / "trace.json";
+    std::string text = contents(record);
+    text.replace(text.find("\"1.0\""), 5, "\"3.1\"");
+    write_bytes(record, text);
+    CHECK_THROWS_AS(Reader(folder / "t.h5.part"), TraceTooNew);
+    CHECK_THROWS_AS(Writer(folder / "t.h5", sample::recipe), OutputExists);
+    write_bytes(record, "{");
+    CHECK_THROWS_AS(Reader(folder / "t.h5.part"), DamagedTrace);
+}
+
+TEST_CASE("a file cut off anywhere", "[trace]") {
+    const sample::TemporaryFolder folder;
+    sample::write(folder / "t.h5");
+    const std::string bytes = contents(folder / "t.h5");
+    const fs::path path = folder / "cut.h5";
+    for (std::size_t length = 0; length < bytes.size(); length += length < 64 ? 1 : 997) {
+        write_bytes(path, bytes.substr(0, length));
+        INFO("length " << length);
+        if (length < 8) {
+            CHECK_THROWS_AS(Reader(path), NotATrace);
+        } else {
+            CHECK_THROWS_AS(Reader(path), TruncatedTrace);
+        }
+    }
+    write_bytes(path, bytes.substr(0, bytes.size() - 1));
+    CHECK_THROWS_AS(Reader(path), TruncatedTrace);
+    CHECK_THROWS_AS(check(path), TruncatedTrace);
+}
+
+TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const fs::path path = folder / "t.h5";
+    static const std::string sound = [&] {
+        sample::write(path);
+        REQUIRE(check(path).empty());
+        return contents(path);
+    }();
+    write_bytes(path, sound);
+    const std::string prompt = "/prompts/0";
+    const std::string run = "/prompts/0/runs/1";
+    std::string at;       // where check() must see it
+    bool unread = false;  // the reader must fail, too
+    const auto damage = [&](const std::string& where, bool reader_fails, const std::function<void(hid_t)>& change) {
+        at = where;
+        unread = reader_fails;
+        edit(path, change);
+    };
+
+    SECTION("no model") {
+        damage("/model", true, [](hid_t f) { remove(f, "/model"); });
+    }
+    SECTION("a model attribute missing") {
+        damage("/model@n_layers", true,
+               [](hid_t f) { H5Adelete(h5::open_group(f, "/model").get(), "n_layers"); });
+    }
+    SECTION("a number where text belongs") {
+        damage("/model@family", true, [](hid_t f) { set_attribute(f, "/model", "family", std::int64_t{3}); });
+    }
+    SECTION("text where a number belongs") {
+        damage("/model@n_heads", true, [](hid_t f) { set_attribute(f, "/model", "n_heads", std::string("four")); });
+    }
+    SECTION("no layers") {
+        damage("/model", true, [](hid_t f) { set_attribute(f, "/model", "n_layers", std::int64_t{0}); });
+    }
+    SECTION("n_kv_heads does not divide") {
+        damage("/model@n_kv_heads", true, [](hid_t f) { set_attribute(f, "/model", "n_kv_heads", std::int64_t{3}); });
+    }
+    SECTION("fingerprint") {
+        damage("/model@fingerprint", false, [](hid_t f) { set_attribute(f, "/model", "fingerprint", std::string("x")); });
+    }
+    SECTION("dtype") {
+        damage("/model@dtype", false, [](hid_t f) { set_attribute(f, "/model", "dtype", std::string("int8")); });
+    }
+    SECTION("config_json") {
+        damage("/model@config_json", false, [](hid_t f) { set_attribute(f, "/model", "config_json", std::string("{")); });
+    }
+    SECTION("a spectrum that rises") {
+        damage("/model/spectrum/q", false, [](hid_t f) {
+            std::vector<float> values(3 * 32, 1.0F);
+            values[40] = 2.0F;
+            replace(f, "/model/spectrum/q", values, {3, 32});
+        });
+    }
+    SECTION("no prompts") {
+        damage("/prompts", false, [](hid_t f) {
+            remove(f, "/prompts");
+            h5::create_group(f, "/prompts");
+        });
+    }
+    SECTION("a gap in the prompts") {
+        damage("/prompts", false, [](hid_t f) {
+            H5Lmove(f, "/prompts/0", f, "/prompts/1", H5P_DEFAULT, H5P_DEFAULT);
+        });
+    }
+    SECTION("a flag that is 2") {
+        damage("/prompts/0@truncated", false, [](hid_t f) { set_attribute(f, "/prompts/0", "truncated", std::int64_t{2}); });
+    }
+    SECTION("no token ids") {
+        damage(prompt + "/token_ids", true, [&](hid_t f) { remove(f, prompt + "/token_ids"); });
+        CHECK_THROWS_AS(Reader(path).token_ids(0), DamagedTrace);
+        unread = false;  // reading whole records passes over what is missing
+    }
+    SECTION("token ids beyond the vocabulary") {
+        damage(prompt + "/token_ids", false, [&](hid_t f) {
+            replace(f, prompt + "/token_ids", std::vector<std::int32_t>(48, 64), {48});
+        });
+    }
+    SECTION("token ids as reals") {
+        damage(prompt + "/token_ids", false, [&](hid_t f) {
+            replace(f, prompt + "/token_ids", std::vector<float>(48, 1.0F), {48});
+        });
+    }
+    SECTION("token text as numbers") {
+        damage(prompt + "/token_text", true, [&](hid_t f) {
+            replace(f, prompt + "/token_text", std::vector<std::int32_t>(48, 1), {48});
+        });
+    }
+    SECTION("another number of tokens") {
+        damage(prompt + "/token_ids", true, [&](hid_t f) {
+            replace(f, prompt + "/token_ids", std::vector<std::int32_t>(47, 1), {47});
+        });
+    }
+    SECTION("window_attention of another rank") {
+        damage(prompt + "/full/window_attention", true, [&](hid_t f) {
+            replace(f, prompt + "/full/window_attention", std::vector<float>(3 * 4 * 48, 1.0F / 48), {12, 48});
+        });
+    }
+    SECTION("window_attention that does not sum to 1") {
+        damage(prompt + "/full/window_attention", false, [&](hid_t f) {
+            replace(f, prompt + "/full/window_attention", std::vector<float>(3 * 4 * 48, 0.5F / 48), {3, 4, 48});
+        });
+    }
+    SECTION("a group where a data set belongs") {
+        damage(prompt + "/full/head_jsd", true, [&](hid_t f) {
+            remove(f, prompt + "/full/head_jsd");
+            h5::create_group(f, prompt + "/full/head_jsd");
+        });
+    }
+    SECTION("a data set where a group belongs") {
+        damage(prompt + "/runs", false, [&](hid_t f) {
+            remove(f, prompt + "/runs");
+            const std::vector<float> one(1);
+            h5::write<float>(f, prompt + "/runs", std::span<const float>(one), std::vector<std::size_t>{1});
+        });
+    }
+    SECTION("JSD beyond ln 2") {
+        damage(prompt + "/full/head_jsd", false, [&](hid_t f) {
+            std::vector<float> values(3 * 4 * 4, 0.0F);
+            values[1] = values[4] = 0.8F;
+            replace(f, prompt + "/full/head_jsd", values, {3, 4, 4});
+        });
+    }
+    SECTION("JSD that is not symmetric") {
+        damage(prompt + "/full/head_jsd", false, [&](hid_t f) {
+            std::vector<float> values(3 * 4 * 4, 0.0F);
+            values[1] = 0.2F;
+            replace(f, prompt + "/full/head_jsd", values, {3, 4, 4});
+        });
+    }
+    SECTION("NaN in a measure") {
+        damage(prompt + "/full/adjacent_similarity/k", false, [&](hid_t f) {
+            replace(f, prompt + "/full/adjacent_similarity/k", std::vector<float>(3, std::nanf("")), {3});
+        });
+    }
+    SECTION("no run of the policy full") {
+        damage(prompt + "/runs", false, [&](hid_t f) { set_attribute(f, prompt + "/runs/0", "policy", std::string("none")); });
+    }
+    SECTION("the full run's budget") {
+        damage(prompt + "/runs/0@budget", false, [&](hid_t f) { set_attribute(f, prompt + "/runs/0", "budget", std::int64_t{7}); });
+    }
+    SECTION("a status of its own") {
+        damage(run, true, [&](hid_t f) { set_attribute(f, run, "status", std::string("halfway")); });
+    }
+    SECTION("a granularity of its own") {
+        damage(run, true, [&](hid_t f) { set_attribute(f, run, "granularity", std::string("layer")); });
+    }
+    SECTION("a granularity that does not fit the shapes") {
+        damage(run + "/kept_offsets", true, [&](hid_t f) { set_attribute(f, run, "granularity", std::string("query_head")); });
+    }
+    SECTION("no kept_indices") {
+        damage(run + "/kept_indices", true, [&](hid_t f) { remove(f, run + "/kept_indices"); });
+    }
+    SECTION("kept_offsets that fall") {
+        damage(run + "/kept_offsets", true, [&](hid_t f) {
+            replace(f, run + "/kept_offsets", std::vector<std::uint64_t>{0, 16, 90, 48, 64, 80, 96}, {7});
+        });
+    }
+    SECTION("kept_offsets that begin elsewhere") {
+        damage(run + "/kept_offsets", true, [&](hid_t f) {
+            replace(f, run + "/kept_offsets", std::vector<std::uint64_t>{1, 16, 32, 48, 64, 80, 96}, {7});
+        });
+    }
+    SECTION("kept_offsets beyond the entries") {
+        damage(run + "/kept_offsets", true, [&](hid_t f) {
+            replace(f, run + "/kept_offsets", std::vector<std::uint64_t>{0, 16, 32, 48, 64, 80, ~std::uint64_t{0}}, {7});
+        });
+    }
+    SECTION("kept_offsets of i32") {
+        damage(run + "/kept_offsets", false, [&](hid_t f) {
+            replace(f, run + "/kept_offsets", std::vector<std::int32_t>{0, 16, 32, 48, 64, 80, 96}, {7});
+        });
+    }
+    SECTION("positions beyond the prompt") {
+        damage(run + "/kept_indices", true, [&](hid_t f) {
+            replace(f, run + "/kept_indices", std::vector<std::uint32_t>(96, 48), {96});
+        });
+    }
+    SECTION("positions that do not ascend") {
+        damage(run + "/kept_indices", false, [&](hid_t f) {
+            replace(f, run + "/kept_indices", std::vector<std::uint32_t>(96, 5), {96});
+        });
+    }
+    SECTION("scores as integers") {
+        damage(run + "/scores", false, [&](hid_t f) {
+            replace(f, run + "/scores", std::vector<std::int32_t>(3 * 2 * 48, 1), {3, 2, 48});
+        });
+    }
+    SECTION("steps of another number than the full run's") {
+        damage(run + "/step_kl", false, [&](hid_t f) { replace(f, run + "/step_kl", std::vector<float>(5, 0.0F), {5}); });
+    }
+    SECTION("negative divergence") {
+        damage(run + "/step_kl", false, [&](hid_t f) { replace(f, run + "/step_kl", std::vector<float>(6, -1.0F), {6}); });
+    }
+    SECTION("an agreement of 2") {
+        damage(run + "/step_agreement", false, [&](hid_t f) {
+            replace(f, run + "/step_agreement", std::vector<std::uint8_t>(6, 2), {6});
+        });
+    }
+    SECTION("more attention kept than there is") {
+        damage(run + "/attention_kept", false, [&](hid_t f) {
+            replace(f, run + "/attention_kept", std::vector<float>(12, 1.5F), {3, 4});
+        });
+    }
+    SECTION("an entry that does not exist") {
+        damage("/prompts/0/runs/4/merged/token_entry", false, [&](hid_t f) {
+            replace(f, "/prompts/0/runs/4/merged/token_entry", std::vector<std::int32_t>(3 * 2 * 48, 12), {3, 2, 48});
+        });
+    }
+    SECTION("an entry of no tokens") {
+        damage("/prompts/0/runs/4/merged/cardinality", false, [&](hid_t f) {
+            replace(f, "/prompts/0/runs/4/merged/cardinality", std::vector<std::uint16_t>(72, 0), {72});
+        });
+    }
+    SECTION("a context of a later prompt") {
+        damage("/prompts/0@context_of", false, [&](hid_t f) { set_attribute(f, "/prompts/0", "context_of", std::int64_t{4}); });
+    }
+    SECTION("a shape beyond belief") {
+        damage(run + "/output_ids", true, [&](hid_t f) {
+            remove(f, run + "/output_ids");
+            const hsize_t length = hsize_t{1} << 48;
+            const hsize_t chunk = 1 << 20;
+            const h5::Handle space(H5Screate_simple(1, &length, nullptr), H5Sclose);
+            const h5::Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+            H5Pset_chunk(creation.get(), 1, &chunk);
+            const h5::Handle open(H5Dcreate2(f, (run + "/output_ids").c_str(), H5T_STD_I32LE, space.get(), H5P_DEFAULT,
+                                             creation.get(), H5P_DEFAULT),
+                                  H5Dclose);
+            REQUIRE(open);
+        });
+    }
+    SECTION("a table of results of another kind") {
+        damage("/results/niah", true, [&](hid_t f) {
+            const std::vector<float> one(1);
+            h5::write<float>(f, "/results/niah", std::span<const float>(one), std::vector<std::size_t>{1});
+        });
+    }
+
+    INFO(at);
+    if (!at.empty()) {
+        CHECK(reports(path, at));
+        if (unread) {
+            CHECK_THROWS_AS(read_all(path), DamagedTrace);
+            // The message says where.
+            CHECK(message_of([&] { read_all(path); }).find("t.h5") != std::string::npos);
+        }
+        CHECK_NOTHROW(tree(path));
+    }
+}
+
+TEST_CASE("what a reader does not know it passes over", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const fs::path path = folder / "t.h5";
+    sample::write(path);
+    edit(path, [](hid_t f) {
+        const std::vector<float> one(1);
+        for (const char* name : {"/future/data", "/prompts/0/later", "/prompts/0/runs/1/more", "/prompts/0/full/new"}) {
+            h5::write<float>(f, name, std::span<const float>(one), std::vector<std::size_t>{1});
+        }
+        set_attribute(f, "/prompts/0/runs/1", "new", std::string("x"));
+        h5::create_group(f, "/prompts/notes");
+        H5Lcreate_soft("/nowhere", f, "/prompts/0/runs/dangling", H5P_DEFAULT, H5P_DEFAULT);
+    });
+    CHECK_NOTHROW(read_all(path));
+    CHECK(check(path).empty());
+}
+
+TEST_CASE("bits flipped at random never crash a reader", "[trace]") {
+    const sample::TemporaryFolder folder;
+    sample::Options options;
+    options.n_questions = 2;
+    options.n_tokens = 24;
+    sample::write(folder / "t.h5", options);
+    const std::string bytes = contents(folder / "t.h5");
+    const fs::path path = folder / "flipped.h5";
+    std::mt19937 random(20240229);
+    int refused = 0;
+    const int rounds = 300;
+    for (int i = 0; i < rounds; ++i) {
+        std::string flipped = bytes;
+        const int bits = 1 << (random() % 4);
+        for (int b = 0; b < bits; ++b) flipped[random() % flipped.size()] ^= static_cast<char>(1U << (random() % 8));
+        write_bytes(path, flipped);
+        try {
+            read_all(path);
+        } catch (const TraceError&) {
+            ++refused;
+        }
+        for (const auto& look : {std::function<void()>([&] { (void)check(path); }),
+                                 std::function<void()>([&] { (void)tree(path); })}) {
+            try {
+                look();
+            } catch (const TraceError&) {
+            }
+        }
+    }
+    CHECK(refused > rounds / 4);
+}

@@ -1,0 +1,252 @@
+// Kills, second processes, other things at the output.
+#include <catch2/catch.hpp>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "tests/skip.h"
+#include "tests/trace/sample_trace.h"
+#include "trace/check.h"
+#include "trace/reader.h"
+
+using namespace kvscope::trace;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string other_recipe = R"({"made_by": "somebody else"})";
+
+void write_text(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
+
+std::string contents(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Runs `work` in a child and returns its wait status; the child never comes back into the tests.
+template <class Work>
+int in_child(Work work) {
+    const pid_t child = fork();
+    if (child == 0) {
+        int code = 1;
+        try {
+            code = work();
+        } catch (...) {
+        }
+        _exit(code);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    return status;
+}
+
+}  // namespace
+
+TEST_CASE("a killed writer is resumed and loses at most what it was writing", "[trace]") {
+    sample::Options options;
+    options.n_questions = 2;
+    options.n_tokens = 600;
+    const int parts = 1 + 2 + 2 * 7;
+    for (int kill_after_ms = 0; kill_after_ms < 60; kill_after_ms += 3) {
+        const sample::TemporaryFolder folder;
+        const pid_t child = fork();
+        if (child == 0) {
+            try {
+                sample::write(folder / "t.h5", options);
+            } catch (...) {
+            }
+            _exit(0);
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(kill_after_ms));
+        kill(child, SIGKILL);
+        waitpid(child, nullptr, 0);
+
+        if (output_state(folder / "t.h5", sample::recipe) != OutputState::complete) {
+            Writer writer(folder / "t.h5", sample::recipe);
+            int present = writer.has_model() ? 1 : 0;
+            for (int i = 0; i < 2; ++i) {
+                present += writer.has_prompt(i) ? 1 : 0;
+                for (int j = 0; j < 7; ++j) present += writer.has_run(i, j) ? 1 : 0;
+            }
+            CHECK(writer.resumed() == (present > 0));
+            CHECK(present <= parts);
+            for (const auto& entry : fs::directory_iterator(folder / "t.h5.part")) {
+                CHECK(entry.path().extension() != ".tmp");
+            }
+            sample::write_parts(writer, options);
+            writer.finish();
+        }
+        CHECK(check(folder / "t.h5").empty());
+        CHECK_FALSE(fs::exists(folder / "t.h5.part"));
+    }
+}
+
+TEST_CASE("what was finished is not written again", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const sample::Options options;
+    const int status = in_child([&] {
+        Writer writer(folder / "t.h5", sample::recipe);
+        const PromptRecord prompt = sample::prompt(options);
+        writer.write_model(sample::model(options));
+        writer.write_prompt(0, prompt);
+        writer.write_run(0, 0, sample::full_run(options, prompt));
+        kill(getpid(), SIGKILL);
+        return 0;
+    });
+    REQUIRE(WIFSIGNALED(status));
+    CHECK(output_state(folder / "t.h5", sample::recipe) == OutputState::resumable);
+    // The order of keys and white space are no part of a recipe.
+    CHECK(output_state(folder / "t.h5", R"({ "made_by" :"sample_trace.h"})") == OutputState::resumable);
+    CHECK(output_state(folder / "t.h5", other_recipe) == OutputState::other);
+
+    Writer writer(folder / "t.h5", sample::recipe);
+    CHECK(writer.resumed());
+    CHECK(writer.has_model());
+    CHECK(writer.has_prompt(0));
+    CHECK(writer.has_run(0, 0));
+    CHECK_FALSE(writer.has_run(0, 1));
+    const auto before = fs::last_write_time(folder.path() / "t.h5.part" / "run-0-0.h5");
+    sample::write_parts(writer, options);
+    CHECK(fs::last_write_time(folder.path() / "t.h5.part" / "run-0-0.h5") == before);
+    writer.finish();
+    CHECK(check(folder / "t.h5").empty());
+}
+
+TEST_CASE("a part that was damaged since is made again", "[trace]") {
+    const sample::TemporaryFolder folder;
+    { Writer writer(folder / "t.h5", sample::recipe); sample::write_parts(writer); }
+    const fs::path part = folder.path() / "t.h5.part" / "run-0-1.h5";
+    fs::resize_file(part, fs::file_size(part) / 2);
+    Writer writer(folder / "t.h5", sample::recipe);
+    CHECK(writer.has_run(0, 0));
+    CHECK_FALSE(writer.has_run(0, 1));
+    sample::write_parts(writer);
+    writer.finish();
+    CHECK(check(folder / "t.h5").empty());
+}
+
+TEST_CASE("a complete trace is never edited", "[trace]") {
+    const sample::TemporaryFolder folder;
+    sample::write(folder / "t.h5");
+    const std::string before = contents(folder / "t.h5");
+    CHECK(output_state(folder / "t.h5", sample::recipe) == OutputState::complete);
+    CHECK(output_state(folder / "t.h5", other_recipe) == OutputState::other);
+    CHECK_THROWS_AS(Writer(folder / "t.h5", sample::recipe), AlreadyComplete);
+    CHECK_THROWS_AS(Writer(folder / "t.h5", other_recipe), OutputExists);
+    CHECK_FALSE(fs::exists(folder / "t.h5.part"));
+    CHECK(contents(folder / "t.h5") == before);
+
+    // By force it is replaced, but only once the new one is whole.
+    Writer writer(folder / "t.h5", other_recipe, {.force = true});
+    CHECK_FALSE(writer.resumed());
+    sample::write_parts(writer);
+    CHECK(contents(folder / "t.h5") == before);
+    writer.finish();
+    CHECK(Reader(folder / "t.h5").recipe_json() == other_recipe);
+    CHECK_THROWS_AS(writer.finish(), std::logic_error);
+    CHECK_THROWS_AS(writer.write_model(sample::model()), std::logic_error);
+}
+
+TEST_CASE("the folder of a trace that is complete is dropped", "[trace]") {
+    const sample::TemporaryFolder folder;
+    { Writer writer(folder / "t.h5", sample::recipe); }
+    fs::rename(folder / "t.h5.part", folder / "saved");
+    sample::write(folder / "t.h5");
+    fs::rename(folder / "saved", folder / "t.h5.part");
+    CHECK_THROWS_AS(Writer(folder / "t.h5", sample::recipe), AlreadyComplete);
+    CHECK_FALSE(fs::exists(folder / "t.h5.part"));
+}
+
+TEST_CASE("anything else at the output is refused without force", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const fs::path output = folder / "t.h5";
+    SECTION("a text file") {
+        write_text(output, "my notes");
+        CHECK_THROWS_AS(Writer(output, sample::recipe), OutputExists);
+        CHECK(contents(output) == "my notes");
+        { Writer writer(output, sample::recipe, {.force = true}); }
+        CHECK(contents(output) == "my notes");
+    }
+    SECTION("an empty file") {
+        write_text(output, "");
+        CHECK_THROWS_AS(Writer(output, sample::recipe), OutputExists);
+    }
+    SECTION("an unfinished trace of another recipe") {
+        { Writer writer(output, other_recipe); sample::write_parts(writer); }
+        CHECK_THROWS_AS(Writer(output, sample::recipe), OutputExists);
+        CHECK(fs::exists(folder.path() / "t.h5.part" / "model.h5"));
+        Writer writer(output, sample::recipe, {.force = true});
+        CHECK_FALSE(writer.resumed());
+        CHECK_FALSE(writer.has_model());
+    }
+    SECTION("an unfinished trace of the same recipe is resumed even by force") {
+        { Writer writer(output, sample::recipe); sample::write_parts(writer); }
+        CHECK(Writer(output, sample::recipe, {.force = true}).resumed());
+    }
+    SECTION("somebody else's folder is not emptied even by force") {
+        fs::create_directory(folder / "t.h5.part");
+        write_text(folder.path() / "t.h5.part" / "thesis.tex", "years of work");
+        CHECK_THROWS_AS(Writer(output, sample::recipe), OutputExists);
+        CHECK_THROWS_AS(Writer(output, sample::recipe, {.force = true}), OutputExists);
+        CHECK(contents(folder.path() / "t.h5.part" / "thesis.tex") == "years of work");
+    }
+    SECTION("a file where the folder would be") {
+        write_text(folder / "t.h5.part", "half a download");
+        CHECK_THROWS_AS(Writer(output, sample::recipe), OutputExists);
+        CHECK_THROWS_AS(Writer(output, sample::recipe, {.force = true}), OutputExists);
+    }
+    SECTION("a folder") {
+        fs::create_directory(output);
+        CHECK_THROWS_AS(Writer(output, sample::recipe), WriteFailed);
+        CHECK_THROWS_AS(Writer(output, sample::recipe, {.force = true}), WriteFailed);
+    }
+    SECTION("no folder to write in") {
+        CHECK_THROWS_AS(Writer(folder.path() / "missing" / "t.h5", sample::recipe), WriteFailed);
+    }
+    SECTION("a device") { CHECK_THROWS_AS(Writer("/dev/full", sample::recipe, {.force = true}), WriteFailed); }
+    SECTION("a crash before anything was recorded counts as nothing") {
+        fs::create_directory(folder / "t.h5.part");
+        write_text(folder.path() / "t.h5.part" / "lock", "");
+        write_text(folder.path() / "t.h5.part" / "trace.json.tmp", "{");
+        CHECK(output_state(output, sample::recipe) == OutputState::absent);
+        Writer writer(output, sample::recipe);
+        CHECK_FALSE(writer.resumed());
+        CHECK_FALSE(fs::exists(folder.path() / "t.h5.part" / "trace.json.tmp"));
+    }
+}
+
+TEST_CASE("two writers never share an output", "[trace]") {
+    const sample::TemporaryFolder folder;
+    Writer first(folder / "t.h5", sample::recipe);
+    CHECK_THROWS_AS(Writer(folder / "t.h5", sample::recipe), OutputBusy);
+    CHECK_THROWS_AS(Writer(folder / "t.h5", other_recipe, {.force = true}), OutputBusy);
+    const int status = in_child([&] {
+        try {
+            Writer second(folder / "t.h5", sample::recipe);
+        } catch (const OutputBusy&) {
+            return 7;
+        }
+        return 0;
+    });
+    CHECK(WEXITSTATUS(status) == 7);
+    sample::write_parts(first);
+    first.finish();
+    CHECK_THROWS_AS(Writer(folder / "t.h5", sample::recipe), AlreadyComplete);
+}
+
+TEST_CASE("a folder that cannot be written is said to be so", "[trace]") {
+    if (geteuid() == 0) {
+        KVSCOPE_SKIP("root may write everywhere");
+    }
+    const sample::TemporaryFolder folder;
+    fs::create_directory(folder / "locked");
+    fs::permissions(folder / "locked", fs::perms::owner_read | fs::perms::owner_exec);
+    CHECK_THROWS_AS(Writer(folder.path() / "locked" / "t.h5", sample::recipe), WriteFailed);
+    fs::permissions(folder / "locked", fs::perms::owner_all);
+}

@@ -1,0 +1,246 @@
+#include "trace/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "trace/checker.h"
+#include "trace/hdf5.h"
+#include "trace/load.h"
+#include "trace/source.h"
+
+namespace kvscope::trace {
+
+namespace {
+
+class TraceCheck {
+  public:
+    explicit TraceCheck(const std::filesystem::path& path) : source_(path) {}
+
+    std::vector<Problem> run() {
+        check_root();
+        if (const auto model = check_model()) {
+            int expected = 0;
+            for (const PromptPlace& place : source_.prompts) {
+                if (place.number != expected++ && !source_.is_folder) {
+                    problems_.error("/prompts", fmt::format("prompts numbered from 0 without gaps: {}", expected - 1),
+                                    std::to_string(place.number));
+                    expected = place.number + 1;
+                }
+                guarded(place.group, [&] { check_prompt(place, *model); });
+            }
+            if (source_.prompts.empty() && source_.root.complete) problems_.error("/prompts", "a prompt", "none");
+        }
+        for (const auto& [task, tables] : source_.results) {
+            for (const GroupPlace& table : tables) {
+                guarded(table.group, [&] {
+                    const h5::Handle open = h5::open_data_set(file(table), table.group);
+                    load_results(open.get(), table.group);
+                });
+            }
+        }
+        return problems_.take();
+    }
+
+  private:
+    hid_t file(const GroupPlace& place) { return source_.open(place.file).get(); }
+
+    // What cannot be read at all becomes one problem.
+    template <class Action>
+    void guarded(const std::string& path, Action action) {
+        try {
+            action();
+        } catch (const TraceError& failure) {
+            problems_.error(path, "readable contents", failure.what());
+        }
+    }
+
+    void check_root() {
+        if (source_.is_folder) {
+            problems_.warning("/", "a complete trace", "an unfinished one; the command that began it continues it");
+            return;
+        }
+        check_attributes(source_.open(source_.path).get(), "/", schema::root::attributes, problems_);
+        if (!source_.root.complete) {
+            problems_.warning("/@complete", "1", "0: prompts or runs may be missing");
+        }
+        for (const auto* group : {"/model", "/prompts"}) {
+            if (!h5::is_group(source_.open(source_.path).get(), group)) {
+                problems_.error(group, "a group", "nothing");
+            }
+        }
+    }
+
+    std::optional<ModelAttributes> check_model() {
+        std::optional<ModelAttributes> model;
+        if (!source_.model) {
+            if (source_.is_folder) problems_.warning("/model", "a group", "nothing yet");
+            return model;
+        }
+        guarded("/model", [&] {
+            const h5::Handle group = h5::open_group(file(*source_.model), "/model");
+            check_attributes(group.get(), "/model", schema::model::attributes, problems_);
+            const auto load = [&]() -> std::optional<ModelAttributes> {
+                try {
+                    return load_model(group.get(), "/model");
+                } catch (const DamagedTrace& failure) {
+                    problems_.error("/model", "usable attributes, without which nothing else can be checked",
+                                    failure.what());
+                    return std::nullopt;
+                }
+            };
+            model = load();
+            if (!model) return;
+            check_model_attributes(*model);
+            const Sound sound = check_data_sets(file(*source_.model), "/model", schema::model::data_sets,
+                                                Extents(*model), {}, problems_);
+            check_model_values(file(*source_.model), "/model", sound, *model, problems_);
+        });
+        return model;
+    }
+
+    void check_model_attributes(const ModelAttributes& model) {
+        if (model.n_heads % model.n_kv_heads != 0) {
+            problems_.error("/model@n_kv_heads", fmt::format("a divisor of n_heads, {}", model.n_heads),
+                            std::to_string(model.n_kv_heads));
+        }
+        const auto is_hexadecimal = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+        if (model.fingerprint.size() != 64 ||
+            !std::all_of(model.fingerprint.begin(), model.fingerprint.end(), is_hexadecimal)) {
+            problems_.error("/model@fingerprint", "64 digits 0-9a-f", fmt::format("\"{}\"", model.fingerprint));
+        }
+        if (model.dtype != "f32" && model.dtype != "bf16" && model.dtype != "f16") {
+            problems_.error("/model@dtype", "f32, bf16 or f16", fmt::format("\"{}\"", model.dtype));
+        }
+        check_json("/model@config_json", model.config_json);
+    }
+
+    void check_json(const std::string& path, const std::string& text) {
+        if (!nlohmann::json::accept(text)) problems_.error(path, "JSON", fmt::format("\"{}\"", text.substr(0, 60)));
+    }
+
+    void check_prompt(const PromptPlace& place, const ModelAttributes& model) {
+        const h5::Handle group = h5::open_group(file(place), place.group);
+        check_attributes(group.get(), place.group, schema::prompt::attributes, problems_);
+        const PromptAttributes prompt = load_prompt(group.get(), place.group);
+        if (prompt.n_context > prompt.n_tokens) {
+            problems_.error(place.group + "@n_context", fmt::format("at most n_tokens, {}", prompt.n_tokens),
+                            std::to_string(prompt.n_context));
+            return;
+        }
+        Sound excused;
+        if (prompt.context_of && source_.is_folder) {
+            excused.insert(std::begin(schema::prompt::shared_data_sets), std::end(schema::prompt::shared_data_sets));
+        }
+        const Sound sound = check_data_sets(file(place), place.group, schema::prompt::data_sets,
+                                            Extents(model, prompt), excused, problems_);
+        check_prompt_values(file(place), place.group, sound, model, prompt, problems_);
+        if (prompt.context_of) check_context_of(place, prompt);
+
+        const auto steps = full_run_steps(place);
+        bool full_seen = false;
+        for (const GroupPlace& run : place.runs) {
+            guarded(run.group, [&] { full_seen = check_run(run, model, prompt, steps) || full_seen; });
+        }
+        if (!full_seen) {
+            const bool expected_yet = !source_.is_folder && source_.root.complete;
+            const std::string at = place.group + "/runs";
+            if (expected_yet) {
+                problems_.error(at, "a run of the policy full", "none");
+            } else {
+                problems_.warning(at, "a run of the policy full", "none yet");
+            }
+        }
+    }
+
+    void check_context_of(const PromptPlace& place, const PromptAttributes& prompt) {
+        const auto source = std::find_if(source_.prompts.begin(), source_.prompts.end(),
+                                         [&](const PromptPlace& p) { return p.number == *prompt.context_of; });
+        if (source == source_.prompts.end() || source->number >= place.number) {
+            problems_.error(place.group + "@context_of", "an earlier prompt", std::to_string(*prompt.context_of));
+            return;
+        }
+        if (source_.is_folder) return;
+        const auto check_links = [&](const std::string& from, const std::string& to, const auto& shared) {
+            for (const schema::DataSet* data_set : shared) {
+                const std::string a = fmt::format("{}/{}", from, data_set->path);
+                const std::string b = fmt::format("{}/{}", to, data_set->path);
+                const hid_t open = file(place);
+                if (h5::exists(open, a) && h5::exists(open, b) && h5::address(open, a) != h5::address(open, b)) {
+                    problems_.warning(b, fmt::format("a hard link to {}", a), "a data set of its own");
+                }
+            }
+        };
+        check_links(source->group, place.group, schema::prompt::shared_data_sets);
+        for (const GroupPlace& run : place.runs) {
+            check_links(fmt::format("{}/runs/{}", source->group, run.number), run.group,
+                        schema::run::shared_data_sets);
+        }
+    }
+
+    // T, by the step_kl of the policy full.
+    std::optional<std::size_t> full_run_steps(const PromptPlace& place) {
+        for (const GroupPlace& run : place.runs) {
+            try {
+                const h5::Handle group = h5::open_group(file(run), run.group);
+                const std::string steps(schema::run::step_kl.path);
+                if (load_run(group.get(), run.group).policy != "full" || !h5::exists(group.get(), steps)) continue;
+                const auto shape = h5::info(h5::open_data_set(group.get(), steps).get()).shape;
+                if (shape.size() == 1) return shape[0];
+            } catch (const TraceError&) {
+                // Reported where the run itself is checked.
+            }
+        }
+        return std::nullopt;
+    }
+
+    // True if it is a run of the policy full.
+    bool check_run(const GroupPlace& place, const ModelAttributes& model, const PromptAttributes& prompt,
+                   std::optional<std::size_t> steps) {
+        const h5::Handle group = h5::open_group(file(place), place.group);
+        check_attributes(group.get(), place.group, schema::run::attributes, problems_);
+        const RunAttributes run = load_run(group.get(), place.group);
+        check_json(place.group + "@parameters_json", run.parameters_json);
+        const bool full = run.policy == "full";
+        if (run.budget <= 0 && run.status == schema::run::status_complete) {
+            problems_.error(place.group + "@budget", "above 0", std::to_string(run.budget));
+        } else if (full && run.budget != prompt.visible_tokens()) {
+            problems_.error(place.group + "@budget", fmt::format("N, {}", prompt.visible_tokens()),
+                            std::to_string(run.budget));
+        }
+        if (run.status == schema::run::status_failed) {
+            if (run.message.empty()) problems_.warning(place.group + "@message", "why the run failed", "nothing");
+            return full;
+        }
+
+        Extents extents(model, prompt, run);
+        extents.steps = steps;
+        const std::string indices = fmt::format("{}/{}", place.group, schema::run::kept_indices.path);
+        if (h5::exists(file(place), indices) && !h5::is_group(file(place), indices)) {
+            const auto shape = h5::info(h5::open_data_set(file(place), indices).get()).shape;
+            if (shape.size() == 1) extents.entries = shape[0];
+        }
+        Sound excused;
+        if (prompt.context_of && source_.is_folder) {
+            excused.insert(std::begin(schema::run::shared_data_sets), std::end(schema::run::shared_data_sets));
+        }
+        const Sound sound =
+            check_data_sets(file(place), place.group, schema::run::data_sets, extents, excused, problems_);
+        check_run_values(file(place), place.group, sound, model, prompt, run, problems_);
+        return full;
+    }
+
+    Source source_;
+    Problems problems_;
+};
+
+}  // namespace
+
+std::vector<Problem> check(const std::filesystem::path& path) {
+    const h5::Guard guard;
+    return TraceCheck(path).run();
+}
+
+}  // namespace kvscope::trace

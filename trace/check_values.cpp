@@ -1,0 +1,320 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numbers>
+#include <numeric>
+
+#include "trace/checker.h"
+#include "trace/hdf5.h"
+
+namespace kvscope::trace {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+// Rounding of sums of f32.
+constexpr double slack = 1e-3;
+
+class Values {
+  public:
+    Values(hid_t file, std::string group, const Sound& sound, Problems& problems)
+        : file_(file), group_(std::move(group)), sound_(sound), problems_(problems) {}
+
+    [[nodiscard]] bool sound(const schema::DataSet& data_set) const { return sound_.contains(&data_set); }
+    [[nodiscard]] std::string path(const schema::DataSet& data_set) const {
+        return fmt::format("{}/{}", group_, data_set.path);
+    }
+    void error(const schema::DataSet& data_set, std::string expected, std::string found) const {
+        problems_.error(path(data_set), std::move(expected), std::move(found));
+    }
+    void warning(const schema::DataSet& data_set, std::string expected, std::string found) const {
+        problems_.warning(path(data_set), std::move(expected), std::move(found));
+    }
+
+    /// Whole; nothing if it is missing, unsound or unreadable (which is then reported).
+    template <class T>
+    std::vector<T> read(const schema::DataSet& data_set) const {
+        std::vector<T> out;
+        if (!sound(data_set)) return out;
+        guarded(data_set, [&] { out = h5::read<T>(h5::open_data_set(file_, path(data_set)).get()); });
+        return out;
+    }
+
+    /// `look` gets one layer at a time and ends the walk by returning false.
+    template <class T>
+    void each_layer(const schema::DataSet& data_set,
+                    const std::function<bool(std::size_t, const std::vector<T>&)>& look) const {
+        if (!sound(data_set)) return;
+        guarded(data_set, [&] {
+            const h5::Handle open = h5::open_data_set(file_, path(data_set));
+            Block block;
+            block.count = h5::info(open.get()).shape;
+            block.first.assign(block.count.size(), 0);
+            const std::size_t layers = std::exchange(block.count[0], 1);
+            for (block.first[0] = 0; block.first[0] < layers; ++block.first[0]) {
+                if (!look(block.first[0], h5::read<T>(open.get(), &block))) return;
+            }
+        });
+    }
+
+    /// All of a data set of floats within [low, high].
+    void range(const schema::DataSet& data_set, double low, double high, bool nan_allowed = false) const {
+        each_layer<double>(data_set, [&](std::size_t layer, const std::vector<double>& values) {
+            const auto bad = std::find_if(values.begin(), values.end(), [&](double value) {
+                return std::isnan(value) ? !nan_allowed : value < low || value > high;
+            });
+            if (bad == values.end()) return true;
+            error(data_set, low == -infinity ? "finite numbers" : fmt::format("values from {:.4g} to {:.4g}", low, high),
+                  fmt::format("{} at [{}], element {} of it", *bad, layer, bad - values.begin()));
+            return false;
+        });
+    }
+
+    template <class T>
+    void integer_range(const schema::DataSet& data_set, std::int64_t low, std::int64_t high) const {
+        each_layer<T>(data_set, [&](std::size_t layer, const std::vector<T>& values) {
+            const auto bad = std::find_if(values.begin(), values.end(), [&](T value) {
+                return static_cast<std::int64_t>(value) < low || static_cast<std::int64_t>(value) > high;
+            });
+            if (bad == values.end()) return true;
+            error(data_set, fmt::format("values from {} to {}", low, high),
+                  fmt::format("{} at [{}], element {} of it", +*bad, layer, bad - values.begin()));
+            return false;
+        });
+    }
+
+    /// Symmetric matrices in [0, ln 2] with a diagonal of zeros.
+    void divergences(const schema::DataSet& data_set, std::size_t rows) const {
+        range(data_set, -slack, std::numbers::ln2 + slack);
+        each_layer<float>(data_set, [&](std::size_t layer, const std::vector<float>& values) {
+            for (std::size_t a = 0; a < rows; ++a) {
+                for (std::size_t b = 0; b <= a; ++b) {
+                    const float ab = values[a * rows + b];
+                    const float ba = values[b * rows + a];
+                    if (std::abs(ab - ba) > 1e-4F || (a == b && std::abs(ab) > 1e-4F)) {
+                        error(data_set, "symmetric matrices with zeros on the diagonal",
+                              fmt::format("{} at [{}, {}, {}] and {} at [{}, {}, {}]", ab, layer, a, b, ba, layer, b, a));
+                        return false;
+                    }
+                }
+            }
+            return true;
+        });
+    }
+
+  private:
+    template <class Action>
+    void guarded(const schema::DataSet& data_set, Action action) const {
+        try {
+            action();
+        } catch (const h5::Failure& failure) {
+            error(data_set, "readable data", failure.what());
+        }
+    }
+
+    hid_t file_;
+    std::string group_;
+    const Sound& sound_;
+    Problems& problems_;
+};
+
+void check_descending(const Values& values, const schema::DataSet& data_set, std::size_t length) {
+    values.range(data_set, -slack, infinity);
+    values.each_layer<float>(data_set, [&](std::size_t layer, const std::vector<float>& all) {
+        for (std::size_t i = 1; i < all.size(); ++i) {
+            if (i % length != 0 && all[i] > all[i - 1] * (1 + 1e-5F) + 1e-5F) {
+                values.error(data_set, "descending values",
+                             fmt::format("{} after {} at [{}], element {} of it", all[i], all[i - 1], layer, i));
+                return false;
+            }
+        }
+        return true;
+    });
+}
+
+void check_attention_sums(const Values& values, const schema::DataSet& data_set, std::size_t tokens) {
+    values.each_layer<float>(data_set, [&](std::size_t layer, const std::vector<float>& all) {
+        for (std::size_t head = 0; (head + 1) * tokens <= all.size(); ++head) {
+            const auto begin = all.begin() + static_cast<std::ptrdiff_t>(head * tokens);
+            const double sum = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(tokens), 0.0);
+            if (std::abs(sum - 1) > 0.01) {
+                values.error(data_set, "rows that sum to 1", fmt::format("{:.5g} at [{}, {}]", sum, layer, head));
+                return false;
+            }
+        }
+        return true;
+    });
+}
+
+struct KeptRows {
+    std::vector<std::uint64_t> offsets;
+    std::vector<std::uint32_t> indices;
+};
+
+// The rows, or nothing if they do not hold together.
+std::optional<KeptRows> check_kept(const Values& values, std::size_t tokens) {
+    const auto& offsets_set = schema::run::kept_offsets;
+    const auto& indices_set = schema::run::kept_indices;
+    if (!values.sound(offsets_set) || !values.sound(indices_set)) return std::nullopt;
+    KeptRows kept{values.read<std::uint64_t>(offsets_set), values.read<std::uint32_t>(indices_set)};
+    if (kept.offsets.empty()) return std::nullopt;
+    if (kept.offsets.front() != 0) {
+        values.error(offsets_set, "0 as the first", std::to_string(kept.offsets.front()));
+        return std::nullopt;
+    }
+    const auto drop = std::is_sorted_until(kept.offsets.begin(), kept.offsets.end());
+    if (drop != kept.offsets.end()) {
+        values.error(offsets_set, "rising values", fmt::format("{} after {} at [{}]", *drop, *(drop - 1),
+                                                               drop - kept.offsets.begin()));
+        return std::nullopt;
+    }
+    if (kept.offsets.back() != kept.indices.size()) {
+        values.error(offsets_set, fmt::format("{} as the last, the length of kept_indices", kept.indices.size()),
+                     std::to_string(kept.offsets.back()));
+        return std::nullopt;
+    }
+    for (std::size_t row = 0; row + 1 < kept.offsets.size(); ++row) {
+        for (std::uint64_t i = kept.offsets[row]; i < kept.offsets[row + 1]; ++i) {
+            if (kept.indices[i] >= tokens) {
+                values.error(indices_set, fmt::format("positions below {}", tokens),
+                             fmt::format("{} at [{}], in row {}", kept.indices[i], i, row));
+                return std::nullopt;
+            }
+            if (i > kept.offsets[row] && kept.indices[i] <= kept.indices[i - 1]) {
+                values.error(indices_set, "ascending positions in each row",
+                             fmt::format("{} after {} at [{}], in row {}", kept.indices[i], kept.indices[i - 1], i, row));
+                return std::nullopt;
+            }
+        }
+    }
+    return kept;
+}
+
+// Pyramids move entries between layers and Ada- between heads, so only the whole is fixed.
+void check_budget(const Values& values, const KeptRows& kept, const PromptAttributes& prompt,
+                  const RunAttributes& run) {
+    const std::size_t rows = kept.offsets.size() - 1;
+    const auto tokens = static_cast<std::uint64_t>(prompt.visible_tokens());
+    if (run.policy == "full") {
+        if (kept.indices.size() != rows * tokens) {
+            values.error(schema::run::kept_offsets, fmt::format("all {} positions in each of {} rows", tokens, rows),
+                         fmt::format("{} entries in all", kept.indices.size()));
+        }
+        return;
+    }
+    // Policies that drop channels or numbers rather than entries keep every position.
+    const bool keeps_all = kept.indices.size() == rows * tokens;
+    const std::uint64_t allowed = rows * std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(0, run.budget)), tokens);
+    if (kept.indices.size() > allowed && !keeps_all) {
+        values.warning(schema::run::kept_offsets,
+                       fmt::format("at most {} entries, {} for each of {} rows", allowed, run.budget, rows),
+                       std::to_string(kept.indices.size()));
+    }
+}
+
+void check_merged(const Values& values, const KeptRows& kept, std::size_t rows, std::size_t tokens) {
+    const auto& entry_set = schema::run::merged_token_entry;
+    if (values.sound(entry_set)) {
+        values.each_layer<std::int32_t>(entry_set, [&](std::size_t layer, const std::vector<std::int32_t>& entries) {
+            for (std::size_t row = 0; row < rows; ++row) {
+                const std::size_t at = layer * rows + row;
+                const auto count = static_cast<std::int64_t>(kept.offsets[at + 1] - kept.offsets[at]);
+                for (std::size_t i = 0; i < tokens; ++i) {
+                    const std::int32_t entry = entries[row * tokens + i];
+                    if (entry < -1 || entry >= count) {
+                        values.error(entry_set, fmt::format("-1 or an entry below {}, the row's count", count),
+                                     fmt::format("{} at [{}, {}, {}]", entry, layer, row, i));
+                        return false;
+                    }
+                }
+            }
+            return true;
+        });
+    }
+    const auto& cardinality_set = schema::run::merged_cardinality;
+    const auto cardinality = values.read<std::uint16_t>(cardinality_set);
+    const auto zero = std::find(cardinality.begin(), cardinality.end(), std::uint16_t{0});
+    if (zero != cardinality.end()) {
+        values.error(cardinality_set, "at least 1", fmt::format("0 at [{}]", zero - cardinality.begin()));
+    }
+}
+
+void check_bytes(const Values& values, std::size_t layers, std::size_t rows) {
+    const auto held = values.read<std::uint64_t>(schema::run::cache_bytes);
+    const auto predicted = values.read<std::uint64_t>(schema::run::cache_bytes_predicted);
+    const auto by_row = values.read<std::uint64_t>(schema::run::head_bytes);
+    for (std::size_t l = 0; l < std::min(held.size(), predicted.size()); ++l) {
+        if (held[l] < predicted[l]) {
+            values.warning(schema::run::cache_bytes, fmt::format("at least the {} predicted", predicted[l]),
+                           fmt::format("{} at [{}]", held[l], l));
+            break;
+        }
+    }
+    for (std::size_t l = 0; by_row.size() == layers * rows && l < held.size(); ++l) {
+        const auto begin = by_row.begin() + static_cast<std::ptrdiff_t>(l * rows);
+        const auto sum = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(rows), std::uint64_t{0});
+        if (sum > held[l]) {
+            values.warning(schema::run::head_bytes, fmt::format("at most the layer's {} in all", held[l]),
+                           fmt::format("{} at [{}]", sum, l));
+            break;
+        }
+    }
+}
+
+}  // namespace
+
+void check_model_values(hid_t file, const std::string& group, const Sound& sound, const ModelAttributes& model,
+                        Problems& problems) {
+    using namespace schema::model;
+    const Values values(file, group, sound, problems);
+    for (const auto* whole : {&spectrum_q, &spectrum_k, &spectrum_v}) {
+        check_descending(values, *whole, static_cast<std::size_t>(model.hidden_size));
+    }
+    for (const auto* by_head : {&head_spectrum_q, &head_spectrum_k, &head_spectrum_v}) {
+        check_descending(values, *by_head, static_cast<std::size_t>(model.head_dim));
+    }
+}
+
+void check_prompt_values(hid_t file, const std::string& group, const Sound& sound, const ModelAttributes& model,
+                         const PromptAttributes& prompt, Problems& problems) {
+    using namespace schema::prompt;
+    const Values values(file, group, sound, problems);
+    values.integer_range<std::int32_t>(token_ids, 0, model.vocab_size - 1);
+    values.range(window_attention, -slack, 1 + slack);
+    check_attention_sums(values, window_attention, static_cast<std::size_t>(prompt.visible_tokens()));
+    values.range(query_similarity, -1 - slack, 1 + slack);
+    for (const auto* similarity : {&adjacent_similarity_q, &adjacent_similarity_k, &adjacent_similarity_v}) {
+        // A prompt of one token has no neighbours.
+        values.range(*similarity, -1 - slack, 1 + slack, prompt.visible_tokens() < 2);
+    }
+    values.divergences(head_jsd, static_cast<std::size_t>(model.n_heads));
+    values.range(last_logits, -infinity, std::numeric_limits<double>::max());
+}
+
+void check_run_values(hid_t file, const std::string& group, const Sound& sound, const ModelAttributes& model,
+                      const PromptAttributes& prompt, const RunAttributes& run, Problems& problems) {
+    using namespace schema::run;
+    const Values values(file, group, sound, problems);
+    const std::size_t rows = Extents(model, prompt, run).rows();
+    const auto layers = static_cast<std::size_t>(model.n_layers);
+    const auto tokens = static_cast<std::size_t>(prompt.visible_tokens());
+
+    if (const auto kept = check_kept(values, tokens)) {
+        check_budget(values, *kept, prompt, run);
+        check_merged(values, *kept, rows, tokens);
+    }
+    values.range(scores, -infinity, std::numeric_limits<double>::max(), true);
+    values.divergences(head_jsd, rows);
+    values.integer_range<std::uint8_t>(channels_kept, 0, 1);
+    values.integer_range<std::int32_t>(output_ids, 0, model.vocab_size - 1);
+    values.range(step_kl, -slack, infinity);
+    values.integer_range<std::uint8_t>(step_agreement, 0, 1);
+    values.range(attention_kept, -slack, 1 + slack);
+    values.range(output_error, 0, infinity);
+    check_bytes(values, layers, rows);
+}
+
+}  // namespace kvscope::trace

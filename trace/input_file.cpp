@@ -1,0 +1,180 @@
+#include "trace/input_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#if H5_VERSION_GE(1, 13, 0)
+#include <H5FDdevelop.h>
+#endif
+
+namespace kvscope::trace {
+
+namespace {
+
+constexpr std::size_t heap_header_bytes = 16;
+constexpr std::size_t heap_object_header_bytes = 16;
+constexpr std::uint64_t smallest_heap = 4096;
+
+std::uint64_t little_endian(const unsigned char* bytes, int count) {
+    std::uint64_t out = 0;
+    for (int i = count; i-- > 0;) out = out << 8 | bytes[i];
+    return out;
+}
+
+bool begins_a_heap(const unsigned char* bytes, std::size_t size) {
+    return size >= heap_header_bytes && std::memcmp(bytes, "GCOL", 4) == 0;
+}
+
+struct DriverFile {
+    H5FD_t base;  // first, as HDF5 asks
+    int descriptor;
+    haddr_t length;
+    haddr_t end_of_allocation;
+};
+
+DriverFile* mine(H5FD_t* file) { return reinterpret_cast<DriverFile*>(file); }
+const DriverFile* mine(const H5FD_t* file) { return reinterpret_cast<const DriverFile*>(file); }
+
+// Beyond the end there are zeros, as HDF5's own driver has it.
+bool read_whole(int descriptor, haddr_t address, std::size_t size, void* buffer) {
+    auto* bytes = static_cast<unsigned char*>(buffer);
+    auto at = static_cast<off_t>(address);
+    while (size > 0) {
+        const ssize_t done = ::pread(descriptor, bytes, size, at);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return false;
+        if (done == 0) break;
+        bytes += done;
+        size -= static_cast<std::size_t>(done);
+        at += done;
+    }
+    std::fill_n(bytes, size, static_cast<unsigned char>(0));
+    return true;
+}
+
+H5FD_t* driver_open(const char* name, unsigned flags, hid_t /*access*/, haddr_t /*max*/) {
+    if ((flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) != 0) return nullptr;
+    const int descriptor = ::open(name, O_RDONLY | O_CLOEXEC);
+    struct stat status {};
+    if (descriptor < 0 || ::fstat(descriptor, &status) != 0) {
+        if (descriptor >= 0) ::close(descriptor);
+        return nullptr;
+    }
+    auto* file = new DriverFile{};
+    file->descriptor = descriptor;
+    file->length = static_cast<haddr_t>(status.st_size);
+    return &file->base;
+}
+
+herr_t driver_close(H5FD_t* file) {
+    ::close(mine(file)->descriptor);
+    delete mine(file);
+    return 0;
+}
+
+herr_t driver_query(const H5FD_t* /*file*/, unsigned long* flags) {
+    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+             H5FD_FEAT_AGGREGATE_SMALLDATA;
+    return 0;
+}
+
+haddr_t driver_get_eoa(const H5FD_t* file, H5FD_mem_t /*type*/) { return mine(file)->end_of_allocation; }
+
+herr_t driver_set_eoa(H5FD_t* file, H5FD_mem_t /*type*/, haddr_t address) {
+    mine(file)->end_of_allocation = address;
+    return 0;
+}
+
+haddr_t driver_get_eof(const H5FD_t* file, H5FD_mem_t /*type*/) { return mine(file)->length; }
+
+herr_t driver_read(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_t address, std::size_t size,
+                   void* buffer) {
+    const DriverFile& f = *mine(file);
+    if (!read_whole(f.descriptor, address, size, buffer)) return -1;
+    const auto* bytes = static_cast<const unsigned char*>(buffer);
+    if (!begins_a_heap(bytes, size)) return 0;
+    // HDF5 reads a beginning first and the rest, if any, apart.
+    const std::uint64_t total = little_endian(bytes + 8, 8);
+    if (total < smallest_heap || address > f.length || total > f.length - address) return -1;
+    if (total <= size) return is_sound_global_heap({bytes, static_cast<std::size_t>(total)}) ? 0 : -1;
+    std::vector<unsigned char> whole(static_cast<std::size_t>(total));
+    if (!read_whole(f.descriptor, address, whole.size(), whole.data())) return -1;
+    return is_sound_global_heap(whole) ? 0 : -1;
+}
+
+herr_t driver_write(H5FD_t* /*file*/, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_t /*address*/,
+                    std::size_t /*size*/, const void* /*buffer*/) {
+    return -1;
+}
+
+hid_t driver() {
+    static const H5FD_class_t description = [] {
+        H5FD_class_t out{};
+#ifdef H5FD_CLASS_VERSION
+        out.version = H5FD_CLASS_VERSION;
+        out.value = H5_VFD_RESERVED + 89;  // beyond HDF5's own; it only has to be unique in this process
+#endif
+        out.name = "kvscope_input";
+        out.maxaddr = (static_cast<haddr_t>(1) << 62) - 1;
+        out.fc_degree = H5F_CLOSE_STRONG;
+        out.open = driver_open;
+        out.close = driver_close;
+        out.query = driver_query;
+        out.get_eoa = driver_get_eoa;
+        out.set_eoa = driver_set_eoa;
+        out.get_eof = driver_get_eof;
+        out.read = driver_read;
+        out.write = driver_write;
+        const H5FD_mem_t map[] = H5FD_FLMAP_DICHOTOMY;
+        std::copy(std::begin(map), std::end(map), out.fl_map);
+        return out;
+    }();
+    static const hid_t id = h5::checked(H5FDregister(&description), "register the input driver");
+    return id;
+}
+
+}  // namespace
+
+bool is_sound_global_heap(std::span<const unsigned char> collection) {
+    const std::uint64_t total = collection.size();
+    if (!begins_a_heap(collection.data(), collection.size()) || collection[4] != 1) return false;
+    if (total < smallest_heap || little_endian(&collection[8], 8) != total) return false;
+    std::vector<bool> seen;
+    std::uint64_t at = heap_header_bytes;
+    // What is too small for another object's header is left over.
+    while (total - at >= heap_object_header_bytes) {
+        const auto index = static_cast<std::size_t>(little_endian(&collection[at], 2));
+        const std::uint64_t size = little_endian(&collection[at + 8], 8);
+        // Free space comes last and counts its header.
+        if (index == 0) return size == total - at;
+        if (little_endian(&collection[at + 4], 4) != 0) return false;
+        if (size > total - at - heap_object_header_bytes) return false;
+        if (index >= seen.size()) seen.resize(index + 1);
+        if (seen[index]) return false;
+        seen[index] = true;
+        const std::uint64_t padded = (size + 7) / 8 * 8;
+        if (padded > total - at - heap_object_header_bytes) return false;
+        at += heap_object_header_bytes + padded;
+    }
+    return true;
+}
+
+h5::Handle open_input_file(const std::filesystem::path& path) {
+    const std::string action = "open the file";
+    const h5::Handle access(h5::checked(H5Pcreate(H5P_FILE_ACCESS), action), H5Pclose);
+    h5::checked(H5Pset_driver(access.get(), driver(), nullptr), action);
+    h5::checked(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), action);
+#if H5_VERSION_GE(1, 10, 7)
+    h5::checked(H5Pset_file_locking(access.get(), false, true), action);
+#endif
+    return {h5::checked(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), action), H5Fclose};
+}
+
+}  // namespace kvscope::trace
