@@ -347,8 +347,9 @@ struct AttentionBlockBody {
     }
 
     template <int Rows>
-    static void logit_tile(const elem* keys, int64_t stride, const elem* q, int64_t steps, int64_t key,
-                           const Visible& seen, float* s, vec (&maximum)[3]) {
+    [[gnu::always_inline]] static inline void logit_tile(const elem* keys, int64_t stride, const elem* q, int64_t steps,
+                                                         int64_t key, const Visible& seen, float* s,
+                                                         vec (&maximum)[3]) {
         vec acc[Rows][3];
         product<Rows>(keys + key * stride, stride, 1, q, steps, acc);
         if (key < seen.free_begin || key + Rows > seen.free_end) {
@@ -357,13 +358,17 @@ struct AttentionBlockBody {
                     acc[i][j] = Simd::select_between(acc[i][j], Simd::set1(static_cast<float>(key + i)), seen.low[j],
                                                      seen.high[j], Simd::set1(kMasked));
         }
+#pragma GCC unroll 3
+        for (int j = 0; j < 3; ++j) {
+            vec largest = acc[0][j];
+#pragma GCC unroll 8
+            for (int i = 1; i < Rows; ++i) largest = Simd::max(largest, acc[i][j]);
+            maximum[j] = Simd::max(maximum[j], largest);
+        }
 #pragma GCC unroll 8
         for (int i = 0; i < Rows; ++i)
 #pragma GCC unroll 3
-            for (int j = 0; j < 3; ++j) {
-                Simd::store(s + (key + i) * L + j * W, acc[i][j]);
-                maximum[j] = Simd::max(maximum[j], acc[i][j]);
-            }
+            for (int j = 0; j < 3; ++j) Simd::store(s + (key + i) * L + j * W, acc[i][j]);
     }
 
     /// S for a panel, unscaled, and its maximum per lane.
@@ -381,31 +386,37 @@ struct AttentionBlockBody {
     /// P = exp2(S c - reference) and its sum per lane; bf16 products get it in pairs of keys at p, f32 ones in place.
     template <bool keep>
     static void weigh(float* s, int64_t n_keys, vec c, const vec (&reference)[3], elem* p, vec (&total)[3]) {
+        constexpr bool in_place = keep || !Products::wants_packed_bf16;
+        vec even[3], odd[3], minus[3];
         for (int j = 0; j < 3; ++j) {
-            vec even = Simd::zero(), odd = Simd::zero();
-            int64_t key = 0;
-            for (; key + 2 <= n_keys; key += 2) {
+            even[j] = odd[j] = Simd::zero();
+            minus[j] = Simd::sub(Simd::zero(), reference[j]);
+        }
+        int64_t key = 0;
+        for (; key + 2 <= n_keys; key += 2)
+#pragma GCC unroll 3
+            for (int j = 0; j < 3; ++j) {
                 float* s0 = s + key * L + j * W;
-                float* s1 = s0 + L;
-                const vec p0 = Simd::exp2(Simd::sub(Simd::mul(Simd::load(s0), c), reference[j]));
-                const vec p1 = Simd::exp2(Simd::sub(Simd::mul(Simd::load(s1), c), reference[j]));
-                even = Simd::add(even, p0);
-                odd = Simd::add(odd, p1);
+                const vec p0 = Simd::exp2(Simd::fma(Simd::load(s0), c, minus[j]));
+                const vec p1 = Simd::exp2(Simd::fma(Simd::load(s0 + L), c, minus[j]));
+                even[j] = Simd::add(even[j], p0);
+                odd[j] = Simd::add(odd[j], p1);
                 if constexpr (Products::wants_packed_bf16) Products::store_pair(p + key / 2 * L + j * W, p0, p1);
-                if constexpr (keep || !Products::wants_packed_bf16) {
+                if constexpr (in_place) {
                     Simd::store(s0, p0);
-                    Simd::store(s1, p1);
+                    Simd::store(s0 + L, p1);
                 }
             }
+        for (int j = 0; j < 3; ++j) {
             if (key < n_keys) {
                 float* s0 = s + key * L + j * W;
-                const vec p0 = Simd::exp2(Simd::sub(Simd::mul(Simd::load(s0), c), reference[j]));
-                even = Simd::add(even, p0);
+                const vec p0 = Simd::exp2(Simd::fma(Simd::load(s0), c, minus[j]));
+                even[j] = Simd::add(even[j], p0);
                 if constexpr (Products::wants_packed_bf16)
                     Products::store_pair(p + key / 2 * L + j * W, p0, Simd::zero());
-                if constexpr (keep || !Products::wants_packed_bf16) Simd::store(s0, p0);
+                if constexpr (in_place) Simd::store(s0, p0);
             }
-            total[j] = Simd::add(even, odd);
+            total[j] = Simd::add(even[j], odd[j]);
         }
     }
 

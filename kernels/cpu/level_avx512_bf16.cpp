@@ -37,12 +37,14 @@ struct PairProducts {
     }
     static __m512 mac(__m512 acc, operand a, operand b) { return _mm512_dpbf16_ps(acc, a, b); }
 
-    /// Lane i gets the pair (a[i], b[i]).
+    /// Lane i gets the pair (a[i], b[i]), neither negative, rounded to nearest.
     static void store_pair(elem* p, __m512 a, __m512 b) {
-        const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
-                                               6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-        const __m512i both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a));
-        _mm512_storeu_si512(p, _mm512_permutexvar_epi16(order, both));
+        const __m512i half = _mm512_set1_epi32(0x8000);
+        const __m512i upper_words = _mm512_set_epi16(63, 31, 61, 29, 59, 27, 57, 25, 55, 23, 53, 21, 51, 19, 49, 17, 47,
+                                                     15, 45, 13, 43, 11, 41, 9, 39, 7, 37, 5, 35, 3, 33, 1);
+        const __m512i low = _mm512_add_epi32(_mm512_castps_si512(a), half);
+        const __m512i high = _mm512_add_epi32(_mm512_castps_si512(b), half);
+        _mm512_storeu_si512(p, _mm512_permutex2var_epi16(low, upper_words, high));
     }
 
     /// (count, d) rows to (ceil(count / 2), d) pairs of consecutive rows; a missing last row counts as zeros.

@@ -43,18 +43,22 @@ struct SimdAvx512 {
 
     /// Sixteenths of the exponent come from a table in one register, so that a cubic suffices for the rest.
     static vec exp2(vec x) {
-        const vec table = _mm512_setr_ps(1.0f, 1.044273782f, 1.090507733f, 1.138788635f, 1.189207115f, 1.241857812f,
-                                         1.296839555f, 1.354255547f, 1.414213562f, 1.476826146f, 1.542210825f,
-                                         1.610490332f, 1.681792831f, 1.756252160f, 1.834008086f, 1.915206561f);
         const vec magic = set1(0x1.8p19f);  // its last place is a sixteenth
         const vec rounded = add(x, magic);
-        const vec sixteenths = sub(rounded, magic);
-        const vec r = sub(x, sixteenths);
-        vec p = fma(set1(5.550410867e-2f), r, set1(2.402265070e-1f));
-        p = fma(p, r, set1(6.931471806e-1f));
-        p = fma(p, r, set1(1.0f));
-        p = mul(p, _mm512_permutexvar_ps(_mm512_castps_si512(rounded), table));
-        return _mm512_scalef_ps(p, sixteenths);
+        const vec r = sub(x, sub(rounded, magic));
+        // At -127 the exponent's field is empty: everything smaller becomes 0.
+        const __m512i lowest = _mm512_castps_si512(set1(0x1.8p19f - 127.0f));
+        const __m512i sixteenths = _mm512_max_epi32(_mm512_castps_si512(rounded), lowest);
+        // bits(2^(i / 16)) - (i << 19), so that adding n << 19 leaves 2^(n / 16).
+        const __m512i table = _mm512_setr_epi32(0x3f800000, 0x3f7daac3, 0x3f7b95c2, 0x3f79c3d3, 0x3f7837f0, 0x3f76f532,
+                                                0x3f75fed7, 0x3f75583f, 0x3f7504f3, 0x3f7508a4, 0x3f75672a, 0x3f76248c,
+                                                0x3f7744fd, 0x3f78ccdf, 0x3f7ac0c7, 0x3f7d257d);
+        const __m512i scale =
+            _mm512_add_epi32(_mm512_slli_epi32(sixteenths, 19), _mm512_permutexvar_epi32(sixteenths, table));
+        const vec power = _mm512_castsi512_ps(scale);
+        vec q = fma(set1(5.550410867e-2f), r, set1(2.402265070e-1f));
+        q = fma(q, r, set1(6.931471806e-1f));
+        return fma(mul(power, r), q, power);
     }
 
     static float sum(vec x) { return _mm512_reduce_add_ps(x); }
