@@ -1,0 +1,65 @@
+#include <memory>
+#include <string>
+
+#include "app/cli/command.h"
+#include "app/cli/output_option.h"
+#include "policies/interface/describe.h"
+#include "policies/interface/registry.h"
+
+namespace kvscope::cli {
+namespace {
+
+using analysis::Cell;
+
+analysis::Table list_of_policies() {
+    analysis::Table table{"policies", "Policies", {{"policy", "Policy", ""}, {"paper", "Paper", ""}, {"keeps", "Keeps", ""}}, {}};
+    for (const auto& definition : policies::definitions())
+        table.rows.push_back({{definition.name, definition.paper, definition.summary}});
+    return table;
+}
+
+analysis::Table parameters_of(const policies::Definition& definition) {
+    analysis::Table table{definition.name,
+                          definition.title,
+                          {{"parameter", "Parameter", ""},
+                           {"type", "Type", ""},
+                           {"default", "Default", ""},
+                           {"range", "Range", ""},
+                           {"meaning", "Meaning", ""}},
+                          {}};
+    for (const auto& parameter : definition.parameters) {
+        std::string range = parameter.range.text();
+        for (const auto& choice : parameter.choices) range += (range.empty() ? "" : " | ") + choice;
+        table.rows.push_back({{parameter.name, std::string(policies::name_of(parameter.kind)),
+                               policies::to_text(parameter.fallback), range, parameter.help}});
+    }
+    return table;
+}
+
+std::function<int()> declare(CLI::App& app) {
+    const auto name = std::make_shared<std::string>();
+    const auto format = std::make_shared<OutputFormat>();
+    app.add_option("policy", *name, "One policy, with its parameters");
+    format->declare(app);
+    return [name, format] {
+        if (!name->empty()) {
+            const auto& definition = policies::find(*name);
+            if (format->is_text()) print(definition.title + ": " + definition.summary + "\n" + definition.paper + "\n\n");
+            format->print(parameters_of(definition));
+        } else if (format->name() == "md") {
+            print(policies::policies_markdown(policies::definitions()));
+        } else {
+            format->print(list_of_policies());
+        }
+        return 0;
+    };
+}
+
+}  // namespace
+
+Command policies_command() {
+    return {"policies", "The policies, or one with its parameters",
+            "  kvscope policies\n  kvscope policies aperturekv\n  kvscope policies --format md", declare};
+}
+
+}  // namespace kvscope::cli

@@ -1,0 +1,55 @@
+#include "app/cli/inspect_model.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "engine/checkpoint/chat_template.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/tokenizer.h"
+
+namespace kvscope::cli {
+
+bool is_model(const std::filesystem::path& path) {
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) return std::filesystem::exists(path / "config.json", error);
+    const auto extension = path.extension();
+    if (extension == ".gguf" || extension == ".safetensors") return true;
+    char magic[4] = {};
+    std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
+    return std::string_view(magic, sizeof magic) == "GGUF";
+}
+
+int inspect_model(const std::filesystem::path& path, const OutputFormat& format) {
+    const auto checkpoint = checkpoint::open_checkpoint(path);
+    const auto tokenizer = checkpoint::open_tokenizer(path);
+    const auto chat_template = checkpoint::ChatTemplate::of_model(path);
+    const auto& config = checkpoint->config();
+    analysis::Table tensors{"tensors",
+                            "Tensors",
+                            {{"name", "Tensor", ""},
+                             {"shape", "Shape", ""},
+                             {"type", "Stored as", ""},
+                             {"elements", "Elements", "", analysis::ColumnType::integer}},
+                            {}};
+    int64_t parameters = 0;
+    for (const auto& tensor : checkpoint->tensors()) {
+        int64_t elements = 1;
+        for (const int64_t size : tensor.shape) elements *= size;
+        parameters += elements;
+        tensors.rows.push_back({{tensor.name, fmt::format("{}", fmt::join(tensor.shape, " × ")), tensor.stored_type, elements}});
+    }
+    if (format.is_text()) {
+        print(fmt::format("{}: {} ({}), {} parameters\n"
+                          "{} layers, {} heads, {} KV heads of {}, hidden {}, intermediate {}, vocabulary {}, context {}\n"
+                          "tokenizer: {}; end-of-text ids {}; chat template: {}\nfingerprint {}\n\n",
+                          path.string(), config.name, config.family, parameters, config.n_layers, config.n_heads,
+                          config.n_kv_heads, config.head_dim, config.hidden_size, config.intermediate_size,
+                          config.vocab_size, config.context_length, tokenizer->description(),
+                          fmt::join(config.eos_ids, " "), chat_template ? "yes" : "none", checkpoint->fingerprint()));
+    }
+    format.print(tensors);
+    return 0;
+}
+
+}  // namespace kvscope::cli

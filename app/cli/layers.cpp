@@ -1,0 +1,34 @@
+#include "app/cli/layers.h"
+
+#include <charconv>
+#include <stdexcept>
+#include <string>
+
+namespace kvscope::cli {
+
+std::vector<int> layers_from_text(std::string_view text) {
+    constexpr int most = 100000;
+    std::vector<int> layers;
+    const std::string whole(text);
+    const auto number = [&](std::string_view part) {
+        int value = 0;
+        const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+        if (part.empty() || error != std::errc() || end != part.data() + part.size() || value < 0 || value > most)
+            throw std::invalid_argument("'" + whole + "' is no list of layers: expected something like 0,5,10-12");
+        return value;
+    };
+    while (!text.empty()) {
+        const auto comma = std::min(text.find(','), text.size());
+        const std::string_view part = text.substr(0, comma);
+        text.remove_prefix(std::min(comma + 1, text.size()));
+        const auto dash = part.find('-');
+        const int first = number(part.substr(0, dash));
+        const int last = dash == std::string_view::npos ? first : number(part.substr(dash + 1));
+        if (last < first)
+            throw std::invalid_argument("'" + whole + "' is no list of layers: " + std::string(part) + " runs backwards");
+        for (int layer = first; layer <= last; ++layer) layers.push_back(layer);
+    }
+    return layers;
+}
+
+}  // namespace kvscope::cli

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace kvscope::cli {
+
+/// "0,5,10-12" as 0 5 10 11 12; empty for an empty text.
+/// @throws std::invalid_argument for anything else
+std::vector<int> layers_from_text(std::string_view text);
+
+}  // namespace kvscope::cli
