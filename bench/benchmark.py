@@ -67,7 +67,7 @@ class Kvscope:
             command += ["--policy", policy]
         if policies:
             command += ["--budget", ",".join(map(str, budgets))]
-        command += ["-n", str(tokens), "--dtype", "bf16", "-t", str(self.threads), "--ignore-eos"]
+        command += ["-n", str(tokens), "--dtype", "bf16", "-t", str(self.threads), "--ignore-eos", "--quiet"]
         command += ["--timings", str(timings), "--force", "-o", str(trace), *extra]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
@@ -147,7 +147,7 @@ def compare_prefill(table, ours, hf, llama, ids, rounds):
     for _ in range(rounds):
         theirs.append(hf.ask("prefill", ids=ids)["seconds"])
         if ours:
-            mine.append(ours.run([], [], 1)["prefill_s"])
+            mine.append(ours.run([], [], 1, "--no-record", "--no-compare")["prefill_s"])
         cpp.append(llama.ask("prefill", ids=ids)["seconds"])
     hf_s, cpp_s = median(theirs), median(cpp)
     best = min(hf_s, cpp_s)
@@ -172,7 +172,7 @@ def compare_twelve(table, ours, hf, ids, tokens, rounds, budgets, goal):
 
 
 def compare_batch(table, ours, batch, tokens):
-    alone = ours.run(POLICIES, BUDGETS, tokens, "--isolated")
+    alone = ours.run(POLICIES, BUDGETS, tokens, "--isolated", "--no-compare")
     separate = sum(run["decode_s"] for run in alone["runs"])
     together = median([m["decode_s"] for m in batch])
     table.row(f"decode of those {len(alone['runs'])} runs, `full` among them, {tokens} tokens", f"batch {together:.2f} s",
@@ -186,7 +186,7 @@ def compare_decode(table, ours, hf, llama, ids, tokens, rounds):
         hf_full.append(hf.ask("decode", ids=ids, tokens=tokens)["seconds"])
         cpp_full.append(llama.ask("decode", ids=ids, tokens=tokens)["seconds"])
         if ours:
-            for run in ours.run(["snapkv"], [512], tokens, "--isolated")["runs"]:
+            for run in ours.run(["snapkv"], [512], tokens, "--isolated", "--no-compare")["runs"]:
                 (full if run["policy"] == "full" else mine).append(1 / run["decode_tokens_per_s"])
     steps = tokens - 1
     peer = median(theirs) / steps
@@ -201,7 +201,7 @@ def compare_decode(table, ours, hf, llama, ids, tokens, rounds):
 def compare_recording(table, ours, rounds):
     bare, window, sums = [], [], []
     for _ in range(rounds):
-        bare.append(ours.run([], [], 1, "--record", "off")["prefill_s"])
+        bare.append(ours.run([], [], 1, "--no-record", "--no-compare")["prefill_s"])
         for policy, times in (("snapkv", window), ("h2o", sums)):
             timings = ours.run([policy], [512], 1)
             times.append(timings["prefill_s"] + timings["observe_s"])
@@ -218,7 +218,8 @@ def main():
     parser.add_argument("--tokens", type=int, default=64, help="decoded tokens (64)")
     parser.add_argument("--length", type=int, default=4096, help="prompt tokens (4096)")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="threads of every program (all cores)")
-    parser.add_argument("--only", default="prefill,decode,twelve,recording", help="which comparisons: prefill,decode,twelve,forty-eight,recording")
+    parser.add_argument("--only", default="prefill,decode,twelve,recording",
+                        help="which comparisons: prefill,decode,twelve,recording (the default) and forty-eight, which takes long")
     parser.add_argument("--output", type=pathlib.Path, help="also write the table to this Markdown file")
     options = parser.parse_args()
     parts = set(options.only.split(","))
@@ -240,7 +241,7 @@ def main():
             if ours:
                 compare_batch(table, ours, batch, options.tokens)
         if "forty-eight" in parts:
-            many = [int(options.length * share) for share in (1 / 64, 1 / 48, 1 / 32, 1 / 24, 1 / 16, 1 / 12, 1 / 8, 1 / 6, 1 / 5, 1 / 4, 1 / 3, 1 / 2)]
+            many = [options.length // part for part in (64, 48, 32, 24, 16, 12, 8, 6, 5, 4, 3, 2)]
             compare_twelve(table, ours, hf, ids, options.tokens, 1, many, at_least(40))
         if ours and "recording" in parts:
             compare_recording(table, ours, options.rounds)
