@@ -6,8 +6,8 @@
 
 namespace kvscope::kernels {
 
-/// Cosine of each pair of n vectors of size d, row_stride apart: out (n, n), symmetric, diagonal 1, within [-1, 1]. A zero
-/// vector has cosine 0 with all others.
+/// Cosine of each pair of n vectors of size d, row_stride apart: out (n, n), symmetric, diagonal 1, within [-1, 1]. A
+/// zero vector has cosine 0 with all others.
 void cosine_matrix(const float* vectors, int64_t n, int64_t d, int64_t row_stride, float* out);
 
 /// Mean of a matrix (n, n) without its diagonal; 0 where n < 2.

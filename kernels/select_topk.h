@@ -8,7 +8,7 @@ namespace kvscope::kernels {
 
 /// A score that cannot be ranked.
 class NanScore : public std::runtime_error {
-   public:
+ public:
     NanScore(int64_t row, int64_t position);
     int64_t row;
     int64_t position;

@@ -6,16 +6,16 @@ namespace kvscope::policies {
 namespace {
 
 class AdaPyramidKv : public AdaptivePolicy {
-   public:
+ public:
     explicit AdaPyramidKv(const ParameterValues& values)
         : AdaptivePolicy(values), beta_(values.real("beta")), reference_(values.text("schedule") == "reference") {}
 
-   protected:
+ protected:
     std::vector<int64_t> layer_budgets(int64_t c) const override {
         return pyramid_budgets(context().shape.n_layers, c, n_prefix(), beta_, reference_);
     }
 
-   private:
+ private:
     double beta_;
     bool reference_;
 };
@@ -26,8 +26,9 @@ Definition ada_pyramidkv_definition() {
     return {
         .name = "ada-pyramidkv",
         .title = "Ada-PyramidKV",
-        .paper = "Feng et al., Ada-KV: Optimizing KV Cache Eviction by Adaptive Budget Allocation for Efficient LLM "
-                 "Inference, 2024, arXiv:2407.11550",
+        .paper =
+            "Feng et al., Ada-KV: Optimizing KV Cache Eviction by Adaptive Budget Allocation for Efficient LLM "
+            "Inference, 2024, arXiv:2407.11550",
         .summary = "PyramidKV's budgets between layers, and Ada-KV's joint allocation among the heads of each.",
         .parameters = snapkv_family_parameters(
             {beta_parameter(), schedule_parameter(), alpha_parameter(0.2), normalize_parameter()}),

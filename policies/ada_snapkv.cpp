@@ -6,10 +6,12 @@ Definition ada_snapkv_definition() {
     return {
         .name = "ada-snapkv",
         .title = "Ada-SnapKV",
-        .paper = "Feng et al., Ada-KV: Optimizing KV Cache Eviction by Adaptive Budget Allocation for Efficient LLM "
-                 "Inference, 2024, arXiv:2407.11550",
-        .summary = "SnapKV whose slots within a layer go to the best scores of all heads jointly, a safeguard share "
-                   "alike to each head.",
+        .paper =
+            "Feng et al., Ada-KV: Optimizing KV Cache Eviction by Adaptive Budget Allocation for Efficient LLM "
+            "Inference, 2024, arXiv:2407.11550",
+        .summary =
+            "SnapKV whose slots within a layer go to the best scores of all heads jointly, a safeguard share "
+            "alike to each head.",
         .parameters = snapkv_family_parameters({alpha_parameter(0.2), normalize_parameter()}),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<AdaptivePolicy>(values);

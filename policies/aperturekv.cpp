@@ -17,7 +17,7 @@ namespace {
 /// Query diversification (QD), then budgets among heads by how distinct their score distributions are (RABA). The
 /// equations' numbers are the paper's; scores are f64, since after the second softmax they are nearly equal.
 class ApertureKv : public WindowPolicy {
-   public:
+ public:
     explicit ApertureKv(const ParameterValues& values)
         : WindowPolicy(values),
           lambda_(values.boolean("qd") ? static_cast<float>(values.real("lambda")) : 0.0f),
@@ -46,13 +46,15 @@ class ApertureKv : public WindowPolicy {
         const std::vector<double> distributions = as_distributions(s);
         Selection selection;
         selection.granularity = granularity();
-        selection.head_jsd = head_jsd(distributions);
-        selection.rows = best_and_tail(s, head_budgets(s, distributions, layer_budget(layer)), n_prefix(), n_tokens());
+        const std::vector<double> jsd = matrix(kernels::jsd_matrix, distributions);
+        selection.head_jsd.assign(jsd.begin(), jsd.end());
+        const std::vector<int64_t> budgets = head_budgets(s, jsd, distributions, layer_budget(layer));
+        selection.rows = best_and_tail(s, budgets, n_prefix(), n_tokens());
         selection.scores_f64 = std::move(scores.scores_f64);
         return selection;
     }
 
-   private:
+ private:
     /// Eq. 13 in place, from a row's mean attention (Eq. 12) over the prefix.
     void score_distribution(double* row) const {
         const std::vector<double> mean(row, row + n_prefix());
@@ -60,7 +62,8 @@ class ApertureKv : public WindowPolicy {
         if (sharpen_ != "none") kernels::softmax(row, n_prefix(), sharpen_ == "temperature" ? tau_ : 1.0, row);
     }
 
-    /// The prefix of s (R, N) as (R, n_prefix); without the second softmax pooled or summed rows are divided by their sum.
+    /// The prefix of s (R, N) as (R, n_prefix); without the second softmax pooled or summed rows are divided by their
+    /// sum.
     std::vector<double> as_distributions(const std::vector<double>& s) const {
         std::vector<double> rows_of_s(static_cast<size_t>(rows() * n_prefix()));
         for (int row = 0; row < rows(); ++row) {
@@ -73,23 +76,25 @@ class ApertureKv : public WindowPolicy {
         return rows_of_s;
     }
 
-    std::vector<float> head_jsd(const std::vector<double>& distributions) const {
-        std::vector<double> matrix(static_cast<size_t>(rows() * rows()));
-        kernels::jsd_matrix(distributions.data(), rows(), n_prefix(), matrix.data());
-        return {matrix.begin(), matrix.end()};
+    using Divergence = void (*)(const double*, int64_t, int64_t, double*);
+
+    std::vector<double> matrix(Divergence divergence, const std::vector<double>& distributions) const {
+        std::vector<double> values(static_cast<size_t>(rows() * rows()));
+        divergence(distributions.data(), rows(), n_prefix(), values.data());
+        return values;
     }
 
     /// D_h of Eq. 15: the mean divergence of head h from the others.
-    std::vector<double> distinctiveness(const std::vector<double>& distributions) const {
-        const auto matrix_of = divergence_ == "kl"              ? kernels::kl_matrix
-                               : divergence_ == "cross-entropy" ? kernels::cross_entropy_matrix
-                                                                : kernels::jsd_matrix;
-        std::vector<double> matrix(static_cast<size_t>(rows() * rows()));
-        matrix_of(distributions.data(), rows(), n_prefix(), matrix.data());
+    std::vector<double> distinctiveness(const std::vector<double>& jsd,
+                                        const std::vector<double>& distributions) const {
+        const std::vector<double> divergences = divergence_ == "jsd" ? jsd
+                                                : divergence_ == "kl"
+                                                    ? matrix(kernels::kl_matrix, distributions)
+                                                    : matrix(kernels::cross_entropy_matrix, distributions);
         std::vector<double> mean(static_cast<size_t>(rows()), 0.0);
         for (int h = 0; h < rows(); ++h) {
             for (int other = 0; other < rows(); ++other) {
-                if (other != h) mean[static_cast<size_t>(h)] += matrix[static_cast<size_t>(h * rows() + other)];
+                if (other != h) mean[static_cast<size_t>(h)] += divergences[static_cast<size_t>(h * rows() + other)];
             }
             mean[static_cast<size_t>(h)] /= rows() - 1;
         }
@@ -98,12 +103,12 @@ class ApertureKv : public WindowPolicy {
 
     /// Initial budgets (Eq. 14), reallocated by distinctiveness (Eq. 16, 17; whole shares of exactly R c), then the
     /// safeguard.
-    std::vector<int64_t> head_budgets(const std::vector<double>& s, const std::vector<double>& distributions,
-                                      int64_t c) const {
+    std::vector<int64_t> head_budgets(const std::vector<double>& s, const std::vector<double>& jsd,
+                                      const std::vector<double>& distributions, int64_t c) const {
         std::vector<int64_t> budgets(static_cast<size_t>(rows()));
         kernels::count_topk_by_row(s.data(), rows(), n_prefix(), n_tokens(), rows() * c, budgets.data());
         if (raba_ && rows() > 1) {
-            std::vector<double> weighted = distinctiveness(distributions);
+            std::vector<double> weighted = distinctiveness(jsd, distributions);
             for (size_t h = 0; h < weighted.size(); ++h) weighted[h] *= static_cast<double>(budgets[h]);
             if (std::accumulate(weighted.begin(), weighted.end(), 0.0) > 0.0) {
                 const std::vector<int64_t> caps(budgets.size(), n_prefix());
@@ -130,18 +135,21 @@ Definition aperturekv_definition() {
     return {
         .name = "aperturekv",
         .title = "ApertureKV",
-        .paper = "Mitigating the Echo Chamber Effect in KV Cache Compression via Coverage Optimization, anonymous, under "
-                 "review",
-        .summary = "Ranks the prefix by diversified window queries and gives more of a layer's slots to heads whose score "
-                   "distributions differ from the others'.",
+        .paper =
+            "Mitigating the Echo Chamber Effect in KV Cache Compression via Coverage Optimization, anonymous, under "
+            "review",
+        .summary =
+            "Ranks the prefix by diversified window queries and gives more of a layer's slots to heads whose score "
+            "distributions differ from the others'.",
         .parameters =
             {
                 window_parameter(8),
                 lambda_parameter(0.45),
                 boolean_parameter("qd", true, "Query diversification (Eq. 9-11); off is lambda = 0."),
-                boolean_parameter("raba", true,
-                                  "Reallocate the heads' budgets by their distinctiveness (Eq. 15-17); off stops at the "
-                                  "initial budgets of Eq. 14."),
+                boolean_parameter(
+                    "raba", true,
+                    "Reallocate the heads' budgets by their distinctiveness (Eq. 15-17); off stops at the "
+                    "initial budgets of Eq. 14."),
                 choice_parameter("sharpen", {"softmax", "none", "temperature"}, "softmax",
                                  "Second softmax over the mean attention (Eq. 13, as published), none, or one with "
                                  "temperature tau."),

@@ -8,7 +8,7 @@ namespace {
 
 /// The control of every comparison: nothing is evicted, whatever the budget.
 class Full : public Policy {
-   public:
+ public:
     explicit Full(const ParameterValues&) {}
 
     Needs needs() const override { return {}; }
@@ -25,7 +25,7 @@ class Full : public Policy {
         return selection;
     }
 
-   private:
+ private:
     RunContext context_;
 };
 
@@ -38,7 +38,9 @@ Definition full_definition() {
         .paper = "",
         .summary = "Keeps everything; the control of every comparison.",
         .parameters = {},
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> { return std::make_unique<Full>(values); },
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
+            return std::make_unique<Full>(values);
+        },
     };
 }
 

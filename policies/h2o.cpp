@@ -13,7 +13,7 @@ namespace {
 
 /// Heavy hitters by attention summed over all prompt queries, and the most recent entries.
 class H2o : public ScoringPolicy {
-   public:
+ public:
     explicit H2o(const ParameterValues& values)
         : ScoringPolicy(values), rolling_(values.boolean("rolling")), reduction_(reduction_of(values)) {}
 
@@ -49,7 +49,7 @@ class H2o : public ScoringPolicy {
         return evictions;
     }
 
-   protected:
+ protected:
     std::vector<float> score(LayerObservations& observations) override {
         const std::span<const float> sums = observations.attention_sums;
         if (static_cast<int64_t>(sums.size()) != context().shape.n_heads * context().n_tokens) {
@@ -59,7 +59,7 @@ class H2o : public ScoringPolicy {
         return scores_by_row<float>(context().shape, granularity(), reduction_, sums.data(), context().n_tokens);
     }
 
-   private:
+ private:
     /// The kept entries' sums per query head: [row][query head of the row][entry].
     void remember(int layer, std::span<const float> sums, const Selection& selection) {
         const int group = context().shape.n_heads / static_cast<int>(selection.rows.size());
@@ -68,7 +68,8 @@ class H2o : public ScoringPolicy {
         for (size_t row = 0; row < kept.size(); ++row) {
             for (int q = 0; q < group; ++q) {
                 const float* of_head = sums.data() + (static_cast<int64_t>(row) * group + q) * context().n_tokens;
-                for (uint32_t position : selection.rows[row]) kept[row][static_cast<size_t>(q)].push_back(of_head[position]);
+                for (uint32_t position : selection.rows[row])
+                    kept[row][static_cast<size_t>(q)].push_back(of_head[position]);
             }
         }
     }
@@ -85,7 +86,8 @@ class H2o : public ScoringPolicy {
     double reduced(const std::vector<std::vector<double>>& sums, size_t entry) const {
         double value = sums[0][entry];
         for (size_t q = 1; q < sums.size(); ++q) {
-            value = reduction_ == kernels::HeadReduction::max ? std::max(value, sums[q][entry]) : value + sums[q][entry];
+            value =
+                reduction_ == kernels::HeadReduction::max ? std::max(value, sums[q][entry]) : value + sums[q][entry];
         }
         return reduction_ == kernels::HeadReduction::mean ? value / static_cast<double>(sums.size()) : value;
     }
@@ -122,10 +124,12 @@ Definition h2o_definition() {
     return {
         .name = "h2o",
         .title = "H2O",
-        .paper = "Zhang et al., H2O: Heavy-Hitter Oracle for Efficient Generative Inference of Large Language Models, "
-                 "NeurIPS 2023, arXiv:2306.14048",
-        .summary = "Keeps the entries with the most attention summed over all prompt queries (heavy hitters) and the most "
-                   "recent ones.",
+        .paper =
+            "Zhang et al., H2O: Heavy-Hitter Oracle for Efficient Generative Inference of Large Language Models, "
+            "NeurIPS 2023, arXiv:2306.14048",
+        .summary =
+            "Keeps the entries with the most attention summed over all prompt queries (heavy hitters) and the most "
+            "recent ones.",
         .parameters =
             {
                 recent_parameter(),
@@ -134,7 +138,9 @@ Definition h2o_definition() {
                 granularity_parameter(),
                 positions_parameter(),
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> { return std::make_unique<H2o>(values); },
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
+            return std::make_unique<H2o>(values);
+        },
     };
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 /// The first `sinks` entries and the last B - sinks. Positions alone decide, so there are no scores.
 class StreamingLlm : public Policy {
-   public:
+ public:
     explicit StreamingLlm(const ParameterValues& values)
         : sinks_(values.integer("sinks")), rolling_(values.boolean("rolling")), positions_(positions_of(values)) {}
 
@@ -57,7 +57,7 @@ class StreamingLlm : public Policy {
 
     Positions positions() const override { return positions_; }
 
-   private:
+ private:
     int64_t sinks_;
     bool rolling_;
     Positions positions_;
@@ -71,8 +71,9 @@ Definition streaming_llm_definition() {
         .name = "streaming-llm",
         .title = "StreamingLLM",
         .paper = "Xiao et al., Efficient Streaming Language Models with Attention Sinks, ICLR 2024, arXiv:2309.17453",
-        .summary = "Keeps the first entries (attention sinks) and the most recent ones; positions alone decide, so it has "
-                   "no scores.",
+        .summary =
+            "Keeps the first entries (attention sinks) and the most recent ones; positions alone decide, so it has "
+            "no scores.",
         .parameters =
             {
                 integer_parameter("sinks", 4, {.low = 0}, "First entries that are always kept (attention sinks)."),

@@ -118,17 +118,17 @@ struct Loops {
     void (*logs)(const double*, int64_t, double, double*);
 };
 
-#define KVSCOPE_LOOPS(name, target)                                                                                   \
-    target double jsd_##name(const double* p, const double* q, const double* a, const double* b, int64_t n) {         \
-        return jsd_body(p, q, a, b, n);                                                                               \
-    }                                                                                                                 \
-    target double dot_##name(const double* p, const double* a, int64_t n) { return dot_body(p, a, n); }               \
-    target double difference_##name(const double* p, const double* a, const double* b, int64_t n) {                   \
-        return difference_body(p, a, b, n);                                                                           \
-    }                                                                                                                 \
-    target void logs_##name(const double* p, int64_t n, double of_zero, double* logs) {                               \
-        logs_body(p, n, of_zero, logs);                                                                               \
-    }                                                                                                                 \
+#define KVSCOPE_LOOPS(name, target)                                                                           \
+    target double jsd_##name(const double* p, const double* q, const double* a, const double* b, int64_t n) { \
+        return jsd_body(p, q, a, b, n);                                                                       \
+    }                                                                                                         \
+    target double dot_##name(const double* p, const double* a, int64_t n) { return dot_body(p, a, n); }       \
+    target double difference_##name(const double* p, const double* a, const double* b, int64_t n) {           \
+        return difference_body(p, a, b, n);                                                                   \
+    }                                                                                                         \
+    target void logs_##name(const double* p, int64_t n, double of_zero, double* logs) {                       \
+        logs_body(p, n, of_zero, logs);                                                                       \
+    }                                                                                                         \
     constexpr Loops loops_##name{jsd_##name, dot_##name, difference_##name, logs_##name};
 
 KVSCOPE_LOOPS(generic, )
@@ -201,7 +201,8 @@ void jsd_matrix_of_weights(const float* weights, int64_t n_rows, int64_t n, int6
         double sum = 0.0;
         for (int64_t j = 0; j < n; ++j) sum += weights[i * row_stride + j];
         is_distribution[i] = sum > 0.0 && std::isfinite(sum);
-        for (int64_t j = 0; j < n && is_distribution[i]; ++j) distributions[i * n + j] = weights[i * row_stride + j] / sum;
+        for (int64_t j = 0; j < n && is_distribution[i]; ++j)
+            distributions[i * n + j] = weights[i * row_stride + j] / sum;
     }
     std::vector<double> matrix(static_cast<size_t>(n_rows * n_rows));
     jsd_matrix(distributions.data(), n_rows, n, matrix.data());

@@ -7,8 +7,8 @@ namespace kvscope::kernels {
 namespace {
 
 template <class Out>
-void reduce(HeadReduction kind, const float* in, int64_t in_stride, int64_t n_groups, int64_t group, int64_t n, Out* out,
-            int64_t out_stride) {
+void reduce(HeadReduction kind, const float* in, int64_t in_stride, int64_t n_groups, int64_t group, int64_t n,
+            Out* out, int64_t out_stride) {
     const double divisor = kind == HeadReduction::mean ? static_cast<double>(group) : 1.0;
     for (int64_t g = 0; g < n_groups; ++g) {
         const float* rows = in + g * group * in_stride;

@@ -10,11 +10,11 @@ namespace kvscope::policies {
 /// Ada-KV over SnapKV's scores: a layer's slots go to the best scores of all heads jointly, with the safeguard alpha;
 /// `normalize` first weighs each head by how concentrated its scores are.
 class AdaptivePolicy : public SnapKvFamily {
-   public:
+ public:
     explicit AdaptivePolicy(const ParameterValues& values)
         : SnapKvFamily(values), alpha_(values.real("alpha")), normalize_(values.boolean("normalize")) {}
 
-   protected:
+ protected:
     void finish_scores(int layer, std::vector<float>& scores) const override {
         if (normalize_) weigh_by_concentration(scores.data(), rows(), n_prefix(), n_tokens(), layer_budget(layer));
     }
@@ -23,7 +23,7 @@ class AdaptivePolicy : public SnapKvFamily {
         return adaptive_budgets(scores.data(), rows(), n_prefix(), n_tokens(), layer_budget(layer), alpha_);
     }
 
-   private:
+ private:
     double alpha_;
     bool normalize_;
 };

@@ -14,9 +14,10 @@ constexpr int64_t kMaxCount = int64_t{1} << 40;
 constexpr size_t kMaxRange = 1000;
 
 [[noreturn]] void refuse(std::string_view text, const std::string& reason) {
-    throw BudgetError("Budget '" + std::string(text) + "': " + reason +
-                      " A budget is a count of kept entries (128) or the share of the prompt that is kept (0.2 or 20%), "
-                      "several by commas (64,128) or ranges (64-512*2, 64-256+64).");
+    throw BudgetError(
+        "Budget '" + std::string(text) + "': " + reason +
+        " A budget is a count of kept entries (128) or the share of the prompt that is kept (0.2 or 20%), "
+        "several by commas (64,128) or ranges (64-512*2, 64-256+64).");
 }
 
 std::string_view trimmed(std::string_view text) {

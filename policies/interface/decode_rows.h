@@ -12,7 +12,7 @@ namespace kvscope::policies {
 /// after the compression (query-aware off) stays whole and counts in no budget: its entries stand between the context's
 /// N tokens and the first decoded one.
 class DecodeRow {
-   public:
+ public:
     DecodeRow(const RunContext& context, const StepObservations& step, std::span<const uint32_t> positions)
         : positions_(positions), question_from_(context.n_tokens), question_to_(step.position - step.step) {}
 
@@ -28,7 +28,7 @@ class DecodeRow {
         return counted;
     }
 
-   private:
+ private:
     std::span<const uint32_t> positions_;
     int64_t question_from_;
     int64_t question_to_;

@@ -40,7 +40,8 @@ std::string accepted_values(const Parameter& parameter) {
 std::string policies_markdown(const std::vector<Definition>& definitions) {
     std::string page =
         "# Policies\n\n"
-        "This page is made from the policies' own declarations (`kvscope policies --format md`); a test says when it is "
+        "This page is made from the policies' own declarations (`kvscope policies --format md`); a test says when it "
+        "is "
         "out of\ndate. A policy is named as `--policy name:parameter=value,parameter=value`; `_` and `-` are alike. A "
         "budget B is the number\nof entries kept per KV head and layer, window and sinks included.\n";
     for (const Definition& definition : definitions) {

@@ -71,12 +71,13 @@ std::string to_text(const ParameterValue& value);
 
 /// A value for every declared parameter of one policy.
 class ParameterValues {
-   public:
+ public:
     ParameterValues() = default;
     explicit ParameterValues(std::vector<Parameter> declared);  ///< all at their defaults
 
     /// '_' and '-' and upper and lower case are alike in names.
-    /// @throws ParameterError for an unknown name (with the nearest ones and the whole list) or a value that is not taken.
+    /// @throws ParameterError for an unknown name (with the nearest ones and the whole list) or a value that is not
+    /// taken.
     void set(std::string_view name, std::string_view text);
     void set_value(std::string_view name, ParameterValue value);
 
@@ -103,7 +104,7 @@ class ParameterValues {
 
     bool operator==(const ParameterValues& other) const;
 
-   private:
+ private:
     size_t index(std::string_view name) const;
     const Parameter& parameter(std::string_view name) const;
 

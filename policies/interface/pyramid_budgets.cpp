@@ -16,7 +16,8 @@ std::vector<int64_t> pyramid_budgets(int n_layers, int64_t c, int64_t n_prefix, 
     }
     if (reference) {
         std::vector<int64_t> budgets;
-        for (int layer = 0; layer < n_layers; ++layer) budgets.push_back(most - layer * ((most - least) / (n_layers - 1)));
+        for (int layer = 0; layer < n_layers; ++layer)
+            budgets.push_back(most - layer * ((most - least) / (n_layers - 1)));
         return budgets;
     }
     std::vector<double> line;

@@ -9,8 +9,8 @@
 
 namespace kvscope::policies {
 
-/// Every policy of this build, in the order of their file names. The list is generated from policies/*.cpp by the build:
-/// the file ada_snapkv.cpp defines `Definition ada_snapkv_definition();` in this namespace.
+/// Every policy of this build, in the order of their file names. The list is generated from policies/*.cpp by the
+/// build: the file ada_snapkv.cpp defines `Definition ada_snapkv_definition();` in this namespace.
 const std::vector<Definition>& definitions();
 
 /// By its name; '_' and '-' and upper and lower case are alike. nullptr where there is none.

@@ -35,8 +35,8 @@ Selection ScoringPolicy::select_from_scores(int layer, LayerScores scores) {
     require_scores(layer, scores.scores, rows, n - recent, n);
     Selection selection;
     selection.granularity = granularity_;
-    selection.rows = best_and_tail(scores.scores, std::vector<int64_t>(static_cast<size_t>(rows), budget - recent),
-                                   n - recent, n);
+    selection.rows =
+        best_and_tail(scores.scores, std::vector<int64_t>(static_cast<size_t>(rows), budget - recent), n - recent, n);
     selection.scores = std::move(scores.scores);
     return selection;
 }

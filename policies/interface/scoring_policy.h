@@ -12,14 +12,14 @@ namespace kvscope::policies {
 /// It reads the parameters `recent` (0 where it is not declared; `auto` is half of the budget, rounded down),
 /// `granularity` and `positions` (where declared). A policy on top of it writes `needs` and `score`.
 class ScoringPolicy : public Policy {
-   public:
+ public:
     /// @throws BudgetError for a budget that evicts something and is not above `recent`.
     void begin(const RunContext& context) override;
     Selection select(LayerObservations& observations) override;
     Selection select_from_scores(int layer, LayerScores scores) override;
     Positions positions() const override { return positions_; }
 
-   protected:
+ protected:
     explicit ScoringPolicy(const ParameterValues& values);
 
     /// (R, N), the highest stay, for all positions: which of them are recent depends on the budget alone.
@@ -29,7 +29,7 @@ class ScoringPolicy : public Policy {
     Granularity granularity() const { return granularity_; }
     int64_t recent() const { return recent_; }
 
-   private:
+ private:
     std::optional<int64_t> recent_parameter_;
     Granularity granularity_;
     Positions positions_;

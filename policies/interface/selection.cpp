@@ -60,8 +60,10 @@ std::vector<std::vector<uint32_t>> best_and_tail(const std::vector<Score>& score
     return rows;
 }
 
-template std::vector<float> scores_by_row(const ModelShape&, Granularity, kernels::HeadReduction, const float*, int64_t);
-template std::vector<double> scores_by_row(const ModelShape&, Granularity, kernels::HeadReduction, const float*, int64_t);
+template std::vector<float> scores_by_row(const ModelShape&, Granularity, kernels::HeadReduction, const float*,
+                                          int64_t);
+template std::vector<double> scores_by_row(const ModelShape&, Granularity, kernels::HeadReduction, const float*,
+                                           int64_t);
 template std::vector<float> padded_with_nan(const std::vector<float>&, int, int64_t, int64_t);
 template std::vector<double> padded_with_nan(const std::vector<double>&, int, int64_t, int64_t);
 template void require_scores(int, const std::vector<float>&, int, int64_t, int64_t);

@@ -21,9 +21,11 @@ std::vector<Out> scores_by_row(const ModelShape& shape, Granularity granularity,
 
 /// Rows (R, n_prefix) written into (R, n_tokens), NaN behind the prefix.
 template <class Score>
-std::vector<Score> padded_with_nan(const std::vector<Score>& prefix_scores, int rows, int64_t n_prefix, int64_t n_tokens);
+std::vector<Score> padded_with_nan(const std::vector<Score>& prefix_scores, int rows, int64_t n_prefix,
+                                   int64_t n_tokens);
 
-/// A NaN among the first n_prefix columns of scores (R, n_tokens), or a wrong size, as a ScoreError that names the layer.
+/// A NaN among the first n_prefix columns of scores (R, n_tokens), or a wrong size, as a ScoreError that names the
+/// layer.
 template <class Score>
 void require_scores(int layer, const std::vector<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens);
 

@@ -15,8 +15,8 @@ SnapKvFamily::SnapKvFamily(const ParameterValues& values)
 
 Selection SnapKvFamily::select(LayerObservations& observations) {
     const std::vector<float>& attention = observations.window_attention(window(), lambda_, SoftmaxRange::visible);
-    LayerScores scores{granularity(), scores_by_row<float>(context().shape, granularity(), reduction_, attention.data(),
-                                                           n_tokens()),
+    LayerScores scores{granularity(),
+                       scores_by_row<float>(context().shape, granularity(), reduction_, attention.data(), n_tokens()),
                        {}};
     // Pooling would spread a NaN or swallow it; named here, it is found where it arose.
     require_scores(observations.layer, scores.scores, rows(), n_prefix(), n_tokens());

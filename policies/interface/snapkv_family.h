@@ -11,20 +11,20 @@ namespace kvscope::policies {
 /// pooled. As it stands this class is SnapKV; others replace the shares of layers (WindowPolicy::layer_budgets) or of
 /// heads.
 class SnapKvFamily : public WindowPolicy {
-   public:
+ public:
     explicit SnapKvFamily(const ParameterValues& values);
 
     Selection select(LayerObservations& observations) override;
     Selection select_from_scores(int layer, LayerScores scores) override;
 
-   protected:
+ protected:
     /// What is done to pooled scores (R, N), NaN behind the prefix, before they are ranked.
     virtual void finish_scores(int /*layer*/, std::vector<float>& /*scores*/) const {}
 
     /// Entries of the prefix that each row keeps in a layer; their sum has to be R * layer_budget(layer).
     virtual std::vector<int64_t> head_budgets(int layer, const std::vector<float>& scores) const;
 
-   private:
+ private:
     float lambda_;
     kernels::HeadReduction reduction_;
     kernels::Pooling pooling_;

@@ -12,7 +12,7 @@ namespace kvscope::policies {
 /// the window's queries rank. It reads the parameters `window`, `granularity` and `positions`, checks the budget and
 /// holds what is left for the prefix in each layer.
 class WindowPolicy : public Policy {
-   public:
+ public:
     explicit WindowPolicy(const ParameterValues& values);
 
     Needs needs() const override;
@@ -20,9 +20,9 @@ class WindowPolicy : public Policy {
     void begin(const RunContext& context) override;
     Positions positions() const override { return positions_; }
 
-   protected:
-    /// Entries of the prefix kept per row in each layer (c = B - w), given that c, at most the prefix. The layers' sum has
-    /// to be L c.
+ protected:
+    /// Entries of the prefix kept per row in each layer (c = B - w), given that c, at most the prefix. The layers' sum
+    /// has to be L c.
     virtual std::vector<int64_t> layer_budgets(int64_t c) const;
 
     const RunContext& context() const { return context_; }
@@ -33,7 +33,7 @@ class WindowPolicy : public Policy {
     int64_t n_prefix() const { return n_prefix_; }  ///< N - w, 0 where the window covers the prompt
     int64_t layer_budget(int layer) const { return layer_budgets_.at(static_cast<size_t>(layer)); }
 
-   private:
+ private:
     int window_;
     Granularity granularity_;
     Positions positions_;

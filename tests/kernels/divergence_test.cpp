@@ -54,7 +54,8 @@ Matrix random_rows(int kind, int64_t n_rows, int64_t n, std::mt19937& random) {
     Matrix rows;
     for (int64_t r = 0; r < n_rows; ++r) {
         Matrix row(static_cast<size_t>(n));
-        for (double& value : row) value = std::normal_distribution<double>(0, kind == 0 ? 300 : kind == 1 ? 2 : 1e-4)(random);
+        for (double& value : row)
+            value = std::normal_distribution<double>(0, kind == 0 ? 300 : kind == 1 ? 2 : 1e-4)(random);
         softmax(row.data(), n, 1.0, row.data());
         rows.insert(rows.end(), row.begin(), row.end());
     }

@@ -17,9 +17,9 @@ Shares shares(std::vector<double> weights, int64_t total, std::vector<int64_t> c
 }  // namespace
 
 TEST_CASE("integer shares by hand", "[integer_shares]") {
-    CHECK(shares({1, 1, 1}, 10) == Shares{4, 3, 3});            // ties to the lower index
-    CHECK(shares({0.5, 0.3, 0.2}, 10) == Shares{5, 3, 2});      // exact quotas stay
-    CHECK(shares({1.5, 2.7, 0.8}, 5) == Shares{1, 3, 1});       // largest fractions .8 and .7
+    CHECK(shares({1, 1, 1}, 10) == Shares{4, 3, 3});        // ties to the lower index
+    CHECK(shares({0.5, 0.3, 0.2}, 10) == Shares{5, 3, 2});  // exact quotas stay
+    CHECK(shares({1.5, 2.7, 0.8}, 5) == Shares{1, 3, 1});   // largest fractions .8 and .7
     CHECK(shares({0, 4, 0}, 3) == Shares{0, 3, 0});
     CHECK(shares({2, 5}, 0) == Shares{0, 0});
     CHECK(shares({0, 0}, 0) == Shares{0, 0});

@@ -89,7 +89,8 @@ TEST_CASE("normalize weighs each head by the share its best c hold", "[allocatio
 
 TEST_CASE("SnapKV from scores by hand: ties to the lower position, the window after them", "[allocation]") {
     const float none = NAN;
-    const auto kept = from_scores("snapkv:window=2", context_of({1, 2, 1, 4}, 7, 4), {f32({1, 3, 2, 3, 3, none, none})});
+    const auto kept =
+        from_scores("snapkv:window=2", context_of({1, 2, 1, 4}, 7, 4), {f32({1, 3, 2, 3, 3, none, none})});
     CHECK(kept[0].rows[0] == std::vector<uint32_t>{1, 3, 5, 6});
 }
 

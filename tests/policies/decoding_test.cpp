@@ -92,7 +92,7 @@ TEST_CASE("H2O rolls by the sums of prompt and decoding", "[decoding]") {
     policy->begin(context);
     const Selection selection = policy->select(observations);
     REQUIRE(selection.rows[0] == std::vector<uint32_t>{0, 3, 4, 5});  // means 5, 3, 3, and the recent one
-    for (int answer = 0; answer < 2; ++answer) {  // the second answer starts from the same sums
+    for (int answer = 0; answer < 2; ++answer) {                      // the second answer starts from the same sums
         Storage storage{selection.rows};
         // Step 0: 5 gains 4 (mean 1 + 4 = 5), the others nothing: 3 and 4 tie at 3, the lower index goes.
         storage.step(*policy, 0, 6, 2, [](size_t, int, uint32_t p) { return p == 5 ? 4.0f : 0.0f; });

@@ -8,12 +8,12 @@ namespace {
 
 /// Entries whose keys have a small norm attract attention: per KV head the B - recent with the smallest norm stay.
 class KeyNorm : public ScoringPolicy {
-   public:
+ public:
     explicit KeyNorm(const ParameterValues& values) : ScoringPolicy(values) {}
 
     Needs needs() const override { return {}; }  // keys are always there
 
-   protected:
+ protected:
     std::vector<float> score(LayerObservations& observations) override {
         const ModelShape& shape = observations.shape;
         std::vector<float> scores, key(static_cast<size_t>(shape.head_dim));
@@ -35,8 +35,9 @@ Definition key_norm_definition() {
     return {
         .name = "key-norm",
         .title = "Key norm",
-        .paper = "Devoto et al., A Simple and Effective L2 Norm-Based Strategy for KV Cache Compression, EMNLP 2024, "
-                 "arXiv:2406.11430",
+        .paper =
+            "Devoto et al., A Simple and Effective L2 Norm-Based Strategy for KV Cache Compression, EMNLP 2024, "
+            "arXiv:2406.11430",
         .summary = "Keeps the entries whose keys have the smallest norm.",
         .parameters =
             {

@@ -41,7 +41,8 @@ TEST_CASE("window attention is the mean of the definition, for both ranges, with
                 const auto expected =
                     expected_attention(cache.layers[0], window, lambda, range == SoftmaxRange::prefix);
                 REQUIRE(found.size() == expected.size());
-                for (size_t i = 0; i < found.size(); ++i) CHECK(found[i] == Approx(expected[i]).epsilon(2e-4).margin(1e-7));
+                for (size_t i = 0; i < found.size(); ++i)
+                    CHECK(found[i] == Approx(expected[i]).epsilon(2e-4).margin(1e-7));
                 CHECK(&observations.window_attention(window, lambda, range) == &found);
             }
         }

@@ -41,7 +41,8 @@ TEST_CASE("values have their defaults, and each type is read", "[parameters]") {
     CHECK(values.automatic_integer("recent") == 16);
     CHECK(values.text("divergence") == "cross-entropy");
     CHECK(values.boolean("extended_window"));
-    CHECK(values.text_of_changes() == "window=8,recent=16,lambda=0,divergence=cross-entropy,extended_window=on,file=a b");
+    CHECK(values.text_of_changes() ==
+          "window=8,recent=16,lambda=0,divergence=cross-entropy,extended_window=on,file=a b");
     values.set("recent", "AUTO");
     CHECK_FALSE(values.automatic_integer("recent").has_value());
     CHECK(values.is_default("recent"));
@@ -61,7 +62,8 @@ TEST_CASE("a value that is not taken says what is", "[parameters]") {
         CHECK_THROWS_WITH(values.set("lambda", text), Contains("in [0, 0.5]"));
     }
     CHECK_THROWS_WITH(values.set("tau", "0"), Contains("above 0"));
-    CHECK_THROWS_WITH(values.set("divergence", "jds"), Contains("jsd, kl, cross-entropy") && Contains("Did you mean jsd?"));
+    CHECK_THROWS_WITH(values.set("divergence", "jds"),
+                      Contains("jsd, kl, cross-entropy") && Contains("Did you mean jsd?"));
     CHECK_THROWS_WITH(values.set("extended_window", "maybe"), Contains("on or off"));
     CHECK_THROWS_WITH(values.set("recent", "-1"), Contains("at least 0") && Contains("half of the budget"));
     CHECK_THROWS_WITH(values.set("windw", "8"), Contains("Did you mean window") && Contains("tau, divergence"));

@@ -16,12 +16,30 @@ namespace {
 /// Settings beyond each policy's defaults, by parameter: applied to every policy that has the parameter, so that a new
 /// policy is tested with them without a line here. "window=5" keeps small prompts above the window.
 const std::vector<std::string> kEasyAndHard{
-    "window=1",          "window=5,lambda=0.45",  "pooling=avg,kernel=3",    "pooling=none",
-    "pooling=max,kernel=101", "reduce=max",       "reduce=sum",              "granularity=query_head",
-    "positions=cache",   "alpha=0",               "alpha=1",                 "alpha=0.33,normalize=on",
-    "beta=1",            "beta=1000",             "sinks=0",                 "sinks=9",
-    "recent=0",          "recent=9",              "rolling=on",              "qd=off",
-    "raba=off",          "sharpen=none",          "sharpen=temperature,tau=0.001", "divergence=kl",
+    "window=1",
+    "window=5,lambda=0.45",
+    "pooling=avg,kernel=3",
+    "pooling=none",
+    "pooling=max,kernel=101",
+    "reduce=max",
+    "reduce=sum",
+    "granularity=query_head",
+    "positions=cache",
+    "alpha=0",
+    "alpha=1",
+    "alpha=0.33,normalize=on",
+    "beta=1",
+    "beta=1000",
+    "sinks=0",
+    "sinks=9",
+    "recent=0",
+    "recent=9",
+    "rolling=on",
+    "qd=off",
+    "raba=off",
+    "sharpen=none",
+    "sharpen=temperature,tau=0.001",
+    "divergence=kl",
     "divergence=cross-entropy",
 };
 
@@ -59,7 +77,8 @@ int64_t forced_tail(const PolicySpec& spec, int64_t budget) {
 
 void check_layer(const PolicySpec& spec, const Selection& selection, const RunContext& context) {
     const int64_t n = context.n_tokens;
-    const int rows = selection.granularity == Granularity::query_head ? context.shape.n_heads : context.shape.n_kv_heads;
+    const int rows =
+        selection.granularity == Granularity::query_head ? context.shape.n_heads : context.shape.n_kv_heads;
     REQUIRE(static_cast<int>(selection.rows.size()) == rows);
     for (const auto& row : selection.rows) {
         REQUIRE(std::adjacent_find(row.begin(), row.end(), std::greater_equal<>()) == row.end());
@@ -140,7 +159,8 @@ TEST_CASE("budgets are exact, rows ascend, what is protected stays, scores give 
                 }
                 if (spec.definition->name != "full") REQUIRE(total == shape.n_layers * rows * budget);
                 const auto again = reselect(*spec.definition, spec.values, context, scores);
-                for (size_t layer = 0; layer < again.size(); ++layer) REQUIRE(same_bits(again[layer], selections[layer]));
+                for (size_t layer = 0; layer < again.size(); ++layer)
+                    REQUIRE(same_bits(again[layer], selections[layer]));
             }
         }
     }
@@ -222,7 +242,8 @@ TEST_CASE("scores of another size are refused when a selection is recomputed", "
     }
 }
 
-TEST_CASE("what the values are does not matter to selecting policies, nor does a permutation of KV heads", "[properties]") {
+TEST_CASE("what the values are does not matter to selecting policies, nor does a permutation of KV heads",
+          "[properties]") {
     const ModelShape shape{2, 6, 3, 8};
     const int64_t n = 70;
     Cache cache = random_cache(shape, n, 21);

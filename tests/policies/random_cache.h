@@ -13,8 +13,8 @@
 
 namespace kvscope::policies::test {
 
-/// One layer's post-RoPE queries of all prompt tokens (H, N, d), keys and values (G, N, d), and what a prefill that kept
-/// the last `n_window` queries would have observed of it.
+/// One layer's post-RoPE queries of all prompt tokens (H, N, d), keys and values (G, N, d), and what a prefill that
+/// kept the last `n_window` queries would have observed of it.
 struct Layer {
     ModelShape shape;
     int64_t n_tokens = 0;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <set>
 #include <sstream>
 
@@ -76,6 +77,26 @@ TEST_CASE("what does not exist is answered with what does", "[registry]") {
     CHECK_THROWS_WITH(parse_policy("snapkv:window=8,,kernel=3"), Contains("between the commas"));
     CHECK_THROWS_WITH(parse_policy("pyramidkv:beta=0.5"), Contains("at least 1"));
     CHECK_THROWS_AS(parse_policy("snapkv:=8"), std::invalid_argument);
+}
+
+TEST_CASE("whatever is written, a policy is read or a ParameterError says why not", "[registry]") {
+    std::mt19937 random(13);
+    const std::vector<std::string> pieces{"snapkv", "h2o", "aperturekv", ":",  "=",    ",",  "window",  "lambda",
+                                          "0.1",    "-1",  "\xff\xfe",   "",   "auto", "on", " ",       "recent",
+                                          "1e999",  "_",   "-",          "\n", "{}",   "%s", "sharpen", "none"};
+    int read = 0;
+    for (int round = 0; round < 5000; ++round) {
+        std::string text = round % 2 ? "snapkv:" : "";
+        for (size_t i = random() % 8; i > 0; --i) text += pieces[random() % pieces.size()];
+        try {
+            const PolicySpec spec = parse_policy(text);
+            REQUIRE(parse_policy(spec.label()) == spec);
+            ++read;
+        } catch (const ParameterError& error) {
+            REQUIRE_FALSE(std::string(error.what()).empty());
+        }
+    }
+    CHECK(read > 0);
 }
 
 TEST_CASE("docs/policies.md is what the declarations say", "[registry]") {

@@ -104,7 +104,8 @@ TEST_CASE("the interface carries merged entries: n equal ones merged attend as n
     }
     for (int c = 0; c < 8; ++c) {
         double expected = 0.0, found = 0.0;
-        for (int j = 0; j < 3; ++j) expected += plain[static_cast<size_t>(j)] * layer.values[static_cast<size_t>(j * 8 + c)];
+        for (int j = 0; j < 3; ++j)
+            expected += plain[static_cast<size_t>(j)] * layer.values[static_cast<size_t>(j * 8 + c)];
         for (int i = 0; i < 2; ++i) found += weights[i] * values[static_cast<size_t>(i * 8 + c)] / sum;
         CHECK(found == Approx(expected).margin(1e-6));
     }

@@ -38,7 +38,7 @@ inline std::vector<uint32_t> best_of(const std::vector<float>& scores, int64_t c
 
 /// The first n entries of every row, n = B: what the others compress.
 class KeepFirst : public Policy {
-   public:
+ public:
     Needs needs() const override { return {}; }
     void begin(const RunContext& context) override { context_ = context; }
     Selection select(LayerObservations& observations) override {
@@ -48,15 +48,15 @@ class KeepFirst : public Policy {
         return selection;
     }
 
-   protected:
+ protected:
     RunContext context_;
 };
 
-/// Changes the pass: the prompt's first tokens once more behind the prompt, whose queries rank it (DapQ's shape). Score of
-/// a prompt entry: attention of these queries, the softmax over the prompt and the appended keys each of them sees,
+/// Changes the pass: the prompt's first tokens once more behind the prompt, whose queries rank it (DapQ's shape). Score
+/// of a prompt entry: attention of these queries, the softmax over the prompt and the appended keys each of them sees,
 /// summed over queries and group; the best B stay.
 class AppendsTokens : public KeepFirst {
-   public:
+ public:
     explicit AppendsTokens(const ParameterValues& values) : n_(values.integer("tokens")) {}
 
     PassPlan plan(const RunContext& context) const override {
@@ -109,14 +109,14 @@ class AppendsTokens : public KeepFirst {
         return weights;
     }
 
-   private:
+ private:
     int64_t n_;
 };
 
 /// Changes the pass: after one layer the tokens whose keys the last query matches best (over all heads) become the
 /// prompt, the last token always among them, and the model runs again on them (GemFilter's shape).
 class FiltersPrompt : public KeepFirst {
-   public:
+ public:
     explicit FiltersPrompt(const ParameterValues& values) : layer_(static_cast<int>(values.integer("layer"))) {}
 
     Needs needs() const override {
@@ -140,7 +140,8 @@ class FiltersPrompt : public KeepFirst {
                 observations.window_queries.data() + (head * observations.n_window + observations.n_window - 1) * d;
             for (int64_t j = 0; j < n; ++j) {
                 float dot = 0.0f;
-                for (int64_t c = 0; c < d; ++c) dot += query[c] * element(observations.keys, head / shape.group(), j, c, d);
+                for (int64_t c = 0; c < d; ++c)
+                    dot += query[c] * element(observations.keys, head / shape.group(), j, c, d);
                 scores[static_cast<size_t>(j)] += dot;
             }
         }
@@ -155,7 +156,7 @@ class FiltersPrompt : public KeepFirst {
         return selection;
     }
 
-   private:
+ private:
     int layer_;
 };
 
@@ -170,7 +171,7 @@ inline std::vector<float> gathered(const EntriesView& view, int row, const std::
 
 /// Keys and values as int8 with one scale per vector; about a quarter of f32's bytes.
 class Int8Store : public LayerStore {
-   public:
+ public:
     explicit Int8Store(int64_t d) : d_(d) {}
 
     void add_row(const std::vector<float>& keys, const std::vector<float>& values) {
@@ -206,7 +207,7 @@ class Int8Store : public LayerStore {
 
     std::unique_ptr<LayerStore> clone() const override { return std::make_unique<Int8Store>(*this); }
 
-   private:
+ private:
     struct Row {
         std::vector<int8_t> keys, values;
         std::vector<float> key_scales, value_scales;
@@ -226,7 +227,7 @@ class Int8Store : public LayerStore {
 
 /// Changes the representation: the first B entries, in int8.
 class StoresInt8 : public KeepFirst {
-   public:
+ public:
     explicit StoresInt8(const ParameterValues&) {}
     std::unique_ptr<LayerStore> store(LayerObservations& observations, const Selection& selection) override {
         const int64_t d = observations.shape.head_dim;
@@ -242,7 +243,7 @@ class StoresInt8 : public KeepFirst {
 /// Neighbours merged two by two: the key is their mean, the value their sum, the cardinality 2 (KVSlimmer's form). A
 /// single one left over and decoded entries stay plain.
 class MergedStore : public LayerStore {
-   public:
+ public:
     explicit MergedStore(int64_t d) : d_(d) {}
 
     void add_row(const std::vector<float>& keys, const std::vector<float>& values) {
@@ -282,7 +283,7 @@ class MergedStore : public LayerStore {
 
     std::unique_ptr<LayerStore> clone() const override { return std::make_unique<MergedStore>(*this); }
 
-   private:
+ private:
     struct Row {
         std::vector<float> keys, values, cardinalities;
     };
@@ -292,7 +293,7 @@ class MergedStore : public LayerStore {
 
 /// Changes the representation: the first B entries, merged in pairs.
 class MergesPairs : public KeepFirst {
-   public:
+ public:
     explicit MergesPairs(const ParameterValues&) {}
     std::unique_ptr<LayerStore> store(LayerObservations& observations, const Selection& selection) override {
         const int64_t d = observations.shape.head_dim;
@@ -305,10 +306,10 @@ class MergesPairs : public KeepFirst {
     }
 };
 
-/// Acts while decoding: starts with the first B entries and, at every step, drops from each row the entry with the least
-/// attention of that step, so that B stay; the newest never goes.
+/// Acts while decoding: starts with the first B entries and, at every step, drops from each row the entry with the
+/// least attention of that step, so that B stay; the newest never goes.
 class DropsLeastAttended : public KeepFirst {
-   public:
+ public:
     explicit DropsLeastAttended(const ParameterValues&) {}
     bool acts_while_decoding() const override { return true; }
     StepEvictions step(const StepObservations& observations) override {
@@ -328,7 +329,8 @@ class DropsLeastAttended : public KeepFirst {
 
     static float attention(const StepObservations::Row& row, size_t entry) {
         float sum = 0.0f;
-        for (int q = 0; q < row.n_query_heads; ++q) sum += row.attention[static_cast<size_t>(q) * row.positions.size() + entry];
+        for (int q = 0; q < row.n_query_heads; ++q)
+            sum += row.attention[static_cast<size_t>(q) * row.positions.size() + entry];
         return sum;
     }
 };
