@@ -48,8 +48,9 @@ def parse(text):
 def integer_shares(shares, total, limits=None):
     """Real shares to integers that sum to `total`; none above its limit, the excess to the others in proportion."""
     shares = np.asarray(shares, dtype=np.float64)
-    result = np.floor(shares + 1e-9 * (np.abs(shares - np.round(shares)) < 1e-9)).astype(np.int64)
-    fraction = np.round(shares - result, 9)  # so that equal parts are ties, whatever their last binary digit
+    # Parts such as 0.4 arise in several ways (0.8 n + 0.2 c): to the ninth digit, so that equal parts are equal.
+    result = np.floor(np.round(shares, 9)).astype(np.int64)
+    fraction = np.round(shares - result, 9)
     order = sorted(range(len(shares)), key=lambda i: (-fraction[i], i))
     for i in itertools.islice(itertools.cycle(order), int(total - result.sum())):
         result[i] += 1
