@@ -531,10 +531,15 @@ struct AttentionBlockBody {
     static void add_column_vector(const float* weights, int64_t n_keys, vec factor, float* sums) {
         int64_t key = 0;
         for (; key + W <= n_keys; key += W) {
-            vec rows[W];
-#pragma GCC unroll 16
-            for (int i = 0; i < W; ++i) rows[i] = Simd::mul(Simd::load(weights + (key + i) * L), factor);
-            Simd::store(sums + key, Simd::add(Simd::load(sums + key), Simd::sum_each(rows)));
+            vec folded[W / 4];
+#pragma GCC unroll 4
+            for (int i = 0; i < W / 4; ++i) {
+                const float* row = weights + (key + 4 * i) * L;
+                folded[i] =
+                    Simd::fold(Simd::mul(Simd::load(row), factor), Simd::mul(Simd::load(row + L), factor),
+                               Simd::mul(Simd::load(row + 2 * L), factor), Simd::mul(Simd::load(row + 3 * L), factor));
+            }
+            Simd::store(sums + key, Simd::add(Simd::load(sums + key), Simd::join_folded(folded)));
         }
         for (; key < n_keys; ++key) sums[key] += Simd::sum(Simd::mul(Simd::load(weights + key * L), factor));
     }

@@ -9,9 +9,60 @@
 
 namespace kvscope::kernels {
 
-/// Few queries over a row's entries: memory sets the pace, so that every key and value is loaded once for up to
-/// kQueries queries and all arithmetic is f32.
+/// How rows of f32 are read: kStep elements at a time.
 template <class Simd>
+struct F32Rows {
+    using T = float;
+    using vec = typename Simd::vec;
+    using operand = vec;
+    static constexpr int kStep = Simd::W;
+    static operand load(const T* p) { return Simd::load(p); }
+    static vec mac(vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
+    static vec load_narrow(const T* p) { return Simd::load(p); }
+
+    /// 2 W columns as two vectors, in any order that store_columns knows to undo.
+    static void load_columns(const T* p, vec (&x)[2]) {
+        x[0] = Simd::load(p);
+        x[1] = Simd::load(p + Simd::W);
+    }
+    static void store_columns(float* p, const vec (&x)[2]) {
+        Simd::store(p, x[0]);
+        Simd::store(p + Simd::W, x[1]);
+    }
+};
+
+/// How rows of bf16 are read: even and odd elements apart, which takes one operation each.
+template <class Simd>
+struct Bf16Rows {
+    using T = bf16;
+    using vec = typename Simd::vec;
+    struct operand {
+        vec even, odd;
+    };
+    static constexpr int kStep = 2 * Simd::W;
+    static operand load(const T* p) {
+        operand x;
+        Simd::load_bf16_halves(p, x.even, x.odd);
+        return x;
+    }
+    static vec mac(vec acc, operand a, operand b) { return Simd::fma(a.odd, b.odd, Simd::fma(a.even, b.even, acc)); }
+    static vec load_narrow(const T* p) { return Simd::load_bf16(p); }
+
+    static void load_columns(const T* p, vec (&x)[2]) { Simd::load_bf16_halves(p, x[0], x[1]); }
+    static void store_columns(float* p, const vec (&x)[2]) {
+        float even[Simd::W], odd[Simd::W];
+        Simd::store(even, x[0]);
+        Simd::store(odd, x[1]);
+        for (int i = 0; i < Simd::W; ++i) {
+            p[2 * i] = even[i];
+            p[2 * i + 1] = odd[i];
+        }
+    }
+};
+
+/// Few queries over a row's entries: memory sets the pace, so that every key and value is loaded once for up to
+/// kQueries queries, and the values are called in while the keys are worked on. All sums are f32.
+template <class Simd, class Bf16Reader = Bf16Rows<Simd>>
 struct AttentionDecodeBody {
     using vec = typename Simd::vec;
     static constexpr int W = Simd::W;
@@ -20,43 +71,56 @@ struct AttentionDecodeBody {
 
     static void segment(const DecodeSegment& segment, int head_dim, DType dtype, float scale) {
         if (dtype == DType::f32)
-            of_type<float>(segment, head_dim, scale);
+            of_size<F32Rows<Simd>>(segment, head_dim, scale);
         else
-            of_type<bf16>(segment, head_dim, scale);
+            of_size<Bf16Reader>(segment, head_dim, scale);
     }
 
  private:
-    static vec load(const float* p) { return Simd::load(p); }
-    static vec load(const bf16* p) { return Simd::load_bf16(p); }
+    /// The usual head sizes as constants, so that queries stay in registers.
+    template <class Rows>
+    static void of_size(const DecodeSegment& segment, int d, float scale) {
+        switch (d) {
+            case 64:
+                return of_rows<Rows, 64>(segment, d, scale);
+            case 128:
+                return of_rows<Rows, 128>(segment, d, scale);
+            default:
+                return of_rows<Rows, 0>(segment, d, scale);
+        }
+    }
 
-    template <class T>
-    static void of_type(const DecodeSegment& segment, int d, float scale) {
+    template <class Rows, int D>
+    static void of_rows(const DecodeSegment& segment, int d, float scale) {
         int query = 0;
         for (; query + kQueries <= segment.row->n_queries; query += kQueries)
-            queries<T, kQueries>(segment, query, d, scale);
+            queries<Rows, D, kQueries>(segment, query, d, scale);
         switch (segment.row->n_queries - query) {
             case 3:
-                queries<T, 3>(segment, query, d, scale);
+                queries<Rows, D, 3>(segment, query, d, scale);
                 break;
             case 2:
-                queries<T, 2>(segment, query, d, scale);
+                queries<Rows, D, 2>(segment, query, d, scale);
                 break;
             case 1:
-                queries<T, 1>(segment, query, d, scale);
+                queries<Rows, D, 1>(segment, query, d, scale);
                 break;
             default:
                 break;
         }
     }
 
-    template <class T, int Q>
-    static void queries(const DecodeSegment& segment, int first, int d, float scale) {
+    template <class Rows, int D, int Q>
+    static void queries(const DecodeSegment& segment, int first, int runtime_d, float scale) {
+        using T = typename Rows::T;
+        const int d = D ? D : runtime_d;
         const DecodeRow& row = *segment.row;
         const int64_t count = segment.end - segment.begin;
+        const T* k = static_cast<const T*>(row.k) + segment.begin * row.kv_stride;
+        const T* v = static_cast<const T*>(row.v) + segment.begin * row.kv_stride;
         alignas(64) float weights[Q][kDecodeSegment];
-        const T* q[Q];
-        for (int i = 0; i < Q; ++i) q[i] = static_cast<const T*>(row.q) + (first + i) * row.q_stride;
-        logits<T, Q>(q, static_cast<const T*>(row.k) + segment.begin * row.kv_stride, row.kv_stride, count, d, weights);
+        logits<Rows, D, Q>(static_cast<const T*>(row.q) + first * row.q_stride, row.q_stride, k, v, row.kv_stride,
+                           count, d, weights);
 
         const float* cardinality = row.cardinality ? row.cardinality + segment.begin : nullptr;
         for (int i = 0; i < Q; ++i) {
@@ -69,11 +133,11 @@ struct AttentionDecodeBody {
             }
         }
 
-        const T* v = static_cast<const T*>(row.v) + segment.begin * row.kv_stride;
         float* out = segment.values + static_cast<int64_t>(first) * d;
         int c = 0;
-        for (; c + 4 * W <= d; c += 4 * W) add_values<T, Q, 4>(weights, v + c, row.kv_stride, count, out + c, d);
-        for (; c + W <= d; c += W) add_values<T, Q, 1>(weights, v + c, row.kv_stride, count, out + c, d);
+        for (; c + 4 * W <= d; c += 4 * W) add_values<Rows, Q, 2>(weights, v + c, row.kv_stride, count, out + c, d);
+        for (; c + 2 * W <= d; c += 2 * W) add_values<Rows, Q, 1>(weights, v + c, row.kv_stride, count, out + c, d);
+        for (; c + W <= d; c += W) add_narrow<Rows, Q>(weights, v + c, row.kv_stride, count, out + c, d);
         for (; c < d; ++c)
             for (int i = 0; i < Q; ++i) {
                 float sum = 0;
@@ -82,40 +146,66 @@ struct AttentionDecodeBody {
             }
     }
 
-    /// weights[i][j] = q_i . k_j, padded with kNothing to a multiple of W.
-    template <class T, int Q>
-    static void logits(const T* const (&q)[Q], const T* k, int64_t stride, int64_t count, int d,
-                       float (&weights)[Q][kDecodeSegment]) {
-        const int whole = d / W * W;
-        for (int64_t j = 0; j < count; j += W) {
-            vec sums[Q][W];
-            float rest[Q][W];
-            const int n = count - j < W ? static_cast<int>(count - j) : W;
-            for (int e = 0; e < n; ++e) {
-                const T* key = k + (j + e) * stride;
-                vec acc[Q];
+    template <class T>
+    [[gnu::always_inline]] static inline void prefetch(const T* row, int d) {
+        const char* p = reinterpret_cast<const char*>(row);
+        for (int at = 0; at < d * static_cast<int>(sizeof(T)); at += 64) __builtin_prefetch(p + at, 0, 2);
+    }
+
+    /// acc[i] = q_i . key, spread over the lanes.
+    template <class Rows, int Q>
+    [[gnu::always_inline]] static inline void dot(const typename Rows::T* q, int64_t q_stride,
+                                                  const typename Rows::T* key, int d, vec (&acc)[Q]) {
 #pragma GCC unroll 4
-                for (int i = 0; i < Q; ++i) acc[i] = Simd::zero();
-                for (int c = 0; c < whole; c += W) {
-                    const vec x = load(key + c);
+        for (int i = 0; i < Q; ++i) acc[i] = Simd::zero();
+        int c = 0;
+        for (; c + Rows::kStep <= d; c += Rows::kStep) {
+            const typename Rows::operand x = Rows::load(key + c);
 #pragma GCC unroll 4
-                    for (int i = 0; i < Q; ++i) acc[i] = Simd::fma(load(q[i] + c), x, acc[i]);
-                }
-#pragma GCC unroll 4
-                for (int i = 0; i < Q; ++i) {
-                    sums[i][e] = acc[i];
-                    rest[i][e] = 0;
-                    for (int c = whole; c < d; ++c) rest[i][e] += to_float(q[i][c]) * to_float(key[c]);
-                }
-            }
-            for (int i = 0; i < Q; ++i) {
-                for (int e = n; e < W; ++e) {
-                    sums[i][e] = Simd::zero();
-                    rest[i][e] = kNothing;
-                }
-                Simd::store(weights[i] + j, Simd::add(Simd::sum_each(sums[i]), Simd::load(rest[i])));
-            }
+            for (int i = 0; i < Q; ++i) acc[i] = Rows::mac(acc[i], Rows::load(q + i * q_stride + c), x);
         }
+        for (; c + W <= d; c += W) {
+            const vec x = Rows::load_narrow(key + c);
+            for (int i = 0; i < Q; ++i) acc[i] = Simd::fma(Rows::load_narrow(q + i * q_stride + c), x, acc[i]);
+        }
+        if (c == d) return;
+        for (int i = 0; i < Q; ++i) {
+            float lanes[W] = {};
+            for (int e = 0; c + e < d; ++e) lanes[e] = to_float(q[i * q_stride + c + e]) * to_float(key[c + e]);
+            acc[i] = Simd::add(acc[i], Simd::load(lanes));
+        }
+    }
+
+    /// weights[i][j] = q_i . k_j, padded with kNothing to a multiple of W.
+    template <class Rows, int D, int Q>
+    static void logits(const typename Rows::T* q, int64_t q_stride, const typename Rows::T* k,
+                       const typename Rows::T* v, int64_t stride, int64_t count, int runtime_d,
+                       float (&weights)[Q][kDecodeSegment]) {
+        const int d = D ? D : runtime_d;
+        constexpr int kAhead = 32;
+        for (int64_t j = 0; j < count; j += W) {
+            vec folded[Q][W / 4];
+#pragma GCC unroll 4
+            for (int group = 0; group < W / 4; ++group) {
+                vec acc[4][Q];
+#pragma GCC unroll 4
+                for (int e = 0; e < 4; ++e) {
+                    const int64_t entry = j + 4 * group + e;
+                    const int64_t exists =
+                        entry < count ? entry : count - 1;  // a repeated last one is overwritten below
+                    prefetch(v + exists * stride, d);
+                    prefetch(k + (entry + kAhead < count ? entry + kAhead : count - 1) * stride, d);
+                    dot<Rows, Q>(q, q_stride, k + exists * stride, d, acc[e]);
+                }
+#pragma GCC unroll 4
+                for (int i = 0; i < Q; ++i) folded[i][group] = Simd::fold(acc[0][i], acc[1][i], acc[2][i], acc[3][i]);
+            }
+#pragma GCC unroll 4
+            for (int i = 0; i < Q; ++i) Simd::store(weights[i] + j, Simd::join_folded(folded[i]));
+        }
+        const int64_t padded = (count + W - 1) / W * W;
+        for (int i = 0; i < Q; ++i)
+            for (int64_t j = count; j < padded; ++j) weights[i][j] = kNothing;
     }
 
     /// Logits to 2^(c logit - largest).
@@ -135,25 +225,42 @@ struct AttentionDecodeBody {
             for (int64_t j = 0; j < count; ++j) total += weights[j] * cardinality[j];
     }
 
-    template <class T, int Q, int V>
-    static void add_values(const float (&weights)[Q][kDecodeSegment], const T* v, int64_t stride, int64_t count,
-                           float* out, int d) {
-        vec acc[Q][V];
-        for (int i = 0; i < Q; ++i)
-            for (int c = 0; c < V; ++c) acc[i][c] = Simd::zero();
-        for (int64_t j = 0; j < count; ++j) {
-            vec x[V];
+    /// V pairs of vectors of columns.
+    template <class Rows, int Q, int V>
+    static void add_values(const float (&weights)[Q][kDecodeSegment], const typename Rows::T* v, int64_t stride,
+                           int64_t count, float* out, int d) {
+        vec acc[Q][V][2];
 #pragma GCC unroll 4
-            for (int c = 0; c < V; ++c) x[c] = load(v + j * stride + c * W);
+        for (int i = 0; i < Q; ++i)
+#pragma GCC unroll 4
+            for (int c = 0; c < 2 * V; ++c) acc[i][c / 2][c % 2] = Simd::zero();
+        for (int64_t j = 0; j < count; ++j) {
+            vec x[V][2];
+#pragma GCC unroll 4
+            for (int c = 0; c < V; ++c) Rows::load_columns(v + j * stride + c * 2 * W, x[c]);
 #pragma GCC unroll 4
             for (int i = 0; i < Q; ++i) {
                 const vec p = Simd::set1(weights[i][j]);
 #pragma GCC unroll 4
-                for (int c = 0; c < V; ++c) acc[i][c] = Simd::fma(p, x[c], acc[i][c]);
+                for (int c = 0; c < 2 * V; ++c)
+                    acc[i][c / 2][c % 2] = Simd::fma(p, x[c / 2][c % 2], acc[i][c / 2][c % 2]);
             }
         }
         for (int i = 0; i < Q; ++i)
-            for (int c = 0; c < V; ++c) Simd::store(out + i * d + c * W, acc[i][c]);
+            for (int c = 0; c < V; ++c) Rows::store_columns(out + i * d + c * 2 * W, acc[i][c]);
+    }
+
+    /// One vector of columns.
+    template <class Rows, int Q>
+    static void add_narrow(const float (&weights)[Q][kDecodeSegment], const typename Rows::T* v, int64_t stride,
+                           int64_t count, float* out, int d) {
+        vec acc[Q];
+        for (int i = 0; i < Q; ++i) acc[i] = Simd::zero();
+        for (int64_t j = 0; j < count; ++j) {
+            const vec x = Rows::load_narrow(v + j * stride);
+            for (int i = 0; i < Q; ++i) acc[i] = Simd::fma(Simd::set1(weights[i][j]), x, acc[i]);
+        }
+        for (int i = 0; i < Q; ++i) Simd::store(out + i * d, acc[i]);
     }
 };
 

@@ -64,6 +64,14 @@ struct PairProducts {
     }
 };
 
+/// Rows of bf16 multiplied as they are.
+struct PairRows : Bf16Rows<Simd> {
+    using operand = __m512bh;
+    static constexpr int kStep = 32;
+    static operand load(const bf16* p) { return reinterpret_cast<operand>(_mm512_loadu_si512(p)); }
+    static __m512 mac(__m512 acc, operand a, operand b) { return _mm512_dpbf16_ps(acc, a, b); }
+};
+
 using F32Body = AttentionBlockBody<Simd, F32Products<Simd>>;
 using PairBody = AttentionBlockBody<Simd, PairProducts>;
 
@@ -88,7 +96,7 @@ void compute(const AttentionBlock& block, void* scratch) {
 
 const LevelKernels kKernels = {
     {PairBody::queries_per_block, PairBody::fewest_queries, scratch_bytes, compute},
-    AttentionDecodeBody<Simd>::segment,
+    AttentionDecodeBody<Simd, PairRows>::segment,
     ElementwiseBody<Simd>::rms_norm,
     ElementwiseBody<Simd>::add_rms_norm,
     ElementwiseBody<Simd>::rope,

@@ -20,6 +20,11 @@ struct SimdAvx2 {
         const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
         return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
     }
+    static void load_bf16_halves(const bf16* p, vec& even, vec& odd) {
+        const __m256i both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+        even = _mm256_castsi256_ps(_mm256_slli_epi32(both, 16));
+        odd = _mm256_castsi256_ps(_mm256_and_si256(both, _mm256_set1_epi32(static_cast<int>(0xffff0000u))));
+    }
     static void store_bf16(bf16* p, vec x) {
         const __m256i bits = _mm256_castps_si256(x);
         const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
@@ -89,10 +94,9 @@ struct SimdAvx2 {
         }
     }
 
-    static vec sum_each(vec (&x)[W]) {
-        const vec a = _mm256_hadd_ps(_mm256_hadd_ps(x[0], x[1]), _mm256_hadd_ps(x[2], x[3]));
-        const vec b = _mm256_hadd_ps(_mm256_hadd_ps(x[4], x[5]), _mm256_hadd_ps(x[6], x[7]));
-        return add(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
+    static vec fold(vec a, vec b, vec c, vec d) { return _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d)); }
+    static vec join_folded(const vec (&x)[W / 4]) {
+        return add(_mm256_permute2f128_ps(x[0], x[1], 0x20), _mm256_permute2f128_ps(x[0], x[1], 0x31));
     }
 };
 

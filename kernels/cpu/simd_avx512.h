@@ -20,6 +20,11 @@ struct SimdAvx512 {
         const __m256i half = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
         return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
     }
+    static void load_bf16_halves(const bf16* p, vec& even, vec& odd) {
+        const __m512i both = _mm512_loadu_si512(p);
+        even = _mm512_castsi512_ps(_mm512_slli_epi32(both, 16));
+        odd = _mm512_castsi512_ps(_mm512_and_si512(both, _mm512_set1_epi32(static_cast<int>(0xffff0000u))));
+    }
     static void store_bf16(bf16* p, vec x) {
         const __m512i bits = _mm512_castps_si512(x);
         const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
@@ -86,17 +91,15 @@ struct SimdAvx512 {
         }
     }
 
-    static vec sum_each(vec (&x)[W]) {
-        // Halves the number of vectors and doubles the terms in each lane, four times.
-        vec a[8], b[4];
-        for (int i = 0; i < 8; ++i)
-            a[i] = add(_mm512_unpacklo_ps(x[2 * i], x[2 * i + 1]), _mm512_unpackhi_ps(x[2 * i], x[2 * i + 1]));
-        for (int i = 0; i < 4; ++i)
-            b[i] =
-                add(_mm512_shuffle_ps(a[2 * i], a[2 * i + 1], 0x44), _mm512_shuffle_ps(a[2 * i], a[2 * i + 1], 0xee));
-        const vec c0 = add(_mm512_shuffle_f32x4(b[0], b[1], 0x88), _mm512_shuffle_f32x4(b[0], b[1], 0xdd));
-        const vec c1 = add(_mm512_shuffle_f32x4(b[2], b[3], 0x88), _mm512_shuffle_f32x4(b[2], b[3], 0xdd));
-        return add(_mm512_shuffle_f32x4(c0, c1, 0x88), _mm512_shuffle_f32x4(c0, c1, 0xdd));
+    static vec fold(vec a, vec b, vec c, vec d) {
+        const vec ab = add(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+        const vec cd = add(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+        return add(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
+    }
+    static vec join_folded(const vec (&x)[W / 4]) {
+        const vec low = add(_mm512_shuffle_f32x4(x[0], x[1], 0x88), _mm512_shuffle_f32x4(x[0], x[1], 0xdd));
+        const vec high = add(_mm512_shuffle_f32x4(x[2], x[3], 0x88), _mm512_shuffle_f32x4(x[2], x[3], 0xdd));
+        return add(_mm512_shuffle_f32x4(low, high, 0x88), _mm512_shuffle_f32x4(low, high, 0xdd));
     }
 };
 

@@ -18,6 +18,11 @@ struct SimdGeneric {
     static vec load(const float* p) { return *reinterpret_cast<const unaligned*>(p); }
     static void store(float* p, vec x) { *reinterpret_cast<unaligned*>(p) = x; }
     static vec load_bf16(const bf16* p) { return vec{to_float(p[0]), to_float(p[1]), to_float(p[2]), to_float(p[3])}; }
+    /// The even and the odd ones of 2 W elements.
+    static void load_bf16_halves(const bf16* p, vec& even, vec& odd) {
+        even = vec{to_float(p[0]), to_float(p[2]), to_float(p[4]), to_float(p[6])};
+        odd = vec{to_float(p[1]), to_float(p[3]), to_float(p[5]), to_float(p[7])};
+    }
     static void store_bf16(bf16* p, vec x) {
         for (int i = 0; i < W; ++i) p[i] = bf16_from_float(x[i]);
     }
@@ -66,11 +71,14 @@ struct SimdGeneric {
             }
     }
 
-    /// Lane i of the result is the sum over all lanes of x[i].
-    static vec sum_each(vec (&x)[W]) {
+    /// Four vectors to one: the first step of sum_each.
+    static vec fold(vec a, vec b, vec c, vec d) {
+        vec x[4] = {a, b, c, d};
         transpose(x);
         return (x[0] + x[1]) + (x[2] + x[3]);
     }
+    /// W / 4 folded groups to the sums of their vectors, in order.
+    static vec join_folded(const vec (&x)[W / 4]) { return x[0]; }
 };
 
 }  // namespace kvscope::kernels

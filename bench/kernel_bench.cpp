@@ -1,0 +1,351 @@
+// kvscope_kernel_bench: rates of the CPU kernels beside what the processor and its memory can do at all.
+// Times are the shortest of several calls; run it on an otherwise idle machine.
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <exception>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "kernels/attention_decode.h"
+#include "kernels/attention_prefill.h"
+#include "kernels/bf16.h"
+#include "kernels/cpu_features.h"
+#include "kernels/rms_norm.h"
+#include "kernels/rope.h"
+#include "kernels/swiglu.h"
+#include "kernels/window_attention.h"
+
+using namespace kvscope::kernels;
+
+namespace {
+
+/// Seconds: of the clock on the wall, or with a single thread of that thread alone, which other programs on the machine
+/// disturb less.
+double now() {
+    timespec time{};
+    clock_gettime(omp_get_max_threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// Shortest of the calls that fit into about half a second, at least three.
+double shortest(const std::function<void()>& call) {
+    call();
+    double best = 1e30, spent = 0;
+    for (int i = 0; i < 3 || (spent < 0.5 && i < 1000); ++i) {
+        const double begin = now();
+        call();
+        const double seconds = now() - begin;
+        best = std::min(best, seconds);
+        spent += seconds;
+    }
+    return best;
+}
+
+// ---- peaks ---------------------------------------------------------------------------------------------------------
+
+#if defined(__x86_64__)
+// GCC 12 takes the undefined operands inside its own AVX-512 intrinsics for uninitialised ones (its bug 105593).
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+constexpr int kChains = 16;
+constexpr int64_t kRounds = 1 << 20;
+
+[[gnu::target("avx512f,avx512bf16"), gnu::noinline]] float bf16_products() {
+    __m512 sums[kChains];
+    for (auto& sum : sums) sum = _mm512_setzero_ps();
+    const __m512bh x = reinterpret_cast<__m512bh>(_mm512_set1_epi32(0x3f803f80));
+    for (int64_t i = 0; i < kRounds; ++i)
+#pragma GCC unroll 16
+        for (auto& sum : sums) sum = _mm512_dpbf16_ps(sum, x, x);
+    float total = 0;
+    for (const auto& sum : sums) total += _mm512_reduce_add_ps(sum);
+    return total;
+}
+
+[[gnu::target("avx512f"), gnu::noinline]] float avx512_products() {
+    __m512 sums[kChains];
+    for (auto& sum : sums) sum = _mm512_setzero_ps();
+    const __m512 x = _mm512_set1_ps(1.0f);
+    for (int64_t i = 0; i < kRounds; ++i)
+#pragma GCC unroll 16
+        for (auto& sum : sums) sum = _mm512_fmadd_ps(x, x, sum);
+    float total = 0;
+    for (const auto& sum : sums) total += _mm512_reduce_add_ps(sum);
+    return total;
+}
+
+[[gnu::target("avx2,fma"), gnu::noinline]] float avx2_products() {
+    __m256 sums[12];
+    for (auto& sum : sums) sum = _mm256_setzero_ps();
+    const __m256 x = _mm256_set1_ps(1.0f);
+    for (int64_t i = 0; i < kRounds; ++i)
+#pragma GCC unroll 12
+        for (auto& sum : sums) sum = _mm256_fmadd_ps(x, x, sum);
+    float total = 0;
+    for (const auto& sum : sums) total += _mm256_cvtss_f32(sum);
+    return total;
+}
+#endif
+
+/// Operations per second on all threads, `flops` being those of one call.
+double on_all_threads(float (*products)(), double flops) {
+    volatile float sink = 0;
+    const double seconds = shortest([&] {
+#pragma omp parallel
+        {
+            const float result = products();
+#pragma omp critical
+            sink = result;
+        }
+    });
+    (void)sink;
+    return flops * omp_get_max_threads() / seconds;
+}
+
+struct Peaks {
+    double bf16 = 0, f32 = 0;  ///< operations per second, 0 where unknown
+    double bandwidth = 0;      ///< bytes per second, reading
+};
+
+Peaks measure_peaks() {
+    Peaks peaks;
+#if defined(__x86_64__)
+    const SimdLevel level = supported_simd_level();
+    const double rounds = static_cast<double>(kRounds);
+    if (level >= SimdLevel::avx2) peaks.f32 = on_all_threads(avx2_products, rounds * 12 * 16);
+    if (level >= SimdLevel::avx512)
+        peaks.f32 = std::max(peaks.f32, on_all_threads(avx512_products, rounds * kChains * 32));
+    if (level >= SimdLevel::avx512_bf16) peaks.bf16 = on_all_threads(bf16_products, rounds * kChains * 64);
+#endif
+    const std::vector<double> big(size_t{1} << 26, 1.0);  // 512 MiB, more than any cache
+    volatile double sink = 0;
+    const double seconds = shortest([&] {
+        double total = 0;
+#pragma omp parallel for reduction(+ : total) schedule(static)
+        for (size_t block = 0; block < big.size() / 64; ++block) {
+            const double* x = big.data() + block * 64;
+            double sums[8] = {};
+            for (int i = 0; i < 64; i += 8)
+                for (int c = 0; c < 8; ++c) sums[c] += x[i + c];
+            for (const double sum : sums) total += sum;
+        }
+        sink = total;
+    });
+    (void)sink;
+    peaks.bandwidth = static_cast<double>(big.size() * sizeof(double)) / seconds;
+    return peaks;
+}
+
+// ---- kernels -------------------------------------------------------------------------------------------------------
+
+template <class T>
+std::vector<T> random_values(size_t n, unsigned seed) {
+    std::mt19937 random(seed);
+    std::vector<T> values(n);
+    for (auto& value : values) value = from_float<T>(static_cast<float>(random()) * 0x1p-31f - 1.0f);
+    return values;
+}
+
+template <class T>
+constexpr DType dtype_of = sizeof(T) == 4 ? DType::f32 : DType::bf16;
+
+void print_row(const std::string& name, double seconds, double amount, const char* unit, double peak) {
+    std::printf("%-64s %10.3f ms %10.1f %s", name.c_str(), seconds * 1e3, amount / seconds / 1e9, unit);
+    if (peak > 0) std::printf("  %5.1f %% of peak", amount / seconds / peak * 100);
+    std::printf("\n");
+    std::fflush(stdout);
+}
+
+/// The default model's attention by default: H = 9, G = 3, d = 64.
+struct Model {
+    int n_heads = 9, n_kv_heads = 3, head_dim = 64;
+};
+
+template <class T>
+void bench_prefill(const Model& model, int64_t n_tokens, int64_t chunk, bool column_sums, double peak) {
+    const int64_t width = int64_t{model.n_heads} * model.head_dim;
+    const auto q = random_values<T>(static_cast<size_t>(n_tokens * width), 1);
+    const auto k = random_values<T>(static_cast<size_t>(n_tokens * model.n_kv_heads * model.head_dim), 2);
+    const auto v = random_values<T>(k.size(), 3);
+    std::vector<T> out(q.size());
+    std::vector<double> sums(column_sums ? static_cast<size_t>(model.n_heads * n_tokens) : 0);
+    const double seconds = shortest([&] {
+        for (int64_t begin = 0; begin < n_tokens; begin += chunk) {
+            PrefillAttention p;
+            p.dtype = dtype_of<T>;
+            p.n_heads = model.n_heads;
+            p.n_kv_heads = model.n_kv_heads;
+            p.head_dim = model.head_dim;
+            p.scale = 1.0f / std::sqrt(static_cast<float>(model.head_dim));
+            p.q_begin = begin;
+            p.n_queries = std::min(chunk, n_tokens - begin);
+            p.q = q.data() + begin * width;
+            p.out = out.data() + begin * width;
+            p.q_token_stride = p.out_token_stride = width;
+            p.k = k.data();
+            p.v = v.data();
+            p.kv_head_stride = n_tokens * model.head_dim;
+            p.column_sums = column_sums ? sums.data() : nullptr;
+            p.column_stride = n_tokens;
+            attention_prefill(p);
+        }
+    });
+    const double pairs = static_cast<double>(n_tokens) * static_cast<double>(n_tokens + 1) / 2 * model.n_heads;
+    print_row(std::string("attention_prefill ") + name_of(dtype_of<T>) + " N=" + std::to_string(n_tokens) +
+                  " H=" + std::to_string(model.n_heads) + " d=" + std::to_string(model.head_dim) +
+                  " chunk=" + std::to_string(chunk) + (column_sums ? " with column sums" : ""),
+              seconds, pairs * 4 * model.head_dim, "GFLOP/s", peak);
+}
+
+/// `layers` caches, so that they come from memory and not from a cache of the processor.
+template <class T>
+void bench_decode(const Model& model, int runs, int64_t n_entries, int layers, double peak) {
+    const int64_t d = model.head_dim, group = model.n_heads / model.n_kv_heads;
+    const auto row_elements = static_cast<size_t>(n_entries * d);
+    const size_t n_rows = static_cast<size_t>(runs * model.n_kv_heads);
+    const auto q = random_values<T>(n_rows * static_cast<size_t>(group * d), 1);
+    std::vector<std::vector<T>> caches(static_cast<size_t>(layers));
+    for (auto& cache : caches) cache = std::vector<T>(n_rows * row_elements * 2, from_float<T>(0.5f));
+    std::vector<T> out(q.size());
+    const double seconds = shortest([&] {
+        for (const auto& cache : caches) {
+            std::vector<DecodeRow> rows(n_rows);
+            for (size_t i = 0; i < n_rows; ++i) {
+                rows[i].q = q.data() + static_cast<int64_t>(i) * group * d;
+                rows[i].out = out.data() + static_cast<int64_t>(i) * group * d;
+                rows[i].q_stride = rows[i].out_stride = rows[i].kv_stride = d;
+                rows[i].n_queries = static_cast<int>(group);
+                rows[i].k = cache.data() + 2 * i * row_elements;
+                rows[i].v = cache.data() + (2 * i + 1) * row_elements;
+                rows[i].n_entries = n_entries;
+            }
+            attention_decode(rows, model.head_dim, dtype_of<T>, 0.125f);
+        }
+    });
+    print_row(std::string("attention_decode ") + name_of(dtype_of<T>) + " " + std::to_string(runs) + " runs x " +
+                  std::to_string(model.n_kv_heads) + " rows x " + std::to_string(n_entries) + " entries, " +
+                  std::to_string(layers) + " layers",
+              seconds, static_cast<double>(n_rows * row_elements * 2 * sizeof(T)) * layers, "GB/s", peak);
+}
+
+template <class T>
+void bench_window(const Model& model, int64_t n_tokens, int window, double peak) {
+    const auto queries = random_values<float>(static_cast<size_t>(model.n_heads * window * model.head_dim), 1);
+    const auto keys = random_values<T>(static_cast<size_t>(model.n_kv_heads * n_tokens * model.head_dim), 2);
+    std::vector<float> mean(static_cast<size_t>(model.n_heads * n_tokens));
+    WindowAttention p;
+    p.n_heads = model.n_heads;
+    p.n_kv_heads = model.n_kv_heads;
+    p.head_dim = model.head_dim;
+    p.window = window;
+    p.n_tokens = n_tokens;
+    p.queries = queries.data();
+    p.keys = keys.data();
+    p.keys_dtype = dtype_of<T>;
+    p.key_head_stride = n_tokens * model.head_dim;
+    p.mean = mean.data();
+    const double seconds = shortest([&] { window_attention(Device::cpu, p); });
+    print_row(std::string("window_attention ") + name_of(dtype_of<T>) + " keys, N=" + std::to_string(n_tokens) +
+                  " w=" + std::to_string(window),
+              seconds, 2.0 * model.n_heads * window * static_cast<double>(n_tokens) * model.head_dim, "GFLOP/s", peak);
+}
+
+void bench_elementwise(double peak) {
+    const int64_t rows = 4096, dim = 576, inner = 1536;
+    auto residual = random_values<float>(static_cast<size_t>(rows * dim), 1);
+    const auto delta = random_values<bf16>(residual.size(), 2);
+    const auto weight = random_values<float>(static_cast<size_t>(dim), 3);
+    std::vector<bf16> out(residual.size());
+    double seconds = shortest([&] {
+        add_rms_norm(
+            {rows, dim, 1e-5f, residual.data(), delta.data(), DType::bf16, weight.data(), out.data(), DType::bf16});
+    });
+    print_row("add_rms_norm bf16 4096 x 576", seconds, static_cast<double>(rows * dim * 12), "GB/s", peak);
+
+    const std::vector<float> cosines(static_cast<size_t>(rows * 32), 0.6f), sines(cosines.size(), 0.8f);
+    seconds = shortest([&] { rope({DType::bf16, rows, 9, 64, out.data(), dim, 0, cosines.data(), sines.data()}); });
+    print_row("rope bf16 4096 x 9 x 64", seconds, static_cast<double>(rows * (dim * 4 + 64 * 4)), "GB/s", peak);
+
+    const auto both = random_values<bf16>(static_cast<size_t>(rows * 2 * inner), 4);
+    std::vector<bf16> product(static_cast<size_t>(rows * inner));
+    seconds = shortest([&] {
+        swiglu({DType::bf16, rows, inner, both.data(), both.data() + inner, 2 * inner, product.data(), 0});
+    });
+    print_row("swiglu bf16 4096 x 1536", seconds, static_cast<double>(rows * inner * 6), "GB/s", peak);
+}
+
+void usage(std::FILE* to) {
+    std::fprintf(to,
+                 "usage: kvscope_kernel_bench [prefill|decode|window|elementwise]...   (all without arguments)\n"
+                 "Rates of the CPU kernels beside the processor's measured peaks.\n"
+                 "  OMP_NUM_THREADS=n   threads; with 1 the times are of the thread alone, whatever else runs\n"
+                 "  KVSCOPE_SIMD=level  generic, avx2, avx512 or avx512_bf16, at most what the processor has\n");
+}
+
+int run(const std::vector<std::string>& parts) {
+    const auto wanted = [&](const char* part) {
+        return parts.empty() || std::find(parts.begin(), parts.end(), part) != parts.end();
+    };
+    const SimdLevel level = simd_level();
+    double load[1] = {-1};
+    if (getloadavg(load, 1) != 1) load[0] = -1;
+    std::printf("%d threads, SIMD level %s (processor: %s), load %.2f\n", omp_get_max_threads(), name_of(level),
+                name_of(supported_simd_level()), load[0]);
+    const Peaks peaks = measure_peaks();
+    std::printf("peaks measured: vdpbf16ps %.0f GFLOP/s, f32 FMA %.0f GFLOP/s, reading memory %.1f GB/s\n",
+                peaks.bf16 / 1e9, peaks.f32 / 1e9, peaks.bandwidth / 1e9);
+    const Model model;
+    const double bf16_peak = level == SimdLevel::avx512_bf16 ? peaks.bf16 : peaks.f32;
+    if (wanted("prefill")) {
+        for (const int64_t n : {512, 2048, 4096}) bench_prefill<bf16>(model, n, n, false, bf16_peak);
+        bench_prefill<bf16>(model, 4096, 512, false, bf16_peak);
+        bench_prefill<bf16>(model, 4096, 4096, true, bf16_peak);
+        bench_prefill<bf16>(model, 4096, 512, true, bf16_peak);
+        bench_prefill<bf16>({32, 8, 128}, 2048, 2048, false, bf16_peak);
+        bench_prefill<float>(model, 4096, 4096, false, peaks.f32);
+    }
+    if (wanted("decode")) {
+        bench_decode<bf16>(model, 1, 512, 120, peaks.bandwidth);
+        bench_decode<bf16>(model, 1, 4096, 60, peaks.bandwidth);
+        bench_decode<bf16>(model, 12, 512, 30, peaks.bandwidth);
+        bench_decode<float>(model, 1, 4096, 60, peaks.bandwidth);
+    }
+    if (wanted("window")) {
+        bench_window<bf16>(model, 4096, 32, peaks.f32);
+        bench_window<float>(model, 4096, 32, peaks.f32);
+    }
+    if (wanted("elementwise")) bench_elementwise(peaks.bandwidth);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::vector<std::string> parts(argv + 1, argv + argc);
+    for (const std::string& part : parts) {
+        if (part == "-h" || part == "--help") return usage(stdout), 0;
+        if (part != "prefill" && part != "decode" && part != "window" && part != "elementwise") {
+            std::fprintf(stderr, "kvscope_kernel_bench: '%s' is none of prefill, decode, window, elementwise\n",
+                         part.c_str());
+            return usage(stderr), 2;
+        }
+    }
+    try {
+        return run(parts);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "kvscope_kernel_bench: %s\n", error.what());
+        return 1;
+    }
+}
