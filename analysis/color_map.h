@@ -21,8 +21,8 @@ enum class ColorMap {
     blue_white_red     ///< diverging, told apart by colour-blind eyes; the middle is exactly neutral
 };
 
-/// The one table of a colour map, from its lowest to its highest value; the window uploads it as a texture, exports read
-/// it here. The diverging map has an odd number of entries, so that its middle is an entry of its own.
+/// The one table of a colour map, from its lowest to its highest value; the window uploads it as a texture, exports
+/// read it here. The diverging map has an odd number of entries, so that its middle is an entry of its own.
 std::span<const Rgb> color_table(ColorMap map);
 
 /// The entry for t in [0, 1] (cut to it; NaN is not a colour and gives the lowest).

@@ -26,7 +26,7 @@ struct Axis {
     double min = 0;
     double max = 1;
     Scale scale = Scale::linear;
-    bool reversed = false;  ///< y: min at the top (layers run downwards); x: min at the right
+    bool reversed = false;       ///< y: min at the top (layers run downwards); x: min at the right
     bool whole_numbers = false;  ///< ticks only on whole numbers
     std::vector<Tick> ticks;     ///< empty: chosen by the drawer to fit (analysis/ticks.h)
 };
@@ -44,8 +44,8 @@ struct LineStyle {
 /// How the cells that share one pixel become one value. `maximum` keeps a single kept token among 100,000 visible.
 enum class Reduction { maximum, mean };
 
-/// Values on a regular grid. Row 0 begins at y_begin, column 0 at x_begin (data coordinates). NaN: nothing known, drawn as
-/// the panel's background.
+/// Values on a regular grid. Row 0 begins at y_begin, column 0 at x_begin (data coordinates). NaN: nothing known, drawn
+/// as the panel's background.
 struct HeatMap {
     size_t rows = 0;
     size_t columns = 0;
@@ -133,7 +133,8 @@ struct Panel {
     bool square_cells = false;  ///< one unit of x is as long as one unit of y
 };
 
-/// From numbers to colours on light ground (a dark window turns maps round that have a `background_label`); each scale that a heat map uses has a colour bar.
+/// From numbers to colours on light ground (a dark window turns maps round that have a `background_label`); each scale
+/// that a heat map uses has a colour bar.
 struct ColorScale {
     std::string title;
     std::string unit;
@@ -144,8 +145,8 @@ struct ColorScale {
     double max = 1;
     Scale scale = Scale::linear;
     bool whole_numbers = false;    ///< one flat colour per whole number from min to max
-    std::string background_label;  ///< what values below `min` mean ("not kept"): they are drawn as background; empty: no
-                                   ///< such values
+    std::string background_label;  ///< what values below `min` mean ("not kept"): they are drawn as background; empty:
+                                   ///< no such values
 };
 
 struct LegendEntry {
@@ -162,15 +163,15 @@ struct Figure {
     std::string caption;  ///< what is shown, in a sentence or two
     size_t rows = 1;
     size_t columns = 1;
-    bool shared_x = false;  ///< all panels of a column have one x axis, labelled once at the bottom
-    bool shared_y = false;  ///< all panels of a row have one y axis, labelled once at the left
+    bool shared_x = false;              ///< all panels of a column have one x axis, labelled once at the bottom
+    bool shared_y = false;              ///< all panels of a row have one y axis, labelled once at the left
     std::vector<double> column_widths;  ///< of the panels' data areas, relative to each other; empty: all alike
     std::vector<Panel> panels;
     std::vector<ColorScale> color_scales;
     std::vector<LegendEntry> legend;
-    double width_mm = 84;        ///< 84: one column of a paper, 174: two
-    double height_mm = 0;        ///< 0: follows from panel_height_mm
-    double panel_height_mm = 50; ///< of a panel's data area; ignored where cells are square or height_mm is set
+    double width_mm = 84;         ///< 84: one column of a paper, 174: two
+    double height_mm = 0;         ///< 0: follows from panel_height_mm
+    double panel_height_mm = 50;  ///< of a panel's data area; ignored where cells are square or height_mm is set
     /// What the figure was made from (model, prompt, policies, budgets, program version), into the file's metadata.
     std::vector<std::pair<std::string, std::string>> recipe;
     std::string created_utc;  ///< of the data, ISO 8601; a figure has no clock of its own, so that it can be reproduced

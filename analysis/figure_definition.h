@@ -24,12 +24,13 @@ struct NothingToShow : std::runtime_error {
 /// What a person may choose about a figure. Each definition names the ones it heeds.
 struct FigureOptions {
     int prompt = 0;
-    std::vector<std::string> runs;  ///< labels, policies' names (all their runs), or numbers; empty: the figure's own choice
-    std::vector<int> layers;        ///< empty: all, or the figure's own choice
-    std::string source;             ///< which of several measures of one kind; empty: the first
-    bool title = false;             ///< draw the title (papers have captions instead)
-    double width_mm = 0;            ///< 0: the figure's own
-    double height_mm = 0;           ///< 0: the figure's own
+    std::vector<std::string>
+        runs;                 ///< labels, policies' names (all their runs), or numbers; empty: the figure's own choice
+    std::vector<int> layers;  ///< empty: all, or the figure's own choice
+    std::string source;       ///< which of several measures of one kind; empty: the first
+    bool title = false;       ///< draw the title (papers have captions instead)
+    double width_mm = 0;      ///< 0: the figure's own
+    double height_mm = 0;     ///< 0: the figure's own
 };
 
 struct FigureOption {

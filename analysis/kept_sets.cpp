@@ -9,13 +9,14 @@ namespace kvscope::analysis {
 void check_kept_sets(const KeptSets& kept) {
     const size_t n_rows = kept.n_layers * kept.n_rows;
     if (kept.offsets.size() != n_rows + 1) {
-        throw std::invalid_argument(fmt::format("kept sets: {} layers of {} rows need {} offsets, found {}", kept.n_layers,
-                                                kept.n_rows, n_rows + 1, kept.offsets.size()));
+        throw std::invalid_argument(fmt::format("kept sets: {} layers of {} rows need {} offsets, found {}",
+                                                kept.n_layers, kept.n_rows, n_rows + 1, kept.offsets.size()));
     }
     if (kept.offsets.front() != 0 || kept.offsets.back() != kept.indices.size()) {
-        throw std::invalid_argument(fmt::format("kept sets: offsets run from {} to {}, expected 0 to {}, the number of kept "
-                                                "entries",
-                                                kept.offsets.front(), kept.offsets.back(), kept.indices.size()));
+        throw std::invalid_argument(
+            fmt::format("kept sets: offsets run from {} to {}, expected 0 to {}, the number of kept "
+                        "entries",
+                        kept.offsets.front(), kept.offsets.back(), kept.indices.size()));
     }
     for (size_t i = 0; i < n_rows; ++i) {
         if (kept.offsets[i + 1] < kept.offsets[i] || kept.offsets[i + 1] > kept.indices.size()) {
@@ -26,10 +27,11 @@ void check_kept_sets(const KeptSets& kept) {
         for (uint64_t j = kept.offsets[i]; j < kept.offsets[i + 1]; ++j) {
             const bool ascends = j == kept.offsets[i] || kept.indices[j - 1] < kept.indices[j];
             if (!ascends || kept.indices[j] >= kept.n_tokens) {
-                throw std::invalid_argument(fmt::format(
-                    "kept sets: layer {}, row {}: position {} is not above the one before it or not below the prompt's {} "
-                    "tokens",
-                    i / kept.n_rows, i % kept.n_rows, kept.indices[j], kept.n_tokens));
+                throw std::invalid_argument(
+                    fmt::format("kept sets: layer {}, row {}: position {} is not above the one before it or not below "
+                                "the prompt's {} "
+                                "tokens",
+                                i / kept.n_rows, i % kept.n_rows, kept.indices[j], kept.n_tokens));
             }
         }
     }

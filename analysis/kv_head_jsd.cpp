@@ -8,10 +8,12 @@
 
 namespace kvscope::analysis {
 
-std::vector<float> kv_head_jsd(std::span<const float> window_attention, size_t n_heads, size_t n_kv_heads, size_t window) {
+std::vector<float> kv_head_jsd(std::span<const float> window_attention, size_t n_heads, size_t n_kv_heads,
+                               size_t window) {
     if (n_kv_heads == 0 || n_heads == 0 || n_heads % n_kv_heads != 0 || window_attention.size() % n_heads != 0) {
-        throw std::invalid_argument(fmt::format("JSD of KV heads: {} values, {} heads and {} KV heads do not fit together",
-                                                window_attention.size(), n_heads, n_kv_heads));
+        throw std::invalid_argument(
+            fmt::format("JSD of KV heads: {} values, {} heads and {} KV heads do not fit together",
+                        window_attention.size(), n_heads, n_kv_heads));
     }
     const size_t n_tokens = window_attention.size() / n_heads;
     if (n_tokens <= window) {

@@ -10,6 +10,7 @@ namespace kvscope::analysis {
 /// `window_attention` (H, N), over the prompt before the last `window` tokens, each divided by its sum.
 /// A head without attention there gives NaN in its row and column.
 /// @throws std::invalid_argument when sizes do not fit, G does not divide H, or the window leaves no prefix.
-std::vector<float> kv_head_jsd(std::span<const float> window_attention, size_t n_heads, size_t n_kv_heads, size_t window);
+std::vector<float> kv_head_jsd(std::span<const float> window_attention, size_t n_heads, size_t n_kv_heads,
+                               size_t window);
 
 }  // namespace kvscope::analysis

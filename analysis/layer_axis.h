@@ -6,8 +6,8 @@
 
 namespace kvscope::analysis {
 
-/// The axis on which the i-th of some layers is the interval from i - 1/2 to i + 1/2, labelled with the layers' numbers.
-/// Layers without a gap that begin at 0 get ticks where there is room; others are labelled one by one.
+/// The axis on which the i-th of some layers is the interval from i - 1/2 to i + 1/2, labelled with the layers'
+/// numbers. Layers without a gap that begin at 0 get ticks where there is room; others are labelled one by one.
 Axis layer_axis(const std::vector<int>& layers);
 
 }  // namespace kvscope::analysis

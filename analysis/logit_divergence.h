@@ -7,8 +7,8 @@
 
 namespace kvscope::analysis {
 
-/// A run's decode steps beside the full cache's: step_kl (T), KL(full || compressed) in nats; step_agreement (T), 1 where
-/// both would draw the same greedy token.
+/// A run's decode steps beside the full cache's: step_kl (T), KL(full || compressed) in nats; step_agreement (T), 1
+/// where both would draw the same greedy token.
 struct LogitDivergence {
     size_t n_steps = 0;
     double kl_mean = 0;

@@ -32,9 +32,9 @@ Counts compare(std::span<const uint32_t> a, std::span<const uint32_t> b) {
 
 void check_same_prompt(const KeptSets& a, const KeptSets& b) {
     if (a.n_layers != b.n_layers || a.n_tokens != b.n_tokens) {
-        throw std::invalid_argument(
-            fmt::format("overlap: runs on the same prompt of one model are needed, found {} layers of {} tokens beside {} of {}",
-                        a.n_layers, a.n_tokens, b.n_layers, b.n_tokens));
+        throw std::invalid_argument(fmt::format(
+            "overlap: runs on the same prompt of one model are needed, found {} layers of {} tokens beside {} of {}",
+            a.n_layers, a.n_tokens, b.n_layers, b.n_tokens));
     }
 }
 

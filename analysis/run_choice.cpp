@@ -66,7 +66,8 @@ std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& o
             ++n_finished;
         }
         if (n_finished == 0) {
-            throw FigureError(fmt::format("run '{}' failed and kept nothing to show: {}", name, runs[called[0]].message));
+            throw FigureError(
+                fmt::format("run '{}' failed and kept nothing to show: {}", name, runs[called[0]].message));
         }
     }
     if (options.runs.empty()) {
@@ -77,7 +78,8 @@ std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& o
         if (chosen.empty() && full && finished(runs[static_cast<size_t>(*full)])) chosen.insert(*full);
     }
     if (chosen.empty()) {
-        throw NothingToShow(fmt::format("{}: no run of prompt {} has finished", reader.path().string(), options.prompt));
+        throw NothingToShow(
+            fmt::format("{}: no run of prompt {} has finished", reader.path().string(), options.prompt));
     }
     return {chosen.begin(), chosen.end()};
 }
@@ -87,8 +89,8 @@ std::vector<int> chosen_layers(const trace::Reader& reader, const FigureOptions&
     std::set<int> chosen(options.layers.begin(), options.layers.end());
     for (const int layer : chosen) {
         if (layer < 0 || layer >= n_layers) {
-            throw FigureError(
-                fmt::format("{}: there is no layer {}; there are 0 to {}", reader.path().string(), layer, n_layers - 1));
+            throw FigureError(fmt::format("{}: there is no layer {}; there are 0 to {}", reader.path().string(), layer,
+                                          n_layers - 1));
         }
     }
     if (chosen.empty()) {
@@ -104,20 +106,21 @@ std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Read
     std::vector<std::pair<std::string, std::string>> recipe;
     recipe.emplace_back("Software", reader.generator());
     const trace::ModelAttributes& model = reader.model();
-    recipe.emplace_back("Model", fmt::format("{}, {}, {} layers, {} heads, {} KV heads, fingerprint {}", model.name,
-                                             model.dtype, model.n_layers, model.n_heads, model.n_kv_heads,
-                                             model.fingerprint));
+    recipe.emplace_back("Model",
+                        fmt::format("{}, {}, {} layers, {} heads, {} KV heads, fingerprint {}", model.name, model.dtype,
+                                    model.n_layers, model.n_heads, model.n_kv_heads, model.fingerprint));
     const trace::PromptAttributes& attributes = reader.prompt(prompt);
-    recipe.emplace_back("Prompt",
-                        fmt::format("{} ({}), {} tokens, {} of them context, policies {} the question{}", prompt,
-                                    attributes.name, attributes.n_tokens, attributes.n_context,
-                                    attributes.query_aware ? "see" : "do not see", attributes.truncated ? ", cut" : ""));
+    recipe.emplace_back(
+        "Prompt", fmt::format("{} ({}), {} tokens, {} of them context, policies {} the question{}", prompt,
+                              attributes.name, attributes.n_tokens, attributes.n_context,
+                              attributes.query_aware ? "see" : "do not see", attributes.truncated ? ", cut" : ""));
     for (const int j : runs) {
         const trace::RunAttributes& run = reader.run(prompt, j);
-        recipe.emplace_back(fmt::format("Run {}", j),
-                            fmt::format("{}: {} {}, budget {} ({:.4g} % kept, {:.4g} % removed), window {}, seed {}",
-                                        run_label(run), run.policy, run.parameters_json, run.budget,
-                                        100 * run.budget_fraction, 100 * (1 - run.budget_fraction), run.window, run.seed));
+        recipe.emplace_back(
+            fmt::format("Run {}", j),
+            fmt::format("{}: {} {}, budget {} ({:.4g} % kept, {:.4g} % removed), window {}, seed {}", run_label(run),
+                        run.policy, run.parameters_json, run.budget, 100 * run.budget_fraction,
+                        100 * (1 - run.budget_fraction), run.window, run.seed));
     }
     recipe.emplace_back("Trace", reader.path().filename().string());
     return recipe;

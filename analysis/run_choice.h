@@ -11,8 +11,8 @@ namespace kvscope::analysis {
 /// @throws FigureError when the trace has no such prompt.
 void check_prompt(const trace::Reader& reader, int prompt);
 
-/// The runs that `options.runs` names, in the order of the trace and each once: a number, a label, or a policy's name for
-/// all its runs. Without names: all finished runs but `full`, or `full` where there is nothing else.
+/// The runs that `options.runs` names, in the order of the trace and each once: a number, a label, or a policy's name
+/// for all its runs. Without names: all finished runs but `full`, or `full` where there is nothing else.
 /// @throws FigureError for a name that no run has (with those there are) or a failed run named; NothingToShow when no
 /// run has finished.
 std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& options);

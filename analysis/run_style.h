@@ -7,9 +7,9 @@
 
 namespace kvscope::analysis {
 
-/// How each run of a prompt looks in every view, table and exported figure, whichever of them are shown: a policy with its
-/// parameters has a colour (Okabe-Ito in the order of the trace; `full` is black), a budget has a dash and a marker.
-/// With more than seven policies the colours come round again, with other markers.
+/// How each run of a prompt looks in every view, table and exported figure, whichever of them are shown: a policy with
+/// its parameters has a colour (Okabe-Ito in the order of the trace; `full` is black), a budget has a dash and a
+/// marker. With more than seven policies the colours come round again, with other markers.
 std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs);
 
 /// "snapkv 128": as the trace's label has it, else policy and budget.

@@ -19,8 +19,8 @@ constexpr std::array<std::string_view, 6> kFormatNames = {"text", "csv", "md", "
 void check_shape(const Table& table) {
     for (size_t r = 0; r < table.rows.size(); ++r) {
         if (table.rows[r].cells.size() != table.columns.size()) {
-            throw std::invalid_argument(fmt::format("table '{}': row {} has {} cells, but there are {} columns", table.name,
-                                                    r, table.rows[r].cells.size(), table.columns.size()));
+            throw std::invalid_argument(fmt::format("table '{}': row {} has {} cells, but there are {} columns",
+                                                    table.name, r, table.rows[r].cells.size(), table.columns.size()));
         }
     }
 }
@@ -73,7 +73,8 @@ nlohmann::ordered_json json_row(const Table& table, const Row& row) {
         nlohmann::ordered_json& value = object[table.columns[c].name];
         if (const auto* text = std::get_if<std::string>(&row.cells[c])) value = *text;
         if (const auto* whole = std::get_if<int64_t>(&row.cells[c])) value = *whole;
-        if (const auto* real = std::get_if<double>(&row.cells[c]); real != nullptr && std::isfinite(*real)) value = *real;
+        if (const auto* real = std::get_if<double>(&row.cells[c]); real != nullptr && std::isfinite(*real))
+            value = *real;
     }
     return object;
 }
@@ -121,8 +122,8 @@ std::optional<double> number(const Cell& cell) {
     return std::nullopt;
 }
 
-/// (rows, columns): whether a cell is shown in bold. Ties are judged by what is shown; a column in which every row ties has
-/// no best, and neither has a column of one row.
+/// (rows, columns): whether a cell is shown in bold. Ties are judged by what is shown; a column in which every row ties
+/// has no best, and neither has a column of one row.
 std::vector<std::vector<bool>> best_cells(const Table& table) {
     std::vector<std::vector<bool>> best(table.rows.size(), std::vector<bool>(table.columns.size(), false));
     for (size_t c = 0; c < table.columns.size(); ++c) {
@@ -188,7 +189,8 @@ std::string text(const Table& table) {
     for (const Column& column : table.columns) lines[0].push_back(heading(column));
     for (const Row& row : table.rows) {
         auto& line = lines.emplace_back();
-        for (size_t c = 0; c < row.cells.size(); ++c) line.push_back(one_line(shown(row.cells[c], table.columns[c], true)));
+        for (size_t c = 0; c < row.cells.size(); ++c)
+            line.push_back(one_line(shown(row.cells[c], table.columns[c], true)));
     }
     const std::vector<size_t> width = widths(lines, table.columns.size());
     std::string out;

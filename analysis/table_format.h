@@ -18,7 +18,8 @@ std::span<const std::string_view> table_format_names();
 /// csv:   RFC 4180, header of column names, every digit of a real, an empty field for an empty cell, NaN as NaN.
 /// json:  an array of objects; jsonl: one object a line. Empty, NaN and infinite are null.
 /// text, markdown, latex: titles with units, `decimals` digits, best of a column in bold (not in text); thousands are
-///        separated in text and latex; columns in which no row has anything are left out. LaTeX needs the package booktabs.
+///        separated in text and latex; columns in which no row has anything are left out. LaTeX needs the package
+///        booktabs.
 /// @throws std::invalid_argument when a row has not as many cells as there are columns.
 std::string format_table(const Table& table, TableFormat format);
 

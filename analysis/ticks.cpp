@@ -20,10 +20,12 @@ double round_step(const Axis& axis, size_t max_ticks) {
     if (axis.whole_numbers) power = std::max(power, 1.0);
     for (;; power *= 10) {
         for (const double factor : {1.0, 2.0, 4.0, 5.0}) {
-            const bool small_numbers = axis.whole_numbers && power < 2;  // 0, 4, 8 suits heads and layers, 0, 400, 800 no one
+            const bool small_numbers =
+                axis.whole_numbers && power < 2;  // 0, 4, 8 suits heads and layers, 0, 400, 800 no one
             if (factor == 4.0 && !small_numbers) continue;
             const double step = factor * power;
-            const double count = std::floor(axis.max / step * (1 + 1e-12)) - std::ceil(axis.min / step * (1 - 1e-12)) + 1;
+            const double count =
+                std::floor(axis.max / step * (1 + 1e-12)) - std::ceil(axis.min / step * (1 - 1e-12)) + 1;
             if (count <= static_cast<double>(max_ticks)) return step;
         }
     }
@@ -77,7 +79,8 @@ Ticks logarithmic_ticks(const Axis& axis, size_t max_ticks) {
     }
     const int stride = (n + static_cast<int>(max_ticks) - 1) / static_cast<int>(max_ticks);
     for (int e = first; e <= last; e += stride) {
-        const std::string label = e >= -2 && e <= 4 ? label_of(std::pow(10.0, e), std::max(0, -e)) : "10" + superscript(e);
+        const std::string label =
+            e >= -2 && e <= 4 ? label_of(std::pow(10.0, e), std::max(0, -e)) : "10" + superscript(e);
         result.ticks.push_back({std::pow(10.0, e), label});
     }
     return result;

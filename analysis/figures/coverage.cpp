@@ -41,7 +41,8 @@ Axis percent_axis(double largest) {
     axis.min = 0;
     axis.max = largest >= 95 ? 105 : std::max(largest * 1.08, 1e-3);
     if (largest >= 95) {
-        for (const int tick : {0, 25, 50, 75, 100}) axis.ticks.push_back({static_cast<double>(tick), std::to_string(tick)});
+        for (const int tick : {0, 25, 50, 75, 100})
+            axis.ticks.push_back({static_cast<double>(tick), std::to_string(tick)});
     }
     return axis;
 }
@@ -97,8 +98,8 @@ Panel model_panel(const std::vector<Run>& runs, const std::vector<trace::RunAttr
         line.label = attributes[j].policy;
         line.style.color = styles[j].color;
         line.style.width_pt = 0.5;
-        const auto place = static_cast<double>(std::find(budgets.begin(), budgets.end(), attributes[j].budget) -
-                                               budgets.begin());
+        const auto place =
+            static_cast<double>(std::find(budgets.begin(), budgets.end(), attributes[j].budget) - budgets.begin());
         line.x.push_back(place);
         line.y.push_back(percent(run.model));
         largest = std::max(largest, line.y.back());
@@ -144,7 +145,8 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     }
     figure.legend = run_legend(attributes, indices);
     figure.caption = fmt::format(
-        "Share of the prompt's {} tokens that at least one head of a layer keeps, and (right) that at least one head of any "
+        "Share of the prompt's {} tokens that at least one head of a layer keeps, and (right) that at least one head "
+        "of any "
         "layer keeps.",
         reader.prompt(options.prompt).visible_tokens());
     complete_figure(figure, reader, options, indices);
@@ -155,9 +157,12 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     Table table;
     table.name = "coverage";
     table.title = "Prompt tokens that at least one head of a layer keeps; without a layer: of any layer";
-    table.columns = {{"run", "Run", "", ColumnType::integer},      {"label", "Label", "", ColumnType::text},
-                     {"policy", "Policy", "", ColumnType::text},   {"budget", "Budget", "", ColumnType::integer},
-                     {"layer", "Layer", "", ColumnType::integer},  {"tokens", "Tokens", "", ColumnType::integer},
+    table.columns = {{"run", "Run", "", ColumnType::integer},
+                     {"label", "Label", "", ColumnType::text},
+                     {"policy", "Policy", "", ColumnType::text},
+                     {"budget", "Budget", "", ColumnType::integer},
+                     {"layer", "Layer", "", ColumnType::integer},
+                     {"tokens", "Tokens", "", ColumnType::integer},
                      {"share", "Share of prompt", "", ColumnType::real, 4}};
     const std::vector<int> layers = chosen_layers(reader, options);
     for (const Run& run : read_runs(reader, options)) {

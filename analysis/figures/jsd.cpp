@@ -43,12 +43,14 @@ int scored_run(const trace::Reader& reader, const FigureOptions& options) {
         if (reader.has(Place::of_run(options.prompt, j), schema::run::head_jsd)) scored.push_back(j);
     }
     if (scored.empty()) {
-        throw NothingToShow(fmt::format("{}: none of the runs asked for stores a JSD of its scores (aperturekv does); "
-                                        "`source` attention or kv-heads shows that of the attention",
-                                        reader.path().string()));
+        throw NothingToShow(
+            fmt::format("{}: none of the runs asked for stores a JSD of its scores (aperturekv does); "
+                        "`source` attention or kv-heads shows that of the attention",
+                        reader.path().string()));
     }
     if (!options.runs.empty() && chosen.size() > 1) {
-        throw FigureError(fmt::format("the JSD of scores is shown for one run at a time, {} were asked for", chosen.size()));
+        throw FigureError(
+            fmt::format("the JSD of scores is shown for one run at a time, {} were asked for", chosen.size()));
     }
     return scored.front();
 }
@@ -87,18 +89,20 @@ Matrices read_matrices(const trace::Reader& reader, const FigureOptions& options
         }
     }
     if (!reader.has(place, *needed)) {
-        throw NothingToShow(fmt::format("{}: prompt {} has no {}, from which this figure is made", reader.path().string(),
-                                        options.prompt, needed->path));
+        throw NothingToShow(fmt::format("{}: prompt {} has no {}, from which this figure is made",
+                                        reader.path().string(), options.prompt, needed->path));
     }
     if (m.source == Source::kv_heads && prompt.visible_tokens() <= prompt.window) {
-        throw NothingToShow(fmt::format("{}: prompt {} has {} tokens, none before its window of {}", reader.path().string(),
-                                        options.prompt, prompt.visible_tokens(), prompt.window));
+        throw NothingToShow(fmt::format("{}: prompt {} has {} tokens, none before its window of {}",
+                                        reader.path().string(), options.prompt, prompt.visible_tokens(),
+                                        prompt.window));
     }
     for (const int layer : m.layers) {
         const auto l = static_cast<size_t>(layer);
         if (m.source == Source::kv_heads) {
-            m.values.push_back(kv_head_jsd(reader.window_attention(options.prompt, l), static_cast<size_t>(model.n_heads),
-                                           m.n, static_cast<size_t>(prompt.window)));
+            m.values.push_back(kv_head_jsd(reader.window_attention(options.prompt, l),
+                                           static_cast<size_t>(model.n_heads), m.n,
+                                           static_cast<size_t>(prompt.window)));
         } else {
             m.values.push_back(reader.read_layer<float>(place, *needed, l));
         }
@@ -167,8 +171,8 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         panel.layers.emplace_back(std::move(map));
         figure.panels.push_back(std::move(panel));
     }
-    figure.caption = fmt::format("Jensen-Shannon divergence ({}) between each two heads of a layer; dark heads are alike.",
-                                 m.of);
+    figure.caption =
+        fmt::format("Jensen-Shannon divergence ({}) between each two heads of a layer; dark heads are alike.", m.of);
     complete_figure(figure, reader, options, m.run);
     return figure;
 }
@@ -201,7 +205,8 @@ FigureDefinition jsd_figure() {
             "Head divergence",
             "Jensen-Shannon divergence between the heads of each layer, one map per layer, dark where heads are alike",
             {{"layers", "default: all"},
-             {"source", "attention: of query heads (default); kv-heads: averaged to KV heads; scores: of a run's own scores"},
+             {"source",
+              "attention: of query heads (default); kv-heads: averaged to KV heads; scores: of a run's own scores"},
              {"runs", "with source scores: the one run whose scores are compared"}},
             make,
             numbers};

@@ -1,3 +1,5 @@
+#include "analysis/retention.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include "analysis/coverage.h"
 #include "analysis/figure_definition.h"
 #include "analysis/layer_axis.h"
-#include "analysis/retention.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 
@@ -40,7 +41,8 @@ std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& opt
 size_t columns_for(const std::vector<Run>& runs, const FigureOptions& options) {
     if (runs.size() <= kRunsInOneColumn || is_narrow(options)) return 1;
     const auto same_method = [](const Run& a, const Run& b) {
-        return a.attributes.policy == b.attributes.policy && a.attributes.parameters_json == b.attributes.parameters_json;
+        return a.attributes.policy == b.attributes.policy &&
+               a.attributes.parameters_json == b.attributes.parameters_json;
     };
     size_t length = 1;
     while (length < runs.size() && same_method(runs[0], runs[length])) ++length;
@@ -130,7 +132,8 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         figure.panels.push_back(std::move(panel));
     }
     figure.caption = fmt::format(
-        "How many heads of a layer keep each of the prompt's {} tokens. Where one pixel holds several tokens the largest "
+        "How many heads of a layer keep each of the prompt's {} tokens. Where one pixel holds several tokens the "
+        "largest "
         "count shows. Coverage: tokens that at least one head of any layer keeps.",
         n_tokens);
     complete_figure(figure, reader, options, indices);
@@ -141,12 +144,9 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     Table table;
     table.name = "retention";
     table.title = "Heads that keep each token; tokens that no head of a layer keeps are left out";
-    table.columns = {{"run", "Run", "", ColumnType::integer},
-                     {"label", "Label", "", ColumnType::text},
-                     {"layer", "Layer", "", ColumnType::integer},
-                     {"token", "Token", "", ColumnType::integer},
-                     {"heads", "Heads", "", ColumnType::integer},
-                     {"heads_total", "Of", "", ColumnType::integer}};
+    table.columns = {{"run", "Run", "", ColumnType::integer},     {"label", "Label", "", ColumnType::text},
+                     {"layer", "Layer", "", ColumnType::integer}, {"token", "Token", "", ColumnType::integer},
+                     {"heads", "Heads", "", ColumnType::integer}, {"heads_total", "Of", "", ColumnType::integer}};
     const std::vector<int> layers = chosen_layers(reader, options);
     for (const Run& run : read_runs(reader, options)) {
         const std::vector<uint16_t> counts = retention_counts(run.sets());
@@ -169,8 +169,7 @@ FigureDefinition retention_figure() {
     return {"retention",
             "Retention",
             "Layers by tokens: how many heads keep each token, one map per run over one token axis",
-            {{"runs", "labels, policies or numbers of runs; default: all but full"},
-             {"layers", "default: all"}},
+            {{"runs", "labels, policies or numbers of runs; default: all but full"}, {"layers", "default: all"}},
             make,
             numbers};
 }

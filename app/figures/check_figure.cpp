@@ -20,9 +20,11 @@ void require(bool fine, fmt::format_string<Arguments...> message, Arguments&&...
 
 void check_axis(const Figure& figure, const analysis::Axis& axis, const std::string& panel) {
     require(std::isfinite(axis.min) && std::isfinite(axis.max) && axis.min < axis.max,
-            "figure '{}', panel '{}': the axis '{}' runs from {} to {}", figure.name, panel, axis.title, axis.min, axis.max);
+            "figure '{}', panel '{}': the axis '{}' runs from {} to {}", figure.name, panel, axis.title, axis.min,
+            axis.max);
     require(axis.scale == analysis::Scale::linear || axis.min > 0,
-            "figure '{}', panel '{}': the logarithmic axis '{}' begins at {}", figure.name, panel, axis.title, axis.min);
+            "figure '{}', panel '{}': the logarithmic axis '{}' begins at {}", figure.name, panel, axis.title,
+            axis.min);
 }
 
 struct LayerCheck {
@@ -31,7 +33,8 @@ struct LayerCheck {
 
     void grid(size_t rows, size_t columns, size_t n_values, double width, double height) const {
         require(rows > 0 && columns > 0 && n_values == rows * columns,
-                "figure '{}', panel '{}': {} values are no map of {} rows of {}", figure.name, panel, n_values, rows, columns);
+                "figure '{}', panel '{}': {} values are no map of {} rows of {}", figure.name, panel, n_values, rows,
+                columns);
         require(width > 0 && height > 0, "figure '{}', panel '{}': a map has no extent", figure.name, panel);
     }
     void points(size_t n_x, size_t n_y) const {
@@ -62,9 +65,10 @@ struct LayerCheck {
 
 void check_figure(const Figure& figure) {
     require(!figure.panels.empty() && figure.rows > 0 && figure.columns > 0, "figure '{}' has no panels", figure.name);
-    require(figure.width_mm > 0 && figure.width_mm <= kLargestMm && figure.height_mm >= 0 && figure.height_mm <= kLargestMm,
-            "figure '{}': {} mm x {} mm is no size for a figure; at most {} mm a side", figure.name, figure.width_mm,
-            figure.height_mm, kLargestMm);
+    require(
+        figure.width_mm > 0 && figure.width_mm <= kLargestMm && figure.height_mm >= 0 && figure.height_mm <= kLargestMm,
+        "figure '{}': {} mm x {} mm is no size for a figure; at most {} mm a side", figure.name, figure.width_mm,
+        figure.height_mm, kLargestMm);
     require(figure.column_widths.empty() || figure.column_widths.size() == figure.columns,
             "figure '{}': {} widths for {} columns", figure.name, figure.column_widths.size(), figure.columns);
     for (const double width : figure.column_widths) {
@@ -72,8 +76,8 @@ void check_figure(const Figure& figure) {
     }
     for (const analysis::Panel& panel : figure.panels) {
         require(panel.row < figure.rows && panel.column < figure.columns,
-                "figure '{}', panel '{}': row {}, column {} are not in a grid of {} x {}", figure.name, panel.title, panel.row,
-                panel.column, figure.rows, figure.columns);
+                "figure '{}', panel '{}': row {}, column {} are not in a grid of {} x {}", figure.name, panel.title,
+                panel.row, panel.column, figure.rows, figure.columns);
         check_axis(figure, panel.x, panel.title);
         check_axis(figure, panel.y, panel.title);
         for (const analysis::Layer& layer : panel.layers) std::visit(LayerCheck{figure, panel.title}, layer);

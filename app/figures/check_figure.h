@@ -4,8 +4,8 @@
 
 namespace kvscope::figures {
 
-/// @throws LayoutError (layout.h) naming what contradicts itself: sizes of maps and curves, indices of colour scales, places
-/// in the grid, empty axes.
+/// @throws LayoutError (layout.h) naming what contradicts itself: sizes of maps and curves, indices of colour scales,
+/// places in the grid, empty axes.
 void check_figure(const analysis::Figure& figure);
 
 }  // namespace kvscope::figures

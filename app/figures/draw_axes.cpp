@@ -84,18 +84,19 @@ void draw_axes(const Canvas& canvas, const analysis::Panel& panel, const PanelPl
 
 void draw_x_title(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place, const Box& across,
                   double page_width) {
-    const std::string title =
-        fit_text(analysis::axis_title(panel.x.title, panel.x.unit, place.x_ticks.exponent), axis_title_style(), page_width);
-    draw_text(canvas.cr, title, axis_title_style(), on_page(title, across.x + across.width / 2, page_width), place.x_title_y,
-              HorizontalAlign::center, VerticalAlign::top);
+    const std::string title = fit_text(analysis::axis_title(panel.x.title, panel.x.unit, place.x_ticks.exponent),
+                                       axis_title_style(), page_width);
+    draw_text(canvas.cr, title, axis_title_style(), on_page(title, across.x + across.width / 2, page_width),
+              place.x_title_y, HorizontalAlign::center, VerticalAlign::top);
 }
 
 void draw_y_title(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place, const Box& across,
                   double page_height) {
-    const std::string title =
-        fit_text(analysis::axis_title(panel.y.title, panel.y.unit, place.y_ticks.exponent), axis_title_style(), page_height);
-    draw_text(canvas.cr, title, axis_title_style(), place.y_title_x, on_page(title, across.y + across.height / 2, page_height),
-              HorizontalAlign::center, VerticalAlign::top, 1);
+    const std::string title = fit_text(analysis::axis_title(panel.y.title, panel.y.unit, place.y_ticks.exponent),
+                                       axis_title_style(), page_height);
+    draw_text(canvas.cr, title, axis_title_style(), place.y_title_x,
+              on_page(title, across.y + across.height / 2, page_height), HorizontalAlign::center, VerticalAlign::top,
+              1);
 }
 
 }  // namespace kvscope::figures

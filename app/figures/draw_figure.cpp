@@ -11,7 +11,8 @@ namespace {
 
 bool has_map(const analysis::Panel& panel) {
     for (const analysis::Layer& layer : panel.layers) {
-        if (std::holds_alternative<analysis::HeatMap>(layer) || std::holds_alternative<analysis::Categories>(layer)) return true;
+        if (std::holds_alternative<analysis::HeatMap>(layer) || std::holds_alternative<analysis::Categories>(layer))
+            return true;
     }
     return false;
 }
@@ -31,7 +32,8 @@ void draw_panel_title(const Canvas& canvas, const analysis::Panel& panel, const 
     draw_text(canvas.cr, fit_text(panel.title, panel_title_style(), data.width), panel_title_style(), data.x, y,
               HorizontalAlign::left, VerticalAlign::bottom);
     if (with_note) {
-        draw_text(canvas.cr, panel.note, panel_note_style(), data.right(), y, HorizontalAlign::right, VerticalAlign::bottom);
+        draw_text(canvas.cr, panel.note, panel_note_style(), data.right(), y, HorizontalAlign::right,
+                  VerticalAlign::bottom);
     }
 }
 

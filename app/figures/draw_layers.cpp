@@ -87,7 +87,8 @@ struct LayerPainter {
     void operator()(const analysis::Scatter& scatter) const {
         for (size_t i = 0; i < scatter.x.size(); ++i) {
             if (std::isnan(scatter.x[i]) || std::isnan(scatter.y[i])) continue;
-            draw_marker(canvas.cr, scatter.marker, x_of(scatter.x[i]), y_of(scatter.y[i]), scatter.size_pt, scatter.color);
+            draw_marker(canvas.cr, scatter.marker, x_of(scatter.x[i]), y_of(scatter.y[i]), scatter.size_pt,
+                        scatter.color);
         }
     }
 
@@ -103,13 +104,15 @@ struct LayerPainter {
         } else {
             const double x = x_of(rule.value);
             stroke_segment(canvas.cr, x, data.y, x, data.bottom());
-            draw_text(canvas.cr, rule.label, style, x, data.y + theme::gap_pt, HorizontalAlign::right, VerticalAlign::bottom, 1);
+            draw_text(canvas.cr, rule.label, style, x, data.y + theme::gap_pt, HorizontalAlign::right,
+                      VerticalAlign::bottom, 1);
         }
     }
 
     void operator()(const analysis::TextLabel& label) const {
         const TextStyle style{theme::tick_text_pt, false, label.monospace, label.color};
-        draw_text(canvas.cr, label.text, style, x_of(label.x), y_of(label.y), HorizontalAlign::center, VerticalAlign::middle);
+        draw_text(canvas.cr, label.text, style, x_of(label.x), y_of(label.y), HorizontalAlign::center,
+                  VerticalAlign::middle);
     }
 };
 

@@ -30,7 +30,8 @@ void draw_gradient(const Canvas& canvas, const analysis::ColorScale& scale, cons
     Raster raster{kBarSteps, 1, {}};
     for (size_t i = 0; i < kBarSteps; ++i) {
         const double share = (static_cast<double>(i) + 0.5) / kBarSteps;
-        raster.pixels.push_back(analysis::color_at(scale.map, scale.map_begin + share * (scale.map_end - scale.map_begin)));
+        raster.pixels.push_back(
+            analysis::color_at(scale.map, scale.map_begin + share * (scale.map_end - scale.map_begin)));
     }
     draw_image(canvas, bar, raster);
 }
@@ -86,7 +87,8 @@ void draw_color_bar(const Canvas& canvas, const analysis::ColorScale& scale, con
     for (const analysis::Tick& tick : place.ticks.ticks) {
         const double x = bar.x + tick.value * bar.width;
         if (color_patches(scale) == 0) {
-            stroke_segment(cr, x, bar.bottom() + theme::frame_pt, x, bar.bottom() + theme::frame_pt + theme::tick_length_pt);
+            stroke_segment(cr, x, bar.bottom() + theme::frame_pt, x,
+                           bar.bottom() + theme::frame_pt + theme::tick_length_pt);
         }
         draw_text(cr, tick.label, tick_text_style(), x, bar.bottom() + theme::tick_length_pt, HorizontalAlign::center,
                   VerticalAlign::top);

@@ -60,7 +60,8 @@ void draw_image(const Canvas& canvas, const Box& box, const Raster& raster) {
     }
     cairo_save(canvas.cr);
     cairo_translate(canvas.cr, box.x, box.y);
-    cairo_scale(canvas.cr, box.width / static_cast<double>(raster.width), box.height / static_cast<double>(raster.height));
+    cairo_scale(canvas.cr, box.width / static_cast<double>(raster.width),
+                box.height / static_cast<double>(raster.height));
     cairo_set_source_surface(canvas.cr, image, 0, 0);  // an image in error puts the context in error
     cairo_pattern_set_filter(cairo_get_source(canvas.cr), CAIRO_FILTER_NEAREST);
     cairo_paint(canvas.cr);  // a fill would make SVG a pattern of it, which viewers smooth

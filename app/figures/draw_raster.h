@@ -7,8 +7,8 @@
 
 namespace kvscope::figures {
 
-/// Fills `box` with colours made for a number of pixels. In vector files a map of few cells becomes rectangles, any other one
-/// embedded image that no viewer is to interpolate.
+/// Fills `box` with colours made for a number of pixels. In vector files a map of few cells becomes rectangles, any
+/// other one embedded image that no viewer is to interpolate.
 void draw_raster(const Canvas& canvas, const Box& box, const Window& columns, const Window& rows,
                  const std::function<Raster(size_t width, size_t height)>& make);
 

@@ -19,48 +19,48 @@ using analysis::FigureOptions;
 using analysis::TableFormat;
 
 class PdfFormat : public FigureFormat {
-   public:
+ public:
     std::string_view extension() const override { return "pdf"; }
     std::string_view description() const override { return "PDF, vector, fonts embedded"; }
-    std::string render(const FigureDefinition& definition, const trace::Reader& reader, const FigureOptions& figure_options,
-                       const ExportOptions& options) const override {
+    std::string render(const FigureDefinition& definition, const trace::Reader& reader,
+                       const FigureOptions& figure_options, const ExportOptions& options) const override {
         return render_pdf(definition.make(reader, figure_options), options);
     }
 };
 
 class SvgFormat : public FigureFormat {
-   public:
+ public:
     std::string_view extension() const override { return "svg"; }
     std::string_view description() const override { return "SVG, vector, text as outlines"; }
-    std::string render(const FigureDefinition& definition, const trace::Reader& reader, const FigureOptions& figure_options,
-                       const ExportOptions& options) const override {
+    std::string render(const FigureDefinition& definition, const trace::Reader& reader,
+                       const FigureOptions& figure_options, const ExportOptions& options) const override {
         return render_svg(definition.make(reader, figure_options), options);
     }
 };
 
 class PngFormat : public FigureFormat {
-   public:
+ public:
     std::string_view extension() const override { return "png"; }
     std::string_view description() const override { return "PNG, 300 dots per inch unless set"; }
-    std::string render(const FigureDefinition& definition, const trace::Reader& reader, const FigureOptions& figure_options,
-                       const ExportOptions& options) const override {
+    std::string render(const FigureDefinition& definition, const trace::Reader& reader,
+                       const FigureOptions& figure_options, const ExportOptions& options) const override {
         return render_png(definition.make(reader, figure_options), options);
     }
 };
 
 /// The numbers behind the picture.
 class NumbersFormat : public FigureFormat {
-   public:
+ public:
     NumbersFormat(TableFormat format, std::string_view extension, std::string_view description)
         : format_(format), extension_(extension), description_(description) {}
     std::string_view extension() const override { return extension_; }
     std::string_view description() const override { return description_; }
-    std::string render(const FigureDefinition& definition, const trace::Reader& reader, const FigureOptions& figure_options,
-                       const ExportOptions&) const override {
+    std::string render(const FigureDefinition& definition, const trace::Reader& reader,
+                       const FigureOptions& figure_options, const ExportOptions&) const override {
         return format_table(definition.numbers(reader, figure_options), format_);
     }
 
-   private:
+ private:
     TableFormat format_;
     std::string_view extension_;
     std::string_view description_;

@@ -10,7 +10,7 @@
 namespace kvscope::figures {
 
 struct ExportOptions {
-    double dpi = 300;  ///< of PNG; in PDF and SVG, of maps with cells finer than that
+    double dpi = 300;                 ///< of PNG; in PDF and SVG, of maps with cells finer than that
     std::string creator = "kvscope";  ///< program and version, into the file's metadata
 };
 
@@ -21,14 +21,14 @@ struct FormatError : std::invalid_argument {
 
 /// What a figure can be written as. The same options on the same trace give the same bytes.
 class FigureFormat {
-   public:
+ public:
     virtual ~FigureFormat() = default;
 
     virtual std::string_view extension() const = 0;    ///< "pdf"
     virtual std::string_view description() const = 0;  ///< one line for people
 
-    /// The whole file. @throws what the definition throws, LayoutError where the size does not do, std::runtime_error where
-    /// Cairo fails.
+    /// The whole file. @throws what the definition throws, LayoutError where the size does not do, std::runtime_error
+    /// where Cairo fails.
     virtual std::string render(const analysis::FigureDefinition& definition, const trace::Reader& reader,
                                const analysis::FigureOptions& figure_options, const ExportOptions& options) const = 0;
 };

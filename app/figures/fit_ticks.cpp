@@ -26,8 +26,8 @@ bool have_room(const Axis& axis, const Ticks& ticks, double length_pt, Direction
             std::fabs(axis_share(axis, ticks.ticks[i].value) - axis_share(axis, ticks.ticks[i - 1].value)) * length_pt;
         const TextSize a = measure_text(ticks.ticks[i - 1].label, tick_text_style());
         const TextSize b = measure_text(ticks.ticks[i].label, tick_text_style());
-        const double needed =
-            direction == Direction::horizontal ? (a.width + b.width) / 2 + kLabelGapPt : (a.height + b.height) / 2 * 0.95;
+        const double needed = direction == Direction::horizontal ? (a.width + b.width) / 2 + kLabelGapPt
+                                                                 : (a.height + b.height) / 2 * 0.95;
         if (distance < needed) return false;
     }
     return true;

@@ -30,9 +30,10 @@ struct Decorations {
     std::vector<double> bottom;  ///< of each row
 };
 
-/// Places a figure step by step; sizes of ticks and of panels depend on each other, so that the panels are placed thrice.
+/// Places a figure step by step; sizes of ticks and of panels depend on each other, so that the panels are placed
+/// thrice.
 class Placement {
-   public:
+ public:
     explicit Placement(const Figure& figure) : figure_(figure) {
         layout_.width = figure.width_mm * points_per_mm;
         layout_.panels.resize(figure.panels.size());
@@ -55,7 +56,7 @@ class Placement {
         return layout_;
     }
 
-   private:
+ private:
     /// The panels of a column (row) that share its axis leave the labels to the lowest (leftmost).
     void choose_labelled_panels() {
         for (size_t i = 0; i < figure_.panels.size(); ++i) {
@@ -76,7 +77,8 @@ class Placement {
             PanelPlace& place = layout_.panels[i];
             place.x_ticks = fit_ticks(figure_.panels[i].x, place.data.width, Direction::horizontal);
             place.y_ticks = fit_ticks(figure_.panels[i].y, place.data.height, Direction::vertical);
-            if (figure_.panels[i].square_cells && is_square(figure_.panels[i])) {  // a matrix looks alike from both sides
+            if (figure_.panels[i].square_cells &&
+                is_square(figure_.panels[i])) {  // a matrix looks alike from both sides
                 const bool x_has_fewer = place.x_ticks.ticks.size() < place.y_ticks.ticks.size();
                 (x_has_fewer ? place.y_ticks : place.x_ticks) = x_has_fewer ? place.x_ticks : place.y_ticks;
             }
@@ -107,7 +109,8 @@ class Placement {
             if (place.x_labels) {
                 double height = theme::tick_length_pt + theme::gap_pt / 2 + line_height(tick_text_style());
                 if (!figure_.shared_x && has_title(panel.x, place.x_ticks)) height += line_height(axis_title_style());
-                // Below a shared axis that ends above the last row nothing follows: its labels need no row to themselves.
+                // Below a shared axis that ends above the last row nothing follows: its labels need no row to
+                // themselves.
                 if (!figure_.shared_x || panel.row + 1 == figure_.rows) bottom = std::max(bottom, height);
                 const auto [before, behind] = overhang(panel.x, place);
                 left = std::max(left, before);
@@ -216,7 +219,8 @@ class Placement {
             const Panel& panel = figure_.panels[i];
             PanelPlace& place = layout_.panels[i];
             place.data = {column_x[panel.column], row_y[panel.row], widths[panel.column], height};
-            place.x_title_y = place.data.bottom() + theme::tick_length_pt + theme::gap_pt / 2 + line_height(tick_text_style());
+            place.x_title_y =
+                place.data.bottom() + theme::tick_length_pt + theme::gap_pt / 2 + line_height(tick_text_style());
             place.y_title_x = place.data.x - d.left[panel.column];
         }
         layout_.grid = {column_x.front(), row_y.front(), column_x.back() + widths.back() - column_x.front(),
@@ -240,17 +244,19 @@ class Placement {
 
     void require_room(double points, const char* side, double given_mm) const {
         if (points >= kSmallestPanelPt) return;
-        throw LayoutError(fmt::format(
-            "figure '{}': {} mm of {} leave no room for {} x {} panels beside titles, labels and legend; make it larger or show "
-            "fewer",
-            figure_.name, given_mm, side, figure_.columns, figure_.rows));
+        throw LayoutError(
+            fmt::format("figure '{}': {} mm of {} leave no room for {} x {} panels beside titles, labels and legend; "
+                        "make it larger or show "
+                        "fewer",
+                        figure_.name, given_mm, side, figure_.columns, figure_.rows));
     }
 
     /// Colour bars and legend from y on; returns their height.
     double place_below(double y) {
         const double begin = y;
         layout_.color_bars.clear();
-        for (const analysis::ColorScale& scale : figure_.color_scales) y = place_color_bar(scale, y + theme::space_pt * 0.7);
+        for (const analysis::ColorScale& scale : figure_.color_scales)
+            y = place_color_bar(scale, y + theme::space_pt * 0.7);
         if (!figure_.legend.empty()) y = place_legend(y + theme::space_pt * 0.7);
         return y - begin;
     }
@@ -264,12 +270,14 @@ class Placement {
         place.ticks = color_bar_ticks(scale, bar_width);
         place.title = analysis::axis_title(scale.title, scale.unit, place.ticks.exponent);
         const TextSize title = measure_text(place.title, axis_title_style());
-        const double overhang = place.ticks.ticks.empty() ? 0 : measure_text(place.ticks.ticks.back().label, tick_text_style()).width / 2;
+        const double overhang =
+            place.ticks.ticks.empty() ? 0 : measure_text(place.ticks.ticks.back().label, tick_text_style()).width / 2;
         // A smooth bar has its ground as a patch before it, with room for the patch's label.
         const bool has_patch = patches == 0 && !scale.background_label.empty();
         const double patch_width = has_patch ? 2.5 * theme::color_bar_pt : 0;
         const double label_width = has_patch ? measure_text(scale.background_label, tick_text_style()).width : 0;
-        const double before = 3 * theme::gap_pt + (has_patch ? std::max(patch_width, label_width) + 4 * theme::gap_pt : 0);
+        const double before =
+            3 * theme::gap_pt + (has_patch ? std::max(patch_width, label_width) + 4 * theme::gap_pt : 0);
         const bool one_line = title.width + before + bar_width + overhang <= room;
         const double total = one_line ? title.width + before + bar_width : std::max(title.width, bar_width);
         const double left = std::max(theme::margin_pt, (layout_.width - total) / 2);
@@ -279,11 +287,14 @@ class Placement {
             place.title_box = {left, place.bar.y + place.bar.height / 2 - title.height / 2, title.width, title.height};
         } else {
             place.title = fit_text(place.title, axis_title_style(), room);
-            place.title_box = {(layout_.width - std::min(title.width, room)) / 2, y, std::min(title.width, room), title.height};
-            place.bar = {(layout_.width - bar_width) / 2, y + title.height + theme::gap_pt, bar_width, theme::color_bar_pt};
+            place.title_box = {(layout_.width - std::min(title.width, room)) / 2, y, std::min(title.width, room),
+                               title.height};
+            place.bar = {(layout_.width - bar_width) / 2, y + title.height + theme::gap_pt, bar_width,
+                         theme::color_bar_pt};
         }
         if (has_patch) {
-            place.ground_patch = {place.bar.x - 4 * theme::gap_pt - patch_width, place.bar.y, patch_width, place.bar.height};
+            place.ground_patch = {place.bar.x - 4 * theme::gap_pt - patch_width, place.bar.y, patch_width,
+                                  place.bar.height};
         }
         const double bottom = place.bar.bottom() + theme::tick_length_pt + line_height(tick_text_style());
         layout_.color_bars.push_back(std::move(place));

@@ -73,8 +73,8 @@ TextStyle figure_title_style();
 /// Number of colour patches of a scale of few whole numbers, "none" among them; 0 where a smooth bar is drawn.
 size_t color_patches(const analysis::ColorScale& scale);
 
-/// Places everything so that no text overlaps. @throws LayoutError when panels would be left without room, or when the figure's data
-/// contradict one another (sizes of maps, indices of scales, places in the grid).
+/// Places everything so that no text overlaps. @throws LayoutError when panels would be left without room, or when the
+/// figure's data contradict one another (sizes of maps, indices of scales, places in the grid).
 FigureLayout lay_out(const analysis::Figure& figure);
 
 }  // namespace kvscope::figures

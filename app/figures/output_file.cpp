@@ -49,7 +49,7 @@ void write_special(const std::filesystem::path& path, std::string_view bytes) {
 
 /// A file that vanishes again unless it was moved to its place.
 class TemporaryFile {
-   public:
+ public:
     explicit TemporaryFile(const std::filesystem::path& target) : target_(target) {
         for (int attempt = 0; file_ < 0; ++attempt) {
             path_ = target;
@@ -89,7 +89,7 @@ class TemporaryFile {
         path_.clear();
     }
 
-   private:
+ private:
     std::filesystem::path target_;
     std::filesystem::path path_;
     int file_ = -1;

@@ -18,8 +18,8 @@ struct OutputFailed : std::runtime_error {
 /// @throws OutputExists when something is at `path`.
 void refuse_existing(const std::filesystem::path& path);
 
-/// Writes to a temporary file beside `path`, syncs it and moves it there, so that a killed program or a full disk leaves what
-/// was there before. Without `replace` a file that appeared meanwhile stays, too.
+/// Writes to a temporary file beside `path`, syncs it and moves it there, so that a killed program or a full disk
+/// leaves what was there before. Without `replace` a file that appeared meanwhile stays, too.
 /// @throws OutputExists, OutputFailed.
 void write_whole_file(const std::filesystem::path& path, std::string_view bytes, bool replace);
 

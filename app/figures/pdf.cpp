@@ -25,8 +25,8 @@ std::string document_date(const analysis::Figure& figure) {
     if (error != std::errc() || *end != '\0' || gmtime_r(&seconds, &utc) == nullptr) {
         throw FormatError(fmt::format("SOURCE_DATE_EPOCH: expected seconds since 1970, found '{}'", epoch));
     }
-    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour,
-                       utc.tm_min, utc.tm_sec);
+    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
+                       utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
 }  // namespace
@@ -45,7 +45,8 @@ std::string render_pdf(const analysis::Figure& figure, const ExportOptions& opti
     recipe_alone.recipe = figure.recipe;
     cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_KEYWORDS, recipe_text(recipe_alone, "; ").c_str());
     cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATOR, options.creator.c_str());
-    cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATE_DATE, date.empty() ? nullptr : date.c_str());
+    cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATE_DATE,
+                                   date.empty() ? nullptr : date.c_str());
     cairo_surface_set_fallback_resolution(surface.get(), options.dpi, options.dpi);
     draw_on(surface.get(), figure, layout, options, false, 1);
     cairo_surface_finish(surface.get());

@@ -64,9 +64,10 @@ std::string render_png(const analysis::Figure& figure, const ExportOptions& opti
     const double width = std::ceil(layout.width * per_point - 1e-6);
     const double height = std::ceil(layout.height * per_point - 1e-6);
     if (width > kLargestSide || height > kLargestSide) {
-        throw FormatError(fmt::format("a PNG of {} x {} pixels: at most {} a side can be drawn; lower the resolution ({} dots per "
-                                      "inch) or the size",
-                                      width, height, kLargestSide, options.dpi));
+        throw FormatError(
+            fmt::format("a PNG of {} x {} pixels: at most {} a side can be drawn; lower the resolution ({} dots per "
+                        "inch) or the size",
+                        width, height, kLargestSide, options.dpi));
     }
     const Surface surface(
         cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(width), static_cast<int>(height)));

@@ -15,7 +15,8 @@ struct Span {
     size_t last = 0;
 };
 
-/// For each pixel the cells it shows: all that it touches where cells are finer than pixels, else the one in its middle.
+/// For each pixel the cells it shows: all that it touches where cells are finer than pixels, else the one in its
+/// middle.
 std::vector<Span> spans(const Window& window, size_t n_pixels, size_t n_cells) {
     constexpr double slack = 1e-6;  // of a cell: rounding must not pull a neighbour in
     std::vector<Span> result(n_pixels);
@@ -82,7 +83,8 @@ Raster rasterize_with(const Map& map, const Window& columns, const Window& rows,
 
 }  // namespace
 
-Window visible_window(const analysis::Axis& axis, double cells_begin, double cells_end, size_t n_cells, bool downwards) {
+Window visible_window(const analysis::Axis& axis, double cells_begin, double cells_end, size_t n_cells,
+                      bool downwards) {
     Window window;
     const double per_unit = static_cast<double>(n_cells) / (cells_end - cells_begin);
     window.begin = (axis.min - cells_begin) * per_unit;
@@ -114,18 +116,16 @@ Rgb color_of(const analysis::ColorScale& scale, double value, Rgb ground) {
     return analysis::color_at(scale.map, scale.map_begin + share * (scale.map_end - scale.map_begin));
 }
 
-Raster rasterize(const analysis::HeatMap& map, const analysis::ColorScale& scale, const Window& columns, const Window& rows,
-                 size_t width, size_t height, Rgb ground) {
-    return rasterize_with(map, columns, rows, width, height, [&](float value) {
-        return color_of(scale, static_cast<double>(value), ground);
-    });
+Raster rasterize(const analysis::HeatMap& map, const analysis::ColorScale& scale, const Window& columns,
+                 const Window& rows, size_t width, size_t height, Rgb ground) {
+    return rasterize_with(map, columns, rows, width, height,
+                          [&](float value) { return color_of(scale, static_cast<double>(value), ground); });
 }
 
-Raster rasterize(const analysis::Categories& map, const Window& columns, const Window& rows, size_t width, size_t height,
-                 Rgb ground) {
-    return rasterize_with(map, columns, rows, width, height, [&](uint8_t id) {
-        return id < map.classes.size() ? map.classes[id].color : ground;
-    });
+Raster rasterize(const analysis::Categories& map, const Window& columns, const Window& rows, size_t width,
+                 size_t height, Rgb ground) {
+    return rasterize_with(map, columns, rows, width, height,
+                          [&](uint8_t id) { return id < map.classes.size() ? map.classes[id].color : ground; });
 }
 
 }  // namespace kvscope::figures

@@ -37,8 +37,8 @@ std::string escaped(std::string_view text) {
     return out;
 }
 
-/// Cairo numbers images and surfaces over the life of the process; here they count from 0, so that the same figure is the
-/// same file. `mark` is what stands before such a name.
+/// Cairo numbers images and surfaces over the life of the process; here they count from 0, so that the same figure is
+/// the same file. `mark` is what stands before such a name.
 void renumber(std::string& svg, std::string_view mark, std::string_view kind, std::map<std::string, size_t>& numbers) {
     const std::string begin = std::string(mark) + std::string(kind);
     std::string out;
@@ -75,8 +75,9 @@ std::string completed(std::string svg, const analysis::Figure& figure, const Exp
     const size_t root = svg.find("<svg ");
     const size_t root_end = root == std::string::npos ? root : svg.find('>', root);
     if (root_end == std::string::npos) throw std::runtime_error("figure: writing the SVG failed: Cairo wrote no <svg>");
-    svg.insert(root_end + 1, fmt::format("\n<title>{}</title>\n<desc>{}\nCreator: {}</desc>", escaped(valid_text(figure.title)),
-                                         escaped(recipe_text(figure, "\n")), escaped(options.creator)));
+    svg.insert(root_end + 1,
+               fmt::format("\n<title>{}</title>\n<desc>{}\nCreator: {}</desc>", escaped(valid_text(figure.title)),
+                           escaped(recipe_text(figure, "\n")), escaped(options.creator)));
     return svg;
 }
 

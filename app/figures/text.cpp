@@ -67,8 +67,8 @@ TextSize measure_text(const std::string& text, const TextStyle& style) {
     return size_of(make_layout(context.get(), text, style).get());
 }
 
-void draw_text(cairo_t* cr, const std::string& text, const TextStyle& style, double x, double y, HorizontalAlign horizontal,
-               VerticalAlign vertical, int turn) {
+void draw_text(cairo_t* cr, const std::string& text, const TextStyle& style, double x, double y,
+               HorizontalAlign horizontal, VerticalAlign vertical, int turn) {
     if (text.empty()) return;
     const Context context = make_context();
     const Layout layout = make_layout(context.get(), text, style);

@@ -30,8 +30,8 @@ std::string valid_text(const std::string& text);
 TextSize measure_text(const std::string& text, const TextStyle& style);
 
 /// Draws one line so that the named corner or middle is at (x, y), turned by `turn` quarter circles against the clock.
-void draw_text(cairo_t* cr, const std::string& text, const TextStyle& style, double x, double y, HorizontalAlign horizontal,
-               VerticalAlign vertical, int turn = 0);
+void draw_text(cairo_t* cr, const std::string& text, const TextStyle& style, double x, double y,
+               HorizontalAlign horizontal, VerticalAlign vertical, int turn = 0);
 
 /// The text itself, or its beginning with "…" where it is wider than `width` points.
 std::string fit_text(const std::string& text, const TextStyle& style, double width);

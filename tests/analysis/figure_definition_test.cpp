@@ -17,11 +17,11 @@ namespace {
 
 /// Runs of the sample: 0 full, 1 snapkv 16, 2 snapkv 24, 3 aperturekv 20, 4 kvslimmer 12, 5 think, 6 snapkv 4 (failed).
 class SampleTrace {
-   public:
+ public:
     SampleTrace() : reader_((trace::sample::write(folder_ / "t.h5"), folder_ / "t.h5")) {}
     const trace::Reader& reader() const { return reader_; }
 
-   private:
+ private:
     trace::sample::TemporaryFolder folder_;
     trace::Reader reader_;
 };

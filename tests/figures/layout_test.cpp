@@ -16,7 +16,8 @@ bool apart(const Box& a, const Box& b) {
 
 bool inside(const Box& box, const FigureLayout& layout) {
     constexpr double slack = 0.01;
-    return box.x >= -slack && box.y >= -slack && box.right() <= layout.width + slack && box.bottom() <= layout.height + slack;
+    return box.x >= -slack && box.y >= -slack && box.right() <= layout.width + slack &&
+           box.bottom() <= layout.height + slack;
 }
 
 Box text_box(const std::string& text, double center_x, double top) {
@@ -87,7 +88,8 @@ TEST_CASE("nothing that is drawn overlaps or leaves the page") {
     figures.push_back(grid_figure(8, 10, 80, true));
     figures.back().panel_height_mm = 40;
     Figure legend = test::map_figure(3, 9, 3);
-    for (int i = 0; i < 15; ++i) legend.legend.push_back({"ada-pyramidkv " + std::to_string(i), LegendEntry::Symbol::line, {}});
+    for (int i = 0; i < 15; ++i)
+        legend.legend.push_back({"ada-pyramidkv " + std::to_string(i), LegendEntry::Symbol::line, {}});
     figures.push_back(legend);
     for (Figure narrow : std::vector<Figure>(figures.begin(), figures.begin() + 3)) {
         narrow.width_mm = 60;

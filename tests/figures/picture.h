@@ -56,12 +56,15 @@ inline analysis::Figure map_figure(size_t rows, size_t columns, double largest) 
     return figure;
 }
 
-inline analysis::HeatMap& map_of(analysis::Figure& figure) { return std::get<analysis::HeatMap>(figure.panels[0].layers[0]); }
+inline analysis::HeatMap& map_of(analysis::Figure& figure) {
+    return std::get<analysis::HeatMap>(figure.panels[0].layers[0]);
+}
 
 /// A rendered PNG and where the layout put things on it.
 class Picture {
-   public:
-    explicit Picture(const analysis::Figure& figure, double dpi = 300) : layout_(lay_out(figure)), per_point_(dpi / 72) {
+ public:
+    explicit Picture(const analysis::Figure& figure, double dpi = 300)
+        : layout_(lay_out(figure)), per_point_(dpi / 72) {
         ExportOptions options;
         options.dpi = dpi;
         bytes_ = render_png(figure, options);
@@ -81,9 +84,10 @@ class Picture {
         REQUIRE(x < width());
         REQUIRE(y < height());
         uint32_t packed = 0;
-        std::memcpy(&packed,
-                    cairo_image_surface_get_data(surface_.get()) + y * cairo_image_surface_get_stride(surface_.get()) + 4 * x,
-                    sizeof packed);
+        std::memcpy(
+            &packed,
+            cairo_image_surface_get_data(surface_.get()) + y * cairo_image_surface_get_stride(surface_.get()) + 4 * x,
+            sizeof packed);
         return {static_cast<uint8_t>(packed >> 16), static_cast<uint8_t>(packed >> 8), static_cast<uint8_t>(packed)};
     }
 
@@ -99,15 +103,17 @@ class Picture {
     /// Pixels of a colour inside a box, its edges left out.
     int count(const Box& box, analysis::Rgb color) const {
         int n = 0;
-        for (int y = static_cast<int>(box.y * per_point_) + 2; y < static_cast<int>(box.bottom() * per_point_) - 2; ++y) {
-            for (int x = static_cast<int>(box.x * per_point_) + 2; x < static_cast<int>(box.right() * per_point_) - 2; ++x) {
+        for (int y = static_cast<int>(box.y * per_point_) + 2; y < static_cast<int>(box.bottom() * per_point_) - 2;
+             ++y) {
+            for (int x = static_cast<int>(box.x * per_point_) + 2; x < static_cast<int>(box.right() * per_point_) - 2;
+                 ++x) {
                 n += pixel(x, y) == color ? 1 : 0;
             }
         }
         return n;
     }
 
-   private:
+ private:
     struct Destroy {
         void operator()(cairo_surface_t* surface) const { cairo_surface_destroy(surface); }
     };

@@ -49,7 +49,8 @@ TEST_CASE("PNG: one kept token of 100,000 is visible, and only where it is") {
         const Box& data = picture.layout().panels[0].data;
         const double middle = data.y + data.height * 17.5 / 32;
         const double per_point = picture.width() / picture.layout().width;
-        for (int x = static_cast<int>(data.x * per_point) - 1; x < static_cast<int>(data.right() * per_point) + 1; ++x) {
+        for (int x = static_cast<int>(data.x * per_point) - 1; x < static_cast<int>(data.right() * per_point) + 1;
+             ++x) {
             seen += picture.pixel(x, static_cast<int>(middle * per_point)) == colour_of(figure, 1) ? 1 : 0;
         }
         return seen;

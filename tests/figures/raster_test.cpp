@@ -113,9 +113,9 @@ TEST_CASE("a single kept token is in the raster wherever it is") {
 TEST_CASE("unknown values and places beside the map are ground") {
     HeatMap map = ramp(1, 2);
     map.values[1] = NAN;
-    const Raster raster = rasterize(map, scale(1), visible_window(axis(-1, 2), 0, 1, 2, false), {0, 1, 1}, 6, 1, kGround);
-    CHECK(raster.pixels ==
-          std::vector<Rgb>{kGround, kGround, colour(0, 1), kGround, kGround, kGround});
+    const Raster raster =
+        rasterize(map, scale(1), visible_window(axis(-1, 2), 0, 1, 2, false), {0, 1, 1}, 6, 1, kGround);
+    CHECK(raster.pixels == std::vector<Rgb>{kGround, kGround, colour(0, 1), kGround, kGround, kGround});
 }
 
 TEST_CASE("of the classes in a pixel the highest shows") {

@@ -55,13 +55,13 @@ Figure large_map() {
 
 /// Sets a variable of the environment for as long as it lives.
 class Environment {
-   public:
+ public:
     Environment(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
     ~Environment() { ::unsetenv(name_); }
     Environment(const Environment&) = delete;
     Environment& operator=(const Environment&) = delete;
 
-   private:
+ private:
     const char* name_;
 };
 
@@ -104,8 +104,9 @@ TEST_CASE("PDF: title, caption, recipe and date are in its information") {
     ExportOptions options;
     options.creator = "kvscope 9.8.7";
     Answer info = run("pdfinfo -isodates " + saved(folder, render_pdf(figure, options)));
-    CHECK_THAT(info.text, Contains("A map") && Contains("What is shown.") && Contains("Model: tiny <1 & 2>; Run: snapkv") &&
-                              Contains("kvscope 9.8.7") && Contains("2026-01-02T03:04:05Z"));
+    CHECK_THAT(info.text, Contains("A map") && Contains("What is shown.") &&
+                              Contains("Model: tiny <1 & 2>; Run: snapkv") && Contains("kvscope 9.8.7") &&
+                              Contains("2026-01-02T03:04:05Z"));
     {
         const Environment epoch("SOURCE_DATE_EPOCH", "1000000000");
         info = run("pdfinfo -isodates " + saved(folder, render_pdf(figure, options)));
@@ -144,7 +145,8 @@ TEST_CASE("PDF: pixels of a rendered page have the map's colours") {
     const auto near = [&](double x_share, double y_share, Rgb wanted) {
         const auto x = static_cast<size_t>((data.x + x_share * data.width) * 2);
         const auto y = static_cast<size_t>((data.y + y_share * data.height) * 2);
-        const auto* p = reinterpret_cast<const unsigned char*>(pixels.data()) + (y * static_cast<size_t>(width) + x) * 3;
+        const auto* p =
+            reinterpret_cast<const unsigned char*>(pixels.data()) + (y * static_cast<size_t>(width) + x) * 3;
         return std::abs(p[0] - wanted.r) <= 2 && std::abs(p[1] - wanted.g) <= 2 && std::abs(p[2] - wanted.b) <= 2;
     };
     const Rgb two = color_at(ColorMap::viridis_reversed, 0.5);
@@ -214,7 +216,8 @@ TEST_CASE("export: the extension decides, numbers and pictures alike, of every f
     const FigureDefinition& jsd = figure_definition("jsd");
     CHECK_THROWS_AS(export_figure(reader, jsd, {}, folder / "jsd.pdf", {}, false), OutputExists);
     CHECK_NOTHROW(export_figure(reader, jsd, {}, folder / "jsd.pdf", {}, true));
-    CHECK_THROWS_WITH(export_figure(reader, jsd, {}, folder / "jsd.docx", {}, false), Contains(".pdf") && Contains(".docx"));
+    CHECK_THROWS_WITH(export_figure(reader, jsd, {}, folder / "jsd.docx", {}, false),
+                      Contains(".pdf") && Contains(".docx"));
     CHECK_THROWS_WITH(export_figure(reader, jsd, {}, folder / "jsd", {}, false), Contains("no extension"));
     CHECK(figure_format_for("A.PDF").extension() == "pdf");
 }
