@@ -7,13 +7,8 @@
 #include <numbers>
 #include <vector>
 
+#include "kernels/cpu/targets.h"
 #include "kernels/cpu_features.h"
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#define KVSCOPE_AVX2 __attribute__((target("avx2,fma")))
-#define KVSCOPE_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,fma,prefer-vector-width=512")))
-#endif
-#define KVSCOPE_INLINE inline __attribute__((always_inline))
 
 namespace kvscope::kernels {
 
