@@ -30,7 +30,7 @@ TEST_CASE("a trace of version 1.0", "[trace]") {
     CHECK(reader.run(0, 6).message == "expected a budget above the window");
 }
 
-// Made by the example "write" of docs/trace-format.md, in the file format that h5py chooses.
+// Made by the example "write" of docs/trace-format.md.
 TEST_CASE("a run imported from Python", "[trace]") {
     int errors = 0;
     int warnings = 0;
