@@ -11,6 +11,8 @@
 // Fontconfig keeps its patterns as offsets, which the leak checker cannot follow, for as long as the program runs.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() { return "leak:libfontconfig\n"; }
+extern "C" const char* __lsan_default_options();
+extern "C" const char* __lsan_default_options() { return "print_suppressions=0"; }
 #endif
 
 namespace kvscope::figures {
