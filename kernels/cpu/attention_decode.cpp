@@ -1,6 +1,7 @@
 #include "kernels/attention_decode.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -99,10 +100,17 @@ void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype
 
     const auto kernel = level_kernels().decode_segment;
     const bool worth_threads = n_entries * head_dim > 1 << 14;
+    std::atomic<size_t> unclaimed{0};
 #pragma omp parallel if (worth_threads)
     {
-#pragma omp for schedule(dynamic, 1)
-        for (size_t i = 0; i < segments.size(); ++i) kernel(segments[i], head_dim, dtype, scale);
+        // A thread claims one segment ahead, so that memory works on that one's keys already.
+        for (size_t i = unclaimed.fetch_add(1); i < segments.size();) {
+            const size_t next = unclaimed.fetch_add(1);
+            if (next < segments.size()) segments[i].next = &segments[next];
+            kernel(segments[i], head_dim, dtype, scale);
+            i = next;
+        }
+#pragma omp barrier
 #pragma omp for schedule(static)
         for (size_t i = 0; i < partials.size(); ++i) {
             if (dtype == DType::f32)

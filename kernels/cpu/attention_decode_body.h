@@ -134,9 +134,12 @@ struct AttentionDecodeBody {
         }
 
         float* out = segment.values + static_cast<int64_t>(first) * d;
+        NextKeys<T> next = first == 0 ? NextKeys<T>(segment.next, d) : NextKeys<T>();
         int c = 0;
-        for (; c + 4 * W <= d; c += 4 * W) add_values<Rows, Q, 2>(weights, v + c, row.kv_stride, count, out + c, d);
-        for (; c + 2 * W <= d; c += 2 * W) add_values<Rows, Q, 1>(weights, v + c, row.kv_stride, count, out + c, d);
+        for (; c + 4 * W <= d; c += 4 * W, next = {})
+            add_values<Rows, Q, 2>(weights, v + c, row.kv_stride, count, out + c, d, next);
+        for (; c + 2 * W <= d; c += 2 * W, next = {})
+            add_values<Rows, Q, 1>(weights, v + c, row.kv_stride, count, out + c, d, next);
         for (; c + W <= d; c += W) add_narrow<Rows, Q>(weights, v + c, row.kv_stride, count, out + c, d);
         for (; c < d; ++c)
             for (int i = 0; i < Q; ++i) {
@@ -145,6 +148,25 @@ struct AttentionDecodeBody {
                 out[i * d + c] = sum;
             }
     }
+
+    /// Keys to call in, one entry for each of the entries at work.
+    template <class T>
+    struct NextKeys {
+        const T* data = nullptr;
+        int64_t stride = 0, count = 0;
+        int d = 0;
+        NextKeys() = default;
+        NextKeys(const DecodeSegment* segment, int head_dim) {
+            if (segment == nullptr) return;
+            stride = segment->row->kv_stride;
+            data = static_cast<const T*>(segment->row->k) + segment->begin * stride;
+            count = segment->end - segment->begin;
+            d = head_dim;
+        }
+        [[gnu::always_inline]] void prefetch_entry(int64_t j) const {
+            if (j < count) prefetch(data + j * stride, d);
+        }
+    };
 
     template <class T>
     [[gnu::always_inline]] static inline void prefetch(const T* row, int d) {
@@ -228,13 +250,14 @@ struct AttentionDecodeBody {
     /// V pairs of vectors of columns.
     template <class Rows, int Q, int V>
     static void add_values(const float (&weights)[Q][kDecodeSegment], const typename Rows::T* v, int64_t stride,
-                           int64_t count, float* out, int d) {
+                           int64_t count, float* out, int d, const NextKeys<typename Rows::T>& next) {
         vec acc[Q][V][2];
 #pragma GCC unroll 4
         for (int i = 0; i < Q; ++i)
 #pragma GCC unroll 4
             for (int c = 0; c < 2 * V; ++c) acc[i][c / 2][c % 2] = Simd::zero();
         for (int64_t j = 0; j < count; ++j) {
+            next.prefetch_entry(j);
             vec x[V][2];
 #pragma GCC unroll 4
             for (int c = 0; c < V; ++c) Rows::load_columns(v + j * stride + c * 2 * W, x[c]);

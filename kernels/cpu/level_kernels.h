@@ -23,6 +23,8 @@ struct DecodeSegment {
     float* largest = nullptr;  ///< (n_queries)
     float* total = nullptr;    ///< (n_queries)
     float* values = nullptr;   ///< (n_queries, d)
+    /// What the same thread works on next; its keys are called in meanwhile. nullptr: nothing.
+    const DecodeSegment* next = nullptr;
 };
 
 /// The inner loops of the CPU kernels as one SIMD level computes them, each for one thread's share.
