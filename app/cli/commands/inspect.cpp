@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -18,11 +20,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// On one line, at most that many bytes, cut between characters; control characters as their pictures (U+2400 …), so
+/// that no text can command the terminal.
 std::string first_line(const std::string& text, size_t most) {
     std::string shown;
     for (const char c : text) {
-        if (shown.size() >= most) return shown + " …";
-        shown += c == '\n' ? ' ' : c;
+        const auto byte = static_cast<unsigned char>(c);
+        if (shown.size() >= most && (byte & 0xC0) != 0x80) return shown + " …";
+        if (c == '\n')
+            shown += ' ';
+        else if (byte < 0x20)
+            shown += {'\xE2', '\x90', static_cast<char>(0x80 + byte)};
+        else if (byte == 0x7F)
+            shown += "␡";
+        else
+            shown += c;
     }
     return shown;
 }
@@ -47,20 +59,23 @@ std::string describe_prompt(const trace::Reader& reader, int index, bool whole_t
 }
 
 std::string describe(const trace::Reader& reader, bool whole_text) {
-    std::string text = fmt::format("{}: kvscope trace {}, {}, by {} on {}\n", reader.path().string(), reader.version(),
-                                   reader.complete() ? "complete" : "incomplete", reader.generator(), reader.created_utc());
+    std::string text =
+        fmt::format("{}: kvscope trace {}, {}, by {} on {}\n", reader.path().string(), reader.version(),
+                    reader.complete() ? "complete" : "incomplete", reader.generator(), reader.created_utc());
     if (!reader.has_model()) return text + "no model yet\n";
     const auto& model = reader.model();
-    text += fmt::format("{} ({}, {}): {} layers, {} heads, {} KV heads of {}, fingerprint {}\n", model.name, model.family,
-                        model.dtype, model.n_layers, model.n_heads, model.n_kv_heads, model.head_dim,
+    text += fmt::format("{} ({}, {}): {} layers, {} heads, {} KV heads of {}, fingerprint {}\n", model.name,
+                        model.family, model.dtype, model.n_layers, model.n_heads, model.n_kv_heads, model.head_dim,
                         model.fingerprint.substr(0, 16));
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
         text += describe_prompt(reader, prompt, whole_text);
         if (reader.n_runs(prompt) > 0)
             text += "\n" + analysis::format_table(analysis::cost_table(reader, prompt), analysis::TableFormat::text);
         for (const auto& run : reader.runs(prompt)) {
-            if (run.status != "complete") text += fmt::format("\n{} failed: {}\n", run.label, run.message);
-            else if (!run.output_text.empty()) text += fmt::format("\n{}: {}\n", run.label, first_line(run.output_text, 400));
+            if (run.status != "complete")
+                text += fmt::format("\n{} failed: {}\n", run.label, run.message);
+            else if (!run.output_text.empty())
+                text += fmt::format("\n{}: {}\n", run.label, first_line(run.output_text, 400));
         }
     }
     return text;
@@ -85,14 +100,31 @@ nlohmann::ordered_json tree_json(const fs::path& path) {
 }
 
 analysis::Table problem_table(const std::vector<trace::Problem>& problems) {
-    analysis::Table table{"problems",
-                          "Problems",
-                          {{"severity", "", ""}, {"path", "Path", ""}, {"expected", "Expected", ""}, {"found", "Found", ""}},
-                          {}};
+    analysis::Table table{
+        "problems",
+        "Problems",
+        {{"severity", "", ""}, {"path", "Path", ""}, {"expected", "Expected", ""}, {"found", "Found", ""}},
+        {}};
     for (const auto& problem : problems)
         table.rows.push_back({{std::string(problem.severity == trace::Problem::Severity::error ? "error" : "warning"),
                                problem.path, problem.expected, problem.found}});
     return table;
+}
+
+/// The runs of all prompts as one table, so that one header names its columns.
+analysis::Table runs_of_all_prompts(const trace::Reader& reader) {
+    analysis::Table all;
+    for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
+        auto table = analysis::cost_table(reader, prompt);
+        for (auto& row : table.rows) row.cells.insert(row.cells.begin(), int64_t{reader.prompt_number(prompt)});
+        if (prompt == 0) {
+            all = std::move(table);
+            all.columns.insert(all.columns.begin(), {"prompt", "Prompt", "", analysis::ColumnType::integer});
+        } else {
+            std::move(table.rows.begin(), table.rows.end(), std::back_inserter(all.rows));
+        }
+    }
+    return all;
 }
 
 int inspect_trace(const fs::path& path, const OutputFormat& format, bool whole_text) {
@@ -116,7 +148,7 @@ int inspect_trace(const fs::path& path, const OutputFormat& format, bool whole_t
                                            : "no errors: the trace keeps to the format"));
     } else {
         const trace::Reader reader(path);
-        for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) format.print(analysis::cost_table(reader, prompt));
+        if (reader.n_prompts() > 0) format.print(runs_of_all_prompts(reader));
     }
     if (errors && !format.is_text() && format.name() != "json")
         throw std::runtime_error(fmt::format("{} breaks the trace format in {} places: `kvscope inspect` lists them",
@@ -143,7 +175,8 @@ std::function<int()> declare(CLI::App& app) {
 
 Command inspect_command() {
     return {"inspect", "What is in a trace or a model, checked",
-            "  kvscope inspect demo.h5\n  kvscope inspect demo.h5 --format json\n  kvscope inspect model.gguf", declare};
+            "  kvscope inspect demo.h5\n  kvscope inspect demo.h5 --format json\n  kvscope inspect model.gguf",
+            declare};
 }
 
 }  // namespace kvscope::cli

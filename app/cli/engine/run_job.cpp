@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <stdexcept>
 
 #include "app/cli/engine/terminal_progress.h"
@@ -28,7 +30,8 @@ std::vector<engine::RunPlan> plans_of(const RunJob& job) {
         const auto spec = policies::parse_policy(text);
         if (spec.definition->name == "full") continue;
         if (budgets.empty())
-            throw std::invalid_argument("--policy " + text + " needs a --budget: entries kept per KV head and layer (128), " +
+            throw std::invalid_argument("--policy " + text +
+                                        " needs a --budget: entries kept per KV head and layer (128), " +
                                         "or the share kept (0.2, 20%)");
         for (const auto& budget : budgets) plans.push_back({spec, budget});
     }
@@ -44,6 +47,32 @@ std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& m
             prompts.push_back(engine::prepare_prompt(model, text.context, question, options));
     }
     return prompts;
+}
+
+/// What each budget comes to on this prompt, kept and removed, once for all policies that have it.
+void describe_budgets(std::span<const engine::RunPlan> plans, const engine::Prompt& prompt,
+                      TerminalProgress& progress) {
+    std::vector<policies::Budget> shown;
+    for (const auto& plan : plans) {
+        const bool is_known = std::find(shown.begin(), shown.end(), plan.budget) != shown.end();
+        if (plan.spec.definition->name == "full" || is_known) continue;
+        shown.push_back(plan.budget);
+        try {
+            progress.message(
+                fmt::format("budget {}: {}", plan.budget.text(), plan.budget.describe(prompt.n_visible())));
+        } catch (const std::invalid_argument&) {
+            // Reported by the run that cannot take it.
+        }
+    }
+}
+
+/// Takes back a trace that was begun and in which nothing was finished: a wrong option must not leave a folder that
+/// stands in the way of the right one.
+void remove_begun_trace(const std::filesystem::path& output) {
+    std::filesystem::path folder = output;
+    folder += ".part";
+    std::error_code error;
+    std::filesystem::remove_all(folder, error);
 }
 
 void write_timings(const RunJob& job, const engine::Timings& timings, double load_s) {
@@ -78,23 +107,18 @@ int run(const RunJob& job) {
     for (const auto& prompt : prompts) {
         progress.message(fmt::format("{}: {} tokens{}", prompt.name, prompt.ids.size(),
                                      prompt.query_aware ? "" : fmt::format(", policies see {}", prompt.n_context)));
-        for (size_t i = 1; i < plans.size() && &prompt == &prompts.front(); ++i) {
-            if (i == 1 || plans[i].budget != plans[i - 1].budget) try {
-                    progress.message(fmt::format("budget {}: {}", plans[i].budget.text(),
-                                                 plans[i].budget.describe(prompt.n_visible())));
-                } catch (const std::invalid_argument&) {
-                    // Reported by the run that cannot take it.
-                }
-        }
     }
+    describe_budgets(plans, prompts.front(), progress);
     std::string recipe = engine::recipe_json(model, prompts, plans, job.experiment);
     if (job.analyze) {
         auto json = nlohmann::ordered_json::parse(recipe);
         json["analyze"] = true;
         recipe = json.dump();
     }
+    bool is_begun = false;  // anew, and still empty of results
     try {
         trace::Writer writer(job.output, recipe, {job.force, fmt::format("kvscope {}", version())});
+        is_begun = !writer.resumed();
         if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
         if (!writer.has_model()) {
             trace::ModelRecord record;
@@ -104,6 +128,7 @@ int run(const RunJob& job) {
         }
         engine::Experiment experiment(model, plans, job.experiment, writer, progress);
         experiment.on_run = [&](int, int, const trace::RunRecord& record) {
+            is_begun = false;
             if (record.status == "failed") progress.message(fmt::format("{} failed: {}", record.label, record.message));
         };
         experiment.run(prompts);
@@ -114,6 +139,9 @@ int run(const RunJob& job) {
     } catch (const trace::AlreadyComplete&) {
         progress.message(fmt::format("{} holds this very trace already: nothing to do", job.output.string()));
         return 0;
+    } catch (const std::invalid_argument&) {
+        if (is_begun) remove_begun_trace(job.output);
+        throw;
     } catch (const engine::Cancelled&) {
         throw std::runtime_error(fmt::format(
             "stopped; what was finished is in {}.part, and the same command goes on from there", job.output.string()));
