@@ -3,6 +3,8 @@
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 find_package(PkgConfig REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
+# The flag alone: by its path, libgomp would stand against the copy beside libtorch, which has to be the only one loaded.
+set_target_properties(OpenMP::OpenMP_CXX PROPERTIES INTERFACE_LINK_LIBRARIES "" INTERFACE_LINK_OPTIONS -fopenmp)
 find_package(Threads REQUIRED)
 find_package(HDF5 REQUIRED COMPONENTS C)
 find_package(CLI11 REQUIRED)
@@ -24,8 +26,10 @@ function(kvscope_fetch out thing)
     if(failed)
         message(FATAL_ERROR "cmake/fetch.py ${thing} failed; its message stands above")
     endif()
+    file(APPEND ${CMAKE_BINARY_DIR}/fetched.txt "${place}\n")  # scripts/build configures again where one has gone
     set(${out} ${place} PARENT_SCOPE)
 endfunction()
+file(REMOVE ${CMAKE_BINARY_DIR}/fetched.txt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
     ${CMAKE_SOURCE_DIR}/cmake/dependencies.txt ${CMAKE_SOURCE_DIR}/cmake/fetch.py)
 
@@ -54,6 +58,11 @@ if(KVSCOPE_ENGINE)
 endif()
 
 # llama.cpp: GGUF reading, dequantisation, vocabularies (targets llama, ggml::ggml-base).
+foreach(package llama ggml)
+    if("${${package}_DIR}" MATCHES "^${KVSCOPE_CACHE}/")
+        unset(${package}_DIR CACHE)  # an earlier pin's
+    endif()
+endforeach()
 find_package(llama QUIET CONFIG)
 if(NOT llama_FOUND)
     kvscope_fetch(KVSCOPE_LLAMA llama)

@@ -17,6 +17,7 @@ elseif(DEFINED ENV{XDG_CACHE_HOME})
 else()
     set(KVSCOPE_CACHE $ENV{HOME}/.cache/kvscope)
 endif()
+cmake_path(ABSOLUTE_PATH KVSCOPE_CACHE NORMALIZE)
 
 # Paths are hashed relative to the checkout, so that a second clone and a second preset find what the first compiled.
 find_program(KVSCOPE_CCACHE ccache)

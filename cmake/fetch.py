@@ -14,6 +14,7 @@ import fcntl
 import hashlib
 import os
 import pathlib
+import platform
 import shutil
 import subprocess
 import sys
@@ -148,6 +149,9 @@ def unpacked(label, names):
 
 def libtorch(_):
     """The wheels side by side as in a site-packages folder, which libtorch_cpu's own run path expects."""
+    if platform.machine() != "x86_64":
+        sys.exit(f"kvscope: the pinned libtorch is for x86_64, this machine is {platform.machine()}; point Torch_DIR at a "
+                 "libtorch 2.11 of your own, or configure with -DKVSCOPE_ENGINE=OFF")
     return unpacked("libtorch", ["torch", "nvidia-cuda-runtime", "nvidia-cuda-cupti"])
 
 

@@ -1,0 +1,69 @@
+"""The parts' dependencies point one way: what each part includes and where its compiler looks."""
+
+import json
+import os
+import pathlib
+import re
+import unittest
+
+SOURCE = pathlib.Path(os.environ["KVSCOPE_SOURCE"])
+FOLDERS = {
+    "kernels": "kernels",
+    "policies": "policies",
+    "trace": "trace",
+    "analysis": "analysis",
+    "checkpoint": "engine/checkpoint",
+    "engine": "engine",
+    "figures": "app/figures",
+    "cli": "app/cli",
+}
+MAY_USE = {
+    "kernels": set(),
+    "policies": {"kernels"},
+    "trace": set(),
+    "analysis": {"trace", "kernels", "policies"},
+    "checkpoint": set(),
+    "engine": {"kernels", "policies", "trace", "checkpoint"},
+    "figures": {"analysis", "trace", "kernels", "policies"},
+    "cli": set(FOLDERS),
+}
+
+
+def part_of(path):
+    """The part with the longest folder that holds `path` (relative to the repository); None for others."""
+    holders = [part for part, folder in FOLDERS.items() if path.startswith(folder + "/")]
+    return max(holders, key=lambda part: len(FOLDERS[part]), default=None)
+
+
+class Parts(unittest.TestCase):
+    def test_includes(self):
+        sources = [path for folder in FOLDERS.values() for path in (SOURCE / folder).rglob("*")
+                   if path.suffix in (".cpp", ".h", ".cu")]
+        self.assertGreater(len(sources), 50)
+        for source in sources:
+            name = str(source.relative_to(SOURCE))
+            part = part_of(name)
+            for include in re.findall(r'^\s*#\s*include\s*"([^"]+)"', source.read_text(), re.M):
+                self.assertNotIn("..", include.split("/"), f"{name} includes {include} around its include folders")
+                used = part_of(include)
+                self.assertTrue(used is None or used == part or used in MAY_USE[part], f"{name} includes {include}")
+
+    def test_include_folders(self):
+        include = str(pathlib.Path.cwd() / "include") + "/"
+        commands = json.loads(pathlib.Path("compile_commands.json").read_text())
+        seen = set()
+        for entry in commands:
+            file = pathlib.Path(entry["file"])
+            part = part_of(str(file.relative_to(SOURCE))) if file.is_relative_to(SOURCE) else None
+            if part is None or file.is_relative_to(pathlib.Path.cwd()):
+                continue
+            seen.add(part)
+            for folder in re.findall(r"(?:^| )-I(\S+)", entry["command"]):
+                self.assertTrue(folder.startswith(include), f"{file} is compiled with -I{folder}")
+                used = folder[len(include):]
+                self.assertTrue(used == part or used in MAY_USE[part], f"{file} is compiled with -I{folder}")
+        self.assertLessEqual({"kernels", "policies", "trace", "analysis", "checkpoint"}, seen)
+
+
+if __name__ == "__main__":
+    unittest.main()
