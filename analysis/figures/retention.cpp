@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kRunsInOneColumn = 8;  // more are drawn in two, or a page would be full
 constexpr double kPageMm = 190;
-constexpr double kLightest = 0.2;  // the map's palest fifth would vanish on white
+constexpr double kLightest = 0.3;  // paler colours would vanish on white
 
 struct Run {
     int index = 0;
