@@ -42,7 +42,8 @@ class ActiveRun {
     RunCache& cache() { return *cache_; }
     int64_t position() const { return position_; }
     const std::vector<float>& first_logits() const { return first_logits_; }
-    const policies::Policy& policy() const { return *policy_; }
+    /// Called while decoding; nullptr for policies that do not act then.
+    policies::Policy* acting() const { return policy_->acts_while_decoding() ? policy_.get() : nullptr; }
 
     trace::RunRecord record;
     double select_seconds = 0;

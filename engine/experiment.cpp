@@ -57,11 +57,11 @@ trace::PromptRecord record_of(const Prompt& prompt, const Model& model, std::opt
 /// What a cache decodes from: the sequence and the logits of its first token.
 struct Start {
     RunCache cache;
-    std::unique_ptr<policies::Policy> acting;
+    policies::Policy* acting = nullptr;
     int64_t position = 0;
     std::vector<float> logits;
 
-    Sequence sequence() { return {&cache, position, 0, acting.get()}; }
+    Sequence sequence() { return {&cache, position, 0, acting}; }
 };
 
 }  // namespace
@@ -189,8 +189,7 @@ struct Experiment::Impl {
     std::vector<Start> read_question(const Prompt& prompt, std::span<ActiveRun* const> runs, bool last_question) {
         std::vector<Start> starts;
         for (ActiveRun* run : runs) {
-            auto acting = run->policy().acts_while_decoding() ? run->policy().clone() : nullptr;
-            starts.push_back({last_question ? std::move(run->cache()) : run->cache().clone(), std::move(acting),
+            starts.push_back({last_question ? std::move(run->cache()) : run->cache().clone(), run->acting(),
                               run->position(), run->first_logits()});
         }
         const auto n_question = static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible();
@@ -217,18 +216,16 @@ struct Experiment::Impl {
     std::vector<Generation> decode(std::span<Start> starts) {
         std::vector<std::optional<RunCache>> copies;
         std::vector<RunCache::Mark> marks;
-        std::vector<std::unique_ptr<policies::Policy>> acting;
         std::vector<Sequence> sequences;
         std::vector<std::vector<float>> logits;
         for (auto& start : starts) {
             const bool rewinds = start.cache.can_rewind() && !start.acting;
             copies.push_back(rewinds ? std::nullopt : std::optional<RunCache>(start.cache.clone()));
             marks.push_back(rewinds ? start.cache.mark() : RunCache::Mark{});
-            acting.push_back(start.acting ? start.acting->clone() : nullptr);
             logits.push_back(start.logits);
         }
         for (size_t i = 0; i < starts.size(); ++i)
-            sequences.push_back({copies[i] ? &*copies[i] : &starts[i].cache, starts[i].position, 0, acting[i].get()});
+            sequences.push_back({copies[i] ? &*copies[i] : &starts[i].cache, starts[i].position, 0, starts[i].acting});
         const Stopwatch watch;
         auto generations = generate(transformer(), sequences, logits, options.n_new, options.sampling, model.end_ids(),
                                     progress);

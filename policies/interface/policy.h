@@ -106,9 +106,7 @@ class Policy {
     virtual std::unique_ptr<LayerStore> store(LayerObservations&, const Selection&) { return nullptr; }
 
     virtual bool acts_while_decoding() const { return false; }
-    /// A copy in the present state, so that the same prompt can be decoded again. Policies that act while decoding
-    /// override it; the others have no state that decoding would change.
-    virtual std::unique_ptr<Policy> clone() const { return nullptr; }
+    /// State of the steps starts anew at step 0: the same prompt may be decoded several times.
     virtual StepEvictions step(const StepObservations&) { return {}; }
 
     /// Kept keys keep the positions they were computed at (prompt), or are re-rotated to consecutive ones (cache).

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/experiment.h"
+#include "trace/reader.h"
+
+namespace kvscope::engine::testing {
+
+/// A folder that goes away with the test.
+class TemporaryFolder {
+   public:
+    TemporaryFolder() {
+        std::string name = (std::filesystem::temp_directory_path() / "kvscope-engine-XXXXXX").string();
+        path_ = mkdtemp(name.data());
+    }
+    ~TemporaryFolder() {
+        std::error_code error;
+        std::filesystem::remove_all(path_, error);
+    }
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+    const std::filesystem::path& path() const { return path_; }
+
+   private:
+    std::filesystem::path path_;
+};
+
+inline std::filesystem::path test_data(const std::string& name) {
+    return std::filesystem::path(KVSCOPE_TEST_DATA) / name;
+}
+
+inline nlohmann::json golden(const std::string& name) { return nlohmann::json::parse(std::ifstream(test_data(name))); }
+
+inline const Model& default_model_f32() {
+    static SilentProgress progress;
+    static const Model model = Model::open(KVSCOPE_DEFAULT_MODEL, kernels::DType::f32, progress);
+    return model;
+}
+
+inline const Model& tiny_model() {
+    static SilentProgress progress;
+    static const Model model = Model::open(test_data("models/llama3-gqa-sharded"), kernels::DType::f32, progress);
+    return model;
+}
+
+/// A prompt of given ids, of which policies see the first n_context (all: query-aware).
+inline Prompt prompt_of_ids(std::vector<int32_t> ids, int64_t n_context = -1) {
+    Prompt prompt;
+    prompt.name = "ids";
+    prompt.query_aware = n_context < 0;
+    prompt.n_context = n_context < 0 ? static_cast<int64_t>(ids.size()) : n_context;
+    if (n_context >= 0) prompt.question = "?";
+    prompt.token_text.assign(ids.size(), "t");
+    prompt.ids = std::move(ids);
+    return prompt;
+}
+
+inline std::vector<int32_t> some_ids(const Model& model, int n, unsigned seed = 1) {
+    std::vector<int32_t> ids;
+    uint64_t state = seed;
+    for (int i = 0; i < n; ++i) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        ids.push_back(static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(model.transformer().config().vocab_size)));
+    }
+    return ids;
+}
+
+inline RunPlan plan(const std::string& policy, const std::string& budget) {
+    return {policies::parse_policy(policy), policies::parse_budget(budget)};
+}
+
+inline ExperimentOptions options_of(int64_t n_new, bool compare = true, bool isolated = false) {
+    ExperimentOptions options;
+    options.n_new = n_new;
+    options.compare = compare;
+    options.isolated = isolated;
+    return options;
+}
+
+/// Runs an experiment into a trace and opens it.
+inline trace::Reader run_experiment(const TemporaryFolder& folder, const std::string& name, const Model& model,
+                                    const std::vector<Prompt>& prompts, std::vector<RunPlan> plans,
+                                    const ExperimentOptions& options) {
+    SilentProgress progress;
+    plans = with_full_run(std::move(plans));
+    const auto path = folder.path() / name;
+    trace::Writer writer(path, recipe_json(model, prompts, plans, options));
+    Experiment(model, plans, options, writer, progress).run(prompts);
+    writer.finish();
+    return trace::Reader(path);
+}
+
+}  // namespace kvscope::engine::testing

@@ -1,0 +1,65 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/engine/experiment_on_disk.h"
+
+using namespace kvscope;
+using namespace kvscope::engine::testing;
+
+// full/* and H2O's sums of the default model in f32 against NumPy in f64: scripts/golden/full_measures.py.
+TEST_CASE("the measures of the full cache equal the reference's") {
+    const TemporaryFolder folder;
+    const auto& model = default_model_f32();
+    const auto all = golden("engine/full_measures.json")["prompts"];
+    const auto ids = golden("engine/prompt_ids.json")["prompts"]["short"]["ids"].get<std::vector<int32_t>>();
+    const auto& expected = all["short"];
+    const auto reader = run_experiment(folder, "t.h5", model, {prompt_of_ids(ids)}, {plan("h2o:granularity=query_head", "64")}, options_of(1, false));
+    const auto record = reader.prompt_record(0);
+    const auto h2o = reader.run_record(0, 1);
+    const auto shape = model.transformer().shape();
+    const auto n = ids.size();
+    const auto heads = static_cast<size_t>(shape.n_heads);
+    REQUIRE(record.window == expected["window"].get<int>());
+    const auto w = static_cast<size_t>(record.window);
+
+    for (const auto& sample : expected["window_attention_samples"]) {
+        const size_t at = (sample[0].get<size_t>() * heads + sample[1].get<size_t>()) * n + sample[2].get<size_t>();
+        CHECK(record.window_attention[at] == Approx(sample[3].get<float>()).epsilon(1e-3).margin(1e-7));
+    }
+    for (size_t layer = 0; layer < expected["window_attention_square_sum"].size(); ++layer) {
+        for (size_t h = 0; h < heads; ++h) {
+            double squares = 0, centre = 0;
+            for (size_t j = 0; j < n; ++j) {
+                const double value = record.window_attention[(layer * heads + h) * n + j];
+                squares += value * value;
+                centre += value * static_cast<double>(j);
+            }
+            CAPTURE(layer, h);
+            CHECK(squares == Approx(expected["window_attention_square_sum"][layer][h].get<double>()).epsilon(1e-3));
+            CHECK(centre == Approx(expected["window_attention_centre"][layer][h].get<double>()).epsilon(1e-3));
+        }
+    }
+    for (const auto& sample : expected["query_similarity_samples"]) {
+        const size_t at = ((sample[0].get<size_t>() * heads + sample[1].get<size_t>()) * w + sample[2].get<size_t>()) * w +
+                          sample[3].get<size_t>();
+        CHECK(record.query_similarity[at] == Approx(sample[4].get<float>()).epsilon(1e-3));
+    }
+    for (size_t layer = 0; layer < expected["head_jsd"].size(); ++layer) {
+        size_t next = 0;
+        for (size_t a = 0; a < heads; ++a) {
+            for (size_t b = a + 1; b < heads; ++b) {
+                CAPTURE(layer, a, b);
+                CHECK(record.head_jsd[(layer * heads + a) * heads + b] ==
+                      Approx(expected["head_jsd"][layer][next++].get<float>()).epsilon(2e-3).margin(1e-6));
+            }
+        }
+        CHECK(record.adjacent_similarity_q[layer] == Approx(expected["adjacent_similarity"]["q"][layer].get<float>()).epsilon(1e-3));
+        CHECK(record.adjacent_similarity_k[layer] == Approx(expected["adjacent_similarity"]["k"][layer].get<float>()).epsilon(1e-3));
+        CHECK(record.adjacent_similarity_v[layer] ==
+              Approx(expected["adjacent_similarity"]["v"][layer].get<float>()).epsilon(1e-3).margin(1e-5));
+    }
+    for (const auto& sample : expected["attention_sums_samples"]) {
+        const size_t at = (sample[0].get<size_t>() * heads + sample[1].get<size_t>()) * n + sample[2].get<size_t>();
+        CHECK(h2o.scores.at(at) == Approx(sample[3].get<float>()).epsilon(1e-3));
+    }
+}

@@ -1,0 +1,130 @@
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "policies/interface/reselect.h"
+#include "tests/engine/experiment_on_disk.h"
+
+using namespace kvscope;
+using namespace kvscope::engine::testing;
+
+namespace {
+
+/// Positions in the code of scripts/golden/vlq.py.
+std::vector<uint32_t> decode_positions(const std::string& text) {
+    static const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    std::vector<uint32_t> numbers, positions;
+    uint32_t value = 0, shift = 0;
+    for (const char c : text) {
+        const auto digit = static_cast<uint32_t>(digits.find(c));
+        value |= (digit & 31u) << shift;
+        shift += 5;
+        if (digit < 32) {
+            numbers.push_back(value);
+            value = shift = 0;
+        }
+    }
+    uint32_t place = 0;
+    for (size_t i = 0; i + 1 < numbers.size(); i += 2) {
+        for (uint32_t j = 0; j < numbers[i + 1]; ++j) positions.push_back(place + numbers[i] + j);
+        place += numbers[i] + numbers[i + 1];
+    }
+    return positions;
+}
+
+std::vector<std::string> words(const std::string& text) {
+    std::istringstream stream(text);
+    std::vector<std::string> all;
+    for (std::string word; stream >> word;) all.push_back(word);
+    return all;
+}
+
+/// One run against one reference case: entries, those that differ at all, and those that differ beyond rounding.
+struct Difference {
+    size_t entries = 0, differing = 0, unexplained = 0;
+};
+
+Difference difference_of(const trace::Kept& kept, const nlohmann::json& reference) {
+    Difference difference;
+    for (size_t layer = 0; layer < kept.n_layers; ++layer) {
+        const auto rows = words(reference["kept"][layer].get<std::string>());
+        REQUIRE(rows.size() == kept.n_rows);
+        for (size_t row = 0; row < rows.size(); ++row) {
+            const auto expected = decode_positions(rows[row]);
+            const auto found = kept.row(layer, row);
+            std::set<uint32_t> near;
+            const std::string key = std::to_string(layer) + "." + std::to_string(row);
+            if (reference["near"].contains(key)) {
+                for (const uint32_t p : decode_positions(reference["near"][key].get<std::string>())) near.insert(p);
+            }
+            std::vector<uint32_t> either;
+            std::set_symmetric_difference(expected.begin(), expected.end(), found.begin(), found.end(),
+                                          std::back_inserter(either));
+            difference.entries += expected.size();
+            difference.differing += either.size();
+            for (const uint32_t p : either) difference.unexplained += near.count(p) == 0;
+        }
+    }
+    return difference;
+}
+
+void compare_with_reference(const std::string& name) {
+    const auto reference = golden("policies_reference/" + name + ".json");
+    const auto ids = golden("engine/prompt_ids.json")["prompts"][name]["ids"].get<std::vector<int32_t>>();
+    const auto& model = default_model_f32();
+    std::vector<engine::RunPlan> plans;
+    for (const auto& one : reference["cases"])
+        plans.push_back(plan(one["policy"].get<std::string>(), std::to_string(one["budget"].get<int>())));
+    const TemporaryFolder folder;
+    const auto reader = run_experiment(folder, "t.h5", model, {prompt_of_ids(ids)}, plans, options_of(1, false));
+    REQUIRE(reader.n_runs(0) == static_cast<int>(plans.size()) + 1);
+
+    for (size_t i = 0; i < plans.size(); ++i) {
+        const int run = static_cast<int>(i) + 1;
+        CAPTURE(reader.run(0, run).label, reader.run(0, run).message);
+        REQUIRE(reader.run(0, run).status == "complete");
+        const auto kept = reader.kept(0, run);
+        const auto difference = difference_of(*kept, reference["cases"][i]);
+        std::printf("%-6s %-48s %6zu entries, %zu differ within rounding, %zu beyond\n", name.c_str(),
+                    plans[i].label().c_str(), difference.entries, difference.differing - difference.unexplained,
+                    difference.unexplained);
+        CHECK(difference.unexplained == 0);
+        CHECK(static_cast<double>(difference.differing) <= 0.001 * static_cast<double>(difference.entries));
+
+        // The kept sets follow from the scores that the trace holds.
+        const auto shape = model.transformer().shape();
+        std::vector<policies::LayerScores> scores(static_cast<size_t>(shape.n_layers));
+        const auto record = reader.run_record(0, run);
+        const size_t per_layer = kept->n_rows * ids.size();
+        for (size_t layer = 0; layer < scores.size(); ++layer) {
+            scores[layer].granularity = record.granularity == "kv_head" ? policies::Granularity::kv_head
+                                                                        : policies::Granularity::query_head;
+            const auto at = static_cast<std::ptrdiff_t>(layer * per_layer);
+            const auto n = static_cast<std::ptrdiff_t>(per_layer);
+            if (!record.scores.empty()) scores[layer].scores.assign(record.scores.begin() + at, record.scores.begin() + at + n);
+            if (!record.scores_f64.empty())
+                scores[layer].scores_f64.assign(record.scores_f64.begin() + at, record.scores_f64.begin() + at + n);
+        }
+        policies::RunContext context;
+        context.shape = shape;
+        context.n_tokens = static_cast<int64_t>(ids.size());
+        context.budget = record.budget;
+        context.token_ids = ids;
+        const auto again = policies::reselect(*plans[i].spec.definition, plans[i].spec.values, context, std::move(scores));
+        for (size_t layer = 0; layer < again.size(); ++layer) {
+            for (size_t row = 0; row < again[layer].rows.size(); ++row) {
+                const auto found = kept->row(layer, row);
+                REQUIRE(std::equal(found.begin(), found.end(), again[layer].rows[row].begin(), again[layer].rows[row].end()));
+            }
+        }
+    }
+}
+
+}  // namespace
+
+// Kept sets on the default model in f32 against NumPy in f64: scripts/golden/kept_sets.py.
+TEST_CASE("kept sets on the short prompt equal the reference's") { compare_with_reference("short"); }
+
+TEST_CASE("kept sets on the demo prompt equal the reference's") { compare_with_reference("demo"); }

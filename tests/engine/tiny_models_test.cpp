@@ -1,0 +1,64 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/generate.h"
+#include "engine/prefill.h"
+#include "tests/engine/whole_cache.h"
+
+using namespace kvscope;
+
+// Tiny random models of every family; scripts/golden/tiny_models.py says how transformers made their numbers.
+TEST_CASE("logits and greedy continuations of every family equal transformers'") {
+    int n_models = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(KVSCOPE_TEST_DATA) / "models")) {
+        const auto golden = nlohmann::json::parse(std::ifstream(entry.path() / "golden.json"));
+        CAPTURE(entry.path().filename().string());
+        ++n_models;
+        engine::SilentProgress progress;
+        const auto checkpoint = checkpoint::open_checkpoint(entry.path() / golden["model"].get<std::string>());
+        const engine::Transformer model(checkpoint->config(),
+                                        engine::load_weights(*checkpoint, kernels::DType::f32, progress),
+                                        kernels::DType::f32);
+        const auto ids = golden["input_ids"].get<std::vector<int32_t>>();
+        const auto positions = golden["positions"].get<std::vector<size_t>>();
+        for (size_t i = 0; i < positions.size(); ++i) {
+            engine::PrefillRequest request;
+            request.ids = std::span<const int32_t>(ids).first(positions[i] + 1);
+            const auto result = engine::prefill(model, request, nullptr, progress);
+            const auto expected = golden["logits"][i].get<std::vector<float>>();
+            REQUIRE(result.last_logits.size() == expected.size());
+            for (size_t token = 0; token < expected.size(); ++token) {
+                CAPTURE(positions[i], token);
+                REQUIRE(std::abs(result.last_logits[token] - expected[token]) < 1e-4);
+            }
+        }
+        const auto expected = golden["greedy"].get<std::vector<int32_t>>();
+        auto [cache, logits] = engine::testing::whole_cache(model, ids);
+        cache.reserve(static_cast<int64_t>(expected.size()));
+        engine::Sequence sequence{&cache, static_cast<int64_t>(ids.size()), 0, nullptr};
+        const auto generations = engine::generate(model, {&sequence, 1}, {&logits, 1},
+                                                  static_cast<int64_t>(expected.size()), {}, {}, progress);
+        CHECK(generations[0].ids == expected);
+    }
+    CHECK(n_models >= 12);
+}
+
+TEST_CASE("a prompt has to be there and to fit the model's context") {
+    engine::SilentProgress progress;
+    const auto checkpoint =
+        checkpoint::open_checkpoint(std::filesystem::path(KVSCOPE_TEST_DATA) / "models" / "smollm2-tied");
+    const engine::Transformer model(checkpoint->config(),
+                                    engine::load_weights(*checkpoint, kernels::DType::f32, progress), kernels::DType::f32);
+    CHECK_THROWS_AS(engine::prefill(model, {}, nullptr, progress), std::invalid_argument);
+    const std::vector<int32_t> ids(static_cast<size_t>(model.config().context_length) + 1, 1);
+    engine::PrefillRequest request;
+    request.ids = ids;
+    CHECK_THROWS_AS(engine::prefill(model, request, nullptr, progress), std::invalid_argument);
+    const std::vector<int32_t> unknown{static_cast<int32_t>(model.config().vocab_size)};
+    request.ids = unknown;
+    CHECK_THROWS_AS(engine::prefill(model, request, nullptr, progress), std::invalid_argument);
+}
