@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""`kvscope export`: three figures in every form, with the numbers of the trace."""
+
+import json
+import re
+import struct
+import unittest
+import xml.etree.ElementTree
+import zlib
+
+import h5py
+import numpy
+
+from program import NEEDS_ENGINE, ProgramTest, csv_rows, json_rows, jsonl_rows, markdown_rows
+
+FIGURES = ["retention", "jsd", "coverage"]
+
+
+def png_pixels(data):
+    """(width, height) of a PNG that is whole: every chunk's checksum is right and the pixels unpack."""
+    if data[:8] != b"\x89PNG\r\n\x1a\n":
+        raise AssertionError("no PNG")
+    at, size, packed, names = 8, None, b"", []
+    while at < len(data):
+        length, name = struct.unpack(">I4s", data[at:at + 8])
+        content = data[at + 8:at + 8 + length]
+        if zlib.crc32(name + content) != struct.unpack(">I", data[at + 8 + length:at + 12 + length])[0]:
+            raise AssertionError("a damaged chunk")
+        if name == b"IHDR":
+            size = struct.unpack(">II", content[:8])
+        if name == b"IDAT":
+            packed += content
+        names.append(name)
+        at += 12 + length
+    if names[-1] != b"IEND" or len(zlib.decompress(packed)) < size[0] * size[1]:
+        raise AssertionError("pixels are missing")
+    return size
+
+
+@NEEDS_ENGINE
+class Export(ProgramTest):
+    @classmethod
+    def prepare(cls):
+        cls.make_trace("t.h5", "--policy", "snapkv:window=8", "--policy", "aperturekv", "--policy",
+                       "ada-snapkv:window=8,alpha=0", "--budget", "24,64")
+        cls.trace = h5py.File(cls.folder / "t.h5", "r")
+        cls.addClassCleanup(cls.trace.close)
+        cls.prompt = cls.trace["prompts/0"]
+        cls.n = int(cls.prompt.attrs["n_tokens"])
+
+    def export(self, figure, extension, *arguments):
+        """The file's bytes."""
+        output = self.path(f"{figure}.{extension}")
+        output.unlink(missing_ok=True)
+        done = self.made("export", "t.h5", "--figure", figure, *arguments, "-o", output)
+        self.assertEqual(done.stdout, "")
+        return output.read_bytes()
+
+    def heads_keeping(self, j):
+        """(layers, tokens): how many KV heads keep each token."""
+        run = self.prompt[f"runs/{j}"]
+        offsets, indices = run["kept_offsets"][:], run["kept_indices"][:]
+        heads = int(self.trace["model"].attrs["n_kv_heads"])
+        counts = numpy.zeros((int(self.trace["model"].attrs["n_layers"]), self.n), int)
+        for row, (first, last) in enumerate(zip(offsets[:-1], offsets[1:])):
+            counts[row // heads, indices[first:last]] += 1
+        return counts
+
+    def test_pdf(self):
+        for figure in FIGURES:
+            with self.subTest(figure):
+                pdf = self.export(figure, "pdf")
+                self.assertTrue(pdf.startswith(b"%PDF-1."))
+                self.assertTrue(pdf.rstrip().endswith(b"%%EOF"))
+                self.assertNotIn(b"/Type3", pdf)
+                self.assertEqual(len(re.findall(rb"/Type\s*/Page\b", pdf)) or 1, 1)
+
+    def test_svg(self):
+        for figure in FIGURES:
+            with self.subTest(figure):
+                root = xml.etree.ElementTree.fromstring(self.export(figure, "svg"))
+                self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
+                self.assertGreater(len(list(root.iter())), 20)
+
+    def test_png(self):
+        for figure in FIGURES:
+            with self.subTest(figure):
+                width, height = png_pixels(self.export(figure, "png"))
+                larger = png_pixels(self.export(figure, "png", "--dpi", 600))
+                self.assertAlmostEqual(larger[0] / width, 2, delta=0.02)
+                self.assertAlmostEqual(larger[1] / height, 2, delta=0.02)
+
+    def test_width(self):
+        width, _ = png_pixels(self.export("coverage", "png", "--width", 101.6, "--dpi", 100))
+        self.assertAlmostEqual(width, 400, delta=1)
+
+    def test_the_same_trace_gives_the_same_bytes(self):
+        for extension in ("pdf", "svg", "png", "csv"):
+            with self.subTest(extension):
+                self.assertEqual(self.export("retention", extension), self.export("retention", extension))
+
+    def test_retention_numbers(self):
+        rows = csv_rows(self.export("retention", "csv").decode())
+        for j in range(1, len(self.prompt["runs"])):
+            counts = self.heads_keeping(j)
+            found = numpy.zeros_like(counts)
+            for row in rows:
+                if int(row["run"]) == j:
+                    found[int(row["layer"]), int(row["token"])] = int(row["heads"])
+            self.assertEqual(found.tolist(), counts.tolist())
+        self.assertEqual({row["label"] for row in rows},
+                         {run.attrs["label"] for run in self.prompt["runs"].values()} - {"full"})
+
+    def test_coverage_numbers(self):
+        rows = csv_rows(self.export("coverage", "csv").decode())
+        for j in range(1, len(self.prompt["runs"])):
+            counts = self.heads_keeping(j)
+            expected = {"": (counts.sum(axis=0) > 0).mean()}
+            expected |= {str(layer): (row > 0).mean() for layer, row in enumerate(counts)}
+            found = {row["layer"]: float(row["share"]) for row in rows if int(row["run"]) == j}
+            self.assertEqual(set(found), set(expected))
+            for layer, share in expected.items():
+                self.assertAlmostEqual(found[layer], share, places=9)
+
+    def test_jsd_numbers(self):
+        rows = csv_rows(self.export("jsd", "csv").decode())
+        expected = self.prompt["full/head_jsd"][:]
+        found = numpy.full(expected.shape, numpy.nan)
+        for row in rows:
+            found[int(row["layer"]), int(row["head_a"]), int(row["head_b"])] = float(row["jsd_nats"])
+        numpy.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+
+    def test_one_run_and_one_layer(self):
+        rows = csv_rows(self.export("retention", "csv", "--run", "snapkv", "--layer", 1).decode())
+        self.assertEqual({row["layer"] for row in rows}, {"1"})
+        self.assertTrue(all(row["label"].startswith("snapkv") for row in rows))
+
+    def test_all_forms_of_numbers_agree(self):
+        csv = csv_rows(self.export("coverage", "csv").decode())
+        json_form = json_rows(self.export("coverage", "json").decode())
+        self.assertEqual(json_form, jsonl_rows(self.export("coverage", "jsonl").decode()))
+        self.assertEqual([row["label"] for row in csv], [row["label"] for row in json_form])
+        for ours, theirs in zip(csv, json_form):
+            self.assertEqual(float(ours["share"]), theirs["share"])
+        self.assertEqual(len(markdown_rows(self.export("coverage", "md").decode())), len(csv))
+        tex = self.export("coverage", "tex").decode()
+        self.assertEqual(tex.count(r" \\"), len(csv) + 1)
+
+    def test_the_recipe_is_in_the_file(self):
+        fingerprint = self.trace["model"].attrs["fingerprint"]
+        svg = self.export("coverage", "svg").decode()
+        self.assertIn(fingerprint[:12], svg)
+        self.assertIn("aperturekv", svg)
+
+    def test_an_existing_file_is_kept_without_force(self):
+        self.path("mine.pdf").write_text("mine")
+        arguments = ["export", "t.h5", "--figure", "coverage", "-o", "mine.pdf"]
+        self.refuses(1, ["mine.pdf", "--force"], *arguments)
+        self.assertEqual(self.path("mine.pdf").read_text(), "mine")
+        self.made(*arguments, "--force")
+        self.assertTrue(self.path("mine.pdf").read_bytes().startswith(b"%PDF"))
+
+    def test_an_unfinished_trace(self):
+        """A .part folder is drawn like the trace that it will be."""
+        part = self.path("u.h5.part")
+        part.mkdir()
+        for name in ("model", "prompts"):
+            self.assertIn(name, self.trace)
+        (part / "trace.json").write_text(json.dumps({}))
+        self.refuses(1, ["u.h5"], "export", part, "--figure", "coverage", "-o", "u.pdf")
+
+    def test_unknown_names(self):
+        self.refuses(2, ["coverge", "coverage", "retention", "jsd"], "export", "t.h5", "--figure", "coverge", "-o", "x.pdf")
+        for output, found in (("x.bmp", ".bmp"), ("x", "no extension")):
+            self.refuses(2, [output, found, ".pdf", ".svg", ".csv"], "export", "t.h5", "--figure", "jsd", "-o", output)
+        self.refuses(2, ["nobody", "snapkv"], "export", "t.h5", "--figure", "jsd", "--source", "scores", "--run",
+                     "nobody", "-o", "x.pdf")
+        self.refuses(2, ["nobody", "attention"], "export", "t.h5", "--figure", "jsd", "--source", "nobody", "-o", "x.pdf")
+        self.refuses(2, ["7", "0 to 1"], "export", "t.h5", "--figure", "jsd", "--layer", 7, "-o", "x.pdf")
+        self.refuses(2, ["5-2"], "export", "t.h5", "--figure", "jsd", "--layer", "5-2", "-o", "x.pdf")
+        self.refuses(2, ["3"], "export", "t.h5", "--figure", "jsd", "--prompt", 3, "-o", "x.pdf")
+        self.assertEqual(list(self.folder.glob("x*")), [])
+
+    def test_an_output_that_cannot_be_written(self):
+        self.refuses(1, ["gone/x.pdf"], "export", "t.h5", "--figure", "jsd", "-o", "gone/x.pdf")
+
+
+if __name__ == "__main__":
+    unittest.main()

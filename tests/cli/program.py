@@ -1,0 +1,133 @@
+"""What the tests of the program share: how it is started, and small models and prompts to start it with."""
+
+import csv
+import io
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+MODELS = SOURCE / "tests" / "data" / "models"
+PROGRAM = os.environ.get("KVSCOPE_BINARY", "")
+
+HF_MODEL = MODELS / "llama3-gqa-sharded"  # 2 layers, 4 heads, 2 KV heads of 16
+GGUF_MODEL = MODELS / "gguf-llama-quantised" / "model.gguf"  # of the same shape
+CONTEXT_LENGTH = 512  # of both, in tokens; a token is a byte or little more
+
+TEXT = ("The quick brown fox jumps over the lazy dog, and then the other fox in the northern forest finds the hen "
+        "within the inner garden; there are ten of them, 12 in winter, and naturally all of them are thirsty.")
+
+SECONDS_UNTIL_HUNG = 300
+
+
+def environment(cache):
+    """A clean one: no cache of an earlier test, one thread, a small default model."""
+    return {**os.environ, "XDG_CACHE_HOME": str(cache), "OMP_NUM_THREADS": "1", "LC_ALL": "C.UTF-8",
+            "KVSCOPE_DEFAULT_MODEL": str(GGUF_MODEL)}
+
+
+def has_command(name):
+    """Whether this build has it: one without the engine only reads traces."""
+    help_text = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, timeout=SECONDS_UNTIL_HUNG,
+                               check=True).stdout
+    return any(line.split()[:1] == [name] for line in help_text.splitlines())
+
+
+NEEDS_ENGINE = unittest.skipUnless(has_command("run"), "this build has no engine")
+
+
+class ProgramTest(unittest.TestCase):
+    """A folder of its own for each class; `self.kvscope` starts the program in it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="kvscope-test-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.cache = cls.folder / "cache"
+        cls.prepare()
+
+    @classmethod
+    def prepare(cls):
+        """What all tests of the class start from."""
+
+    @classmethod
+    def start(cls, *arguments, **options):
+        return subprocess.Popen([PROGRAM, *map(str, arguments)], cwd=cls.folder, env=environment(cls.cache),
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                encoding="utf-8", errors="strict", **options)
+
+    @classmethod
+    def run_program(cls, *arguments, text=None, **options):
+        options |= {"input": text} if text is not None else {"stdin": subprocess.DEVNULL}
+        options.setdefault("stdout", subprocess.PIPE)
+        return subprocess.run([PROGRAM, *map(str, arguments)], cwd=cls.folder, env=environment(cls.cache),
+                              stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="strict", check=False,
+                              timeout=SECONDS_UNTIL_HUNG, **options)
+
+    @classmethod
+    def made(cls, *arguments, **options):
+        """The answer of a command that has to succeed."""
+        done = cls.run_program(*arguments, **options)
+        if done.returncode != 0:
+            raise AssertionError(f"kvscope {' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stderr}")
+        return done
+
+    @classmethod
+    def make_trace(cls, output, *arguments, model=HF_MODEL, prompt=TEXT, n=8):
+        """`kvscope run` on a small model in f32, quickly."""
+        given = [] if prompt is None else ["-p", prompt]
+        return cls.made("run", "-m", model, *given, "-n", n, "--dtype", "f32", "-t", 1, *arguments, "-o", output)
+
+    def refuses(self, code, messages, *arguments, **options):
+        """The command ends with this code and says all of these on standard error, and nothing on standard output.
+
+        Returns what it said.
+        """
+        done = self.run_program(*arguments, **options)
+        shown = f"kvscope {' '.join(map(str, arguments))}\n{done.stdout}{done.stderr}"
+        self.assertEqual(done.returncode, code, shown)
+        for message in messages:
+            self.assertIn(str(message), done.stderr, shown)
+        self.assertEqual(done.stdout, "", shown)
+        return done.stderr
+
+    def path(self, name):
+        return self.folder / name
+
+
+def csv_rows(text):
+    """Rows as dictionaries; a row of another length than the header is an error."""
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    if not rows:
+        raise AssertionError("no header")
+    if any(len(row) != len(rows[0]) for row in rows):
+        raise AssertionError("rows of different lengths")
+    return [dict(zip(rows[0], row)) for row in rows[1:]]
+
+
+def json_rows(text):
+    return json.loads(text)
+
+
+def jsonl_rows(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def cells(line):
+    """Of a Markdown row; an escaped bar is no border."""
+    return [cell.strip().replace("\0", "|") for cell in line.replace("\\|", "\0").strip("|").split("|")]
+
+
+def markdown_rows(text):
+    lines = text.splitlines()
+    heading = cells(lines[0])
+    if set(lines[1]) - set("|-:") or len(cells(lines[1])) != len(heading):
+        raise AssertionError(f"no rule under the heading: {lines[1]}")
+    rows = [cells(line) for line in lines[2:]]
+    if any(len(row) != len(heading) for row in rows):
+        raise AssertionError("rows of different lengths")
+    return [dict(zip(heading, row)) for row in rows]

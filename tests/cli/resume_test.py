@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""What is finished stays on disk: kills, Ctrl-C, a full disk, and outputs that are there already."""
+
+import os
+import pathlib
+import resource
+import signal
+import tempfile
+import time
+import unittest
+
+import h5py
+
+from program import HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, TEXT, ProgramTest
+
+SMALL_FILE = 8 * 1024  # bytes; less than any prompt's part
+
+
+def snapshot(path):
+    """Every name and value of a trace but the clocks."""
+    found = {}
+    with h5py.File(path, "r") as trace:
+        def visit(name, item):
+            found[name] = {k: str(v) for k, v in item.attrs.items() if not k.endswith("_s") and k not in
+                           ("peak_bytes", "decode_tokens_per_s")}
+            if isinstance(item, h5py.Dataset):
+                found[f"{name} values"] = item[:].tolist()
+        trace.visititems(visit)
+    return repr(found)
+
+
+def limit_files():
+    """In the child: writing beyond the limit fails as on a full disk, instead of killing."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL_FILE, SMALL_FILE))
+
+
+@NEEDS_ENGINE
+class Interrupted(ProgramTest):
+    @staticmethod
+    def command(n_budgets, output):
+        return ["run", "-m", HF_MODEL, "-p", TEXT, "--policy", "streaming-llm", "--policy", "h2o", "--policy",
+                "snapkv:window=8", "--budget", f"20-{19 + n_budgets}", "--isolated", "-n", 24, "--dtype", "f32",
+                "-t", 1, "-o", output]
+
+    def interrupt(self, kind, name):
+        """Signals a run of which some parts are finished and some are not; its arguments and what it said."""
+        for n_budgets in (20, 60, 150):
+            arguments = self.command(n_budgets, f"{name}{n_budgets}.h5")
+            output = self.path(f"{name}{n_budgets}.h5")
+            part = pathlib.Path(f"{output}.part")
+            process = self.start(*arguments)
+            deadline = time.monotonic() + SECONDS_UNTIL_HUNG
+            while process.poll() is None and not (part / "run-0-2.h5").exists():
+                if time.monotonic() > deadline:
+                    process.kill()
+                    self.fail("no run was finished")
+                time.sleep(0.001)
+            process.send_signal(kind)
+            _, said = process.communicate(timeout=SECONDS_UNTIL_HUNG)
+            if not output.exists():
+                return arguments, output, process.returncode, said
+        self.fail("the program was always done before the signal came")
+
+    def resumes(self, arguments, output):
+        """The same command goes on from the parts, which stay as they are, and ends as an undisturbed one."""
+        part = pathlib.Path(f"{output}.part")
+        finished = sorted(p.name for p in part.glob("run-0-*.h5"))
+        n_runs = 1 + 3 * int(output.stem.lstrip("abcdefghijklmnopqrstuvwxyz"))
+        self.assertGreaterEqual(len(finished), 2)
+        self.assertLess(len(finished), n_runs)
+        incomplete = self.made("inspect", part).stdout
+        self.assertIn("incomplete", incomplete)
+        with h5py.File(part / "run-0-1.h5", "r") as kept:
+            before = dict(kept["prompts/0/runs/1"].attrs)["prefill_s"]
+
+        done = self.made(*arguments)
+        self.assertIn("resuming", done.stderr)
+        self.assertFalse(part.exists())
+        self.assertIn("no errors", self.made("inspect", output).stdout)
+        with h5py.File(output, "r") as trace:
+            self.assertEqual(len(trace["prompts/0/runs"]), n_runs)
+            self.assertEqual(trace["prompts/0/runs/1"].attrs["prefill_s"], before, "made anew instead of kept")
+
+        undisturbed = self.path("undisturbed.h5")
+        self.made(*arguments[:-1], undisturbed)
+        self.assertEqual(snapshot(output), snapshot(undisturbed))
+        undisturbed.unlink()
+
+    def test_kill(self):
+        arguments, output, code, _ = self.interrupt(signal.SIGKILL, "killed")
+        self.assertEqual(code, -signal.SIGKILL)
+        self.resumes(arguments, output)
+
+    def test_ctrl_c(self):
+        arguments, output, code, said = self.interrupt(signal.SIGINT, "stopped")
+        self.assertEqual(code, 1, said)
+        self.assertIn(f"{output.name}.part", said)
+        self.assertIn("same command", said)
+        self.resumes(arguments, output)
+
+
+@NEEDS_ENGINE
+class ExistingOutput(ProgramTest):
+    @classmethod
+    def prepare(cls):
+        cls.arguments = ["--policy", "snapkv:window=8", "--budget", "20,30"]
+        cls.make_trace("t.h5", *cls.arguments)
+        cls.bytes = (cls.folder / "t.h5").read_bytes()
+
+    def setUp(self):
+        self.path("t.h5").write_bytes(self.bytes)
+
+    def command(self, *arguments, output="t.h5", prompt=TEXT):
+        return ["run", "-m", HF_MODEL, "-p", prompt, "-n", 8, "--dtype", "f32", "-t", 1, *arguments, "-o", output]
+
+    def unchanged(self):
+        self.assertEqual(self.path("t.h5").read_bytes(), self.bytes)
+        self.assertFalse(self.path("t.h5.part").exists())
+
+    def test_the_same_recipe_has_nothing_to_do(self):
+        done = self.made(*self.command(*self.arguments))
+        self.assertIn("nothing to do", done.stderr)
+        self.unchanged()
+
+    def test_another_recipe_is_refused(self):
+        for name, command in {"budget": self.command("--policy", "snapkv:window=8", "--budget", "20,31"),
+                              "parameter": self.command("--policy", "snapkv:window=9", "--budget", "20,30"),
+                              "prompt": self.command(*self.arguments, prompt=TEXT + " Or not."),
+                              "mode": self.command(*self.arguments, "--isolated")}.items():
+            with self.subTest(name):
+                self.refuses(1, ["t.h5", "--force"], *command)
+                self.unchanged()
+
+    def test_force_replaces(self):
+        self.made(*self.command("--policy", "h2o", "--budget", 25, "--force"))
+        with h5py.File(self.path("t.h5"), "r") as trace:
+            self.assertEqual([run.attrs["policy"] for run in trace["prompts/0/runs"].values()], ["full", "h2o"])
+
+    def test_a_file_that_is_no_trace_is_kept(self):
+        self.path("notes.txt").write_text("mine")
+        self.refuses(1, ["notes.txt", "--force"], *self.command(*self.arguments, output="notes.txt"))
+        self.assertEqual(self.path("notes.txt").read_text(), "mine")
+        self.assertFalse(self.path("notes.txt.part").exists())
+
+    def test_a_folder_in_the_way_is_kept_even_by_force(self):
+        part = self.path("x.h5.part")
+        part.mkdir(exist_ok=True)
+        (part / "diary.txt").write_text("mine")
+        for force in ([], ["--force"]):
+            self.refuses(1, ["x.h5.part"], *self.command(*self.arguments, *force, output="x.h5"))
+            self.assertEqual((part / "diary.txt").read_text(), "mine")
+
+    def test_wrong_usage_leaves_nothing_in_the_way(self):
+        for name, wrong in {"tokens": ["-n", 0], "temperature": ["--temp", -1], "top-p": ["--top-p", 1.5],
+                            "budget": ["--policy", "snapkv:window=8", "--budget", 8]}.items():
+            with self.subTest(name):
+                self.refuses(2, [], *self.command(*wrong, output="new.h5"))
+                self.assertFalse(self.path("new.h5").exists())
+                self.assertFalse(self.path("new.h5.part").exists())
+
+
+@NEEDS_ENGINE
+class NoRoom(ProgramTest):
+    def command(self, output):
+        return ["run", "-m", HF_MODEL, "-p", TEXT, "--policy", "h2o", "--budget", 30, "-n", 4, "--dtype", "f32", "-t",
+                1, "-o", output]
+
+    def test_a_full_disk(self):
+        output = self.path("full.h5")
+        done = self.run_program(*self.command(output), preexec_fn=limit_files)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("full.h5", done.stderr)
+        self.assertRegex(done.stderr, "(?i)(file too large|no space|full)")
+        self.assertFalse(output.exists())
+        self.made(*self.command(output))
+        self.assertIn("no errors", self.made("inspect", output).stdout)
+
+    def test_a_full_disk_while_drawing(self):
+        self.made(*self.command("drawn.h5"))
+        figure = self.path("figure.png")
+        arguments = ["export", "drawn.h5", "--figure", "retention", "--dpi", 600, "-o", figure]
+        done = self.run_program(*arguments, preexec_fn=limit_files)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("figure.png", done.stderr)
+        self.assertEqual([p.name for p in self.folder.glob("figure*")], [])
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "there is no /dev/full")
+    def test_standard_output_that_is_full(self):
+        with open("/dev/full", "w") as full:
+            done = self.run_program("policies", stdout=full)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("standard output", done.stderr)
+
+    def test_outputs_that_cannot_be_written(self):
+        self.path("folder.h5").mkdir()
+        with tempfile.TemporaryDirectory() as gone:
+            pass
+        for name, output in {"no such folder": f"{gone}/t.h5", "a folder": "folder.h5",
+                             "no place for files": "/proc/t.h5"}.items():
+            with self.subTest(name):
+                self.refuses(1, [output], *self.command(output))
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
+    def test_a_folder_without_permission(self):
+        locked = self.path("locked")
+        locked.mkdir()
+        locked.chmod(0o500)
+        self.addCleanup(locked.chmod, 0o700)
+        self.refuses(1, ["locked/t.h5", "ermission"], *self.command("locked/t.h5"))
+
+
+if __name__ == "__main__":
+    unittest.main()
