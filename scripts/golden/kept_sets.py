@@ -10,7 +10,7 @@ Structure of a file:
     near        "layer.row" -> positions in the same code whose place is a matter of rounding: the score lies
                 within 1e-5 (relative) of the row's cut-off, or membership changes when all attention
                 weights are perturbed by 1e-5 (which also catches joint allocations); absent rows hold none
-    head_jsd    for aperturekv: n_layers lists, the upper triangle of the divergences, row by row
+    head_jsd    where aperturekv's divergence is JSD: n_layers lists, its upper triangle row by row
 """
 
 import json
@@ -74,7 +74,7 @@ def case(observation, config, policy, budget):
                 if len(both := np.union1d(x, y)):
                     near[f"{layer}.{row}"] = vlq.encode(both)
     entry["near"] = near
-    if decision.divergence:
+    if decision.divergence and policies.parse(policy)[1]["divergence"] == "jsd":
         upper = np.triu_indices(decision.divergence[0].shape[0], 1)
         entry["head_jsd"] = [[float(f"{v:.9g}") for v in matrix[upper]] for matrix in decision.divergence]
     return entry

@@ -11,9 +11,8 @@
       output_ids         what the compressed run generates itself, greedily
       output_margin      smallest gap between best and second logit on the way
       attention_kept     (L, H) share of the window's (32) full attention on kept entries
-      output_error       (L, H) mean over the full run's decode steps t = 1 ... T-1 of |o_c - o_f| / |o_f|: the full
-                         run's query against its own cache, whole and with the evicted prompt entries left out
-      output_error_first (L, H) the same at t = 0, the prompt's last query
+      output_error       (L, H) mean over the T tokens of |o_c - o_f| / |o_f|: both runs read the full run's tokens,
+                         and the full run's query of each is set to both caches, the token's own entry included
 
 Everything in float64. For a policy with the same number of entries in each row the masked decode is
 checked against a cache that really was gathered, decoded by stock transformers in float32.
@@ -68,35 +67,25 @@ def generate(reference, observation, kept=None):
         logits = decode(reference, cache, tokens[-1:], kept)[-1]
 
 
-def forced(reference, observation, tokens, kept=None, record=False):
-    """Logits (T, vocab) that tokens 0 ... T-1 are drawn from."""
-    cache = copy.deepcopy(observation.cache)
-    result = decode(reference, cache, tokens[:-1], kept, record) if len(tokens) > 1 else None
-    logits, decoded = result if record else (result, None)
-    logits = torch.cat((observation.logits[None], logits))
-    return (logits, decoded) if record else logits
+def forced(reference, observation, tokens, kept=None):
+    """All T tokens read back: logits (T, vocab) that they are drawn from, and each layer's (q, k, v)."""
+    logits, decoded = decode(reference, copy.deepcopy(observation.cache), tokens, kept, record=True)
+    return torch.cat((observation.logits[None], logits[:-1])), decoded
 
 
-def relative_error(q, k, v, visible, kept, n):
-    """(H, n) of |o_c - o_f| / |o_f|."""
-    whole, _ = attend(q, k, v, visible)
-    mask = visible.clone()
-    mask[:, :, :n] &= kept[:, None, :]
-    part, _ = attend(q, k, v, mask)
-    return (part - whole).norm(dim=2) / whole.norm(dim=2)
-
-
-def output_errors(observation, decoded, kept):
-    n = observation.n
-    first, later = [], []
-    for layer, q, k, v in decoded:
+def output_errors(full, compressed, kept, n):
+    """(L, H) from the two runs' (q, k, v) and the compressed run's masks over the prompt's n entries."""
+    errors = []
+    for (layer, q, k, v), (_, _, other_k, other_v) in zip(full, compressed):
         steps, total = q.shape[1], k.shape[1]
         causal = torch.arange(total)[None, :] <= torch.arange(total - steps, total)[:, None]
-        later.append(relative_error(q, k, v, causal.expand(q.shape[0], steps, total), kept[layer], n).mean(1).tolist())
-        seen = observation.layers[layer]
-        everything = torch.ones(q.shape[0], 1, n, dtype=torch.bool)
-        first.append(relative_error(seen.queries[:, -1:], seen.keys, seen.values, everything, kept[layer], n)[:, 0].tolist())
-    return first, later
+        causal = causal.expand(q.shape[0], steps, total)
+        whole, _ = attend(q, k, v, causal)
+        mask = causal.clone()
+        mask[:, :, :n] &= kept[layer][:, None, :]
+        part, _ = attend(q, other_k, other_v, mask)
+        errors.append(((part - whole).norm(dim=2) / whole.norm(dim=2)).mean(1).tolist())
+    return errors
 
 
 def gathered_logits(stock, ids, decision, tokens):
@@ -123,14 +112,14 @@ def main():
         observation = observe(exact, ids)
         selector = Selector(observation, exact.config)
         tokens, margin = generate(exact, observation)
-        full, decoded = forced(exact, observation, tokens, record=True)
+        full, full_decoded = forced(exact, observation, tokens)
         print(name, len(tokens), repr(exact.text(tokens)), "margin", margin)
         full_log = torch.log_softmax(full, -1)
         results = []
         for policy, budget in cases:
             decision = selector.select(policy, budget)
             kept = masks(exact, decision, len(ids))
-            logits = forced(exact, observation, tokens, kept)
+            logits, decoded = forced(exact, observation, tokens, kept)
             if policy.partition(":")[0] in ("snapkv", "streaming-llm", "h2o") and name != "demo":
                 difference = (gathered_logits(stock, ids, decision, tokens) - logits[1:]).abs().max().item()
                 assert difference < 2e-3, (policy, difference)
@@ -138,7 +127,6 @@ def main():
             kl = (full_log.exp() * (full_log - log)).sum(1)
             best = logits.topk(2).values
             own, own_margin = generate(exact, observation, kept)
-            first, later = output_errors(observation, decoded, kept)
             attention = [
                 (layer.window_attention * mask).sum(1).tolist() for layer, mask in zip(observation.layers, kept)
             ]
@@ -152,8 +140,7 @@ def main():
                     "output_ids": own,
                     "output_margin": rounded(own_margin),
                     "attention_kept": rounded(attention, 6),
-                    "output_error": rounded(later, 6),
-                    "output_error_first": rounded(first, 6),
+                    "output_error": rounded(output_errors(full_decoded, decoded, kept, len(ids)), 6),
                 }
             )
             print(f"  {policy} {budget}: mean KL {kl.mean():.4f} margin {own_margin:.4f} {exact.text(own)!r}", flush=True)
