@@ -58,7 +58,8 @@ Bpe::Bpe(Vocabulary vocabulary, const Merges& merges, BpeOptions options)
         const std::string* missing = !left_id ? &left : !right_id ? &right : !merged_id ? &result : nullptr;
         if (missing != nullptr) {
             throw std::runtime_error(
-                fmt::format("merge {} (\"{}\" with \"{}\") names \"{}\", which is not in the vocabulary", rank, left, right, *missing));
+                fmt::format("merge {} (\"{}\" with \"{}\") names \"{}\", which is not in the vocabulary", rank, left,
+                            right, *missing));
         }
         merges_.set(*left_id, *right_id, static_cast<uint32_t>(rank), *merged_id);
     }
@@ -105,7 +106,8 @@ void Bpe::Encoder::encode(std::string_view word, std::vector<int32_t>& out) {
     const size_t first = out.size();
     for (int32_t at = symbols_.empty() ? -1 : 0; at >= 0; at = symbols_[at].next) out.push_back(symbols_[at].id);
     if (cacheable) {
-        seen_.emplace(word, std::pair(static_cast<uint32_t>(cached_.size()), static_cast<uint32_t>(out.size() - first)));
+        seen_.emplace(word,
+                      std::pair(static_cast<uint32_t>(cached_.size()), static_cast<uint32_t>(out.size() - first)));
         cached_.insert(cached_.end(), out.begin() + static_cast<std::ptrdiff_t>(first), out.end());
     }
 }
@@ -149,9 +151,9 @@ void Bpe::Encoder::cut_into_symbols(std::string_view word) {
             add_symbol(*id);
             continue;
         }
-        if (options.byte_fallback &&
-            std::all_of(character.begin(), character.end(),
-                        [&](char byte) { return bpe_.byte_tokens_[static_cast<uint8_t>(byte)] >= 0; })) {
+        if (options.byte_fallback && std::all_of(character.begin(), character.end(), [&](char byte) {
+                return bpe_.byte_tokens_[static_cast<uint8_t>(byte)] >= 0;
+            })) {
             // A pending unknown token stays pending here and comes out behind these bytes, as in the original.
             for (const char byte : character) add_symbol(bpe_.byte_tokens_[static_cast<uint8_t>(byte)]);
             continue;

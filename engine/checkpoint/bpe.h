@@ -23,7 +23,7 @@ struct BpeOptions {
 /// Byte-pair encoding of one word after the other as the Hugging Face library `tokenizers` does it (its model type
 /// "BPE"). O(n log n) in the length of a word.
 class Bpe {
-   public:
+ public:
     using Vocabulary = std::vector<std::pair<std::string, int32_t>>;
     using Merges = std::vector<std::pair<std::string, std::string>>;
 
@@ -36,13 +36,13 @@ class Bpe {
     /// Encodes the words of one text; words that come again cost a look-up. The texts that the words point into must
     /// outlive it.
     class Encoder {
-       public:
+     public:
         explicit Encoder(const Bpe& bpe) : bpe_(bpe) {}
 
         /// Appends the ids of `word`, which must be UTF-8.
         void encode(std::string_view word, std::vector<int32_t>& out);
 
-       private:
+     private:
         struct Symbol {
             int32_t id;
             int32_t previous;
@@ -72,7 +72,7 @@ class Bpe {
         std::string spelling_;
     };
 
-   private:
+ private:
     struct Hash {
         using is_transparent = void;
         size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
@@ -80,7 +80,7 @@ class Bpe {
 
     /// Pairs of ids to rank and result: an open-addressing table, since it is asked several times for every character.
     class MergeTable {
-       public:
+     public:
         struct Entry {
             uint64_t pair = empty;
             uint32_t rank = 0;
@@ -90,7 +90,7 @@ class Bpe {
         void set(int32_t left, int32_t right, uint32_t rank, int32_t merged);
         const Entry* find(int32_t left, int32_t right) const;
 
-       private:
+     private:
         static constexpr uint64_t empty = ~uint64_t{0};
         static uint64_t pair_of(int32_t left, int32_t right) {
             return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
@@ -105,7 +105,7 @@ class Bpe {
     MergeTable merges_;
     BpeOptions options_;
     std::optional<int32_t> unknown_;
-    std::array<int32_t, 256> byte_tokens_;    // <0x00> … <0xFF>, -1 where there is none
+    std::array<int32_t, 256> byte_tokens_;   // <0x00> … <0xFF>, -1 where there is none
     std::array<int32_t, 0x800> characters_;  // ids of the characters of one and two bytes, -1 where there is none
 };
 

@@ -24,7 +24,8 @@ std::string reason_of(const std::exception& error) {
     std::string text = utf8_lossy(error.what());
     if (const size_t at = text.rfind("Error: "); at != std::string::npos && text.starts_with("\n")) {
         const size_t place = text.find(" at line ");
-        std::string line = place == std::string::npos ? "" : text.substr(place + 4, text.find(" in source", place) - place - 4);
+        std::string line =
+            place == std::string::npos ? "" : text.substr(place + 4, text.find(" in source", place) - place - 4);
         text = text.substr(at + 7) + (line.empty() ? "" : " (" + line + " of the template)");
     } else {
         text = text.substr(0, text.find('\n'));
@@ -64,7 +65,8 @@ struct ChatTemplate::Compiled {
     std::string origin;
     jinja::program program;
 
-    std::string render(std::span<const Message> messages, bool add_generation_prompt, std::optional<std::time_t> now) const;
+    std::string render(std::span<const Message> messages, bool add_generation_prompt,
+                       std::optional<std::time_t> now) const;
 };
 
 std::optional<ChatTemplate> ChatTemplate::of_model(const std::filesystem::path& model) {
@@ -80,7 +82,8 @@ ChatTemplate::ChatTemplate(std::string source, std::map<std::string, std::string
     compiled->origin = std::move(origin);
     try {
         if (compiled->source.size() > largest_source) throw std::runtime_error("it is larger than 1 MiB");
-        if (first_invalid_utf8(compiled->source) != std::string::npos) throw std::runtime_error("it is not valid UTF-8");
+        if (first_invalid_utf8(compiled->source) != std::string::npos)
+            throw std::runtime_error("it is not valid UTF-8");
         // The interpreter loses a first character that a block follows after white space alone; an empty expression in
         // front keeps it.
         const bool text_first = !compiled->source.empty() && compiled->source.front() != '{' &&
@@ -133,7 +136,8 @@ std::string ChatTemplate::Compiled::render(std::span<const Message> messages, bo
     int calls = 0;
     scope.set_val("enter_macro", mk_val<value_func>("enter_macro", [&calls](const func_args&) -> value {
                       if (++calls > deepest_macro_calls) {
-                          throw std::runtime_error(fmt::format("macros call each other more than {} levels deep", deepest_macro_calls));
+                          throw std::runtime_error(
+                              fmt::format("macros call each other more than {} levels deep", deepest_macro_calls));
                       }
                       return mk_val<value_string>("");
                   }));
@@ -201,9 +205,10 @@ RenderedPrompt render_prompt(const std::optional<ChatTemplate>& chat_template, s
         cut = begin;
     }
     if (at == std::string::npos || begin == end || question_in_content < cut || question_in_content >= end) {
-        throw CheckpointError(fmt::format(
-            "the chat template alters the prompt's text, so the place where the question begins cannot be found in what "
-            "it makes of it; use --chat-template off, or put the question into the prompt"));
+        throw CheckpointError(
+            fmt::format("the chat template alters the prompt's text, so the place where the question begins cannot be "
+                        "found in what "
+                        "it makes of it; use --chat-template off, or put the question into the prompt"));
     }
     return {std::move(text), at + question_in_content - cut};
 }

@@ -22,7 +22,7 @@ struct Message {
 /// lstrip_blocks on, the same variables (messages, tools and documents none, add_generation_prompt, bos_token,
 /// eos_token and the other special tokens) and functions (raise_exception, strftime_now, tojson).
 class ChatTemplate {
-   public:
+ public:
     /// The template of a GGUF file or a Hugging Face directory (chat_template.jinja, else chat_template in
     /// tokenizer_config.json, the one named "default" if there are several); nothing if the model has none.
     /// @throws CheckpointError if a file is damaged or the template is not valid Jinja
@@ -42,7 +42,7 @@ class ChatTemplate {
     std::string render(std::span<const Message> messages, bool add_generation_prompt,
                        std::optional<std::time_t> now = std::nullopt) const;
 
-   private:
+ private:
     struct Compiled;
     std::shared_ptr<const Compiled> compiled_;
 };

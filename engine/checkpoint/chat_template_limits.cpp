@@ -16,12 +16,12 @@ constexpr size_t deepest_nesting = 100;
 constexpr size_t longest_expression = 2000;  // in tokens
 
 void append_call(std::vector<token>& out, const char* function, size_t position) {
-    for (const auto& [type, text] : std::initializer_list<std::pair<token::type, const char*>>{
-             {token::open_expression, "{{"},
-             {token::identifier, function},
-             {token::open_paren, "("},
-             {token::close_paren, ")"},
-             {token::close_expression, "}}"}}) {
+    for (const auto& [type, text] :
+         std::initializer_list<std::pair<token::type, const char*>>{{token::open_expression, "{{"},
+                                                                    {token::identifier, function},
+                                                                    {token::open_paren, "("},
+                                                                    {token::close_paren, ")"},
+                                                                    {token::close_expression, "}}"}}) {
         out.push_back({type, text, position});
     }
 }
@@ -73,14 +73,21 @@ void limit_depth(jinja::lexer_result& lexed) {
                 if (in_macro_head) append_call(out, "enter_macro", now.pos);
                 in_macro_head = false;
                 break;
-            case token::open_expression: length = brackets = 0; break;
+            case token::open_expression:
+                length = brackets = 0;
+                break;
             case token::open_paren:
             case token::open_square_bracket:
-            case token::open_curly_bracket: ++brackets; break;
+            case token::open_curly_bracket:
+                ++brackets;
+                break;
             case token::close_paren:
             case token::close_square_bracket:
-            case token::close_curly_bracket: brackets -= brackets > 0 ? 1 : 0; break;
-            default: break;
+            case token::close_curly_bracket:
+                brackets -= brackets > 0 ? 1 : 0;
+                break;
+            default:
+                break;
         }
         if (depth + brackets > deepest_nesting) {
             throw std::runtime_error(fmt::format("it is nested more than {} levels deep", deepest_nesting));

@@ -71,7 +71,8 @@ std::optional<ChatTemplateSource> find_in_gguf(const fs::path& file) {
     const std::unique_ptr<gguf_context, void (*)(gguf_context*)> gguf(open_gguf_metadata(file), &gguf_free);
     auto string_at = [&](const char* key) -> const char* {
         const int64_t at = gguf_find_key(gguf.get(), key);
-        return at >= 0 && gguf_get_kv_type(gguf.get(), at) == GGUF_TYPE_STRING ? gguf_get_val_str(gguf.get(), at) : nullptr;
+        return at >= 0 && gguf_get_kv_type(gguf.get(), at) == GGUF_TYPE_STRING ? gguf_get_val_str(gguf.get(), at)
+                                                                               : nullptr;
     };
     const char* source = string_at("tokenizer.chat_template");
     if (source == nullptr) return std::nullopt;

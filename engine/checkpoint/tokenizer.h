@@ -16,7 +16,7 @@ namespace kvscope::checkpoint {
 /// A model's tokenizer: text to token ids and back, exactly as its reference does it (llama.cpp for GGUF files, the
 /// Hugging Face library `tokenizers` for tokenizer.json). Immutable, safe to use from several threads.
 class Tokenizer {
-   public:
+ public:
     virtual ~Tokenizer() = default;
 
     /// @param add_special   add what the model's own post-processor adds around a text (BOS and the like); off for a
@@ -66,7 +66,7 @@ std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& model);
 /// Turns generated ids into text as they come. The concatenation of all that push() and finish() return is what
 /// decode() gives for all ids together.
 class StreamDecoder {
-   public:
+ public:
     explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special = true)
         : tokenizer_(tokenizer), skip_special_(skip_special) {}
 
@@ -76,7 +76,7 @@ class StreamDecoder {
     /// What is left over, unfinished characters as U+FFFD.
     std::string finish();
 
-   private:
+ private:
     const Tokenizer& tokenizer_;
     bool skip_special_;
     std::vector<int32_t> ids_;   // from the last place where the text was whole

@@ -22,8 +22,10 @@ bool is_word(char32_t c) {
         case UTF8PROC_CATEGORY_ME:
         case UTF8PROC_CATEGORY_ND:
         case UTF8PROC_CATEGORY_NL:
-        case UTF8PROC_CATEGORY_PC: return true;
-        default: break;
+        case UTF8PROC_CATEGORY_PC:
+            return true;
+        default:
+            break;
     }
     const bool circled_letter = (c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) ||
                                 (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189);
@@ -91,7 +93,8 @@ void AddedTokenFinder::cut(const Piece& piece, bool parse_special, std::vector<P
         size_t begin = at;
         at = end;
         if (token.special && !parse_special) continue;
-        if (token.single_word && (ends_with_word(text.substr(0, begin)) || starts_with_word(text.substr(end)))) continue;
+        if (token.single_word && (ends_with_word(text.substr(0, begin)) || starts_with_word(text.substr(end))))
+            continue;
         if (token.lstrip) {
             while (begin > covered) {
                 const size_t previous = previous_character(text, begin);

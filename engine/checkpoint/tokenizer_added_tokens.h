@@ -24,18 +24,20 @@ struct AddedToken {
 
 /// Finds added tokens in a text: leftmost first, of several at the same place the longest.
 class AddedTokenFinder {
-   public:
+ public:
     /// @param pattern what to look for: the token's content, or its normalised form
     void add(const AddedToken& token, std::string_view pattern);
 
     /// Appends the parts of `piece`. Without `parse_special` special tokens that are found count as text.
     void cut(const Piece& piece, bool parse_special, std::vector<Piece>& out) const;
 
-   private:
+ private:
     struct Node {
         int32_t token = -1;  // index into tokens_ where a pattern ends here
     };
-    static uint64_t edge(uint32_t node, char byte) { return static_cast<uint64_t>(node) << 8 | static_cast<uint8_t>(byte); }
+    static uint64_t edge(uint32_t node, char byte) {
+        return static_cast<uint64_t>(node) << 8 | static_cast<uint8_t>(byte);
+    }
 
     std::vector<AddedToken> tokens_;
     std::vector<Node> nodes_{Node{}};

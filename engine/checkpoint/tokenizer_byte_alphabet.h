@@ -10,7 +10,7 @@ namespace kvscope::checkpoint {
 /// GPT-2's spelling of bytes as printable characters: printable ASCII and most of Latin-1 as themselves, the others as
 /// U+0100 onwards (a space is Ġ).
 class ByteAlphabet {
-   public:
+ public:
     static const ByteAlphabet& instance();
 
     std::string spell(std::string_view bytes) const;
@@ -18,7 +18,7 @@ class ByteAlphabet {
     /// The byte that a character stands for, -1 if none.
     int byte_of(char32_t character) const { return character < bytes_.size() ? bytes_[character] : -1; }
 
-   private:
+ private:
     ByteAlphabet();
 
     std::array<std::string, 256> characters_;

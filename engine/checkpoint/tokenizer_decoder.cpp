@@ -13,7 +13,7 @@ namespace kvscope::checkpoint {
 namespace {
 
 class Sequence final : public Decoder {
-   public:
+ public:
     explicit Sequence(std::vector<std::unique_ptr<Decoder>> steps) : steps_(std::move(steps)) {}
     std::vector<std::string> apply(std::vector<std::string> tokens) const override {
         for (const auto& step : steps_) tokens = step->apply(std::move(tokens));
@@ -25,12 +25,12 @@ class Sequence final : public Decoder {
         return out;
     }
 
-   private:
+ private:
     std::vector<std::unique_ptr<Decoder>> steps_;
 };
 
 class ByteLevel final : public Decoder {
-   public:
+ public:
     std::vector<std::string> apply(std::vector<std::string> tokens) const override {
         std::string bytes;
         for (const std::string& token : tokens) bytes += piece(token);
@@ -51,7 +51,7 @@ class ByteLevel final : public Decoder {
 };
 
 class ByteFallback final : public Decoder {
-   public:
+ public:
     std::vector<std::string> apply(std::vector<std::string> tokens) const override {
         std::vector<std::string> out;
         std::string bytes;
@@ -80,7 +80,7 @@ class ByteFallback final : public Decoder {
         return byte ? std::string(1, *byte) : std::string(token);
     }
 
-   private:
+ private:
     static std::optional<char> byte_of(std::string_view token) {
         if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return std::nullopt;
         uint8_t byte = 0;
@@ -91,7 +91,7 @@ class ByteFallback final : public Decoder {
 };
 
 class Metaspace final : public Decoder {
-   public:
+ public:
     Metaspace(std::string replacement, bool prepends) : replacement_(std::move(replacement)), prepends_(prepends) {}
     std::vector<std::string> apply(std::vector<std::string> tokens) const override {
         for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = replaced(tokens[i], i == 0 && prepends_ ? "" : " ");
@@ -99,7 +99,7 @@ class Metaspace final : public Decoder {
     }
     std::string piece(std::string_view token) const override { return replaced(token, " "); }
 
-   private:
+ private:
     std::string replaced(std::string_view token, std::string_view by) const {
         std::string out;
         for (size_t at = 0; at < token.size();) {
@@ -118,7 +118,7 @@ class Metaspace final : public Decoder {
 };
 
 class Replace final : public Decoder {
-   public:
+ public:
     Replace(Regex pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
     std::vector<std::string> apply(std::vector<std::string> tokens) const override {
         for (std::string& token : tokens) token = piece(token);
@@ -134,13 +134,13 @@ class Replace final : public Decoder {
         return out;
     }
 
-   private:
+ private:
     Regex pattern_;
     std::string content_;
 };
 
 class Strip final : public Decoder {
-   public:
+ public:
     Strip(std::string content, size_t start, size_t stop) : content_(std::move(content)), start_(start), stop_(stop) {}
     std::vector<std::string> apply(std::vector<std::string> tokens) const override {
         for (std::string& token : tokens) {
@@ -153,13 +153,13 @@ class Strip final : public Decoder {
     }
     std::string piece(std::string_view token) const override { return std::string(token); }
 
-   private:
+ private:
     std::string content_;
     size_t start_, stop_;
 };
 
 class Fuse final : public Decoder {
-   public:
+ public:
     std::vector<std::string> apply(std::vector<std::string> tokens) const override {
         std::string all;
         for (const std::string& token : tokens) all += token;
@@ -200,9 +200,10 @@ std::unique_ptr<Decoder> make_decoder(const JsonNode& node) {
     if (type == "Replace") return std::make_unique<Replace>(regex_of(node.at("pattern")), node.at("content").text());
     if (type == "Strip") return make_strip(node);
     if (type == "Fuse") return std::make_unique<Fuse>();
-    node.fail(fmt::format("the decoder \"{}\" is not supported; supported are Sequence, ByteLevel, ByteFallback, "
-                          "Metaspace, Replace, Strip, Fuse",
-                          type));
+    node.fail(
+        fmt::format("the decoder \"{}\" is not supported; supported are Sequence, ByteLevel, ByteFallback, "
+                    "Metaspace, Replace, Strip, Fuse",
+                    type));
 }
 
 }  // namespace kvscope::checkpoint

@@ -12,7 +12,7 @@ namespace kvscope::checkpoint {
 /// The last stage of a tokenizer.json: turns tokens back into text. Kinds: Sequence, ByteLevel, ByteFallback,
 /// Metaspace, Replace, Strip, Fuse.
 class Decoder {
-   public:
+ public:
     virtual ~Decoder() = default;
 
     /// Rewrites the spellings of consecutive tokens; their concatenation is the text.

@@ -25,7 +25,7 @@ struct ModelFree {
 /// llama.cpp reports why it refuses a file only through its log, which is one for the whole process: while an object of
 /// this class lives, this thread's error lines are collected; all others are dropped, so that nothing reaches stderr.
 class LlamaErrors {
-   public:
+ public:
     LlamaErrors() {
         llama_log_set(&LlamaErrors::receive, nullptr);
         collected_ = &text_;
@@ -39,15 +39,17 @@ class LlamaErrors {
         std::string_view line = std::string_view(text_).substr(0, text_.find('\n'));
         for (size_t colon; (colon = line.find(": ")) != std::string_view::npos;) {
             const std::string_view head = line.substr(0, colon);
-            const bool is_function = head.find(' ') == std::string_view::npos && head.find("::") != std::string_view::npos;
-            const bool is_preamble = head.starts_with("llama_") || head.starts_with("gguf_") || head.starts_with("error loading");
+            const bool is_function =
+                head.find(' ') == std::string_view::npos && head.find("::") != std::string_view::npos;
+            const bool is_preamble =
+                head.starts_with("llama_") || head.starts_with("gguf_") || head.starts_with("error loading");
             if (!is_function && !is_preamble) break;
             line.remove_prefix(colon + 2);
         }
         return line.empty() ? "no reason given" : std::string(line);
     }
 
-   private:
+ private:
     static void receive(ggml_log_level level, const char* text, void*) {
         if (collected_ != nullptr && level == GGML_LOG_LEVEL_ERROR) *collected_ += text;
     }
@@ -73,9 +75,10 @@ void check_vocabulary(const std::filesystem::path& file, const gguf_context* ggu
     }
     const std::string_view kind = gguf_get_val_str(gguf, model);
     if (kind != "llama" && kind != "gpt2") {
-        throw CheckpointError(file, fmt::format("its tokenizer is of the kind \"{}\"; supported are \"gpt2\" (byte-level "
-                                                "BPE) and \"llama\" (SentencePiece BPE)",
-                                                utf8_lossy(kind)));
+        throw CheckpointError(file,
+                              fmt::format("its tokenizer is of the kind \"{}\"; supported are \"gpt2\" (byte-level "
+                                          "BPE) and \"llama\" (SentencePiece BPE)",
+                                          utf8_lossy(kind)));
     }
     if (kind == "gpt2") array_of("tokenizer.ggml.merges", GGUF_TYPE_STRING, "strings");
 
@@ -101,7 +104,7 @@ void check_vocabulary(const std::filesystem::path& file, const gguf_context* ggu
 }
 
 class GgufTokenizer final : public Tokenizer {
-   public:
+ public:
     explicit GgufTokenizer(const std::filesystem::path& file) {
         const std::unique_ptr<gguf_context, GgufFree> gguf(open_gguf_metadata(file));
         check_vocabulary(file, gguf.get());
@@ -152,7 +155,8 @@ class GgufTokenizer final : public Tokenizer {
         require_utf8(text);
         constexpr size_t limit = std::numeric_limits<int32_t>::max() / 2;
         if (text.size() > limit) {
-            throw std::invalid_argument(fmt::format("a text of {} bytes is too long to tokenize; at most {}", text.size(), limit));
+            throw std::invalid_argument(
+                fmt::format("a text of {} bytes is too long to tokenize; at most {}", text.size(), limit));
         }
         const auto length = static_cast<int32_t>(text.size());
         // At least one byte a token, and what SentencePiece puts in front of each piece of text between special tokens.
@@ -208,7 +212,7 @@ class GgufTokenizer final : public Tokenizer {
     std::span<const int32_t> end_of_generation() const override { return end_of_generation_; }
     std::string description() const override { return description_; }
 
-   private:
+ private:
     struct Hash {
         using is_transparent = void;
         size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
@@ -225,7 +229,8 @@ class GgufTokenizer final : public Tokenizer {
 
     void require_id(int32_t id) const {
         if (id < 0 || id >= vocab_size()) {
-            throw std::invalid_argument(fmt::format("token id {} is not in the vocabulary of {} tokens", id, vocab_size()));
+            throw std::invalid_argument(
+                fmt::format("token id {} is not in the vocabulary of {} tokens", id, vocab_size()));
         }
     }
 

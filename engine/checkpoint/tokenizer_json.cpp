@@ -70,9 +70,10 @@ Bpe read_model(const JsonNode& node) {
     // Files from before the field existed hold BPE where there are merges.
     const std::string type = node.text_or("type", node.find("merges") ? "BPE" : "unknown");
     if (type != "BPE") {
-        node.fail(fmt::format("tokenizers of the type \"{}\" are not supported; supported is BPE, byte-level and with "
-                              "byte fallback",
-                              type));
+        node.fail(
+            fmt::format("tokenizers of the type \"{}\" are not supported; supported is BPE, byte-level and with "
+                        "byte fallback",
+                        type));
     }
     if (const auto dropout = node.find("dropout"); dropout && (!dropout->json().is_number() || dropout->json() != 0)) {
         dropout->fail("BPE dropout makes every encoding different and is not supported");
@@ -130,9 +131,10 @@ void read_post_processor(const JsonNode& node, Surrounding& out) {
         for (size_t i = 0; i < list.size(); ++i) read_post_processor(list[i], out);
         return;
     }
-    node.fail(fmt::format("the post-processor \"{}\" is not supported; supported are TemplateProcessing, ByteLevel, "
-                          "Sequence",
-                          type));
+    node.fail(
+        fmt::format("the post-processor \"{}\" is not supported; supported are TemplateProcessing, ByteLevel, "
+                    "Sequence",
+                    type));
 }
 
 void append_ids(const nlohmann::json& config, const char* key, std::set<int32_t>& out) {
@@ -147,7 +149,7 @@ void append_ids(const nlohmann::json& config, const char* key, std::set<int32_t>
 }
 
 class JsonTokenizer final : public Tokenizer {
-   public:
+ public:
     explicit JsonTokenizer(const std::filesystem::path& directory) {
         const std::filesystem::path file = directory / "tokenizer.json";
         try {
@@ -231,7 +233,7 @@ class JsonTokenizer final : public Tokenizer {
     std::span<const int32_t> end_of_generation() const override { return end_of_generation_; }
     std::string description() const override { return description_; }
 
-   private:
+ private:
     void read_tokenizer(const JsonNode& root) {
         bpe_ = std::make_unique<Bpe>(read_model(root.at("model")));
         if (const auto node = root.find("normalizer")) normalizer_ = make_normalizer(*node);
@@ -246,7 +248,7 @@ class JsonTokenizer final : public Tokenizer {
         for (const int32_t id : surrounding_.before) require_known(id, "post_processor");
         for (const int32_t id : surrounding_.after) require_known(id, "post_processor");
         description_ = root.at("model").boolean_or("byte_fallback", false) ? "BPE with byte fallback (tokenizer.json)"
-                                                                            : "byte-level BPE (tokenizer.json)";
+                                                                           : "byte-level BPE (tokenizer.json)";
     }
 
     void spell(int32_t id, std::string_view token) {
@@ -323,7 +325,8 @@ class JsonTokenizer final : public Tokenizer {
 
     void require_id(int32_t id) const {
         if (id < 0 || id >= vocab_size()) {
-            throw std::invalid_argument(fmt::format("token id {} is not in the vocabulary of {} tokens", id, vocab_size()));
+            throw std::invalid_argument(
+                fmt::format("token id {} is not in the vocabulary of {} tokens", id, vocab_size()));
         }
     }
 

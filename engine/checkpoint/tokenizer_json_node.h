@@ -11,7 +11,7 @@ namespace kvscope::checkpoint {
 /// A value in a JSON file together with where it stands, so that every error says which one is wrong:
 /// "pre_tokenizer.pretokenizers[1].behavior: expected a string, found a number". All errors are std::runtime_error.
 class JsonNode {
-   public:
+ public:
     JsonNode(const nlohmann::json& value, std::string where) : value_(&value), where_(std::move(where)) {}
 
     const nlohmann::json& json() const { return *value_; }
@@ -39,7 +39,7 @@ class JsonNode {
 
     [[noreturn]] void fail(const std::string& what) const;
 
-   private:
+ private:
     [[noreturn]] void expected(const char* what) const;
 
     const nlohmann::json* value_;

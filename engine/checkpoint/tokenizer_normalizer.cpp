@@ -14,7 +14,7 @@ namespace kvscope::checkpoint {
 namespace {
 
 class Sequence final : public Normalizer {
-   public:
+ public:
     explicit Sequence(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
     std::string apply(std::string_view text) const override {
         std::string out(text);
@@ -22,12 +22,12 @@ class Sequence final : public Normalizer {
         return out;
     }
 
-   private:
+ private:
     std::vector<std::unique_ptr<Normalizer>> steps_;
 };
 
 class UnicodeForm final : public Normalizer {
-   public:
+ public:
     explicit UnicodeForm(int options) : options_(static_cast<utf8proc_option_t>(options | UTF8PROC_STABLE)) {}
     std::string apply(std::string_view text) const override {
         const bool ascii = std::all_of(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) < 0x80; });
@@ -36,16 +36,17 @@ class UnicodeForm final : public Normalizer {
         const utf8proc_ssize_t length = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
                                                      static_cast<utf8proc_ssize_t>(text.size()), &mapped, options_);
         const std::unique_ptr<utf8proc_uint8_t, void (*)(void*)> owner(mapped, &std::free);
-        if (length < 0) throw std::runtime_error(std::string("Unicode normalisation failed: ") + utf8proc_errmsg(length));
+        if (length < 0)
+            throw std::runtime_error(std::string("Unicode normalisation failed: ") + utf8proc_errmsg(length));
         return std::string(reinterpret_cast<const char*>(mapped), static_cast<size_t>(length));
     }
 
-   private:
+ private:
     utf8proc_option_t options_;
 };
 
 class Lowercase final : public Normalizer {
-   public:
+ public:
     std::string apply(std::string_view text) const override {
         std::string out;
         out.reserve(text.size());
@@ -55,7 +56,8 @@ class Lowercase final : public Normalizer {
             if (step.code_point == 0x130) {  // the one letter whose lower case is two code points
                 out += "i\u0307";
             } else {
-                append_utf8(out, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(step.code_point))));
+                append_utf8(out,
+                            static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(step.code_point))));
             }
         }
         return out;
@@ -63,16 +65,16 @@ class Lowercase final : public Normalizer {
 };
 
 class Prepend final : public Normalizer {
-   public:
+ public:
     explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
     std::string apply(std::string_view text) const override { return text.empty() ? "" : prefix_ + std::string(text); }
 
-   private:
+ private:
     std::string prefix_;
 };
 
 class Replace final : public Normalizer {
-   public:
+ public:
     Replace(Regex pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
     std::string apply(std::string_view text) const override {
         std::string out;
@@ -83,13 +85,13 @@ class Replace final : public Normalizer {
         return out;
     }
 
-   private:
+ private:
     Regex pattern_;
     std::string content_;
 };
 
 class Strip final : public Normalizer {
-   public:
+ public:
     Strip(bool left, bool right) : left_(left), right_(right) {}
     std::string apply(std::string_view text) const override {
         size_t begin = text.size(), end = 0;
@@ -106,7 +108,7 @@ class Strip final : public Normalizer {
         return begin < end ? std::string(text.substr(begin, end - begin)) : "";
     }
 
-   private:
+ private:
     bool left_, right_;
 };
 
@@ -132,9 +134,10 @@ std::unique_ptr<Normalizer> make_normalizer(const JsonNode& node) {
     if (type == "Strip") {
         return std::make_unique<Strip>(node.boolean_or("strip_left", true), node.boolean_or("strip_right", true));
     }
-    node.fail(fmt::format("the normalizer \"{}\" is not supported; supported are Sequence, NFC, NFD, NFKC, NFKD, "
-                          "Lowercase, Prepend, Replace, Strip",
-                          type));
+    node.fail(
+        fmt::format("the normalizer \"{}\" is not supported; supported are Sequence, NFC, NFD, NFKC, NFKD, "
+                    "Lowercase, Prepend, Replace, Strip",
+                    type));
 }
 
 }  // namespace kvscope::checkpoint

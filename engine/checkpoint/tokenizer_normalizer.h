@@ -11,7 +11,7 @@ namespace kvscope::checkpoint {
 /// The first stage of a tokenizer.json: rewrites text before it is cut. Kinds: Sequence, NFC, NFD, NFKC, NFKD,
 /// Lowercase, Prepend, Replace, Strip.
 class Normalizer {
-   public:
+ public:
     virtual ~Normalizer() = default;
     virtual std::string apply(std::string_view text) const = 0;
 };

@@ -22,9 +22,11 @@ std::vector<Span> arrange(const std::vector<Span>& spans, Behavior behavior) {
     out.reserve(spans.size());
     bool previous = false;
     switch (behavior) {
-        case Behavior::isolated: return spans;
+        case Behavior::isolated:
+            return spans;
         case Behavior::removed:
-            std::copy_if(spans.begin(), spans.end(), std::back_inserter(out), [](const Span& span) { return !span.matched; });
+            std::copy_if(spans.begin(), spans.end(), std::back_inserter(out),
+                         [](const Span& span) { return !span.matched; });
             return out;
         case Behavior::contiguous:
             for (const Span& span : spans) {
@@ -94,7 +96,7 @@ bool is_numeric(char32_t c) {
 }
 
 class Sequence final : public PreTokenizer {
-   public:
+ public:
     explicit Sequence(std::vector<std::unique_ptr<PreTokenizer>> steps) : steps_(std::move(steps)) {}
     void cut(const Piece& piece, TextArena& arena, std::vector<Piece>& out) const override {
         std::vector<Piece> now{piece}, next;
@@ -106,12 +108,12 @@ class Sequence final : public PreTokenizer {
         out.insert(out.end(), now.begin(), now.end());
     }
 
-   private:
+ private:
     std::vector<std::unique_ptr<PreTokenizer>> steps_;
 };
 
 class Split final : public PreTokenizer {
-   public:
+ public:
     Split(Regex pattern, Behavior behavior, bool invert)
         : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
     void cut(const Piece& piece, TextArena&, std::vector<Piece>& out) const override {
@@ -122,25 +124,25 @@ class Split final : public PreTokenizer {
         append_pieces(piece, arrange(spans, behavior_), out);
     }
 
-   private:
+ private:
     Regex pattern_;
     Behavior behavior_;
     bool invert_;
 };
 
 class Digits final : public PreTokenizer {
-   public:
+ public:
     explicit Digits(bool individual) : behavior_(individual ? Behavior::isolated : Behavior::contiguous) {}
     void cut(const Piece& piece, TextArena&, std::vector<Piece>& out) const override {
         append_pieces(piece, arrange(cut_at_characters(piece.text, is_numeric), behavior_), out);
     }
 
-   private:
+ private:
     Behavior behavior_;
 };
 
 class ByteLevel final : public PreTokenizer {
-   public:
+ public:
     ByteLevel(bool add_prefix_space, bool use_regex) : add_prefix_space_(add_prefix_space) {
         static constexpr std::string_view gpt2 =
             R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
@@ -170,13 +172,13 @@ class ByteLevel final : public PreTokenizer {
         }
     }
 
-   private:
+ private:
     bool add_prefix_space_;
     std::optional<Regex> regex_;
 };
 
 class Metaspace final : public PreTokenizer {
-   public:
+ public:
     enum class Prepend { always, first, never };
 
     Metaspace(std::string replacement, char32_t character, Prepend prepend, bool split)
@@ -202,7 +204,7 @@ class Metaspace final : public PreTokenizer {
         append_pieces(whole, arrange(spans, Behavior::merged_with_next), out);
     }
 
-   private:
+ private:
     std::string replacement_;
     char32_t character_;
     Prepend prepend_;
@@ -257,12 +259,14 @@ std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonNode& node) {
     }
     if (type == "Digits") return std::make_unique<Digits>(node.boolean_or("individual_digits", false));
     if (type == "ByteLevel") {
-        return std::make_unique<ByteLevel>(node.boolean_or("add_prefix_space", false), node.boolean_or("use_regex", true));
+        return std::make_unique<ByteLevel>(node.boolean_or("add_prefix_space", false),
+                                           node.boolean_or("use_regex", true));
     }
     if (type == "Metaspace") return make_metaspace(node);
-    node.fail(fmt::format("the pre-tokenizer \"{}\" is not supported; supported are Sequence, Split, Digits, ByteLevel, "
-                          "Metaspace",
-                          type));
+    node.fail(
+        fmt::format("the pre-tokenizer \"{}\" is not supported; supported are Sequence, Split, Digits, ByteLevel, "
+                    "Metaspace",
+                    type));
 }
 
 }  // namespace kvscope::checkpoint

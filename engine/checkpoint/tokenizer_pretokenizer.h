@@ -20,17 +20,17 @@ struct Piece {
 
 /// Keeps the rewritten texts that pieces point into.
 class TextArena {
-   public:
+ public:
     std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
 
-   private:
+ private:
     std::deque<std::string> texts_;
 };
 
 /// The second stage of a tokenizer.json: cuts text into the words that the model encodes one by one. Kinds: Sequence,
 /// Split, Digits, ByteLevel, Metaspace.
 class PreTokenizer {
-   public:
+ public:
     virtual ~PreTokenizer() = default;
 
     /// Appends the parts of `piece` (not empty, not a token) to `out`, none of them empty.

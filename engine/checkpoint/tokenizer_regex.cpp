@@ -17,7 +17,7 @@ namespace {
 
 /// Rewrites an Oniguruma pattern so that PCRE2 (with UTF, UCP and MULTILINE) means the same by it.
 class Translation {
-   public:
+ public:
     explicit Translation(std::string_view pattern) : pattern_(pattern) {}
 
     std::string run() {
@@ -37,11 +37,12 @@ class Translation {
         return std::move(out_);
     }
 
-   private:
+ private:
     char next(size_t ahead = 1) const { return at_ + ahead < pattern_.size() ? pattern_[at_ + ahead] : '\0'; }
 
     [[noreturn]] void refuse(const std::string& construct) const {
-        throw std::runtime_error(fmt::format("the regular expression {} uses {}, which is not supported", pattern_, construct));
+        throw std::runtime_error(
+            fmt::format("the regular expression {} uses {}, which is not supported", pattern_, construct));
     }
 
     void take(size_t count) {
@@ -58,13 +59,17 @@ class Translation {
     void escape(bool in_class) {
         static constexpr std::string_view word = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
         switch (next()) {
-            case 's': return replace(2, R"(\p{White_Space})");
-            case 'S': return replace(2, R"(\P{White_Space})");
-            case 'w': return replace(2, in_class ? std::string(word) : fmt::format("[{}]", word));
+            case 's':
+                return replace(2, R"(\p{White_Space})");
+            case 'S':
+                return replace(2, R"(\P{White_Space})");
+            case 'w':
+                return replace(2, in_class ? std::string(word) : fmt::format("[{}]", word));
             case 'W':
                 if (in_class) refuse("\\W inside a character class");
                 return replace(2, fmt::format("[^{}]", word));
-            case 'h': return replace(2, in_class ? "0-9a-fA-F" : "[0-9a-fA-F]");
+            case 'h':
+                return replace(2, in_class ? "0-9a-fA-F" : "[0-9a-fA-F]");
             case 'H':
                 if (in_class) refuse("\\H inside a character class");
                 return replace(2, "[^0-9a-fA-F]");
@@ -84,9 +89,12 @@ class Translation {
             case 'R':
             case 'X':
             case 'g':
-            case 'k': refuse(fmt::format("\\{}", next()));
-            case '\0': refuse("a backslash at its end");
-            default: return take(2);
+            case 'k':
+                refuse(fmt::format("\\{}", next()));
+            case '\0':
+                refuse("a backslash at its end");
+            default:
+                return take(2);
         }
     }
 
@@ -114,9 +122,12 @@ class Translation {
     // (?m) and (?x) mean other things in Ruby's syntax than in Perl's.
     void group() {
         size_t end = at_ + 2;
-        while (end < pattern_.size() && (std::isalpha(static_cast<unsigned char>(pattern_[end])) || pattern_[end] == '-')) ++end;
+        while (end < pattern_.size() &&
+               (std::isalpha(static_cast<unsigned char>(pattern_[end])) || pattern_[end] == '-'))
+            ++end;
         const std::string_view options = pattern_.substr(at_ + 2, end - at_ - 2);
-        if (options.find_first_not_of("i-") != std::string_view::npos) refuse(fmt::format("the options (?{})", options));
+        if (options.find_first_not_of("i-") != std::string_view::npos)
+            refuse(fmt::format("the options (?{})", options));
         take(2 + options.size());
     }
 
@@ -160,11 +171,13 @@ Regex::Regex(const std::string& pattern) {
         pcre2_compile_context_create(nullptr), &pcre2_compile_context_free);
     pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
     pcre2_set_parens_nest_limit(context.get(), 100);
-    code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
-                              PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &at, context.get()),
-                Free{});
+    code_.reset(
+        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                      PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &at, context.get()),
+        Free{});
     if (!code_) {
-        throw std::runtime_error(fmt::format("the regular expression {} is not valid: {}", pattern, pcre_message(error)));
+        throw std::runtime_error(
+            fmt::format("the regular expression {} is not valid: {}", pattern, pcre_message(error)));
     }
     // Without the compiler for this processor, or where executable memory is forbidden, the interpreter does it.
     pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);
@@ -176,7 +189,8 @@ std::vector<Span> Regex::cut(std::string_view text) const {
     const std::unique_ptr<pcre2_match_context, MatchContextFree> context(pcre2_match_context_create(nullptr));
     if (!data || !context) throw std::bad_alloc();
     // Backtracking over a long run of spaces is legitimate, an exponential pattern is not.
-    pcre2_set_match_limit(context.get(), static_cast<uint32_t>(std::min<size_t>(10'000'000 + 64 * text.size(), UINT32_MAX)));
+    pcre2_set_match_limit(context.get(),
+                          static_cast<uint32_t>(std::min<size_t>(10'000'000 + 64 * text.size(), UINT32_MAX)));
 
     const auto subject = reinterpret_cast<PCRE2_SPTR>(text.data());
     size_t covered = 0, from = 0;
@@ -188,7 +202,8 @@ std::vector<Span> Regex::cut(std::string_view text) const {
                                 context.get());
         }
         if (found == PCRE2_ERROR_NOMATCH) break;
-        if (found < 0) throw std::runtime_error("the tokenizer's regular expression failed on this text: " + pcre_message(found));
+        if (found < 0)
+            throw std::runtime_error("the tokenizer's regular expression failed on this text: " + pcre_message(found));
         const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(data.get());
         const size_t begin = offsets[0], end = offsets[1];
         if (begin == end && after_match && end == covered) {

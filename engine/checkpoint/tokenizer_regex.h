@@ -23,7 +23,7 @@ struct Span {
 /// the same pattern differently it is translated (\s, \w, \h, line anchors, \u); constructs that PCRE2 has no
 /// equivalent for are refused.
 class Regex {
-   public:
+ public:
     /// @throws std::runtime_error if the pattern is not valid or not supported
     static Regex from_oniguruma(std::string_view pattern);
 
@@ -34,7 +34,7 @@ class Regex {
     /// reported except right after another match, as Oniguruma's iterator does.
     std::vector<Span> cut(std::string_view text) const;
 
-   private:
+ private:
     explicit Regex(const std::string& pcre_pattern);
 
     struct Free {

@@ -33,8 +33,8 @@ CONVERSATIONS = {
     "several turns": ([SYSTEM, USER, ASSISTANT, AGAIN], True),
     "ends with an answer": ([USER, ASSISTANT], False),
     "white space around": ([{"role": "user", "content": " \n two  spaces \t\r\n\n"}], True),
-    "quotes, braces, other scripts": ([{"role": "user", "content": "{{ x }} {% y %} \"'\\ <b>&amp; é 中文 🦙 <|im_end|> </s>"}],
-                                      True),
+    "quotes, braces, other scripts": (
+        [{"role": "user", "content": "{{ x }} {% y %} \"'\\ <b>&amp; é 中文 🦙 <|im_end|> </s>"}], True),
     "thoughts": ([USER, {"role": "assistant", "content": "<think>\nFrance?\n</think>\n\nParis"}, AGAIN], True),
     "wrong order": ([ASSISTANT, ASSISTANT], True),
     "empty": ([{"role": "user", "content": ""}], True),
@@ -49,10 +49,13 @@ FAMILIES = {
     "models/templates/Qwen-Qwen3-0.6B.jinja": (None, "<|im_end|>"),
     "models/templates/mistralai-Mistral-Nemo-Instruct-2407.jinja": ("<s>", "</s>"),
 }
-LLAMA2 = ("{% if messages[0]['role'] == 'system' %}{% set rest = messages[1:] %}{% set system = messages[0]['content'] %}"
+LLAMA2 = ("{% if messages[0]['role'] == 'system' %}"
+          "{% set rest = messages[1:] %}{% set system = messages[0]['content'] %}"
           "{% else %}{% set rest = messages %}{% set system = false %}{% endif %}{% for m in rest %}"
-          "{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Roles must alternate') }}{% endif %}"
-          "{% if loop.index0 == 0 and system != false %}{% set text = '<<SYS>>\\n' + system + '\\n<</SYS>>\\n\\n' + m['content'] %}"
+          "{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}"
+          "{{ raise_exception('Roles must alternate') }}{% endif %}"
+          "{% if loop.index0 == 0 and system != false %}"
+          "{% set text = '<<SYS>>\\n' + system + '\\n<</SYS>>\\n\\n' + m['content'] %}"
           "{% else %}{% set text = m['content'] %}{% endif %}"
           "{% if m['role'] == 'user' %}{{ bos_token + '[INST] ' + text.strip() + ' [/INST]' }}"
           "{% elif m['role'] == 'assistant' %}{{ ' '  + text.strip() + ' ' + eos_token }}{% endif %}{% endfor %}")
@@ -95,8 +98,8 @@ def outputs(template, bos, eos, whole):
 
 def main():
     chat_template_utils.datetime = FixedClock
-    done = subprocess.run([sys.executable, str(ROOT / "cmake/fetch.py"), "llama-source"], check=True, capture_output=True,
-                          text=True)
+    done = subprocess.run([sys.executable, str(ROOT / "cmake/fetch.py"), "llama-source"], check=True,
+                          capture_output=True, text=True)
     source = Path(done.stdout.strip())
     cases = {}
     for file in sorted((source / "models/templates").glob("*.jinja")):

@@ -45,7 +45,8 @@ TEXTS = {
     "only spaces": "     ",
     "one space": " ",
     "digits": "7 42 123 1234 1234567890123456789012345678901234567890 3.14159 1,000,000 ٣٤٥ Ⅻ ½ ² 零一二",
-    "special": "<|im_start|>user\nhello<|im_end|> <s>[INST] x </s><|begin_of_text|><|endoftext|><unk> <|nothing|> <0x41>",
+    "special": ("<|im_start|>user\nhello<|im_end|> <s>[INST] x </s><|begin_of_text|><|endoftext|><unk> <|nothing|> "
+                "<0x41>"),
     "special without spaces": "a<|im_end|>b <|im_end|> c<|im_end|>",
     "partly special": "<|im_star t|> <|im_start| <<|im_start|>> <s <s>s>",
     "rtl": "שלום עולם مرحبا بالعالم ‏(test)‎ نص",
@@ -112,7 +113,8 @@ def byte_level_families():
     llama3["post_processor"] = {"type": "Sequence", "processors": [
         {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, "use_regex": True},
         {"type": "TemplateProcessing",
-         "single": [{"SpecialToken": {"id": "<|begin_of_text|>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+         "single": [{"SpecialToken": {"id": "<|begin_of_text|>", "type_id": 0}},
+                    {"Sequence": {"id": "A", "type_id": 0}}],
          "pair": [{"SpecialToken": {"id": "<|begin_of_text|>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
                   {"SpecialToken": {"id": "<|begin_of_text|>", "type_id": 1}}, {"Sequence": {"id": "B", "type_id": 1}}],
          "special_tokens": {"<|begin_of_text|>": {"id": "<|begin_of_text|>", "ids": [bos],
@@ -156,7 +158,8 @@ def byte_fallback_families():
 # Changes to a family's file: JSON merge patches.
 METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False}
 PATCHES = {
-    "mistral v0.3: Metaspace, first": ("llama2", {"normalizer": None, "pre_tokenizer": METASPACE, "decoder": METASPACE}),
+    "mistral v0.3: Metaspace, first": ("llama2", {
+        "normalizer": None, "pre_tokenizer": METASPACE, "decoder": METASPACE}),
     "Metaspace, always, split": ("llama2", {
         "normalizer": None, "pre_tokenizer": {**METASPACE, "prepend_scheme": "always", "split": True},
         "decoder": {**METASPACE, "prepend_scheme": "always", "split": True}}),
@@ -174,7 +177,8 @@ PATCHES = {
     "NFKC": ("qwen2", {"normalizer": {"type": "NFKC"}}),
     "NFD": ("qwen2", {"normalizer": {"type": "NFD"}}),
     "NFKD": ("qwen2", {"normalizer": {"type": "NFKD"}}),
-    "replacing by a pattern": ("gpt2", {"normalizer": {"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": " "}}),
+    "replacing by a pattern": ("gpt2", {
+        "normalizer": {"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": " "}}),
     "digits in runs": ("smollm2", {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [
         {"type": "Digits", "individual_digits": False},
         {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True, "trim_offsets": True}]}}),
@@ -341,7 +345,8 @@ def default_model(llama, model):
 
 
 def fetched(thing):
-    done = subprocess.run([sys.executable, str(ROOT / "cmake/fetch.py"), thing], check=True, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, str(ROOT / "cmake/fetch.py"), thing], check=True, capture_output=True,
+                          text=True)
     return Path(done.stdout.strip())
 
 

@@ -71,14 +71,16 @@ std::vector<std::string> templates_written_out() {
 }
 
 ChatTemplate make(std::string source) {
-    return ChatTemplate(std::move(source), {{"bos_token", "<s>"}, {"eos_token", "</s>"}}, "model/tokenizer_config.json");
+    return ChatTemplate(std::move(source), {{"bos_token", "<s>"}, {"eos_token", "</s>"}},
+                        "model/tokenizer_config.json");
 }
 
 class Folder {
-   public:
+ public:
     Folder() {
         static int count = 0;
-        path_ = fs::temp_directory_path() / ("kvscope-template-" + std::to_string(getpid()) + "-" + std::to_string(++count));
+        path_ = fs::temp_directory_path() /
+                ("kvscope-template-" + std::to_string(getpid()) + "-" + std::to_string(++count));
         fs::create_directory(path_);
     }
     ~Folder() { fs::remove_all(path_); }
@@ -91,7 +93,7 @@ class Folder {
         REQUIRE(out.flush());
     }
 
-   private:
+ private:
     fs::path path_;
 };
 
@@ -123,7 +125,8 @@ TEST_CASE("Chat templates render to the text of transformers") {
             INFO("conversation: " << conversation);
             const json& described = golden.at("conversations").at(conversation);
             std::vector<Message> messages;
-            for (const json& message : described.at("messages")) messages.push_back({message.at("role"), message.at("content")});
+            for (const json& message : described.at("messages"))
+                messages.push_back({message.at("role"), message.at("content")});
             auto render = [&] { return chat_template.render(messages, described.at("add_generation_prompt"), now); };
             if (row.contains("text")) {
                 CHECK(render() == row.at("text").get<std::string>());
@@ -157,7 +160,8 @@ TEST_CASE("Where a Hugging Face directory has its template") {
     folder.write("tokenizer_config.json", R"({"bos_token": {"content": "<s>"}, "eos_token": null})");
     CHECK_FALSE(ChatTemplate::of_model(folder.path()));
 
-    folder.write("tokenizer_config.json", R"({"bos_token": {"content": "<s>"}, "chat_template": "{{ bos_token }}one"})");
+    folder.write("tokenizer_config.json",
+                 R"({"bos_token": {"content": "<s>"}, "chat_template": "{{ bos_token }}one"})");
     CHECK(ChatTemplate::of_model(folder.path())->render(hello, true) == "<s>one");
     folder.write("tokenizer_config.json", R"({"chat_template": [{"name": "tool_use", "template": "two"},
                                                                 {"name": "default", "template": "three{{ eos_token }}"}]})");
@@ -206,15 +210,18 @@ TEST_CASE("Wrong templates end in a message that names the model and the reason,
     };
     const int many = 50'000;
     CHECK_THAT(message("{{ " + repeated("(", many) + "1" + repeated(")", many) + " }}"), Contains("nested more than"));
-    CHECK_THAT(message(repeated("{% if true %}", many / 10) + repeated("{% endif %}", many / 10)), Contains("nested more than"));
+    CHECK_THAT(message(repeated("{% if true %}", many / 10) + repeated("{% endif %}", many / 10)),
+               Contains("nested more than"));
     CHECK_THAT(message("{% if 0 %}" + repeated("{% elif 0 %}", many) + "{% endif %}"), Contains("nested more than"));
     CHECK_THAT(message("{{ 1" + repeated(" + 1", many) + " }}"), Contains("more than 2000 parts"));
     CHECK_THAT(message("{{ " + repeated("not ", many) + "1 }}"), Contains("more than 2000 parts"));
     CHECK_THAT(message("{{ a" + repeated(".a", many) + " }}"), Contains("more than 2000 parts"));
-    CHECK_THAT(message("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"), Contains("macros call each other more than"));
+    CHECK_THAT(message("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"),
+               Contains("macros call each other more than"));
     CHECK_THAT(message("{% for i in range(1000000000) %}x{% endfor %}"), Contains("range() beyond"));
-    CHECK_THAT(message("{% macro f(n) %}{% if n > 0 %}{{ n }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(40) }}{{ f(60) }}"),
-               Contains("rendered 40393837"));
+    CHECK_THAT(
+        message("{% macro f(n) %}{% if n > 0 %}{{ n }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(40) }}{{ f(60) }}"),
+        Contains("rendered 40393837"));
     CHECK(message("a {% if true %}b{% endif %}") == "rendered a b");
     CHECK(message("a{% if true %}b{% endif %}") == "rendered ab");
     CHECK(message("") == "rendered ");
@@ -241,10 +248,17 @@ TEST_CASE("A template with bytes changed renders or is refused, and never crashe
         std::string bad = good;
         const size_t at = (i * 7919 + 13) % bad.size();
         switch (i % 4) {
-            case 0: bad.resize(at); break;
-            case 1: bad.erase(at, 1 + i % 5); break;
-            case 2: bad[at] = "{}%#'\"()[]|.,-+=~ \\0a"[i % 21]; break;
-            default: bad.insert(at, bad, (i * 31) % bad.size(), i % 40);
+            case 0:
+                bad.resize(at);
+                break;
+            case 1:
+                bad.erase(at, 1 + i % 5);
+                break;
+            case 2:
+                bad[at] = "{}%#'\"()[]|.,-+=~ \\0a"[i % 21];
+                break;
+            default:
+                bad.insert(at, bad, (i * 31) % bad.size(), i % 40);
         }
         try {
             make(bad).render({{Message{"system", "s"}, Message{"user", "Hello"}}}, true);
@@ -281,7 +295,8 @@ TEST_CASE("The place where the question begins") {
     CHECK_THROWS_WITH(render_prompt(trimming, "context", " \n "), Contains("alters the prompt's text"));
     CHECK_THROWS_AS(render_prompt(chatml, "\xFF", "question?"), std::invalid_argument);
     CHECK_THROWS_AS(render_prompt(chatml, "context", "\xFF"), std::invalid_argument);
-    CHECK_THROWS_WITH(render_prompt(make("{{ raise_exception('no') }}"), "context", ""), Contains("refuses these messages: no"));
+    CHECK_THROWS_WITH(render_prompt(make("{{ raise_exception('no') }}"), "context", ""),
+                      Contains("refuses these messages: no"));
 
     const auto smollm = ChatTemplate::of_model(KVSCOPE_DEFAULT_MODEL);
     const auto [before, after] = split(render_prompt(smollm, "Paris is the capital.", "Of what?"));
