@@ -28,7 +28,7 @@ void add_special_tokens(const nlohmann::json& config, std::map<std::string, std:
 std::optional<std::string> configured_template(const JsonNode& config) {
     const auto node = config.find("chat_template");
     if (!node) return std::nullopt;
-    if (!node->json().is_array()) return node->text();
+    if (!node->json().is_array()) return node->text().empty() ? std::nullopt : std::optional(node->text());
     for (size_t i = 0; i < node->size(); ++i) {
         if ((*node)[i].at("name").text() == "default") return (*node)[i].at("template").text();
     }
@@ -75,7 +75,7 @@ std::optional<ChatTemplateSource> find_in_gguf(const fs::path& file) {
                                                                                : nullptr;
     };
     const char* source = string_at("tokenizer.chat_template");
-    if (source == nullptr) return std::nullopt;
+    if (source == nullptr || *source == '\0') return std::nullopt;
 
     ChatTemplateSource out{source, {}, file.string()};
     const int64_t tokens = gguf_find_key(gguf.get(), "tokenizer.ggml.tokens");

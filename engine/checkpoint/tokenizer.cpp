@@ -14,7 +14,7 @@ std::string Tokenizer::shown(int32_t id) const {
     for (size_t at = 0; at < bytes.size();) {
         const Utf8Step step = utf8_step(bytes, at);
         const char32_t c = step.code_point;
-        const bool control = (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F;
+        const bool control = (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || (c >= 0x7F && c < 0xA0);
         if (step.valid && !control) {
             out.append(bytes, at, step.length);
         } else {

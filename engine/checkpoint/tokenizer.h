@@ -26,7 +26,8 @@ class Tokenizer {
     /// @throws std::invalid_argument if `utf8` is not UTF-8, with the offset of the first wrong byte
     virtual std::vector<int32_t> encode(std::string_view utf8, bool add_special, bool parse_special) const = 0;
 
-    /// Always valid UTF-8: bytes that form no character come out as U+FFFD.
+    /// Always valid UTF-8: bytes that form no character come out as U+FFFD. Spaces stay as they are (llama.cpp and
+    /// transformers can be told to take those before punctuation away).
     /// @throws std::invalid_argument if an id is not in [0, vocab_size)
     virtual std::string decode(std::span<const int32_t> ids, bool skip_special = false) const = 0;
 

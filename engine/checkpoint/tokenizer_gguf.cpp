@@ -159,8 +159,8 @@ class GgufTokenizer final : public Tokenizer {
                 fmt::format("a text of {} bytes is too long to tokenize; at most {}", text.size(), limit));
         }
         const auto length = static_cast<int32_t>(text.size());
-        // At least one byte a token, and what SentencePiece puts in front of each piece of text between special tokens.
-        std::vector<int32_t> ids(text.size() / 2 + 16);
+        // No token is shorter than a byte; BOS, EOS and the space that SentencePiece puts in front come on top.
+        std::vector<int32_t> ids(text.size() + 16);
         auto tokenize = [&] {
             return llama_tokenize(vocab_, text.data(), length, ids.data(), static_cast<int32_t>(ids.size()),
                                   add_special, parse_special);

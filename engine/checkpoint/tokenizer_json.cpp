@@ -44,24 +44,29 @@ Bpe::Vocabulary read_vocabulary(const JsonNode& node) {
     return vocabulary;
 }
 
-/// Merges are pairs ["a", "b"], in older files strings "a b".
+/// Merges are pairs ["a", "b"], in older files strings "a b". There are hundreds of thousands of them, so where each
+/// stands in the file is worked out for a wrong one only.
 Bpe::Merges read_merges(const JsonNode& node) {
+    node.require_array();
     Bpe::Merges merges;
     merges.reserve(node.size());
     for (size_t i = 0; i < node.size(); ++i) {
-        const JsonNode merge = node[i];
-        if (merge.json().is_array()) {
-            if (merge.size() != 2) merge.fail(fmt::format("a merge has 2 parts, this one {}", merge.size()));
-            merges.emplace_back(merge[0].text(), merge[1].text());
-            continue;
+        const nlohmann::json& merge = node.json()[i];
+        if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+            merges.emplace_back(merge[0].get_ref<const std::string&>(), merge[1].get_ref<const std::string&>());
+        } else if (merge.is_array()) {
+            if (merge.size() != 2) node[i].fail(fmt::format("a merge has 2 parts, this one {}", merge.size()));
+            node[i][0].text();
+            node[i][1].text();
+        } else if (!merge.is_string()) {
+            node[i].text();
+        } else if (const auto& text = merge.get_ref<const std::string&>(); !text.starts_with("#version")) {
+            const size_t space = text.find(' ');
+            if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) {
+                node[i].fail(fmt::format("\"{}\" is not two tokens with a space between them", text));
+            }
+            merges.emplace_back(text.substr(0, space), text.substr(space + 1));
         }
-        const std::string& text = merge.text();
-        if (text.starts_with("#version")) continue;
-        const size_t space = text.find(' ');
-        if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) {
-            merge.fail(fmt::format("\"{}\" is not two tokens with a space between them", text));
-        }
-        merges.emplace_back(text.substr(0, space), text.substr(space + 1));
     }
     return merges;
 }

@@ -7,6 +7,8 @@
 namespace kvscope::checkpoint {
 namespace {
 
+constexpr int deepest = 60;
+
 const char* kind_of(const nlohmann::json& value) {
     if (value.is_null()) return "nothing (null)";
     if (value.is_object()) return "an object";
@@ -17,6 +19,11 @@ const char* kind_of(const nlohmann::json& value) {
 }
 
 }  // namespace
+
+JsonNode::JsonNode(const nlohmann::json& value, std::string where, int depth)
+    : value_(&value), where_(std::move(where)), depth_(depth) {
+    if (depth_ > deepest) throw std::runtime_error(fmt::format("is nested more than {} levels deep", deepest));
+}
 
 void JsonNode::fail(const std::string& what) const {
     throw std::runtime_error(where_.empty() ? what : where_ + ": " + what);
@@ -36,7 +43,7 @@ std::optional<JsonNode> JsonNode::find(std::string_view key) const {
     require_object();
     const auto found = value_->find(key);
     if (found == value_->end() || found->is_null()) return std::nullopt;
-    return JsonNode(*found, where_.empty() ? std::string(key) : fmt::format("{}.{}", where_, key));
+    return JsonNode(*found, where_.empty() ? std::string(key) : fmt::format("{}.{}", where_, key), depth_ + 1);
 }
 
 JsonNode JsonNode::at(std::string_view key) const {
@@ -51,7 +58,7 @@ size_t JsonNode::size() const {
 
 JsonNode JsonNode::operator[](size_t index) const {
     require_array();
-    return JsonNode((*value_)[index], fmt::format("{}[{}]", where_, index));
+    return JsonNode((*value_)[index], fmt::format("{}[{}]", where_, index), depth_ + 1);
 }
 
 const std::string& JsonNode::text() const {

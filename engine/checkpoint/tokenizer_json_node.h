@@ -9,10 +9,11 @@
 namespace kvscope::checkpoint {
 
 /// A value in a JSON file together with where it stands, so that every error says which one is wrong:
-/// "pre_tokenizer.pretokenizers[1].behavior: expected a string, found a number". All errors are std::runtime_error.
+/// "pre_tokenizer.pretokenizers[1].behavior: expected a string, found a number". All errors are std::runtime_error,
+/// also that of nodes nested deeper than any real file's.
 class JsonNode {
  public:
-    JsonNode(const nlohmann::json& value, std::string where) : value_(&value), where_(std::move(where)) {}
+    JsonNode(const nlohmann::json& value, std::string where) : JsonNode(value, std::move(where), 0) {}
 
     const nlohmann::json& json() const { return *value_; }
     const std::string& where() const { return where_; }
@@ -40,10 +41,13 @@ class JsonNode {
     [[noreturn]] void fail(const std::string& what) const;
 
  private:
+    JsonNode(const nlohmann::json& value, std::string where, int depth);
+
     [[noreturn]] void expected(const char* what) const;
 
     const nlohmann::json* value_;
     std::string where_;
+    int depth_;  // below the node that it all started from; what is made of nested nodes is made by recursion
 };
 
 }  // namespace kvscope::checkpoint

@@ -382,6 +382,11 @@ TEST_CASE("Damaged and unsupported tokenizer.json files are refused with the pla
                Contains("\"Sideways\" is not Removed"));
     CHECK_THAT(patched(R"({"pre_tokenizer": {"type": "Metaspace", "replacement": "ab"}})"),
                Contains("a single character"));
+    std::string nested = R"({"type": "NFC"})";
+    for (int i = 0; i < 20'000; ++i) nested = R"({"type": "Sequence", "normalizers": [)" + nested + "]}";
+    CHECK_THAT(
+        message_of(R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "normalizer": )" + nested + "}"),
+        Contains("is nested more than 60 levels deep"));
     CHECK_THAT(patched(R"({"decoder": {"type": "CTC"}})"), Contains("the decoder \"CTC\" is not supported"));
     CHECK_THAT(patched(R"({"post_processor": {"type": "BertProcessing"}})"),
                Contains("\"BertProcessing\" is not supported"));
