@@ -120,9 +120,9 @@ def compare_runs(prompt, name):
                           "agreement equal", run["step_agreement"][:].tolist() == case["step_agreement"])
                 else:
                     print("  step_kl: length", len(run["step_kl"]), "instead of", len(kl))
-            for key, field in (("attention_kept",) * 2, ("output_error",) * 2):
-                if key in run:
-                    print(f"  {key}: largest relative difference {relative(run[key][:], case[field]):.1e}")
+            for key in ("attention_kept", "output_error"):
+                if key in run and key in case:
+                    print(f"  {key}: largest relative difference {relative(run[key][:], case[key]):.1e}")
 
 
 def compare_model(file):
