@@ -16,7 +16,7 @@ namespace kvscope::trace {
 namespace {
 
 class TraceCheck {
-  public:
+ public:
     explicit TraceCheck(const std::filesystem::path& path) : source_(path) {}
 
     std::vector<Problem> run() {
@@ -44,7 +44,7 @@ class TraceCheck {
         return problems_.take();
     }
 
-  private:
+ private:
     hid_t file(const GroupPlace& place) { return source_.open(place.file).get(); }
 
     // What cannot be read at all becomes one problem.
@@ -134,8 +134,8 @@ class TraceCheck {
         if (prompt.context_of && source_.is_folder) {
             excused.insert(std::begin(schema::prompt::shared_data_sets), std::end(schema::prompt::shared_data_sets));
         }
-        const Sound sound = check_data_sets(file(place), place.group, schema::prompt::data_sets,
-                                            Extents(model, prompt), excused, problems_);
+        const Sound sound = check_data_sets(file(place), place.group, schema::prompt::data_sets, Extents(model, prompt),
+                                            excused, problems_);
         check_prompt_values(file(place), place.group, sound, model, prompt, problems_);
         if (prompt.context_of) check_context_of(place, prompt);
 
@@ -175,8 +175,7 @@ class TraceCheck {
         };
         check_links(source->group, place.group, schema::prompt::shared_data_sets);
         for (const GroupPlace& run : place.runs) {
-            check_links(fmt::format("{}/runs/{}", source->group, run.number), run.group,
-                        schema::run::shared_data_sets);
+            check_links(fmt::format("{}/runs/{}", source->group, run.number), run.group, schema::run::shared_data_sets);
         }
     }
 

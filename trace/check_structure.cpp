@@ -14,11 +14,16 @@ std::string describe(const h5::Value& value) {
 
 const char* describe(schema::AttributeType type) {
     switch (type) {
-        case schema::AttributeType::text: return "text";
-        case schema::AttributeType::integer: return "an integer";
-        case schema::AttributeType::real: return "a number";
-        case schema::AttributeType::integers: return "a list of integers";
-        case schema::AttributeType::flag: return "0 or 1";
+        case schema::AttributeType::text:
+            return "text";
+        case schema::AttributeType::integer:
+            return "an integer";
+        case schema::AttributeType::real:
+            return "a number";
+        case schema::AttributeType::integers:
+            return "a list of integers";
+        case schema::AttributeType::flag:
+            return "0 or 1";
     }
     return "";
 }
@@ -26,10 +31,14 @@ const char* describe(schema::AttributeType type) {
 bool fits(const h5::Value& value, schema::AttributeType type) {
     using Kind = h5::Value::Kind;
     switch (type) {
-        case schema::AttributeType::text: return value.kind == Kind::text && value.texts.size() == 1;
-        case schema::AttributeType::integer: return value.kind == Kind::integer && value.integers.size() == 1;
-        case schema::AttributeType::real: return value.reals.size() == 1;
-        case schema::AttributeType::integers: return value.kind == Kind::integer || value.reals.empty();
+        case schema::AttributeType::text:
+            return value.kind == Kind::text && value.texts.size() == 1;
+        case schema::AttributeType::integer:
+            return value.kind == Kind::integer && value.integers.size() == 1;
+        case schema::AttributeType::real:
+            return value.reals.size() == 1;
+        case schema::AttributeType::integers:
+            return value.kind == Kind::integer || value.reals.empty();
         case schema::AttributeType::flag:
             return value.kind == Kind::integer && value.integers.size() == 1 &&
                    (value.integers[0] == 0 || value.integers[0] == 1);

@@ -19,7 +19,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double slack = 1e-3;
 
 class Values {
-  public:
+ public:
     Values(hid_t file, std::string group, const Sound& sound, Problems& problems)
         : file_(file), group_(std::move(group)), sound_(sound), problems_(problems) {}
 
@@ -67,7 +67,8 @@ class Values {
                 return std::isnan(value) ? !nan_allowed : value < low || value > high;
             });
             if (bad == values.end()) return true;
-            error(data_set, low == -infinity ? "finite numbers" : fmt::format("values from {:.4g} to {:.4g}", low, high),
+            error(data_set,
+                  low == -infinity ? "finite numbers" : fmt::format("values from {:.4g} to {:.4g}", low, high),
                   fmt::format("{} at [{}], element {} of it", *bad, layer, bad - values.begin()));
             return false;
         });
@@ -95,8 +96,9 @@ class Values {
                     const float ab = values[a * rows + b];
                     const float ba = values[b * rows + a];
                     if (std::abs(ab - ba) > 1e-4F || (a == b && std::abs(ab) > 1e-4F)) {
-                        error(data_set, "symmetric matrices with zeros on the diagonal",
-                              fmt::format("{} at [{}, {}, {}] and {} at [{}, {}, {}]", ab, layer, a, b, ba, layer, b, a));
+                        error(
+                            data_set, "symmetric matrices with zeros on the diagonal",
+                            fmt::format("{} at [{}, {}, {}] and {} at [{}, {}, {}]", ab, layer, a, b, ba, layer, b, a));
                         return false;
                     }
                 }
@@ -105,7 +107,7 @@ class Values {
         });
     }
 
-  private:
+ private:
     template <class Action>
     void guarded(const schema::DataSet& data_set, Action action) const {
         try {
@@ -167,8 +169,8 @@ std::optional<KeptRows> check_kept(const Values& values, std::size_t tokens) {
     }
     const auto drop = std::is_sorted_until(kept.offsets.begin(), kept.offsets.end());
     if (drop != kept.offsets.end()) {
-        values.error(offsets_set, "rising values", fmt::format("{} after {} at [{}]", *drop, *(drop - 1),
-                                                               drop - kept.offsets.begin()));
+        values.error(offsets_set, "rising values",
+                     fmt::format("{} after {} at [{}]", *drop, *(drop - 1), drop - kept.offsets.begin()));
         return std::nullopt;
     }
     if (kept.offsets.back() != kept.indices.size()) {
@@ -184,8 +186,9 @@ std::optional<KeptRows> check_kept(const Values& values, std::size_t tokens) {
                 return std::nullopt;
             }
             if (i > kept.offsets[row] && kept.indices[i] <= kept.indices[i - 1]) {
-                values.error(indices_set, "ascending positions in each row",
-                             fmt::format("{} after {} at [{}], in row {}", kept.indices[i], kept.indices[i - 1], i, row));
+                values.error(
+                    indices_set, "ascending positions in each row",
+                    fmt::format("{} after {} at [{}], in row {}", kept.indices[i], kept.indices[i - 1], i, row));
                 return std::nullopt;
             }
         }
@@ -207,7 +210,8 @@ void check_budget(const Values& values, const KeptRows& kept, const PromptAttrib
     }
     // Policies that drop channels or numbers rather than entries keep every position.
     const bool keeps_all = kept.indices.size() == rows * tokens;
-    const std::uint64_t allowed = rows * std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(0, run.budget)), tokens);
+    const std::uint64_t allowed =
+        rows * std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(0, run.budget)), tokens);
     if (kept.indices.size() > allowed && !keeps_all) {
         values.warning(schema::run::kept_offsets,
                        fmt::format("at most {} entries, {} for each of {} rows", allowed, run.budget, rows),

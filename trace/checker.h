@@ -16,7 +16,7 @@
 namespace kvscope::trace {
 
 class Problems {
-  public:
+ public:
     void error(std::string path, std::string expected, std::string found) {
         list_.push_back({Problem::Severity::error, std::move(path), std::move(expected), std::move(found)});
     }
@@ -25,7 +25,7 @@ class Problems {
     }
     std::vector<Problem> take() { return std::move(list_); }
 
-  private:
+ private:
     std::vector<Problem> list_;
 };
 

@@ -11,7 +11,7 @@
 namespace kvscope::trace {
 
 class Extents {
-  public:
+ public:
     explicit Extents(const ModelAttributes& model) : model_(&model) {}
     Extents(const ModelAttributes& model, const PromptAttributes& prompt) : model_(&model), prompt_(&prompt) {}
     Extents(const ModelAttributes& model, const PromptAttributes& prompt, const RunAttributes& run)
@@ -29,20 +29,34 @@ class Extents {
     /// Nothing where the axis has no fixed length, or none known here.
     [[nodiscard]] std::optional<std::size_t> of(schema::Dim dim) const {
         switch (dim) {
-            case schema::Dim::layers: return size(model_->n_layers);
-            case schema::Dim::heads: return size(model_->n_heads);
-            case schema::Dim::kv_heads: return size(model_->n_kv_heads);
-            case schema::Dim::rows: return rows();
-            case schema::Dim::head_dim: return size(model_->head_dim);
-            case schema::Dim::hidden: return size(model_->hidden_size);
-            case schema::Dim::vocab: return size(model_->vocab_size);
-            case schema::Dim::visible_tokens: return size(prompt_->visible_tokens());
-            case schema::Dim::prompt_tokens: return size(prompt_->n_tokens);
-            case schema::Dim::window: return size(prompt_->window);
-            case schema::Dim::steps: return steps;
-            case schema::Dim::row_offsets: return size(model_->n_layers) * rows() + 1;
-            case schema::Dim::entries: return entries;
-            case schema::Dim::any: return std::nullopt;
+            case schema::Dim::layers:
+                return size(model_->n_layers);
+            case schema::Dim::heads:
+                return size(model_->n_heads);
+            case schema::Dim::kv_heads:
+                return size(model_->n_kv_heads);
+            case schema::Dim::rows:
+                return rows();
+            case schema::Dim::head_dim:
+                return size(model_->head_dim);
+            case schema::Dim::hidden:
+                return size(model_->hidden_size);
+            case schema::Dim::vocab:
+                return size(model_->vocab_size);
+            case schema::Dim::visible_tokens:
+                return size(prompt_->visible_tokens());
+            case schema::Dim::prompt_tokens:
+                return size(prompt_->n_tokens);
+            case schema::Dim::window:
+                return size(prompt_->window);
+            case schema::Dim::steps:
+                return steps;
+            case schema::Dim::row_offsets:
+                return size(model_->n_layers) * rows() + 1;
+            case schema::Dim::entries:
+                return entries;
+            case schema::Dim::any:
+                return std::nullopt;
         }
         return std::nullopt;
     }
@@ -60,7 +74,7 @@ class Extents {
         return count == 1 ? out : empty();
     }
 
-  private:
+ private:
     static std::vector<std::size_t> empty() { return {}; }
     static std::size_t size(std::int64_t value) { return value < 0 ? 0 : static_cast<std::size_t>(value); }
 

@@ -95,13 +95,11 @@ std::vector<std::string> members(hid_t location, const std::string& path) {
     checked(H5Literate(group.get(), H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, add, &names),
             fmt::format("list the group {}", path));
     const auto key = [](const std::string& name) {
-        const bool number = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-            return std::isdigit(c) != 0;
-        });
+        const bool number = !name.empty() &&
+                            std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
         return std::tuple(number ? 0 : 1, number ? name.size() : 0, name);
     };
-    std::sort(names.begin(), names.end(),
-              [&](const std::string& a, const std::string& b) { return key(a) < key(b); });
+    std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) { return key(a) < key(b); });
     return names;
 }
 

@@ -24,10 +24,10 @@ namespace kvscope::trace::h5 {
 /// Held around every use of HDF5: the library is not thread-safe in every build of it. Also keeps
 /// HDF5 from printing its errors, which the exceptions carry. May be held twice by one thread.
 class Guard {
-  public:
+ public:
     Guard();
 
-  private:
+ private:
     std::unique_lock<std::recursive_mutex> lock_;
 };
 
@@ -39,7 +39,7 @@ struct Failure : TraceError {
 
 /// An open HDF5 object.
 class Handle {
-  public:
+ public:
     using Close = herr_t (*)(hid_t);
     Handle() = default;
     Handle(hid_t id, Close closer) : id_(id), close_(closer) {}
@@ -55,7 +55,7 @@ class Handle {
     /// Closes now and reports a failure, which a destructor cannot.
     void close(const std::string& action);
 
-  private:
+ private:
     hid_t id_ = -1;
     Close close_ = nullptr;
 };
@@ -97,8 +97,8 @@ void write_attribute(hid_t object, const std::string& name, bool value);
 void write_attribute(hid_t object, const std::string& name, const std::vector<std::int32_t>& value);
 
 struct DataSetInfo {
-    std::string type;                        ///< f32, u64, text, table …
-    std::optional<schema::Type> element;     ///< none of ours: empty
+    std::string type;                     ///< f32, u64, text, table …
+    std::optional<schema::Type> element;  ///< none of ours: empty
     std::vector<std::size_t> shape;
     std::uint64_t bytes = 0;
     std::uint64_t stored_bytes = 0;

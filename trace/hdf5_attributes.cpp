@@ -72,9 +72,9 @@ std::optional<Value> read_attribute(hid_t object, const std::string& name) {
     const std::size_t count = element_count(space.get(), action);
     const std::size_t element_size = H5Tget_size(type.get());
     if (element_size == 0 || count > (std::size_t{64} << 20) / element_size) {
-        throw Failure(fmt::format("cannot {}: its size, {} elements of {} bytes, is beyond belief", action, count,
-                                  element_size),
-                      false);
+        throw Failure(
+            fmt::format("cannot {}: its size, {} elements of {} bytes, is beyond belief", action, count, element_size),
+            false);
     }
 
     Value value;
@@ -92,9 +92,9 @@ std::optional<Value> read_attribute(hid_t object, const std::string& name) {
             if (count > 0) {
                 const bool is_unsigned =
                     H5Tget_class(type.get()) == H5T_INTEGER && H5Tget_sign(type.get()) == H5T_SGN_NONE;
-                checked(H5Aread(attribute.get(), is_unsigned ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64,
-                                value.integers.data()),
-                        action);
+                checked(
+                    H5Aread(attribute.get(), is_unsigned ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64, value.integers.data()),
+                    action);
                 value.reals.assign(value.integers.begin(), value.integers.end());
             }
             break;
@@ -103,7 +103,8 @@ std::optional<Value> read_attribute(hid_t object, const std::string& name) {
             value.reals.resize(count);
             if (count > 0) checked(H5Aread(attribute.get(), H5T_NATIVE_DOUBLE, value.reals.data()), action);
             break;
-        default: break;
+        default:
+            break;
     }
     return value;
 }

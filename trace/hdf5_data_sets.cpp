@@ -118,26 +118,41 @@ Handle text_type(std::size_t length) {
 std::string type_name(hid_t type) {
     const std::size_t bits = 8 * H5Tget_size(type);
     switch (H5Tget_class(type)) {
-        case H5T_INTEGER: return fmt::format("{}{}", H5Tget_sign(type) == H5T_SGN_NONE ? 'u' : 'i', bits);
-        case H5T_FLOAT: return fmt::format("f{}", bits);
-        case H5T_STRING: return "text";
-        case H5T_COMPOUND: return "table";
-        case H5T_ENUM: return "enumeration";
-        default: return "another type";
+        case H5T_INTEGER:
+            return fmt::format("{}{}", H5Tget_sign(type) == H5T_SGN_NONE ? 'u' : 'i', bits);
+        case H5T_FLOAT:
+            return fmt::format("f{}", bits);
+        case H5T_STRING:
+            return "text";
+        case H5T_COMPOUND:
+            return "table";
+        case H5T_ENUM:
+            return "enumeration";
+        default:
+            return "another type";
     }
 }
 
 const char* type_name(schema::Type type) {
     switch (type) {
-        case schema::Type::i32: return "i32";
-        case schema::Type::u8: return "u8";
-        case schema::Type::u16: return "u16";
-        case schema::Type::u32: return "u32";
-        case schema::Type::u64: return "u64";
-        case schema::Type::f32: return "f32";
-        case schema::Type::f64: return "f64";
-        case schema::Type::f32_or_f64: return "f32 or f64";
-        case schema::Type::text: return "text";
+        case schema::Type::i32:
+            return "i32";
+        case schema::Type::u8:
+            return "u8";
+        case schema::Type::u16:
+            return "u16";
+        case schema::Type::u32:
+            return "u32";
+        case schema::Type::u64:
+            return "u64";
+        case schema::Type::f32:
+            return "f32";
+        case schema::Type::f64:
+            return "f64";
+        case schema::Type::f32_or_f64:
+            return "f32 or f64";
+        case schema::Type::text:
+            return "text";
     }
     return "";
 }
@@ -266,8 +281,7 @@ std::vector<T> read(hid_t data_set, const Block* block) {
                               H5Sclose);
     checked(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, first.data(), nullptr, extent.data(), nullptr),
             action);
-    checked(H5Dread(data_set, native_type<T>(), memory_space.get(), file_space.get(), H5P_DEFAULT, out.data()),
-            action);
+    checked(H5Dread(data_set, native_type<T>(), memory_space.get(), file_space.get(), H5P_DEFAULT, out.data()), action);
     return out;
 }
 template std::vector<std::int32_t> read(hid_t, const Block*);

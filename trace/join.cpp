@@ -25,22 +25,32 @@ void require_no_gaps(const Source& parts) {
         int run = 0;
         for (const GroupPlace& run_place : place.runs) {
             if (run_place.number != run++) {
-                throw std::invalid_argument(fmt::format("a trace cannot be finished without run {} of prompt {}",
-                                                        run - 1, place.number));
+                throw std::invalid_argument(
+                    fmt::format("a trace cannot be finished without run {} of prompt {}", run - 1, place.number));
             }
         }
     }
 }
 
-// Packed chunks are copied as they are.
+// Packed chunks are copied as they are. A part that cannot be read any more is removed, for the next
+// command to make it anew: it would be in the way for ever.
 void copy_group(Source& parts, const GroupPlace& place, OutputFile& output) {
     output.require_healthy();
-    const std::string action = fmt::format("copy {} of {}", place.group, place.file.string());
+    const std::string action = fmt::format("copy {}", place.group);
     const h5::Handle links(h5::checked(H5Pcreate(H5P_LINK_CREATE), action), H5Pclose);
     h5::checked(H5Pset_create_intermediate_group(links.get(), 1), action);
-    h5::checked(H5Ocopy(parts.open(place.file).get(), place.group.c_str(), output.id(), place.group.c_str(),
-                        H5P_DEFAULT, links.get()),
-                action);
+    try {
+        h5::checked(H5Ocopy(parts.open(place.file).get(), place.group.c_str(), output.id(), place.group.c_str(),
+                            H5P_DEFAULT, links.get()),
+                    action);
+    } catch (const TraceError& failure) {
+        output.require_healthy();
+        std::filesystem::remove(place.file);
+        throw DamagedTrace(
+            fmt::format("{} was damaged after it had been written ({}), and is removed; run the same "
+                        "command again to make that part anew",
+                        place.file.string(), failure.what()));
+    }
 }
 
 template <std::size_t count>

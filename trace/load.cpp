@@ -17,10 +17,14 @@ namespace {
 const char* kind_name(const h5::Value& value) {
     if (value.is_list) return "a list";
     switch (value.kind) {
-        case h5::Value::Kind::text: return "a text";
-        case h5::Value::Kind::integer: return "an integer";
-        case h5::Value::Kind::real: return "a number";
-        case h5::Value::Kind::other: break;
+        case h5::Value::Kind::text:
+            return "a text";
+        case h5::Value::Kind::integer:
+            return "an integer";
+        case h5::Value::Kind::real:
+            return "a number";
+        case h5::Value::Kind::other:
+            break;
     }
     return "another type";
 }
@@ -64,7 +68,7 @@ struct LoadAttribute {
         }
     }
 
-  private:
+ private:
     h5::Value require(const char* name) const {
         auto value = h5::read_attribute(object, name);
         if (!value) throw DamagedTrace(fmt::format("{}: the attribute {} is missing", where, name));

@@ -36,7 +36,7 @@ namespace {
 // Past a file size limit the kernel sends SIGXFSZ, which ends the program. Here it is an error like
 // a full disk.
 class FileSizeSignalBlocked {
-  public:
+ public:
     FileSizeSignalBlocked() {
         sigemptyset(&signals_);
         sigaddset(&signals_, SIGXFSZ);
@@ -55,7 +55,7 @@ class FileSizeSignalBlocked {
         errno = error;
     }
 
-  private:
+ private:
     sigset_t signals_{};
     sigset_t before_{};
 };
@@ -190,7 +190,7 @@ h5::Handle create(const std::filesystem::path& path, OutputFile::Disk* disk) {
 }
 
 class Descriptor {
-  public:
+ public:
     Descriptor(const std::filesystem::path& path, int flags)
         : id_(::open(path.c_str(), flags | O_CLOEXEC, 0666)), error_(errno) {}
     Descriptor(const Descriptor&) = delete;
@@ -206,7 +206,7 @@ class Descriptor {
         return result == 0 ? 0 : errno;
     }
 
-  private:
+ private:
     int id_;
     int error_;
 };

@@ -15,7 +15,7 @@
 namespace kvscope::trace {
 
 class OutputFile {
-  public:
+ public:
     /// Creates or empties `path`. Throws WriteFailed. The caller holds a h5::Guard throughout.
     explicit OutputFile(std::filesystem::path path);
     OutputFile(const OutputFile&) = delete;
@@ -31,7 +31,7 @@ class OutputFile {
 
     struct Disk;
 
-  private:
+ private:
     std::filesystem::path path_;
     std::unique_ptr<Disk> disk_;
     h5::Handle file_;

@@ -157,8 +157,8 @@ FolderLock::FolderLock(const fs::path& folder) {
             const int error = errno;
             if (error == EWOULDBLOCK) {
                 ::close(std::exchange(descriptor_, -1));
-                throw OutputBusy(fmt::format("{}: another kvscope is writing this output; wait for it or choose another",
-                                             folder.string()));
+                throw OutputBusy(fmt::format(
+                    "{}: another kvscope is writing this output; wait for it or choose another", folder.string()));
             }
             // Some cluster file systems have no locks: then nobody can be kept off.
             return;

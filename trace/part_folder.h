@@ -51,7 +51,7 @@ void remove_folder(const std::filesystem::path& folder);
 
 /// Keeps every other process off the folder. Released when destroyed, and by the kernel if the process ends.
 class FolderLock {
-  public:
+ public:
     FolderLock() = default;
     /// Throws OutputBusy if another process has it, WriteFailed if the folder cannot be written.
     explicit FolderLock(const std::filesystem::path& folder);
@@ -62,12 +62,11 @@ class FolderLock {
     }
     ~FolderLock();
 
-  private:
+ private:
     int descriptor_ = -1;
 };
 
 /// Throws NotATrace or TraceTooNew unless these are a `format` and a `version` that this build reads.
-void require_readable_version(const std::filesystem::path& file, const std::string& format,
-                              const std::string& version);
+void require_readable_version(const std::filesystem::path& file, const std::string& format, const std::string& version);
 
 }  // namespace kvscope::trace

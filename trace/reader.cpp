@@ -23,9 +23,7 @@ struct Prompt {
     std::vector<RunAttributes> runs;
 };
 
-std::string place_name(const GroupPlace& place) {
-    return fmt::format("{}: {}", place.file.string(), place.group);
-}
+std::string place_name(const GroupPlace& place) { return fmt::format("{}: {}", place.file.string(), place.group); }
 
 // The index, not the number, of the group with that number.
 template <class Places>
@@ -75,8 +73,8 @@ struct Reader::Impl {
 
     const Prompt& prompt(int i) const {
         if (i < 0 || static_cast<std::size_t>(i) >= prompts.size()) {
-            throw std::out_of_range(fmt::format("{}: expected one of {} prompts, found index {}",
-                                                source.path.string(), prompts.size(), i));
+            throw std::out_of_range(
+                fmt::format("{}: expected one of {} prompts, found index {}", source.path.string(), prompts.size(), i));
         }
         return prompts[static_cast<std::size_t>(i)];
     }
@@ -129,8 +127,7 @@ struct Reader::Impl {
         }
         const GroupPlace& other = group_place(there);
         const std::string other_path = other.group + "/" + std::string(data_set.path);
-        return guarded(other, [&] { return h5::exists(source.open(other.file).get(), other_path); }) ? &other
-                                                                                                      : nullptr;
+        return guarded(other, [&] { return h5::exists(source.open(other.file).get(), other_path); }) ? &other : nullptr;
     }
 
     // Opens, checks rank and the lengths that the attributes fix, then lets `action` read.
@@ -178,8 +175,9 @@ struct Reader::Impl {
         const auto& offsets = found.offsets;
         if (offsets.empty() || offsets.front() != 0 || !std::is_sorted(offsets.begin(), offsets.end()) ||
             offsets.back() != found.indices.size()) {
-            throw DamagedTrace(fmt::format("{}/kept_offsets: expected to rise from 0 to the {} elements of kept_indices",
-                                           where, found.indices.size()));
+            throw DamagedTrace(
+                fmt::format("{}/kept_offsets: expected to rise from 0 to the {} elements of kept_indices", where,
+                            found.indices.size()));
         }
         for (const std::uint32_t position : found.indices) {
             if (position >= visible_tokens) {
@@ -260,9 +258,9 @@ std::vector<T> Reader::read_layer(Place place, const schema::DataSet& data_set, 
     });
 }
 
-#define KVSCOPE_INSTANTIATE(T)                                                                 \
-    template std::vector<T> Reader::read(Place, const schema::DataSet&) const;                 \
-    template std::vector<T> Reader::read(Place, const schema::DataSet&, const Block&) const;   \
+#define KVSCOPE_INSTANTIATE(T)                                                               \
+    template std::vector<T> Reader::read(Place, const schema::DataSet&) const;               \
+    template std::vector<T> Reader::read(Place, const schema::DataSet&, const Block&) const; \
     template std::vector<T> Reader::read_layer(Place, const schema::DataSet&, std::size_t) const;
 KVSCOPE_INSTANTIATE(float)
 KVSCOPE_INSTANTIATE(double)
@@ -346,10 +344,9 @@ RunRecord Reader::run_record(int prompt, int run) const {
     static_cast<RunAttributes&>(out) = this->run(prompt, run);
     const Place place = Place::of_run(prompt, run);
     const FillFrom fill{*this, place};
-    const bool doubles =
-        has(place, schema::run::scores) && impl_->with_data_set(place, schema::run::scores, [](hid_t open) {
-            return h5::info(open).element == schema::Type::f64;
-        });
+    const bool doubles = has(place, schema::run::scores) &&
+                         impl_->with_data_set(place, schema::run::scores,
+                                              [](hid_t open) { return h5::info(open).element == schema::Type::f64; });
     for_each_run_data_set(out, [&](const schema::DataSet& data_set, auto& values) {
         using T = typename std::remove_reference_t<decltype(values)>::value_type;
         if (&data_set == &schema::run::scores && std::is_same_v<T, double> != doubles) return;

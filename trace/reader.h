@@ -38,7 +38,7 @@ struct Block {
 };
 
 class Reader {
-  public:
+ public:
     /// `path` is a trace file, a `.part` folder, or an output whose `.part` folder alone is there.
     /// Throws NotATrace, TruncatedTrace, TraceTooNew, DamagedTrace.
     explicit Reader(const std::filesystem::path& path);
@@ -106,7 +106,7 @@ class Reader {
     [[nodiscard]] std::vector<std::string> result_tasks() const;
     [[nodiscard]] std::vector<ResultRow> results(std::string_view task) const;
 
-  private:
+ private:
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };

@@ -51,13 +51,13 @@ struct PromptAttributes {
 };
 
 struct PromptRecord : PromptAttributes {
-    std::vector<std::int32_t> token_ids;    ///< (n_tokens)
-    std::vector<std::string> token_text;    ///< (n_tokens)
-    std::vector<float> window_attention;    ///< (L, H, N)
-    std::vector<float> query_similarity;    ///< (L, H, w, w)
+    std::vector<std::int32_t> token_ids;                                                     ///< (n_tokens)
+    std::vector<std::string> token_text;                                                     ///< (n_tokens)
+    std::vector<float> window_attention;                                                     ///< (L, H, N)
+    std::vector<float> query_similarity;                                                     ///< (L, H, w, w)
     std::vector<float> adjacent_similarity_q, adjacent_similarity_k, adjacent_similarity_v;  ///< (L)
-    std::vector<float> head_jsd;     ///< (L, H, H), nats
-    std::vector<float> last_logits;  ///< (vocab)
+    std::vector<float> head_jsd;                                                             ///< (L, H, H), nats
+    std::vector<float> last_logits;                                                          ///< (vocab)
 };
 
 struct RunAttributes {
@@ -88,20 +88,20 @@ struct RunRecord : RunAttributes {
     /// (L, R, N): at most one of the two is filled and stored as `scores`.
     std::vector<float> scores;
     std::vector<double> scores_f64;
-    std::vector<float> head_jsd;                     ///< (L, R, R), nats
-    std::vector<std::int32_t> merged_token_entry;    ///< (L, R, N)
-    std::vector<std::uint16_t> merged_cardinality;   ///< (Σ)
-    std::vector<std::uint8_t> channels_kept;         ///< (L, R, d)
-    std::vector<std::int32_t> output_ids;            ///< own length
-    std::vector<float> step_kl;                      ///< (T), nats
-    std::vector<std::uint8_t> step_agreement;        ///< (T)
-    std::vector<float> attention_kept;               ///< (L, H)
-    std::vector<float> output_error;                 ///< (L, H)
-    std::vector<std::uint64_t> cache_bytes;          ///< (L)
+    std::vector<float> head_jsd;                       ///< (L, R, R), nats
+    std::vector<std::int32_t> merged_token_entry;      ///< (L, R, N)
+    std::vector<std::uint16_t> merged_cardinality;     ///< (Σ)
+    std::vector<std::uint8_t> channels_kept;           ///< (L, R, d)
+    std::vector<std::int32_t> output_ids;              ///< own length
+    std::vector<float> step_kl;                        ///< (T), nats
+    std::vector<std::uint8_t> step_agreement;          ///< (T)
+    std::vector<float> attention_kept;                 ///< (L, H)
+    std::vector<float> output_error;                   ///< (L, H)
+    std::vector<std::uint64_t> cache_bytes;            ///< (L)
     std::vector<std::uint64_t> cache_bytes_predicted;  ///< (L)
-    std::vector<std::uint64_t> head_bytes;           ///< (L, R)
-    std::vector<std::int32_t> lookahead_ids;         ///< laq
-    std::vector<std::int32_t> pseudo_ids;            ///< dapq
+    std::vector<std::uint64_t> head_bytes;             ///< (L, R)
+    std::vector<std::int32_t> lookahead_ids;           ///< laq
+    std::vector<std::int32_t> pseudo_ids;              ///< dapq
 };
 
 /// One row of /results/<task>.

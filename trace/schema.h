@@ -69,8 +69,7 @@ constexpr DataSet data_set(std::string_view path, Type type, Dim a, Need need, s
 constexpr DataSet data_set(std::string_view path, Type type, Dim a, Dim b, Need need, std::string_view meaning) {
     return {path, type, 2, {a, b, Dim::any, Dim::any}, need, meaning};
 }
-constexpr DataSet data_set(std::string_view path, Type type, Dim a, Dim b, Dim c, Need need,
-                           std::string_view meaning) {
+constexpr DataSet data_set(std::string_view path, Type type, Dim a, Dim b, Dim c, Need need, std::string_view meaning) {
     return {path, type, 3, {a, b, c, Dim::any}, need, meaning};
 }
 constexpr DataSet data_set(std::string_view path, Type type, Dim a, Dim b, Dim c, Dim d, Need need,
@@ -113,19 +112,17 @@ inline constexpr Attribute attributes[] = {
 
 inline constexpr DataSet spectrum_q = data_set("spectrum/q", Type::f32, Dim::layers, Dim::hidden, Need::sometimes,
                                                "eigenvalues of WᵀW of the query projection, descending");
-inline constexpr DataSet spectrum_k = data_set("spectrum/k", Type::f32, Dim::layers, Dim::hidden, Need::sometimes,
-                                               "the same of the key projection");
-inline constexpr DataSet spectrum_v = data_set("spectrum/v", Type::f32, Dim::layers, Dim::hidden, Need::sometimes,
-                                               "the same of the value projection");
+inline constexpr DataSet spectrum_k =
+    data_set("spectrum/k", Type::f32, Dim::layers, Dim::hidden, Need::sometimes, "the same of the key projection");
+inline constexpr DataSet spectrum_v =
+    data_set("spectrum/v", Type::f32, Dim::layers, Dim::hidden, Need::sometimes, "the same of the value projection");
 inline constexpr DataSet head_spectrum_q =
     data_set("head_spectrum/q", Type::f32, Dim::layers, Dim::heads, Dim::head_dim, Need::sometimes,
              "eigenvalues of each query head's own projection, descending");
-inline constexpr DataSet head_spectrum_k =
-    data_set("head_spectrum/k", Type::f32, Dim::layers, Dim::kv_heads, Dim::head_dim, Need::sometimes,
-             "the same of each key head");
-inline constexpr DataSet head_spectrum_v =
-    data_set("head_spectrum/v", Type::f32, Dim::layers, Dim::kv_heads, Dim::head_dim, Need::sometimes,
-             "the same of each value head");
+inline constexpr DataSet head_spectrum_k = data_set("head_spectrum/k", Type::f32, Dim::layers, Dim::kv_heads,
+                                                    Dim::head_dim, Need::sometimes, "the same of each key head");
+inline constexpr DataSet head_spectrum_v = data_set("head_spectrum/v", Type::f32, Dim::layers, Dim::kv_heads,
+                                                    Dim::head_dim, Need::sometimes, "the same of each value head");
 
 inline constexpr const DataSet* data_sets[] = {&spectrum_q,      &spectrum_k,      &spectrum_v,
                                                &head_spectrum_q, &head_spectrum_k, &head_spectrum_v};
@@ -148,8 +145,8 @@ inline constexpr Attribute attributes[] = {
 
 inline constexpr DataSet token_ids =
     data_set("token_ids", Type::i32, Dim::prompt_tokens, Need::always, "the prompt's token ids");
-inline constexpr DataSet token_text = data_set("token_text", Type::text, Dim::prompt_tokens, Need::always,
-                                               "each token's piece as shown to a person");
+inline constexpr DataSet token_text =
+    data_set("token_text", Type::text, Dim::prompt_tokens, Need::always, "each token's piece as shown to a person");
 
 inline constexpr std::string_view window_attribute = "window";  // of the group `full`
 inline constexpr DataSet window_attention =
@@ -222,8 +219,8 @@ inline constexpr Attribute attributes[] = {
 
 inline constexpr DataSet kept_offsets = data_set("kept_offsets", Type::u64, Dim::row_offsets, Need::always,
                                                  "row l·R+r of kept_indices is [offsets[row], offsets[row+1])");
-inline constexpr DataSet kept_indices = data_set("kept_indices", Type::u32, Dim::entries, Need::always,
-                                                 "prompt positions kept, ascending in each row");
+inline constexpr DataSet kept_indices =
+    data_set("kept_indices", Type::u32, Dim::entries, Need::always, "prompt positions kept, ascending in each row");
 inline constexpr DataSet scores =
     data_set("scores", Type::f32_or_f64, Dim::layers, Dim::rows, Dim::visible_tokens, Need::sometimes,
              "what the policy ranked by; NaN where a position is no candidate");
@@ -233,8 +230,8 @@ inline constexpr DataSet head_jsd =
 inline constexpr DataSet merged_token_entry =
     data_set("merged/token_entry", Type::i32, Dim::layers, Dim::rows, Dim::visible_tokens, Need::sometimes,
              "index, within its row, of the entry that a token went into; -1 if evicted");
-inline constexpr DataSet merged_cardinality = data_set("merged/cardinality", Type::u16, Dim::entries, Need::sometimes,
-                                                       "n of each entry as attention uses it");
+inline constexpr DataSet merged_cardinality =
+    data_set("merged/cardinality", Type::u16, Dim::entries, Need::sometimes, "n of each entry as attention uses it");
 inline constexpr DataSet channels_kept = data_set("channels_kept", Type::u8, Dim::layers, Dim::rows, Dim::head_dim,
                                                   Need::sometimes, "1 where a key channel is kept");
 inline constexpr DataSet output_ids =
@@ -244,14 +241,14 @@ inline constexpr DataSet step_kl =
              "KL(full || compressed) in nats, all runs fed the full run's tokens; step 0 follows the prompt");
 inline constexpr DataSet step_agreement =
     data_set("step_agreement", Type::u8, Dim::steps, Need::measured, "1 where the greedy token is the full run's");
-inline constexpr DataSet attention_kept = data_set("attention_kept", Type::f32, Dim::layers, Dim::heads,
-                                                   Need::measured, "share of the window's full attention on kept entries");
+inline constexpr DataSet attention_kept = data_set("attention_kept", Type::f32, Dim::layers, Dim::heads, Need::measured,
+                                                   "share of the window's full attention on kept entries");
 inline constexpr DataSet output_error = data_set("output_error", Type::f32, Dim::layers, Dim::heads, Need::measured,
                                                  "relative error of the attention output, mean over decoded steps");
 inline constexpr DataSet cache_bytes = data_set("cache_bytes", Type::u64, Dim::layers, Need::measured,
                                                 "bytes of K and V really held after compression, padding included");
-inline constexpr DataSet cache_bytes_predicted = data_set("cache_bytes_predicted", Type::u64, Dim::layers,
-                                                          Need::measured, "bytes that the kept entries need");
+inline constexpr DataSet cache_bytes_predicted =
+    data_set("cache_bytes_predicted", Type::u64, Dim::layers, Need::measured, "bytes that the kept entries need");
 inline constexpr DataSet head_bytes =
     data_set("head_bytes", Type::u64, Dim::layers, Dim::rows, Need::measured, "bytes of each row's entries");
 inline constexpr DataSet lookahead_ids =
@@ -260,9 +257,9 @@ inline constexpr DataSet pseudo_ids =
     data_set("pseudo_ids", Type::i32, Dim::any, Need::sometimes, "dapq: the pseudo tokens");
 
 inline constexpr const DataSet* data_sets[] = {
-    &kept_offsets,  &kept_indices, &scores,         &head_jsd,       &merged_token_entry, &merged_cardinality,
-    &channels_kept, &output_ids,   &step_kl,        &step_agreement, &attention_kept,     &output_error,
-    &cache_bytes,   &head_bytes,   &lookahead_ids,  &pseudo_ids,     &cache_bytes_predicted,
+    &kept_offsets,  &kept_indices, &scores,        &head_jsd,       &merged_token_entry,    &merged_cardinality,
+    &channels_kept, &output_ids,   &step_kl,       &step_agreement, &attention_kept,        &output_error,
+    &cache_bytes,   &head_bytes,   &lookahead_ids, &pseudo_ids,     &cache_bytes_predicted,
 };
 /// What a run of a prompt with `context_of` shares with the run of the same number of that prompt.
 inline constexpr const DataSet* shared_data_sets[] = {&kept_offsets, &kept_indices, &scores};

@@ -38,9 +38,10 @@ h5::Handle open_checked(const fs::path& path) {
         return open_input_file(path);
     } catch (const h5::Failure& failure) {
         if (failure.truncated || fs::file_size(path, error) < superblock_bytes) {
-            throw TruncatedTrace(fmt::format("{}: the file ends before its contents do, probably because it was copied "
-                                             "only in part ({} bytes are there): {}",
-                                             path.string(), fs::file_size(path, error), failure.what()));
+            throw TruncatedTrace(
+                fmt::format("{}: the file ends before its contents do, probably because it was copied "
+                            "only in part ({} bytes are there): {}",
+                            path.string(), fs::file_size(path, error), failure.what()));
         }
         throw DamagedTrace(fmt::format("{}: {}", path.string(), failure.what()));
     }
@@ -110,9 +111,10 @@ void Source::find_in_file() {
 void Source::find_in_folder() {
     const auto record = read_folder_record(path);
     if (!record) {
-        throw NotATrace(fmt::format("{}: expected a trace file or the .part folder of an unfinished trace, found "
-                                    "another folder (without trace.json)",
-                                    path.string()));
+        throw NotATrace(
+            fmt::format("{}: expected a trace file or the .part folder of an unfinished trace, found "
+                        "another folder (without trace.json)",
+                        path.string()));
     }
     root = *record;
     version = schema::version;
@@ -126,8 +128,7 @@ void Source::find_in_folder() {
         const auto runs = parts.runs.find(prompt);
         if (runs == parts.runs.end()) continue;
         for (const int run : runs->second) {
-            place.runs.push_back(
-                {path / run_part(prompt, run), fmt::format("/prompts/{}/runs/{}", prompt, run), run});
+            place.runs.push_back({path / run_part(prompt, run), fmt::format("/prompts/{}/runs/{}", prompt, run), run});
         }
     }
     for (const auto& [task, batches] : parts.results) {
@@ -138,8 +139,8 @@ void Source::find_in_folder() {
 }
 
 const h5::Handle& Source::open(const fs::path& file) {
-    const auto found = std::find_if(open_files_.begin(), open_files_.end(),
-                                    [&](const auto& entry) { return entry.first == file; });
+    const auto found =
+        std::find_if(open_files_.begin(), open_files_.end(), [&](const auto& entry) { return entry.first == file; });
     if (found != open_files_.end()) return found->second;
     h5::Handle handle = open_checked(file);
     const std::string format = root_text(handle.get(), "format").value_or("");

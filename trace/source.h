@@ -25,7 +25,7 @@ struct PromptPlace : GroupPlace {
 };
 
 class Source {
-  public:
+ public:
     /// `path` is a file, a `.part` folder, or an output of which only the folder is there. The caller
     /// holds a h5::Guard. Throws NotATrace, TruncatedTrace, TraceTooNew, DamagedTrace.
     explicit Source(const std::filesystem::path& path);
@@ -41,7 +41,7 @@ class Source {
     /// An open file, kept open while it is among the last few used.
     const h5::Handle& open(const std::filesystem::path& file);
 
-  private:
+ private:
     void find_in_file();
     void find_in_folder();
 

@@ -100,8 +100,8 @@ void check_kept(std::string_view group, const RunRecord& record, std::size_t vis
         for (std::uint64_t i = offsets[row]; i < offsets[row + 1]; ++i) {
             const std::uint32_t position = record.kept_indices[i];
             if (position >= visible_tokens || (i > offsets[row] && position <= record.kept_indices[i - 1])) {
-                refuse(fmt::format("{}/kept_indices: expected ascending positions below {} in row {}, found {}",
-                                   group, visible_tokens, row, position));
+                refuse(fmt::format("{}/kept_indices: expected ascending positions below {} in row {}, found {}", group,
+                                   visible_tokens, row, position));
             }
         }
     }
@@ -171,8 +171,8 @@ void store_run(hid_t file, const std::string& group, const RunRecord& record, co
     }
     if (record.granularity != schema::run::granularity_kv_head &&
         record.granularity != schema::run::granularity_query_head) {
-        refuse(fmt::format("{}: expected the granularity kv_head or query_head, found \"{}\"", group,
-                           record.granularity));
+        refuse(
+            fmt::format("{}: expected the granularity kv_head or query_head, found \"{}\"", group, record.granularity));
     }
     if (record.mode != schema::run::mode_shared && record.mode != schema::run::mode_isolated) {
         refuse(fmt::format("{}: expected the mode shared or isolated, found \"{}\"", group, record.mode));
@@ -197,7 +197,8 @@ void store_run(hid_t file, const std::string& group, const RunRecord& record, co
     const StoreDataSet store{place.get(), extents, complete};
     for_each_run_data_set(record, [&](const schema::DataSet& data_set, const auto& values) {
         const auto& shared = schema::run::shared_data_sets;
-        const bool taken_over = shares && std::find(std::begin(shared), std::end(shared), &data_set) != std::end(shared);
+        const bool taken_over =
+            shares && std::find(std::begin(shared), std::end(shared), &data_set) != std::end(shared);
         const bool kept = &data_set == &schema::run::kept_offsets || &data_set == &schema::run::kept_indices;
         if (!taken_over && (!kept || has_kept)) store(data_set, values);
     });

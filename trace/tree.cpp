@@ -14,7 +14,7 @@ namespace kvscope::trace {
 namespace {
 
 class TreeList {
-  public:
+ public:
     explicit TreeList(const std::filesystem::path& path) : source_(path) {}
 
     std::vector<TreeNode> list() {
@@ -36,7 +36,7 @@ class TreeList {
         return std::move(nodes_);
     }
 
-  private:
+ private:
     void add_plain_group(const std::string& path) {
         TreeNode& node = nodes_.emplace_back();
         node.path = path;
@@ -45,11 +45,10 @@ class TreeList {
 
     void add_folder_root() {
         add_plain_group("/");
-        for (const auto& [name, value] : {std::pair("format", std::string(schema::format)),
-                                          std::pair("version", source_.version),
-                                          std::pair("generator", source_.root.generator),
-                                          std::pair("created_utc", source_.root.created_utc),
-                                          std::pair("recipe_json", source_.root.recipe_json)}) {
+        for (const auto& [name, value] :
+             {std::pair("format", std::string(schema::format)), std::pair("version", source_.version),
+              std::pair("generator", source_.root.generator), std::pair("created_utc", source_.root.created_utc),
+              std::pair("recipe_json", source_.root.recipe_json)}) {
             nodes_.back().attributes.push_back({name, "text", value});
         }
         nodes_.back().attributes.push_back({"complete", "u8", "0"});
@@ -107,7 +106,8 @@ class TreeList {
                 case h5::Value::Kind::real:
                     if (!value->is_list && value->reals.size() == 1) return fmt::format("{}", value->reals[0]);
                     return nlohmann::json(value->reals).dump();
-                case h5::Value::Kind::other: break;
+                case h5::Value::Kind::other:
+                    break;
             }
             return "";
         };

@@ -85,9 +85,10 @@ Found look_at_folder(const fs::path& folder, const nlohmann::json& recipe) {
 }
 
 [[noreturn]] void refuse_existing(const fs::path& path) {
-    throw OutputExists(fmt::format("{} exists and is not what this command would write; choose another output or pass "
-                                   "--force to replace it",
-                                   path.string()));
+    throw OutputExists(
+        fmt::format("{} exists and is not what this command would write; choose another output or pass "
+                    "--force to replace it",
+                    path.string()));
 }
 
 void require_folder_can_be_made(const fs::path& output) {
@@ -102,9 +103,10 @@ void make_folder(const fs::path& folder) {
     const int error = ::mkdir(folder.c_str(), 0777) == 0 ? 0 : errno;
     std::error_code ignored;
     if (error == EEXIST && !fs::is_directory(folder, ignored)) {
-        throw OutputExists(fmt::format("{} is in the way: the unfinished trace would be a folder of that name; move it "
-                                       "elsewhere or choose another output",
-                                       folder.string()));
+        throw OutputExists(
+            fmt::format("{} is in the way: the unfinished trace would be a folder of that name; move it "
+                        "elsewhere or choose another output",
+                        folder.string()));
     }
     if (error != 0 && error != EEXIST) {
         throw WriteFailed(fmt::format("cannot create {}: {}", folder.string(), std::strerror(error)));
@@ -117,12 +119,13 @@ void empty_folder(const fs::path& folder) {
     for (const auto& entry : fs::directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
         if (name == "lock") continue;
-        const bool ours = name == "trace.json" || std::string_view(name).ends_with(".h5") ||
-                          std::string_view(name).ends_with(".tmp");
+        const bool ours =
+            name == "trace.json" || std::string_view(name).ends_with(".h5") || std::string_view(name).ends_with(".tmp");
         if (!ours || !entry.is_regular_file()) {
-            throw OutputExists(fmt::format("{} is in the way: {} in it was not made by kvscope; move the folder "
-                                           "elsewhere or choose another output",
-                                           folder.string(), name));
+            throw OutputExists(
+                fmt::format("{} is in the way: {} in it was not made by kvscope; move the folder "
+                            "elsewhere or choose another output",
+                            folder.string(), name));
         }
         found.push_back(entry.path());
     }
@@ -137,9 +140,12 @@ OutputState output_state(const fs::path& path, std::string_view recipe_json) {
     if (file == Found::same) return OutputState::complete;
     if (file == Found::other) return OutputState::other;
     switch (look_at_folder(part_folder_of(path), recipe)) {
-        case Found::nothing: return OutputState::absent;
-        case Found::same: return OutputState::resumable;
-        case Found::other: break;
+        case Found::nothing:
+            return OutputState::absent;
+        case Found::same:
+            return OutputState::resumable;
+        case Found::other:
+            break;
     }
     return OutputState::other;
 }
@@ -270,9 +276,9 @@ struct Writer::Impl {
         };
         if (!record.kept_offsets.empty() && (!same(schema::run::kept_offsets, record.kept_offsets) ||
                                              !same(schema::run::kept_indices, record.kept_indices))) {
-            throw std::invalid_argument(fmt::format(
-                "run {} of prompt {} shares the context of prompt {} but did not keep the same entries", run, prompt,
-                source));
+            throw std::invalid_argument(
+                fmt::format("run {} of prompt {} shares the context of prompt {} but did not keep the same entries",
+                            run, prompt, source));
         }
         return true;
     }
@@ -327,9 +333,8 @@ void Writer::write_prompt(int prompt, const PromptRecord& record) {
                 prompt, *record.context_of));
         }
     }
-    impl_->write_part(prompt_part(prompt), [&](hid_t file) {
-        store_prompt(file, fmt::format("/prompts/{}", prompt), record, model);
-    });
+    impl_->write_part(prompt_part(prompt),
+                      [&](hid_t file) { store_prompt(file, fmt::format("/prompts/{}", prompt), record, model); });
     impl_->prompts[prompt] = record;
     impl_->parts.prompts.insert(prompt);
 }

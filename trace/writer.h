@@ -16,10 +16,10 @@ namespace kvscope::trace {
 
 /// What stands at an output path, as seen by a writer with a given recipe.
 enum class OutputState {
-    absent,         // nothing: a new trace is begun
-    resumable,      // an incomplete trace of the same recipe: it is continued
-    complete,       // a complete trace of the same recipe: nothing to do
-    other,          // anything else: refused without force
+    absent,     // nothing: a new trace is begun
+    resumable,  // an incomplete trace of the same recipe: it is continued
+    complete,   // a complete trace of the same recipe: nothing to do
+    other,      // anything else: refused without force
 };
 
 /// Recipes are compared as JSON values: order of keys and white space do not matter.
@@ -35,7 +35,7 @@ struct WriterOptions {
 };
 
 class Writer {
-  public:
+ public:
     /// Creates `<path>.part/` or resumes it. `recipe_json` describes all that the trace is to hold
     /// (model fingerprint, prompts, policies, budgets, seeds …).
     /// Throws AlreadyComplete, OutputExists, OutputBusy, WriteFailed; std::invalid_argument for a
@@ -75,7 +75,7 @@ class Writer {
     /// afterwards.
     void finish();
 
-  private:
+ private:
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };

@@ -1,6 +1,5 @@
 // Bad files, one test for each kind of damage: a typed error with a clear message, never a crash.
 #include <catch2/catch.hpp>
-
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -10,6 +9,7 @@
 #include "tests/trace/sample_trace.h"
 #include "trace/check.h"
 #include "trace/hdf5.h"
+#include "trace/input_file.h"
 #include "trace/reader.h"
 #include "trace/tree.h"
 
@@ -28,7 +28,8 @@ std::string contents(const fs::path& path) {
 }
 
 void write_bytes(const fs::path& path, const std::string& bytes) {
-    std::ofstream(path, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path, std::ios::binary | std::ios::trunc)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
 void edit(const fs::path& path, const std::function<void(hid_t)>& change) {
@@ -197,8 +198,7 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
         damage("/model", true, [](hid_t f) { remove(f, "/model"); });
     }
     SECTION("a model attribute missing") {
-        damage("/model@n_layers", true,
-               [](hid_t f) { H5Adelete(h5::open_group(f, "/model").get(), "n_layers"); });
+        damage("/model@n_layers", true, [](hid_t f) { H5Adelete(h5::open_group(f, "/model").get(), "n_layers"); });
     }
     SECTION("a number where text belongs") {
         damage("/model@family", true, [](hid_t f) { set_attribute(f, "/model", "family", std::int64_t{3}); });
@@ -213,13 +213,15 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
         damage("/model@n_kv_heads", true, [](hid_t f) { set_attribute(f, "/model", "n_kv_heads", std::int64_t{3}); });
     }
     SECTION("fingerprint") {
-        damage("/model@fingerprint", false, [](hid_t f) { set_attribute(f, "/model", "fingerprint", std::string("x")); });
+        damage("/model@fingerprint", false,
+               [](hid_t f) { set_attribute(f, "/model", "fingerprint", std::string("x")); });
     }
     SECTION("dtype") {
         damage("/model@dtype", false, [](hid_t f) { set_attribute(f, "/model", "dtype", std::string("int8")); });
     }
     SECTION("config_json") {
-        damage("/model@config_json", false, [](hid_t f) { set_attribute(f, "/model", "config_json", std::string("{")); });
+        damage("/model@config_json", false,
+               [](hid_t f) { set_attribute(f, "/model", "config_json", std::string("{")); });
     }
     SECTION("a spectrum that rises") {
         damage("/model/spectrum/q", false, [](hid_t f) {
@@ -235,12 +237,11 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
         });
     }
     SECTION("a gap in the prompts") {
-        damage("/prompts", false, [](hid_t f) {
-            H5Lmove(f, "/prompts/0", f, "/prompts/1", H5P_DEFAULT, H5P_DEFAULT);
-        });
+        damage("/prompts", false, [](hid_t f) { H5Lmove(f, "/prompts/0", f, "/prompts/1", H5P_DEFAULT, H5P_DEFAULT); });
     }
     SECTION("a flag that is 2") {
-        damage("/prompts/0@truncated", false, [](hid_t f) { set_attribute(f, "/prompts/0", "truncated", std::int64_t{2}); });
+        damage("/prompts/0@truncated", false,
+               [](hid_t f) { set_attribute(f, "/prompts/0", "truncated", std::int64_t{2}); });
     }
     SECTION("no token ids") {
         damage(prompt + "/token_ids", true, [&](hid_t f) { remove(f, prompt + "/token_ids"); });
@@ -248,24 +249,20 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
         unread = false;  // reading whole records passes over what is missing
     }
     SECTION("token ids beyond the vocabulary") {
-        damage(prompt + "/token_ids", false, [&](hid_t f) {
-            replace(f, prompt + "/token_ids", std::vector<std::int32_t>(48, 64), {48});
-        });
+        damage(prompt + "/token_ids", false,
+               [&](hid_t f) { replace(f, prompt + "/token_ids", std::vector<std::int32_t>(48, 64), {48}); });
     }
     SECTION("token ids as reals") {
-        damage(prompt + "/token_ids", false, [&](hid_t f) {
-            replace(f, prompt + "/token_ids", std::vector<float>(48, 1.0F), {48});
-        });
+        damage(prompt + "/token_ids", false,
+               [&](hid_t f) { replace(f, prompt + "/token_ids", std::vector<float>(48, 1.0F), {48}); });
     }
     SECTION("token text as numbers") {
-        damage(prompt + "/token_text", true, [&](hid_t f) {
-            replace(f, prompt + "/token_text", std::vector<std::int32_t>(48, 1), {48});
-        });
+        damage(prompt + "/token_text", true,
+               [&](hid_t f) { replace(f, prompt + "/token_text", std::vector<std::int32_t>(48, 1), {48}); });
     }
     SECTION("another number of tokens") {
-        damage(prompt + "/token_ids", true, [&](hid_t f) {
-            replace(f, prompt + "/token_ids", std::vector<std::int32_t>(47, 1), {47});
-        });
+        damage(prompt + "/token_ids", true,
+               [&](hid_t f) { replace(f, prompt + "/token_ids", std::vector<std::int32_t>(47, 1), {47}); });
     }
     SECTION("window_attention of another rank") {
         damage(prompt + "/full/window_attention", true, [&](hid_t f) {
@@ -310,10 +307,12 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
         });
     }
     SECTION("no run of the policy full") {
-        damage(prompt + "/runs", false, [&](hid_t f) { set_attribute(f, prompt + "/runs/0", "policy", std::string("none")); });
+        damage(prompt + "/runs", false,
+               [&](hid_t f) { set_attribute(f, prompt + "/runs/0", "policy", std::string("none")); });
     }
     SECTION("the full run's budget") {
-        damage(prompt + "/runs/0@budget", false, [&](hid_t f) { set_attribute(f, prompt + "/runs/0", "budget", std::int64_t{7}); });
+        damage(prompt + "/runs/0@budget", false,
+               [&](hid_t f) { set_attribute(f, prompt + "/runs/0", "budget", std::int64_t{7}); });
     }
     SECTION("a status of its own") {
         damage(run, true, [&](hid_t f) { set_attribute(f, run, "status", std::string("halfway")); });
@@ -322,7 +321,8 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
         damage(run, true, [&](hid_t f) { set_attribute(f, run, "granularity", std::string("layer")); });
     }
     SECTION("a granularity that does not fit the shapes") {
-        damage(run + "/kept_offsets", true, [&](hid_t f) { set_attribute(f, run, "granularity", std::string("query_head")); });
+        damage(run + "/kept_offsets", true,
+               [&](hid_t f) { set_attribute(f, run, "granularity", std::string("query_head")); });
     }
     SECTION("no kept_indices") {
         damage(run + "/kept_indices", true, [&](hid_t f) { remove(f, run + "/kept_indices"); });
@@ -339,7 +339,8 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
     }
     SECTION("kept_offsets beyond the entries") {
         damage(run + "/kept_offsets", true, [&](hid_t f) {
-            replace(f, run + "/kept_offsets", std::vector<std::uint64_t>{0, 16, 32, 48, 64, 80, ~std::uint64_t{0}}, {7});
+            replace(f, run + "/kept_offsets", std::vector<std::uint64_t>{0, 16, 32, 48, 64, 80, ~std::uint64_t{0}},
+                    {7});
         });
     }
     SECTION("kept_offsets of i32") {
@@ -348,14 +349,12 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
         });
     }
     SECTION("positions beyond the prompt") {
-        damage(run + "/kept_indices", true, [&](hid_t f) {
-            replace(f, run + "/kept_indices", std::vector<std::uint32_t>(96, 48), {96});
-        });
+        damage(run + "/kept_indices", true,
+               [&](hid_t f) { replace(f, run + "/kept_indices", std::vector<std::uint32_t>(96, 48), {96}); });
     }
     SECTION("positions that do not ascend") {
-        damage(run + "/kept_indices", false, [&](hid_t f) {
-            replace(f, run + "/kept_indices", std::vector<std::uint32_t>(96, 5), {96});
-        });
+        damage(run + "/kept_indices", false,
+               [&](hid_t f) { replace(f, run + "/kept_indices", std::vector<std::uint32_t>(96, 5), {96}); });
     }
     SECTION("scores as integers") {
         damage(run + "/scores", false, [&](hid_t f) {
@@ -363,15 +362,16 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
         });
     }
     SECTION("steps of another number than the full run's") {
-        damage(run + "/step_kl", false, [&](hid_t f) { replace(f, run + "/step_kl", std::vector<float>(5, 0.0F), {5}); });
+        damage(run + "/step_kl", false,
+               [&](hid_t f) { replace(f, run + "/step_kl", std::vector<float>(5, 0.0F), {5}); });
     }
     SECTION("negative divergence") {
-        damage(run + "/step_kl", false, [&](hid_t f) { replace(f, run + "/step_kl", std::vector<float>(6, -1.0F), {6}); });
+        damage(run + "/step_kl", false,
+               [&](hid_t f) { replace(f, run + "/step_kl", std::vector<float>(6, -1.0F), {6}); });
     }
     SECTION("an agreement of 2") {
-        damage(run + "/step_agreement", false, [&](hid_t f) {
-            replace(f, run + "/step_agreement", std::vector<std::uint8_t>(6, 2), {6});
-        });
+        damage(run + "/step_agreement", false,
+               [&](hid_t f) { replace(f, run + "/step_agreement", std::vector<std::uint8_t>(6, 2), {6}); });
     }
     SECTION("more attention kept than there is") {
         damage(run + "/attention_kept", false, [&](hid_t f) {
@@ -389,7 +389,8 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
         });
     }
     SECTION("a context of a later prompt") {
-        damage("/prompts/0@context_of", false, [&](hid_t f) { set_attribute(f, "/prompts/0", "context_of", std::int64_t{4}); });
+        damage("/prompts/0@context_of", false,
+               [&](hid_t f) { set_attribute(f, "/prompts/0", "context_of", std::int64_t{4}); });
     }
     SECTION("a shape beyond belief") {
         damage(run + "/output_ids", true, [&](hid_t f) {
@@ -450,6 +451,56 @@ struct LeaksAllowed {
 };
 #endif
 
+TEST_CASE("a part that is damaged when the parts are joined is removed to be made again", "[trace]") {
+    const sample::TemporaryFolder folder;
+    Writer writer(folder / "t.h5", sample::recipe);
+    sample::write_parts(writer);
+    const fs::path part = folder.path() / "t.h5.part" / "run-0-2.h5";
+    std::string bytes = contents(part);
+    // Every object header but the first, which belongs to the root.
+    for (std::size_t at = bytes.find("OHDR", bytes.find("OHDR") + 1); at != std::string::npos;
+         at = bytes.find("OHDR", at + 1)) {
+        bytes[at] = 'X';
+    }
+    write_bytes(part, bytes);
+    CHECK_THROWS_AS(writer.finish(), DamagedTrace);
+    CHECK_FALSE(fs::exists(part));
+    CHECK_FALSE(fs::exists(folder / "t.h5"));
+    { const Writer released = std::move(writer); }
+    Writer again(folder / "t.h5", sample::recipe);
+    CHECK(again.has_run(0, 1));
+    CHECK_FALSE(again.has_run(0, 2));
+    sample::write_parts(again);
+    again.finish();
+    CHECK(check(folder / "t.h5").empty());
+}
+
+TEST_CASE("heaps of texts are looked at before HDF5 sees them", "[trace]") {
+    const auto number = [](std::vector<unsigned char>& out, std::size_t at, std::uint64_t value, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) out[at + i] = static_cast<unsigned char>(value >> (8 * i));
+    };
+    std::vector<unsigned char> heap(4096, 0);
+    std::copy_n("GCOL\1", 5, heap.begin());
+    number(heap, 8, heap.size(), 8);
+    number(heap, 16, 1, 2);  // object 1 of 11 bytes, padded to 16
+    number(heap, 24, 11, 8);
+    number(heap, 48, 2, 2);          // object 2 of no bytes
+    number(heap, 72, 4096 - 64, 8);  // free space to the end
+    REQUIRE(is_sound_global_heap(heap));
+
+    std::vector<unsigned char> bad = heap;
+    SECTION("another signature") { bad[0] = 'g'; }
+    SECTION("another version") { bad[4] = 2; }
+    SECTION("another length") { number(bad, 8, 8192, 8); }
+    SECTION("an object longer than the rest") { number(bad, 24, 4096, 8); }
+    SECTION("an object of absurd length") { number(bad, 24, ~std::uint64_t{0}, 8); }
+    SECTION("an object that leads into another") { number(bad, 24, 17, 8); }
+    SECTION("the same object twice") { number(bad, 48, 1, 2); }
+    SECTION("free space of no length") { number(bad, 72, 0, 8); }
+    SECTION("bits that are reserved") { bad[20] = 1; }
+    CHECK(is_sound_global_heap(bad) == (bad == heap));
+}
+
 TEST_CASE("bits flipped at random never crash a reader", "[trace]") {
     const LeaksAllowed allowed;
     const sample::TemporaryFolder folder;
@@ -474,8 +525,8 @@ TEST_CASE("bits flipped at random never crash a reader", "[trace]") {
         } catch (const TraceError&) {
             ++refused;
         }
-        for (const auto& look : {std::function<void()>([&] { (void)check(path); }),
-                                 std::function<void()>([&] { (void)tree(path); })}) {
+        for (const auto& look :
+             {std::function<void()>([&] { (void)check(path); }), std::function<void()>([&] { (void)tree(path); })}) {
             try {
                 look();
             } catch (const TraceError&) {

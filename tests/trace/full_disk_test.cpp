@@ -1,11 +1,10 @@
 // A disk that fills up at any byte: a clear error, nothing finished is lost, no crash. A limit on the
 // size of files makes the same calls fail at the same places as a full disk, without needing one.
-#include <catch2/catch.hpp>
-
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <catch2/catch.hpp>
 #include <cstring>
 #include <functional>
 

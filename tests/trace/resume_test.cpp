@@ -1,10 +1,9 @@
 // Kills, second processes, other things at the output.
-#include <catch2/catch.hpp>
-
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <catch2/catch.hpp>
 #include <chrono>
 #include <fstream>
 #include <iterator>
@@ -120,7 +119,10 @@ TEST_CASE("what was finished is not written again", "[trace]") {
 
 TEST_CASE("a part that was damaged since is made again", "[trace]") {
     const sample::TemporaryFolder folder;
-    { Writer writer(folder / "t.h5", sample::recipe); sample::write_parts(writer); }
+    {
+        Writer writer(folder / "t.h5", sample::recipe);
+        sample::write_parts(writer);
+    }
     const fs::path part = folder.path() / "t.h5.part" / "run-0-1.h5";
     fs::resize_file(part, fs::file_size(part) / 2);
     Writer writer(folder / "t.h5", sample::recipe);
@@ -178,7 +180,10 @@ TEST_CASE("anything else at the output is refused without force", "[trace]") {
         CHECK_THROWS_AS(Writer(output, sample::recipe), OutputExists);
     }
     SECTION("an unfinished trace of another recipe") {
-        { Writer writer(output, other_recipe); sample::write_parts(writer); }
+        {
+            Writer writer(output, other_recipe);
+            sample::write_parts(writer);
+        }
         CHECK_THROWS_AS(Writer(output, sample::recipe), OutputExists);
         CHECK(fs::exists(folder.path() / "t.h5.part" / "model.h5"));
         Writer writer(output, sample::recipe, {.force = true});
@@ -186,7 +191,10 @@ TEST_CASE("anything else at the output is refused without force", "[trace]") {
         CHECK_FALSE(writer.has_model());
     }
     SECTION("an unfinished trace of the same recipe is resumed even by force") {
-        { Writer writer(output, sample::recipe); sample::write_parts(writer); }
+        {
+            Writer writer(output, sample::recipe);
+            sample::write_parts(writer);
+        }
         CHECK(Writer(output, sample::recipe, {.force = true}).resumed());
     }
     SECTION("somebody else's folder is not emptied even by force") {

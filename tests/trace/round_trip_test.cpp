@@ -1,6 +1,5 @@
 // What goes in comes out, from a finished trace and from a folder alike.
 #include <catch2/catch.hpp>
-
 #include <cmath>
 #include <cstring>
 #include <thread>
@@ -160,8 +159,7 @@ TEST_CASE("parts of data sets", "[trace]") {
     CHECK_THROWS_AS(reader.window_attention(0, 3), std::out_of_range);
 
     const Place place = Place::of_prompt(0);
-    const auto block =
-        reader.read<float>(place, schema::prompt::window_attention, Block{{1, 2, 10}, {2, 1, 3}});
+    const auto block = reader.read<float>(place, schema::prompt::window_attention, Block{{1, 2, 10}, {2, 1, 3}});
     REQUIRE(block.size() == 6);
     CHECK(block[4] == prompt.window_attention[(2 * heads + 2) * n + 11]);
     CHECK_THROWS_AS(reader.read<float>(place, schema::prompt::window_attention, Block{{1, 2, 46}, {1, 1, 3}}),

@@ -35,7 +35,7 @@ namespace detail {
 
 // Uniform in [0, 1), the same on every machine.
 class Random {
-  public:
+ public:
     explicit Random(std::uint32_t seed) : engine_(seed) {}
     float next() { return static_cast<float>(engine_() >> 8) / 16777216.0F; }
     std::vector<float> vector(std::size_t count) {
@@ -44,7 +44,7 @@ class Random {
         return out;
     }
 
-  private:
+ private:
     std::mt19937 engine_;
 };
 
@@ -236,9 +236,8 @@ inline RunRecord selecting_run(const Options& o, const PromptRecord& p, const st
             const std::size_t row = l * rows + h * rows / heads;
             float kept = 0;
             for (std::uint64_t i = r.kept_offsets[row]; i < r.kept_offsets[row + 1]; ++i) {
-                const float share = p.window_attention.empty()
-                                        ? 0.0F
-                                        : p.window_attention[(l * heads + h) * n + r.kept_indices[i]];
+                const float share =
+                    p.window_attention.empty() ? 0.0F : p.window_attention[(l * heads + h) * n + r.kept_indices[i]];
                 kept += share;
             }
             r.attention_kept[l * heads + h] = std::min(kept, 1.0F);
@@ -248,7 +247,8 @@ inline RunRecord selecting_run(const Options& o, const PromptRecord& p, const st
             r.head_bytes[row] = (r.kept_offsets[row + 1] - r.kept_offsets[row]) * detail::size(o.head_dim) * 2 * 4;
         }
         const auto begin = r.head_bytes.begin() + static_cast<std::ptrdiff_t>(l * rows);
-        r.cache_bytes_predicted[l] = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(rows), std::uint64_t{0});
+        r.cache_bytes_predicted[l] =
+            std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(rows), std::uint64_t{0});
         r.cache_bytes[l] = (r.cache_bytes_predicted[l] + 63) / 64 * 64;
     }
     for (float& kl : r.step_kl) kl = 0.3F * random.next();
@@ -271,8 +271,7 @@ inline std::vector<RunRecord> runs(const Options& o, const PromptRecord& p) {
     aperture.scores_f64.assign(aperture.scores.begin(), aperture.scores.end());
     std::vector<float> candidates = aperture.scores;
     for (float& score : candidates) score = std::isnan(score) ? 0.0F : score;
-    aperture.head_jsd =
-        detail::head_jsd(candidates, layers, rows, n, n - detail::size(o.window));
+    aperture.head_jsd = detail::head_jsd(candidates, layers, rows, n, n - detail::size(o.window));
     aperture.scores.clear();
     out.push_back(aperture);
 
@@ -343,7 +342,7 @@ inline void write(const std::filesystem::path& path, const Options& o = {}) {
 
 /// A folder of its own, removed at the end.
 class TemporaryFolder {
-  public:
+ public:
     TemporaryFolder() {
         std::string name = (std::filesystem::temp_directory_path() / "kvscope-test-XXXXXX").string();
         if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create " + name);
@@ -358,7 +357,7 @@ class TemporaryFolder {
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
     std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
 
-  private:
+ private:
     std::filesystem::path path_;
 };
 

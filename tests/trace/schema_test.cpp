@@ -1,12 +1,12 @@
 // The lists of schema.h and of fields.h name the same things.
-#include <catch2/catch.hpp>
+#include "trace/schema.h"
 
+#include <catch2/catch.hpp>
 #include <set>
 #include <string>
 
 #include "trace/fields.h"
 #include "trace/result_table.h"
-#include "trace/schema.h"
 
 using namespace kvscope::trace;
 
