@@ -61,53 +61,73 @@ __attribute__((target("avx2,fma"))) void block_avx2(const Block& block, int m, D
 }
 
 /// R weight rows times M rows of x at once; every (row, output) has one accumulator that runs through `in` in order, so
-/// that its result is the same whatever M and R are.
+/// that its result is the same whatever M and R are. Loops are unrolled by name, or the accumulators would live in
+/// memory.
 template <int M, int R>
 KVSCOPE_AVX512 void tile_f32(const Block& block, int64_t o) {
     const auto* x = static_cast<const float*>(block.x);
     const float* w = static_cast<const float*>(block.weight) + o * block.in;
-    __m512 sums[M][R];
-    for (int m = 0; m < M; ++m)
-        for (int r = 0; r < R; ++r) sums[m][r] = _mm512_setzero_ps();
-    for (int64_t i = 0; i < block.in; i += 16) {
-        const int64_t left = block.in - i;
-        const __mmask16 mask = left >= 16 ? __mmask16(0xffff) : static_cast<__mmask16>((1u << left) - 1);
+    __m512 sums[M * R];
+#pragma GCC unroll 24
+    for (int i = 0; i < M * R; ++i) sums[i] = _mm512_setzero_ps();
+    const auto step = [&](int64_t i, __mmask16 mask)
+        __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma"), always_inline)) {
         __m512 weights[R];
-        for (int r = 0; r < R; ++r) weights[r] = _mm512_maskz_loadu_ps(mask, w + r * block.in + i);
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+            weights[r] = _mm512_maskz_loadu_ps(mask, w + r * block.in + i);
+        }
+#pragma GCC unroll 12
         for (int m = 0; m < M; ++m) {
             const __m512 values = _mm512_maskz_loadu_ps(mask, x + m * block.x_stride + i);
-            for (int r = 0; r < R; ++r) sums[m][r] = _mm512_fmadd_ps(values, weights[r], sums[m][r]);
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r) sums[m * R + r] = _mm512_fmadd_ps(values, weights[r], sums[m * R + r]);
         }
+    };
+    int64_t i = 0;
+    for (; i + 16 <= block.in; i += 16) step(i, __mmask16(0xffff));
+    if (i < block.in) step(i, static_cast<__mmask16>((1u << (block.in - i)) - 1));
+#pragma GCC unroll 12
+    for (int m = 0; m < M; ++m) {
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) block.y[m * block.y_stride + o + r] = _mm512_reduce_add_ps(sums[m * R + r]);
     }
-    for (int m = 0; m < M; ++m)
-        for (int r = 0; r < R; ++r) block.y[m * block.y_stride + o + r] = _mm512_reduce_add_ps(sums[m][r]);
 }
 
 template <int M, int R>
 KVSCOPE_AVX512_BF16 void tile_bf16(const Block& block, int64_t o) {
     const auto* x = static_cast<const bf16*>(block.x);
     const bf16* w = static_cast<const bf16*>(block.weight) + o * block.in;
-    __m512 sums[M][R];
-    for (int m = 0; m < M; ++m)
-        for (int r = 0; r < R; ++r) sums[m][r] = _mm512_setzero_ps();
-    for (int64_t i = 0; i < block.in; i += 32) {
-        const int64_t left = block.in - i;
-        const __mmask32 mask = left >= 32 ? __mmask32(0xffffffff) : static_cast<__mmask32>((1u << left) - 1);
+    __m512 sums[M * R];
+#pragma GCC unroll 24
+    for (int i = 0; i < M * R; ++i) sums[i] = _mm512_setzero_ps();
+    const auto step = [&](int64_t i, __mmask32 mask)
+        __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,fma"), always_inline)) {
         __m512bh weights[R];
-        for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
             weights[r] = (__m512bh)_mm512_maskz_loadu_epi16(mask, w + r * block.in + i);
+        }
+#pragma GCC unroll 12
         for (int m = 0; m < M; ++m) {
             const auto values = (__m512bh)_mm512_maskz_loadu_epi16(mask, x + m * block.x_stride + i);
-            for (int r = 0; r < R; ++r) sums[m][r] = _mm512_dpbf16_ps(sums[m][r], values, weights[r]);
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r) sums[m * R + r] = _mm512_dpbf16_ps(sums[m * R + r], values, weights[r]);
         }
+    };
+    int64_t i = 0;
+    for (; i + 32 <= block.in; i += 32) step(i, __mmask32(0xffffffff));
+    if (i < block.in) step(i, static_cast<__mmask32>((1u << (block.in - i)) - 1));
+#pragma GCC unroll 12
+    for (int m = 0; m < M; ++m) {
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) block.y[m * block.y_stride + o + r] = _mm512_reduce_add_ps(sums[m * R + r]);
     }
-    for (int m = 0; m < M; ++m)
-        for (int r = 0; r < R; ++r) block.y[m * block.y_stride + o + r] = _mm512_reduce_add_ps(sums[m][r]);
 }
 
 template <int M>
 void columns_f32(const Block& block) {
-    constexpr int together = M <= 2 ? 8 : M <= 4 ? 4 : M <= 8 ? 3 : 2;
+    constexpr int together = M <= 6 ? 4 : M <= 8 ? 3 : 2;
     int64_t o = block.begin;
     for (; o + together <= block.end; o += together) tile_f32<M, together>(block, o);
     for (; o < block.end; ++o) tile_f32<M, 1>(block, o);
@@ -115,18 +135,18 @@ void columns_f32(const Block& block) {
 
 template <int M>
 void columns_bf16(const Block& block) {
-    constexpr int together = M <= 2 ? 8 : M <= 4 ? 4 : M <= 8 ? 3 : 2;
+    constexpr int together = M <= 6 ? 4 : M <= 8 ? 3 : 2;
     int64_t o = block.begin;
     for (; o + together <= block.end; o += together) tile_bf16<M, together>(block, o);
     for (; o < block.end; ++o) tile_bf16<M, 1>(block, o);
 }
 
 using Columns = void (*)(const Block&);
-constexpr Columns table_f32[] = {columns_f32<1>, columns_f32<2>, columns_f32<3>,  columns_f32<4>,
-                                 columns_f32<5>, columns_f32<6>, columns_f32<7>,  columns_f32<8>,
+constexpr Columns table_f32[] = {columns_f32<1>, columns_f32<2>,  columns_f32<3>,  columns_f32<4>,
+                                 columns_f32<5>, columns_f32<6>,  columns_f32<7>,  columns_f32<8>,
                                  columns_f32<9>, columns_f32<10>, columns_f32<11>, columns_f32<12>};
-constexpr Columns table_bf16[] = {columns_bf16<1>, columns_bf16<2>, columns_bf16<3>,  columns_bf16<4>,
-                                  columns_bf16<5>, columns_bf16<6>, columns_bf16<7>,  columns_bf16<8>,
+constexpr Columns table_bf16[] = {columns_bf16<1>, columns_bf16<2>,  columns_bf16<3>,  columns_bf16<4>,
+                                  columns_bf16<5>, columns_bf16<6>,  columns_bf16<7>,  columns_bf16<8>,
                                   columns_bf16<9>, columns_bf16<10>, columns_bf16<11>, columns_bf16<12>};
 static_assert(std::size(table_f32) == rows_max && std::size(table_bf16) == rows_max);
 #endif
@@ -164,15 +184,16 @@ void linear(const Linear& problem) {
         float result[rows_max * panel];
         for (int64_t row = 0; row < problem.n_rows; row += rows_max) {
             const int m = static_cast<int>(std::min<int64_t>(rows_max, problem.n_rows - row));
-            const Block block{static_cast<const char*>(problem.x) + static_cast<size_t>(row * x_stride) * size_of(problem.dtype),
-                              x_stride,
-                              static_cast<const char*>(problem.weight) +
-                                  static_cast<size_t>(begin * problem.in) * size_of(problem.dtype),
-                              problem.in,
-                              0,
-                              end - begin,
-                              result,
-                              panel};
+            const Block block{
+                static_cast<const char*>(problem.x) + static_cast<size_t>(row * x_stride) * size_of(problem.dtype),
+                x_stride,
+                static_cast<const char*>(problem.weight) +
+                    static_cast<size_t>(begin * problem.in) * size_of(problem.dtype),
+                problem.in,
+                0,
+                end - begin,
+                result,
+                panel};
             run_block(block, m, problem.dtype);
             for (int i = 0; i < m; ++i) {
                 for (int64_t o = begin; o < end; ++o) {
