@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """`kvscope export`: three figures in every form, with the numbers of the trace."""
 
-import json
 import re
 import struct
 import unittest
@@ -159,15 +158,6 @@ class Export(ProgramTest):
         self.assertEqual(self.path("mine.pdf").read_text(), "mine")
         self.made(*arguments, "--force")
         self.assertTrue(self.path("mine.pdf").read_bytes().startswith(b"%PDF"))
-
-    def test_an_unfinished_trace(self):
-        """A .part folder is drawn like the trace that it will be."""
-        part = self.path("u.h5.part")
-        part.mkdir()
-        for name in ("model", "prompts"):
-            self.assertIn(name, self.trace)
-        (part / "trace.json").write_text(json.dumps({}))
-        self.refuses(1, ["u.h5"], "export", part, "--figure", "coverage", "-o", "u.pdf")
 
     def test_unknown_names(self):
         self.refuses(2, ["coverge", "coverage", "retention", "jsd"], "export", "t.h5", "--figure", "coverge", "-o", "x.pdf")

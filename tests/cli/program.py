@@ -37,7 +37,8 @@ def has_command(name):
     return any(line.split()[:1] == [name] for line in help_text.splitlines())
 
 
-NEEDS_ENGINE = unittest.skipUnless(has_command("run"), "this build has no engine")
+HAS_ENGINE = has_command("run")
+NEEDS_ENGINE = unittest.skipUnless(HAS_ENGINE, "this build has no engine")
 
 
 class ProgramTest(unittest.TestCase):

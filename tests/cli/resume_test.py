@@ -71,6 +71,9 @@ class Interrupted(ProgramTest):
         self.assertLess(len(finished), n_runs)
         incomplete = self.made("inspect", part).stdout
         self.assertIn("incomplete", incomplete)
+        figure = self.path(f"{output.stem}.csv")
+        self.made("export", part, "--figure", "coverage", "-o", figure)
+        self.assertGreaterEqual(len(figure.read_text().splitlines()), len(finished) - 1)
         with h5py.File(part / "run-0-1.h5", "r") as kept:
             before = dict(kept["prompts/0/runs/1"].attrs)["prefill_s"]
 
@@ -111,8 +114,8 @@ class ExistingOutput(ProgramTest):
     def setUp(self):
         self.path("t.h5").write_bytes(self.bytes)
 
-    def command(self, *arguments, output="t.h5", prompt=TEXT):
-        return ["run", "-m", HF_MODEL, "-p", prompt, "-n", 8, "--dtype", "f32", "-t", 1, *arguments, "-o", output]
+    def command(self, *arguments, output="t.h5", prompt=TEXT, n=8):
+        return ["run", "-m", HF_MODEL, "-p", prompt, "-n", n, "--dtype", "f32", "-t", 1, *arguments, "-o", output]
 
     def unchanged(self):
         self.assertEqual(self.path("t.h5").read_bytes(), self.bytes)
@@ -152,12 +155,14 @@ class ExistingOutput(ProgramTest):
             self.assertEqual((part / "diary.txt").read_text(), "mine")
 
     def test_wrong_usage_leaves_nothing_in_the_way(self):
-        for name, wrong in {"tokens": ["-n", 0], "temperature": ["--temp", -1], "top-p": ["--top-p", 1.5],
-                            "budget": ["--policy", "snapkv:window=8", "--budget", 8]}.items():
-            with self.subTest(name):
-                self.refuses(2, [], *self.command(*wrong, output="new.h5"))
-                self.assertFalse(self.path("new.h5").exists())
-                self.assertFalse(self.path("new.h5.part").exists())
+        for named, command in {"tokens to generate": self.command(output="new.h5", n=0),
+                               "temperature": self.command("--temp", -1, output="new.h5"),
+                               "top-p": self.command("--top-p", 1.5, output="new.h5"),
+                               "window": self.command("--policy", "snapkv:window=8", "--budget", 8, output="new.h5")}.items():
+            with self.subTest(named):
+                said = self.refuses(2, [], *command)
+                self.assertIn(named, said.replace("top_p", "top-p"))
+                self.assertEqual(list(self.folder.glob("new.h5*")), [])
 
 
 @NEEDS_ENGINE

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Traces that are damaged, of another format, or newer than the program: refused by `inspect` and `export`."""
+
+import json
+import random
+import shutil
+import unittest
+
+import h5py
+
+from program import SOURCE, ProgramTest
+
+GOOD = SOURCE / "tests" / "data" / "trace" / "v1.0.h5"
+
+
+class BadTraces(ProgramTest):
+    def copy(self, name="t.h5"):
+        return writable_copy(GOOD, self.path(name))
+
+    def bad(self, path, *messages):
+        """Both commands refuse it and draw nothing."""
+        for arguments in (["inspect", path], ["inspect", path, "--format", "json"], ["inspect", path, "--format", "csv"],
+                          ["export", path, "--figure", "coverage", "-o", "figure.pdf"]):
+            with self.subTest(" ".join(map(str, arguments))):
+                self.refuses(1, [path.name, *messages], *arguments)
+        self.assertFalse(self.path("figure.pdf").exists())
+
+    def test_a_good_one_is_good(self):
+        self.assertIn("no errors", self.made("inspect", GOOD).stdout)
+
+    def test_a_truncated_trace(self):
+        data = GOOD.read_bytes()
+        for size in (len(data) // 3, len(data) - 100):
+            self.path("short.h5").write_bytes(data[:size])
+            self.bad(self.path("short.h5"), str(size))
+
+    def test_an_empty_file(self):
+        self.path("empty.h5").write_bytes(b"")
+        self.bad(self.path("empty.h5"))
+
+    def test_random_bytes(self):
+        self.path("noise.h5").write_bytes(random.Random(1).randbytes(4000))
+        self.bad(self.path("noise.h5"))
+
+    def test_another_hdf5_file(self):
+        with h5py.File(self.path("other.h5"), "w") as other:
+            other["data"] = [1, 2, 3]
+        self.bad(self.path("other.h5"), "kvscope-trace")
+
+    def test_another_format(self):
+        path = self.copy()
+        with h5py.File(path, "r+") as trace:
+            trace.attrs["format"] = "sound-recording"
+        self.bad(path, "sound-recording", "kvscope-trace")
+
+    def test_a_newer_major_version(self):
+        path = self.copy()
+        with h5py.File(path, "r+") as trace:
+            trace.attrs["version"] = "2.0"
+        self.bad(path, "2.0")
+
+    def test_a_newer_minor_version_is_read(self):
+        path = self.copy()
+        with h5py.File(path, "r+") as trace:
+            trace.attrs["version"] = "1.7"
+            trace.create_group("prompts/0/something_new").attrs["colour"] = "blue"
+        self.assertIn("no errors", self.made("inspect", path).stdout)
+
+    def test_a_text_and_a_folder(self):
+        self.path("notes.txt").write_text("Dear diary")
+        self.bad(self.path("notes.txt"))
+        self.path("folder").mkdir()
+        self.bad(self.path("folder"))
+
+    def test_a_trace_that_is_not_there(self):
+        self.bad(self.path("nowhere.h5"))
+
+    def test_inspect_says_what_is_wrong(self):
+        """The file opens, but it breaks the format: exit code 1, the place, what was expected and what was found."""
+        def no_offsets(trace):
+            del trace["prompts/0/runs/1/kept_offsets"]
+
+        def wrong_shape(trace):
+            del trace["prompts/0/full/head_jsd"]
+            trace["prompts/0/full/head_jsd"] = [1.0, 2.0]
+
+        def not_ascending(trace):
+            indices = trace["prompts/0/runs/1/kept_indices"]
+            indices[0], indices[1] = indices[1], indices[0]
+
+        def no_family(trace):
+            del trace["model"].attrs["family"]
+
+        for change, place in ((no_offsets, "/prompts/0/runs/1/kept_offsets"), (wrong_shape, "/prompts/0/full/head_jsd"),
+                              (not_ascending, "/prompts/0/runs/1/kept_indices"), (no_family, "/model")):
+            with self.subTest(change.__name__):
+                path = self.copy()
+                with h5py.File(path, "r+") as trace:
+                    change(trace)
+                text = self.run_program("inspect", path)
+                self.assertEqual(text.returncode, 1, text.stdout + text.stderr)
+                self.assertIn(place, text.stdout + text.stderr)
+                listed = self.run_program("inspect", path, "--format", "json")
+                self.assertEqual(listed.returncode, 1, listed.stdout + listed.stderr)
+                if listed.stdout:
+                    problems = json.loads(listed.stdout)["problems"]
+                    self.assertIn(place, {p["path"] for p in problems if p["severity"] == "error"})
+                else:
+                    self.assertIn(place, listed.stderr)
+
+
+def writable_copy(source, target):
+    shutil.copy(source, target)
+    target.chmod(0o644)
+    return target
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Prompts, budgets, policies and options that cannot be: exit code 2 (1 for files), a message that names them, no trace."""
+
+import unittest
+
+import h5py
+
+from program import CONTEXT_LENGTH, HF_MODEL, NEEDS_ENGINE, TEXT, ProgramTest
+
+
+@NEEDS_ENGINE
+class Refusals(ProgramTest):
+    def bad(self, code, messages, *arguments, prompt=TEXT, n=4, **options):
+        given = [] if prompt is None else ["-p", prompt]
+        said = self.refuses(code, messages, "run", "-m", HF_MODEL, *given, "-n", n, "--dtype", "f32", *arguments, "-o",
+                            "t.h5", **options)
+        self.assertEqual([p.name for p in self.folder.glob("t.h5*")], [])
+        return said
+
+    # ---- prompts
+
+    def test_an_empty_prompt(self):
+        self.bad(2, ["prompt"], prompt="")
+        self.bad(2, ["empty"], prompt=" \n\t ")
+        self.path("empty.txt").write_text("")
+        self.bad(2, ["empty"], "-f", "empty.txt", prompt=None)
+        self.bad(2, ["-p", "-f"], prompt=None)
+
+    def test_a_prompt_that_is_not_utf8(self):
+        for name, data in {"latin-1": "Käse".encode("latin-1"), "cut": "Ende €".encode()[:-1],
+                           "surrogate": b"x\xed\xa0\x80", "overlong": b"x\xc0\xaf"}.items():
+            with self.subTest(name):
+                self.path("bytes.txt").write_bytes(data)
+                self.bad(2, ["UTF-8"], "-f", "bytes.txt", prompt=None)
+
+    def test_a_prompt_over_the_context_length(self):
+        said = self.bad(2, [f"context is {CONTEXT_LENGTH}", "-n"], prompt="x" * (CONTEXT_LENGTH + 10))
+        self.assertRegex(said, r"has 5\d\d tokens")
+        self.bad(2, [f"context is {CONTEXT_LENGTH}"], n=CONTEXT_LENGTH)
+
+    def test_a_prompt_that_is_not_there(self):
+        self.bad(1, ["nowhere.txt"], "-f", "nowhere.txt", prompt=None)
+        self.bad(1, [str(self.folder)], "-f", self.folder, prompt=None)
+
+    # ---- budgets
+
+    def test_budgets_that_are_none(self):
+        for budget in ("0", "-5", "garbage", "", "12x", "0.0", "0%", "1.5", "120%", "nan", "64,", "64-32", "64-128*1",
+                       "1e400", "99999999999999999999"):
+            with self.subTest(budget):
+                self.bad(2, ["udget"] + ([f"'{budget}'"] if budget else []), "--policy", "h2o", "--budget", budget)
+
+    def test_a_policy_without_a_budget(self):
+        self.bad(2, ["snapkv", "--budget"], "--policy", "snapkv")
+
+    def test_a_budget_not_above_the_window(self):
+        self.bad(2, ["snapkv", "32", "window"], "--policy", "snapkv", "--budget", 32)
+        self.bad(2, ["snapkv", "pyramidkv", "window"], "--policy", "snapkv", "--policy", "pyramidkv", "--budget", "8,20")
+        self.bad(2, ["streaming-llm"], "--policy", "streaming-llm:sinks=16", "--budget", 16)
+
+    def test_a_budget_wrong_for_some_fails_those_alone(self):
+        arguments = ["run", "-m", HF_MODEL, "-p", TEXT, "-n", 4, "-t", 1, "--policy", "snapkv", "--policy", "h2o",
+                     "--budget", "20,40", "-o", "some.h5"]
+        done = self.run_program(*arguments)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("snapkv @ 20 failed", done.stderr)
+        self.assertIn("no errors", self.made("inspect", "some.h5").stdout)
+        with h5py.File(self.path("some.h5"), "r") as trace:
+            runs = {run.attrs["label"]: run for run in trace["prompts/0/runs"].values()}
+            self.assertEqual({label: run.attrs["status"] for label, run in runs.items()},
+                             {"full": "complete", "snapkv @ 20": "failed", "snapkv @ 40": "complete",
+                              "h2o @ 20": "complete", "h2o @ 40": "complete"})
+            self.assertIn("window", runs["snapkv @ 20"].attrs["message"])
+            self.assertEqual(len(runs["snapkv @ 40"]["output_ids"]), 4)
+
+    # ---- policies
+
+    def test_an_unknown_policy(self):
+        self.bad(2, ["snapkw", "Did you mean snapkv"], "--policy", "snapkw", "--budget", 40)
+        self.bad(2, ["xyz", "streaming-llm", "aperturekv"], "--policy", "xyz", "--budget", 40)
+        self.bad(2, ["''"], "--policy", "", "--budget", 40)
+
+    def test_an_unknown_parameter(self):
+        self.bad(2, ["windw", "Did you mean window", "snapkv"], "--policy", "snapkv:windw=8", "--budget", 40)
+        self.bad(2, ["sinks", "window"], "--policy", "snapkv:sinks=4", "--budget", 40)
+
+    def test_a_parameter_out_of_range(self):
+        for policy, named in (("snapkv:window=0", "window"), ("snapkv:window=many", "many"), ("snapkv:kernel=4", "kernel"),
+                              ("snapkv:pooling=median", "median"), ("snapkv:window", "window"),
+                              ("aperturekv:lambda=0.9", "lambda"), ("aperturekv:raba=perhaps", "perhaps"),
+                              ("ada-snapkv:alpha=2", "alpha"), ("pyramidkv:beta=nan", "beta"), ("snapkv:,", "snapkv"),
+                              ("aperturekv:divergence=kld", "divergence")):
+            with self.subTest(policy):
+                self.bad(2, [named], "--policy", policy, "--budget", 40)
+
+    # ---- options
+
+    def test_options_out_of_range(self):
+        for n in (0, -3):
+            self.bad(2, ["at least 1"], n=n)
+        for name, arguments, named in (("temperature", ["--temp", -1], "temperature"), ("top-p", ["--top-p", 0], "top"),
+                                       ("threads", ["-t", 0], "threads"), ("dtype", ["--dtype", "int4"], "int4"),
+                                       ("device", ["--device", "tpu"], "tpu"), ("switch", ["--query-aware", "no"], "no")):
+            with self.subTest(name):
+                self.bad(2, [named], *arguments)
+
+    def test_a_device_that_is_missing(self):
+        done = self.run_program("run", "-m", HF_MODEL, "-p", TEXT, "-n", 1, "--device", "cuda", "-o", "cuda.h5")
+        if done.returncode != 0:
+            self.assertIn(done.returncode, (1, 2))
+            self.assertIn("cuda", done.stderr.lower())
+            self.assertEqual(list(self.folder.glob("cuda.h5*")), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
