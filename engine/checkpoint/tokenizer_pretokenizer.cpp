@@ -4,7 +4,9 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <utility>
 
 #include "engine/checkpoint/tokenizer_byte_alphabet.h"
 #include "engine/checkpoint/tokenizer_regex.h"
@@ -89,10 +91,18 @@ std::vector<Span> cut_at_characters(std::string_view text, Predicate is_match) {
     return spans;
 }
 
+/// Numbers of Unicode 16 and 17, which `tokenizers` knows and utf8proc does not yet.
+constexpr std::pair<char32_t, char32_t> newer_numbers[] = {
+    {0x10D40, 0x10D49}, {0x116D0, 0x116E3}, {0x11BF0, 0x11BF9}, {0x11DE0, 0x11DE9},
+    {0x16D70, 0x16D79}, {0x16FF4, 0x16FF6}, {0x1CCF0, 0x1CCF9}, {0x1E5F1, 0x1E5FA},
+};
+
 bool is_numeric(char32_t c) {
     if (c < 0x80) return c >= '0' && c <= '9';
     const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
-    return category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_NO;
+    return category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_NO ||
+           std::any_of(std::begin(newer_numbers), std::end(newer_numbers),
+                       [c](const auto& range) { return c >= range.first && c <= range.second; });
 }
 
 class Sequence final : public PreTokenizer {
