@@ -51,7 +51,8 @@ void ActiveRun::decide(policies::LayerObservations& observations, const DenseLay
     const auto start = std::chrono::steady_clock::now();
     try {
         const auto selection = policy_->select(observations);
-        if (!cache_) cache_.emplace(model_, selection.granularity, policy_->positions(), policy_->acts_while_decoding());
+        if (!cache_)
+            cache_.emplace(model_, selection.granularity, policy_->positions(), policy_->acts_while_decoding());
         if (is_full()) {
             cache_->adopt(observations.layer, dense, n_tokens_);
         } else if (auto store = policy_->store(observations, selection)) {
@@ -124,7 +125,8 @@ void ActiveRun::record_bytes() {
     for (int layer = 0; layer < shape.n_layers; ++layer) {
         const size_t first = static_cast<size_t>(layer) * rows;
         record.cache_bytes.push_back(cache_->layer_bytes(layer));
-        record.cache_bytes_predicted.push_back((record.kept_offsets[first + rows] - record.kept_offsets[first]) * entry);
+        record.cache_bytes_predicted.push_back((record.kept_offsets[first + rows] - record.kept_offsets[first]) *
+                                               entry);
         for (int row = 0; row < cache_->n_rows(); ++row) record.head_bytes.push_back(cache_->row_bytes(layer, row));
     }
 }

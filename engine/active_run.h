@@ -14,7 +14,7 @@ namespace kvscope::engine {
 
 /// A run on its way through one prompt: its policy, its growing cache, and the record that goes into the trace.
 class ActiveRun {
-   public:
+ public:
     /// Begins the policy. A budget that it cannot take leaves a failed run.
     ActiveRun(const Transformer& model, const RunPlan& plan, int index, const Prompt& prompt,
               const ExperimentOptions& options);
@@ -48,7 +48,7 @@ class ActiveRun {
     trace::RunRecord record;
     double select_seconds = 0;
 
-   private:
+ private:
     void record_selection(const policies::Selection& selection, std::span<const float> window_attention);
     void record_bytes();
 

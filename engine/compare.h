@@ -20,9 +20,9 @@ struct FullReference {
 
 /// How far a compressed cache is from the full one when both read the full run's tokens.
 struct Comparison {
-    std::vector<float> step_kl;             ///< (T) KL(full || compressed), nats
-    std::vector<uint8_t> step_agreement;    ///< (T) 1 where the greedy tokens are the same
-    std::vector<float> output_error;        ///< (L, H) mean over the T tokens of |o - o_full| / |o_full|
+    std::vector<float> step_kl;           ///< (T) KL(full || compressed), nats
+    std::vector<uint8_t> step_agreement;  ///< (T) 1 where the greedy tokens are the same
+    std::vector<float> output_error;      ///< (L, H) mean over the T tokens of |o - o_full| / |o_full|
 };
 
 /// Reads the full run's own answer into its cache, which stands at the end of the prompt.

@@ -17,7 +17,7 @@ namespace {
 
 /// One feed: the rows of all sequences' tokens, in order.
 class Feed {
-   public:
+ public:
     Feed(const Transformer& model, std::span<Sequence> sequences, std::span<const std::span<const int32_t>> tokens,
          const FeedOptions& options)
         : model_(model), sequences_(sequences), options_(options), shape_(model.shape()) {
@@ -47,7 +47,7 @@ class Feed {
         return residual_;
     }
 
-   private:
+ private:
     size_t element() const { return kernels::size_of(model_.dtype()); }
     int64_t d() const { return shape_.head_dim; }
     char* at(const at::Tensor& tensor, int64_t row, int64_t column) const {
@@ -117,8 +117,7 @@ class Feed {
                 } else {
                     cache.append(layer, r, at(qkv, row, key_column), at(qkv, row, value_column), position);
                 }
-                const auto view =
-                    cache.view(layer, r, cache.n_entries(layer, r), position, window, scratch_);
+                const auto view = cache.view(layer, r, cache.n_entries(layer, r), position, window, scratch_);
                 float* weights = nullptr;
                 if (sequences_[s].acting) {
                     auto& observed = observed_.emplace_back();
@@ -190,8 +189,9 @@ class Feed {
     }
 
     float value(const char* data, int64_t i) const {
-        return model_.dtype() == kernels::DType::bf16 ? kernels::to_float(reinterpret_cast<const kernels::bf16*>(data)[i])
-                                                      : reinterpret_cast<const float*>(data)[i];
+        return model_.dtype() == kernels::DType::bf16
+                   ? kernels::to_float(reinterpret_cast<const kernels::bf16*>(data)[i])
+                   : reinterpret_cast<const float*>(data)[i];
     }
 
     void compare(int layer) {

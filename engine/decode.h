@@ -15,16 +15,16 @@ namespace kvscope::engine {
 /// One run while it decodes.
 struct Sequence {
     RunCache* cache = nullptr;
-    int64_t position = 0;               ///< of the next token, where the cache does not renumber
-    int64_t step = 0;                   ///< decoded tokens so far, for policies that act while decoding
+    int64_t position = 0;                ///< of the next token, where the cache does not renumber
+    int64_t step = 0;                    ///< decoded tokens so far, for policies that act while decoding
     policies::Policy* acting = nullptr;  ///< called after each layer's attention; nullptr for policies that do not act
 };
 
 /// What the full run's queries found in its own cache while it read its own answer: the yardstick for `output_error`.
 struct AttentionReference {
-    int64_t first_position = 0;             ///< of the first token
-    std::vector<at::Tensor> queries;        ///< per layer (T, H d), post-RoPE
-    std::vector<at::Tensor> outputs;        ///< per layer (T, H d)
+    int64_t first_position = 0;       ///< of the first token
+    std::vector<at::Tensor> queries;  ///< per layer (T, H d), post-RoPE
+    std::vector<at::Tensor> outputs;  ///< per layer (T, H d)
 };
 
 /// Sum over the fed tokens of |o - o_full| / |o_full|, per layer and query head (L, H).
@@ -40,8 +40,9 @@ struct FeedOptions {
     std::span<OutputErrors> errors;
 };
 
-/// Feeds tokens to many sequences in one pass: sequence i reads tokens[i], one or more, behind its cache, which grows by
-/// them. Every weight is read once for all of them. A sequence whose policy acts while decoding is fed one token a call.
+/// Feeds tokens to many sequences in one pass: sequence i reads tokens[i], one or more, behind its cache, which grows
+/// by them. Every weight is read once for all of them. A sequence whose policy acts while decoding is fed one token a
+/// call.
 /// @returns the residual stream (sum of the numbers of tokens, hidden), in the order given; `Transformer::logits` takes
 ///          any of its rows.
 at::Tensor feed(const Transformer& model, std::span<Sequence> sequences,

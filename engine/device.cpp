@@ -19,7 +19,8 @@ void require_runnable(kernels::Device device) {
     if (device == kernels::Device::cpu) return;
     if (!kernels::cuda::available()) throw RunError("--device cuda: " + kernels::cuda::unavailable_reason());
     throw RunError(
-        "--device cuda: of this version's kernels only the window attention has a CUDA twin; models run with --device cpu");
+        "--device cuda: of this version's kernels only the window attention has a CUDA twin; models run with --device "
+        "cpu");
 }
 
 kernels::DType dtype_from_name(std::string_view name) {

@@ -17,10 +17,10 @@ namespace kvscope::engine {
 namespace {
 
 class Stopwatch {
-   public:
+ public:
     double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
-   private:
+ private:
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
@@ -84,7 +84,8 @@ struct Experiment::Impl {
         Runs runs;
         for (size_t i = 0; i < plans.size(); ++i)
             runs.push_back(std::make_unique<ActiveRun>(transformer(), plans[i], static_cast<int>(i), prompt, options));
-        const auto n_possible = std::count_if(runs.begin() + 1, runs.end(), [](const auto& run) { return !run->failed(); });
+        const auto n_possible =
+            std::count_if(runs.begin() + 1, runs.end(), [](const auto& run) { return !run->failed(); });
         if (runs.size() > 1 && n_possible == 0) {
             std::string reasons;
             for (size_t i = 1; i < runs.size(); ++i)
@@ -99,7 +100,8 @@ struct Experiment::Impl {
 
     /// Reads what the policies see of the prompt and lets each run decide, layer by layer. `record` receives `full/*`
     /// where it is wanted.
-    void compress(const Prompt& prompt, Runs& runs, trace::PromptRecord* record, std::span<const float> known_attention) {
+    void compress(const Prompt& prompt, Runs& runs, trace::PromptRecord* record,
+                  std::span<const float> known_attention) {
         std::vector<Tail> tails;
         std::vector<int> tail_of(runs.size(), -1);
         for (size_t i = 0; i < runs.size(); ++i) {
@@ -115,8 +117,8 @@ struct Experiment::Impl {
         request.adjacent_similarity = record != nullptr;
         request.tails = tails;
         request.keep_cache = false;
-        const bool all_filter = std::all_of(runs.begin(), runs.end(),
-                                            [](const auto& run) { return run->failed() || run->filters(); });
+        const bool all_filter =
+            std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run->failed() || run->filters(); });
         if (all_filter && !record) {
             request.n_layers = 0;
             for (const auto& run : runs) {
@@ -140,8 +142,7 @@ struct Experiment::Impl {
                 auto& run = *runs[i];
                 if (run.failed()) continue;
                 if (progress.cancelled()) throw Cancelled();
-                auto& observations =
-                    tail_of[i] >= 0 ? *layer.tails[static_cast<size_t>(tail_of[i])] : layer.prompt;
+                auto& observations = tail_of[i] >= 0 ? *layer.tails[static_cast<size_t>(tail_of[i])] : layer.prompt;
                 if (!run.filters()) {
                     run.decide(observations, layer.dense, attention);
                 } else if (layer.layer == run.pass().filter_layer) {
@@ -164,8 +165,10 @@ struct Experiment::Impl {
         for (auto& run : runs) {
             if (run->failed()) continue;
             run->record.prefill_s = result.seconds;
-            if (run->filters()) run_again(prompt, *run, known_attention);
-            else run->finish_prompt(result.last_logits);
+            if (run->filters())
+                run_again(prompt, *run, known_attention);
+            else
+                run->finish_prompt(result.last_logits);
             timings.select_s += run->select_seconds;
         }
     }
@@ -227,8 +230,8 @@ struct Experiment::Impl {
         for (size_t i = 0; i < starts.size(); ++i)
             sequences.push_back({copies[i] ? &*copies[i] : &starts[i].cache, starts[i].position, 0, starts[i].acting});
         const Stopwatch watch;
-        auto generations = generate(transformer(), sequences, logits, options.n_new, options.sampling, model.end_ids(),
-                                    progress);
+        auto generations =
+            generate(transformer(), sequences, logits, options.n_new, options.sampling, model.end_ids(), progress);
         timings.decode_s += watch.seconds();
         for (size_t i = 0; i < starts.size(); ++i) {
             timings.n_generated += static_cast<int64_t>(generations[i].ids.size());
@@ -264,9 +267,12 @@ struct Experiment::Impl {
     trace::RunRecord finished(const ActiveRun& run, const Generation& generation) {
         trace::RunRecord record = run.record;
         record.output_ids = generation.ids;
-        std::span<const int32_t> shown = generation.ids;
-        if (!shown.empty() && std::binary_search(model.end_ids().begin(), model.end_ids().end(), shown.back()))
-            shown = shown.first(shown.size() - 1);
+        // An id beyond the tokenizer's, of a vocabulary that was padded for speed, stands for no text.
+        std::vector<int32_t> shown;
+        for (const int32_t id : generation.ids) {
+            const bool ends = std::binary_search(model.end_ids().begin(), model.end_ids().end(), id);
+            if (!ends && id < model.tokenizer().vocab_size()) shown.push_back(id);
+        }
         record.output_text = model.tokenizer().decode(shown);
         return record;
     }
@@ -375,7 +381,8 @@ struct Experiment::Impl {
         const uint64_t before = resident_bytes();
         const Stopwatch watch;
         Runs runs;
-        runs.push_back(std::make_unique<ActiveRun>(transformer(), plans[plan], static_cast<int>(plan), prompts[0], options));
+        runs.push_back(
+            std::make_unique<ActiveRun>(transformer(), plans[plan], static_cast<int>(plan), prompts[0], options));
         auto& run = *runs[0];
         if (!run.failed()) compress(prompts[0], runs, nullptr, context.window_attention);
         for (size_t q = 0; q < prompts.size(); ++q) {

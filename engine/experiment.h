@@ -42,8 +42,8 @@ struct Timings {
     int64_t n_runs = 0;
     int64_t n_generated = 0;
     double prefill_s = 0;
-    double record_s = 0;   ///< full/* and copies for observations
-    double select_s = 0;   ///< all policies' decisions and the gathering of what they keep
+    double record_s = 0;  ///< full/* and copies for observations
+    double select_s = 0;  ///< all policies' decisions and the gathering of what they keep
     double question_s = 0;
     double decode_s = 0;
     double compare_s = 0;
@@ -61,7 +61,7 @@ std::vector<RunPlan> with_full_run(std::vector<RunPlan> plans);
 /// One prefill, many policies, one trace. Writes each prompt and each run as soon as it is finished and skips what the
 /// trace already holds.
 class Experiment {
-   public:
+ public:
     /// @param plans as `with_full_run` returns them
     Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer& writer,
                Progress& progress);
@@ -78,7 +78,7 @@ class Experiment {
     const Timings& timings() const;
     int n_failed() const;
 
-   private:
+ private:
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };

@@ -9,7 +9,8 @@ namespace kvscope::engine {
 
 std::vector<Generation> generate(const Transformer& model, std::span<Sequence> sequences,
                                  std::span<const std::vector<float>> first_logits, int64_t n_new,
-                                 const SamplingOptions& sampling, std::span<const int32_t> end_ids, Progress& progress) {
+                                 const SamplingOptions& sampling, std::span<const int32_t> end_ids,
+                                 Progress& progress) {
     std::vector<Generation> generations(sequences.size());
     std::vector<Sampler> samplers(sequences.size(), Sampler(sampling));
     std::vector<size_t> active;

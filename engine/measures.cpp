@@ -19,7 +19,8 @@ void record_full_layer(policies::LayerObservations& observations, int window, tr
     record.query_similarity.resize(similarity_first + static_cast<size_t>(heads * w * w));
     const int64_t d = shape.head_dim;
     for (int64_t h = 0; h < heads; ++h) {
-        const float* queries = observations.window_queries.data() + (h * observations.n_window + observations.n_window - w) * d;
+        const float* queries =
+            observations.window_queries.data() + (h * observations.n_window + observations.n_window - w) * d;
         kernels::cosine_matrix(queries, w, d, d, record.query_similarity.data() + similarity_first + h * w * w);
     }
 

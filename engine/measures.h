@@ -10,8 +10,8 @@
 
 namespace kvscope::engine {
 
-/// Adds one layer's measures of `full/` to a prompt's record: window attention (H, N), query similarity (H, w, w) and the
-/// heads' JSD (H, H) over the prefix before the window (over everything where the window is the whole prompt).
+/// Adds one layer's measures of `full/` to a prompt's record: window attention (H, N), query similarity (H, w, w) and
+/// the heads' JSD (H, H) over the prefix before the window (over everything where the window is the whole prompt).
 void record_full_layer(policies::LayerObservations& observations, int window, trace::PromptRecord& record);
 
 /// Share of the window's full attention (H, N) that falls on the kept entries, for each query head (H).

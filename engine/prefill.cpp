@@ -44,7 +44,7 @@ void copy_queries(const Transformer& model, const at::Tensor& qkv, int64_t row, 
 }
 
 class Pass {
-   public:
+ public:
     Pass(const Transformer& model, const PrefillRequest& request)
         : model_(model),
           request_(request),
@@ -140,30 +140,29 @@ class Pass {
 
     at::Tensor last_residual() const { return residual_.narrow(0, n_tokens_ - 1, 1); }
 
-   private:
-    at::Tensor attend(int layer, const at::Tensor& qkv, int64_t row, int64_t n, int64_t q_begin, const DenseLayer& dense,
-                      double* sums) const {
+ private:
+    at::Tensor attend(int layer, const at::Tensor& qkv, int64_t row, int64_t n, int64_t q_begin,
+                      const DenseLayer& dense, double* sums) const {
         const int64_t width = int64_t{shape_.n_heads} * shape_.head_dim;
         at::Tensor out = at::empty({n, width}, qkv.options());
-        kernels::attention_prefill(
-            {.dtype = model_.dtype(),
-             .n_heads = shape_.n_heads,
-             .n_kv_heads = shape_.n_kv_heads,
-             .head_dim = shape_.head_dim,
-             .scale = model_.attention_scale(),
-             .q_begin = q_begin,
-             .n_queries = n,
-             .sliding_window = model_.config().sliding_window[static_cast<size_t>(layer)],
-             .q = static_cast<const char*>(qkv.const_data_ptr()) +
-                  static_cast<size_t>(row * qkv.size(1)) * kernels::size_of(model_.dtype()),
-             .q_token_stride = qkv.size(1),
-             .k = dense.keys.const_data_ptr(),
-             .v = dense.values.const_data_ptr(),
-             .kv_head_stride = dense.capacity() * shape_.head_dim,
-             .out = out.data_ptr(),
-             .out_token_stride = width,
-             .column_sums = sums,
-             .column_stride = n_tokens_});
+        kernels::attention_prefill({.dtype = model_.dtype(),
+                                    .n_heads = shape_.n_heads,
+                                    .n_kv_heads = shape_.n_kv_heads,
+                                    .head_dim = shape_.head_dim,
+                                    .scale = model_.attention_scale(),
+                                    .q_begin = q_begin,
+                                    .n_queries = n,
+                                    .sliding_window = model_.config().sliding_window[static_cast<size_t>(layer)],
+                                    .q = static_cast<const char*>(qkv.const_data_ptr()) +
+                                         static_cast<size_t>(row * qkv.size(1)) * kernels::size_of(model_.dtype()),
+                                    .q_token_stride = qkv.size(1),
+                                    .k = dense.keys.const_data_ptr(),
+                                    .v = dense.values.const_data_ptr(),
+                                    .kv_head_stride = dense.capacity() * shape_.head_dim,
+                                    .out = out.data_ptr(),
+                                    .out_token_stride = width,
+                                    .column_sums = sums,
+                                    .column_stride = n_tokens_});
         return out;
     }
 
@@ -171,7 +170,8 @@ class Pass {
         at::Tensor residual = residual_.narrow(0, begin, n);
         at::Tensor qkv = model_.project(layer, residual);
         if (request_.adjacent_similarity) add_similarity(qkv);
-        const Transformer::Rotation rotation{rotation_.cosines.narrow(0, begin, n), rotation_.sines.narrow(0, begin, n)};
+        const Transformer::Rotation rotation{rotation_.cosines.narrow(0, begin, n),
+                                             rotation_.sines.narrow(0, begin, n)};
         model_.rotate(qkv, rotation);
         dense.write(shape_, qkv, begin);
 
@@ -179,7 +179,8 @@ class Pass {
         if (n_window_ > 0 && begin + n > window_begin) {
             const auto start = Clock::now();
             const int64_t first = std::max(begin, window_begin);
-            copy_queries(model_, qkv, first - begin, begin + n - first, window_queries_, n_window_, first - window_begin);
+            copy_queries(model_, qkv, first - begin, begin + n - first, window_queries_, n_window_,
+                         first - window_begin);
             recording_seconds_ += seconds_since(start);
         }
 
@@ -202,15 +203,15 @@ class Pass {
         const std::array<int64_t, 3> heads{shape_.n_heads, shape_.n_kv_heads, shape_.n_kv_heads};
         int64_t column = 0;
         for (size_t part = 0; part < 3; ++part) {
-            const double mean = kernels::adjacent_cosine(
-                {.data = static_cast<const char*>(rows.const_data_ptr()) +
-                         static_cast<size_t>(column) * kernels::size_of(model_.dtype()),
-                 .dtype = model_.dtype(),
-                 .n_heads = heads[part],
-                 .n = rows.size(0),
-                 .d = shape_.head_dim,
-                 .head_stride = shape_.head_dim,
-                 .row_stride = rows.size(1)});
+            const double mean =
+                kernels::adjacent_cosine({.data = static_cast<const char*>(rows.const_data_ptr()) +
+                                                  static_cast<size_t>(column) * kernels::size_of(model_.dtype()),
+                                          .dtype = model_.dtype(),
+                                          .n_heads = heads[part],
+                                          .n = rows.size(0),
+                                          .d = shape_.head_dim,
+                                          .head_stride = shape_.head_dim,
+                                          .row_stride = rows.size(1)});
             similarity_[part] += mean * static_cast<double>((rows.size(0) - 1) * heads[part]);
             column += heads[part] * shape_.head_dim;
         }

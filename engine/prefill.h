@@ -20,12 +20,12 @@ struct Tail {
 };
 
 struct PrefillRequest {
-    std::span<const int32_t> ids;       ///< (N), at least one
-    policies::Needs needs;              ///< the union over all runs
-    bool adjacent_similarity = false;   ///< record the cosines of adjacent tokens' queries, keys and values
+    std::span<const int32_t> ids;      ///< (N), at least one
+    policies::Needs needs;             ///< the union over all runs
+    bool adjacent_similarity = false;  ///< record the cosines of adjacent tokens' queries, keys and values
     std::span<const Tail> tails;
-    int n_layers = -1;                  ///< stop after this many layers; -1: all
-    bool keep_cache = true;             ///< false: each layer's cache is freed after `on_layer`
+    int n_layers = -1;       ///< stop after this many layers; -1: all
+    bool keep_cache = true;  ///< false: each layer's cache is freed after `on_layer`
 };
 
 /// What one layer of the prefill hands over: the prompt's observations, one more for each tail, and the layer's cache.
@@ -43,11 +43,11 @@ struct AdjacentSimilarity {
 };
 
 struct PrefillResult {
-    DenseCache cache;                 ///< empty unless kept
-    std::vector<float> last_logits;   ///< (vocabulary) of the prompt's last token; empty where layers were left out
+    DenseCache cache;                ///< empty unless kept
+    std::vector<float> last_logits;  ///< (vocabulary) of the prompt's last token; empty where layers were left out
     AdjacentSimilarity adjacent;
-    double seconds = 0;               ///< without the time spent in `on_layer` and on recording
-    double recording_seconds = 0;     ///< similarities and copies for observations
+    double seconds = 0;            ///< without the time spent in `on_layer` and on recording
+    double recording_seconds = 0;  ///< similarities and copies for observations
 };
 
 /// Reads the prompt layer by layer, in chunks of tokens within a layer, holding one layer's hidden states. Nothing of

@@ -7,7 +7,7 @@ namespace kvscope::engine {
 
 /// Where long work reports to. Calls come from the engine's thread; the implementation decides how to show them.
 class Progress {
-   public:
+ public:
     virtual ~Progress() = default;
 
     /// A phase ("prefill", "decode", …) with the number of its steps.
@@ -21,7 +21,7 @@ class Progress {
 
 /// Shows nothing, never cancels.
 class SilentProgress final : public Progress {
-   public:
+ public:
     void begin(std::string_view, int64_t) override {}
     void advance(int64_t) override {}
     void message(std::string_view) override {}

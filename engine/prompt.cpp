@@ -12,7 +12,8 @@ Prompt prepare_prompt(const Model& model, std::string_view context, std::string_
         throw UsageError("the prompt is empty: give a text with -p or a file with -f");
     const auto& tokenizer = model.tokenizer();
     const bool templated = options.use_template && model.chat_template().has_value();
-    const auto rendered = checkpoint::render_prompt(templated ? model.chat_template() : std::nullopt, context, question);
+    const auto rendered =
+        checkpoint::render_prompt(templated ? model.chat_template() : std::nullopt, context, question);
 
     Prompt prompt;
     prompt.name = options.name;

@@ -12,13 +12,13 @@ namespace kvscope::engine {
 /// A prompt as the model reads it.
 struct Prompt {
     std::string name;
-    std::string text;           ///< exactly what is tokenised, template applied
-    std::string question;       ///< as asked; empty without
-    std::string chat_template;  ///< source; empty where none was applied
-    std::vector<int32_t> ids;   ///< (N) context and question, tokenised apart
+    std::string text;                     ///< exactly what is tokenised, template applied
+    std::string question;                 ///< as asked; empty without
+    std::string chat_template;            ///< source; empty where none was applied
+    std::vector<int32_t> ids;             ///< (N) context and question, tokenised apart
     std::vector<std::string> token_text;  ///< (N) as shown to a person
-    int64_t n_context = 0;      ///< tokens before the question; N without one
-    bool query_aware = true;    ///< policies see the question
+    int64_t n_context = 0;                ///< tokens before the question; N without one
+    bool query_aware = true;              ///< policies see the question
 
     /// Tokens that policies see and may drop.
     int64_t n_visible() const { return query_aware ? static_cast<int64_t>(ids.size()) : n_context; }

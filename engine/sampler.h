@@ -15,14 +15,14 @@ struct SamplingOptions {
 
 /// Draws tokens from logits; one for each run, all with the same seed.
 class Sampler {
-   public:
+ public:
     /// @throws UsageError for a negative temperature or a top_p outside (0, 1].
     explicit Sampler(const SamplingOptions& options);
 
     /// Of equal logits the lowest id. @throws RunError where the logits hold NaN.
     int32_t next(std::span<const float> logits);
 
-   private:
+ private:
     SamplingOptions options_;
     std::mt19937_64 random_;
     std::vector<std::pair<float, int32_t>> candidates_;

@@ -44,9 +44,12 @@ void append_descending(const at::Tensor& eigenvalues, int64_t width, std::vector
 
 fs::path cache_file(const std::string& fingerprint) {
     fs::path folder;
-    if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg) folder = xdg;
-    else if (const char* home = std::getenv("HOME"); home && *home) folder = fs::path(home) / ".cache";
-    else return {};
+    if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg)
+        folder = xdg;
+    else if (const char* home = std::getenv("HOME"); home && *home)
+        folder = fs::path(home) / ".cache";
+    else
+        return {};
     return folder / "kvscope" / "spectra" / (fingerprint + ".f32");
 }
 
@@ -55,8 +58,7 @@ std::vector<size_t> sizes_of(const checkpoint::ModelConfig& config) {
     std::vector<size_t> sizes;
     for (const int heads : {config.n_heads, config.n_kv_heads, config.n_kv_heads}) {
         sizes.push_back(static_cast<size_t>(config.n_layers) * static_cast<size_t>(config.hidden_size));
-        sizes.push_back(static_cast<size_t>(config.n_layers * heads) *
-                        static_cast<size_t>(config.head_dim));
+        sizes.push_back(static_cast<size_t>(config.n_layers * heads) * static_cast<size_t>(config.head_dim));
     }
     return sizes;
 }
@@ -72,7 +74,8 @@ bool read_cache(const fs::path& path, const checkpoint::ModelConfig& config, tra
     for (auto& part : parts_of(config, record)) {
         for (auto* array : {part.whole, part.heads}) {
             array->resize(sizes[next++]);
-            file.read(reinterpret_cast<char*>(array->data()), static_cast<std::streamsize>(array->size() * sizeof(float)));
+            file.read(reinterpret_cast<char*>(array->data()),
+                      static_cast<std::streamsize>(array->size() * sizeof(float)));
         }
     }
     return file.good();
@@ -92,8 +95,10 @@ void write_cache(const fs::path& path, const checkpoint::ModelConfig& config, tr
                        static_cast<std::streamsize>(array->size() * sizeof(float)));
     }
     file.close();
-    if (file) fs::rename(temporary, path, error);
-    else fs::remove(temporary, error);
+    if (file)
+        fs::rename(temporary, path, error);
+    else
+        fs::remove(temporary, error);
 }
 
 }  // namespace
@@ -120,9 +125,8 @@ void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fi
             const at::Tensor gram = rows < config.hidden_size ? at::mm(weight, weight.t()) : at::mm(weight.t(), weight);
             append_descending(at::linalg_eigvalsh(gram), config.hidden_size, *part.whole);
             const at::Tensor heads = weight.view({part.n_heads, config.head_dim, config.hidden_size});
-            const at::Tensor head_gram = config.head_dim <= config.hidden_size
-                                             ? at::bmm(heads, heads.transpose(1, 2))
-                                             : at::bmm(heads.transpose(1, 2), heads);
+            const at::Tensor head_gram = config.head_dim <= config.hidden_size ? at::bmm(heads, heads.transpose(1, 2))
+                                                                               : at::bmm(heads.transpose(1, 2), heads);
             append_descending(at::linalg_eigvalsh(head_gram), config.head_dim, *part.heads);
         }
         progress.advance(layer + 1);

@@ -37,16 +37,18 @@ int inspect_model(const std::filesystem::path& path, const OutputFormat& format)
         int64_t elements = 1;
         for (const int64_t size : tensor.shape) elements *= size;
         parameters += elements;
-        tensors.rows.push_back({{tensor.name, fmt::format("{}", fmt::join(tensor.shape, " × ")), tensor.stored_type, elements}});
+        tensors.rows.push_back(
+            {{tensor.name, fmt::format("{}", fmt::join(tensor.shape, " × ")), tensor.stored_type, elements}});
     }
     if (format.is_text()) {
-        print(fmt::format("{}: {} ({}), {} parameters\n"
-                          "{} layers, {} heads, {} KV heads of {}, hidden {}, intermediate {}, vocabulary {}, context {}\n"
-                          "tokenizer: {}; end-of-text ids {}; chat template: {}\nfingerprint {}\n\n",
-                          path.string(), config.name, config.family, parameters, config.n_layers, config.n_heads,
-                          config.n_kv_heads, config.head_dim, config.hidden_size, config.intermediate_size,
-                          config.vocab_size, config.context_length, tokenizer->description(),
-                          fmt::join(config.eos_ids, " "), chat_template ? "yes" : "none", checkpoint->fingerprint()));
+        print(fmt::format(
+            "{}: {} ({}), {} parameters\n"
+            "{} layers, {} heads, {} KV heads of {}, hidden {}, intermediate {}, vocabulary {}, context {}\n"
+            "tokenizer: {}; end-of-text ids {}; chat template: {}\nfingerprint {}\n\n",
+            path.string(), config.name, config.family, parameters, config.n_layers, config.n_heads, config.n_kv_heads,
+            config.head_dim, config.hidden_size, config.intermediate_size, config.vocab_size, config.context_length,
+            tokenizer->description(), fmt::join(config.eos_ids, " "), chat_template ? "yes" : "none",
+            checkpoint->fingerprint()));
     }
     format.print(tensors);
     return 0;

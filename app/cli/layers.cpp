@@ -25,7 +25,8 @@ std::vector<int> layers_from_text(std::string_view text) {
         const int first = number(part.substr(0, dash));
         const int last = dash == std::string_view::npos ? first : number(part.substr(dash + 1));
         if (last < first)
-            throw std::invalid_argument("'" + whole + "' is no list of layers: " + std::string(part) + " runs backwards");
+            throw std::invalid_argument("'" + whole + "' is no list of layers: " + std::string(part) +
+                                        " runs backwards");
         for (int layer = first; layer <= last; ++layer) layers.push_back(layer);
     }
     return layers;

@@ -12,9 +12,7 @@ namespace kvscope::cli {
 void OutputFormat::declare(CLI::App& app) {
     std::vector<std::string> names;
     for (const auto name : analysis::table_format_names()) names.emplace_back(name);
-    app.add_option("--format", name_, "How to answer")
-        ->check(CLI::IsMember(names))
-        ->capture_default_str();
+    app.add_option("--format", name_, "How to answer")->check(CLI::IsMember(names))->capture_default_str();
 }
 
 void OutputFormat::print(const analysis::Table& table) const {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-
 #include <string>
 
 #include "analysis/table.h"
@@ -10,7 +9,7 @@ namespace kvscope::cli {
 
 /// `--format text|json|jsonl|csv|md|tex` of a command that answers on standard output.
 class OutputFormat {
-   public:
+ public:
     void declare(CLI::App& app);
 
     /// Writes the table to standard output. @throws std::runtime_error where it cannot be written.
@@ -19,7 +18,7 @@ class OutputFormat {
     const std::string& name() const { return name_; }
     bool is_text() const { return name_ == "text"; }
 
-   private:
+ private:
     std::string name_ = "text";
 };
 

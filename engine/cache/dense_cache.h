@@ -24,7 +24,7 @@ struct DenseLayer {
     policies::EntriesView keys_view(int64_t first = 0) const { return view(keys, first); }
     policies::EntriesView values_view(int64_t first = 0) const { return view(values, first); }
 
-   private:
+ private:
     static policies::EntriesView view(const at::Tensor& entries, int64_t first);
 };
 

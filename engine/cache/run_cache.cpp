@@ -155,15 +155,15 @@ void RunCache::turn_keys(Layer& layer, int row, int64_t first, std::span<const i
     if (by.empty()) return;
     const int64_t d = model_->config().head_dim;
     const auto rotation = model_->rotation(by);
-    kernels::rope({.dtype = model_->dtype(),
-                   .n_tokens = static_cast<int64_t>(by.size()),
-                   .n_heads = 1,
-                   .head_dim = static_cast<int>(d),
-                   .x = bytes_of(layer.keys) +
-                        static_cast<size_t>(layer.begin[static_cast<size_t>(row)] + first) * entry_bytes(),
-                   .token_stride = d,
-                   .cosines = rotation.cosines.const_data_ptr<float>(),
-                   .sines = rotation.sines.const_data_ptr<float>()});
+    kernels::rope(
+        {.dtype = model_->dtype(),
+         .n_tokens = static_cast<int64_t>(by.size()),
+         .n_heads = 1,
+         .head_dim = static_cast<int>(d),
+         .x = bytes_of(layer.keys) + static_cast<size_t>(layer.begin[static_cast<size_t>(row)] + first) * entry_bytes(),
+         .token_stride = d,
+         .cosines = rotation.cosines.const_data_ptr<float>(),
+         .sines = rotation.sines.const_data_ptr<float>()});
 }
 
 RunCache::RowView RunCache::view(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window,

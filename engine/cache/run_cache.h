@@ -15,11 +15,11 @@
 
 namespace kvscope::engine {
 
-/// What one run keeps of the prompt, and what it decoded since: per layer R ragged rows (a KV head each, or a query head
-/// each where the run's granularity is that), every row packed and of its own length. Compressing gathers once; the
-/// buffers hold the kept entries and nothing else until room for decoding is reserved.
+/// What one run keeps of the prompt, and what it decoded since: per layer R ragged rows (a KV head each, or a query
+/// head each where the run's granularity is that), every row packed and of its own length. Compressing gathers once;
+/// the buffers hold the kept entries and nothing else until room for decoding is reserved.
 class RunCache {
-   public:
+ public:
     RunCache(const Transformer& model, policies::Granularity granularity, policies::Positions positions,
              bool evicts_while_decoding);
 
@@ -45,7 +45,8 @@ class RunCache {
     /// The position a row's next entry gets, where that is the cache's own business (`Positions::cache`).
     bool renumbers() const { return positions_ == policies::Positions::cache; }
 
-    /// Appends one token's key and value, post-RoPE of `position` (of the row's next place when it renumbers), to a row.
+    /// Appends one token's key and value, post-RoPE of `position` (of the row's next place when it renumbers), to a
+    /// row.
     void append(int layer, int row, const void* key, const void* value, int64_t position);
 
     /// What `attention_decode` needs to read a row's first `n_visible` entries (all those before the tokens that a
@@ -59,9 +60,9 @@ class RunCache {
         const void* keys = nullptr;
         const void* values = nullptr;
         const float* cardinality = nullptr;
-        int64_t first = 0;       ///< entries skipped because of the sliding window
-        int64_t n_entries = 0;   ///< visible ones
-        bool is_f32 = false;     ///< read from a store: f32 whatever the model's type
+        int64_t first = 0;      ///< entries skipped because of the sliding window
+        int64_t n_entries = 0;  ///< visible ones
+        bool is_f32 = false;    ///< read from a store: f32 whatever the model's type
     };
     RowView view(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window,
                  Scratch& scratch) const;
@@ -85,11 +86,11 @@ class RunCache {
     /// A copy with buffers of its own.
     RunCache clone() const;
 
-   private:
+ private:
     struct Layer {
-        at::Tensor keys, values;        // flat: row r's entries start at begin[r] * d
-        std::vector<int64_t> begin;     // (R) in entries; empty for a store
-        std::vector<int64_t> capacity;  // (R)
+        at::Tensor keys, values;                       // flat: row r's entries start at begin[r] * d
+        std::vector<int64_t> begin;                    // (R) in entries; empty for a store
+        std::vector<int64_t> capacity;                 // (R)
         std::vector<std::vector<uint32_t>> positions;  // (R) of each entry, its size is the row's length
         std::unique_ptr<policies::LayerStore> store;
     };

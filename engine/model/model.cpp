@@ -17,7 +17,8 @@ Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progr
         throw RunError(path.string() + ": the tokenizer has " + std::to_string(model.tokenizer_->vocab_size()) +
                        " tokens, the model only " + std::to_string(config.vocab_size) +
                        " embeddings; the two do not belong together");
-    model.transformer_ = std::make_unique<Transformer>(config, load_weights(*model.checkpoint_, dtype, progress), dtype);
+    model.transformer_ =
+        std::make_unique<Transformer>(config, load_weights(*model.checkpoint_, dtype, progress), dtype);
     progress.begin("fingerprint", 1);
     model.fingerprint_ = model.checkpoint_->fingerprint();
     progress.advance(1);

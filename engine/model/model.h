@@ -17,7 +17,7 @@ namespace kvscope::engine {
 
 /// A model ready to run: its files, tokenizer, chat template and weights.
 class Model {
-   public:
+ public:
     /// @throws checkpoint::CheckpointError for files that cannot be used; Cancelled.
     static Model open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress);
 
@@ -32,7 +32,7 @@ class Model {
 
     trace::ModelAttributes attributes() const;
 
-   private:
+ private:
     std::unique_ptr<checkpoint::Checkpoint> checkpoint_;
     std::unique_ptr<checkpoint::Tokenizer> tokenizer_;
     std::optional<checkpoint::ChatTemplate> chat_template_;

@@ -18,7 +18,9 @@ namespace {
 // Up to here our own product, which reads each weight once and has no dispatch cost, beats the library's.
 constexpr int64_t rows_small = 16;
 
-const float* data_or_null(const at::Tensor& tensor) { return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr; }
+const float* data_or_null(const at::Tensor& tensor) {
+    return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr;
+}
 
 }  // namespace
 
@@ -103,7 +105,8 @@ at::Tensor Transformer::project(int layer, const at::Tensor& residual) const {
 
 Transformer::Rotation Transformer::rotation(std::span<const int64_t> positions) const {
     const auto n = static_cast<int64_t>(positions.size());
-    Rotation rotation{at::empty({n, config_.head_dim / 2}, at::kFloat), at::empty({n, config_.head_dim / 2}, at::kFloat)};
+    Rotation rotation{at::empty({n, config_.head_dim / 2}, at::kFloat),
+                      at::empty({n, config_.head_dim / 2}, at::kFloat)};
     kernels::rope_table(positions, inverse_frequencies_, rotation_factor_, rotation.cosines.data_ptr<float>(),
                         rotation.sines.data_ptr<float>());
     return rotation;

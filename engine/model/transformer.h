@@ -14,11 +14,11 @@
 namespace kvscope::engine {
 
 /// A decoder-only transformer of the Llama kind without its attention: what happens before it (norm, projections,
-/// rotation) and after it (output projection, MLP). Prefill and decode put the attention between. Activations are in the
-/// model's type, the residual stream in f32. n rows are n tokens, of one prompt or of many runs. Stateless: const after
-/// construction, usable from several threads.
+/// rotation) and after it (output projection, MLP). Prefill and decode put the attention between. Activations are in
+/// the model's type, the residual stream in f32. n rows are n tokens, of one prompt or of many runs. Stateless: const
+/// after construction, usable from several threads.
 class Transformer {
-   public:
+ public:
     Transformer(checkpoint::ModelConfig config, Weights weights, kernels::DType dtype);
 
     const checkpoint::ModelConfig& config() const { return config_; }
@@ -50,7 +50,7 @@ class Transformer {
     /// Logits (n, vocabulary) f32 of residual rows.
     at::Tensor logits(const at::Tensor& residual) const;
 
-   private:
+ private:
     at::Tensor multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const;
 
     checkpoint::ModelConfig config_;

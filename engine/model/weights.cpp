@@ -10,7 +10,7 @@ namespace kvscope::engine {
 namespace {
 
 class Loader {
-   public:
+ public:
     Loader(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype) : checkpoint_(checkpoint), dtype_(dtype) {}
 
     at::Tensor matrix(int64_t rows, int64_t columns) const {
@@ -46,7 +46,7 @@ class Loader {
         return tensor;
     }
 
-   private:
+ private:
     const checkpoint::Checkpoint& checkpoint_;
     kernels::DType dtype_;
 };

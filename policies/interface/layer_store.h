@@ -9,7 +9,7 @@ namespace kvscope::policies {
 /// What a policy that changes the representation (channels, latents, merged entries) stores of one layer's cache, in
 /// place of the engine's plain ragged rows. Rows are KV heads. All values f32 at this border.
 class LayerStore {
-   public:
+ public:
     virtual ~LayerStore() = default;
 
     /// Entries that attention sees in a row.

@@ -41,13 +41,13 @@ void read_entry(const EntriesView& view, int head, int64_t position, int head_di
 /// What one layer's prefill left behind for the policies. Derived quantities are computed once and shared by all runs
 /// that ask for them (thread-safe). Plain arrays; the owner keeps them alive.
 class LayerObservations {
-   public:
+ public:
     int layer = 0;
     ModelShape shape;
-    int64_t n_tokens = 0;        ///< N
-    int64_t sliding_window = 0;  ///< keys a query sees at most; 0: all
-    EntriesView keys;            ///< (G, N, d)
-    EntriesView values;          ///< (G, N, d)
+    int64_t n_tokens = 0;                   ///< N
+    int64_t sliding_window = 0;             ///< keys a query sees at most; 0: all
+    EntriesView keys;                       ///< (G, N, d)
+    EntriesView values;                     ///< (G, N, d)
     std::span<const float> window_queries;  ///< (H, n_window, d) f32 post-RoPE, the last n_window prompt tokens
     int n_window = 0;
     std::span<const float> appended_queries;  ///< (H, M, d) of PassPlan's appended tokens; empty without
@@ -62,7 +62,7 @@ class LayerObservations {
     /// @throws std::logic_error when more queries are asked for than were observed.
     const std::vector<float>& window_attention(int window, float lambda, SoftmaxRange range);
 
-   private:
+ private:
     std::mutex mutex_;
     std::map<std::tuple<int, float, SoftmaxRange>, std::vector<float>> window_attention_;
 };

@@ -15,8 +15,9 @@ namespace kvscope::policies {
 /// What a run is about; constant while one policy acts on one prompt.
 struct RunContext {
     ModelShape shape;
-    int64_t n_tokens = 0;  ///< N: prompt tokens that may be compressed (the context alone when the question comes later)
-    int64_t budget = 0;    ///< B: entries kept per KV head and layer, window and sinks included; B >= N keeps everything
+    int64_t n_tokens =
+        0;               ///< N: prompt tokens that may be compressed (the context alone when the question comes later)
+    int64_t budget = 0;  ///< B: entries kept per KV head and layer, window and sinks included; B >= N keeps everything
     uint64_t seed = 0;
     std::span<const int32_t> token_ids;  ///< (N)
 };
@@ -49,8 +50,8 @@ struct LayerScores {
 struct Selection {
     Granularity granularity = Granularity::kv_head;
     std::vector<std::vector<uint32_t>> rows;  ///< R rows (G or H) of kept prompt positions, strictly ascending
-    /// (R, N) what was ranked, before anything is forced in or out; NaN where a position is no candidate. A policy fills
-    /// one of the two, or neither when it ranks nothing.
+    /// (R, N) what was ranked, before anything is forced in or out; NaN where a position is no candidate. A policy
+    /// fills one of the two, or neither when it ranks nothing.
     std::vector<float> scores;
     std::vector<double> scores_f64;
     std::vector<float> head_jsd;  ///< (R, R) natural logarithms; empty where the policy computes none
@@ -77,7 +78,7 @@ using StepEvictions = std::vector<std::vector<uint32_t>>;
 /// plan, begin, then select (and store) for the layers in ascending order, then step. Plain arrays only: the same code
 /// runs in the engine and in the viewer's what-if.
 class Policy {
-   public:
+ public:
     virtual ~Policy() = default;
 
     virtual Needs needs() const = 0;
@@ -96,9 +97,10 @@ class Policy {
     /// @throws ScoreError (std::runtime_error) when a score is NaN where it must not be.
     virtual Selection select(LayerObservations&) = 0;
 
-    /// The same decision from scores alone, as `select` makes it once it has them: what a trace's scores say is kept, under
-    /// the context given to `begin`. Layers in ascending order. Policies that rank nothing ignore the scores.
-    /// @throws ScoreError for a NaN among the candidates or scores of another size; std::logic_error from policies whose
+    /// The same decision from scores alone, as `select` makes it once it has them: what a trace's scores say is kept,
+    /// under the context given to `begin`. Layers in ascending order. Policies that rank nothing ignore the scores.
+    /// @throws ScoreError for a NaN among the candidates or scores of another size; std::logic_error from policies
+    /// whose
     ///         decision needs more than scores.
     virtual Selection select_from_scores(int layer, LayerScores scores);
 

@@ -25,7 +25,8 @@ TEST_CASE("the default model's tokens and greedy continuation equal the referenc
         auto [cache, logits] = whole_cache(model.transformer(), ids);
         const auto& top = expected[name]["last_logits_top"];
         for (size_t i = 0; i < top.size(); ++i)
-            CHECK(std::abs(logits[top[i][0].get<size_t>()] - expected[name]["last_logits_exact"][i].get<float>()) < 1e-3);
+            CHECK(std::abs(logits[top[i][0].get<size_t>()] - expected[name]["last_logits_exact"][i].get<float>()) <
+                  1e-3);
         const auto continuation = expected[name]["continuation"].get<std::vector<int32_t>>();
         cache.reserve(static_cast<int64_t>(continuation.size()));
         engine::Sequence sequence{&cache, static_cast<int64_t>(ids.size()), 0, nullptr};

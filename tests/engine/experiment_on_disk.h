@@ -15,7 +15,7 @@ namespace kvscope::engine::testing {
 
 /// A folder that goes away with the test.
 class TemporaryFolder {
-   public:
+ public:
     TemporaryFolder() {
         std::string name = (std::filesystem::temp_directory_path() / "kvscope-engine-XXXXXX").string();
         path_ = mkdtemp(name.data());
@@ -28,7 +28,7 @@ class TemporaryFolder {
     TemporaryFolder& operator=(const TemporaryFolder&) = delete;
     const std::filesystem::path& path() const { return path_; }
 
-   private:
+ private:
     std::filesystem::path path_;
 };
 
@@ -67,7 +67,8 @@ inline std::vector<int32_t> some_ids(const Model& model, int n, unsigned seed = 
     uint64_t state = seed;
     for (int i = 0; i < n; ++i) {
         state = state * 6364136223846793005u + 1442695040888963407u;
-        ids.push_back(static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(model.transformer().config().vocab_size)));
+        ids.push_back(
+            static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(model.transformer().config().vocab_size)));
     }
     return ids;
 }

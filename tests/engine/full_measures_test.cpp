@@ -13,7 +13,8 @@ TEST_CASE("the measures of the full cache equal the reference's") {
     const auto all = golden("engine/full_measures.json")["prompts"];
     const auto ids = golden("engine/prompt_ids.json")["prompts"]["short"]["ids"].get<std::vector<int32_t>>();
     const auto& expected = all["short"];
-    const auto reader = run_experiment(folder, "t.h5", model, {prompt_of_ids(ids)}, {plan("h2o:granularity=query_head", "64")}, options_of(1, false));
+    const auto reader = run_experiment(folder, "t.h5", model, {prompt_of_ids(ids)},
+                                       {plan("h2o:granularity=query_head", "64")}, options_of(1, false));
     const auto record = reader.prompt_record(0);
     const auto h2o = reader.run_record(0, 1);
     const auto shape = model.transformer().shape();
@@ -40,8 +41,9 @@ TEST_CASE("the measures of the full cache equal the reference's") {
         }
     }
     for (const auto& sample : expected["query_similarity_samples"]) {
-        const size_t at = ((sample[0].get<size_t>() * heads + sample[1].get<size_t>()) * w + sample[2].get<size_t>()) * w +
-                          sample[3].get<size_t>();
+        const size_t at =
+            ((sample[0].get<size_t>() * heads + sample[1].get<size_t>()) * w + sample[2].get<size_t>()) * w +
+            sample[3].get<size_t>();
         CHECK(record.query_similarity[at] == Approx(sample[4].get<float>()).epsilon(1e-3));
     }
     for (size_t layer = 0; layer < expected["head_jsd"].size(); ++layer) {
@@ -53,8 +55,10 @@ TEST_CASE("the measures of the full cache equal the reference's") {
                       Approx(expected["head_jsd"][layer][next++].get<float>()).epsilon(2e-3).margin(1e-6));
             }
         }
-        CHECK(record.adjacent_similarity_q[layer] == Approx(expected["adjacent_similarity"]["q"][layer].get<float>()).epsilon(1e-3));
-        CHECK(record.adjacent_similarity_k[layer] == Approx(expected["adjacent_similarity"]["k"][layer].get<float>()).epsilon(1e-3));
+        CHECK(record.adjacent_similarity_q[layer] ==
+              Approx(expected["adjacent_similarity"]["q"][layer].get<float>()).epsilon(1e-3));
+        CHECK(record.adjacent_similarity_k[layer] ==
+              Approx(expected["adjacent_similarity"]["k"][layer].get<float>()).epsilon(1e-3));
         CHECK(record.adjacent_similarity_v[layer] ==
               Approx(expected["adjacent_similarity"]["v"][layer].get<float>()).epsilon(1e-3).margin(1e-5));
     }

@@ -99,11 +99,12 @@ void compare_with_reference(const std::string& name) {
         const auto record = reader.run_record(0, run);
         const size_t per_layer = kept->n_rows * ids.size();
         for (size_t layer = 0; layer < scores.size(); ++layer) {
-            scores[layer].granularity = record.granularity == "kv_head" ? policies::Granularity::kv_head
-                                                                        : policies::Granularity::query_head;
+            scores[layer].granularity =
+                record.granularity == "kv_head" ? policies::Granularity::kv_head : policies::Granularity::query_head;
             const auto at = static_cast<std::ptrdiff_t>(layer * per_layer);
             const auto n = static_cast<std::ptrdiff_t>(per_layer);
-            if (!record.scores.empty()) scores[layer].scores.assign(record.scores.begin() + at, record.scores.begin() + at + n);
+            if (!record.scores.empty())
+                scores[layer].scores.assign(record.scores.begin() + at, record.scores.begin() + at + n);
             if (!record.scores_f64.empty())
                 scores[layer].scores_f64.assign(record.scores_f64.begin() + at, record.scores_f64.begin() + at + n);
         }
@@ -112,11 +113,13 @@ void compare_with_reference(const std::string& name) {
         context.n_tokens = static_cast<int64_t>(ids.size());
         context.budget = record.budget;
         context.token_ids = ids;
-        const auto again = policies::reselect(*plans[i].spec.definition, plans[i].spec.values, context, std::move(scores));
+        const auto again =
+            policies::reselect(*plans[i].spec.definition, plans[i].spec.values, context, std::move(scores));
         for (size_t layer = 0; layer < again.size(); ++layer) {
             for (size_t row = 0; row < again[layer].rows.size(); ++row) {
                 const auto found = kept->row(layer, row);
-                REQUIRE(std::equal(found.begin(), found.end(), again[layer].rows[row].begin(), again[layer].rows[row].end()));
+                REQUIRE(std::equal(found.begin(), found.end(), again[layer].rows[row].begin(),
+                                   again[layer].rows[row].end()));
             }
         }
     }

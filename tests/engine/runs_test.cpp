@@ -1,5 +1,5 @@
-#include <catch2/catch.hpp>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
 
@@ -56,7 +56,8 @@ TEST_CASE("what compression does to the output equals the reference") {
             CHECK(n_off <= kl.size() / 50);
             size_t at = 0;
             for (const auto& layer : one["attention_kept"]) {
-                for (const auto& share : layer) CHECK(record.attention_kept[at++] == Approx(share.get<float>()).epsilon(1e-3));
+                for (const auto& share : layer)
+                    CHECK(record.attention_kept[at++] == Approx(share.get<float>()).epsilon(1e-3));
             }
         }
     }
@@ -65,8 +66,8 @@ TEST_CASE("what compression does to the output equals the reference") {
 TEST_CASE("a budget of the whole prompt decodes exactly as the full cache") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
-    const auto reader = run_experiment(folder, "t.h5", model, {prompt_of_ids(some_ids(model, 100))}, all_policies("100%"),
-                                       options_of(12));
+    const auto reader = run_experiment(folder, "t.h5", model, {prompt_of_ids(some_ids(model, 100))},
+                                       all_policies("100%"), options_of(12));
     const auto full = reader.run_record(0, 0);
     for (int run = 1; run < reader.n_runs(0); ++run) {
         const auto record = reader.run_record(0, run);
@@ -91,8 +92,10 @@ TEST_CASE("shared and isolated mode keep the same entries and give the same answ
         plans.push_back(plan("streaming-llm:rolling=on", budget));
         plans.push_back(plan("streaming-llm:rolling=on,positions=cache", budget));
         plans.push_back(plan("h2o:rolling=on", budget));
-        const auto shared = run_experiment(folder, std::string(name).append("-s.h5"), model, {prompt}, plans, options_of(10));
-        const auto isolated = run_experiment(folder, std::string(name).append("-i.h5"), model, {prompt}, plans, options_of(10, true, true));
+        const auto shared =
+            run_experiment(folder, std::string(name).append("-s.h5"), model, {prompt}, plans, options_of(10));
+        const auto isolated = run_experiment(folder, std::string(name).append("-i.h5"), model, {prompt}, plans,
+                                             options_of(10, true, true));
         REQUIRE(shared.n_runs(0) == isolated.n_runs(0));
         for (int run = 0; run < shared.n_runs(0); ++run) {
             const auto a = shared.run_record(0, run);
@@ -119,7 +122,8 @@ TEST_CASE("rolling policies hold their budget while they decode") {
     const auto ids = some_ids(model, 120);
     const auto reader = run_experiment(
         folder, "t.h5", model, {prompt_of_ids(ids)},
-        {plan("streaming-llm", "40"), plan("streaming-llm:rolling=on", "40"), plan("h2o:rolling=on", "40")}, options_of(30));
+        {plan("streaming-llm", "40"), plan("streaming-llm:rolling=on", "40"), plan("h2o:rolling=on", "40")},
+        options_of(30));
     CHECK(reader.run_record(0, 1).kept_indices == reader.run_record(0, 2).kept_indices);
     CHECK(reader.run_record(0, 1).step_kl != reader.run_record(0, 2).step_kl);
     CHECK(reader.run_record(0, 3).step_kl.size() == reader.run_record(0, 0).output_ids.size());
@@ -133,8 +137,8 @@ TEST_CASE("each question is asked of the same compressed context") {
     for (const int32_t id : some_ids(model, 7, 2)) first.push_back(id);
     for (const int32_t id : some_ids(model, 11, 3)) second.push_back(id);
     const auto plans = all_policies("40");
-    const auto both = run_experiment(folder, "both.h5", model, {prompt_of_ids(first, 90), prompt_of_ids(second, 90)}, plans,
-                                     options_of(8));
+    const auto both = run_experiment(folder, "both.h5", model, {prompt_of_ids(first, 90), prompt_of_ids(second, 90)},
+                                     plans, options_of(8));
     const auto alone = run_experiment(folder, "alone.h5", model, {prompt_of_ids(second, 90)}, plans, options_of(8));
     REQUIRE(both.n_prompts() == 2);
     CHECK(both.prompt(1).context_of == 0);

@@ -51,8 +51,8 @@ TEST_CASE("a prompt has to be there and to fit the model's context") {
     engine::SilentProgress progress;
     const auto checkpoint =
         checkpoint::open_checkpoint(std::filesystem::path(KVSCOPE_TEST_DATA) / "models" / "smollm2-tied");
-    const engine::Transformer model(checkpoint->config(),
-                                    engine::load_weights(*checkpoint, kernels::DType::f32, progress), kernels::DType::f32);
+    const engine::Transformer model(
+        checkpoint->config(), engine::load_weights(*checkpoint, kernels::DType::f32, progress), kernels::DType::f32);
     CHECK_THROWS_AS(engine::prefill(model, {}, nullptr, progress), std::invalid_argument);
     const std::vector<int32_t> ids(static_cast<size_t>(model.config().context_length) + 1, 1);
     engine::PrefillRequest request;

@@ -82,16 +82,19 @@ TEST_CASE("a row of linear does not depend on the rows beside it") {
         std::vector<float> all(rows * out), one(out);
         linear({.n_rows = rows, .in = in, .out = out, .x = x.data(), .weight = weight.data(), .y = all.data()});
         for (int64_t r = 0; r < rows; ++r) {
-            linear({.n_rows = 1, .in = in, .out = out, .x = x.data() + r * in, .weight = weight.data(), .y = one.data()});
-            for (int64_t o = 0; o < out; ++o) REQUIRE(one[static_cast<size_t>(o)] == all[static_cast<size_t>(r * out + o)]);
+            linear(
+                {.n_rows = 1, .in = in, .out = out, .x = x.data() + r * in, .weight = weight.data(), .y = one.data()});
+            for (int64_t o = 0; o < out; ++o)
+                REQUIRE(one[static_cast<size_t>(o)] == all[static_cast<size_t>(r * out + o)]);
         }
     }
 }
 
 TEST_CASE("linear refuses what it cannot multiply") {
     float value = 0;
-    CHECK_THROWS_AS(linear({.dtype = DType::f16, .n_rows = 1, .in = 1, .out = 1, .x = &value, .weight = &value, .y = &value}),
-                    std::invalid_argument);
+    CHECK_THROWS_AS(
+        linear({.dtype = DType::f16, .n_rows = 1, .in = 1, .out = 1, .x = &value, .weight = &value, .y = &value}),
+        std::invalid_argument);
     CHECK_THROWS_AS(linear({.n_rows = 1, .in = 0, .out = 1, .x = &value, .weight = &value, .y = &value}),
                     std::invalid_argument);
     CHECK_THROWS_AS(linear({.n_rows = 1, .in = 1, .out = 1, .x = nullptr, .weight = &value, .y = &value}),

@@ -23,16 +23,21 @@ struct Arguments {
 
 std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
-    app.add_option("trace", arguments->trace, "A trace, or the .part folder of an unfinished one")->required()->type_name("TRACE.h5");
+    app.add_option("trace", arguments->trace, "A trace, or the .part folder of an unfinished one")
+        ->required()
+        ->type_name("TRACE.h5");
     app.add_option("--figure", arguments->figure, "Which figure; `kvscope figures` lists them")->required();
-    app.add_option("-o,--output", arguments->output, "Where to; the extension says how: pdf, svg, png, csv, md, tex, json, jsonl")
+    app.add_option("-o,--output", arguments->output,
+                   "Where to; the extension says how: pdf, svg, png, csv, md, tex, json, jsonl")
         ->required();
     app.add_option("--prompt", arguments->options.prompt, "Which prompt, from 0")->capture_default_str();
     app.add_option("--run,--runs", arguments->options.runs, "Runs by label, policy or number; repeatable");
     app.add_option("--layer,--layers", arguments->layers, "Layers, as in 0,5,10-12");
-    app.add_option("--source", arguments->options.source, "Which of several measures of one kind (see `kvscope figures`)");
+    app.add_option("--source", arguments->options.source,
+                   "Which of several measures of one kind (see `kvscope figures`)");
     app.add_flag("--title", arguments->options.title, "Draw the title");
-    app.add_option("--width", arguments->options.width_mm, "Width in mm (default: the figure's own)")->check(CLI::PositiveNumber);
+    app.add_option("--width", arguments->options.width_mm, "Width in mm (default: the figure's own)")
+        ->check(CLI::PositiveNumber);
     app.add_option("--height", arguments->options.height_mm, "Height in mm")->check(CLI::PositiveNumber);
     app.add_option("--dpi", arguments->file.dpi, "Dots per inch of a PNG")->capture_default_str();
     app.add_flag("--force", arguments->force, "Replace an existing file");

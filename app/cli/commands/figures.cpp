@@ -26,8 +26,6 @@ std::function<int()> declare(CLI::App& app) {
 
 }  // namespace
 
-Command figures_command() {
-    return {"figures", "The figures that export can draw", "  kvscope figures", declare};
-}
+Command figures_command() { return {"figures", "The figures that export can draw", "  kvscope figures", declare}; }
 
 }  // namespace kvscope::cli

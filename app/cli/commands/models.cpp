@@ -19,12 +19,19 @@ void add_model(const fs::path& path, const std::string& origin, analysis::Table&
     try {
         const auto checkpoint = checkpoint::open_checkpoint(path);
         const auto& config = checkpoint->config();
-        table.rows.push_back({{config.name, config.family, int64_t{config.n_layers}, int64_t{config.n_heads},
-                               int64_t{config.n_kv_heads}, int64_t{config.head_dim}, config.context_length, origin,
-                               path.string()}});
+        table.rows.push_back(
+            {{config.name, config.family, int64_t{config.n_layers}, int64_t{config.n_heads}, int64_t{config.n_kv_heads},
+              int64_t{config.head_dim}, config.context_length, origin, path.string()}});
     } catch (const std::exception& error) {
-        table.rows.push_back({{path.filename().string(), std::string("cannot be used: ") + error.what(), {}, {}, {}, {}, {},
-                               origin, path.string()}});
+        table.rows.push_back({{path.filename().string(),
+                               std::string("cannot be used: ") + error.what(),
+                               {},
+                               {},
+                               {},
+                               {},
+                               {},
+                               origin,
+                               path.string()}});
     }
 }
 
@@ -71,8 +78,8 @@ std::function<int()> declare(CLI::App& app) {
 }  // namespace
 
 Command models_command() {
-    return {"models", "The default model, and those in the folders named", "  kvscope models\n  kvscope models ~/models",
-            declare};
+    return {"models", "The default model, and those in the folders named",
+            "  kvscope models\n  kvscope models ~/models", declare};
 }
 
 }  // namespace kvscope::cli

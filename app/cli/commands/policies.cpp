@@ -12,7 +12,8 @@ namespace {
 using analysis::Cell;
 
 analysis::Table list_of_policies() {
-    analysis::Table table{"policies", "Policies", {{"policy", "Policy", ""}, {"paper", "Paper", ""}, {"keeps", "Keeps", ""}}, {}};
+    analysis::Table table{
+        "policies", "Policies", {{"policy", "Policy", ""}, {"paper", "Paper", ""}, {"keeps", "Keeps", ""}}, {}};
     for (const auto& definition : policies::definitions())
         table.rows.push_back({{definition.name, definition.paper, definition.summary}});
     return table;
@@ -44,7 +45,8 @@ std::function<int()> declare(CLI::App& app) {
     return [name, format] {
         if (!name->empty()) {
             const auto& definition = policies::find(*name);
-            if (format->is_text()) print(definition.title + ": " + definition.summary + "\n" + definition.paper + "\n\n");
+            if (format->is_text())
+                print(definition.title + ": " + definition.summary + "\n" + definition.paper + "\n\n");
             format->print(parameters_of(definition));
         } else if (format->name() == "md") {
             print(policies::policies_markdown(policies::definitions()));

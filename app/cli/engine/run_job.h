@@ -27,7 +27,7 @@ struct RunJob {
     engine::ExperimentOptions experiment;
     std::string dtype = "auto";
     std::string device = "cpu";
-    int threads = 0;  ///< 0: as many as there are cores
+    int threads = 0;       ///< 0: as many as there are cores
     bool analyze = false;  ///< spectra of the projections into /model
     std::filesystem::path output;
     std::filesystem::path timings;  ///< JSON file with the seconds of each phase; empty: none

@@ -57,7 +57,8 @@ void TerminalProgress::advance(int64_t done) {
     shown_ = now;
     const double elapsed = std::chrono::duration<double>(now - start_).count();
     const double left = done > 0 ? elapsed / static_cast<double>(done) * static_cast<double>(steps_ - done) : 0;
-    const std::string line = fmt::format("{}: {}/{} [{}<{}]", phase_, done, steps_, clock_text(elapsed), clock_text(left));
+    const std::string line =
+        fmt::format("{}: {}/{} [{}<{}]", phase_, done, steps_, clock_text(elapsed), clock_text(left));
     if (terminal_) {
         fmt::print(stderr, "\r{}\033[K", line);
         line_open_ = true;

@@ -12,7 +12,7 @@ namespace kvscope::cli {
 /// Progress on standard error: one line that is rewritten on a terminal, plain lines else; with time left, in tqdm's
 /// form. Ctrl-C cancels at the next safe place; a second one ends the program at once.
 class TerminalProgress final : public engine::Progress {
-   public:
+ public:
     explicit TerminalProgress(bool quiet);
     ~TerminalProgress() override;
     TerminalProgress(const TerminalProgress&) = delete;
@@ -23,7 +23,7 @@ class TerminalProgress final : public engine::Progress {
     void message(std::string_view text) override;
     bool cancelled() const override;
 
-   private:
+ private:
     void clear_line();
 
     bool quiet_;

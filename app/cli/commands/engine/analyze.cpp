@@ -20,7 +20,8 @@ int64_t modes_holding(std::span<const float> eigenvalues, double share) {
     for (const float value : eigenvalues) total += value;
     double held = 0;
     int64_t n = 0;
-    while (n < static_cast<int64_t>(eigenvalues.size()) && held < share * total) held += eigenvalues[static_cast<size_t>(n++)];
+    while (n < static_cast<int64_t>(eigenvalues.size()) && held < share * total)
+        held += eigenvalues[static_cast<size_t>(n++)];
     return n;
 }
 
@@ -58,9 +59,9 @@ std::function<int()> declare(CLI::App& app) {
                 const auto row = std::span<const float>(*values).subspan(static_cast<size_t>(layer) * hidden, hidden);
                 double sum = 0;
                 for (const float value : row) sum += value;
-                table.rows.push_back({{int64_t{layer}, std::string(name), double{row[0]}, sum, modes_holding(row, 0.5),
-                                       modes_holding(row, 0.9), modes_holding(row, 0.99),
-                                       static_cast<int64_t>(hidden)}});
+                table.rows.push_back(
+                    {{int64_t{layer}, std::string(name), double{row[0]}, sum, modes_holding(row, 0.5),
+                      modes_holding(row, 0.9), modes_holding(row, 0.99), static_cast<int64_t>(hidden)}});
             }
         }
         format->print(table);
@@ -71,8 +72,8 @@ std::function<int()> declare(CLI::App& app) {
 }  // namespace
 
 Command analyze_command() {
-    return {"analyze", "Spectra of a model's query, key and value projections", "  kvscope analyze\n  kvscope analyze model.gguf --format csv",
-            declare};
+    return {"analyze", "Spectra of a model's query, key and value projections",
+            "  kvscope analyze\n  kvscope analyze model.gguf --format csv", declare};
 }
 
 }  // namespace kvscope::cli

@@ -48,7 +48,8 @@ int demo(const fs::path& folder, bool force) {
             written += fmt::format("  {}\n", path.string());
         }
     }
-    print(fmt::format("{}\n{} asked: {}\n", analysis::format_table(analysis::cost_table(reader, 0), analysis::TableFormat::text),
+    print(fmt::format("{}\n{} asked: {}\n",
+                      analysis::format_table(analysis::cost_table(reader, 0), analysis::TableFormat::text),
                       reader.model().name, question));
     for (const auto& record : reader.runs(0)) print(fmt::format("  {:28} {}\n", record.label, record.output_text));
     print(fmt::format("\nTrace and figures:\n  {}\n{}", job.output.string(), written));

@@ -38,16 +38,19 @@ std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     auto& job = arguments->job;
     auto& experiment = job.experiment;
-    app.add_option("-m,--model", job.model, "GGUF file or Hugging Face directory (default: the model that comes along)");
+    app.add_option("-m,--model", job.model,
+                   "GGUF file or Hugging Face directory (default: the model that comes along)");
     app.add_option("-p,--prompt", arguments->prompt, "Text of the prompt")->type_name("TEXT");
-    app.add_option("-f,--prompt-file,--file", arguments->prompt_files, "File with the prompt, - for standard input; repeatable")
+    app.add_option("-f,--prompt-file,--file", arguments->prompt_files,
+                   "File with the prompt, - for standard input; repeatable")
         ->type_name("FILE");
     app.add_option("--question", arguments->questions, "Question asked of the prompt; repeatable")->type_name("TEXT");
     app.add_option("--query-aware", arguments->query_aware,
                    "off: compress the context before the question is read; several questions then share one cache")
         ->check(CLI::IsMember({"on", "off"}))
         ->capture_default_str();
-    app.add_option("--policy", job.policies, "A policy with its parameters, as in aperturekv:lambda=0,window=8; repeatable")
+    app.add_option("--policy", job.policies,
+                   "A policy with its parameters, as in aperturekv:lambda=0,window=8; repeatable")
         ->type_name("NAME[:K=V,…]");
     app.add_option("--budget", job.budgets,
                    "Entries kept per KV head and layer: counts (64,128 or 64-512*2) or shares kept (0.2, 20%)")
@@ -67,8 +70,10 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--chat-template", arguments->chat_template, "The model's own chat template around the prompt")
         ->check(CLI::IsMember({"on", "off"}))
         ->capture_default_str();
-    app.add_flag_callback("--apply-chat-template", [arguments] { arguments->chat_template = "on"; }, "As --chat-template on");
-    app.add_flag_callback("--no-template", [arguments] { arguments->chat_template = "off"; }, "As --chat-template off");
+    app.add_flag_callback(
+        "--apply-chat-template", [arguments] { arguments->chat_template = "on"; }, "As --chat-template on");
+    app.add_flag_callback(
+        "--no-template", [arguments] { arguments->chat_template = "off"; }, "As --chat-template off");
     app.add_flag("--analyze", job.analyze, "Also the spectra of the projections");
     app.add_flag("!--no-compare", experiment.compare, "Leave out step_kl, step_agreement and output_error");
     app.add_flag("!--no-record", experiment.record, "Leave out the measures of the full cache");
@@ -81,11 +86,13 @@ std::function<int()> declare(CLI::App& app) {
 }  // namespace
 
 Command run_command() {
-    return {"run", "Prefill once, compress with many policies, decode all of them, write one trace",
-            "  kvscope run -f report.txt --question \"Who signed it?\" --policy snapkv --policy aperturekv --budget 64,128 "
-            "-n 64 -o report.h5\n"
-            "  kvscope run -f report.txt --question Who? --question When? --query-aware off --policy h2o --budget 10% -o q.h5",
-            declare};
+    return {
+        "run", "Prefill once, compress with many policies, decode all of them, write one trace",
+        "  kvscope run -f report.txt --question \"Who signed it?\" --policy snapkv --policy aperturekv --budget 64,128 "
+        "-n 64 -o report.h5\n"
+        "  kvscope run -f report.txt --question Who? --question When? --query-aware off --policy h2o --budget 10% -o "
+        "q.h5",
+        declare};
 }
 
 }  // namespace kvscope::cli
