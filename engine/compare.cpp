@@ -56,6 +56,12 @@ void compare_group(const Transformer& model, const FullReference& reference, std
 
 }  // namespace
 
+Comparison comparison_of_full(const Transformer& model, const FullReference& reference) {
+    const auto shape = model.shape();
+    return {std::vector<float>(reference.tokens.size(), 0.0f), std::vector<uint8_t>(reference.tokens.size(), 1),
+            std::vector<float>(static_cast<size_t>(shape.n_layers * shape.n_heads), 0.0f)};
+}
+
 FullReference reference_of(const Transformer& model, Sequence full, std::span<const float> first_logits,
                            std::span<const int32_t> tokens, Progress& progress) {
     const auto n = static_cast<int64_t>(tokens.size());

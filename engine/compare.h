@@ -25,6 +25,9 @@ struct Comparison {
     std::vector<float> output_error;      ///< (L, H) mean over the T tokens of |o - o_full| / |o_full|
 };
 
+/// The full run beside itself: no divergence, full agreement, no error.
+Comparison comparison_of_full(const Transformer& model, const FullReference& reference);
+
 /// Reads the full run's own answer into its cache, which stands at the end of the prompt.
 FullReference reference_of(const Transformer& model, Sequence full, std::span<const float> first_logits,
                            std::span<const int32_t> tokens, Progress& progress);

@@ -344,7 +344,8 @@ struct Experiment::Impl {
             std::vector<Comparison> comparisons;
             if (options.compare) {
                 const auto reference = make_reference(starts[0], generations[0]);
-                comparisons = compare_all(reference, starts);
+                comparisons = compare_all(reference, std::span(starts).subspan(1));
+                comparisons.insert(comparisons.begin(), comparison_of_full(transformer(), reference));
             }
             for (size_t i = 0; i < alive.size(); ++i) {
                 auto finished_run = finished(*alive[i], generations[i]);
@@ -416,7 +417,8 @@ struct Experiment::Impl {
                     static_cast<double>(generations[0].ids.size() - 1) / generations[0].seconds;
             if (options.compare) {
                 if (run.is_full()) references[q] = make_reference(starts[0], generations[0]);
-                add_comparison(record, compare_all(*references[q], starts)[0]);
+                add_comparison(record, run.is_full() ? comparison_of_full(transformer(), *references[q])
+                                                     : compare_all(*references[q], starts)[0]);
             }
             if (!writer.has_run(index, run.index())) write(index, run.index(), record, owner);
         }

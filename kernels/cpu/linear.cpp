@@ -175,6 +175,9 @@ void linear(const Linear& problem) {
     // Outputs that a thread finishes for one group of rows: its part of y stays in the first-level cache.
     constexpr int64_t panel = 64;
     const int64_t n_panels = (problem.out + panel - 1) / panel;
+    // Groups of equal size: 13 rows as 7 and 6, not as 12 and a lonely one that reads the panel for itself.
+    const int64_t n_groups = (problem.n_rows + rows_max - 1) / rows_max;
+    const int64_t group = (problem.n_rows + n_groups - 1) / n_groups;
 
     // A weight panel is read from memory for the first group of rows and from the cache for the others.
 #pragma omp parallel for schedule(static)
@@ -182,8 +185,8 @@ void linear(const Linear& problem) {
         const int64_t begin = p * panel;
         const int64_t end = std::min(begin + panel, problem.out);
         float result[rows_max * panel];
-        for (int64_t row = 0; row < problem.n_rows; row += rows_max) {
-            const int m = static_cast<int>(std::min<int64_t>(rows_max, problem.n_rows - row));
+        for (int64_t row = 0; row < problem.n_rows; row += group) {
+            const int m = static_cast<int>(std::min(group, problem.n_rows - row));
             const Block block{
                 static_cast<const char*>(problem.x) + static_cast<size_t>(row * x_stride) * size_of(problem.dtype),
                 x_stride,
