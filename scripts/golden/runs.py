@@ -1,5 +1,7 @@
 """What compression does to the output, by brute force: tests/data/engine/runs.json.
 
+    runs.py [prompt ...]    those prompts anew, the others stay as the file has them
+
   max_tokens, eos
   prompts: name ->
     full: {output_ids}             greedy, its end-of-text token included
@@ -20,6 +22,7 @@ checked against a cache that really was gathered, decoded by stock transformers 
 
 import copy
 import json
+import sys
 
 import numpy as np
 import torch
@@ -106,8 +109,11 @@ def gathered_logits(stock, ids, decision, tokens):
 def main():
     stock, exact = Reference(), Reference()
     make_exact(exact)
-    prompts = {}
+    path = DATA / "engine" / "runs.json"
+    prompts = json.loads(path.read_text())["prompts"] if path.exists() else {}
     for name, cases in CASES.items():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
         ids = load_prompts()[name]["ids"]
         observation = observe(exact, ids)
         selector = Selector(observation, exact.config)
@@ -145,8 +151,12 @@ def main():
             )
             print(f"  {policy} {budget}: mean KL {kl.mean():.4f} margin {own_margin:.4f} {exact.text(own)!r}", flush=True)
         prompts[name] = {"full": {"output_ids": tokens, "output_margin": rounded(margin)}, "cases": results}
+        write(path, exact, prompts)
+
+
+def write(path, exact, prompts):
     document = {"about": "scripts/golden/runs.py", "max_tokens": MAX_TOKENS, "eos": exact.eos, "prompts": prompts}
-    (DATA / "engine" / "runs.json").write_text(json.dumps(document, separators=(",", ":")) + "\n")
+    path.write_text(json.dumps(document, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":
