@@ -438,14 +438,6 @@ TEST_CASE("what a reader does not know it passes over", "[trace]") {
     CHECK(check(path).empty());
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-// HDF5 forgets some of its buffers where it gives up on a damaged file; which ones changes with the file's bytes.
-extern "C" const char* __lsan_default_suppressions();
-extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5\n"; }
-extern "C" const char* __lsan_default_options();
-extern "C" const char* __lsan_default_options() { return "print_suppressions=0"; }
-#endif
-
 TEST_CASE("a part that is damaged when the parts are joined is removed to be made again", "[trace]") {
     const sample::TemporaryFolder folder;
     Writer writer(folder / "t.h5", sample::recipe);
