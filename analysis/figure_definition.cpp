@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "policies/interface/names.h"
+
 namespace kvscope::analysis {
 
 const FigureDefinition& figure_definition(std::string_view name) {
@@ -14,7 +16,8 @@ const FigureDefinition& figure_definition(std::string_view name) {
         if (definition.name == wanted) return definition;
         known.push_back(definition.name);
     }
-    throw FigureError(fmt::format("there is no figure '{}'; there are {}", name, fmt::join(known, ", ")));
+    throw FigureError(fmt::format("there is no figure '{}'.{} There are {}", name, policies::did_you_mean(name, known),
+                                  policies::joined(known)));
 }
 
 }  // namespace kvscope::analysis

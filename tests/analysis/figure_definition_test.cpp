@@ -42,7 +42,7 @@ TEST_CASE("every figure's file is in the list, under its own name") {
         CHECK(&figure_definition(definition.name) == &definition);
     }
     for (const char* name : {"retention", "jsd", "coverage"}) CHECK(names.count(name) == 1);
-    CHECK_THROWS_WITH(figure_definition("retenton"), Contains("retention") && Contains("jsd"));
+    CHECK_THROWS_WITH(figure_definition("retenton"), Contains("Did you mean retention") && Contains("jsd"));
 }
 
 TEST_CASE("runs are chosen by label, policy or number, in the trace's order") {
