@@ -110,6 +110,9 @@ DataSetInfo info(hid_t data_set);
 std::string type_name(hid_t type);
 const char* type_name(schema::Type type);
 
+/// Throws std::out_of_range if the block does not lie within a data set of that shape.
+void require_inside(const Block& block, std::span<const std::size_t> shape);
+
 /// Throws Failure where the elements are no numbers, the block does not fit, or the size is beyond
 /// all that the stored bytes can unpack to (a damaged shape).
 template <class T>

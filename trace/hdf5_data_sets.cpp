@@ -241,6 +241,18 @@ void write_texts(hid_t location, const std::string& path, const std::vector<std:
     write_raw(location, path, type.get(), type.get(), shape, static_cast<const void*>(pointers.data()));
 }
 
+void require_inside(const Block& block, std::span<const std::size_t> shape) {
+    bool inside = block.first.size() == shape.size() && block.count.size() == shape.size();
+    for (std::size_t i = 0; inside && i < shape.size(); ++i) {
+        inside = block.count[i] <= shape[i] && block.first[i] <= shape[i] - block.count[i];
+    }
+    if (!inside) {
+        throw std::out_of_range(fmt::format("block at ({}) of ({}) lies outside the shape ({})",
+                                            fmt::join(block.first, ", "), fmt::join(block.count, ", "),
+                                            fmt::join(shape, ", ")));
+    }
+}
+
 template <class T>
 std::vector<T> read(hid_t data_set, const Block* block) {
     const DataSetInfo found = info(data_set);
@@ -261,18 +273,10 @@ std::vector<T> read(hid_t data_set, const Block* block) {
         if (count > 0) checked(H5Dread(data_set, native_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, out.data()), action);
         return out;
     }
+    require_inside(*block, found.shape);
     const std::size_t rank = found.shape.size();
-    bool inside = block->first.size() == rank && block->count.size() == rank;
-    std::size_t count = 1;
-    for (std::size_t i = 0; inside && i < rank; ++i) {
-        inside = block->count[i] <= found.shape[i] && block->first[i] <= found.shape[i] - block->count[i];
-        count *= block->count[i];
-    }
-    if (!inside) {
-        throw std::out_of_range(fmt::format("block at ({}) of ({}) lies outside the shape ({})",
-                                            fmt::join(block->first, ", "), fmt::join(block->count, ", "),
-                                            fmt::join(found.shape, ", ")));
-    }
+    const std::size_t count =
+        std::accumulate(block->count.begin(), block->count.end(), std::size_t{1}, std::multiplies<>());
     std::vector<T> out(count);
     if (count == 0) return out;
     const std::vector<hsize_t> first(block->first.begin(), block->first.end());

@@ -46,6 +46,16 @@ class Reader {
     Reader& operator=(Reader&&) noexcept;
     ~Reader();
 
+    /// A reader of the same trace to which a run is added that is in no file (a what-if): run
+    /// n_runs(prompt) of that prompt, and of no other prompt with the same context. An empty vector is a
+    /// data set that is not there. Cheap: open files, attributes and kept entries read so far are shared,
+    /// by both readers from then on. Reading what was added never waits for HDF5.
+    /// Throws std::invalid_argument naming the data set, what was expected and what was found, where a
+    /// vector has not the shape of schema.h or the kept entries break the format.
+    [[nodiscard]] Reader with_run(int prompt, RunRecord run) const;
+    /// False for a run that with_run() added.
+    [[nodiscard]] bool is_in_file(int prompt, int run) const;
+
     [[nodiscard]] const std::filesystem::path& path() const;
     [[nodiscard]] const std::string& version() const;
     [[nodiscard]] const std::string& generator() const;
@@ -60,7 +70,7 @@ class Reader {
     [[nodiscard]] int n_prompts() const;
     [[nodiscard]] const PromptAttributes& prompt(int prompt) const;
     // In an incomplete trace prompts and runs may be missing; those that are there are counted through.
-    // prompt_number() and run_number() give the number in the trace.
+    // prompt_number() and run_number() give the number in the trace; an added run has the next one.
     [[nodiscard]] int prompt_number(int prompt) const;
     [[nodiscard]] int run_number(int prompt, int run) const;
     [[nodiscard]] int n_runs(int prompt) const;
@@ -108,6 +118,7 @@ class Reader {
 
  private:
     struct Impl;
+    explicit Reader(std::unique_ptr<Impl> impl);
     std::unique_ptr<Impl> impl_;
 };
 

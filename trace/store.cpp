@@ -161,36 +161,44 @@ void store_prompt(hid_t file, const std::string& group, const PromptRecord& reco
     });
 }
 
-void store_run(hid_t file, const std::string& group, const RunRecord& record, const ModelAttributes& model,
-               const PromptAttributes& prompt, bool shares) {
+void require_run(const std::string& name, const RunRecord& record, const ModelAttributes& model,
+                 const PromptAttributes& prompt, bool shares) {
     Extents extents(model, prompt, record);
     const bool complete = record.status == schema::run::status_complete;
     const bool has_kept = !record.kept_offsets.empty();
     if (!complete && record.status != schema::run::status_failed) {
-        refuse(fmt::format("{}: expected the status complete or failed, found \"{}\"", group, record.status));
+        refuse(fmt::format("{}: expected the status complete or failed, found \"{}\"", name, record.status));
     }
     if (record.granularity != schema::run::granularity_kv_head &&
         record.granularity != schema::run::granularity_query_head) {
         refuse(
-            fmt::format("{}: expected the granularity kv_head or query_head, found \"{}\"", group, record.granularity));
+            fmt::format("{}: expected the granularity kv_head or query_head, found \"{}\"", name, record.granularity));
     }
     if (record.mode != schema::run::mode_shared && record.mode != schema::run::mode_isolated) {
-        refuse(fmt::format("{}: expected the mode shared or isolated, found \"{}\"", group, record.mode));
+        refuse(fmt::format("{}: expected the mode shared or isolated, found \"{}\"", name, record.mode));
     }
     if (!record.scores.empty() && !record.scores_f64.empty()) {
-        refuse(fmt::format("{}/scores: expected f32 or f64, found both", group));
+        refuse(fmt::format("{}/scores: expected f32 or f64, found both", name));
     }
     if (complete && !has_kept && !shares) {
-        refuse(fmt::format("{}/kept_offsets: expected {} elements, found none", group,
+        refuse(fmt::format("{}/kept_offsets: expected {} elements, found none", name,
                            *extents.of(schema::Dim::row_offsets)));
     }
     if (has_kept) {
         extents.entries = record.kept_indices.size();
-        require_length(group, "kept_offsets", record.kept_offsets.size(), *extents.of(schema::Dim::row_offsets));
-        check_kept(group, record, *extents.of(schema::Dim::visible_tokens));
+        require_length(name, "kept_offsets", record.kept_offsets.size(), *extents.of(schema::Dim::row_offsets));
+        check_kept(name, record, *extents.of(schema::Dim::visible_tokens));
     }
     if (!record.step_kl.empty() && !record.step_agreement.empty()) extents.steps = record.step_kl.size();
-    for_each_run_data_set(record, CheckShape{extents, group});
+    for_each_run_data_set(record, CheckShape{extents, name});
+}
+
+void store_run(hid_t file, const std::string& group, const RunRecord& record, const ModelAttributes& model,
+               const PromptAttributes& prompt, bool shares) {
+    require_run(group, record, model, prompt, shares);
+    const Extents extents(model, prompt, record);
+    const bool complete = record.status == schema::run::status_complete;
+    const bool has_kept = !record.kept_offsets.empty();
 
     const h5::Handle place = h5::create_group(file, group);
     for_each_run_attribute(record, StoreAttribute{place.get()});

@@ -29,6 +29,9 @@ void store_prompt(hid_t file, const std::string& group, const PromptRecord& reco
 /// `shares`: the run takes its kept entries and scores from another prompt's; its own are not stored.
 void store_run(hid_t file, const std::string& group, const RunRecord& record, const ModelAttributes& model,
                const PromptAttributes& prompt, bool shares);
+/// The checks alone. `name` is the run's in messages.
+void require_run(const std::string& name, const RunRecord& record, const ModelAttributes& model,
+                 const PromptAttributes& prompt, bool shares = false);
 void store_results(hid_t file, const std::string& path, const std::vector<ResultRow>& rows);
 
 }  // namespace kvscope::trace
