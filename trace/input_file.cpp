@@ -4,15 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#if H5_VERSION_GE(1, 13, 0)
-#include <H5FDdevelop.h>
-#endif
+#include "trace/file_driver.h"
 
 namespace kvscope::trace {
 
@@ -32,33 +28,6 @@ bool begins_a_heap(const unsigned char* bytes, std::size_t size) {
     return size >= heap_header_bytes && std::memcmp(bytes, "GCOL", 4) == 0;
 }
 
-struct DriverFile {
-    H5FD_t base;  // first, as HDF5 asks
-    int descriptor;
-    haddr_t length;
-    haddr_t end_of_allocation;
-};
-
-DriverFile* mine(H5FD_t* file) { return reinterpret_cast<DriverFile*>(file); }
-const DriverFile* mine(const H5FD_t* file) { return reinterpret_cast<const DriverFile*>(file); }
-
-// Beyond the end there are zeros, as HDF5's own driver has it.
-bool read_whole(int descriptor, haddr_t address, std::size_t size, void* buffer) {
-    auto* bytes = static_cast<unsigned char*>(buffer);
-    auto at = static_cast<off_t>(address);
-    while (size > 0) {
-        const ssize_t done = ::pread(descriptor, bytes, size, at);
-        if (done < 0 && errno == EINTR) continue;
-        if (done < 0) return false;
-        if (done == 0) break;
-        bytes += done;
-        size -= static_cast<std::size_t>(done);
-        at += done;
-    }
-    std::fill_n(bytes, size, static_cast<unsigned char>(0));
-    return true;
-}
-
 H5FD_t* driver_open(const char* name, unsigned flags, hid_t /*access*/, haddr_t /*max*/) {
     if ((flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) != 0) return nullptr;
     const int descriptor = ::open(name, O_RDONLY | O_CLOEXEC);
@@ -74,30 +43,16 @@ H5FD_t* driver_open(const char* name, unsigned flags, hid_t /*access*/, haddr_t 
 }
 
 herr_t driver_close(H5FD_t* file) {
-    ::close(mine(file)->descriptor);
-    delete mine(file);
+    const auto* mine = reinterpret_cast<DriverFile*>(file);
+    ::close(mine->descriptor);
+    delete mine;
     return 0;
 }
-
-herr_t driver_query(const H5FD_t* /*file*/, unsigned long* flags) {
-    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
-             H5FD_FEAT_AGGREGATE_SMALLDATA;
-    return 0;
-}
-
-haddr_t driver_get_eoa(const H5FD_t* file, H5FD_mem_t /*type*/) { return mine(file)->end_of_allocation; }
-
-herr_t driver_set_eoa(H5FD_t* file, H5FD_mem_t /*type*/, haddr_t address) {
-    mine(file)->end_of_allocation = address;
-    return 0;
-}
-
-haddr_t driver_get_eof(const H5FD_t* file, H5FD_mem_t /*type*/) { return mine(file)->length; }
 
 herr_t driver_read(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_t address, std::size_t size,
                    void* buffer) {
-    const DriverFile& f = *mine(file);
-    if (!read_whole(f.descriptor, address, size, buffer)) return -1;
+    const DriverFile& f = *reinterpret_cast<DriverFile*>(file);
+    if (read_whole(f.descriptor, address, size, buffer) != 0) return -1;
     const auto* bytes = static_cast<const unsigned char*>(buffer);
     if (!begins_a_heap(bytes, size)) return 0;
     // HDF5 reads a beginning first and the rest, if any, apart.
@@ -105,7 +60,7 @@ herr_t driver_read(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_
     if (total < smallest_heap || address > f.length || total > f.length - address) return -1;
     if (total <= size) return is_sound_global_heap({bytes, static_cast<std::size_t>(total)}) ? 0 : -1;
     std::vector<unsigned char> whole(static_cast<std::size_t>(total));
-    if (!read_whole(f.descriptor, address, whole.size(), whole.data())) return -1;
+    if (read_whole(f.descriptor, address, whole.size(), whole.data()) != 0) return -1;
     return is_sound_global_heap(whole) ? 0 : -1;
 }
 
@@ -116,24 +71,11 @@ herr_t driver_write(H5FD_t* /*file*/, H5FD_mem_t /*type*/, hid_t /*transfer*/, h
 
 hid_t driver() {
     static const H5FD_class_t description = [] {
-        H5FD_class_t out{};
-#ifdef H5FD_CLASS_VERSION
-        out.version = H5FD_CLASS_VERSION;
-        out.value = H5_VFD_RESERVED + 89;  // beyond HDF5's own; it only has to be unique in this process
-#endif
-        out.name = "kvscope_input";
-        out.maxaddr = (static_cast<haddr_t>(1) << 62) - 1;
-        out.fc_degree = H5F_CLOSE_STRONG;
+        H5FD_class_t out = file_driver("kvscope_input", 89);
         out.open = driver_open;
         out.close = driver_close;
-        out.query = driver_query;
-        out.get_eoa = driver_get_eoa;
-        out.set_eoa = driver_set_eoa;
-        out.get_eof = driver_get_eof;
         out.read = driver_read;
         out.write = driver_write;
-        const H5FD_mem_t map[] = H5FD_FLMAP_DICHOTOMY;
-        std::copy(std::begin(map), std::end(map), out.fl_map);
         return out;
     }();
     static const hid_t id = h5::checked(H5FDregister(&description), "register the input driver");

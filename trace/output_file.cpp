@@ -12,16 +12,13 @@
 #include <ctime>
 #include <string>
 
-#if H5_VERSION_GE(1, 13, 0)
-#include <H5FDdevelop.h>
-#endif
+#include "trace/file_driver.h"
 
 namespace kvscope::trace {
 
 struct OutputFile::Disk {
     int descriptor = -1;
-    int error = 0;       // errno of the first failure
-    haddr_t length = 0;  // as HDF5 believes it to be
+    int error = 0;  // errno of the first failure
 };
 
 namespace {
@@ -80,20 +77,19 @@ int write_whole(int descriptor, const void* data, std::size_t size, off_t at) {
 
 // ---- the driver ------------------------------------------------------------------------------
 
-struct DriverFile {
-    H5FD_t base;  // first, as HDF5 asks
+struct OutputDriverFile {
+    DriverFile file;
     OutputFile::Disk* disk;
-    haddr_t end_of_allocation;
 };
 
-DriverFile* mine(H5FD_t* file) { return reinterpret_cast<DriverFile*>(file); }
-const DriverFile* mine(const H5FD_t* file) { return reinterpret_cast<const DriverFile*>(file); }
+OutputDriverFile* mine(H5FD_t* file) { return reinterpret_cast<OutputDriverFile*>(file); }
 
 H5FD_t* driver_open(const char* /*name*/, unsigned /*flags*/, hid_t access, haddr_t /*max*/) {
     auto* const disk = *static_cast<OutputFile::Disk* const*>(H5Pget_driver_info(access));
-    auto* file = new DriverFile{};
-    file->disk = disk;
-    return &file->base;
+    auto* out = new OutputDriverFile{};
+    out->file.descriptor = disk->descriptor;
+    out->disk = disk;
+    return &out->file.base;
 }
 
 herr_t driver_close(H5FD_t* file) {
@@ -101,76 +97,42 @@ herr_t driver_close(H5FD_t* file) {
     return 0;
 }
 
-herr_t driver_query(const H5FD_t* /*file*/, unsigned long* flags) {
-    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
-             H5FD_FEAT_AGGREGATE_SMALLDATA;
-    return 0;
-}
-
-haddr_t driver_get_eoa(const H5FD_t* file, H5FD_mem_t /*type*/) { return mine(file)->end_of_allocation; }
-
-herr_t driver_set_eoa(H5FD_t* file, H5FD_mem_t /*type*/, haddr_t address) {
-    mine(file)->end_of_allocation = address;
-    return 0;
-}
-
-haddr_t driver_get_eof(const H5FD_t* file, H5FD_mem_t /*type*/) { return mine(file)->disk->length; }
-
 herr_t driver_read(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_t address, std::size_t size,
                    void* buffer) {
-    auto* bytes = static_cast<char*>(buffer);
-    auto at = static_cast<off_t>(address);
-    while (size > 0) {
-        const ssize_t done = ::pread(mine(file)->disk->descriptor, bytes, size, at);
-        if (done < 0 && errno == EINTR) continue;
-        if (done < 0 && mine(file)->disk->error == 0) mine(file)->disk->error = errno;
-        if (done <= 0) break;
-        bytes += done;
-        size -= static_cast<std::size_t>(done);
-        at += done;
-    }
-    std::fill_n(bytes, size, '\0');
+    const int error = read_whole(mine(file)->file.descriptor, address, size, buffer);
+    if (mine(file)->disk->error == 0) mine(file)->disk->error = error;
     return 0;
 }
 
 herr_t driver_write(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_t address, std::size_t size,
                     const void* buffer) {
-    OutputFile::Disk& disk = *mine(file)->disk;
-    disk.length = std::max(disk.length, address + size);
-    if (disk.error == 0) disk.error = write_whole(disk.descriptor, buffer, size, static_cast<off_t>(address));
+    OutputDriverFile& f = *mine(file);
+    f.file.length = std::max(f.file.length, address + size);
+    if (f.disk->error == 0) {
+        f.disk->error = write_whole(f.file.descriptor, buffer, size, static_cast<off_t>(address));
+    }
     return 0;
 }
 
 herr_t driver_truncate(H5FD_t* file, hid_t /*transfer*/, hbool_t /*closing*/) {
-    OutputFile::Disk& disk = *mine(file)->disk;
-    disk.length = mine(file)->end_of_allocation;
+    OutputDriverFile& f = *mine(file);
+    f.file.length = f.file.end_of_allocation;
     const FileSizeSignalBlocked blocked;
-    if (disk.error == 0 && ::ftruncate(disk.descriptor, static_cast<off_t>(disk.length)) != 0) disk.error = errno;
+    if (f.disk->error == 0 && ::ftruncate(f.file.descriptor, static_cast<off_t>(f.file.length)) != 0) {
+        f.disk->error = errno;
+    }
     return 0;
 }
 
 hid_t driver() {
     static const H5FD_class_t description = [] {
-        H5FD_class_t out{};
-#ifdef H5FD_CLASS_VERSION
-        out.version = H5FD_CLASS_VERSION;
-        out.value = H5_VFD_RESERVED + 88;  // beyond HDF5's own; it only has to be unique in this process
-#endif
-        out.name = "kvscope_output";
-        out.maxaddr = (static_cast<haddr_t>(1) << 62) - 1;
-        out.fc_degree = H5F_CLOSE_STRONG;
+        H5FD_class_t out = file_driver("kvscope_output", 88);
         out.fapl_size = sizeof(OutputFile::Disk*);
         out.open = driver_open;
         out.close = driver_close;
-        out.query = driver_query;
-        out.get_eoa = driver_get_eoa;
-        out.set_eoa = driver_set_eoa;
-        out.get_eof = driver_get_eof;
         out.read = driver_read;
         out.write = driver_write;
         out.truncate = driver_truncate;
-        const H5FD_mem_t map[] = H5FD_FLMAP_DICHOTOMY;
-        std::copy(std::begin(map), std::end(map), out.fl_map);
         return out;
     }();
     static const hid_t id = h5::checked(H5FDregister(&description), "register the output driver");
