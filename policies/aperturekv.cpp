@@ -146,17 +146,18 @@ Definition aperturekv_definition() {
                 window_parameter(8),
                 lambda_parameter(0.45),
                 boolean_parameter("qd", true, "Query diversification (Eq. 9-11); off is lambda = 0."),
-                boolean_parameter(
+                acting_after_scores(boolean_parameter(
                     "raba", true,
                     "Reallocate the heads' budgets by their distinctiveness (Eq. 15-17); off stops at the "
-                    "initial budgets of Eq. 14."),
+                    "initial budgets of Eq. 14.")),
                 choice_parameter("sharpen", {"softmax", "none", "temperature"}, "softmax",
                                  "Second softmax over the mean attention (Eq. 13, as published), none, or one with "
                                  "temperature tau."),
                 real_parameter("tau", 1.0, {.low = 0.0, .low_open = true},
                                "Temperature of the second softmax where sharpen = temperature; below 1 is sharper."),
-                choice_parameter("divergence", {"jsd", "kl", "cross-entropy"}, "jsd",
-                                 "What distinctiveness is measured by (Eq. 15; Table 5 has all three)."),
+                acting_after_scores(
+                    choice_parameter("divergence", {"jsd", "kl", "cross-entropy"}, "jsd",
+                                     "What distinctiveness is measured by (Eq. 15; Table 5 has all three).")),
                 pooling_parameter("none"),
                 kernel_parameter(),
                 reduce_parameter(),

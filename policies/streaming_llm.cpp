@@ -76,7 +76,8 @@ Definition streaming_llm_definition() {
             "no scores.",
         .parameters =
             {
-                integer_parameter("sinks", 4, {.low = 0}, "First entries that are always kept (attention sinks)."),
+                acting_after_scores(
+                    integer_parameter("sinks", 4, {.low = 0}, "First entries that are always kept (attention sinks).")),
                 rolling_parameter(),
                 positions_parameter(),
             },

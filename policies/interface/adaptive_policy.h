@@ -29,8 +29,10 @@ class AdaptivePolicy : public SnapKvFamily {
 };
 
 inline Parameter normalize_parameter() {
-    return boolean_parameter("normalize", false,
-                             "First multiply a head's scores by the share of their sum that its top c hold.");
+    Parameter parameter = boolean_parameter(
+        "normalize", false, "First multiply a head's scores by the share of their sum that its top c hold.");
+    parameter.binds_scores_to_budget = true;
+    return parameter;
 }
 
 }  // namespace kvscope::policies

@@ -29,9 +29,10 @@ Parameter granularity_parameter() {
 }
 
 Parameter positions_parameter() {
-    return choice_parameter("positions", {"prompt", "cache"}, "prompt",
-                            "Kept keys keep the positions they were computed at, or are re-rotated to consecutive "
-                            "places in the cache.");
+    return acting_after_scores(
+        choice_parameter("positions", {"prompt", "cache"}, "prompt",
+                         "Kept keys keep the positions they were computed at, or are re-rotated to consecutive "
+                         "places in the cache."));
 }
 
 Parameter lambda_parameter(double fallback) {
@@ -40,26 +41,29 @@ Parameter lambda_parameter(double fallback) {
 }
 
 Parameter alpha_parameter(double fallback) {
-    return real_parameter("alpha", fallback, {.low = 0.0, .high = 1.0},
-                          "Share of each head's slots that is dealt out alike, whatever the scores (Ada-KV's "
-                          "safeguard): n (1 - alpha) + alpha c.");
+    return acting_after_scores(
+        real_parameter("alpha", fallback, {.low = 0.0, .high = 1.0},
+                       "Share of each head's slots that is dealt out alike, whatever the scores (Ada-KV's "
+                       "safeguard): n (1 - alpha) + alpha c."));
 }
 
 Parameter beta_parameter() {
-    return real_parameter("beta", 20.0, {.low = 1.0},
-                          "Steepness of the pyramid: the last layer keeps c / beta of the prefix, the first 2c minus "
-                          "that (PyramidKV).");
+    return acting_after_scores(
+        real_parameter("beta", 20.0, {.low = 1.0},
+                       "Steepness of the pyramid: the last layer keeps c / beta of the prefix, the first 2c minus "
+                       "that (PyramidKV)."));
 }
 
 Parameter schedule_parameter() {
-    return choice_parameter("schedule", {"exact", "reference"}, "exact",
-                            "Layer budgets as integer shares of the exact total, or with the step between layers "
-                            "floored, as the reference code does, which overspends.");
+    return acting_after_scores(
+        choice_parameter("schedule", {"exact", "reference"}, "exact",
+                         "Layer budgets as integer shares of the exact total, or with the step between layers "
+                         "floored, as the reference code does, which overspends."));
 }
 
 Parameter rolling_parameter() {
-    return boolean_parameter("rolling", false,
-                             "Also evict while decoding, so that the cache never holds more than the budget.");
+    return acting_after_scores(boolean_parameter(
+        "rolling", false, "Also evict while decoding, so that the cache never holds more than the budget."));
 }
 
 kernels::Pooling pooling_of(const ParameterValues& values) {

@@ -213,6 +213,11 @@ Parameter text_parameter(std::string name, std::string fallback, std::string hel
     return declared(std::move(name), ParameterKind::text, std::move(fallback), std::move(help));
 }
 
+Parameter acting_after_scores(Parameter parameter) {
+    parameter.after_scores = true;
+    return parameter;
+}
+
 std::string to_text(const ParameterValue& value) {
     struct {
         std::string operator()(Automatic) const { return "auto"; }

@@ -47,6 +47,10 @@ struct Parameter {
     std::vector<std::string> choices;  ///< choice
     std::string help;                  ///< one line, with the paper's equation or section
     std::string automatic;             ///< what `auto` stands for ("half of the budget"); empty: not allowed
+    /// It acts on finished scores or not on kept sets at all: what it changes follows from a trace, without a prefill.
+    bool after_scores = false;
+    /// Boolean: where it is on, the scores themselves depend on the budget, and so does all that acts after them.
+    bool binds_scores_to_budget = false;
 
     /// Reads and checks a value as written on a command line. Booleans: on|off, true|false, yes|no, 1|0.
     /// @throws ParameterError naming what is taken, or the nearest of the choices.
@@ -65,6 +69,9 @@ Parameter real_parameter(std::string name, double fallback, Range range, std::st
 Parameter choice_parameter(std::string name, std::vector<std::string> choices, std::string fallback, std::string help);
 Parameter boolean_parameter(std::string name, bool fallback, std::string help);
 Parameter text_parameter(std::string name, std::string fallback, std::string help);
+
+/// The same with `after_scores` set.
+Parameter acting_after_scores(Parameter parameter);
 
 /// A value as written on a command line: "0.45", "on", "auto", "max". Reals in the shortest form that reads back alike.
 std::string to_text(const ParameterValue& value);

@@ -9,12 +9,12 @@
 namespace kvscope::policies {
 
 ScoringPolicy::ScoringPolicy(const ParameterValues& values)
-    : recent_parameter_(values.has("recent") ? values.automatic_integer("recent") : 0),
+    : values_(values),
       granularity_(values.has("granularity") ? granularity_of(values) : Granularity::kv_head),
       positions_(values.has("positions") ? positions_of(values) : Positions::prompt) {}
 
 void ScoringPolicy::begin(const RunContext& context) {
-    recent_ = recent_parameter_.value_or(context.budget / 2);
+    recent_ = recent_entries(values_, context.budget);
     if (context.budget <= recent_ && (context.budget < context.n_tokens || acts_while_decoding())) {
         throw BudgetError("a budget of " + std::to_string(context.budget) + " entries is not above the " +
                           std::to_string(recent_) +
@@ -42,9 +42,14 @@ Selection ScoringPolicy::select_from_scores(int layer, LayerScores scores) {
 }
 
 Parameter recent_parameter() {
-    return automatic_integer_parameter("recent", "half of the budget, rounded down", {.low = 0},
-                                       "Last entries that are always kept; the rest of the budget goes to the "
-                                       "best-scored ones.");
+    return acting_after_scores(
+        automatic_integer_parameter("recent", "half of the budget, rounded down", {.low = 0},
+                                    "Last entries that are always kept; the rest of the budget goes to the "
+                                    "best-scored ones."));
+}
+
+int64_t recent_entries(const ParameterValues& values, int64_t budget) {
+    return values.has("recent") ? values.automatic_integer("recent").value_or(budget / 2) : 0;
 }
 
 }  // namespace kvscope::policies

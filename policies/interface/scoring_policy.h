@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "policies/interface/common_parameters.h"
@@ -30,7 +29,7 @@ class ScoringPolicy : public Policy {
     int64_t recent() const { return recent_; }
 
  private:
-    std::optional<int64_t> recent_parameter_;
+    ParameterValues values_;
     Granularity granularity_;
     Positions positions_;
     RunContext context_;
@@ -39,5 +38,8 @@ class ScoringPolicy : public Policy {
 
 /// The parameter with its `auto`.
 Parameter recent_parameter();
+
+/// The last entries that are kept without being ranked under a budget; 0 where `recent` is not declared.
+int64_t recent_entries(const ParameterValues& values, int64_t budget);
 
 }  // namespace kvscope::policies

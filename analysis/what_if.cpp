@@ -1,0 +1,221 @@
+#include "analysis/what_if.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "analysis/attention_kept.h"
+#include "analysis/figure_definition.h"
+#include "analysis/run_choice.h"
+#include "analysis/run_style.h"
+#include "policies/interface/names.h"
+#include "policies/interface/reselect.h"
+
+namespace kvscope::analysis {
+namespace {
+
+namespace schema = trace::schema;
+
+policies::ModelShape shape_of(const trace::ModelAttributes& model) {
+    return {static_cast<int>(model.n_layers), static_cast<int>(model.n_heads), static_cast<int>(model.n_kv_heads),
+            static_cast<int>(model.head_dim)};
+}
+
+/// Of a key and its value.
+uint64_t entry_bytes(const trace::ModelAttributes& model) {
+    return 2 * static_cast<uint64_t>(model.head_dim) * (model.dtype == "f32" ? 4 : 2);
+}
+
+template <class T>
+void append(std::vector<T>& to, const std::vector<T>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+}
+
+void set_attributes(trace::RunRecord& record, const policies::PolicySpec& spec, int64_t budget, int64_t n_tokens) {
+    record.policy = spec.definition->name;
+    record.label = fmt::format("{} @ {} (what-if)", spec.label(), budget);
+    record.parameters_json = spec.values.to_json();
+    record.budget = budget;
+    record.budget_fraction = n_tokens > 0 ? static_cast<double>(budget) / static_cast<double>(n_tokens) : 0.0;
+    if (spec.values.has("window")) record.window = spec.values.integer("window");
+    record.message = "what-if: selected again, nothing was decoded";
+}
+
+void set_selections(trace::RunRecord& record, const trace::ModelAttributes& model,
+                    const std::vector<policies::Selection>& selections) {
+    const bool kv_heads = selections.front().granularity == policies::Granularity::kv_head;
+    record.granularity = std::string(kv_heads ? schema::run::granularity_kv_head : schema::run::granularity_query_head);
+    const auto n_rows = static_cast<size_t>(kv_heads ? model.n_kv_heads : model.n_heads);
+    const uint64_t entry = entry_bytes(model);
+    record.kept_offsets.push_back(0);
+    for (size_t layer = 0; layer < selections.size(); ++layer) {
+        const policies::Selection& selection = selections[layer];
+        if (selection.rows.size() != n_rows || selection.granularity != selections.front().granularity) {
+            throw std::invalid_argument(fmt::format("what-if: layer {} has {} rows of kept entries, expected {}", layer,
+                                                    selection.rows.size(), n_rows));
+        }
+        uint64_t layer_bytes = 0;
+        for (const std::vector<uint32_t>& row : selection.rows) {
+            append(record.kept_indices, row);
+            record.kept_offsets.push_back(record.kept_indices.size());
+            record.head_bytes.push_back(row.size() * entry);
+            layer_bytes += record.head_bytes.back();
+        }
+        record.cache_bytes_predicted.push_back(layer_bytes);
+        append(record.scores, selection.scores);
+        append(record.scores_f64, selection.scores_f64);
+        append(record.head_jsd, selection.head_jsd);
+    }
+}
+
+trace::RunRecord record_of(const trace::ModelAttributes& model, int64_t n_tokens, const policies::PolicySpec& spec,
+                           int64_t budget, const std::vector<policies::Selection>& selections,
+                           std::span<const float> window_attention) {
+    if (selections.empty() || selections.size() != static_cast<size_t>(model.n_layers)) {
+        throw std::invalid_argument(
+            fmt::format("what-if: {} selections for a model of {} layers", selections.size(), model.n_layers));
+    }
+    trace::RunRecord record;
+    set_attributes(record, spec, budget, n_tokens);
+    set_selections(record, model, selections);
+    if (!window_attention.empty()) {
+        const auto layers = static_cast<size_t>(model.n_layers);
+        const KeptSets kept{layers, selections.front().rows.size(), static_cast<size_t>(n_tokens), record.kept_offsets,
+                            record.kept_indices};
+        record.attention_kept = attention_kept(window_attention, static_cast<size_t>(model.n_heads), kept);
+    }
+    return record;
+}
+
+/// One element for each layer; without scores where the run has none.
+std::vector<policies::LayerScores> by_layer(const trace::RunRecord& record, size_t n_layers) {
+    std::vector<policies::LayerScores> layers(n_layers);
+    for (size_t i = 0; i < n_layers; ++i) {
+        const auto part = [&](const auto& all) {
+            const auto length = static_cast<std::ptrdiff_t>(all.size() / n_layers);
+            const auto first = all.begin() + static_cast<std::ptrdiff_t>(i) * length;
+            return std::decay_t<decltype(all)>(first, first + length);
+        };
+        layers[i].granularity = record.granularity == schema::run::granularity_query_head
+                                    ? policies::Granularity::query_head
+                                    : policies::Granularity::kv_head;
+        layers[i].scores = part(record.scores);
+        layers[i].scores_f64 = part(record.scores_f64);
+    }
+    return layers;
+}
+
+bool is_kept(const trace::Kept& kept, const std::vector<policies::Selection>& selections) {
+    if (kept.n_layers != selections.size()) return false;
+    for (size_t layer = 0; layer < kept.n_layers; ++layer) {
+        if (selections[layer].rows.size() != kept.n_rows) return false;
+        for (size_t row = 0; row < kept.n_rows; ++row) {
+            const auto recorded = kept.row(layer, row);
+            if (!std::equal(recorded.begin(), recorded.end(), selections[layer].rows[row].begin(),
+                            selections[layer].rows[row].end()))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool binds_scores(const policies::ParameterValues& values) {
+    for (const policies::Parameter& parameter : values.declared()) {
+        if (parameter.binds_scores_to_budget && values.boolean(parameter.name)) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
+    check_prompt(reader, prompt);
+    const trace::RunAttributes& attributes = reader.run(prompt, run);
+    const auto refuse = [&](const std::string& why) -> NothingToShow {
+        return NothingToShow(fmt::format("{}: {}", run_label(attributes), why));
+    };
+    if (attributes.status != schema::run::status_complete) {
+        throw refuse("the run failed, there is nothing to change: " + attributes.message);
+    }
+    recorded_.definition = policies::find_definition(attributes.policy);
+    if (recorded_.definition == nullptr) {
+        throw refuse(fmt::format("this program does not know the policy '{}'", attributes.policy));
+    }
+    try {
+        recorded_.values =
+            policies::ParameterValues::from_json(recorded_.definition->parameters, attributes.parameters_json);
+    } catch (const policies::ParameterError& error) {
+        throw refuse(
+            fmt::format("its parameters are not those of this program's {}: {}", attributes.policy, error.what()));
+    }
+    model_ = reader.model();
+    recorded_budget_ = attributes.budget;
+    n_tokens_ = reader.prompt(prompt).visible_tokens();
+    seed_ = attributes.seed;
+    token_ids_ = reader.token_ids(prompt);
+    token_ids_.resize(static_cast<size_t>(n_tokens_));
+    scores_ = by_layer(reader.run_record(prompt, run), static_cast<size_t>(model_.n_layers));
+    try {
+        if (!is_kept(*reader.kept(prompt, run), select(recorded_, recorded_budget_))) {
+            throw refuse("its recorded scores and budget do not give its kept entries");
+        }
+    } catch (const policies::ScoreError& error) {
+        const bool none = scores_.front().scores.empty() && scores_.front().scores_f64.empty();
+        throw refuse(none ? "the trace has no scores of it"
+                          : fmt::format("its scores cannot be ranked again: {}", error.what()));
+    } catch (const std::invalid_argument& error) {
+        throw refuse(error.what());
+    } catch (const std::logic_error& error) {
+        throw refuse(error.what());
+    }
+    const trace::Place place = trace::Place::of_prompt(prompt);
+    if (reader.has(place, schema::prompt::window_attention)) {
+        window_attention_ = reader.read<float>(place, schema::prompt::window_attention);
+    }
+}
+
+std::vector<policies::Selection> WhatIf::select(const policies::PolicySpec& spec, int64_t budget) const {
+    policies::RunContext context;
+    context.shape = shape_of(model_);
+    context.n_tokens = n_tokens_;
+    context.budget = budget;
+    context.seed = seed_;
+    context.token_ids = token_ids_;
+    return policies::reselect(*spec.definition, spec.values, context, scores_);
+}
+
+std::vector<std::string> WhatIf::needs_prefill(const policies::ParameterValues& values,
+                                               std::optional<int64_t> budget) const {
+    const bool bound = binds_scores(recorded_.values);
+    std::vector<std::string> names;
+    for (const policies::Parameter& parameter : recorded_.values.declared()) {
+        if (values.value(parameter.name) == recorded_.values.value(parameter.name)) continue;
+        if (bound || !parameter.after_scores) names.push_back(parameter.name);
+    }
+    if (bound && budget && *budget != recorded_budget_) names.push_back("budget");
+    return names;
+}
+
+trace::RunRecord WhatIf::operator()(const policies::ParameterValues& values, int64_t budget) const {
+    if (const auto names = needs_prefill(values, budget); !names.empty()) {
+        throw policies::ParameterError(fmt::format(
+            "{}: {} cannot change without another prefill: the recorded scores were made with the value they had",
+            definition().name, policies::joined(names)));
+    }
+    const policies::PolicySpec spec{recorded_.definition, values};
+    trace::RunRecord record = record_of(model_, n_tokens_, spec, budget, select(spec, budget), window_attention_);
+    record.seed = seed_;
+    return record;
+}
+
+trace::RunRecord what_if_record(const trace::Reader& reader, int prompt, const policies::PolicySpec& spec,
+                                int64_t budget, const std::vector<policies::Selection>& selections,
+                                std::span<const float> window_attention) {
+    check_prompt(reader, prompt);
+    return record_of(reader.model(), reader.prompt(prompt).visible_tokens(), spec, budget, selections,
+                     window_attention);
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,84 @@
+// A trace whose runs are the policies' own decisions from observed queries and keys, as the engine makes them, for
+// tests of what recomputes them from the trace.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "policies/interface/registry.h"
+#include "tests/policies/random_cache.h"
+#include "tests/trace/sample_trace.h"
+#include "trace/reader.h"
+
+namespace kvscope::analysis::test {
+
+struct PolicyRun {
+    std::string policy;  ///< as --policy takes it
+    int64_t budget = 0;
+};
+
+class PolicyTrace {
+ public:
+    static constexpr int64_t n_tokens = 60;
+    static constexpr int window = 32;
+
+    explicit PolicyTrace(const std::vector<PolicyRun>& runs) {
+        namespace sample = trace::sample;
+        sample::Options options;
+        options.n_tokens = n_tokens;
+        options.window = window;
+        const trace::ModelRecord model = sample::model(options);
+        trace::PromptRecord prompt = sample::prompt(options);
+        auto cache =
+            policies::test::random_cache({static_cast<int>(model.n_layers), static_cast<int>(model.n_heads),
+                                          static_cast<int>(model.n_kv_heads), static_cast<int>(model.head_dim)},
+                                         n_tokens, 5);
+        prompt.window_attention.clear();
+        for (const auto& layer : cache.observations) {
+            const auto& rows = layer->window_attention(window, 0.0F, policies::SoftmaxRange::visible);
+            prompt.window_attention.insert(prompt.window_attention.end(), rows.begin(), rows.end());
+        }
+        trace::Writer writer(folder_ / "t.h5", sample::recipe, {.force = true, .generator = "policy_trace.h"});
+        writer.write_model(model);
+        writer.write_prompt(0, prompt);
+        for (size_t j = 0; j < runs.size(); ++j) {
+            writer.write_run(0, static_cast<int>(j), record(cache, options, prompt, runs[j]));
+        }
+        writer.finish();
+    }
+
+    trace::Reader reader() const { return trace::Reader(folder_ / "t.h5"); }
+
+ private:
+    static trace::RunRecord record(policies::test::Cache& cache, const trace::sample::Options& options,
+                                   const trace::PromptRecord& prompt, const PolicyRun& run) {
+        const policies::PolicySpec spec = policies::parse_policy(run.policy);
+        trace::RunRecord record = trace::sample::full_run(options, prompt);
+        record.policy = spec.definition->name;
+        record.label = spec.label() + " @ " + std::to_string(run.budget);
+        record.parameters_json = spec.values.to_json();
+        record.budget = run.budget;
+        record.budget_fraction = static_cast<double>(run.budget) / static_cast<double>(n_tokens);
+        record.kept_indices.clear();
+        record.kept_offsets = {0};
+        for (const policies::Selection& selection : policies::test::select_all(*spec.create(), cache, run.budget)) {
+            const bool query_heads = selection.granularity == policies::Granularity::query_head;
+            record.granularity = query_heads ? "query_head" : "kv_head";
+            for (const auto& row : selection.rows) {
+                record.kept_indices.insert(record.kept_indices.end(), row.begin(), row.end());
+                record.kept_offsets.push_back(record.kept_indices.size());
+            }
+            const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+            append(record.scores, selection.scores);
+            append(record.scores_f64, selection.scores_f64);
+            append(record.head_jsd, selection.head_jsd);
+        }
+        record.head_bytes.assign(record.kept_offsets.size() - 1, 0);
+        return record;
+    }
+
+    trace::sample::TemporaryFolder folder_;
+};
+
+}  // namespace kvscope::analysis::test

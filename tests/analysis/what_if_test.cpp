@@ -1,0 +1,184 @@
+#include "analysis/what_if.h"
+
+#include <catch2/catch.hpp>
+
+#include "analysis/attention_kept.h"
+#include "analysis/figure_definition.h"
+#include "tests/analysis/policy_trace.h"
+
+using namespace kvscope::analysis;
+using Catch::Matchers::Contains;
+using Catch::Matchers::Equals;
+using kvscope::analysis::test::PolicyTrace;
+namespace policies = kvscope::policies;
+namespace trace = kvscope::trace;
+
+namespace {
+
+constexpr int64_t kBudget = 40;
+
+/// Every policy of the build whose decision follows from scores, and some with other than their defaults.
+std::vector<test::PolicyRun> all_runs() {
+    return {{"full", PolicyTrace::n_tokens},
+            {"streaming-llm", kBudget},
+            {"h2o", kBudget},
+            {"h2o:granularity=query_head,recent=5", kBudget},
+            {"snapkv:window=8", kBudget},
+            {"pyramidkv:window=8,beta=4", kBudget},
+            {"ada-snapkv:window=8", kBudget},
+            {"ada-snapkv:window=8,normalize=on", kBudget},
+            {"ada-pyramidkv:window=8,granularity=query_head", kBudget},
+            {"aperturekv", kBudget},
+            {"aperturekv:granularity=query_head,sharpen=none", kBudget}};
+}
+
+std::string name_of(const trace::Reader& reader, int run) { return reader.run(0, run).label; }
+
+policies::ParameterValues with(const WhatIf& what_if, const char* name, const char* value) {
+    policies::ParameterValues values = what_if.recorded();
+    values.set(name, value);
+    return values;
+}
+
+int64_t kept_in_layer(const trace::RunRecord& record, size_t layer, size_t rows) {
+    return static_cast<int64_t>(record.kept_offsets[(layer + 1) * rows] - record.kept_offsets[layer * rows]);
+}
+
+/// The run that a decision from the queries themselves gives at another budget or with other parameters.
+trace::RunRecord decided(const std::string& policy, int64_t budget) {
+    return PolicyTrace({{policy, budget}}).reader().run_record(0, 0);
+}
+
+}  // namespace
+
+TEST_CASE("what-if: the recorded values and budget give the recorded run", "[what-if]") {
+    const PolicyTrace stored(all_runs());
+    const trace::Reader reader = stored.reader();
+    for (int run = 0; run < reader.n_runs(0); ++run) {
+        CAPTURE(name_of(reader, run));
+        const WhatIf what_if(reader, 0, run);
+        const trace::RunRecord recorded = reader.run_record(0, run);
+        const trace::RunRecord again = what_if(what_if.recorded(), what_if.recorded_budget());
+        CHECK(again.kept_offsets == recorded.kept_offsets);
+        CHECK(again.kept_indices == recorded.kept_indices);
+        CHECK(again.head_jsd == recorded.head_jsd);
+        CHECK(again.scores.size() == recorded.scores.size());
+        CHECK(again.granularity == recorded.granularity);
+        CHECK(again.parameters_json == recorded.parameters_json);
+        CHECK(again.status == "complete");
+        CHECK_THAT(again.label, Contains("what-if"));
+        CHECK(again.step_kl.empty());
+        CHECK(again.output_ids.empty());
+
+        const KeptSets kept{3, reader.n_rows(0, run), PolicyTrace::n_tokens, again.kept_offsets, again.kept_indices};
+        const trace::PromptRecord prompt = reader.prompt_record(0);
+        CHECK(again.attention_kept == attention_kept(prompt.window_attention, 4, kept));
+        uint64_t bytes = 0;
+        for (const uint64_t of_layer : again.cache_bytes_predicted) bytes += of_layer;
+        CHECK(bytes == again.kept_indices.size() * 2 * 8 * sizeof(float));
+        CHECK(again.head_bytes.size() == 3 * reader.n_rows(0, run));
+    }
+}
+
+TEST_CASE("what-if: another budget or parameter gives what the policy decides from the queries", "[what-if]") {
+    struct Change {
+        const char* recorded;
+        const char* parameter;
+        const char* value;
+        int64_t budget;
+        const char* expected;
+    };
+    const std::vector<Change> changes = {
+        {"snapkv:window=8", nullptr, nullptr, 17, "snapkv:window=8"},
+        {"snapkv:window=8", nullptr, nullptr, 1000, "snapkv:window=8"},
+        {"h2o", nullptr, nullptr, 13, "h2o"},
+        {"h2o", "recent", "3", 20, "h2o:recent=3"},
+        {"streaming-llm", "sinks", "9", 20, "streaming-llm:sinks=9"},
+        {"pyramidkv:window=8", "beta", "3", 20, "pyramidkv:window=8,beta=3"},
+        {"ada-snapkv:window=8", "alpha", "0.8", 20, "ada-snapkv:window=8,alpha=0.8"},
+        {"ada-pyramidkv:window=8,beta=5", "schedule", "reference", 25,
+         "ada-pyramidkv:window=8,beta=5,schedule=reference"},
+        {"aperturekv", nullptr, nullptr, 20, "aperturekv"},
+        {"aperturekv", "raba", "off", 20, "aperturekv:raba=off"},
+        {"aperturekv:sharpen=none", "divergence", "kl", 20, "aperturekv:sharpen=none,divergence=kl"},
+        {"aperturekv", "alpha", "0.5", 20, "aperturekv:alpha=0.5"},
+    };
+    for (const Change& change : changes) {
+        CAPTURE(change.expected, change.budget);
+        const PolicyTrace stored({{change.recorded, kBudget}});
+        const WhatIf what_if(stored.reader(), 0, 0);
+        const auto values = change.parameter ? with(what_if, change.parameter, change.value) : what_if.recorded();
+        CHECK(what_if.needs_prefill(values, change.budget).empty());
+        const trace::RunRecord record = what_if(values, change.budget);
+        const trace::RunRecord expected = decided(change.expected, change.budget);
+        CHECK(record.kept_offsets == expected.kept_offsets);
+        CHECK(record.kept_indices == expected.kept_indices);
+        CHECK(record.head_jsd == expected.head_jsd);
+        CHECK(record.parameters_json == expected.parameters_json);
+        CHECK(record.budget == change.budget);
+    }
+}
+
+TEST_CASE("what-if: budgets are exact", "[what-if]") {
+    const PolicyTrace stored({{"ada-snapkv:window=8", kBudget}, {"aperturekv", kBudget}, {"h2o", kBudget}});
+    const trace::Reader reader = stored.reader();
+    for (int run = 0; run < reader.n_runs(0); ++run) {
+        const WhatIf what_if(reader, 0, run);
+        for (const int64_t budget : {10, 33, 59}) {
+            const trace::RunRecord record = what_if(what_if.recorded(), budget);
+            for (size_t layer = 0; layer < 3; ++layer) CHECK(kept_in_layer(record, layer, 2) == 2 * budget);
+        }
+    }
+}
+
+TEST_CASE("what-if: parameters that act before the scores need the prefill", "[what-if]") {
+    const PolicyTrace stored({{"ada-snapkv:window=8", kBudget}, {"ada-snapkv:window=8,normalize=on", kBudget}});
+    const trace::Reader reader = stored.reader();
+    const WhatIf plain(reader, 0, 0);
+    CHECK_THAT(plain.needs_prefill(with(plain, "kernel", "5")), Equals(std::vector<std::string>{"kernel"}));
+    CHECK(plain.needs_prefill(with(plain, "positions", "cache"), 11).empty());
+    CHECK_THROWS_WITH(plain(with(plain, "lambda", "0.3"), 20), Contains("lambda") && Contains("prefill"));
+    CHECK_THROWS_AS(plain(plain.recorded(), 8), policies::BudgetError);
+
+    // Here the scores hold the budget, by which the heads were weighed.
+    const WhatIf weighed(reader, 0, 1);
+    CHECK(weighed.needs_prefill(weighed.recorded(), kBudget).empty());
+    CHECK_THAT(weighed.needs_prefill(with(weighed, "alpha", "0.5"), 20),
+               Equals(std::vector<std::string>{"alpha", "budget"}));
+    CHECK_THROWS_AS(weighed(weighed.recorded(), 20), policies::ParameterError);
+}
+
+TEST_CASE("what-if: a run that cannot be recomputed says why", "[what-if]") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "t.h5");
+    const trace::Reader reader(folder / "t.h5");
+    CHECK_THROWS_WITH(WhatIf(reader, 0, 6), Contains("failed") && Contains("above the window"));
+    CHECK_THROWS_WITH(WhatIf(reader, 0, 5), Contains("think"));
+    CHECK_THROWS_WITH(WhatIf(reader, 0, 3), Contains("do not give its kept entries"));
+    CHECK_THROWS_AS(WhatIf(reader, 0, 3), NothingToShow);
+    CHECK_THROWS_AS(WhatIf(reader, 1, 0), FigureError);
+    CHECK_NOTHROW(WhatIf(reader, 0, 1));
+}
+
+TEST_CASE("what-if: a record from selections made elsewhere is the same", "[what-if]") {
+    const PolicyTrace stored({{"snapkv:window=8", kBudget}});
+    const trace::Reader reader = stored.reader();
+    const WhatIf what_if(reader, 0, 0);
+    const trace::RunRecord expected = what_if(what_if.recorded(), 20);
+    std::vector<policies::Selection> selections(3);
+    for (size_t layer = 0; layer < 3; ++layer) {
+        for (size_t row = 0; row < 2; ++row) {
+            const auto* first = expected.kept_indices.data();
+            selections[layer].rows.emplace_back(first + expected.kept_offsets[layer * 2 + row],
+                                                first + expected.kept_offsets[layer * 2 + row + 1]);
+        }
+    }
+    const policies::PolicySpec spec{&what_if.definition(), what_if.recorded()};
+    const trace::RunRecord record = what_if_record(reader, 0, spec, 20, selections, {});
+    CHECK(record.kept_indices == expected.kept_indices);
+    CHECK(record.head_bytes == expected.head_bytes);
+    CHECK(record.label == expected.label);
+    CHECK(record.attention_kept.empty());
+    selections.pop_back();
+    CHECK_THROWS_AS(what_if_record(reader, 0, spec, 20, selections, {}), std::invalid_argument);
+}
