@@ -1,0 +1,241 @@
+#include "analysis/token_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include "analysis/figure_definition.h"
+#include "analysis/kept_sets.h"
+#include "analysis/run_choice.h"
+#include "analysis/run_style.h"
+#include "analysis/table_format.h"
+#include "policies/interface/registry.h"
+#include "policies/interface/scoring_policy.h"
+
+namespace kvscope::analysis {
+namespace {
+
+using trace::Place;
+namespace schema = trace::schema;
+
+const trace::RunAttributes& finished_run(const trace::Reader& reader, int prompt, int run) {
+    check_prompt(reader, prompt);
+    const trace::RunAttributes& attributes = reader.run(prompt, run);
+    if (attributes.status != schema::run::status_complete) {
+        throw NothingToShow(fmt::format("{} failed and kept nothing: {}", run_label(attributes), attributes.message));
+    }
+    return attributes;
+}
+
+/// Positions from which on a policy keeps everything whatever its score; N where that shows in the scores themselves.
+int64_t ranked_before(const trace::RunAttributes& run, int64_t n_tokens) {
+    const policies::Definition* definition = policies::find_definition(run.policy);
+    if (definition == nullptr) return n_tokens;
+    try {
+        const auto values = policies::ParameterValues::from_json(definition->parameters, run.parameters_json);
+        const int64_t recent = policies::recent_entries(values, run.budget);
+        return n_tokens - std::min({recent, run.budget, n_tokens});
+    } catch (const policies::ParameterError&) {
+        return n_tokens;  // another version's policy: its scores alone are known
+    }
+}
+
+/// One row's scores and kept entries.
+struct RankedRow {
+    std::span<const double> scores;
+    std::span<const uint32_t> kept;
+    int64_t n_ranked = 0;  ///< positions before this one may be candidates
+
+    bool keeps(uint32_t token) const { return std::binary_search(kept.begin(), kept.end(), token); }
+    bool is_candidate(uint32_t token) const {
+        return token < n_ranked && token < scores.size() && !std::isnan(scores[token]);
+    }
+    bool better(uint32_t a, uint32_t b) const { return scores[a] > scores[b] || (scores[a] == scores[b] && a < b); }
+};
+
+TokenDecision decision(const RankedRow& row, uint32_t token) {
+    TokenDecision d;
+    d.kept = row.keeps(token);
+    d.candidate = row.is_candidate(token);
+    if (token < row.scores.size()) d.score = row.scores[token];
+    size_t n_better = 0;
+    for (uint32_t other = 0; other < row.scores.size(); ++other) {
+        if (!row.is_candidate(other)) continue;
+        ++d.n_candidates;
+        if (d.candidate && row.better(other, token)) ++n_better;
+    }
+    if (d.candidate) d.rank = n_better + 1;
+    for (const uint32_t kept : row.kept) {
+        if (!row.is_candidate(kept)) continue;
+        ++d.n_candidates_kept;
+        if (!(row.scores[kept] >= d.cut_off)) d.cut_off = row.scores[kept];
+    }
+    return d;
+}
+
+/// All rows of one layer, one after the other.
+struct LayerRows {
+    std::vector<double> scores;  ///< (R, N) or empty
+    const trace::Kept* kept = nullptr;
+    size_t layer = 0;
+    size_t n_tokens = 0;
+    int64_t n_ranked = 0;
+
+    RankedRow row(size_t r) const {
+        const std::span<const double> all(scores);
+        return {all.empty() ? all : all.subspan(r * n_tokens, n_tokens), kept->row(layer, r), n_ranked};
+    }
+};
+
+std::string number(double value, int digits) { return fmt::format("{:.{}g}", value, digits); }
+
+/// Two scores with as many digits as tell them apart.
+std::pair<std::string, std::string> apart(double a, double b) {
+    for (int digits = 3; digits < 17; ++digits) {
+        if (number(a, digits) != number(b, digits) || a == b) return {number(a, digits), number(b, digits)};
+    }
+    return {number(a, 17), number(b, 17)};
+}
+
+std::string percent(size_t part, size_t whole) {
+    return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string count(size_t value) { return format_count(static_cast<int64_t>(value)); }
+
+void check_token(const trace::Reader& reader, int prompt, int64_t token) {
+    const int64_t n_tokens = reader.prompt(prompt).visible_tokens();
+    if (token >= 0 && token < n_tokens) return;
+    throw std::out_of_range(
+        fmt::format("there is no token {}: policies see the prompt's tokens 0 to {}", token, n_tokens - 1));
+}
+
+}  // namespace
+
+size_t TokenReport::n_kept() const {
+    return static_cast<size_t>(
+        std::count_if(decisions.begin(), decisions.end(), [](const TokenDecision& d) { return d.kept; }));
+}
+
+std::string TokenReport::sentence(size_t layer, size_t row) const {
+    const TokenDecision& d = at(layer, row);
+    const std::string where = fmt::format("layer {}, {} head {}", layer, query_heads ? "query" : "KV", row);
+    if (d.merged_into && *d.merged_into != token) {
+        return fmt::format("merged in {} into the entry that ends at token {}", where, count(*d.merged_into));
+    }
+    const std::string what = fmt::format("{} in {}", d.kept ? "kept" : "dropped", where);
+    if (!has_scores) return what + "; there are no scores: positions alone decide, or the trace does not hold them";
+    if (!d.candidate) {
+        return d.kept ? what + " without being ranked (window, sinks or recent entries)"
+                      : what + ": it was not among the entries that were ranked";
+    }
+    if (d.n_candidates_kept == 0) {
+        return fmt::format("{}: score {} is rank {} of {}, of which none is kept", what, number(d.score, 3),
+                           count(d.rank), count(d.n_candidates));
+    }
+    const auto [score, cut_off] = apart(d.score, d.cut_off);
+    return fmt::format("{}: score {} is rank {} of {}; {} of them are kept, the cut-off is {}", what, score,
+                       count(d.rank), count(d.n_candidates), count(d.n_candidates_kept), cut_off);
+}
+
+TokenReport token_report(const trace::Reader& reader, int prompt, int run, int64_t token) {
+    const trace::RunAttributes& attributes = finished_run(reader, prompt, run);
+    check_token(reader, prompt, token);
+    const auto kept = reader.kept(prompt, run);
+    const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
+    const Place place = Place::of_run(prompt, run);
+    const bool merges = reader.has(place, schema::run::merged_token_entry);
+
+    TokenReport report;
+    report.token = token;
+    report.n_layers = kept->n_layers;
+    report.n_rows = kept->n_rows;
+    report.query_heads = attributes.granularity == schema::run::granularity_query_head;
+    report.has_scores = reader.has(place, schema::run::scores);
+    const int64_t n_ranked = ranked_before(attributes, static_cast<int64_t>(n_tokens));
+    for (size_t layer = 0; layer < report.n_layers; ++layer) {
+        const LayerRows rows{reader.scores(prompt, run, layer), kept.get(), layer, n_tokens, n_ranked};
+        const auto entries =
+            merges ? reader.read_layer<int32_t>(place, schema::run::merged_token_entry, layer) : std::vector<int32_t>();
+        for (size_t r = 0; r < report.n_rows; ++r) {
+            TokenDecision d = decision(rows.row(r), static_cast<uint32_t>(token));
+            if (merges) {
+                const int32_t entry = entries[r * n_tokens + static_cast<size_t>(token)];
+                if (entry >= 0) d.merged_into = kept->row(layer, r)[static_cast<size_t>(entry)];
+            }
+            report.decisions.push_back(d);
+        }
+    }
+    return report;
+}
+
+Border border(const trace::Reader& reader, int prompt, int run, size_t layer, size_t row, size_t k) {
+    const trace::RunAttributes& attributes = finished_run(reader, prompt, run);
+    const auto kept = reader.kept(prompt, run);
+    if (layer >= kept->n_layers || row >= kept->n_rows) {
+        throw std::out_of_range(fmt::format("there is no row {} of layer {}: the run has {} layers of {} rows", row,
+                                            layer, kept->n_layers, kept->n_rows));
+    }
+    const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
+    const LayerRows rows{reader.scores(prompt, run, layer), kept.get(), layer, n_tokens,
+                         ranked_before(attributes, static_cast<int64_t>(n_tokens))};
+    const RankedRow ranked = rows.row(row);
+    std::vector<uint32_t> order;
+    for (uint32_t token = 0; token < ranked.scores.size(); ++token) {
+        if (ranked.is_candidate(token)) order.push_back(token);
+    }
+    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return ranked.better(a, b); });
+    Border border;
+    for (size_t i = 0; i < order.size() && border.dropped.size() < k; ++i) {
+        if (!ranked.keeps(order[i])) border.dropped.push_back({order[i], ranked.scores[order[i]], i + 1});
+    }
+    for (size_t i = order.size(); i > 0 && border.kept.size() < k; --i) {
+        if (ranked.keeps(order[i - 1])) border.kept.push_back({order[i - 1], ranked.scores[order[i - 1]], i});
+    }
+    std::reverse(border.kept.begin(), border.kept.end());
+    return border;
+}
+
+std::vector<SpanReport> span_report(const trace::Reader& reader, int prompt, int64_t first, int64_t last) {
+    check_prompt(reader, prompt);
+    check_token(reader, prompt, first);
+    check_token(reader, prompt, last);
+    if (first > last) {
+        throw std::out_of_range(fmt::format("a span of tokens from {} to {} runs backwards", first, last));
+    }
+    std::vector<SpanReport> reports;
+    for (int run = 0; run < reader.n_runs(prompt); ++run) {
+        if (reader.run(prompt, run).status != schema::run::status_complete) continue;
+        const auto kept = reader.kept(prompt, run);
+        SpanReport report;
+        report.run = run;
+        report.n_tokens = static_cast<size_t>(last - first + 1);
+        report.n_places = kept->n_layers * kept->n_rows;
+        std::vector<char> seen(report.n_tokens, 0);
+        for (size_t layer = 0; layer < kept->n_layers; ++layer) {
+            for (size_t row = 0; row < kept->n_rows; ++row) {
+                const auto all = kept->row(layer, row);
+                const auto begin = std::lower_bound(all.begin(), all.end(), static_cast<uint32_t>(first));
+                const auto end = std::upper_bound(begin, all.end(), static_cast<uint32_t>(last));
+                for (auto token = begin; token != end; ++token) seen[*token - static_cast<size_t>(first)] = 1;
+                const auto n = static_cast<size_t>(end - begin);
+                report.n_keeping_any += n > 0;
+                report.n_keeping_all += n == report.n_tokens;
+            }
+        }
+        report.n_tokens_kept = static_cast<size_t>(std::count(seen.begin(), seen.end(), 1));
+        report.sentence = fmt::format(
+            "{}: whole in {} of {} heads ({}), in part in {} more; {} of its {} tokens are kept somewhere",
+            run_label(reader.run(prompt, run)), count(report.n_keeping_all), count(report.n_places),
+            percent(report.n_keeping_all, report.n_places), count(report.n_keeping_any - report.n_keeping_all),
+            count(report.n_tokens_kept), count(report.n_tokens));
+        reports.push_back(std::move(report));
+    }
+    return reports;
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,48 @@
+#include "analysis/head_order.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <stdexcept>
+
+using kvscope::analysis::head_order;
+
+namespace {
+
+/// Heads on a line, their distance as divergence.
+std::vector<float> distances(const std::vector<float>& places) {
+    std::vector<float> matrix;
+    for (const float a : places) {
+        for (const float b : places) matrix.push_back(std::abs(a - b));
+    }
+    return matrix;
+}
+
+}  // namespace
+
+TEST_CASE("heads on a line come in the line's order", "[head-order]") {
+    const std::vector<float> places = {5.1F, 0.0F, 9.0F, 5.0F, 0.3F, 9.6F};
+    const auto order = head_order(distances(places), places.size());
+    CHECK(order == std::vector<size_t>{1, 4, 3, 0, 2, 5});
+}
+
+TEST_CASE("two groups do not mix, and equal distances keep the heads' order", "[head-order]") {
+    std::vector<float> matrix(16, 1.0F);
+    for (size_t i = 0; i < 4; ++i) {
+        for (size_t j = 0; j < 4; ++j) {
+            if (i % 2 == j % 2) matrix[i * 4 + j] = 0.0F;
+        }
+    }
+    CHECK(head_order(matrix, 4) == std::vector<size_t>{0, 2, 1, 3});
+    CHECK(head_order(std::vector<float>(9, 0.5F), 3) == std::vector<size_t>{0, 1, 2});
+}
+
+TEST_CASE("heads without a divergence come last", "[head-order]") {
+    std::vector<float> matrix = distances({0, 1, 2, 0.1F});
+    for (size_t i = 0; i < 4; ++i) matrix[1 * 4 + i] = matrix[i * 4 + 1] = std::nanf("");
+    const auto order = head_order(matrix, 4);
+    CHECK(order.back() == 1);
+    CHECK(order == std::vector<size_t>{0, 3, 2, 1});
+    CHECK(head_order(std::vector<float>(4, std::nanf("")), 2) == std::vector<size_t>{0, 1});
+    CHECK(head_order({}, 0).empty());
+    CHECK_THROWS_AS(head_order(matrix, 3), std::invalid_argument);
+}

@@ -1,0 +1,162 @@
+#include "analysis/token_report.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <set>
+
+#include "analysis/figure_definition.h"
+#include "tests/analysis/policy_trace.h"
+
+using namespace kvscope::analysis;
+using Catch::Matchers::Contains;
+using kvscope::analysis::test::PolicyTrace;
+namespace trace = kvscope::trace;
+
+namespace {
+
+/// snapkv with scores as given in its one layer of one head and a window of one, and streaming-llm beside it.
+trace::Reader hand_made(const trace::sample::TemporaryFolder& folder, const std::vector<float>& scores,
+                        const std::vector<uint32_t>& kept) {
+    namespace sample = trace::sample;
+    const sample::Options options{
+        .n_layers = 1, .n_heads = 1, .n_kv_heads = 1, .n_tokens = static_cast<int64_t>(scores.size()), .window = 1};
+    const auto prompt = sample::prompt(options);
+    trace::RunRecord run = sample::full_run(options, prompt);
+    run.policy = "snapkv";
+    run.label = "snapkv:window=1";
+    run.parameters_json = R"({"window": 1})";
+    run.budget = static_cast<int64_t>(kept.size());
+    run.scores = scores;
+    run.kept_indices = kept;
+    run.kept_offsets = {0, kept.size()};
+    trace::Writer writer(folder / "t.h5", sample::recipe, {.force = true, .generator = "test"});
+    writer.write_model(sample::model(options));
+    writer.write_prompt(0, prompt);
+    writer.write_run(0, 0, run);
+    writer.finish();
+    return trace::Reader(folder / "t.h5");
+}
+
+}  // namespace
+
+TEST_CASE("token report: score, rank, cut-off and the border of a row, by hand", "[token-report]") {
+    const trace::sample::TemporaryFolder folder;
+    const float none = std::nanf("");
+    const auto reader = hand_made(folder, {0.5F, 0.1F, 0.3F, 0.1F, 0.1F, none}, {0, 1, 2, 5});
+
+    const TokenReport dropped = token_report(reader, 0, 0, 3);
+    const TokenDecision& d = dropped.at(0, 0);
+    CHECK_FALSE(d.kept);
+    CHECK(d.candidate);
+    CHECK(d.rank == 4);  // after position 1, which has the same score
+    CHECK(d.n_candidates == 5);
+    CHECK(d.n_candidates_kept == 3);
+    CHECK(d.cut_off == Approx(0.1F));
+    CHECK(d.distance() == 0.0);
+    CHECK(dropped.n_kept() == 0);
+    CHECK(dropped.sentence(0, 0) ==
+          "dropped in layer 0, KV head 0: score 0.1 is rank 4 of 5; 3 of them are kept, the cut-off is 0.1");
+
+    const TokenReport kept = token_report(reader, 0, 0, 0);
+    CHECK(kept.at(0, 0).rank == 1);
+    CHECK(kept.at(0, 0).distance() == Approx(0.4F));
+    CHECK_FALSE(kept.at(0, 0).forced());
+    const TokenReport window = token_report(reader, 0, 0, 5);
+    CHECK(window.at(0, 0).forced());
+    CHECK(window.at(0, 0).rank == 0);
+    CHECK_THAT(window.sentence(0, 0), Contains("kept in layer 0") && Contains("without being ranked"));
+
+    const Border two = border(reader, 0, 0, 0, 0, 2);
+    REQUIRE(two.kept.size() == 2);
+    CHECK(two.kept[0].token == 2);
+    CHECK(two.kept[1].token == 1);
+    CHECK(two.kept[1].rank == 3);
+    REQUIRE(two.dropped.size() == 2);
+    CHECK(two.dropped[0].token == 3);
+    CHECK(two.dropped[0].rank == 4);
+    CHECK(two.dropped[1].token == 4);
+    CHECK(border(reader, 0, 0, 0, 0, 9).kept.size() == 3);
+    CHECK_THROWS_AS(token_report(reader, 0, 0, 6), std::out_of_range);
+    CHECK_THROWS_AS(border(reader, 0, 0, 0, 1, 2), std::out_of_range);
+}
+
+TEST_CASE("token report: scores that differ late are written so that they differ", "[token-report]") {
+    const trace::sample::TemporaryFolder folder;
+    const auto reader = hand_made(folder, {0.25F, 0.25000003F, std::nanf("")}, {1, 2});
+    const std::string sentence = token_report(reader, 0, 0, 0).sentence(0, 0);
+    CHECK_THAT(sentence, Contains("score 0.25 ") && Contains("cut-off is 0.25000003"));
+}
+
+TEST_CASE("token report: kept candidates are the best ranks of every row", "[token-report]") {
+    const PolicyTrace stored({{"snapkv:window=8", 30}, {"h2o", 30}, {"h2o:recent=20", 30}, {"aperturekv", 30}});
+    const trace::Reader reader = stored.reader();
+    for (int run = 0; run < reader.n_runs(0); ++run) {
+        CAPTURE(reader.run(0, run).label);
+        std::vector<std::set<size_t>> ranks(3 * 2);
+        size_t n_kept = 0, n_forced = 0;
+        for (int64_t token = 0; token < PolicyTrace::n_tokens; ++token) {
+            const TokenReport report = token_report(reader, 0, run, token);
+            n_kept += report.n_kept();
+            for (size_t i = 0; i < report.decisions.size(); ++i) {
+                const TokenDecision& d = report.decisions[i];
+                n_forced += d.forced();
+                if (d.candidate) {
+                    CHECK(ranks[i].insert(d.rank).second);
+                    CHECK(d.kept == (d.rank <= d.n_candidates_kept));
+                    CHECK(ranks[i].size() <= d.n_candidates);
+                }
+            }
+        }
+        CHECK(n_kept == reader.kept(0, run)->indices.size());
+        const size_t recent[] = {8, 15, 20, 8};
+        CHECK(n_forced == 6 * recent[run]);
+    }
+}
+
+TEST_CASE("token report: runs without scores, merged entries and failures", "[token-report]") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "t.h5");
+    const trace::Reader reader(folder / "t.h5");
+    const TokenReport full = token_report(reader, 0, 0, 7);
+    CHECK_FALSE(full.has_scores);
+    CHECK(full.n_kept() == 6);
+    CHECK_THAT(full.sentence(2, 1), Contains("kept in layer 2, KV head 1") && Contains("no scores"));
+    CHECK(border(reader, 0, 0, 0, 0, 3).kept.empty());
+    const auto kept = reader.kept(0, 4);
+    const uint32_t first = kept->row(1, 0).front();
+    REQUIRE(first > 0);
+    CHECK_THAT(token_report(reader, 0, 4, 0).sentence(1, 0),
+               Contains("merged in layer 1, KV head 0 into the entry that ends at token " + std::to_string(first)));
+    CHECK_THROWS_AS(token_report(reader, 0, 6, 0), NothingToShow);
+}
+
+TEST_CASE("span report: how many heads keep all and any of a span", "[token-report]") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "t.h5");
+    const trace::Reader reader(folder / "t.h5");
+    const auto reports = span_report(reader, 0, 3, 6);
+    REQUIRE(reports.size() == 6);  // the failed run has nothing to say
+    CHECK(reports[0].n_keeping_all == 6);
+    CHECK_THAT(reports[0].sentence,
+               Contains("full: whole in 6 of 6 heads (100.0 %), in part in 0 more; 4 of its 4 tokens"));
+    const auto kept = reader.kept(0, 2);
+    size_t all = 0, any = 0;
+    std::set<uint32_t> tokens;
+    for (size_t layer = 0; layer < 3; ++layer) {
+        for (size_t row = 0; row < 2; ++row) {
+            size_t n = 0;
+            for (const uint32_t token : kept->row(layer, row)) {
+                if (token < 3 || token > 6) continue;
+                ++n;
+                tokens.insert(token);
+            }
+            all += n == 4;
+            any += n > 0;
+        }
+    }
+    CHECK(reports[2].n_keeping_all == all);
+    CHECK(reports[2].n_keeping_any == any);
+    CHECK(reports[2].n_tokens_kept == tokens.size());
+    CHECK_THROWS_AS(span_report(reader, 0, 6, 3), std::out_of_range);
+    CHECK_THROWS_AS(span_report(reader, 0, 0, 48), std::out_of_range);
+}
