@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/cache/run_cache.h"
@@ -40,6 +41,8 @@ class ActiveRun {
     void finish_prompt(const std::vector<float>& last_logits);
 
     RunCache& cache() { return *cache_; }
+    /// Takes the policy out of a run that is finished.
+    std::unique_ptr<policies::Policy> take_policy() { return std::move(policy_); }
     int64_t position() const { return position_; }
     const std::vector<float>& first_logits() const { return first_logits_; }
     /// Called while decoding; nullptr for policies that do not act then.

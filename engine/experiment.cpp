@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "engine/active_run.h"
 #include "engine/compare.h"
@@ -74,7 +75,8 @@ struct Experiment::Impl {
     Progress& progress;
     Timings timings;
     int n_failed = 0;
-    int n_prompts = 0;
+    std::unique_ptr<LivePrefill> live;
+    std::vector<std::unique_ptr<Conversation>> conversations;
 
     const Transformer& transformer() const { return model.transformer(); }
 
@@ -99,9 +101,9 @@ struct Experiment::Impl {
     // ---- prefill -------------------------------------------------------------------------------------------------
 
     /// Reads what the policies see of the prompt and lets each run decide, layer by layer. `record` receives `full/*`
-    /// where it is wanted.
-    void compress(const Prompt& prompt, Runs& runs, trace::PromptRecord* record,
-                  std::span<const float> known_attention) {
+    /// where it is wanted, `live` what is kept for later decisions.
+    void compress(const Prompt& prompt, Runs& runs, trace::PromptRecord* record, std::span<const float> known_attention,
+                  std::unique_ptr<LivePrefill>* live_prefill = nullptr) {
         std::vector<Tail> tails;
         std::vector<int> tail_of(runs.size(), -1);
         for (size_t i = 0; i < runs.size(); ++i) {
@@ -114,6 +116,10 @@ struct Experiment::Impl {
         request.needs = union_of(runs);
         const int window = std::max(options.window, request.needs.window_queries);
         if (record) request.needs.window_queries = window;
+        if (live_prefill) {
+            request.needs.window_queries = std::max(window, LivePrefill::least_window);
+            request.needs.attention_sums = true;
+        }
         request.adjacent_similarity = record != nullptr;
         request.tails = tails;
         request.keep_cache = false;
@@ -126,6 +132,10 @@ struct Experiment::Impl {
             }
         }
         const auto per_layer = static_cast<size_t>(transformer().shape().n_heads * prompt.n_visible());
+        std::unique_ptr<LivePrefill> kept;
+        if (live_prefill)
+            kept = std::make_unique<LivePrefill>(transformer().shape(),
+                                                 std::vector<int32_t>(request.ids.begin(), request.ids.end()), window);
 
         double recording = 0;
         const auto on_layer = [&](PrefillLayer& layer) {
@@ -137,6 +147,11 @@ struct Experiment::Impl {
                 attention = std::span<const float>(record->window_attention).last(per_layer);
             } else if (!known_attention.empty()) {
                 attention = known_attention.subspan(static_cast<size_t>(layer.layer) * per_layer, per_layer);
+            }
+            if (kept) {
+                const Stopwatch watch;
+                kept->add_layer(layer.prompt, layer.dense);
+                recording += watch.seconds();
             }
             for (size_t i = 0; i < runs.size(); ++i) {
                 auto& run = *runs[i];
@@ -151,6 +166,7 @@ struct Experiment::Impl {
             }
         };
         auto result = prefill(transformer(), request, on_layer, progress);
+        if (live_prefill) *live_prefill = std::move(kept);
         timings.prefill_s += result.seconds;
         timings.record_s += result.recording_seconds + recording;
         timings.n_prompt_tokens += prompt.n_visible();
@@ -192,8 +208,9 @@ struct Experiment::Impl {
     std::vector<Start> read_question(const Prompt& prompt, std::span<ActiveRun* const> runs, bool last_question) {
         std::vector<Start> starts;
         for (ActiveRun* run : runs) {
-            starts.push_back({last_question ? std::move(run->cache()) : run->cache().clone(), run->acting(),
-                              run->position(), run->first_logits()});
+            const bool is_done = last_question && !options.keep_caches;
+            starts.push_back({is_done ? std::move(run->cache()) : run->cache().clone(), run->acting(), run->position(),
+                              run->first_logits()});
         }
         const auto n_question = static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible();
         for (auto& start : starts) start.cache.reserve(n_question + options.n_new);
@@ -216,7 +233,7 @@ struct Experiment::Impl {
     }
 
     /// Decodes, rewinds and compares. Where the caches cannot be rewound, copies are decoded.
-    std::vector<Generation> decode(std::span<Start> starts) {
+    std::vector<Generation> decode(std::span<Start> starts, std::span<ActiveRun* const> runs, const Experiment& owner) {
         std::vector<std::optional<RunCache>> copies;
         std::vector<RunCache::Mark> marks;
         std::vector<Sequence> sequences;
@@ -230,8 +247,10 @@ struct Experiment::Impl {
         for (size_t i = 0; i < starts.size(); ++i)
             sequences.push_back({copies[i] ? &*copies[i] : &starts[i].cache, starts[i].position, 0, starts[i].acting});
         const Stopwatch watch;
-        auto generations =
-            generate(transformer(), sequences, logits, options.n_new, options.sampling, model.end_ids(), progress);
+        OnToken on_token;
+        if (owner.on_token) on_token = [&](size_t i, int32_t id) { owner.on_token(runs[i]->index(), id); };
+        auto generations = generate(transformer(), sequences, logits, options.n_new, options.sampling,
+                                    model.stop_ids(options.ignore_eos), progress, on_token);
         timings.decode_s += watch.seconds();
         for (size_t i = 0; i < starts.size(); ++i) {
             timings.n_generated += static_cast<int64_t>(generations[i].ids.size());
@@ -267,13 +286,7 @@ struct Experiment::Impl {
     trace::RunRecord finished(const ActiveRun& run, const Generation& generation) {
         trace::RunRecord record = run.record;
         record.output_ids = generation.ids;
-        // An id beyond the tokenizer's, of a vocabulary that was padded for speed, stands for no text.
-        std::vector<int32_t> shown;
-        for (const int32_t id : generation.ids) {
-            const bool ends = std::binary_search(model.end_ids().begin(), model.end_ids().end(), id);
-            if (!ends && id < model.tokenizer().vocab_size()) shown.push_back(id);
-        }
-        record.output_text = model.tokenizer().decode(shown);
+        record.output_text = model.answer_text(generation.ids);
         return record;
     }
 
@@ -312,10 +325,13 @@ struct Experiment::Impl {
     // ---- the two modes -------------------------------------------------------------------------------------------
 
     void run_shared(std::span<const Prompt> prompts, int first, const Experiment& owner) {
-        Runs runs = plan_runs(prompts[0]);
+        live.reset();
+        conversations.clear();
+        const auto shared_prompt = std::make_shared<const Prompt>(prompts[0]);  // outlives the runs in conversations
+        Runs runs = plan_runs(*shared_prompt);
         for (auto& run : runs) {
             // Finished earlier: nothing to do but for the full run, which the others are compared with.
-            if (run->is_full() || run->failed()) continue;
+            if (run->is_full() || run->failed() || options.keep_caches) continue;
             bool known = true;
             for (size_t q = 0; q < prompts.size(); ++q)
                 known = known && writer.has_run(first + static_cast<int>(q), run->index());
@@ -323,7 +339,8 @@ struct Experiment::Impl {
         }
         std::erase(runs, nullptr);
         trace::PromptRecord context = record_of(prompts[0], model, std::nullopt);
-        compress(prompts[0], runs, options.record ? &context : nullptr, {});
+        compress(*shared_prompt, runs, options.record ? &context : nullptr, {}, options.keep_prefill ? &live : nullptr);
+        std::vector<std::string> answers(runs.size());
         for (size_t q = 0; q < prompts.size(); ++q) {
             const int index = first + static_cast<int>(q);
             const bool is_last = q + 1 == prompts.size();
@@ -340,7 +357,15 @@ struct Experiment::Impl {
             }
             if (options.record) record.last_logits = starts[0].logits;
             write(index, record);
-            const auto generations = decode(starts);
+            if (owner.on_prompt) owner.on_prompt(index, record);
+            for (const auto& run : runs) {
+                if (run->failed()) {
+                    if (!writer.has_run(index, run->index())) write(index, run->index(), run->record, owner);
+                } else if (owner.on_kept) {
+                    owner.on_kept(index, run->index(), run->record);
+                }
+            }
+            const auto generations = decode(starts, alive, owner);
             std::vector<Comparison> comparisons;
             if (options.compare) {
                 const auto reference = make_reference(starts[0], generations[0]);
@@ -351,11 +376,21 @@ struct Experiment::Impl {
                 auto finished_run = finished(*alive[i], generations[i]);
                 if (options.compare) add_comparison(finished_run, comparisons[i]);
                 if (!writer.has_run(index, alive[i]->index())) write(index, alive[i]->index(), finished_run, owner);
+                answers[i] = std::move(finished_run.output_text);
             }
-            for (const auto& run : runs) {
-                if (run->failed() && !writer.has_run(index, run->index()))
-                    write(index, run->index(), run->record, owner);
-            }
+        }
+        if (options.keep_caches) keep_caches(runs, answers, shared_prompt);
+    }
+
+    /// @param answers of the runs that did not fail, to the last question
+    void keep_caches(const Runs& runs, std::span<std::string> answers, const std::shared_ptr<const Prompt>& prompt) {
+        conversations.resize(plans.size());
+        size_t next = 0;
+        for (const auto& run : runs) {
+            if (run->failed()) continue;
+            conversations[static_cast<size_t>(run->index())] =
+                std::make_unique<Conversation>(run->record.label, std::move(run->cache()), run->take_policy(),
+                                               run->position(), prompt, std::move(answers[next++]));
         }
     }
 
@@ -395,17 +430,20 @@ struct Experiment::Impl {
             ActiveRun* alive[] = {&run};
             auto starts = read_question(prompts[q], alive, q + 1 == prompts.size());
             const double first_token = watch.seconds();
-            const auto generations = decode(starts);
-            const uint64_t peak = peak_resident_bytes();
-            if (q == 0 || run.is_full()) {
+            const auto prompt_record = [&] {
                 trace::PromptRecord record = context;
                 if (q > 0) {
                     record = record_of(prompts[q], model, first);
                     record.window = context.window;
                 }
                 if (options.record) record.last_logits = starts[0].logits;
-                write(index, record);
-            }
+                return record;
+            };
+            if (owner.on_prompt && run.is_full()) owner.on_prompt(index, prompt_record());
+            if (owner.on_kept) owner.on_kept(index, run.index(), run.record);
+            const auto generations = decode(starts, alive, owner);
+            const uint64_t peak = peak_resident_bytes();
+            if (q == 0 || run.is_full()) write(index, prompt_record());
             auto record = finished(run, generations[0]);
             if (q == 0) {
                 record.first_token_s = first_token;
@@ -427,10 +465,12 @@ struct Experiment::Impl {
 
 Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer& writer,
                        Progress& progress)
-    : impl_(new Impl{model, std::move(plans), options, writer, progress, {}, 0, 0}) {
+    : impl_(new Impl{model, std::move(plans), options, writer, progress, {}, 0, {}, {}}) {
     if (impl_->plans.empty() || impl_->plans[0].spec.definition->name != "full")
         throw std::logic_error("an experiment's first run is the full cache");
     if (options.n_new < 1) throw UsageError("the number of tokens to generate must be at least 1");
+    if (options.isolated && (options.keep_prefill || options.keep_caches))
+        throw UsageError("one run at a time leaves nothing behind: the prefill and the caches are kept in shared mode");
 }
 
 Experiment::~Experiment() = default;
@@ -462,6 +502,10 @@ void Experiment::run(std::span<const Prompt> prompts) {
     }
     impl_->timings.total_s += watch.seconds();
 }
+
+std::unique_ptr<LivePrefill> Experiment::take_prefill() { return std::move(impl_->live); }
+
+std::vector<std::unique_ptr<Conversation>> Experiment::take_caches() { return std::exchange(impl_->conversations, {}); }
 
 const Timings& Experiment::timings() const { return impl_->timings; }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/conversation.h"
+#include "engine/live_prefill.h"
 #include "engine/model/model.h"
 #include "engine/progress.h"
 #include "engine/prompt.h"
@@ -29,11 +31,14 @@ struct RunPlan {
 struct ExperimentOptions {
     int64_t n_new = 64;  ///< tokens to generate at most
     SamplingOptions sampling;
-    bool isolated = false;  ///< one run at a time, as a server would
-    uint64_t seed = 0;      ///< of policies that draw; `sampling.seed` is that of the answers
-    int window = 32;        ///< of `full/*`; larger where a policy needs more
-    bool compare = true;    ///< step_kl, step_agreement, output_error
-    bool record = true;     ///< full/*
+    bool ignore_eos = false;    ///< generate all of them, also behind an end-of-text token
+    bool isolated = false;      ///< one run at a time, as a server would
+    uint64_t seed = 0;          ///< of policies that draw; `sampling.seed` is that of the answers
+    int window = 32;            ///< of `full/*`; larger where a policy needs more
+    bool compare = true;        ///< step_kl, step_agreement, output_error
+    bool record = true;         ///< full/*
+    bool keep_prefill = false;  ///< for `take_prefill`; shared mode only
+    bool keep_caches = false;   ///< for `take_caches`; shared mode only
 };
 
 /// Seconds spent, summed over prompts.
@@ -70,10 +75,26 @@ class Experiment {
     /// Called with every finished run, also a failed one; for tables and windows.
     std::function<void(int prompt, int run, const trace::RunRecord&)> on_run;
 
+    /// On the way there, in this order. All of it comes from the engine's thread and should return soon.
+    /// A prompt that was read, with `full/*`, before anything is decoded.
+    std::function<void(int prompt, const trace::PromptRecord&)> on_prompt;
+    /// What a run kept: its record as far as it is known before the answer.
+    std::function<void(int prompt, int run, const trace::RunRecord&)> on_kept;
+    /// Each token that a run generates for the prompt of the latest `on_prompt`.
+    std::function<void(int run, int32_t id)> on_token;
+
     /// Prompts with the same context (query_aware off) share one prefill and one compression; others stand alone.
     /// @throws UsageError where no policy can take any of the budgets (before the prefill); Cancelled; what the writer
     ///         throws. A run that fails alone is recorded as failed, with its message.
     void run(std::span<const Prompt> prompts);
+
+    /// With `keep_prefill`, once: what the prefill of the last context that was run left behind, also after `run` was
+    /// cancelled behind the prefill. nullptr where the trace held all of it already.
+    std::unique_ptr<LivePrefill> take_prefill();
+
+    /// With `keep_caches`, once: one for each plan, all of the last context that was run; nullptr for a run that
+    /// failed. Empty where the trace held all of it already.
+    std::vector<std::unique_ptr<Conversation>> take_caches();
 
     const Timings& timings() const;
     int n_failed() const;

@@ -9,14 +9,15 @@ namespace kvscope::engine {
 
 std::vector<Generation> generate(const Transformer& model, std::span<Sequence> sequences,
                                  std::span<const std::vector<float>> first_logits, int64_t n_new,
-                                 const SamplingOptions& sampling, std::span<const int32_t> end_ids,
-                                 Progress& progress) {
+                                 const SamplingOptions& sampling, std::span<const int32_t> end_ids, Progress& progress,
+                                 const OnToken& on_token) {
     std::vector<Generation> generations(sequences.size());
     std::vector<Sampler> samplers(sequences.size(), Sampler(sampling));
     std::vector<size_t> active;
     const auto draw = [&](size_t s, std::span<const float> logits) {
         const int32_t id = samplers[s].next(logits);
         generations[s].ids.push_back(id);
+        if (on_token) on_token(s, id);
         return !std::binary_search(end_ids.begin(), end_ids.end(), id) &&
                static_cast<int64_t>(generations[s].ids.size()) < n_new;
     };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -16,11 +17,15 @@ struct Generation {
     double seconds = 0;        ///< of the steps after the first token, while this run was decoding
 };
 
+/// Called with each token as soon as it is drawn.
+using OnToken = std::function<void(size_t sequence, int32_t id)>;
+
 /// Decodes all sequences as one batch, each until an end token or `n_new` tokens; a finished one leaves the batch.
 /// @param first_logits for each sequence the (vocabulary) logits that its first token is drawn from
 /// @throws Cancelled
 std::vector<Generation> generate(const Transformer& model, std::span<Sequence> sequences,
                                  std::span<const std::vector<float>> first_logits, int64_t n_new,
-                                 const SamplingOptions& sampling, std::span<const int32_t> end_ids, Progress& progress);
+                                 const SamplingOptions& sampling, std::span<const int32_t> end_ids, Progress& progress,
+                                 const OnToken& on_token = nullptr);
 
 }  // namespace kvscope::engine

@@ -17,6 +17,7 @@ Prompt prepare_prompt(const Model& model, std::string_view context, std::string_
 
     Prompt prompt;
     prompt.name = options.name;
+    prompt.context = std::string(context);
     prompt.text = rendered.text;
     prompt.question = std::string(question);
     if (templated) prompt.chat_template = model.chat_template()->source();

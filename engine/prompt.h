@@ -12,6 +12,7 @@ namespace kvscope::engine {
 /// A prompt as the model reads it.
 struct Prompt {
     std::string name;
+    std::string context;                  ///< as given
     std::string text;                     ///< exactly what is tokenised, template applied
     std::string question;                 ///< as asked; empty without
     std::string chat_template;            ///< source; empty where none was applied
@@ -19,6 +20,9 @@ struct Prompt {
     std::vector<std::string> token_text;  ///< (N) as shown to a person
     int64_t n_context = 0;                ///< tokens before the question; N without one
     bool query_aware = true;              ///< policies see the question
+
+    /// What the user says: the context, and the question behind an empty line.
+    std::string content() const { return question.empty() ? context : context + "\n\n" + question; }
 
     /// Tokens that policies see and may drop.
     int64_t n_visible() const { return query_aware ? static_cast<int64_t>(ids.size()) : n_context; }

@@ -27,6 +27,7 @@ std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std
                                   {"budget", plan.budget.text()}});
     }
     recipe["new_tokens"] = options.n_new;
+    if (options.ignore_eos) recipe["ignore_eos"] = true;
     recipe["temperature"] = options.sampling.temperature;
     recipe["top_p"] = options.sampling.top_p;
     recipe["sampling_seed"] = options.sampling.seed;

@@ -29,6 +29,16 @@ Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progr
     return model;
 }
 
+std::string Model::answer_text(std::span<const int32_t> ids) const {
+    std::vector<int32_t> shown;
+    for (const int32_t id : ids) {
+        const bool ends = std::binary_search(end_ids_.begin(), end_ids_.end(), id);
+        // An id beyond the tokenizer's, of a vocabulary that was padded for speed, stands for no text.
+        if (!ends && id < tokenizer_->vocab_size()) shown.push_back(id);
+    }
+    return tokenizer_->decode(shown);
+}
+
 trace::ModelAttributes Model::attributes() const {
     const auto& config = checkpoint_->config();
     trace::ModelAttributes attributes;

@@ -3,7 +3,9 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "engine/checkpoint/chat_template.h"
 #include "engine/checkpoint/checkpoint.h"
@@ -29,6 +31,13 @@ class Model {
 
     /// Ids at which generation ends: the configuration's and the tokenizer's, ascending.
     const std::vector<int32_t>& end_ids() const { return end_ids_; }
+    /// The same, or none where generation is to go on whatever comes.
+    std::span<const int32_t> stop_ids(bool ignore_eos) const {
+        return ignore_eos ? std::span<const int32_t>() : std::span<const int32_t>(end_ids_);
+    }
+
+    /// An answer as text, without its end-of-text tokens.
+    std::string answer_text(std::span<const int32_t> ids) const;
 
     trace::ModelAttributes attributes() const;
 

@@ -40,7 +40,8 @@ const std::vector<float>& LayerObservations::window_attention(int window, float 
     }
     const std::lock_guard lock(mutex_);
     auto [entry, is_new] = window_attention_.try_emplace({static_cast<int>(w), lambda, range});
-    std::vector<float>& mean = entry->second;
+    entry->second.asked = ++n_asked_;
+    std::vector<float>& mean = entry->second.mean;
     const int64_t columns = range == SoftmaxRange::prefix ? n_tokens - w : n_tokens;
     if (!is_new || columns == 0) return mean;
 
@@ -76,6 +77,15 @@ const std::vector<float>& LayerObservations::window_attention(int window, float 
         throw;
     }
     return mean;
+}
+
+void LayerObservations::keep_latest(size_t n) {
+    const std::lock_guard lock(mutex_);
+    while (window_attention_.size() > n) {
+        window_attention_.erase(
+            std::min_element(window_attention_.begin(), window_attention_.end(),
+                             [](const auto& a, const auto& b) { return a.second.asked < b.second.asked; }));
+    }
 }
 
 }  // namespace kvscope::policies

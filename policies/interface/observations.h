@@ -62,9 +62,17 @@ class LayerObservations {
     /// @throws std::logic_error when more queries are asked for than were observed.
     const std::vector<float>& window_attention(int window, float lambda, SoftmaxRange range);
 
+    /// Frees all window attentions but the n that were asked for last; references to the others become invalid.
+    void keep_latest(size_t n);
+
  private:
+    struct WindowAttention {
+        std::vector<float> mean;
+        uint64_t asked = 0;  ///< the place of the last time among all times
+    };
     std::mutex mutex_;
-    std::map<std::tuple<int, float, SoftmaxRange>, std::vector<float>> window_attention_;
+    std::map<std::tuple<int, float, SoftmaxRange>, WindowAttention> window_attention_;
+    uint64_t n_asked_ = 0;
 };
 
 }  // namespace kvscope::policies

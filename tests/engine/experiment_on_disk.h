@@ -85,6 +85,20 @@ inline ExperimentOptions options_of(int64_t n_new, bool compare = true, bool iso
     return options;
 }
 
+/// An experiment while it is in memory, with its trace on disk.
+struct Session {
+    SilentProgress progress;
+    std::vector<Prompt> prompts;
+    trace::Writer writer;
+    Experiment experiment;
+
+    Session(const TemporaryFolder& folder, const std::string& name, const Model& model, std::vector<Prompt> given,
+            const std::vector<RunPlan>& plans, const ExperimentOptions& options)
+        : prompts(std::move(given)),
+          writer(folder.path() / name, recipe_json(model, prompts, plans, options)),
+          experiment(model, plans, options, writer, progress) {}
+};
+
 /// Runs an experiment into a trace and opens it.
 inline trace::Reader run_experiment(const TemporaryFolder& folder, const std::string& name, const Model& model,
                                     const std::vector<Prompt>& prompts, std::vector<RunPlan> plans,

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/cache/run_cache.h"
+#include "engine/model/model.h"
+#include "engine/progress.h"
+#include "engine/prompt.h"
+#include "engine/sampler.h"
+#include "policies/interface/policy.h"
+
+namespace kvscope::engine {
+
+struct QuestionOptions {
+    int64_t n_new = 64;  ///< tokens to generate at most
+    SamplingOptions sampling;
+    bool ignore_eos = false;  ///< go on after an end-of-text token
+};
+
+struct Reply {
+    std::string read;               ///< the text that was read behind the cache, template applied
+    std::vector<int32_t> read_ids;  ///< its tokens
+    std::vector<int32_t> ids;       ///< the answer, its end-of-text token included
+    std::string text;
+};
+
+/// A finished run that can be asked more: its compressed cache as it stood at the end of what the policy saw. Every
+/// question is read into a copy of that cache, uncompressed, so that no answer changes the next one. One question at a
+/// time. The full run's cache shares the keys and values of the live prefill, where that was kept, too.
+class Conversation {
+ public:
+    /// @param policy   the run's, at the end of the prompt
+    /// @param position of the next token
+    /// @param answer   the run's own, as text
+    Conversation(std::string label, RunCache cache, std::unique_ptr<policies::Policy> policy, int64_t position,
+                 std::shared_ptr<const Prompt> prompt, std::string answer);
+
+    const std::string& label() const { return label_; }
+
+    /// What is read for a question. Where policies did not see the prompt's question: the new one in its place, split
+    /// as `prepare_prompt` does. Where they saw all of the prompt: the run's own answer and a further user turn, as the
+    /// chat template writes them; without a template the question alone, behind an empty line.
+    /// @throws UsageError for an empty question or a template that writes earlier turns otherwise.
+    std::string text_of(const Model& model, std::string_view question) const;
+
+    /// @param model    the one that the run was made with
+    /// @param on_token called with each token of the answer
+    /// @throws UsageError as text_of, and where question and answer do not fit in the model's context; Cancelled.
+    Reply ask(const Model& model, std::string_view question, const QuestionOptions& options, Progress& progress,
+              const std::function<void(int32_t)>& on_token = nullptr);
+
+ private:
+    std::string label_;
+    RunCache cache_;
+    std::unique_ptr<policies::Policy> policy_;
+    int64_t position_;
+    std::shared_ptr<const Prompt> prompt_;
+    std::string answer_;
+};
+
+}  // namespace kvscope::engine

@@ -1,0 +1,108 @@
+#include "engine/live_prefill.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "engine/error.h"
+
+namespace kvscope::engine {
+namespace {
+
+// Window attentions kept for each layer: those of the policies that a window shows beside one another.
+constexpr size_t n_latest = 4;
+
+}  // namespace
+
+/// A layer's observations with all that they refer to.
+struct LivePrefill::Layer {
+    DenseLayer dense;
+    std::vector<float> window_queries;
+    std::vector<float> attention_sums;
+    policies::LayerObservations observations;
+};
+
+LivePrefill::LivePrefill(policies::ModelShape shape, std::vector<int32_t> token_ids, int window)
+    : shape_(shape),
+      token_ids_(std::move(token_ids)),
+      window_(static_cast<int>(std::min<int64_t>(window, n_tokens()))) {
+    window_attention_.reserve(static_cast<size_t>(shape.n_layers) * static_cast<size_t>(shape.n_heads) *
+                              token_ids_.size());
+}
+
+LivePrefill::~LivePrefill() = default;
+
+void LivePrefill::add_layer(policies::LayerObservations& observed, const DenseLayer& dense) {
+    const auto& attention = observed.window_attention(window_, 0.0f, policies::SoftmaxRange::visible);
+    window_attention_.insert(window_attention_.end(), attention.begin(), attention.end());
+    auto layer = std::make_unique<Layer>();
+    layer->dense = dense;
+    layer->window_queries.assign(observed.window_queries.begin(), observed.window_queries.end());
+    layer->attention_sums.assign(observed.attention_sums.begin(), observed.attention_sums.end());
+    auto& observations = layer->observations;
+    observations.layer = observed.layer;
+    observations.shape = observed.shape;
+    observations.n_tokens = observed.n_tokens;
+    observations.sliding_window = observed.sliding_window;
+    observations.keys = layer->dense.keys_view();
+    observations.values = layer->dense.values_view();
+    observations.window_queries = layer->window_queries;
+    observations.n_window = observed.n_window;
+    observations.attention_sums = layer->attention_sums;
+    layers_.push_back(std::move(layer));
+}
+
+int LivePrefill::n_window() const { return layers_.empty() ? 0 : layers_[0]->observations.n_window; }
+
+policies::RunContext LivePrefill::context(const policies::PolicySpec& spec, int64_t budget, uint64_t seed) const {
+    policies::RunContext context;
+    context.shape = shape_;
+    context.n_tokens = n_tokens();
+    context.budget = spec.definition->name == "full" ? n_tokens() : budget;
+    context.seed = seed;
+    context.token_ids = token_ids_;
+    return context;
+}
+
+std::string LivePrefill::obstacle(const policies::PolicySpec& spec, int64_t budget) const {
+    const auto policy = spec.create();
+    const auto run = context(spec, budget, 0);
+    try {
+        policy->begin(run);
+        const auto pass = policy->plan(run);
+        if (!pass.appended_ids.empty()) return spec.label() + " reads tokens of its own behind the prompt";
+        if (pass.filter_layer >= 0) return spec.label() + " reads the prompt twice";
+    } catch (const policies::BudgetError&) {
+        // Reported by `select`.
+    }
+    const auto needs = policy->needs();
+    if (needs.hidden_states) return spec.label() + " looks at hidden states, which are not kept";
+    if (std::min<int64_t>(needs.window_queries, n_tokens()) > n_window())
+        return fmt::format("{} looks at the queries of the last {} tokens; {} were kept", spec.label(),
+                           needs.window_queries, n_window());
+    if (needs.attention_sums && layers_.front()->attention_sums.empty())
+        return spec.label() + " looks at attention sums, which were not collected";
+    return {};
+}
+
+std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec& spec, int64_t budget,
+                                                     uint64_t seed) const {
+    if (layers_.size() != static_cast<size_t>(shape_.n_layers))
+        throw std::logic_error("a live prefill selects once it has all layers");
+    if (const auto reason = obstacle(spec, budget); !reason.empty())
+        throw UsageError(reason + ": repeat the prefill with this policy");
+    const std::lock_guard lock(mutex_);
+    const auto run = context(spec, budget, seed);
+    const auto policy = spec.create();
+    policy->begin(run);
+    std::vector<policies::Selection> selections;
+    for (const auto& layer : layers_) {
+        selections.push_back(policy->select(layer->observations));
+        layer->observations.keep_latest(n_latest);
+    }
+    return selections;
+}
+
+}  // namespace kvscope::engine

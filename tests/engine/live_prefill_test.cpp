@@ -1,0 +1,136 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/engine/experiment_on_disk.h"
+#include "tests/policies/throwaway_policies.h"
+
+using namespace kvscope;
+using namespace kvscope::engine::testing;
+
+namespace {
+
+std::vector<uint32_t> kept_of(const std::vector<policies::Selection>& selections) {
+    std::vector<uint32_t> kept;
+    for (const auto& selection : selections) {
+        for (const auto& row : selection.rows) kept.insert(kept.end(), row.begin(), row.end());
+    }
+    return kept;
+}
+
+std::vector<float> scores_of(const std::vector<policies::Selection>& selections) {
+    std::vector<float> scores;
+    for (const auto& selection : selections) {
+        scores.insert(scores.end(), selection.scores.begin(), selection.scores.end());
+        for (const double score : selection.scores_f64) scores.push_back(static_cast<float>(score));
+    }
+    return scores;
+}
+
+std::vector<float> scores_of(const trace::RunRecord& record) {
+    std::vector<float> scores = record.scores;
+    for (const double score : record.scores_f64) scores.push_back(static_cast<float>(score));
+    return scores;
+}
+
+bool same(const std::vector<float>& a, const std::vector<float>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](float x, float y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+}
+
+std::vector<trace::RunRecord> records_of(engine::testing::Session& session) {
+    std::vector<trace::RunRecord> records;
+    session.experiment.on_run = [&](int, int, const trace::RunRecord& record) { records.push_back(record); };
+    session.experiment.run(session.prompts);
+    return records;
+}
+
+}  // namespace
+
+TEST_CASE("a prefill in memory decides as its runs did, and with other parameters as a fresh run") {
+    const TemporaryFolder folder;
+    const auto check = [&](const engine::Model& model, std::vector<engine::Prompt> prompts, const std::string& name) {
+        std::vector<engine::RunPlan> plans{plan("full", "100%")};
+        for (const auto& definition : policies::definitions()) {
+            if (definition.name != "full") plans.push_back(plan(definition.name, "48"));
+        }
+        auto options = options_of(1, false);
+        options.window = 16;
+        options.keep_prefill = true;
+        Session session(folder, name + ".h5", model, prompts, plans, options);
+        const auto records = records_of(session);
+        const auto live = session.experiment.take_prefill();
+        REQUIRE(live);
+        CHECK(session.experiment.take_prefill() == nullptr);
+        CHECK(live->n_tokens() == prompts[0].n_visible());
+        CHECK(live->n_window() == 32);
+        REQUIRE(records.size() == plans.size());
+        for (size_t i = 0; i < plans.size(); ++i) {
+            CAPTURE(name, records[i].label, records[i].message);
+            REQUIRE(records[i].status == "complete");
+            CHECK(live->serves(plans[i].spec, records[i].budget));
+            const auto selections = live->select(plans[i].spec, records[i].budget, options.seed);
+            CHECK(kept_of(selections) == records[i].kept_indices);
+            CHECK(same(scores_of(selections), scores_of(records[i])));
+        }
+
+        // The other prefill observes what these policies need and no more.
+        const std::vector<engine::RunPlan> others{
+            plan("full", "100%"),
+            plan("snapkv:lambda=0.3,window=9", "40"),
+            plan("snapkv:pooling=avg,kernel=3,reduce=max", "40"),
+            plan("ada-snapkv:lambda=0.2,normalize=on,granularity=query_head", "40"),
+            plan("aperturekv:lambda=0.1,window=5", "30"),
+            plan("aperturekv:sharpen=none,lambda=0.3", "30"),
+            plan("ada-pyramidkv:beta=3,lambda=0.45", "60"),
+            plan("h2o:recent=5", "17"),
+        };
+        Session fresh(folder, name + "-fresh.h5", model, prompts, others, options_of(1, false));
+        const auto expected = records_of(fresh);
+        CHECK(fresh.experiment.take_prefill() == nullptr);
+        for (int repetition = 0; repetition < 2; ++repetition) {
+            for (size_t i = 0; i < others.size(); ++i) {
+                CAPTURE(name, expected[i].label, expected[i].message);
+                REQUIRE(expected[i].status == "complete");
+                const auto selections = live->select(others[i].spec, expected[i].budget, 0);
+                CHECK(kept_of(selections) == expected[i].kept_indices);
+            }
+        }
+    };
+    const auto& tiny = tiny_model();
+    check(tiny, {prompt_of_ids(some_ids(tiny, 150))}, "tiny");
+    // Only the context is seen.
+    check(tiny, {prompt_of_ids(some_ids(tiny, 150), 130)}, "context");
+    const auto ids = golden("engine/prompt_ids.json")["prompts"]["short"]["ids"].get<std::vector<int32_t>>();
+    check(default_model_f32(), {prompt_of_ids(ids)}, "default");
+}
+
+TEST_CASE("a prefill in memory says which policies it does not serve, and why") {
+    const auto& model = tiny_model();
+    const TemporaryFolder folder;
+    auto options = options_of(1, false);
+    options.keep_prefill = true;
+    Session session(folder, "t.h5", model, {prompt_of_ids(some_ids(model, 100))}, {plan("full", "100%")}, options);
+    session.experiment.run(session.prompts);
+    const auto live = session.experiment.take_prefill();
+    REQUIRE(live);
+    size_t n_refused = 0;
+    for (const auto& definition : policies::throwaway::definitions()) {
+        const auto spec = policies::parse_parameters(definition, "");
+        const bool changes_the_pass = definition.name == "appends-tokens" || definition.name == "filters-prompt";
+        CAPTURE(definition.name, live->obstacle(spec, 40));
+        n_refused += changes_the_pass;
+        CHECK(live->serves(spec, 40) == !changes_the_pass);
+        if (changes_the_pass) CHECK_THROWS_AS(live->select(spec, 40, 0), std::invalid_argument);
+    }
+    CHECK(n_refused == 2);
+    CHECK(live->serves(policies::parse_policy("snapkv:window=32"), 40));
+    CHECK(live->obstacle(policies::parse_policy("snapkv:window=33"), 40).find("32") != std::string::npos);
+    CHECK(live->serves(policies::parse_policy("snapkv"), 20));
+    CHECK_THROWS_AS(live->select(policies::parse_policy("snapkv"), 20, 0), policies::BudgetError);
+    // With a budget of the whole prompt, too, every policy decides.
+    for (const auto& definition : policies::definitions()) {
+        const auto all = live->select(policies::parse_policy(definition.name), 100, 0);
+        CHECK(kept_of(all).size() == 100u * static_cast<size_t>(model.transformer().shape().n_layers) *
+                                         static_cast<size_t>(model.transformer().shape().n_kv_heads));
+    }
+}
