@@ -82,3 +82,7 @@ target_compile_definitions(kvscope_jinja PRIVATE NDEBUG)
 add_library(kvscope::jinja ALIAS kvscope_jinja)
 
 kvscope_fetch(KVSCOPE_DEFAULT_MODEL model)
+
+if(KVSCOPE_GUI)
+    include(Imgui)
+endif()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fetches what cmake/dependencies.txt pins into the cache folder and prints where it lies.
 
-usage: fetch.py libtorch|llama-source|llama|model|python-modules [--compiler CXX]
+usage: fetch.py libtorch|llama-source|llama|model|python-modules|imgui [--compiler CXX]
 
 Each is unpacked once per machine: beside its place first, then renamed, under a lock, so that an interrupted or a
 concurrent run leaves nothing half done. Progress goes to standard error, the folder (or file) to standard output.
@@ -189,8 +189,13 @@ def python_modules(_):
     return unpacked("python-modules", ["numpy", "h5py"])
 
 
+def imgui(_):
+    """Sources alone: Dear ImGui, ImPlot, their test engine and GLFW are compiled with the program."""
+    return unpacked("imgui-bundle", ["imgui-bundle"]) / "external"
+
+
 THINGS = {"libtorch": libtorch, "llama-source": llama_source, "llama": llama, "model": model,
-          "python-modules": python_modules}
+          "python-modules": python_modules, "imgui": imgui}
 
 
 def main():

@@ -5,8 +5,8 @@
 
 namespace kvscope::cli {
 
-/// "0,5,10-12" as 0 5 10 11 12; empty for an empty text.
+/// "0,5,10-12" as 0 5 10 11 12; empty for an empty text. `what` is counted: layers, or heads.
 /// @throws std::invalid_argument for anything else
-std::vector<int> layers_from_text(std::string_view text);
+std::vector<int> layers_from_text(std::string_view text, std::string_view what = "layers");
 
 }  // namespace kvscope::cli

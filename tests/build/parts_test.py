@@ -15,6 +15,8 @@ FOLDERS = {
     "checkpoint": "engine/checkpoint",
     "engine": "engine",
     "figures": "app/figures",
+    "program": "app/program",
+    "gui": "app/gui",
     "cli": "app/cli",
 }
 MAY_USE = {
@@ -25,6 +27,8 @@ MAY_USE = {
     "checkpoint": set(),
     "engine": {"kernels", "policies", "trace", "checkpoint"},
     "figures": {"analysis", "trace", "kernels", "policies"},
+    "program": set(),
+    "gui": set(FOLDERS) - {"cli"},
     "cli": set(FOLDERS),
 }
 

@@ -4,7 +4,7 @@
 #include "analysis/figure_definition.h"
 #include "app/cli/command.h"
 #include "app/cli/layers.h"
-#include "app/cli/version.h"
+#include "app/program/version.h"
 #include "app/figures/export_figure.h"
 #include "trace/reader.h"
 
@@ -15,6 +15,7 @@ struct Arguments {
     std::filesystem::path trace;
     std::string figure;
     std::string layers;
+    std::string heads;
     analysis::FigureOptions options;
     figures::ExportOptions file;
     std::filesystem::path output;
@@ -33,6 +34,9 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--prompt", arguments->options.prompt, "Which prompt, from 0")->capture_default_str();
     app.add_option("--run,--runs", arguments->options.runs, "Runs by label, policy or number; repeatable");
     app.add_option("--layer,--layers", arguments->layers, "Layers, as in 0,5,10-12");
+    app.add_option("--head,--heads", arguments->heads, "Query heads, as in 0,5-7");
+    app.add_option("--column,--columns", arguments->options.columns, "Columns of the table of runs, x and y; repeatable")
+        ->delimiter(',');
     app.add_option("--source", arguments->options.source,
                    "Which of several measures of one kind (see `kvscope figures`)");
     app.add_flag("--title", arguments->options.title, "Draw the title");
@@ -44,7 +48,8 @@ std::function<int()> declare(CLI::App& app) {
     return [arguments] {
         const auto& definition = analysis::figure_definition(arguments->figure);
         arguments->options.layers = layers_from_text(arguments->layers);
-        arguments->file.creator = std::string("kvscope ") + version();
+        arguments->options.heads = layers_from_text(arguments->heads, "heads");
+        arguments->file.creator = std::string("kvscope ") + program::version();
         const trace::Reader reader(arguments->trace);
         figures::export_figure(reader, definition, arguments->options, arguments->output, arguments->file,
                                arguments->force);

@@ -7,7 +7,7 @@
 #include "app/cli/command.h"
 #include "app/cli/inspect_model.h"
 #include "app/cli/output_option.h"
-#include "app/cli/paths.h"
+#include "app/program/paths.h"
 #include "engine/checkpoint/checkpoint.h"
 
 namespace kvscope::cli {
@@ -55,7 +55,7 @@ std::function<int()> declare(CLI::App& app) {
                                {"path", "Path", ""}},
                               {}};
         try {
-            add_model(default_model(), "default", table);
+            add_model(program::default_model(), "default", table);
         } catch (const std::exception&) {
             // A build without a default model lists the folders alone.
         }

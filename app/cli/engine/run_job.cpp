@@ -10,8 +10,8 @@
 #include <stdexcept>
 
 #include "app/cli/engine/terminal_progress.h"
-#include "app/cli/paths.h"
-#include "app/cli/version.h"
+#include "app/program/paths.h"
+#include "app/program/version.h"
 #include "engine/device.h"
 #include "engine/error.h"
 #include "engine/spectra.h"
@@ -95,7 +95,7 @@ int run(const RunJob& job) {
     const auto plans = plans_of(job);
     const auto device = engine::device_from_name(job.device);
     const auto dtype = engine::dtype_from_name(job.dtype);
-    const auto model_path = job.model.empty() ? default_model() : job.model;
+    const auto model_path = job.model.empty() ? program::default_model() : job.model;
     engine::require_runnable(device);
     if (job.threads > 0) omp_set_num_threads(job.threads);
 
@@ -117,7 +117,7 @@ int run(const RunJob& job) {
     }
     bool is_begun = false;  // anew, and still empty of results
     try {
-        trace::Writer writer(job.output, recipe, {job.force, fmt::format("kvscope {}", version())});
+        trace::Writer writer(job.output, recipe, {job.force, fmt::format("kvscope {}", program::version())});
         is_begun = !writer.resumed();
         if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
         if (!writer.has_model()) {

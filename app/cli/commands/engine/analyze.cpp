@@ -7,7 +7,7 @@
 #include "app/cli/command.h"
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/output_option.h"
-#include "app/cli/paths.h"
+#include "app/program/paths.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/spectra.h"
 
@@ -33,7 +33,7 @@ std::function<int()> declare(CLI::App& app) {
     app.add_flag("-q,--quiet", *quiet, "No progress");
     format->declare(app);
     return [model, format, quiet] {
-        const auto path = model->empty() ? default_model() : *model;
+        const auto path = model->empty() ? program::default_model() : *model;
         TerminalProgress progress(*quiet);
         const auto checkpoint = checkpoint::open_checkpoint(path);
         const auto& config = checkpoint->config();

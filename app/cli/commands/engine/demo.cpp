@@ -9,8 +9,8 @@
 #include "app/cli/command.h"
 #include "app/cli/engine/run_job.h"
 #include "app/cli/output_option.h"
-#include "app/cli/paths.h"
-#include "app/cli/version.h"
+#include "app/program/paths.h"
+#include "app/program/version.h"
 #include "app/figures/export_figure.h"
 #include "policies/interface/registry.h"
 #include "trace/reader.h"
@@ -26,9 +26,9 @@ int demo(const fs::path& folder, bool force) {
     fs::create_directories(folder, error);
     if (error) throw std::runtime_error(folder.string() + " cannot be made: " + error.message());
     RunJob job;
-    std::string question = read_text(asset("demo/demo_question.txt"));
+    std::string question = program::read_text(program::asset("demo/demo_question.txt"));
     while (!question.empty() && question.back() == '\n') question.pop_back();
-    job.prompts.push_back({"demo", read_text(asset("demo/demo_context.txt")), {question}});
+    job.prompts.push_back({"demo", program::read_text(program::asset("demo/demo_context.txt")), {question}});
     for (const auto& definition : policies::definitions()) job.policies.push_back(definition.name);
     job.budgets = {"64,256"};
     job.experiment.n_new = 48;
@@ -39,7 +39,7 @@ int demo(const fs::path& folder, bool force) {
 
     const trace::Reader reader(job.output);
     fmt::print(stderr, "drawing the figures\n");
-    const figures::ExportOptions options{300, std::string("kvscope ") + version()};
+    const figures::ExportOptions options{300, std::string("kvscope ") + program::version()};
     std::string written;
     for (const auto& definition : analysis::figure_definitions()) {
         for (const char* extension : {".pdf", ".png", ".csv"}) {
@@ -69,7 +69,9 @@ std::function<int()> declare(CLI::App& app) {
 Command demo_command() {
     Command command{"demo", "Every policy on the demo prompt, with figures and a table", "  kvscope demo", declare};
     command.hidden = true;
+#ifndef KVSCOPE_WITH_GUI
     command.by_default = true;
+#endif
     return command;
 }
 

@@ -4,7 +4,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/engine/run_job.h"
-#include "app/cli/paths.h"
+#include "app/program/paths.h"
 
 namespace kvscope::cli {
 namespace {
@@ -25,7 +25,7 @@ int act(Arguments& arguments) {
     auto& job = arguments.job;
     if (!arguments.prompt.empty()) job.prompts.push_back({"prompt", arguments.prompt, arguments.questions});
     for (const auto& file : arguments.prompt_files)
-        job.prompts.push_back({std::filesystem::path(file).stem().string(), read_text(file), arguments.questions});
+        job.prompts.push_back({std::filesystem::path(file).stem().string(), program::read_text(file), arguments.questions});
     if (job.prompts.empty()) throw std::invalid_argument("there is no prompt: give a text with -p or a file with -f");
     job.query_aware = is_on(arguments.query_aware);
     job.use_template = is_on(arguments.chat_template);
@@ -56,6 +56,7 @@ std::function<int()> declare(CLI::App& app) {
                    "Entries kept per KV head and layer: counts (64,128 or 64-512*2) or shares kept (0.2, 20%)")
         ->type_name("B[,B…]");
     app.add_option("-n,--n-predict,--predict", experiment.n_new, "Tokens to generate")->capture_default_str();
+    app.add_flag("--ignore-eos", experiment.ignore_eos, "Generate all of them, also behind an end-of-text token");
     app.add_option("-o,--output", job.output, "The trace to write")->required()->type_name("TRACE.h5");
     app.add_option("--dtype", job.dtype, "f32, bf16, or auto: bf16 where the processor multiplies it natively")
         ->check(CLI::IsMember({"f32", "bf16", "auto"}))

@@ -1,4 +1,4 @@
-#include "app/cli/paths.h"
+#include "app/program/paths.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -6,7 +6,7 @@
 #include <iterator>
 #include <stdexcept>
 
-namespace kvscope::cli {
+namespace kvscope::program {
 namespace {
 
 namespace fs = std::filesystem;
@@ -49,4 +49,4 @@ std::string read_text(const fs::path& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-}  // namespace kvscope::cli
+}  // namespace kvscope::program

@@ -1,8 +1,8 @@
 #pragma once
 
-namespace kvscope::cli {
+namespace kvscope::program {
 
 /// "0.1.0", as CMake's project() has it.
 const char* version();
 
-}  // namespace kvscope::cli
+}  // namespace kvscope::program

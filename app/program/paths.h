@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-namespace kvscope::cli {
+namespace kvscope::program {
 
 /// The model to start with: the environment's KVSCOPE_DEFAULT_MODEL, one installed beside the program, or the one that
 /// the build fetched.
@@ -18,4 +18,4 @@ std::filesystem::path asset(const std::string& name);
 /// @throws std::runtime_error where it cannot be read.
 std::string read_text(const std::filesystem::path& path);
 
-}  // namespace kvscope::cli
+}  // namespace kvscope::program

@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "app/cli/command.h"
+#include "app/gui/app.h"
+#include "app/gui/crash_log.h"
+
+namespace kvscope::cli {
+namespace {
+
+struct Arguments {
+    gui::AppOptions app;
+    std::string size;
+    std::string screenshot;
+    std::string select;
+    bool light = false;
+    double ui_scale = 0;
+};
+
+/// "1600x1000". @throws std::invalid_argument
+void set_size(const std::string& text, gui::WindowOptions& window) {
+    if (text.empty()) return;
+    char x = 0;
+    int rest = 0;
+    if (std::sscanf(text.c_str(), "%d%c%d%n", &window.width, &x, &window.height, &rest) != 3 || x != 'x' ||
+        rest != static_cast<int>(text.size()) || window.width < 320 || window.height < 240)
+        throw std::invalid_argument("--size takes WIDTHxHEIGHT of at least 320x240, as in 1600x1000; found " + text);
+}
+
+int view(const Arguments& arguments) {
+    gui::WindowOptions options;
+    const auto remembered = gui::load_settings(gui::settings_file());
+    options.width = remembered.width;
+    options.height = remembered.height;
+    set_size(arguments.size, options);
+    const bool for_picture = !arguments.screenshot.empty();
+    options.visible = !for_picture;
+    options.vsync = !for_picture;
+    gui::AppOptions app_options = arguments.app;
+    app_options.remember = !for_picture;
+    gui::install_crash_log();
+    gui::Window window(options);
+    gui::App app(window, app_options);
+    if (arguments.light) app.set_light(true);
+    if (arguments.ui_scale > 0) app.set_scale(static_cast<float>(arguments.ui_scale));
+    window.on_drop = [&](const auto& paths) { app.open_files(paths); };
+    const auto frame = [&] { return app.frame(); };
+    if (for_picture) {
+        for (int i = 0; i < 6; ++i) {
+            window.draw_frame(frame);
+            app.tasks().wait();
+        }
+        gui::write_png(window.capture(frame), arguments.screenshot);
+        return app.notices().empty() ? 0 : 1;
+    }
+    window.run(frame, [&] { return app.may_close(); });
+    return 0;
+}
+
+std::function<int()> declare(CLI::App& app) {
+    const auto arguments = std::make_shared<Arguments>();
+    app.add_option("trace", arguments->app.traces, "Traces to open, side by side")->type_name("TRACE.h5");
+    app.add_option("--mark", arguments->app.mark, "Outline this text in every view: was it kept, and where?");
+    app.add_option("--layout", arguments->app.layout, "explore, compare or report (default: as last time)")
+        ->check(CLI::IsMember(gui::App::layout_names()));
+    app.add_option("--size", arguments->size, "Of the window, as in 1600x1000");
+    app.add_flag("--light", arguments->light, "Light theme");
+    app.add_option("--ui-scale", arguments->ui_scale, "Size of texts; 1 is usual")->check(CLI::Range(0.5, 4.0));
+    app.add_option("--screenshot", arguments->screenshot, "Draw the window once into this PNG and end");
+    return [arguments] { return view(*arguments); };
+}
+
+}  // namespace
+
+Command view_command() {
+    Command command{"view", "Open the window, with traces or without",
+                    "  kvscope view demo.h5\n  kvscope view mine.h5 theirs.h5 --layout compare --mark Paris", declare};
+    command.by_default = true;
+    return command;
+}
+
+}  // namespace kvscope::cli

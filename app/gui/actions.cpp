@@ -1,0 +1,138 @@
+#include "app/gui/actions.h"
+
+#include <imcmd_fuzzy_search.h>
+#include <imgui_internal.h>
+#include <misc/cpp/imgui_stdlib.h>
+
+#include <algorithm>
+#include <array>
+
+#include "app/gui/crash_log.h"
+
+namespace kvscope::gui {
+namespace {
+
+bool is_enabled(const Action& action) { return !action.enabled || action.enabled(); }
+
+struct Match {
+    const Action* action;
+    int score;
+};
+
+/// Actions whose names hold the search's letters in order, best first; all of them for an empty search.
+std::vector<Match> matches(const std::vector<Action>& actions, const std::vector<Action>& extra,
+                           const std::string& search) {
+    std::vector<Match> found;
+    for (const auto* list : {&actions, &extra}) {
+        for (const Action& action : *list) {
+            int score = 0;
+            std::array<uint8_t, 64> places{};
+            int n_places = 0;
+            const bool fits =
+                search.empty() || ImCmd::FuzzySearch(search.c_str(), (action.menu + " " + action.name).c_str(), score,
+                                                     places.data(), static_cast<int>(places.size()), n_places);
+            if (fits && action.run && is_enabled(action)) found.push_back({&action, score});
+        }
+    }
+    std::stable_sort(found.begin(), found.end(), [](const Match& x, const Match& y) { return x.score > y.score; });
+    return found;
+}
+
+}  // namespace
+
+std::string key_text(const Action& action) {
+    if (!action.shown_key.empty()) return action.shown_key;
+    return action.key ? ImGui::GetKeyChordName(action.key) : "";
+}
+
+void Actions::add(Action action) { actions_.push_back(std::move(action)); }
+
+void Actions::start(const Action& action) {
+    last_ = action.name;
+    note_last_action(last_);
+    action.run();
+}
+
+void Actions::handle_keys() {
+    const ImGuiIO& io = ImGui::GetIO();
+    for (size_t i = 0; i < actions_.size(); ++i) {
+        const Action& action = actions_[i];
+        if (!action.key || !action.run) continue;
+        const bool is_plain = (action.key & (ImGuiMod_Ctrl | ImGuiMod_Alt)) == 0;
+        if (is_plain && io.WantTextInput) continue;
+        if (ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) return;
+        const bool pressed = ImGui::Shortcut(action.key, ImGuiInputFlags_RouteGlobal | ImGuiInputFlags_RouteOverActive);
+        if (pressed && is_enabled(action)) {
+            start(action);
+            return;
+        }
+    }
+}
+
+void Actions::draw_menu(const char* menu) {
+    for (const Action& action : actions_) {
+        if (action.menu != menu) continue;
+        if (action.separator_before) ImGui::Separator();
+        const bool chosen = ImGui::MenuItem(action.name.c_str(), key_text(action).c_str(),
+                                            action.checked && action.checked(), is_enabled(action));
+        if (chosen) {
+            start(action);
+            return;
+        }
+    }
+}
+
+void Actions::draw_palette() {
+    if (palette_wanted_) {
+        palette_wanted_ = false;
+        extra_.clear();
+        if (add_to_palette) add_to_palette(extra_);
+        search_.clear();
+        chosen_ = 0;
+        ImGui::OpenPopup("Command palette");
+    }
+    const ImGuiViewport* viewport = ImGui::GetMainViewport();
+    const float em = ImGui::GetFontSize();
+    ImGui::SetNextWindowPos({viewport->GetCenter().x, viewport->WorkPos.y + 3 * em}, ImGuiCond_Always, {0.5f, 0});
+    ImGui::SetNextWindowSize({std::min(42 * em, viewport->WorkSize.x - 2 * em), 0});
+    if (!ImGui::BeginPopup("Command palette")) return;
+    if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
+    ImGui::SetNextItemWidth(-FLT_MIN);
+    if (ImGui::InputTextWithHint("##search", "What do you want to do?", &search_)) chosen_ = 0;
+    const std::vector<Match> found = matches(actions_, extra_, search_);
+    const int n = static_cast<int>(found.size());
+    if (ImGui::IsKeyPressed(ImGuiKey_DownArrow)) ++chosen_;
+    if (ImGui::IsKeyPressed(ImGuiKey_UpArrow)) --chosen_;
+    chosen_ = n == 0 ? 0 : (chosen_ + n) % n;
+    const Action* wanted = nullptr;
+    ImGui::BeginChild("found", {0, std::min(14.0f, static_cast<float>(n) + 0.5f) * ImGui::GetFrameHeight()});
+    for (int i = 0; i < n; ++i) {
+        const Action& action = *found[static_cast<size_t>(i)].action;
+        ImGui::PushID(i);
+        if (ImGui::Selectable("##action", i == chosen_, 0, {0, ImGui::GetFontSize() + 4})) wanted = &action;
+        if (i == chosen_ && !ImGui::IsItemVisible()) ImGui::SetScrollHereY();
+        ImGui::SameLine(8);
+        if (!action.menu.empty()) {
+            ImGui::TextDisabled("%s", action.menu.c_str());
+            ImGui::SameLine();
+        }
+        ImGui::TextUnformatted(action.name.c_str());
+        const std::string key = key_text(action);
+        if (!key.empty()) {
+            ImGui::SameLine(ImGui::GetContentRegionMax().x - ImGui::CalcTextSize(key.c_str()).x - 8);
+            ImGui::TextDisabled("%s", key.c_str());
+        }
+        ImGui::PopID();
+    }
+    if (n == 0) ImGui::TextDisabled("nothing of that name");
+    ImGui::EndChild();
+    if (n > 0 && ImGui::IsKeyPressed(ImGuiKey_Enter)) wanted = found[static_cast<size_t>(chosen_)].action;
+    if (wanted) {
+        const Action action = *wanted;
+        ImGui::CloseCurrentPopup();
+        start(action);
+    }
+    ImGui::EndPopup();
+}
+
+}  // namespace kvscope::gui

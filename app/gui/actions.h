@@ -1,0 +1,53 @@
+#pragma once
+
+#include <imgui.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace kvscope::gui {
+
+/// Something a person can do, in one place for menus, keys and the command palette.
+struct Action {
+    std::string name;  ///< "Open trace…"
+    std::string menu;  ///< "File"; empty: palette and key alone
+    ImGuiKeyChord key = 0;
+    std::function<void()> run;
+    std::function<bool()> enabled;  ///< empty: always
+    std::function<bool()> checked;  ///< empty: nothing to check
+    bool separator_before = false;
+    std::string shown_key;  ///< where the key is handled elsewhere or has several forms; empty: from `key`
+};
+
+class Actions {
+ public:
+    void add(Action action);
+    /// Runs the actions whose keys were pressed. Plain keys stay with a text field that is being edited.
+    void handle_keys();
+    void draw_menu(const char* menu);
+
+    void open_palette() { palette_wanted_ = true; }
+    /// The search box over all actions, nearest names first.
+    void draw_palette();
+    /// Called before the palette shows, to add actions that depend on what is open; they last until it closes.
+    std::function<void(std::vector<Action>&)> add_to_palette;
+
+    const std::vector<Action>& all() const { return actions_; }
+    /// The last action that was started, for the crash log.
+    const std::string& last() const { return last_; }
+    void start(const Action& action);
+
+ private:
+    std::vector<Action> actions_;
+    std::vector<Action> extra_;
+    std::string last_;
+    std::string search_;
+    int chosen_ = 0;
+    bool palette_wanted_ = false;
+};
+
+/// "Ctrl+Shift+P"
+std::string key_text(const Action& action);
+
+}  // namespace kvscope::gui

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "app/gui/actions.h"
+#include "app/gui/session.h"
+#include "app/gui/settings.h"
+#include "app/gui/tasks.h"
+#include "app/gui/view.h"
+#include "app/gui/window.h"
+
+namespace kvscope::gui {
+
+class FileDialog;
+
+struct AppOptions {
+    std::vector<std::filesystem::path> traces;
+    std::string mark;       ///< text to outline in every view
+    std::string layout;     ///< explore | compare | report; empty: the remembered one
+    bool remember = true;   ///< read and write the person's settings
+    bool run_demo = false;  ///< start the demo job at once (in a build with the engine)
+};
+
+/// A dockable window on the screen: a view and its place.
+struct OpenView {
+    const ViewKind* kind = nullptr;
+    int number = 1;
+    std::unique_ptr<View> view;
+    bool open = true;
+    bool focus = false;         ///< bring to the front in the next frame
+    std::string id() const;     ///< "retention-1"
+    std::string title() const;  ///< "Retention###retention-1", "Retention 2###retention-2"
+};
+
+/// The whole window: menus, layouts, views, dialogs. One frame at a time; knows nothing of what views show.
+class App {
+ public:
+    App(Window& window, AppOptions options);
+    ~App();
+    App(const App&) = delete;
+    App& operator=(const App&) = delete;
+
+    /// Draws everything. False: the window is to be closed.
+    bool frame();
+    /// Before the window closes: settings are saved. False where something has to be finished or confirmed first.
+    bool may_close();
+
+    /// Opens a trace or, beside those that are open, a further one; what goes wrong becomes a notice.
+    void open_trace(const std::filesystem::path& path);
+    void open_files(const std::vector<std::filesystem::path>& paths);
+
+    void apply_layout(const std::string& name);
+    OpenView& open_view(const ViewKind& kind);
+    /// "explore", "compare", "report"
+    static const std::vector<std::string>& layout_names();
+
+    nlohmann::json layout_state() const;
+    /// Unknown kinds of view and damaged parts are left out.
+    void restore_layout(const nlohmann::json& state);
+
+    Session& session() { return session_; }
+    Tasks& tasks() { return tasks_; }
+    Actions& actions() { return actions_; }
+    EngineSession* engine() { return engine_.get(); }
+    const std::vector<std::unique_ptr<OpenView>>& views() const { return views_; }
+    /// The view that has, or last had, the keyboard.
+    OpenView* focused_view() const;
+    const Theme& theme() const { return theme_; }
+    const std::vector<std::string>& notices() const { return notices_; }
+
+    void set_light(bool light);
+    void set_scale(float scale);
+
+    /// A message that a person should see; it goes away by itself and stays in the log.
+    void notice(const std::string& text, bool is_error = false);
+
+ private:
+    void add_actions();
+    void draw_menu_bar();
+    void draw_status_bar();
+    void draw_views();
+    void draw_start();
+    void draw_notices();
+    void draw_help();
+    void draw_about();
+    void remember_undo();
+    void undo();
+    void redo();
+    void apply_style();
+    void build_layout(unsigned dock_space);
+    void go_to_state(const nlohmann::json& state);
+    void ask_for_trace();
+    void ask_for_model();
+    void export_focused();
+
+    Window& window_;
+    AppOptions options_;
+    Settings settings_;
+    Tasks tasks_;
+    Session session_;
+    Actions actions_;
+    Theme theme_;
+    std::unique_ptr<EngineSession> engine_;
+    std::vector<std::unique_ptr<OpenView>> views_;
+    std::string wanted_layout_;  ///< built at the next frame, when the dock space is known
+    std::string focused_;
+    std::vector<std::string> notices_;
+    struct Notice {
+        std::string text;
+        bool is_error;
+        double until;
+    };
+    std::vector<Notice> shown_notices_;
+    std::vector<nlohmann::json> undo_;
+    std::vector<nlohmann::json> redo_;
+    std::unique_ptr<FileDialog> files_;
+    bool start_dismissed_ = false;
+    bool help_wanted_ = false;
+    bool about_wanted_ = false;
+    bool quit_ = false;
+};
+
+}  // namespace kvscope::gui

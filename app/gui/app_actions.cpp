@@ -1,0 +1,206 @@
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <algorithm>
+
+#include "app/gui/app.h"
+#include "app/gui/engine_session.h"
+#include "app/gui/export_dialog.h"
+#include "app/gui/file_dialog.h"
+#include "app/gui/layouts.h"
+
+namespace kvscope::gui {
+
+void App::ask_for_trace() {
+    files_->ask({FileDialog::Kind::open, "Open a trace", {".h5", ".hdf5", ".part"}, {}, [this](const auto& path) {
+                     open_trace(path);
+                 }});
+}
+
+void App::ask_for_model() {
+    files_->ask({FileDialog::Kind::open_folder_or_file,
+                 "Choose a model: a GGUF file or a folder with config.json",
+                 {".gguf"},
+                 {},
+                 [this](const auto& path) {
+                     open_files({path});
+                     start_dismissed_ = true;
+                 }});
+}
+
+void App::export_focused() {
+    const OpenView* open = focused_view();
+    const auto request = open ? open->view->figure(session_) : std::nullopt;
+    if (!request) {
+        notice("this view has nothing to export; click into one that shows a figure", true);
+        return;
+    }
+    ExportDialog().ask(session_, *request, *files_,
+                       [this](const std::string& text, bool is_error) { notice(text, is_error); });
+}
+
+void App::add_actions() {
+    const auto has_trace = [this] { return !session_.documents().empty(); };
+    const auto add = [this](std::string menu, std::string name, ImGuiKeyChord key, std::function<void()> run,
+                            std::function<bool()> enabled = {}, bool separator = false) -> void {
+        actions_.add({std::move(name), std::move(menu), key, std::move(run), std::move(enabled), {}, separator, {}});
+    };
+    add("File", "Open a trace…", ImGuiMod_Ctrl | ImGuiKey_O, [this] { ask_for_trace(); });
+    add(
+        "File", "Add a trace beside it…", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_O, [this] { ask_for_trace(); },
+        has_trace);
+    add(
+        "File", "Reload", ImGuiKey_F5,
+        [this] {
+            for (const auto& document : session_.documents()) {
+                try {
+                    document->reload();
+                } catch (const std::exception& error) {
+                    notice(error.what(), true);
+                }
+            }
+        },
+        has_trace);
+    add(
+        "File", "Close this trace", ImGuiMod_Ctrl | ImGuiKey_W, [this] { session_.close(session_.focus()->id()); },
+        has_trace);
+    add(
+        "File", "Export this view…", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_E, [this] { export_focused(); },
+        has_trace, true);
+    add(
+        "File", "Quit", ImGuiMod_Ctrl | ImGuiKey_Q, [this] { quit_ = may_close(); }, {}, true);
+
+    add(
+        "Edit", "Undo", ImGuiMod_Ctrl | ImGuiKey_Z, [this] { undo(); }, [this] { return undo_.size() > 1; });
+    add(
+        "Edit", "Redo", ImGuiMod_Ctrl | ImGuiKey_Y, [this] { redo(); }, [this] { return !redo_.empty(); });
+    add(
+        "Edit", "Selection back", ImGuiMod_Alt | ImGuiKey_LeftArrow, [this] { session_.selection.back(); },
+        [this] { return session_.selection.can_go_back(); }, true);
+    add(
+        "Edit", "Selection forward", ImGuiMod_Alt | ImGuiKey_RightArrow, [this] { session_.selection.forward(); },
+        [this] { return session_.selection.can_go_forward(); });
+    add("Edit", "Let go of the selection", ImGuiKey_Escape, [this] { session_.let_go(); });
+    const auto move_layer = [this](int by) {
+        if (const Document* focus = session_.focus()) {
+            const int last = static_cast<int>(focus->reader()->model().n_layers) - 1;
+            session_.select_layer(std::clamp(session_.cursor().layer + by, 0, last));
+        }
+    };
+    const auto move_token = [this](int by) {
+        if (const Document* focus = session_.focus()) {
+            const int64_t last = focus->reader()->prompt(focus->prompt).visible_tokens() - 1;
+            session_.select_token(std::clamp<int64_t>(session_.cursor().first_token + by, 0, last));
+        }
+    };
+    add(
+        "Edit", "Layer before", ImGuiKey_LeftBracket, [=] { move_layer(-1); }, has_trace, true);
+    add(
+        "Edit", "Layer after", ImGuiKey_RightBracket, [=] { move_layer(1); }, has_trace);
+    add(
+        "Edit", "Token before", ImGuiKey_Comma, [=] { move_token(-1); }, has_trace);
+    add(
+        "Edit", "Token after", ImGuiKey_Period, [=] { move_token(1); }, has_trace);
+
+    const auto flicker = [this] {
+        if (!session_.a || !session_.b) return;
+        const bool shows_a = session_.is_visible(*session_.a) && !session_.is_visible(*session_.b);
+        for (const RunKey& key : session_.all_runs())
+            session_.set_visible(key, key == (shows_a ? *session_.b : *session_.a));
+    };
+    add("View", "Flicker A / B", ImGuiKey_Space, flicker, [this] { return session_.a && session_.b; });
+    add("View", "Difference A − B", ImGuiKey_D, [this] {
+        for (const auto& open : views_) {
+            if (open->kind->name == "difference") {
+                open->focus = true;
+                return;
+            }
+        }
+        if (const ViewKind* kind = find_view_kind("difference")) open_view(*kind);
+    });
+    add("View", "Everything into view", ImGuiKey_F, [this] {
+        if (OpenView* open = focused_view()) open->view->fit();
+    });
+    for (int i = 0; i < 9; ++i) {
+        const auto key = static_cast<ImGuiKey>(ImGuiKey_1 + i);
+        actions_.add({fmt::format("Show or hide run {}", i + 1),
+                      "",
+                      key,
+                      [this, i] {
+                          const auto runs = session_.all_runs();
+                          if (static_cast<size_t>(i) >= runs.size()) return;
+                          const RunKey run = runs[static_cast<size_t>(i)];
+                          session_.set_visible(run, !session_.is_visible(run));
+                      },
+                      has_trace,
+                      {},
+                      false,
+                      {}});
+    }
+    actions_.add({"Show all runs",
+                  "View",
+                  ImGuiKey_0,
+                  [this] {
+                      for (const RunKey& key : session_.all_runs()) session_.set_visible(key, true);
+                  },
+                  has_trace,
+                  {},
+                  false,
+                  {}});
+    bool is_first = true;
+    for (const ViewKind& kind : view_kinds()) {
+        add(
+            "View", "New view: " + kind.title, 0, [this, &kind] { open_view(kind); }, {}, is_first);
+        is_first = false;
+    }
+
+    for (const Layout& layout : layouts())
+        add("Layout", layout.title, 0, [this, name = layout.name] { apply_layout(name); });
+    actions_.add({"Light theme",
+                  "Layout",
+                  0,
+                  [this] { set_light(!settings_.light); },
+                  {},
+                  [this] { return settings_.light; },
+                  true,
+                  {}});
+    const auto scaled = [this](float factor) { set_scale(ImGui::GetStyle().FontScaleMain * factor); };
+    add("Layout", "Larger", ImGuiMod_Ctrl | ImGuiKey_Equal, [=] { scaled(1.1f); });
+    add("Layout", "Smaller", ImGuiMod_Ctrl | ImGuiKey_Minus, [=] { scaled(1 / 1.1f); });
+    add("Layout", "Usual size", ImGuiMod_Ctrl | ImGuiKey_0, [this] { set_scale(0); });
+
+    add("Help", "Commands…", ImGuiMod_Ctrl | ImGuiKey_K, [this] { actions_.open_palette(); });
+    actions_.add({"Commands",
+                  "",
+                  ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_P,
+                  [this] { actions_.open_palette(); },
+                  {},
+                  {},
+                  false,
+                  {}});
+    add("Help", "Mouse and keys", ImGuiMod_Shift | ImGuiKey_Slash, [this] { help_wanted_ = true; });
+    add("Help", "About kvscope", 0, [this] { about_wanted_ = true; });
+    if (engine_) {
+        add(
+            "Run", "Run the demo", 0, [this] { engine_->run_demo(); }, [this] { return !engine_->status().busy(); });
+        add("Run", "Choose a model…", 0, [this] { ask_for_model(); });
+        add(
+            "Run", "Cancel", 0, [this] { engine_->cancel(); }, [this] { return engine_->status().busy(); });
+    }
+    actions_.add_to_palette = [this](std::vector<Action>& extra) {
+        for (const RunKey& key : session_.all_runs()) {
+            extra.push_back({"Go to run " + session_.look(key).label,
+                             "",
+                             0,
+                             [this, key] { session_.select_run(key); },
+                             {},
+                             {},
+                             false,
+                             {}});
+        }
+        for (const auto& path : settings_.recent_traces)
+            extra.push_back({"Open " + path, "Recent", 0, [this, path] { open_trace(path); }, {}, {}, false, {}});
+    };
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "app/gui/file_dialog.h"
+#include "app/gui/view.h"
+
+namespace kvscope::gui {
+
+/// Exports what a view shows, and copies its numbers; the same code and the same result as `kvscope export`.
+class ExportDialog {
+ public:
+    /// Where the exported file goes, in which form, is asked by the dialog.
+    void ask(const Session& session, const FigureRequest& request, FileDialog& files,
+             std::function<void(const std::string&, bool is_error)> notice);
+
+    /// The figure's numbers, as text in a format of analysis::TableFormat ("csv", "md", "tex", "json", "tsv").
+    /// @throws what the figure's definition throws
+    static std::string numbers(const Session& session, const FigureRequest& request, const std::string& format);
+};
+
+}  // namespace kvscope::gui

@@ -1,0 +1,136 @@
+#include "app/gui/file_dialog.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+#include <misc/cpp/imgui_stdlib.h>
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+
+namespace kvscope::gui {
+
+namespace fs = std::filesystem;
+
+std::string bytes_text(double bytes) {
+    constexpr std::array units = {"B", "kB", "MB", "GB", "TB"};
+    size_t unit = 0;
+    while (bytes >= 999.5 && unit + 1 < units.size()) {
+        bytes /= 1000;
+        ++unit;
+    }
+    return fmt::format("{:.{}f} {}", bytes, unit == 0 || bytes >= 99.5 ? 0 : 1, units[unit]);
+}
+
+void FileDialog::ask(Question question) {
+    question_ = std::move(question);
+    std::error_code error;
+    if (folder_.empty() || !fs::is_directory(folder_, error)) folder_ = fs::current_path(error);
+    typed_ = question_.suggestion.string();
+    error_.clear();
+    overwrite_confirmed_ = false;
+    list_folder();
+    wanted_ = true;
+}
+
+void FileDialog::list_folder() {
+    entries_.clear();
+    std::error_code error;
+    for (auto at = fs::directory_iterator(folder_, fs::directory_options::skip_permission_denied, error);
+         !error && at != fs::directory_iterator(); at.increment(error)) {
+        const std::string name = at->path().filename().string();
+        std::error_code ignored;
+        const bool is_folder = at->is_directory(ignored);
+        if (name.starts_with(".")) continue;
+        const auto fits = [&](const std::string& extension) { return name.ends_with(extension); };
+        if (!is_folder && !question_.extensions.empty() &&
+            std::none_of(question_.extensions.begin(), question_.extensions.end(), fits))
+            continue;
+        entries_.push_back({name, is_folder, is_folder ? 0 : at->file_size(ignored)});
+    }
+    if (error) error_ = folder_.string() + " cannot be read: " + error.message();
+    std::sort(entries_.begin(), entries_.end(), [](const Entry& x, const Entry& y) {
+        return std::pair(!x.is_folder, x.name) < std::pair(!y.is_folder, y.name);
+    });
+}
+
+void FileDialog::draw() {
+    const std::string popup = question_.title + "###file dialog";
+    if (wanted_) {
+        ImGui::OpenPopup(popup.c_str());
+        wanted_ = false;
+    }
+    const float em = ImGui::GetFontSize();
+    ImGui::SetNextWindowSize({46 * em, 30 * em}, ImGuiCond_Appearing);
+    ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5f, 0.5f});
+    if (!ImGui::BeginPopupModal(popup.c_str(), nullptr, ImGuiWindowFlags_NoCollapse)) return;
+    const auto go_to = [&](const fs::path& folder) {
+        folder_ = folder.lexically_normal();
+        error_.clear();
+        list_folder();
+    };
+    if (ImGui::Button("Up") && folder_.has_parent_path()) go_to(folder_.parent_path());
+    ImGui::SameLine();
+    ImGui::TextDisabled("%s", folder_.c_str());
+
+    bool chosen = false;
+    ImGui::BeginChild("entries", {0, -3.4f * ImGui::GetFrameHeightWithSpacing()}, ImGuiChildFlags_Borders);
+    for (size_t i = 0; i < entries_.size(); ++i) {
+        const Entry entry = entries_[i];
+        const std::string shown = entry.is_folder ? entry.name + "/" : entry.name;
+        const bool is_typed = typed_ == entry.name;
+        if (ImGui::Selectable(shown.c_str(), is_typed, ImGuiSelectableFlags_AllowDoubleClick)) {
+            typed_ = entry.name;
+            overwrite_confirmed_ = false;
+            if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
+                if (entry.is_folder) {
+                    go_to(folder_ / entry.name);
+                    typed_ = question_.suggestion.string();
+                    break;
+                }
+                chosen = true;
+            }
+        }
+        if (!entry.is_folder) {
+            const std::string bytes = bytes_text(static_cast<double>(entry.bytes));
+            ImGui::SameLine(ImGui::GetContentRegionMax().x - ImGui::CalcTextSize(bytes.c_str()).x);
+            ImGui::TextDisabled("%s", bytes.c_str());
+        }
+    }
+    if (entries_.empty()) ImGui::TextDisabled("nothing here that fits");
+    ImGui::EndChild();
+
+    ImGui::SetNextItemWidth(-FLT_MIN);
+    if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
+    if (ImGui::InputTextWithHint("##path", "a name or a whole path", &typed_, ImGuiInputTextFlags_EnterReturnsTrue))
+        chosen = true;
+    if (!error_.empty())
+        ImGui::TextWrapped("%s", error_.c_str());
+    else
+        ImGui::NewLine();
+    const char* accept = question_.kind == Kind::save ? (overwrite_confirmed_ ? "Replace" : "Save") : "Open";
+    if (ImGui::Button(accept)) chosen = true;
+    ImGui::SameLine();
+    if (ImGui::Button("Cancel") || ImGui::IsKeyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
+
+    if (chosen && !typed_.empty()) {
+        const fs::path path = folder_ / typed_;  // an absolute path replaces the folder
+        std::error_code error;
+        const bool is_there = fs::exists(path, error);
+        if (fs::is_directory(path, error) && !fs::exists(path / "config.json", error) && path.extension() != ".part") {
+            go_to(path);
+            typed_ = question_.suggestion.string();
+        } else if (question_.kind == Kind::save && is_there && !overwrite_confirmed_) {
+            error_ = path.filename().string() + " is there already";
+            overwrite_confirmed_ = true;
+        } else if (question_.kind != Kind::save && !is_there) {
+            error_ = path.string() + " is not there";
+        } else {
+            ImGui::CloseCurrentPopup();
+            question_.answer(path);
+        }
+    }
+    ImGui::EndPopup();
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <imgui.h>
+
+#include <string>
+#include <vector>
+
+namespace kvscope::gui {
+
+/// A view of a layout and the part of the window it stands in.
+struct Placed {
+    std::string kind;
+    std::string place;
+};
+
+/// The window cut into named places. Each cut takes a share of a place off on one side and names what it takes.
+struct Cut {
+    std::string from;
+    ImGuiDir side;
+    float share;
+    std::string to;
+};
+
+struct Layout {
+    std::string name;   ///< "explore"
+    std::string title;  ///< "Explore"
+    std::vector<Cut> cuts;
+    std::vector<Placed> views;  ///< in a place with several, the first is in front
+};
+
+const std::vector<Layout>& layouts();
+/// nullptr where there is none of that name.
+const Layout* find_layout(const std::string& name);
+
+}  // namespace kvscope::gui

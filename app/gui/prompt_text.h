@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace kvscope::gui {
+
+class Session;
+class Document;
+
+/// A prompt's tokens as a reader knows them.
+struct PromptText {
+    std::vector<int32_t> ids;
+    std::vector<std::string> tokens;  ///< as they stand in the trace
+    std::vector<std::string> shown;  ///< spaces as ·, line breaks as ↵, tabs as →, bytes that are no character as ⟨E2⟩
+    std::string text;                ///< all tokens together
+    std::vector<size_t> begins;  ///< where each token begins in `text`, and its end
+};
+
+/// A token with its whitespace made visible.
+std::string shown_token(std::string_view token);
+
+/// The document's shown prompt; nullptr until it is read.
+std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& document);
+
+/// Token ranges (first, last) whose text holds the search, in order; upper and lower ASCII letters are alike.
+std::vector<std::pair<int64_t, int64_t>> find_spans(const PromptText& prompt, std::string_view search);
+
+/// The spans of Session::mark in the document's shown prompt.
+std::vector<std::pair<int64_t, int64_t>> marked_spans(Session& session, const Document& document);
+
+}  // namespace kvscope::gui

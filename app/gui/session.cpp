@@ -1,0 +1,157 @@
+#include "app/gui/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "analysis/run_style.h"
+
+namespace kvscope::gui {
+
+void Session::end_frame() {
+    hover_ = next_hover_;
+    next_hover_ = {};
+    tasks.end_frame();
+}
+
+Document& Session::open(const std::filesystem::path& path) {
+    std::error_code error;
+    for (const auto& document : documents_) {
+        if (std::filesystem::equivalent(document->path(), path, error)) {
+            document->reload();
+            return *document;
+        }
+    }
+    auto& document = *documents_.emplace_back(std::make_unique<Document>(next_id_, path));
+    ++next_id_;
+    if (!cursor().run.valid()) {
+        for (const RunKey& key : all_runs()) {
+            if (key.document != document.id() || attributes(key).policy == "full") continue;
+            select_run(key);
+            break;
+        }
+    }
+    return document;
+}
+
+void Session::close(int id) {
+    std::erase_if(documents_, [&](const auto& document) { return document->id() == id; });
+    if (cursor().run.document == id) selection.set({});
+    if (a && a->document == id) a.reset();
+    if (b && b->document == id) b.reset();
+}
+
+Document* Session::document(int id) const {
+    for (const auto& document : documents_) {
+        if (document->id() == id) return document.get();
+    }
+    return nullptr;
+}
+
+Document* Session::focus() const {
+    if (Document* selected = document(cursor().run)) return selected;
+    return documents_.empty() ? nullptr : documents_.front().get();
+}
+
+bool Session::exists(const RunKey& key) const {
+    const Document* of = document(key);
+    return of && key.prompt >= 0 && key.prompt < of->reader()->n_prompts() && key.run >= 0 &&
+           key.run < of->reader()->n_runs(key.prompt);
+}
+
+const trace::RunAttributes& Session::attributes(const RunKey& key) const {
+    if (!exists(key)) throw std::out_of_range("there is no such run any more");
+    return document(key)->reader()->run(key.prompt, key.run);
+}
+
+bool Session::is_visible(const RunKey& key) const {
+    const Document* of = document(key);
+    return of && !of->hidden.contains(key);
+}
+
+void Session::set_visible(const RunKey& key, bool visible) {
+    Document* of = document(key);
+    if (!of) return;
+    if (visible)
+        of->hidden.erase(key);
+    else
+        of->hidden.insert(key);
+}
+
+std::vector<RunKey> Session::all_runs() const {
+    std::vector<RunKey> keys;
+    for (const auto& of : documents_) {
+        if (of->prompt >= of->reader()->n_prompts()) continue;
+        for (int run = 0; run < of->reader()->n_runs(of->prompt); ++run) keys.push_back({of->id(), of->prompt, run});
+    }
+    return keys;
+}
+
+std::vector<RunKey> Session::visible_runs(bool with_full) const {
+    std::vector<RunKey> keys = all_runs();
+    std::erase_if(keys, [&](const RunKey& key) {
+        const auto& run = attributes(key);
+        return !is_visible(key) || run.status != "complete" || (run.policy == "full" && !with_full);
+    });
+    return keys;
+}
+
+RunLook Session::look(const RunKey& key) const {
+    const auto& runs = document(key)->reader()->runs(key.prompt);
+    RunLook look{analysis::run_label(runs[static_cast<size_t>(key.run)]),
+                 analysis::run_styles(runs)[static_cast<size_t>(key.run)]};
+    if (documents_.size() > 1) look.label = fmt::format("{}: {}", document(key)->name(), look.label);
+    return look;
+}
+
+std::string Session::stamp(const RunKey& key) const {
+    const Document* of = document(key);
+    return of ? fmt::format("{}/{}/{}", of->run_stamp(key.prompt, key.run), key.prompt, key.run) : "closed";
+}
+
+void Session::select_run(const RunKey& key) {
+    Cursor moved = cursor();
+    if (moved.run.document != key.document || moved.run.prompt != key.prompt) moved = {};
+    moved.run = key;
+    selection.set(moved);
+}
+
+void Session::select_token(int64_t token, bool extend) {
+    Cursor moved = cursor();
+    if (extend && moved.has_tokens()) {
+        moved.first_token = std::min(moved.first_token, token);
+        moved.last_token = std::max(moved.last_token, token);
+    } else {
+        moved.first_token = moved.last_token = token;
+    }
+    selection.set(moved);
+}
+
+void Session::select_layer(int layer) {
+    Cursor moved = cursor();
+    moved.layer = layer;
+    selection.set(moved);
+}
+
+void Session::select_head(int layer, int kv_head, int query_head) {
+    Cursor moved = cursor();
+    moved.layer = layer;
+    moved.kv_head = kv_head;
+    moved.query_head = query_head;
+    selection.set(moved);
+}
+
+void Session::select_step(int step) {
+    Cursor moved = cursor();
+    moved.step = step;
+    selection.set(moved);
+}
+
+void Session::let_go() {
+    Cursor moved;
+    moved.run = cursor().run;
+    selection.set(moved);
+}
+
+}  // namespace kvscope::gui

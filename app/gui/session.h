@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/figure.h"
+#include "app/gui/document.h"
+#include "app/gui/selection.h"
+#include "app/gui/tasks.h"
+
+namespace kvscope::gui {
+
+/// How a run looks in every view.
+struct RunLook {
+    std::string label;  ///< "snapkv 128"; with the file's name before it where several traces are open
+    analysis::LineStyle style;
+};
+
+/// The part of the token axis that all token maps show.
+struct TokenAxis {
+    double min = 0;
+    double max = 0;  ///< not above min: everything
+    void show_everything() { min = max = 0; }
+};
+
+/// Everything that the views share: the open traces, the one selection, which runs are shown, A and B. Views read and
+/// write it and never one another. Knows no ImGui. All calls from the window's thread.
+class Session {
+ public:
+    explicit Session(Tasks& tasks_of_window) : tasks(tasks_of_window) {}
+
+    Tasks& tasks;
+    Selection selection;
+    std::optional<RunKey> a, b;
+    TokenAxis token_axis;
+    std::string mark;  ///< text whose occurrences are outlined in every view; empty: none
+
+    const Cursor& cursor() const { return selection.current(); }
+    /// What the mouse is over, in whichever view; empty where over nothing.
+    const Cursor& hover() const { return hover_; }
+    void set_hover(const Cursor& cursor) { next_hover_ = cursor; }
+    void end_frame();
+
+    /// @returns the document, which is the trace that was open already where it is the same file
+    /// @throws what trace::Reader throws
+    Document& open(const std::filesystem::path& path);
+    void close(int document);
+    const std::vector<std::unique_ptr<Document>>& documents() const { return documents_; }
+    Document* document(int id) const;
+    Document* document(const RunKey& key) const { return document(key.document); }
+    /// The document whose run is selected, or the first; nullptr where none is open.
+    Document* focus() const;
+
+    bool exists(const RunKey& key) const;
+    const trace::RunAttributes& attributes(const RunKey& key) const;
+    bool is_visible(const RunKey& key) const;
+    void set_visible(const RunKey& key, bool visible);
+    /// Finished, shown runs of all open traces' current prompts, in order; `full` only where `with_full`.
+    std::vector<RunKey> visible_runs(bool with_full = false) const;
+    /// All of the current prompts.
+    std::vector<RunKey> all_runs() const;
+    RunLook look(const RunKey& key) const;
+    /// Stamp for Tasks of whatever is computed from one run.
+    std::string stamp(const RunKey& key) const;
+
+    /// Selects a run, keeping layer, head and tokens.
+    void select_run(const RunKey& key);
+    void select_token(int64_t token, bool extend = false);
+    void select_layer(int layer);
+    void select_head(int layer, int kv_head, int query_head = -1);
+    void select_step(int step);
+    void let_go();
+
+ private:
+    std::vector<std::unique_ptr<Document>> documents_;
+    int next_id_ = 0;
+    Cursor hover_;
+    Cursor next_hover_;
+};
+
+}  // namespace kvscope::gui

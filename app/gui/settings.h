@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace kvscope::gui {
+
+/// What the window remembers from one start to the next, in $XDG_CONFIG_HOME/kvscope/settings.json (~/.config).
+struct Settings {
+    bool light = false;
+    float ui_scale = 0;                      ///< 0: the display's own
+    std::vector<std::string> recent_traces;  ///< newest first
+    std::vector<std::string> recent_models;
+    int width = 1600;
+    int height = 1000;
+    nlohmann::json layout;  ///< App's views and their places; null at the first start
+
+    static constexpr size_t most_recent = 12;
+    void remember_trace(const std::filesystem::path& path);
+    void remember_model(const std::filesystem::path& path);
+};
+
+std::filesystem::path settings_file();
+
+/// Defaults where there is no file or it cannot be understood; the file is then left as it is until something is saved.
+Settings load_settings(const std::filesystem::path& file);
+
+/// Whole or not at all. @returns false where it cannot be written
+bool save_settings(const Settings& settings, const std::filesystem::path& file);
+
+}  // namespace kvscope::gui

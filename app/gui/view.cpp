@@ -1,0 +1,34 @@
+#include "app/gui/view.h"
+
+#include <imgui.h>
+
+namespace kvscope::gui {
+
+const ViewKind* find_view_kind(const std::string& name) {
+    for (const ViewKind& kind : view_kinds()) {
+        if (kind.name == name) return &kind;
+    }
+    return nullptr;
+}
+
+namespace {
+
+void draw_centred(const std::string& text, const ImVec4& color) {
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    const float wrap = std::max(room.x * 0.8f, 1.0f);
+    const ImVec2 size = ImGui::CalcTextSize(text.c_str(), nullptr, false, wrap);
+    const ImVec2 at = ImGui::GetCursorPos();
+    ImGui::SetCursorPos({at.x + std::max((room.x - size.x) / 2, 0.0f), at.y + std::max((room.y - size.y) / 2, 0.0f)});
+    ImGui::PushStyleColor(ImGuiCol_Text, color);
+    ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + wrap);
+    ImGui::TextUnformatted(text.c_str());
+    ImGui::PopTextWrapPos();
+    ImGui::PopStyleColor();
+}
+
+}  // namespace
+
+void draw_nothing(const Context& context, const std::string& why) { draw_centred(why, context.theme.ink_quiet); }
+void draw_error(const Context& context, const std::string& what) { draw_centred(what, context.theme.error); }
+
+}  // namespace kvscope::gui

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/figure_definition.h"
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+
+namespace kvscope::gui {
+
+class Actions;
+class EngineSession;
+
+/// What a view draws with.
+struct Context {
+    Session& session;
+    const Theme& theme;
+    const Fonts& fonts;
+    Actions& actions;
+    EngineSession* engine = nullptr;  ///< nullptr in a build without the engine
+    float scale = 1;                  ///< pixels of the design's grid
+};
+
+/// What a view shows, as `export` draws it.
+struct FigureRequest {
+    int document = -1;
+    std::string figure;  ///< analysis::FigureDefinition::name
+    analysis::FigureOptions options;
+};
+
+/// One dockable window. The base owns nothing that is drawn; App owns the windows, their places and their titles. State
+/// that a person set belongs into `save`, selection into Session.
+class View {
+ public:
+    virtual ~View() = default;
+
+    /// Between ImGui::Begin and End. Says in one line what is missing where there is nothing to show.
+    virtual void draw(Context& context) = 0;
+
+    /// What is shown, for export and for copying numbers; nullopt where there is nothing.
+    virtual std::optional<FigureRequest> figure(const Session&) const { return std::nullopt; }
+
+    /// Mouse and keys of this view: what is done, what happens. Shown by `?`.
+    virtual std::vector<std::pair<std::string, std::string>> help() const { return {}; }
+
+    /// Everything into view: key F.
+    virtual void fit() {}
+
+    virtual void save(nlohmann::json&) const {}
+    virtual void load(const nlohmann::json&) {}
+};
+
+/// Where a view opens in a new layout.
+enum class Dock { left, center, right, bottom };
+
+/// Each file in app/gui/views/ defines one, by a function called after the file: `ViewKind retention_view()` in
+/// retention.cpp. The build lists them.
+struct ViewKind {
+    std::string name;     ///< "retention": in saved layouts
+    std::string title;    ///< "Retention"
+    std::string summary;  ///< one line: what it shows, from which measure
+    Dock dock = Dock::center;
+    std::unique_ptr<View> (*create)() = nullptr;
+};
+
+/// All kinds, by file name.
+const std::vector<ViewKind>& view_kinds();
+const ViewKind* find_view_kind(const std::string& name);
+
+/// "Nothing to show: …" centred in the rest of the window.
+void draw_nothing(const Context& context, const std::string& why);
+/// A card with what went wrong.
+void draw_error(const Context& context, const std::string& what);
+
+}  // namespace kvscope::gui

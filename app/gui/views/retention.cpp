@@ -1,0 +1,255 @@
+#include "analysis/retention.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "app/gui/prompt_text.h"
+#include "app/gui/token_map.h"
+#include "app/gui/view.h"
+
+namespace kvscope::gui {
+namespace {
+
+using analysis::KeptSets;
+
+/// (L, N): how many heads of a layer keep each token.
+Pyramid layers_map(const trace::Reader& reader, int prompt, int run) {
+    const auto kept = reader.kept(prompt, run);
+    const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
+    const auto counts = analysis::retention_counts(analysis::kept_sets(*kept, n));
+    return make_pyramid({counts.begin(), counts.end()}, kept->n_layers, n, Reduce::maximum);
+}
+
+/// (R, N) of one layer: 1 where the head keeps the token.
+Pyramid heads_map(const trace::Reader& reader, int prompt, int run, size_t layer) {
+    const auto kept = reader.kept(prompt, run);
+    const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
+    std::vector<float> values(kept->n_rows * n, 0.0f);
+    for (size_t row = 0; row < kept->n_rows; ++row) {
+        for (const uint32_t position : kept->row(layer, row)) values[row * n + position] = 1;
+    }
+    return make_pyramid(std::move(values), kept->n_rows, n, Reduce::maximum);
+}
+
+/// Token × layer maps of all shown runs below each other on one token axis; a double click goes into a layer's heads.
+class RetentionView : public View {
+ public:
+    void draw(Context& context) override {
+        Session& session = context.session;
+        auto runs = session.visible_runs();
+        if (runs.empty()) runs = session.visible_runs(true);
+        if (runs.empty()) {
+            draw_nothing(context, session.documents().empty()
+                                      ? "Open a trace or run the demo to see which tokens survive."
+                                      : "No run is shown: tick one in Runs, or press 0 for all of them.");
+            return;
+        }
+        if (layer_ >= 0 && ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows) &&
+            ImGui::IsKeyPressed(ImGuiKey_Backspace) && !ImGui::GetIO().WantTextInput)
+            layer_ = -1;
+        draw_header(context, runs);
+
+        const float em = ImGui::GetFontSize();
+        const float overview = 1.6f * em;
+        const float spacing = ImGui::GetStyle().ItemSpacing.y;
+        const float room = ImGui::GetContentRegionAvail().y - overview - spacing;
+        const float each = std::max(room / static_cast<float>(runs.size()), 4.5f * em);
+        ImGui::BeginChild("maps", {0, std::max(room, 4 * em)});
+        for (size_t i = 0; i < runs.size(); ++i) draw_run(context, runs[i], each, i + 1 == runs.size());
+        ImGui::EndChild();
+        const RunKey selected = session.cursor().run;
+        draw_overview(context, std::find(runs.begin(), runs.end(), selected) != runs.end() ? selected : runs.front(),
+                      overview);
+        maps_.drop_unused();
+    }
+
+    std::optional<FigureRequest> figure(const Session& session) const override {
+        const Document* focus = session.focus();
+        if (!focus) return std::nullopt;
+        FigureRequest request{focus->id(), "retention", {}};
+        request.options.prompt = focus->prompt;
+        for (const RunKey& key : session.visible_runs()) {
+            if (key.document == focus->id()) request.options.runs.push_back(std::to_string(key.run));
+        }
+        if (layer_ >= 0) request.options.layers = {layer_};
+        return request;
+    }
+
+    std::vector<std::pair<std::string, std::string>> help() const override {
+        return {{"move the mouse", "what a cell is; the same token lights up everywhere"},
+                {"click, Shift-click", "select a token and layer; extend the tokens"},
+                {"double-click", "into that layer's heads"},
+                {"Backspace", "back to all layers"},
+                {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
+                {"F", "the whole prompt"}};
+    }
+
+    void fit() override { fit_ = true; }
+    void save(nlohmann::json& state) const override { state["layer"] = layer_; }
+    void load(const nlohmann::json& state) override { layer_ = state.value("layer", -1); }
+
+ private:
+    void draw_header(Context& context, const std::vector<RunKey>& runs) {
+        if (fit_) context.session.token_axis.show_everything();
+        fit_ = false;
+        const Document& document = *context.session.document(runs.front());
+        const auto n_layers = static_cast<int>(document.reader()->model().n_layers);
+        layer_ = std::min(layer_, n_layers - 1);
+        if (layer_ >= 0) {
+            if (ImGui::SmallButton("All layers")) layer_ = -1;
+            ImGui::SameLine();
+            ImGui::Text("layer %d: tokens →  heads ↓", layer_);
+        } else {
+            ImGui::TextUnformatted("tokens →  layers ↓");
+        }
+        ImGui::SameLine(0, 2 * ImGui::GetFontSize());
+        draw_scale(context, *document.reader(), runs.front());
+    }
+
+    /// The colour bar: ground is not kept, then one patch per number of heads.
+    void draw_scale(const Context& context, const trace::Reader& reader, const RunKey& run) const {
+        const auto rows = static_cast<int>(reader.n_rows(run.prompt, run.run));
+        const MapColors colors = colors_for(context, rows);
+        const float side = ImGui::GetFontSize();
+        ImDrawList* list = ImGui::GetWindowDrawList();
+        const auto patch = [&](ImU32 color, const char* label) {
+            const ImVec2 at = ImGui::GetCursorScreenPos();
+            list->AddRectFilled(at, {at.x + side, at.y + side}, color);
+            list->AddRect(at, {at.x + side, at.y + side}, packed(context.theme.line));
+            ImGui::Dummy({side, side});
+            ImGui::SameLine(0, 3);
+            ImGui::TextDisabled("%s", label);
+            ImGui::SameLine();
+        };
+        patch(context.theme.ground.x >= 0 ? packed(context.theme.ground) : 0, "not kept");
+        const int step = std::max(1, (rows + 7) / 8);
+        const int last = layer_ >= 0 ? 1 : rows;
+        for (int count = 1; count <= last; count += step)
+            patch(color_of(colors, static_cast<float>(count)), layer_ >= 0 ? "kept" : std::to_string(count).c_str());
+        ImGui::TextDisabled("%s", layer_ >= 0 ? "" : "heads");
+    }
+
+    MapColors colors_for(const Context& context, int rows) const {
+        MapColors colors;
+        colors.map = context.theme.brightness == Brightness::dark ? analysis::ColorMap::viridis
+                                                                  : analysis::ColorMap::viridis_reversed;
+        colors.map_begin = context.theme.brightness == Brightness::dark ? 0.25f : 0.1f;
+        colors.map_end = 1;
+        colors.min = 1;
+        colors.max = static_cast<float>(layer_ >= 0 ? 1 : std::max(rows, 2));
+        if (layer_ >= 0) {
+            colors.min = 0.5f;
+            colors.map_begin = 0.75f;
+            colors.map_end = 0.9f;
+        }
+        colors.ground_below_min = true;
+        colors.ground = packed(context.theme.ground);
+        return colors;
+    }
+
+    const HeatMap* map_of(Context& context, const RunKey& key, std::string& error) {
+        const auto reader = context.session.document(key)->reader();
+        const std::string slot = fmt::format("retention {}.{}.{} {}", key.document, key.prompt, key.run, layer_);
+        const int layer = layer_;
+        const auto answer = context.session.tasks.ask<Pyramid>(slot, context.session.stamp(key), [reader, key, layer] {
+            return layer < 0 ? layers_map(*reader, key.prompt, key.run)
+                             : heads_map(*reader, key.prompt, key.run, static_cast<size_t>(layer));
+        });
+        error = answer.error;
+        return answer.value ? &maps_.get(slot, answer.value) : nullptr;
+    }
+
+    void draw_run(Context& context, const RunKey& key, float height, bool is_last) {
+        Session& session = context.session;
+        const RunLook look = session.look(key);
+        const auto& run = session.attributes(key);
+        ImGui::PushID(fmt::format("{}.{}", key.document, key.run).c_str());
+        const ImVec2 at = ImGui::GetCursorScreenPos();
+        const float side = 0.65f * ImGui::GetFontSize();
+        ImGui::GetWindowDrawList()->AddRectFilled({at.x, at.y + 4}, {at.x + side, at.y + 4 + side},
+                                                  packed(on_ground(look.style.color, context.theme)));
+        ImGui::Dummy({side, 0});
+        ImGui::SameLine();
+        if (key == session.cursor().run) ImGui::PushFont(context.fonts.bold, 0);
+        ImGui::TextUnformatted(look.label.c_str());
+        if (key == session.cursor().run) ImGui::PopFont();
+        if (ImGui::IsItemClicked()) session.select_run(key);
+        ImGui::SameLine();
+        ImGui::TextDisabled("%s", fmt::format("{:.1f} % kept", 100 * run.budget_fraction).c_str());
+        std::string error;
+        const HeatMap* map = map_of(context, key, error);
+        const float map_height = height - ImGui::GetTextLineHeightWithSpacing() - ImGui::GetStyle().ItemSpacing.y;
+        if (map) {
+            TokenMap shown;
+            shown.document = session.document(key);
+            shown.run = key;
+            shown.map = map;
+            shown.colors = colors_for(context, static_cast<int>(shown.document->reader()->n_rows(key.prompt, key.run)));
+            shown.rows_are_heads = layer_ >= 0;
+            shown.layer = layer_;
+            shown.show_token_axis = is_last;
+            shown.tooltip = [&](int row, int64_t token) { draw_tooltip(context, key, row, token); };
+            const int entered = draw_token_map(context, "##map", {-1, map_height}, shown);
+            if (entered >= 0) layer_ = entered;
+        } else {
+            ImGui::BeginChild("waiting", {0, map_height});
+            if (error.empty())
+                draw_nothing(context, "reading what it kept …");
+            else
+                draw_error(context, error);
+            ImGui::EndChild();
+        }
+        ImGui::PopID();
+    }
+
+    void draw_tooltip(Context& context, const RunKey& key, int row, int64_t token) const {
+        const Document& document = *context.session.document(key);
+        const auto prompt = prompt_text(context.session, document);
+        const auto t = static_cast<size_t>(token);
+        ImGui::PushFont(context.fonts.mono, 0);
+        ImGui::TextUnformatted(prompt && t < prompt->shown.size() ? prompt->shown[t].c_str() : "…");
+        ImGui::PopFont();
+        ImGui::SameLine();
+        ImGui::TextDisabled("token %lld", static_cast<long long>(token));
+        const auto kept = document.reader()->kept(key.prompt, key.run);
+        const auto layer = static_cast<size_t>(layer_ >= 0 ? layer_ : row);
+        std::string heads;
+        int count = 0;
+        for (size_t r = 0; r < kept->n_rows; ++r) {
+            const auto entries = kept->row(layer, r);
+            if (!std::binary_search(entries.begin(), entries.end(), static_cast<uint32_t>(token))) continue;
+            heads += fmt::format("{}{}", count++ ? ", " : "", r);
+        }
+        ImGui::Text("layer %zu: %s", layer,
+                    count == 0 ? "kept by no head"
+                               : fmt::format("kept by {} of {} heads ({})", count, kept->n_rows, heads).c_str());
+    }
+
+    void draw_overview(Context& context, const RunKey& key, float height) {
+        const int entered = layer_;
+        layer_ = -1;
+        std::string error;
+        const HeatMap* map = map_of(context, key, error);
+        const MapColors colors =
+            colors_for(context, static_cast<int>(context.session.document(key)->reader()->n_rows(key.prompt, key.run)));
+        layer_ = entered;
+        if (map) draw_token_overview(context, "overview", height, *context.session.document(key), *map, colors);
+    }
+
+    int layer_ = -1;  ///< whose heads are shown; −1: all layers
+    bool fit_ = false;
+    MapStore maps_;
+};
+
+}  // namespace
+
+ViewKind retention_view() {
+    return {"retention", "Retention",
+            "Which tokens each layer, or each head of a layer, keeps; all runs on one token axis", Dock::center,
+            []() -> std::unique_ptr<View> { return std::make_unique<RetentionView>(); }};
+}
+
+}  // namespace kvscope::gui

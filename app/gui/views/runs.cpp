@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include "app/gui/view.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// The open traces, their prompts and runs: which are shown, which is selected, which are A and B.
+class RunsView : public View {
+ public:
+    void draw(Context& context) override {
+        Session& session = context.session;
+        if (session.documents().empty()) {
+            draw_nothing(context, "No trace is open: Ctrl+O, or drop a file here.");
+            return;
+        }
+        int number = 0;
+        for (const auto& document : session.documents()) draw_document(context, *document, number);
+    }
+
+    std::vector<std::pair<std::string, std::string>> help() const override {
+        return {{"click", "select a run"},
+                {"the square", "show or hide it in all views; 1 to 9 do the same"},
+                {"A, B", "the two runs that are compared: Space flickers, D is the difference"}};
+    }
+
+ private:
+    void draw_document(Context& context, Document& document, int& number) {
+        const trace::Reader& reader = *document.reader();
+        ImGui::PushID(document.id());
+        const std::string title = fmt::format("{}###document", document.name());
+        const bool open =
+            ImGui::TreeNodeEx(title.c_str(), ImGuiTreeNodeFlags_DefaultOpen | ImGuiTreeNodeFlags_SpanAvailWidth);
+        ImGui::SetItemTooltip("%s\n%s%s", document.path().c_str(), reader.generator().c_str(),
+                              reader.complete() ? "" : "\nincomplete: a run is going on, or was stopped");
+        if (open) {
+            if (reader.has_model()) ImGui::TextDisabled("%s", reader.model().name.c_str());
+            for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
+                if (reader.n_prompts() > 1) draw_prompt_choice(document, prompt);
+                if (prompt == document.prompt) draw_runs(context, document, number);
+            }
+            if (reader.n_prompts() == 0) ImGui::TextDisabled("no prompt is in it yet");
+            ImGui::TreePop();
+        }
+        ImGui::PopID();
+    }
+
+    static void draw_prompt_choice(Document& document, int prompt) {
+        const auto& attributes = document.reader()->prompt(prompt);
+        const std::string label = fmt::format("{} ({} tokens)##prompt{}", attributes.name, attributes.n_tokens, prompt);
+        if (ImGui::RadioButton(label.c_str(), prompt == document.prompt)) document.prompt = prompt;
+        if (!attributes.question.empty()) ImGui::SetItemTooltip("%s", attributes.question.c_str());
+    }
+
+    static void draw_runs(Context& context, Document& document, int& number) {
+        const int n = document.reader()->n_runs(document.prompt);
+        for (int run = 0; run < n; ++run) draw_run(context, {document.id(), document.prompt, run}, ++number);
+    }
+
+    static void draw_run(Context& context, const RunKey& key, int number) {
+        Session& session = context.session;
+        const auto& run = session.attributes(key);
+        const RunLook look = session.look(key);
+        ImGui::PushID(key.run);
+        const bool visible = session.is_visible(key);
+        const bool failed = run.status != "complete";
+        const float side = ImGui::GetTextLineHeight();
+        const ImVec2 at = ImGui::GetCursorScreenPos();
+        if (ImGui::InvisibleButton("shown", {side, side})) session.set_visible(key, !visible);
+        ImGui::SetItemTooltip("%s%s", visible ? "hide" : "show",
+                              number <= 9 ? fmt::format(" (key {})", number).c_str() : "");
+        const ImU32 color = packed(on_ground(look.style.color, context.theme));
+        ImDrawList* list = ImGui::GetWindowDrawList();
+        const ImVec2 from{at.x + 2, at.y + 3};
+        const ImVec2 to{at.x + side - 4, at.y + side - 3};
+        visible ? list->AddRectFilled(from, to, color) : list->AddRect(from, to, color);
+        ImGui::SameLine(0, 4);
+        ImGui::BeginDisabled(failed);
+        const float buttons = 3.2f * side;
+        if (ImGui::Selectable(look.label.c_str(), key == session.cursor().run, ImGuiSelectableFlags_AllowOverlap,
+                              {ImGui::GetContentRegionAvail().x - buttons, 0}))
+            session.select_run(key);
+        ImGui::EndDisabled();
+        if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled)) {
+            Cursor over;
+            over.run = key;
+            session.set_hover(over);
+            if (failed)
+                ImGui::SetTooltip("failed: %s", run.message.c_str());
+            else
+                ImGui::SetTooltip(
+                    "%s", fmt::format("{} entries per KV head and layer: {:.1f} % kept, {:.1f} % removed", run.budget,
+                                      100 * run.budget_fraction, 100 - 100 * run.budget_fraction)
+                              .c_str());
+        }
+        const auto letter = [&](const char* name, std::optional<RunKey>& slot) {
+            ImGui::SameLine(0, 4);
+            const bool is_set = slot == key;
+            ImGui::PushStyleColor(ImGuiCol_Text, is_set ? context.theme.accent : context.theme.line);
+            if (ImGui::SmallButton(name)) {
+                if (is_set)
+                    slot.reset();
+                else
+                    slot = key;
+            }
+            ImGui::PopStyleColor();
+        };
+        letter("A", session.a);
+        letter("B", session.b);
+        ImGui::PopID();
+    }
+};
+
+}  // namespace
+
+ViewKind runs_view() {
+    return {"runs", "Runs", "The open traces and their runs: which are shown, which is selected, which are compared",
+            Dock::left, []() -> std::unique_ptr<View> { return std::make_unique<RunsView>(); }};
+}
+
+}  // namespace kvscope::gui

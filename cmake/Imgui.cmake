@@ -1,0 +1,45 @@
+# The window's libraries out of imgui-bundle's sources: Dear ImGui (docking) with FreeType, ImPlot, ImCmd, GLFW.
+#
+# Targets: kvscope_imgui_headers, for compiling against them; kvscope_imgui, for programs; kvscope_imgui_testable, the same
+# with the hooks of Dear ImGui Test Engine and the engine itself, for tests alone. Programs link one of the two.
+kvscope_fetch(KVSCOPE_IMGUI imgui)
+pkg_check_modules(freetype REQUIRED IMPORTED_TARGET freetype2)
+
+find_package(glfw3 3.4 QUIET CONFIG)
+if(NOT glfw3_FOUND)
+    foreach(option DOCS TESTS EXAMPLES)
+        set(GLFW_BUILD_${option} OFF CACHE INTERNAL "")
+    endforeach()
+    set(GLFW_INSTALL OFF CACHE INTERNAL "")
+    set(BUILD_SHARED_LIBS OFF)
+    add_subdirectory(${KVSCOPE_IMGUI}/glfw/glfw ${CMAKE_BINARY_DIR}/glfw EXCLUDE_FROM_ALL SYSTEM)
+endif()
+
+set(imgui ${KVSCOPE_IMGUI}/imgui/imgui)
+set(implot ${KVSCOPE_IMGUI}/implot/implot)
+set(palette ${KVSCOPE_IMGUI}/imgui-command-palette/imgui-command-palette)
+set(test_engine ${KVSCOPE_IMGUI}/imgui_test_engine/imgui_test_engine)
+
+add_library(kvscope_imgui_headers INTERFACE)
+target_include_directories(kvscope_imgui_headers SYSTEM INTERFACE ${imgui} ${imgui}/backends ${imgui}/misc/cpp ${implot} ${palette}
+    ${KVSCOPE_IMGUI}/portable_file_dialogs/portable_file_dialogs ${KVSCOPE_IMGUI}/glfw/glfw/deps)
+# 32-bit indices: a plot may have more than 65,535 vertices.
+target_compile_definitions(kvscope_imgui_headers INTERFACE
+    "ImDrawIdx=unsigned int" IMGUI_ENABLE_FREETYPE IMGUI_DISABLE_DEMO_WINDOWS GLFW_INCLUDE_NONE)
+target_link_libraries(kvscope_imgui_headers INTERFACE glfw PkgConfig::freetype)
+
+set(imgui_sources
+    ${imgui}/imgui.cpp ${imgui}/imgui_demo.cpp ${imgui}/imgui_draw.cpp ${imgui}/imgui_tables.cpp ${imgui}/imgui_widgets.cpp
+    ${imgui}/imgui_stacklayout.cpp ${imgui}/misc/cpp/imgui_stdlib.cpp ${imgui}/misc/freetype/imgui_freetype.cpp
+    ${imgui}/backends/imgui_impl_glfw.cpp ${imgui}/backends/imgui_impl_opengl3.cpp
+    ${implot}/implot.cpp ${implot}/implot_items.cpp ${palette}/imcmd_command_palette.cpp ${palette}/imcmd_fuzzy_search.cpp)
+file(GLOB test_engine_sources ${test_engine}/imgui_test_engine/*.cpp)
+function(kvscope_imgui_library name)
+    add_library(${name} STATIC EXCLUDE_FROM_ALL ${imgui_sources} ${ARGN})
+    target_link_libraries(${name} PUBLIC kvscope_imgui_headers ${CMAKE_DL_LIBS} Threads::Threads)
+    target_compile_options(${name} PRIVATE -w)
+endfunction()
+kvscope_imgui_library(kvscope_imgui)
+kvscope_imgui_library(kvscope_imgui_testable ${test_engine_sources})
+target_include_directories(kvscope_imgui_testable SYSTEM PUBLIC ${test_engine})
+target_compile_definitions(kvscope_imgui_testable PUBLIC IMGUI_ENABLE_TEST_ENGINE IMGUI_TEST_ENGINE_ENABLE_COROUTINE_STDTHREAD_IMPL=1)
