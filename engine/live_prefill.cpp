@@ -1,6 +1,7 @@
 #include "engine/live_prefill.h"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <exception>
@@ -95,12 +96,31 @@ std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec&
         throw UsageError(reason + ": repeat the prefill with this policy");
     const std::lock_guard lock(mutex_);
     const auto run = context(spec, budget, seed);
-    const auto policy = spec.create();
-    policy->begin(run);
-    std::vector<policies::Selection> selections;
-    for (const auto& layer : layers_) {
-        selections.push_back(policy->select(layer->observations));
-        layer->observations.keep_latest(n_latest);
+    const auto first = spec.create();
+    first->begin(run);
+    std::vector<policies::Selection> selections(layers_.size());
+    std::vector<std::exception_ptr> failures(layers_.size());
+    // One parallel loop over layers, not one within each: where other threads are busy, every loop waits for them.
+#pragma omp parallel num_threads(first->decides_in_order() ? 1 : omp_get_max_threads())
+    {
+        std::unique_ptr<policies::Policy> policy;
+#pragma omp for schedule(dynamic)
+        for (size_t layer = 0; layer < layers_.size(); ++layer) {
+            try {
+                if (!policy) {
+                    policy = spec.create();
+                    policy->begin(run);
+                }
+                auto& observations = layers_[layer]->observations;
+                selections[layer] = policy->select(observations);
+                observations.keep_latest(n_latest);
+            } catch (...) {
+                failures[layer] = std::current_exception();
+            }
+        }
+    }
+    for (const auto& failure : failures) {
+        if (failure) std::rethrow_exception(failure);
     }
     return selections;
 }

@@ -97,6 +97,10 @@ class Policy {
     /// @throws ScoreError (std::runtime_error) when a score is NaN where it must not be.
     virtual Selection select(LayerObservations&) = 0;
 
+    /// Whether a layer's decision follows also from those about the layers before it. Others may be made in any order,
+    /// and by several objects.
+    virtual bool decides_in_order() const { return false; }
+
     /// The same decision from scores alone, as `select` makes it once it has them: what a trace's scores say is kept,
     /// under the context given to `begin`. Layers in ascending order. Policies that rank nothing ignore the scores.
     /// @throws ScoreError for a NaN among the candidates or scores of another size; std::logic_error from policies

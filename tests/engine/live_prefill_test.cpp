@@ -44,6 +44,19 @@ std::vector<trace::RunRecord> records_of(engine::testing::Session& session) {
     return records;
 }
 
+/// Keeps one entry more in each layer than in the one before: a counter as K-VEC has one.
+class Growing : public policies::throwaway::KeepFirst {
+ public:
+    bool decides_in_order() const override { return true; }
+    policies::Selection select(policies::LayerObservations& observations) override {
+        context_.budget = ++count_;
+        return KeepFirst::select(observations);
+    }
+
+ private:
+    int64_t count_ = 0;
+};
+
 }  // namespace
 
 TEST_CASE("a prefill in memory decides as its runs did, and with other parameters as a fresh run") {
@@ -127,6 +140,19 @@ TEST_CASE("a prefill in memory says which policies it does not serve, and why") 
     CHECK(live->obstacle(policies::parse_policy("snapkv:window=33"), 40).find("32") != std::string::npos);
     CHECK(live->serves(policies::parse_policy("snapkv"), 20));
     CHECK_THROWS_AS(live->select(policies::parse_policy("snapkv"), 20, 0), policies::BudgetError);
+    // A policy whose layers follow from one another decides about them in their order.
+    const policies::Definition growing{
+        .name = "growing",
+        .title = "",
+        .paper = "",
+        .summary = "",
+        .parameters = {},
+        .create = [](const policies::ParameterValues&) -> std::unique_ptr<policies::Policy> {
+            return std::make_unique<Growing>();
+        },
+    };
+    const auto grown = live->select(policies::parse_parameters(growing, ""), 40, 0);
+    for (size_t layer = 0; layer < grown.size(); ++layer) CHECK(grown[layer].rows[0].size() == layer + 1);
     // With a budget of the whole prompt, too, every policy decides.
     for (const auto& definition : policies::definitions()) {
         const auto all = live->select(policies::parse_policy(definition.name), 100, 0);
