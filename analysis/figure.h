@@ -41,8 +41,9 @@ struct LineStyle {
     double width_pt = 1.0;
 };
 
-/// How the cells that share one pixel become one value. `maximum` keeps a single kept token among 100,000 visible.
-enum class Reduction { maximum, mean };
+/// How the cells that share one pixel become one value. `maximum` keeps a single kept token among 100,000 visible;
+/// `magnitude` is the same for differences: the value farthest from zero, the positive one of two that are as far.
+enum class Reduction { maximum, mean, magnitude };
 
 /// Values on a regular grid. Row 0 begins at y_begin, column 0 at x_begin (data coordinates). NaN: nothing known, drawn
 /// as the panel's background.

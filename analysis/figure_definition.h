@@ -27,10 +27,12 @@ struct FigureOptions {
     std::vector<std::string>
         runs;                 ///< labels, policies' names (all their runs), or numbers; empty: the figure's own choice
     std::vector<int> layers;  ///< empty: all, or the figure's own choice
-    std::string source;       ///< which of several measures of one kind; empty: the first
-    bool title = false;       ///< draw the title (papers have captions instead)
-    double width_mm = 0;      ///< 0: the figure's own
-    double height_mm = 0;     ///< 0: the figure's own
+    std::vector<int> heads;   ///< query heads; empty: all, or the figure's own choice
+    std::vector<std::string> columns;  ///< of a table, as its CSV names them; empty: the figure's own choice
+    std::string source;                ///< which of several measures of one kind; empty: the first
+    bool title = false;                ///< draw the title (papers have captions instead)
+    double width_mm = 0;               ///< 0: the figure's own
+    double height_mm = 0;              ///< 0: the figure's own
 };
 
 struct FigureOption {

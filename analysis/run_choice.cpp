@@ -43,6 +43,16 @@ std::vector<size_t> runs_called(const std::vector<trace::RunAttributes>& runs, c
     throw FigureError(fmt::format("there is no run '{}' in this prompt; there are {}", name, known_runs(runs)));
 }
 
+std::set<int> checked(const trace::Reader& reader, const std::vector<int>& numbers, int n, const char* what) {
+    for (const int number : numbers) {
+        if (number < 0 || number >= n) {
+            throw FigureError(
+                fmt::format("{}: there is no {} {}; there are 0 to {}", reader.path().string(), what, number, n - 1));
+        }
+    }
+    return {numbers.begin(), numbers.end()};
+}
+
 }  // namespace
 
 void check_prompt(const trace::Reader& reader, int prompt) {
@@ -86,17 +96,30 @@ std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& o
 
 std::vector<int> chosen_layers(const trace::Reader& reader, const FigureOptions& options) {
     const int n_layers = static_cast<int>(reader.model().n_layers);
-    std::set<int> chosen(options.layers.begin(), options.layers.end());
-    for (const int layer : chosen) {
-        if (layer < 0 || layer >= n_layers) {
-            throw FigureError(fmt::format("{}: there is no layer {}; there are 0 to {}", reader.path().string(), layer,
-                                          n_layers - 1));
-        }
-    }
+    std::set<int> chosen = checked(reader, options.layers, n_layers, "layer");
     if (chosen.empty()) {
         for (int layer = 0; layer < n_layers; ++layer) chosen.insert(layer);
     }
     return {chosen.begin(), chosen.end()};
+}
+
+std::vector<int> chosen_heads(const trace::Reader& reader, const FigureOptions& options) {
+    const std::set<int> chosen = checked(reader, options.heads, static_cast<int>(reader.model().n_heads), "query head");
+    return {chosen.begin(), chosen.end()};
+}
+
+std::vector<int> evenly_spaced(int n, int k) {
+    std::vector<int> numbers;
+    if (k >= n) k = n;
+    for (int i = 0; i < k; ++i) numbers.push_back(k == 1 ? 0 : (i * (n - 1) + (k - 1) / 2) / (k - 1));
+    return numbers;
+}
+
+void require_data(const trace::Reader& reader, trace::Place place, const trace::schema::DataSet& data_set) {
+    if (reader.has_model() && reader.has(place, data_set)) return;
+    const std::string where = place.prompt < 0 ? "the model" : fmt::format("prompt {}", place.prompt);
+    throw NothingToShow(
+        fmt::format("{}: {} has no {}, from which this figure is made", reader.path().string(), where, data_set.path));
 }
 
 bool is_narrow(const FigureOptions& options) { return options.width_mm > 0 && options.width_mm < 120; }
@@ -109,11 +132,13 @@ std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Read
     recipe.emplace_back("Model",
                         fmt::format("{}, {}, {} layers, {} heads, {} KV heads, fingerprint {}", model.name, model.dtype,
                                     model.n_layers, model.n_heads, model.n_kv_heads, model.fingerprint));
-    const trace::PromptAttributes& attributes = reader.prompt(prompt);
-    recipe.emplace_back(
-        "Prompt", fmt::format("{} ({}), {} tokens, {} of them context, policies {} the question{}", prompt,
-                              attributes.name, attributes.n_tokens, attributes.n_context,
-                              attributes.query_aware ? "see" : "do not see", attributes.truncated ? ", cut" : ""));
+    if (reader.n_prompts() > 0) {
+        const trace::PromptAttributes& attributes = reader.prompt(prompt);
+        recipe.emplace_back(
+            "Prompt", fmt::format("{} ({}), {} tokens, {} of them context, policies {} the question{}", prompt,
+                                  attributes.name, attributes.n_tokens, attributes.n_context,
+                                  attributes.query_aware ? "see" : "do not see", attributes.truncated ? ", cut" : ""));
+    }
     for (const int j : runs) {
         const trace::RunAttributes& run = reader.run(prompt, j);
         recipe.emplace_back(

@@ -21,10 +21,21 @@ std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& o
 /// @throws FigureError when the model has no such layer.
 std::vector<int> chosen_layers(const trace::Reader& reader, const FigureOptions& options);
 
+/// The query heads that `options.heads` names, ascending and each once; none without names.
+/// @throws FigureError when the model has no such head.
+std::vector<int> chosen_heads(const trace::Reader& reader, const FigureOptions& options);
+
+/// At most k of the numbers 0 ... n-1, evenly spaced, the first and the last among them.
+std::vector<int> evenly_spaced(int n, int k);
+
+/// The data set, or NothingToShow that names it. @param place of_model() or of_prompt()
+void require_data(const trace::Reader& reader, trace::Place place, const trace::schema::DataSet& data_set);
+
 /// Whether a width was asked for at which panels have to stand below each other: less than 120 mm.
 bool is_narrow(const FigureOptions& options);
 
-/// What a figure was made from, for its metadata: program, model, prompt, runs with parameters and budgets. No paths.
+/// What a figure was made from, for its metadata: program, model, prompt (where the trace has any), runs with
+/// parameters and budgets. No paths.
 std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Reader& reader, int prompt,
                                                                const std::vector<int>& runs);
 

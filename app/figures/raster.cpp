@@ -38,6 +38,7 @@ std::vector<Span> spans(const Window& window, size_t n_pixels, size_t n_cells) {
 
 float reduced(const analysis::HeatMap& map, Span rows, Span columns) {
     float largest = std::numeric_limits<float>::quiet_NaN();
+    float smallest = largest;
     double sum = 0;
     size_t n = 0;
     for (size_t r = rows.first; r < rows.last; ++r) {
@@ -45,11 +46,13 @@ float reduced(const analysis::HeatMap& map, Span rows, Span columns) {
             const float value = map.values[r * map.columns + c];
             if (std::isnan(value)) continue;
             if (!(value <= largest)) largest = value;
+            if (!(value >= smallest)) smallest = value;
             sum += static_cast<double>(value);
             ++n;
         }
     }
     if (n == 0 || map.reduction == analysis::Reduction::maximum) return largest;
+    if (map.reduction == analysis::Reduction::magnitude) return largest >= -smallest ? largest : smallest;
     return static_cast<float>(sum / static_cast<double>(n));
 }
 

@@ -4,6 +4,7 @@
 
 #include "analysis/attention_kept.h"
 #include "analysis/figure_definition.h"
+#include "analysis/token_report.h"
 #include "tests/analysis/policy_trace.h"
 
 using namespace kvscope::analysis;
@@ -158,6 +159,22 @@ TEST_CASE("what-if: a run that cannot be recomputed says why", "[what-if]") {
     CHECK_THROWS_AS(WhatIf(reader, 0, 3), NothingToShow);
     CHECK_THROWS_AS(WhatIf(reader, 1, 0), FigureError);
     CHECK_NOTHROW(WhatIf(reader, 0, 1));
+}
+
+TEST_CASE("what-if: a reader takes the record as one more run, and figures show it", "[what-if]") {
+    const PolicyTrace stored({{"full", PolicyTrace::n_tokens}, {"snapkv:window=8", kBudget}});
+    const trace::Reader reader = stored.reader();
+    const WhatIf what_if(reader, 0, 1);
+    const trace::Reader live = reader.with_run(0, what_if(what_if.recorded(), 20));
+    REQUIRE(live.n_runs(0) == 3);
+    for (const char* name : {"retention", "coverage", "budgets", "difference", "cost", "step-kl"}) {
+        CAPTURE(name);
+        CHECK_NOTHROW(figure_definition(name).make(live, {}));
+        CHECK_NOTHROW(figure_definition(name).numbers(live, {}));
+    }
+    const TokenReport report = token_report(live, 0, 2, 0);
+    CHECK(report.has_scores);
+    CHECK(report.at(0, 0).n_candidates_kept == 12);
 }
 
 TEST_CASE("what-if: a record from selections made elsewhere is the same", "[what-if]") {

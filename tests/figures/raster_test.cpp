@@ -92,6 +92,22 @@ TEST_CASE("cells finer than pixels: the maximum of all that a pixel touches, or 
     CHECK(raster.pixels == std::vector<Rgb>{colour(4, 8), colour(8, 8)});
 }
 
+TEST_CASE("differences finer than pixels: the one farthest from zero") {
+    HeatMap map;
+    map.rows = 1;
+    map.columns = 8;
+    map.values = {0, -3, 2, 0, 1, -1, 0, 0};
+    map.x_end = 8;
+    map.reduction = Reduction::magnitude;
+    ColorScale differences = scale(3);
+    differences.map = ColorMap::blue_white_red;
+    differences.min = -3;
+    const Raster raster =
+        rasterize(map, differences, visible_window(axis(0, 8), 0, 8, 8, false), Window{0, 1, 1}, 4, 1, kGround);
+    const auto of = [&](double value) { return color_of(differences, value, kGround); };
+    CHECK(raster.pixels == std::vector<Rgb>{of(-3), of(2), of(1), of(0)});
+}
+
 TEST_CASE("a single kept token is in the raster wherever it is") {
     HeatMap map;
     map.rows = 1;

@@ -4,8 +4,8 @@
 #include "analysis/figure_definition.h"
 #include "app/cli/command.h"
 #include "app/cli/layers.h"
-#include "app/program/version.h"
 #include "app/figures/export_figure.h"
+#include "app/program/version.h"
 #include "trace/reader.h"
 
 namespace kvscope::cli {
@@ -35,7 +35,8 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--run,--runs", arguments->options.runs, "Runs by label, policy or number; repeatable");
     app.add_option("--layer,--layers", arguments->layers, "Layers, as in 0,5,10-12");
     app.add_option("--head,--heads", arguments->heads, "Query heads, as in 0,5-7");
-    app.add_option("--column,--columns", arguments->options.columns, "Columns of the table of runs, x and y; repeatable")
+    app.add_option("--column,--columns", arguments->options.columns,
+                   "Columns of the table of runs, x and y; repeatable")
         ->delimiter(',');
     app.add_option("--source", arguments->options.source,
                    "Which of several measures of one kind (see `kvscope figures`)");

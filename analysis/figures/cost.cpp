@@ -1,0 +1,183 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "analysis/cost_table.h"
+#include "analysis/figure_definition.h"
+#include "analysis/run_choice.h"
+#include "analysis/run_style.h"
+
+namespace kvscope::analysis {
+namespace {
+
+constexpr double kDecades = 2;  ///< above which an axis is logarithmic
+
+struct Point {
+    int run = 0;
+    double x = 0;
+    double y = 0;
+};
+
+struct Points {
+    Column x;
+    Column y;
+    std::vector<Point> points;
+    std::vector<int> left_out;  ///< runs that lack one of the two
+};
+
+size_t column_index(const Table& table, const std::string& name) {
+    std::vector<std::string> numbers;
+    for (size_t i = 0; i < table.columns.size(); ++i) {
+        const Column& column = table.columns[i];
+        if (column.type == ColumnType::text || column.name == "run") continue;
+        if (column.name == name) return i;
+        numbers.push_back(column.name);
+    }
+    throw FigureError(
+        fmt::format("the table of runs has no numbers called '{}'; it has {}", name, fmt::join(numbers, ", ")));
+}
+
+std::optional<double> number(const Cell& cell) {
+    if (const auto* real = std::get_if<double>(&cell); real && std::isfinite(*real)) return *real;
+    if (const auto* whole = std::get_if<int64_t>(&cell)) return static_cast<double>(*whole);
+    return std::nullopt;
+}
+
+Points read_points(const trace::Reader& reader, const FigureOptions& options) {
+    const std::vector<int> runs = chosen_runs(reader, options);
+    std::vector<std::string> names = options.columns;
+    if (names.empty()) names = {"coverage", "kl_mean"};
+    if (names.size() != 2) {
+        throw FigureError(
+            fmt::format("two columns are drawn against each other, x and y; {} were named", names.size()));
+    }
+    const Table table = cost_table(reader, options.prompt);
+    const size_t x = column_index(table, names[0]);
+    const size_t y = column_index(table, names[1]);
+    Points points{table.columns[x], table.columns[y], {}, {}};
+    for (const int run : runs) {
+        const auto& cells = table.rows[static_cast<size_t>(run)].cells;
+        const auto at_x = number(cells[x]);
+        const auto at_y = number(cells[y]);
+        if (at_x && at_y) {
+            points.points.push_back({run, *at_x, *at_y});
+        } else {
+            points.left_out.push_back(run);
+        }
+    }
+    if (points.points.empty()) {
+        throw NothingToShow(fmt::format("{}: none of the runs asked for has both {} and {}", reader.path().string(),
+                                        names[0], names[1]));
+    }
+    return points;
+}
+
+/// From zero, or on decades where values above zero spread over more than two.
+Axis axis_of(const Column& column, const std::vector<double>& values) {
+    Axis axis;
+    axis.title = column.title.empty() ? column.name : column.title;
+    axis.unit = column.unit;
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    if (*least > 0 && *most / *least > std::pow(10, kDecades)) {
+        axis.scale = Scale::logarithmic;
+        axis.min = *least / 1.6;
+        axis.max = *most * 1.6;
+        return axis;
+    }
+    const double span = std::max(*most, 0.0) - std::min(*least, 0.0);
+    axis.min = *least < 0 ? *least - 0.06 * span : 0;
+    axis.max = *most > 0 ? *most + 0.06 * span : 0;
+    if (!(axis.max > axis.min)) axis.max = axis.min + 1;
+    return axis;
+}
+
+std::string name_of(const Column& column) { return column.title.empty() ? column.name : column.title; }
+
+Figure make(const trace::Reader& reader, const FigureOptions& options) {
+    const Points points = read_points(reader, options);
+    const std::vector<trace::RunAttributes>& attributes = reader.runs(options.prompt);
+    const std::vector<LineStyle> styles = run_styles(attributes);
+    std::vector<double> xs, ys;
+    std::vector<int> indices;
+    std::map<std::string, Line> lines;  // the budgets of one policy
+    std::vector<Layer> scatters;
+    for (const Point& point : points.points) {
+        const auto j = static_cast<size_t>(point.run);
+        xs.push_back(point.x);
+        ys.push_back(point.y);
+        indices.push_back(point.run);
+        Line& line = lines[attributes[j].policy + '\n' + attributes[j].parameters_json];
+        line.style.color = styles[j].color;
+        line.style.width_pt = 0.5;
+        line.x.push_back(point.x);
+        line.y.push_back(point.y);
+        Scatter scatter;
+        scatter.label = run_label(attributes[j]);
+        scatter.x = {point.x};
+        scatter.y = {point.y};
+        scatter.marker = styles[j].marker == Marker::none ? Marker::circle : styles[j].marker;
+        scatter.size_pt = 3.4;
+        scatter.color = styles[j].color;
+        scatters.emplace_back(std::move(scatter));
+    }
+    Figure figure;
+    figure.name = "cost";
+    figure.title = fmt::format("{} over {}", name_of(points.y), name_of(points.x));
+    figure.width_mm = 84;
+    figure.panel_height_mm = 56;
+    Panel panel;
+    panel.x = axis_of(points.x, xs);
+    panel.y = axis_of(points.y, ys);
+    for (auto& [method, line] : lines) {
+        if (line.x.size() > 1) panel.layers.emplace_back(std::move(line));
+    }
+    std::move(scatters.begin(), scatters.end(), std::back_inserter(panel.layers));
+    figure.panels.push_back(std::move(panel));
+    figure.legend = run_legend(attributes, indices);
+    for (LegendEntry& entry : figure.legend) {
+        if (entry.style.marker != Marker::none) entry.symbol = LegendEntry::Symbol::marker;
+    }
+    figure.caption =
+        fmt::format("{} over {} of each run; budgets of one policy are joined.", name_of(points.y), name_of(points.x));
+    if (!points.left_out.empty()) {
+        std::vector<std::string> names;
+        for (const int run : points.left_out) names.push_back(run_label(attributes[static_cast<size_t>(run)]));
+        figure.caption += fmt::format(" Without both numbers and left out: {}.", fmt::join(names, ", "));
+    }
+    complete_figure(figure, reader, options, indices);
+    return figure;
+}
+
+Table numbers(const trace::Reader& reader, const FigureOptions& options) {
+    const Points points = read_points(reader, options);
+    Table table;
+    table.name = "cost";
+    table.title = fmt::format("{} over {}", name_of(points.y), name_of(points.x));
+    Column x = points.x, y = points.y;
+    x.type = y.type = ColumnType::real;
+    x.best = y.best = Best::none;
+    table.columns = {{"run", "Run", "", ColumnType::integer}, {"label", "Label", "", ColumnType::text}, x, y};
+    for (const Point& point : points.points) {
+        table.rows.push_back(
+            {{int64_t{point.run}, run_label(reader.run(options.prompt, point.run)), point.x, point.y}});
+    }
+    return table;
+}
+
+}  // namespace
+
+FigureDefinition cost_figure() {
+    return {"cost",
+            "Cost",
+            "Any two numbers of the runs against each other, as coverage and divergence from the full cache, one point "
+            "per run",
+            {{"columns", "two columns of the table of runs, x and y; default: coverage, kl_mean"},
+             {"runs", "labels, policies or numbers of runs; default: all but full"}},
+            make,
+            numbers};
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,228 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "analysis/figure_definition.h"
+#include "analysis/layer_axis.h"
+#include "analysis/overlap.h"
+#include "analysis/retention.h"
+#include "analysis/run_choice.h"
+#include "analysis/run_style.h"
+
+namespace kvscope::analysis {
+namespace {
+
+enum class Source { heads, classes };
+
+constexpr std::array<const char*, 4> kClassNames = {"neither", "both", "only A", "only B"};
+constexpr uint8_t kBoth = 0, kOnlyA = 1, kOnlyB = 2;  ///< ids of the map's classes; `neither` is the ground
+constexpr Rgb kBothColor{0xb8, 0xb8, 0xb8};
+constexpr Rgb kOnlyAColor{0xb2, 0x18, 0x2b};
+constexpr Rgb kOnlyBColor{0x21, 0x66, 0xac};
+
+Source source_from_name(const std::string& name) {
+    if (name.empty() || name == "heads") return Source::heads;
+    if (name == "classes") return Source::classes;
+    throw FigureError(fmt::format("there is no source '{}' of differences; there are heads, classes", name));
+}
+
+struct Side {
+    int index = 0;
+    std::string label;
+    std::shared_ptr<const trace::Kept> kept;
+    std::vector<uint16_t> counts;  ///< (L, N): heads of the layer that keep the token
+};
+
+struct Pair {
+    Side a;
+    Side b;
+    size_t n_tokens = 0;
+    bool query_heads = false;
+
+    bool same_rows() const { return a.kept->n_rows == b.kept->n_rows; }
+    KeptSets sets(const Side& side) const { return kept_sets(*side.kept, n_tokens); }
+
+    /// Heads that keep the token in A less those in B; as a share in % where A and B have not the same heads.
+    double difference(size_t layer, size_t token) const {
+        const size_t i = layer * n_tokens + token;
+        if (same_rows()) return static_cast<double>(a.counts[i]) - static_cast<double>(b.counts[i]);
+        return 100.0 * (static_cast<double>(a.counts[i]) / static_cast<double>(a.kept->n_rows) -
+                        static_cast<double>(b.counts[i]) / static_cast<double>(b.kept->n_rows));
+    }
+
+    /// Categories::none where neither keeps it.
+    uint8_t kind(size_t layer, size_t token) const {
+        const size_t i = layer * n_tokens + token;
+        if (a.counts[i] > 0) return b.counts[i] > 0 ? kBoth : kOnlyA;
+        return b.counts[i] > 0 ? kOnlyB : Categories::none;
+    }
+};
+
+Side read_side(const trace::Reader& reader, int prompt, int run, size_t n_tokens) {
+    Side side{run, run_label(reader.run(prompt, run)), reader.kept(prompt, run), {}};
+    side.counts = retention_counts(kept_sets(*side.kept, n_tokens));
+    return side;
+}
+
+/// The two runs in the order in which they were named.
+Pair read_pair(const trace::Reader& reader, const FigureOptions& options) {
+    check_prompt(reader, options.prompt);
+    std::vector<int> runs;
+    if (options.runs.empty()) {
+        runs = chosen_runs(reader, options);
+        if (runs.size() < 2) {
+            throw NothingToShow(fmt::format("{}: a difference needs two finished runs, prompt {} has {}",
+                                            reader.path().string(), options.prompt, runs.size()));
+        }
+        runs.resize(2);
+    } else {
+        for (const std::string& name : options.runs) {
+            FigureOptions one = options;
+            one.runs = {name};
+            for (const int run : chosen_runs(reader, one)) runs.push_back(run);
+        }
+        if (runs.size() != 2) {
+            throw FigureError(fmt::format(
+                "a difference is that of two runs, A and B; {} were asked for: name them by label or number",
+                runs.size()));
+        }
+    }
+    Pair pair;
+    pair.n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
+    pair.a = read_side(reader, options.prompt, runs[0], pair.n_tokens);
+    pair.b = read_side(reader, options.prompt, runs[1], pair.n_tokens);
+    pair.query_heads = reader.run(options.prompt, runs[0]).granularity == trace::schema::run::granularity_query_head;
+    return pair;
+}
+
+/// Places a map with a row for each layer and a column for each token.
+template <class Map>
+void place(Map& map, size_t n_layers, size_t n_tokens) {
+    map.rows = n_layers;
+    map.columns = n_tokens;
+    map.x_begin = map.y_begin = -0.5;
+    map.x_end = static_cast<double>(n_tokens) - 0.5;
+    map.y_end = static_cast<double>(n_layers) - 0.5;
+}
+
+void add_heads(Figure& figure, Panel& panel, const Pair& pair, const std::vector<int>& layers) {
+    HeatMap map;
+    place(map, layers.size(), pair.n_tokens);
+    map.reduction = Reduction::magnitude;
+    for (const int layer : layers) {
+        for (size_t token = 0; token < pair.n_tokens; ++token) {
+            map.values.push_back(static_cast<float>(pair.difference(static_cast<size_t>(layer), token)));
+        }
+    }
+    panel.layers.emplace_back(std::move(map));
+    ColorScale scale;
+    scale.map = ColorMap::blue_white_red;
+    const double most = pair.same_rows() ? static_cast<double>(pair.a.kept->n_rows) : 100.0;
+    scale.min = -most;
+    scale.max = most;
+    scale.whole_numbers = pair.same_rows();
+    scale.title = pair.same_rows()
+                      ? fmt::format("{} that keep the token, A − B", pair.query_heads ? "Query heads" : "KV heads")
+                      : "Share of heads that keep the token, A − B";
+    if (!pair.same_rows()) scale.unit = "%";
+    figure.color_scales.push_back(scale);
+    figure.caption =
+        "Heads of a layer that keep each token in run A less those in run B: red where A keeps more, blue where B "
+        "does, "
+        "white where both keep it alike. Where one pixel holds several tokens the largest difference shows.";
+}
+
+void add_classes(Figure& figure, Panel& panel, const Pair& pair, const std::vector<int>& layers) {
+    Categories map;
+    place(map, layers.size(), pair.n_tokens);
+    map.classes = {{kClassNames[1], kBothColor}, {kClassNames[2], kOnlyAColor}, {kClassNames[3], kOnlyBColor}};
+    for (const int layer : layers) {
+        for (size_t token = 0; token < pair.n_tokens; ++token) {
+            map.ids.push_back(pair.kind(static_cast<size_t>(layer), token));
+        }
+    }
+    for (const Categories::Class& kind : map.classes) {
+        figure.legend.push_back({kind.label, LegendEntry::Symbol::patch, {kind.color}});
+    }
+    panel.layers.emplace_back(std::move(map));
+    figure.caption =
+        "Tokens that at least one head of a layer keeps in both runs, in A alone or in B alone; white: in neither. "
+        "Where one pixel holds several tokens, one that only B keeps shows before one that only A keeps, and that "
+        "before "
+        "the others.";
+}
+
+Figure make(const trace::Reader& reader, const FigureOptions& options) {
+    const Source source = source_from_name(options.source);
+    const Pair pair = read_pair(reader, options);
+    const std::vector<int> layers = chosen_layers(reader, options);
+    Figure figure;
+    figure.name = "difference";
+    figure.title = fmt::format("{} less {}", pair.a.label, pair.b.label);
+    figure.width_mm = 174;
+    figure.panel_height_mm = std::clamp(1.4 * static_cast<double>(layers.size()), 8.0, 60.0);
+    Panel panel;
+    panel.title = fmt::format("A: {}   B: {}", pair.a.label, pair.b.label);
+    panel.note = fmt::format("same entries {:.1f} %", 100 * run_overlap_total(pair.sets(pair.a), pair.sets(pair.b)));
+    panel.x.title = "Token position";
+    panel.x.min = -0.5;
+    panel.x.max = static_cast<double>(pair.n_tokens) - 0.5;
+    panel.x.whole_numbers = true;
+    panel.y = layer_axis(layers);
+    panel.y.reversed = true;
+    (source == Source::heads ? add_heads : add_classes)(figure, panel, pair, layers);
+    figure.caption += " Same entries: those that both keep over those that either keeps.";
+    figure.panels.push_back(std::move(panel));
+    complete_figure(figure, reader, options, {pair.a.index, pair.b.index});
+    return figure;
+}
+
+Table numbers(const trace::Reader& reader, const FigureOptions& options) {
+    const Source source = source_from_name(options.source);
+    const Pair pair = read_pair(reader, options);
+    Table table;
+    table.name = "difference";
+    table.title = fmt::format("Heads that keep each token: A ({}) and B ({}); tokens that neither keeps are left out",
+                              pair.a.label, pair.b.label);
+    table.columns = {{"layer", "Layer", "", ColumnType::integer},
+                     {"token", "Token", "", ColumnType::integer},
+                     {"heads_a", "Heads A", "", ColumnType::integer},
+                     {"heads_b", "Heads B", "", ColumnType::integer}};
+    if (source == Source::classes) {
+        table.columns.push_back({"class", "Class", "", ColumnType::text});
+    } else {
+        table.columns.push_back(
+            {"difference", "A − B", pair.same_rows() ? "" : "%", ColumnType::real, pair.same_rows() ? 0 : 1});
+    }
+    for (const int layer : chosen_layers(reader, options)) {
+        const auto l = static_cast<size_t>(layer);
+        for (size_t token = 0; token < pair.n_tokens; ++token) {
+            const uint8_t kind = pair.kind(l, token);
+            if (kind == Categories::none) continue;
+            const Cell last = source == Source::classes ? Cell(std::string(kClassNames[kind + size_t{1}]))
+                                                        : Cell(pair.difference(l, token));
+            table.rows.push_back(
+                {{int64_t{layer}, static_cast<int64_t>(token), int64_t{pair.a.counts[l * pair.n_tokens + token]},
+                  int64_t{pair.b.counts[l * pair.n_tokens + token]}, last}});
+        }
+    }
+    return table;
+}
+
+}  // namespace
+
+FigureDefinition difference_figure() {
+    return {"difference",
+            "Difference",
+            "Layers by tokens: where run A keeps more than run B, where less",
+            {{"runs", "two runs, A and B, by label or number; default: the first two but full"},
+             {"source",
+              "heads (default): heads that keep the token in A less those in B; classes: in both, in A or in B alone"},
+             {"layers", "default: all"}},
+            make,
+            numbers};
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,248 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "analysis/color_map.h"
+#include "analysis/figure_definition.h"
+#include "analysis/layer_axis.h"
+#include "analysis/run_choice.h"
+#include "kernels/cosine.h"
+
+namespace kvscope::analysis {
+namespace {
+
+using trace::Place;
+namespace schema = trace::schema;
+
+constexpr int kLayersShown = 4;
+constexpr int kHeadsShown = 9;
+
+enum class Source { matrices, mean_by_layer };
+
+Source source_from_name(const std::string& name) {
+    if (name.empty() || name == "matrices") return Source::matrices;
+    if (name == "mean-by-layer" || name == "mean_by_layer") return Source::mean_by_layer;
+    throw FigureError(
+        fmt::format("there is no source '{}' of query similarities; there are matrices, mean-by-layer", name));
+}
+
+struct Choice {
+    std::vector<int> layers;
+    std::vector<int> heads;
+    int64_t window = 0;
+    int64_t n_tokens = 0;
+};
+
+Choice chosen(const trace::Reader& reader, const FigureOptions& options, Source source) {
+    check_prompt(reader, options.prompt);
+    require_data(reader, Place::of_prompt(options.prompt), schema::prompt::query_similarity);
+    const auto n_layers = static_cast<int>(reader.model().n_layers);
+    const auto n_heads = static_cast<int>(reader.model().n_heads);
+    const bool all = source == Source::mean_by_layer;
+    Choice choice;
+    choice.layers = options.layers.empty() ? evenly_spaced(n_layers, all ? n_layers : kLayersShown)
+                                           : chosen_layers(reader, options);
+    choice.heads =
+        options.heads.empty() ? evenly_spaced(n_heads, all ? n_heads : kHeadsShown) : chosen_heads(reader, options);
+    choice.window = reader.prompt(options.prompt).window;
+    choice.n_tokens = reader.prompt(options.prompt).visible_tokens();
+    return choice;
+}
+
+/// (H, w, w)
+std::vector<float> matrices(const trace::Reader& reader, int prompt, int layer) {
+    return reader.read_layer<float>(Place::of_prompt(prompt), schema::prompt::query_similarity,
+                                    static_cast<size_t>(layer));
+}
+
+size_t area(const Choice& choice) { return static_cast<size_t>(choice.window * choice.window); }
+
+Figure make_matrices(const trace::Reader& reader, const FigureOptions& options) {
+    const Choice choice = chosen(reader, options, Source::matrices);
+    Figure figure;
+    figure.title = "Cosine similarity of the window's queries";
+    figure.rows = choice.layers.size();
+    figure.columns = choice.heads.size();
+    figure.shared_x = true;
+    figure.shared_y = true;
+    figure.width_mm = figure.columns <= 2 ? 84 : 174;
+    double smallest = 1;
+    for (size_t i = 0; i < choice.layers.size(); ++i) {
+        const std::vector<float> all = matrices(reader, options.prompt, choice.layers[i]);
+        for (size_t j = 0; j < choice.heads.size(); ++j) {
+            Panel panel;
+            panel.row = i;
+            panel.column = j;
+            panel.title = fmt::format("L{} H{}", choice.layers[i], choice.heads[j]);
+            panel.square_cells = true;
+            panel.x.title = "Prompt token of the query";
+            panel.x.whole_numbers = true;
+            panel.x.max = static_cast<double>(choice.n_tokens) - 0.5;
+            panel.x.min = panel.x.max - static_cast<double>(choice.window);
+            panel.y = panel.x;
+            panel.y.reversed = true;
+            HeatMap map;
+            map.rows = map.columns = static_cast<size_t>(choice.window);
+            const auto first =
+                all.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(choice.heads[j]) * area(choice));
+            map.values.assign(first, first + static_cast<std::ptrdiff_t>(area(choice)));
+            for (const float value : map.values) {
+                if (std::isfinite(value)) smallest = std::min(smallest, static_cast<double>(value));
+            }
+            map.x_begin = map.y_begin = panel.x.min;
+            map.x_end = map.y_end = panel.x.max;
+            map.reduction = Reduction::mean;
+            panel.layers.emplace_back(std::move(map));
+            figure.panels.push_back(std::move(panel));
+        }
+    }
+    ColorScale scale;
+    scale.title = "Cosine of the two queries";
+    scale.min = std::min(std::floor(smallest * 10) / 10, 0.9);
+    scale.max = 1;
+    figure.color_scales.push_back(scale);
+    figure.caption = fmt::format(
+        "Cosine similarity of each two of the prompt's last {} queries, after RoPE, by layer (L, rows) and query head "
+        "(H, columns).",
+        choice.window);
+    return figure;
+}
+
+/// Over the heads of a layer: the mean, smallest and largest of their means over pairs of different queries.
+struct LayerMeans {
+    double mean = 0;
+    double low = std::numeric_limits<double>::infinity();
+    double high = -std::numeric_limits<double>::infinity();
+};
+
+std::vector<double> head_means(const trace::Reader& reader, int prompt, int layer, const Choice& choice) {
+    const std::vector<float> all = matrices(reader, prompt, layer);
+    std::vector<double> means;
+    for (const int head : choice.heads) {
+        means.push_back(
+            kernels::mean_off_diagonal(all.data() + static_cast<size_t>(head) * area(choice), choice.window));
+    }
+    return means;
+}
+
+LayerMeans layer_means(const std::vector<double>& of_heads) {
+    LayerMeans means;
+    for (const double value : of_heads) {
+        means.mean += value / static_cast<double>(of_heads.size());
+        means.low = std::min(means.low, value);
+        means.high = std::max(means.high, value);
+    }
+    return means;
+}
+
+Figure make_curve(const trace::Reader& reader, const FigureOptions& options) {
+    const Choice choice = chosen(reader, options, Source::mean_by_layer);
+    Figure figure;
+    figure.title = "Mean cosine similarity of the window's queries";
+    Line line;
+    line.label = "mean over heads";
+    line.style.color = okabe_ito()[4];
+    if (choice.layers.size() == 1) line.style.marker = Marker::circle;
+    double smallest = 0, largest = 0;
+    for (size_t i = 0; i < choice.layers.size(); ++i) {
+        const LayerMeans means = layer_means(head_means(reader, options.prompt, choice.layers[i], choice));
+        line.x.push_back(static_cast<double>(i));
+        line.y.push_back(means.mean);
+        line.low.push_back(means.low);
+        line.high.push_back(means.high);
+        smallest = std::min(smallest, means.low);
+        largest = std::max(largest, means.high);
+    }
+    Panel panel;
+    panel.x = layer_axis(choice.layers);
+    panel.y.title = "Mean cosine";
+    panel.y.min = smallest < 0 ? std::max(-1.0, smallest * 1.08) : 0;
+    panel.y.max = std::min(1.0, std::max(largest * 1.08, 1e-3));
+    figure.legend.push_back({"mean over heads", LegendEntry::Symbol::line, line.style});
+    LineStyle band = line.style;
+    const auto paler = [](uint8_t c) { return static_cast<uint8_t>(255 - (255 - c) / 5); };
+    band.color = {paler(band.color.r), paler(band.color.g), paler(band.color.b)};
+    figure.legend.push_back({"from the lowest to the highest head", LegendEntry::Symbol::patch, band});
+    panel.layers.emplace_back(std::move(line));
+    figure.panels.push_back(std::move(panel));
+    figure.caption = fmt::format(
+        "Mean cosine similarity between different queries among the prompt's last {}, after RoPE: mean over query "
+        "heads, "
+        "and the band between the lowest and the highest head.",
+        choice.window);
+    return figure;
+}
+
+Figure make(const trace::Reader& reader, const FigureOptions& options) {
+    Figure figure = source_from_name(options.source) == Source::matrices ? make_matrices(reader, options)
+                                                                         : make_curve(reader, options);
+    figure.name = "query-similarity";
+    complete_figure(figure, reader, options, {});
+    return figure;
+}
+
+Table matrix_numbers(const trace::Reader& reader, const FigureOptions& options) {
+    const Choice choice = chosen(reader, options, Source::matrices);
+    Table table;
+    table.columns = {{"layer", "Layer", "", ColumnType::integer},
+                     {"head", "Head", "", ColumnType::integer},
+                     {"token_a", "Token a", "", ColumnType::integer},
+                     {"token_b", "Token b", "", ColumnType::integer},
+                     {"cosine", "Cosine", "", ColumnType::real, 4}};
+    const int64_t first = choice.n_tokens - choice.window;
+    for (const int layer : choice.layers) {
+        const std::vector<float> all = matrices(reader, options.prompt, layer);
+        for (const int head : choice.heads) {
+            const float* values = all.data() + static_cast<size_t>(head) * area(choice);
+            for (int64_t a = 0; a < choice.window; ++a) {
+                for (int64_t b = 0; b < choice.window; ++b) {
+                    table.rows.push_back({{int64_t{layer}, int64_t{head}, first + a, first + b,
+                                           static_cast<double>(values[a * choice.window + b])}});
+                }
+            }
+        }
+    }
+    return table;
+}
+
+Table mean_numbers(const trace::Reader& reader, const FigureOptions& options) {
+    const Choice choice = chosen(reader, options, Source::mean_by_layer);
+    Table table;
+    table.columns = {{"layer", "Layer", "", ColumnType::integer},
+                     {"head", "Head", "", ColumnType::integer},
+                     {"mean_cosine", "Mean cosine", "", ColumnType::real, 4}};
+    for (const int layer : choice.layers) {
+        const std::vector<double> means = head_means(reader, options.prompt, layer, choice);
+        table.rows.push_back({{int64_t{layer}, std::monostate{}, layer_means(means).mean}});
+        for (size_t i = 0; i < means.size(); ++i) {
+            table.rows.push_back({{int64_t{layer}, int64_t{choice.heads[i]}, means[i]}});
+        }
+    }
+    return table;
+}
+
+Table numbers(const trace::Reader& reader, const FigureOptions& options) {
+    const bool curve = source_from_name(options.source) == Source::mean_by_layer;
+    Table table = curve ? mean_numbers(reader, options) : matrix_numbers(reader, options);
+    table.name = "query-similarity";
+    table.title = curve ? "Mean cosine similarity of different window queries; without a head: mean over heads"
+                        : "Cosine similarity of each two window queries";
+    return table;
+}
+
+}  // namespace
+
+FigureDefinition query_similarity_figure() {
+    return {"query-similarity",
+            "Query similarity",
+            "Cosine similarity of the window's queries: a map per layer and head, or the mean of each layer as a curve",
+            {{"source", "matrices (default), or mean-by-layer: mean over pairs of different queries"},
+             {"layers", "default: four, evenly spaced; of the curve all"},
+             {"heads", "query heads; default: nine at most, evenly spaced; of the curve all"}},
+            make,
+            numbers};
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,268 @@
+// The figures of one run, of two and of the model: pictures and tables hold the trace's own numbers.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <set>
+
+#include "analysis/figure_definition.h"
+#include "analysis/run_choice.h"
+#include "tests/trace/sample_trace.h"
+
+using namespace kvscope::analysis;
+using Catch::Matchers::Contains;
+namespace trace = kvscope::trace;
+namespace schema = kvscope::trace::schema;
+using trace::Place;
+
+namespace {
+
+/// Runs of the sample: 0 full, 1 snapkv 16, 2 snapkv 24, 3 aperturekv 20, 4 kvslimmer 12, 5 think, 6 snapkv 4 (failed).
+class SampleTrace {
+ public:
+    SampleTrace() : reader_((trace::sample::write(folder_ / "t.h5"), folder_ / "t.h5")) {}
+    const trace::Reader& reader() const { return reader_; }
+
+ private:
+    trace::sample::TemporaryFolder folder_;
+    trace::Reader reader_;
+};
+
+Figure made(const trace::Reader& reader, const char* name, const FigureOptions& options) {
+    return figure_definition(name).make(reader, options);
+}
+
+Table table_of(const trace::Reader& reader, const char* name, const FigureOptions& options) {
+    return figure_definition(name).numbers(reader, options);
+}
+
+template <class Layer>
+const Layer& layer_of(const Figure& figure, size_t panel, size_t layer = 0) {
+    return std::get<Layer>(figure.panels.at(panel).layers.at(layer));
+}
+
+int64_t whole(const Cell& cell) { return std::get<int64_t>(cell); }
+double real(const Cell& cell) { return std::get<double>(cell); }
+
+std::set<uint32_t> tokens_of(const trace::Reader& reader, int run, size_t layer) {
+    std::set<uint32_t> tokens;
+    const auto kept = reader.kept(0, run);
+    for (size_t row = 0; row < kept->n_rows; ++row) {
+        tokens.insert(kept->row(layer, row).begin(), kept->row(layer, row).end());
+    }
+    return tokens;
+}
+
+int heads_keeping(const trace::Reader& reader, int run, size_t layer, uint32_t token) {
+    int n = 0;
+    const auto kept = reader.kept(0, run);
+    for (size_t row = 0; row < kept->n_rows; ++row) {
+        const auto tokens = kept->row(layer, row);
+        n += std::binary_search(tokens.begin(), tokens.end(), token);
+    }
+    return n;
+}
+
+}  // namespace
+
+TEST_CASE("evenly spaced numbers have both ends") {
+    CHECK(evenly_spaced(30, 4) == std::vector<int>{0, 10, 19, 29});
+    CHECK(evenly_spaced(3, 9) == std::vector<int>{0, 1, 2});
+    CHECK(evenly_spaced(5, 1) == std::vector<int>{0});
+    CHECK(evenly_spaced(0, 4).empty());
+}
+
+TEST_CASE("query similarity: maps of the chosen layers and heads, and their means as a curve") {
+    const SampleTrace sample;
+    FigureOptions options;
+    options.layers = {2};
+    options.heads = {1, 3};
+    const auto stored = sample.reader().read_layer<float>(Place::of_prompt(0), schema::prompt::query_similarity, 2);
+    const Figure maps = made(sample.reader(), "query-similarity", options);
+    REQUIRE(maps.panels.size() == 2);
+    CHECK(layer_of<HeatMap>(maps, 1).values == std::vector<float>(stored.begin() + 3 * 64, stored.begin() + 4 * 64));
+    CHECK(maps.panels[0].x.max == 47.5);  // the window is the prompt's end
+    CHECK(maps.panels[0].x.min == 39.5);
+    const Table table = table_of(sample.reader(), "query-similarity", options);
+    REQUIRE(table.rows.size() == 128);
+    CHECK(whole(table.rows[64 + 9].cells[2]) == 41);
+    CHECK(real(table.rows[64 + 9].cells[4]) == static_cast<double>(stored[3 * 64 + 9]));
+
+    options.source = "mean-by-layer";
+    double sum = 0;
+    for (size_t head : {1, 3}) {
+        for (size_t a = 0; a < 8; ++a) {
+            for (size_t b = 0; b < 8; ++b) {
+                if (a != b) sum += static_cast<double>(stored[head * 64 + a * 8 + b]) / 112;
+            }
+        }
+    }
+    const Figure curve = made(sample.reader(), "query-similarity", options);
+    const Line& line = layer_of<Line>(curve, 0);
+    CHECK(line.y.at(0) == Approx(sum));
+    CHECK(line.low.at(0) <= line.y[0]);
+    CHECK(line.high.at(0) >= line.y[0]);
+    CHECK(real(table_of(sample.reader(), "query-similarity", options).rows.at(0).cells[2]) == line.y[0]);
+    options.heads = {4};
+    CHECK_THROWS_WITH(made(sample.reader(), "query-similarity", options), Contains("no query head 4"));
+}
+
+TEST_CASE("spectrum: eigenvalues, their shares and neighbours' similarity") {
+    const SampleTrace sample;
+    FigureOptions options;
+    options.layers = {1};
+    const auto stored = sample.reader().read_layer<float>(Place::of_model(), schema::model::spectrum_k, 1);
+    const Figure whole_layers = made(sample.reader(), "spectrum", options);
+    REQUIRE(whole_layers.panels.size() == 3);
+    const Line& line = layer_of<Line>(whole_layers, 1);
+    REQUIRE(line.y.size() == stored.size());
+    CHECK(line.y[5] == static_cast<double>(stored[5]));
+    CHECK(whole_layers.panels[1].y.scale == Scale::logarithmic);
+
+    options.source = "cumulative";
+    const Table shares = table_of(sample.reader(), "spectrum", options);
+    CHECK(real(shares.rows.back().cells[4]) == Approx(1));
+    options.heads = {3};  // of 4 query heads on 2 KV heads: it reads KV head 1
+    const auto of_heads = sample.reader().read_layer<float>(Place::of_model(), schema::model::head_spectrum_v, 1);
+    options.source = "";
+    const Table heads = table_of(sample.reader(), "spectrum", options);
+    REQUIRE(heads.rows.size() == 3 * 8);
+    CHECK(whole(heads.rows[16].cells[2]) == 1);
+    CHECK(real(heads.rows[16].cells[4]) == static_cast<double>(of_heads[8]));
+
+    options = {};
+    options.source = "adjacent";
+    const auto neighbours = sample.reader().read<float>(Place::of_prompt(0), schema::prompt::adjacent_similarity_v);
+    CHECK(layer_of<Line>(made(sample.reader(), "spectrum", options), 0, 2).y.at(2) ==
+          static_cast<double>(neighbours[2]));
+    options.source = "eigen";
+    CHECK_THROWS_WITH(made(sample.reader(), "spectrum", options), Contains("cumulative"));
+}
+
+TEST_CASE("spectrum of a trace of the model alone") {
+    const trace::sample::TemporaryFolder folder;
+    {
+        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
+        writer.write_model(trace::sample::model());
+        writer.finish();
+    }
+    const trace::Reader reader(folder / "t.h5");
+    CHECK(made(reader, "spectrum", {}).panels.size() == 3);
+    FigureOptions options;
+    options.source = "adjacent";
+    CHECK_THROWS_AS(made(reader, "spectrum", options), NothingToShow);
+}
+
+TEST_CASE("budgets: entries of each head, heads downwards and layers to the right") {
+    const SampleTrace sample;
+    FigureOptions options;
+    options.runs = {"4", "full"};
+    const auto kept = sample.reader().kept(0, 4);
+    const Figure figure = made(sample.reader(), "budgets", options);
+    const HeatMap& map = layer_of<HeatMap>(figure, 1);
+    REQUIRE(map.rows == 2);
+    REQUIRE(map.columns == 3);
+    CHECK(map.values[1 * 3 + 2] == static_cast<float>(kept->count(2, 1)));
+    const Table table = table_of(sample.reader(), "budgets", options);
+    REQUIRE(table.rows.size() == 12);
+    CHECK(whole(table.rows[0].cells[5]) == 48);
+    CHECK(whole(table.rows[11].cells[5]) == static_cast<int64_t>(kept->count(2, 1)));
+}
+
+TEST_CASE("cost: any two columns of the table of runs") {
+    const SampleTrace sample;
+    FigureOptions options;
+    const Figure figure = made(sample.reader(), "cost", options);
+    size_t n_points = 0;
+    for (const Layer& layer : figure.panels.at(0).layers) n_points += std::holds_alternative<Scatter>(layer);
+    CHECK(n_points == 5);
+    options.columns = {"budget", "agreement"};
+    options.runs = {"snapkv"};
+    const Table table = table_of(sample.reader(), "cost", options);
+    REQUIRE(table.rows.size() == 2);
+    CHECK(real(table.rows[1].cells[2]) == 24);
+    CHECK(real(table.rows[1].cells[3]) == Approx(5.0 / 6));
+    options.columns = {"budget", "label"};
+    CHECK_THROWS_WITH(table_of(sample.reader(), "cost", options), Contains("'label'") && Contains("kl_mean"));
+    options.columns = {"budget"};
+    CHECK_THROWS_WITH(table_of(sample.reader(), "cost", options), Contains("two columns"));
+    options.columns = {"budget", "peak_bytes"};
+    CHECK_THROWS_AS(made(sample.reader(), "cost", options), NothingToShow);
+    options.runs = {};  // one of the runs has it
+    CHECK_THAT(made(sample.reader(), "cost", options).caption, Contains("left out: snapkv 16"));
+}
+
+TEST_CASE("KL per step: the stored curves, and agreement beneath") {
+    const SampleTrace sample;
+    FigureOptions options;
+    options.runs = {"snapkv 24"};
+    const auto stored = sample.reader().read<float>(Place::of_run(0, 2), schema::run::step_kl);
+    const Figure figure = made(sample.reader(), "step-kl", options);
+    CHECK(layer_of<Line>(figure, 0).y.at(3) == static_cast<double>(stored[3]));
+    CHECK(layer_of<Categories>(figure, 1).ids == std::vector<uint8_t>{0, 0, 0, 0, 0, 1});
+    const Table table = table_of(sample.reader(), "step-kl", options);
+    REQUIRE(table.rows.size() == stored.size());
+    CHECK(whole(table.rows.back().cells[4]) == 0);
+    options.runs = {"full"};
+    options.source = "logarithmic";
+    CHECK(layer_of<Line>(made(sample.reader(), "step-kl", options), 0).y.at(0) > 0);  // zero has no logarithm
+}
+
+TEST_CASE("runs that were not compared are left out of KL per step, and named") {
+    const trace::sample::TemporaryFolder folder;
+    const trace::sample::Options sample;
+    const auto prompt = trace::sample::prompt(sample);
+    {
+        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
+        writer.write_model(trace::sample::model());
+        writer.write_prompt(0, prompt);
+        writer.write_run(0, 0, trace::sample::selecting_run(sample, prompt, "snapkv", 16));
+        trace::RunRecord other = trace::sample::selecting_run(sample, prompt, "snapkv", 24);
+        other.step_kl.clear();
+        other.step_agreement.clear();
+        other.output_ids.clear();
+        other.output_error.clear();
+        writer.write_run(0, 1, other);
+    }
+    const trace::Reader reader(folder / "t.h5.part");
+    CHECK_THAT(made(reader, "step-kl", {}).caption, Contains("left out: snapkv 24"));
+    FigureOptions options;
+    options.runs = {"1"};
+    CHECK_THROWS_AS(made(reader, "step-kl", options), NothingToShow);
+    CHECK_THROWS_AS(made(reader, "cost", options), NothingToShow);
+    for (const char* name : {"retention", "coverage", "budgets"}) CHECK_NOTHROW(made(reader, name, options));
+}
+
+TEST_CASE("difference: A less B in the order they are named in") {
+    const SampleTrace sample;
+    FigureOptions options;
+    options.runs = {"snapkv 24", "snapkv 16"};
+    const Figure figure = made(sample.reader(), "difference", options);
+    const HeatMap& map = layer_of<HeatMap>(figure, 0);
+    REQUIRE(map.values.size() == 3 * 48);
+    for (uint32_t token = 0; token < 48; ++token) {
+        CHECK(map.values[48 + token] == static_cast<float>(heads_keeping(sample.reader(), 2, 1, token) -
+                                                           heads_keeping(sample.reader(), 1, 1, token)));
+    }
+    CHECK(map.reduction == Reduction::magnitude);
+    CHECK(figure.color_scales.at(0).min == -2);
+    CHECK(figure.color_scales.at(0).max == 2);
+
+    options.source = "classes";
+    const auto in_a = tokens_of(sample.reader(), 2, 0), in_b = tokens_of(sample.reader(), 1, 0);
+    const Figure by_class = made(sample.reader(), "difference", options);
+    const Categories& classes = layer_of<Categories>(by_class, 0);
+    for (uint32_t token = 0; token < 48; ++token) {
+        const bool a = in_a.count(token) > 0, b = in_b.count(token) > 0;
+        const uint8_t expected = a && b ? 0 : a ? 1 : b ? 2 : Categories::none;
+        CHECK(classes.ids[token] == expected);
+    }
+    CHECK(classes.classes.at(1).label == "only A");
+    const Table table = table_of(sample.reader(), "difference", options);
+    const auto none = std::count(classes.ids.begin(), classes.ids.end(), Categories::none);
+    CHECK(table.rows.size() == classes.ids.size() - static_cast<size_t>(none));
+
+    options.runs = {"snapkv"};
+    CHECK_NOTHROW(made(sample.reader(), "difference", options));
+    options.runs = {"snapkv", "aperturekv"};
+    CHECK_THROWS_WITH(made(sample.reader(), "difference", options), Contains("two runs") && Contains("3"));
+}
