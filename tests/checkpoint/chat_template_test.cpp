@@ -1,16 +1,14 @@
 // Rendered chat templates against transformers; scripts/golden/chat_templates.py says how the texts were made.
 #include "engine/checkpoint/chat_template.h"
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <vector>
+
+#include "tests/checkpoint/files.h"
 
 namespace {
 
@@ -19,17 +17,11 @@ using kvscope::checkpoint::CheckpointError;
 using kvscope::checkpoint::Message;
 using kvscope::checkpoint::render_prompt;
 using kvscope::checkpoint::RenderedPrompt;
+using kvscope::checkpoint::testing::read_file;
+using kvscope::checkpoint::testing::TemporaryFolder;
+using kvscope::checkpoint::testing::write_file;
 using nlohmann::json;
 namespace fs = std::filesystem;
-
-std::string read(const fs::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    INFO(file);
-    REQUIRE(in);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
-}
 
 /// FNV-1a, as in the script.
 std::string checksum(const std::string& text) {
@@ -54,7 +46,7 @@ std::time_t local_time(const json& fields) {
 
 /// The templates that llama.cpp's own test writes out, in order.
 std::vector<std::string> templates_written_out() {
-    const std::string source = read(fs::path(KVSCOPE_LLAMA_SOURCE) / "tests/test-chat-template.cpp");
+    const std::string source = read_file(fs::path(KVSCOPE_LLAMA_SOURCE) / "tests/test-chat-template.cpp");
     static const std::string mark = ".template_str= */ \"";
     std::vector<std::string> out;
     for (size_t at = 0; (at = source.find(mark, at)) != std::string::npos;) {
@@ -75,34 +67,12 @@ ChatTemplate make(std::string source) {
                         "model/tokenizer_config.json");
 }
 
-class Folder {
- public:
-    Folder() {
-        static int count = 0;
-        path_ = fs::temp_directory_path() /
-                ("kvscope-template-" + std::to_string(getpid()) + "-" + std::to_string(++count));
-        fs::create_directory(path_);
-    }
-    ~Folder() { fs::remove_all(path_); }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    const fs::path& path() const { return path_; }
-    void write(const char* name, std::string_view text) const {
-        std::ofstream out(path_ / name, std::ios::binary);
-        out << text;
-        REQUIRE(out.flush());
-    }
-
- private:
-    fs::path path_;
-};
-
 const std::vector<Message> hello{{"user", "Hello"}};
 
 }  // namespace
 
 TEST_CASE("Chat templates render to the text of transformers") {
-    const json golden = json::parse(read(fs::path(KVSCOPE_TEST_DATA) / "checkpoint/chat_templates.json"));
+    const json golden = json::parse(read_file(fs::path(KVSCOPE_TEST_DATA) / "checkpoint/chat_templates.json"));
     const std::time_t now = local_time(golden.at("now"));
     const std::vector<std::string> written_out = templates_written_out();
     size_t compared = 0, refused = 0;
@@ -114,7 +84,7 @@ TEST_CASE("Chat templates render to the text of transformers") {
         } else if (const size_t number = name.find('#'); number != std::string::npos) {
             source = written_out.at(std::stoul(name.substr(number + 1)));
         } else {
-            source = read(fs::path(KVSCOPE_LLAMA_SOURCE) / name);
+            source = read_file(fs::path(KVSCOPE_LLAMA_SOURCE) / name);
         }
         std::map<std::string, std::string> special;
         for (const char* token : {"bos_token", "eos_token"}) {
@@ -155,31 +125,31 @@ TEST_CASE("The default model's template, with its default system message") {
 }
 
 TEST_CASE("Where a Hugging Face directory has its template") {
-    const Folder folder;
-    CHECK_FALSE(ChatTemplate::of_model(folder.path()));
-    folder.write("tokenizer_config.json", R"({"bos_token": {"content": "<s>"}, "eos_token": null})");
-    CHECK_FALSE(ChatTemplate::of_model(folder.path()));
+    const TemporaryFolder folder;
+    CHECK_FALSE(ChatTemplate::of_model(folder));
+    write_file(folder / "tokenizer_config.json", R"({"bos_token": {"content": "<s>"}, "eos_token": null})");
+    CHECK_FALSE(ChatTemplate::of_model(folder));
 
-    folder.write("tokenizer_config.json",
-                 R"({"bos_token": {"content": "<s>"}, "chat_template": "{{ bos_token }}one"})");
-    CHECK(ChatTemplate::of_model(folder.path())->render(hello, true) == "<s>one");
-    folder.write("tokenizer_config.json", R"({"chat_template": [{"name": "tool_use", "template": "two"},
+    write_file(folder / "tokenizer_config.json",
+               R"({"bos_token": {"content": "<s>"}, "chat_template": "{{ bos_token }}one"})");
+    CHECK(ChatTemplate::of_model(folder)->render(hello, true) == "<s>one");
+    write_file(folder / "tokenizer_config.json", R"({"chat_template": [{"name": "tool_use", "template": "two"},
                                                                 {"name": "default", "template": "three{{ eos_token }}"}]})");
-    CHECK(ChatTemplate::of_model(folder.path())->render(hello, true) == "three");
-    folder.write("special_tokens_map.json", R"({"eos_token": {"content": "</s>", "lstrip": false}})");
-    CHECK(ChatTemplate::of_model(folder.path())->render(hello, true) == "three</s>");
-    folder.write("chat_template.jinja", "four\n");
-    CHECK(ChatTemplate::of_model(folder.path())->render(hello, true) == "four");
-    CHECK(ChatTemplate::of_model(folder.path())->source() == "four\n");
+    CHECK(ChatTemplate::of_model(folder)->render(hello, true) == "three");
+    write_file(folder / "special_tokens_map.json", R"({"eos_token": {"content": "</s>", "lstrip": false}})");
+    CHECK(ChatTemplate::of_model(folder)->render(hello, true) == "three</s>");
+    write_file(folder / "chat_template.jinja", "four\n");
+    CHECK(ChatTemplate::of_model(folder)->render(hello, true) == "four");
+    CHECK(ChatTemplate::of_model(folder)->source() == "four\n");
 
-    fs::remove(folder.path() / "chat_template.jinja");
-    folder.write("tokenizer_config.json", R"({"chat_template": {"default": 3}})");
-    CHECK_THROWS_WITH(ChatTemplate::of_model(folder.path()),
+    fs::remove(folder / "chat_template.jinja");
+    write_file(folder / "tokenizer_config.json", R"({"chat_template": {"default": 3}})");
+    CHECK_THROWS_WITH(ChatTemplate::of_model(folder),
                       Catch::Contains("tokenizer_config.json: chat_template: expected a string, found an object"));
-    folder.write("tokenizer_config.json", R"({"chat_template": )");
-    CHECK_THROWS_WITH(ChatTemplate::of_model(folder.path()), Catch::Contains("tokenizer_config.json: is cut off"));
-    folder.write("tokenizer_config.json", R"({"chat_template": "{% if %}"})");
-    CHECK_THROWS_WITH(ChatTemplate::of_model(folder.path()),
+    write_file(folder / "tokenizer_config.json", R"({"chat_template": )");
+    CHECK_THROWS_WITH(ChatTemplate::of_model(folder), Catch::Contains("tokenizer_config.json: is cut off"));
+    write_file(folder / "tokenizer_config.json", R"({"chat_template": "{% if %}"})");
+    CHECK_THROWS_WITH(ChatTemplate::of_model(folder),
                       Catch::Contains("tokenizer_config.json: its chat template is not valid Jinja: "));
 }
 
@@ -243,7 +213,7 @@ TEST_CASE("Messages are stripped as Python strips them") {
 }
 
 TEST_CASE("A template with bytes changed renders or is refused, and never crashes") {
-    const std::string good = read(fs::path(KVSCOPE_LLAMA_SOURCE) / "models/templates/Qwen-Qwen3-0.6B.jinja");
+    const std::string good = read_file(fs::path(KVSCOPE_LLAMA_SOURCE) / "models/templates/Qwen-Qwen3-0.6B.jinja");
     for (size_t i = 0; i < 3000; ++i) {
         std::string bad = good;
         const size_t at = (i * 7919 + 13) % bad.size();

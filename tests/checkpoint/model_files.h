@@ -1,12 +1,7 @@
 #pragma once
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -15,43 +10,9 @@
 #include <vector>
 
 #include "engine/checkpoint/error.h"
+#include "tests/checkpoint/files.h"
 
 namespace kvscope::checkpoint::testing {
-
-namespace fs = std::filesystem;
-
-inline fs::path data(const std::string& name) { return fs::path(KVSCOPE_TEST_DATA) / name; }
-
-/// A folder of its own, gone at the end of the test.
-class TemporaryFolder {
- public:
-    TemporaryFolder() {
-        static int counter = 0;
-        path_ = fs::temp_directory_path() /
-                ("kvscope-checkpoint-" + std::to_string(::getpid()) + "-" + std::to_string(counter++));
-        fs::create_directories(path_);
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-    ~TemporaryFolder() {
-        std::error_code error;
-        fs::remove_all(path_, error);
-    }
-    operator const fs::path&() const { return path_; }
-    fs::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-    fs::path path_;
-};
-
-inline std::string read_file(const fs::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-inline void write_file(const fs::path& path, const std::string& bytes) {
-    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
-}
 
 /// The message of the CheckpointError that `action` throws, "" if it throws none. Other exceptions pass through.
 template <typename Action>

@@ -1,16 +1,14 @@
 // Token ids and decoded texts against their references; scripts/golden/tokenizer_ids.py says where those are from.
 #include "engine/checkpoint/tokenizer.h"
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "tests/checkpoint/files.h"
 
 namespace {
 
@@ -18,55 +16,27 @@ using kvscope::checkpoint::CheckpointError;
 using kvscope::checkpoint::open_tokenizer;
 using kvscope::checkpoint::StreamDecoder;
 using kvscope::checkpoint::Tokenizer;
+using kvscope::checkpoint::testing::read_file;
+using kvscope::checkpoint::testing::TemporaryFolder;
+using kvscope::checkpoint::testing::write_file;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
 const fs::path data = fs::path(KVSCOPE_TEST_DATA) / "checkpoint/tokenizers";
 
-std::string read(const fs::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    INFO(file);
-    REQUIRE(in);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
-}
-
-json read_json(const fs::path& file) { return json::parse(read(file)); }
-
-class Folder {
- public:
-    Folder() {
-        static int count = 0;
-        path_ = fs::temp_directory_path() /
-                ("kvscope-tokenizer-" + std::to_string(getpid()) + "-" + std::to_string(++count));
-        fs::create_directory(path_);
-    }
-    ~Folder() { fs::remove_all(path_); }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    const fs::path& path() const { return path_; }
-    void write(const char* name, std::string_view text) const {
-        std::ofstream out(path_ / name, std::ios::binary);
-        out << text;
-        REQUIRE(out.flush());
-    }
-
- private:
-    fs::path path_;
-};
+json read_json(const fs::path& file) { return json::parse(read_file(file)); }
 
 std::unique_ptr<Tokenizer> open_json(const json& description) {
-    const Folder folder;
-    folder.write("tokenizer.json", description.dump());
-    return open_tokenizer(folder.path());
+    const TemporaryFolder folder;
+    write_file(folder / "tokenizer.json", description.dump());
+    return open_tokenizer(folder);
 }
 
 std::string message_of(const std::string& tokenizer_json) {
-    const Folder folder;
-    folder.write("tokenizer.json", tokenizer_json);
+    const TemporaryFolder folder;
+    write_file(folder / "tokenizer.json", tokenizer_json);
     try {
-        open_tokenizer(folder.path());
+        open_tokenizer(folder);
     } catch (const CheckpointError& error) {
         return error.what();
     }
@@ -102,7 +72,7 @@ void check_rows(const Tokenizer& tokenizer, const json& texts, const json& rows,
 /// As much of a GGUF file's metadata as a vocabulary needs, read without any of the code under test.
 class GgufMetadata {
  public:
-    explicit GgufMetadata(const fs::path& file) : bytes_(read(file)), at_(8) {
+    explicit GgufMetadata(const fs::path& file) : bytes_(read_file(file)), at_(8) {
         number<uint64_t>();  // tensors
         for (auto left = number<uint64_t>(); left > 0; --left) {
             const std::string key = text();
@@ -215,8 +185,8 @@ TEST_CASE("GGUF: the ids that llama.cpp keeps for other families' vocabularies")
         INFO("vocabulary: " << name);
         const fs::path file = llama_vocabulary(name);
         const auto tokenizer = open_tokenizer(file);
-        std::string inputs = read(file.string() + ".inp");
-        std::istringstream outputs(read(file.string() + ".out"));
+        std::string inputs = read_file(file.string() + ".inp");
+        std::istringstream outputs(read_file(file.string() + ".out"));
         static constexpr std::string_view separator = "\n__ggml_vocab_test__\n";
         std::string line;
         size_t count = 0;
@@ -298,38 +268,36 @@ TEST_CASE("Text that is not UTF-8 is refused with the offset") {
 }
 
 TEST_CASE("A Hugging Face directory: where generation ends") {
-    const Folder folder;
-    folder.write("tokenizer.json", read(data / "llama3.json"));
-    CHECK(open_tokenizer(folder.path())->end_of_generation().empty());
+    const TemporaryFolder folder;
+    write_file(folder / "tokenizer.json", read_file(data / "llama3.json"));
+    CHECK(open_tokenizer(folder)->end_of_generation().empty());
 
-    folder.write("tokenizer_config.json",
-                 R"({"bos_token": "<|begin_of_text|>", "eos_token": {"content": "<|eot_id|>"}})");
-    const auto with_config = open_tokenizer(folder.path() / "tokenizer.json");
+    write_file(folder / "tokenizer_config.json",
+               R"({"bos_token": "<|begin_of_text|>", "eos_token": {"content": "<|eot_id|>"}})");
+    const auto with_config = open_tokenizer(folder / "tokenizer.json");
     CHECK(with_config->bos() == with_config->id_of("<|begin_of_text|>"));
     CHECK(with_config->eos() == with_config->id_of("<|eot_id|>"));
     CHECK(std::vector<int32_t>{*with_config->eos()} ==
           std::vector<int32_t>(with_config->end_of_generation().begin(), with_config->end_of_generation().end()));
 
-    folder.write("config.json", R"({"eos_token_id": 5})");
-    const auto from_config = open_tokenizer(folder.path());
+    write_file(folder / "config.json", R"({"eos_token_id": 5})");
+    const auto from_config = open_tokenizer(folder);
     CHECK(std::vector<int32_t>(from_config->end_of_generation().begin(), from_config->end_of_generation().end()) ==
           std::vector<int32_t>{5});
-    folder.write("generation_config.json", R"({"eos_token_id": [9, 7]})");
-    folder.write("model.safetensors", "");
-    const auto from_generation = open_tokenizer(folder.path() / "model.safetensors");
+    write_file(folder / "generation_config.json", R"({"eos_token_id": [9, 7]})");
+    write_file(folder / "model.safetensors", "");
+    const auto from_generation = open_tokenizer(folder / "model.safetensors");
     CHECK(std::vector<int32_t>(from_generation->end_of_generation().begin(),
                                from_generation->end_of_generation().end()) == std::vector<int32_t>{7, 9});
 
-    folder.write("generation_config.json", R"({"eos_token_id": 70000})");
-    CHECK_THROWS_WITH(open_tokenizer(folder.path()),
-                      Catch::Contains("generation_config.json: eos_token_id: token id 70000"));
-    folder.write("generation_config.json", R"({"eos_token_id": "end"})");
-    CHECK_THROWS_WITH(open_tokenizer(folder.path()),
-                      Catch::Contains("eos_token_id: expected an integer, found a string"));
+    write_file(folder / "generation_config.json", R"({"eos_token_id": 70000})");
+    CHECK_THROWS_WITH(open_tokenizer(folder), Catch::Contains("generation_config.json: eos_token_id: token id 70000"));
+    write_file(folder / "generation_config.json", R"({"eos_token_id": "end"})");
+    CHECK_THROWS_WITH(open_tokenizer(folder), Catch::Contains("eos_token_id: expected an integer, found a string"));
 }
 
 TEST_CASE("Damaged and unsupported tokenizer.json files are refused with the place") {
-    const std::string good = read(data / "llama2.json");
+    const std::string good = read_file(data / "llama2.json");
     const json base = json::parse(good);
     auto patched = [&](const char* patch) {
         json description = base;
@@ -394,16 +362,16 @@ TEST_CASE("Damaged and unsupported tokenizer.json files are refused with the pla
                Contains("post_processor: token id 123456 is not in the vocabulary"));
     CHECK_THAT(patched(R"({"post_processor": {"special_tokens": null}})"), Contains("\"special_tokens\" is missing"));
 
-    const Folder folder;
-    CHECK_THROWS_WITH(open_tokenizer(folder.path()), Contains("has no tokenizer.json"));
-    folder.write("tokenizer.model", "x");
-    CHECK_THROWS_WITH(open_tokenizer(folder.path()), Contains("save_pretrained"));
-    CHECK_THROWS_WITH(open_tokenizer(folder.path() / "missing.gguf"), Contains("does not exist"));
+    const TemporaryFolder folder;
+    CHECK_THROWS_WITH(open_tokenizer(folder), Contains("has no tokenizer.json"));
+    write_file(folder / "tokenizer.model", "x");
+    CHECK_THROWS_WITH(open_tokenizer(folder), Contains("save_pretrained"));
+    CHECK_THROWS_WITH(open_tokenizer(folder / "missing.gguf"), Contains("does not exist"));
 }
 
 TEST_CASE("A tokenizer.json cut off or with a byte changed anywhere opens or is refused, and never crashes") {
-    const std::string good = read(data / "qwen2.json");
-    const Folder folder;
+    const std::string good = read_file(data / "qwen2.json");
+    const TemporaryFolder folder;
     size_t refused = 0;
     for (size_t i = 0; i < 200; ++i) {
         std::string bad = good;
@@ -413,9 +381,9 @@ TEST_CASE("A tokenizer.json cut off or with a byte changed anywhere opens or is 
         } else {
             bad[at] = static_cast<char>(bad[at] ^ (1 << (i % 8)));
         }
-        folder.write("tokenizer.json", bad);
+        write_file(folder / "tokenizer.json", bad);
         try {
-            open_tokenizer(folder.path())->encode("The <|im_start|> text 123", true, true);
+            open_tokenizer(folder)->encode("The <|im_start|> text 123", true, true);
         } catch (const CheckpointError& error) {
             ++refused;
             REQUIRE_NOTHROW(json(error.what()).dump());
@@ -425,11 +393,11 @@ TEST_CASE("A tokenizer.json cut off or with a byte changed anywhere opens or is 
 }
 
 TEST_CASE("Damaged GGUF vocabularies are refused, and nothing is written to the terminal") {
-    const std::string good = read(llama_vocabulary("llama-spm"));
-    const Folder folder;
-    const fs::path file = folder.path() / "model.gguf";
+    const std::string good = read_file(llama_vocabulary("llama-spm"));
+    const TemporaryFolder folder;
+    const fs::path file = folder / "model.gguf";
     auto message = [&](const std::string& bytes) -> std::string {
-        folder.write("model.gguf", bytes);
+        write_file(folder / "model.gguf", bytes);
         try {
             open_tokenizer(file)->encode("text", true, true);
         } catch (const CheckpointError& error) {
