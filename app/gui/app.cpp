@@ -191,6 +191,8 @@ void App::restore_layout(const nlohmann::json& state) {
 void App::build_layout(unsigned dock_space) {
     const Layout* layout = find_layout(wanted_layout_);
     wanted_layout_.clear();
+    const Layout alone{"", "", {}, {{options_.view, "all"}}};
+    if (!options_.view.empty()) layout = &alone;
     if (!layout) return;
     views_.clear();
     ImGui::DockBuilderRemoveNode(dock_space);

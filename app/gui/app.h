@@ -22,6 +22,7 @@ struct AppOptions {
     std::vector<std::filesystem::path> traces;
     std::string mark;       ///< text to outline in every view
     std::string layout;     ///< explore | compare | report; empty: the remembered one
+    std::string view;       ///< this view alone, filling the window
     bool remember = true;   ///< read and write the person's settings
     bool run_demo = false;  ///< start the demo job at once (in a build with the engine)
 };

@@ -64,6 +64,7 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--mark", arguments->app.mark, "Outline this text in every view: was it kept, and where?");
     app.add_option("--layout", arguments->app.layout, "explore, compare or report (default: as last time)")
         ->check(CLI::IsMember(gui::App::layout_names()));
+    app.add_option("--view", arguments->app.view, "Open this view alone (retention, prompt, …)");
     app.add_option("--size", arguments->size, "Of the window, as in 1600x1000");
     app.add_flag("--light", arguments->light, "Light theme");
     app.add_option("--ui-scale", arguments->ui_scale, "Size of texts; 1 is usual")->check(CLI::Range(0.5, 4.0));
