@@ -110,11 +110,12 @@ DataSetInfo info(hid_t data_set);
 std::string type_name(hid_t type);
 const char* type_name(schema::Type type);
 
+/// Throws Failure if the size is beyond all that the stored bytes can unpack to (a damaged shape).
+void require_plausible(const DataSetInfo& found);
 /// Throws std::out_of_range if the block does not lie within a data set of that shape.
 void require_inside(const Block& block, std::span<const std::size_t> shape);
 
-/// Throws Failure where the elements are no numbers, the block does not fit, or the size is beyond
-/// all that the stored bytes can unpack to (a damaged shape).
+/// Throws as the two above do, and Failure where the elements are no numbers.
 template <class T>
 std::vector<T> read(hid_t data_set, const Block* block = nullptr);
 std::vector<std::string> read_texts(hid_t data_set);

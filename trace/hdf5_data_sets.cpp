@@ -241,6 +241,14 @@ void write_texts(hid_t location, const std::string& path, const std::vector<std:
     write_raw(location, path, type.get(), type.get(), shape, static_cast<const void*>(pointers.data()));
 }
 
+void require_plausible(const DataSetInfo& found) {
+    if (!plausible_size(found.bytes, found.stored_bytes)) {
+        throw Failure(fmt::format("the shape ({}) is beyond what {} stored bytes can hold",
+                                  fmt::join(found.shape, ", "), found.stored_bytes),
+                      false);
+    }
+}
+
 void require_inside(const Block& block, std::span<const std::size_t> shape) {
     bool inside = block.first.size() == shape.size() && block.count.size() == shape.size();
     for (std::size_t i = 0; inside && i < shape.size(); ++i) {
@@ -259,11 +267,7 @@ std::vector<T> read(hid_t data_set, const Block* block) {
     if (!found.element || *found.element == schema::Type::text) {
         throw Failure(fmt::format("expected numbers, found {}", found.type), false);
     }
-    if (!plausible_size(found.bytes, found.stored_bytes)) {
-        throw Failure(fmt::format("the shape ({}) is beyond what {} stored bytes can hold",
-                                  fmt::join(found.shape, ", "), found.stored_bytes),
-                      false);
-    }
+    require_plausible(found);
     const std::string action = "read the data set";
     const Handle file_space(checked(H5Dget_space(data_set), action), H5Sclose);
     if (block == nullptr) {
@@ -299,11 +303,7 @@ template std::vector<double> read(hid_t, const Block*);
 std::vector<std::string> read_texts(hid_t data_set) {
     const DataSetInfo found = info(data_set);
     if (found.element != schema::Type::text) throw Failure(fmt::format("expected text, found {}", found.type), false);
-    if (!plausible_size(found.bytes, found.stored_bytes)) {
-        throw Failure(fmt::format("the shape ({}) is beyond what {} stored bytes can hold",
-                                  fmt::join(found.shape, ", "), found.stored_bytes),
-                      false);
-    }
+    require_plausible(found);
     const std::string action = "read the data set";
     const Handle type(checked(H5Dget_type(data_set), action), H5Tclose);
     const Handle space(checked(H5Dget_space(data_set), action), H5Sclose);

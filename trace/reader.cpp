@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <stdexcept>
 #include <type_traits>
 
@@ -376,6 +377,18 @@ std::vector<double> Reader::scores(int prompt, int run, std::size_t layer) const
     return read_layer<double>(place, schema::run::scores, layer);
 }
 
+namespace {
+
+// Whether every row holds all n positions. Then they need not be read, which takes long of a long prompt's full cache.
+bool keeps_all(const std::vector<std::uint64_t>& offsets, std::size_t n) {
+    for (std::size_t row = 0; row < offsets.size(); ++row) {
+        if (offsets[row] != row * n) return false;
+    }
+    return n > 0 && !offsets.empty();
+}
+
+}  // namespace
+
 std::shared_ptr<const Kept> Reader::kept(int prompt, int run) const {
     const Place place = Place::of_run(prompt, run);
     if (const AddedRun* added = impl_->added(place)) return added->kept();
@@ -387,7 +400,15 @@ std::shared_ptr<const Kept> Reader::kept(int prompt, int run) const {
     out->n_layers = static_cast<std::size_t>(model().n_layers);
     out->n_rows = n_rows(prompt, run);
     out->offsets = read<std::uint64_t>(place, schema::run::kept_offsets);
-    out->indices = read<std::uint32_t>(place, schema::run::kept_indices);
+    const auto n = static_cast<std::size_t>(this->prompt(prompt).visible_tokens());
+    out->indices = impl_->with_data_set(place, schema::run::kept_indices, [&](hid_t open) {
+        const h5::DataSetInfo found = h5::info(open);
+        if (!keeps_all(out->offsets, n) || found.shape[0] != out->offsets.back()) return h5::read<std::uint32_t>(open);
+        h5::require_plausible(found);
+        std::vector<std::uint32_t> all(found.shape[0]);
+        for (std::size_t row = 0; row < all.size(); row += n) std::iota(&all[row], &all[row] + n, 0U);
+        return all;
+    });
     impl_->check_kept(*out, this->prompt(prompt).visible_tokens(), place_name(impl_->group_place(place)));
     impl_->files->cache_kept(prompt, run, out);
     return out;
