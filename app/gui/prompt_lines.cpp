@@ -1,0 +1,118 @@
+#include "app/gui/prompt_lines.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <string>
+
+namespace kvscope::gui {
+namespace {
+
+constexpr std::string_view line_break = "↵";
+
+/// One character: its bytes and its cells.
+struct Character {
+    size_t bytes = 1;
+    size_t cells = 1;
+};
+
+Character character_at(std::string_view text, size_t at) {
+    if (static_cast<unsigned char>(text[at]) < 0x80) return {};
+    utf8proc_int32_t code = 0;
+    const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
+                                         static_cast<utf8proc_ssize_t>(text.size() - at), &code);
+    if (length <= 0) return {};
+    return {static_cast<size_t>(length), static_cast<size_t>(std::max(utf8proc_charwidth(code), 0))};
+}
+
+class Breaker {
+ public:
+    Breaker(const PromptText& prompt, size_t width) : prompt_(prompt), width_(std::max<size_t>(width, 4)) {}
+
+    PromptLines lines() {
+        out_.begins.push_back(0);
+        for (uint32_t token = 0; token < prompt_.tokens.size(); ++token) add(token);
+        if (out_.begins.back() != out_.placed.size() || out_.begins.size() == 1)
+            out_.begins.push_back(out_.placed.size());
+        return std::move(out_);
+    }
+
+ private:
+    void add(uint32_t token) {
+        const std::string& shown = prompt_.shown[token];
+        const std::string& text = prompt_.tokens[token];
+        const bool begins_word = !text.empty() && (text.front() == ' ' || text.front() == '\t');
+        if (begins_word || ends_word_) word_ = out_.placed.size();
+        ends_word_ = !text.empty() && (text.back() == ' ' || text.back() == '-');
+        size_t begin = 0;
+        do {
+            size_t end = begin;
+            size_t cells = 0;
+            bool ends_line = false;
+            while (end < shown.size() && !ends_line) {
+                const Character next = character_at(shown, end);
+                if (cells + next.cells > width_) break;
+                ends_line = std::string_view(shown).substr(end, next.bytes) == line_break;
+                end += next.bytes;
+                cells += next.cells;
+            }
+            place({token, static_cast<uint32_t>(begin), static_cast<uint32_t>(end), 0, static_cast<uint32_t>(cells)});
+            if (ends_line) start_line(out_.placed.size());
+            begin = end;
+        } while (begin < shown.size());
+    }
+
+    void place(PlacedToken piece) {
+        if (at_ + piece.n_cells > width_ && at_ > 0) {
+            const size_t line_begin = out_.begins.back();
+            start_line(word_ > line_begin ? word_ : out_.placed.size());
+            if (at_ + piece.n_cells > width_ && at_ > 0) start_line(out_.placed.size());
+        }
+        piece.cell = static_cast<uint32_t>(at_);
+        at_ += piece.n_cells;
+        out_.placed.push_back(piece);
+    }
+
+    /// The line before ends with placed[first − 1]; what stands from there on moves to the new line.
+    void start_line(size_t first) {
+        out_.begins.push_back(first);
+        at_ = 0;
+        for (size_t i = first; i < out_.placed.size(); ++i) {
+            out_.placed[i].cell = static_cast<uint32_t>(at_);
+            at_ += out_.placed[i].n_cells;
+        }
+    }
+
+    const PromptText& prompt_;
+    size_t width_;
+    PromptLines out_;
+    size_t at_ = 0;    ///< cell where the next token begins
+    size_t word_ = 0;  ///< first token of the current word
+    bool ends_word_ = false;
+};
+
+}  // namespace
+
+size_t PromptLines::line_of(int64_t token) const {
+    const auto first = std::lower_bound(placed.begin(), placed.end(), token, [](const PlacedToken& p, int64_t wanted) {
+        return static_cast<int64_t>(p.token) < wanted;
+    });
+    const auto index = static_cast<size_t>(first - placed.begin());
+    const auto after = std::upper_bound(begins.begin(), begins.end(), index);
+    const auto line = static_cast<size_t>(after - begins.begin());
+    return line == 0 ? 0 : std::min(line - 1, size() == 0 ? 0 : size() - 1);
+}
+
+size_t n_cells(std::string_view shown) {
+    size_t cells = 0;
+    for (size_t at = 0; at < shown.size();) {
+        const Character next = character_at(shown, at);
+        cells += next.cells;
+        at += next.bytes;
+    }
+    return cells;
+}
+
+PromptLines break_lines(const PromptText& prompt, size_t cells_a_line) { return Breaker(prompt, cells_a_line).lines(); }
+
+}  // namespace kvscope::gui

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "app/gui/prompt_text.h"
+
+namespace kvscope::gui {
+
+/// A token, or the part of one that stands in one line, on a grid of character cells.
+struct PlacedToken {
+    uint32_t token = 0;
+    uint32_t begin = 0;  ///< bytes of PromptText::shown[token]
+    uint32_t end = 0;
+    uint32_t cell = 0;  ///< from the line's begin
+    uint32_t n_cells = 0;
+};
+
+/// A prompt broken into lines of some width.
+struct PromptLines {
+    std::vector<PlacedToken> placed;  ///< in order
+    std::vector<size_t> begins;       ///< of each line, in `placed`; and its end
+
+    size_t size() const { return begins.size() - 1; }
+    std::span<const PlacedToken> line(size_t i) const {
+        return std::span(placed).subspan(begins[i], begins[i + 1] - begins[i]);
+    }
+    /// The line in which a token begins; 0 in an empty prompt.
+    size_t line_of(int64_t token) const;
+};
+
+/// Cells of a shown text: East Asian wide characters and emoji take two, combining marks none.
+size_t n_cells(std::string_view shown);
+
+/// Breaks before words where possible, else between tokens, and inside a token only where it is wider than a line; a
+/// line break in the text ends its line. Takes time in proportion to the prompt: not for the window's thread.
+PromptLines break_lines(const PromptText& prompt, size_t cells_a_line);
+
+}  // namespace kvscope::gui

@@ -1,0 +1,262 @@
+#include "app/gui/shaped_text.h"
+
+#include <imgui_internal.h>
+#include <pango/pangocairo.h>
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "app/gui/gl.h"
+
+namespace kvscope::gui {
+namespace {
+
+constexpr size_t most_bytes = size_t{48} << 20;
+constexpr int margin = 1;  // pixels around a text, for ink beyond its box
+
+struct Unref {
+    void operator()(void* object) const { g_object_unref(object); }
+};
+using Layout = std::unique_ptr<PangoLayout, Unref>;
+
+/// A text as a texture.
+struct Shaped {
+    GLuint texture = 0;
+    int width = 0;  ///< of the texture, in pixels
+    int height = 0;
+    float left = 0;  ///< of the texture, from where the text begins
+    float top = 0;   ///< of the texture, from the baseline
+    float advance = 0;
+    bool is_colored = false;  ///< has colours of its own: tinting it would be wrong
+    int used = 0;             ///< frame
+    size_t bytes() const { return static_cast<size_t>(width) * static_cast<size_t>(height) * 4; }
+};
+
+/// Texts that were drawn lately; dropped with the window's context.
+struct Store {
+    std::unordered_map<std::string, Shaped> texts;
+    std::unordered_map<uint64_t, bool> glyphs;  ///< by font and character: whether the font has it
+    size_t bytes = 0;
+
+    ~Store() {
+        for (const auto& entry : texts) glDeleteTextures(1, &entry.second.texture);
+    }
+
+    /// Lets go of what this frame does not draw, oldest first.
+    void shrink() {
+        if (bytes <= most_bytes) return;
+        std::vector<std::pair<int, std::string>> by_age;
+        for (const auto& [key, text] : texts) by_age.emplace_back(text.used, key);
+        std::sort(by_age.begin(), by_age.end());
+        for (const auto& [used, key] : by_age) {
+            if (bytes <= most_bytes / 2 || used >= ImGui::GetFrameCount()) return;
+            const auto found = texts.find(key);
+            glDeleteTextures(1, &found->second.texture);
+            bytes -= found->second.bytes();
+            texts.erase(found);
+        }
+    }
+};
+
+std::unique_ptr<Store>& store_of_window() {
+    static std::unique_ptr<Store> store;
+    if (!store) {
+        store = std::make_unique<Store>();
+        ImGuiContextHook hook;
+        hook.Type = ImGuiContextHookType_Shutdown;
+        hook.Callback = [](ImGuiContext*, ImGuiContextHook*) { store_of_window().reset(); };
+        ImGui::AddContextHook(ImGui::GetCurrentContext(), &hook);
+    }
+    return store;
+}
+
+/// Scripts whose letters join, reorder or stack, and characters that only shaping gives a meaning.
+bool is_complex(uint32_t c) {
+    if (c < 0x300) return false;
+    const bool script = (c >= 0x590 && c <= 0x10ff && !(c >= 0x10a0 && c <= 0x10ff)) ||  // Hebrew … Myanmar
+                        (c >= 0x1100 && c <= 0x11ff) || (c >= 0x1700 && c <= 0x18af) ||  // Jamo, Khmer, Mongolian
+                        (c >= 0x1900 && c <= 0x1cff) || (c >= 0xa800 && c <= 0xabff) ||  // Limbu … Meetei Mayek
+                        (c >= 0xfb1d && c <= 0xfdff) || (c >= 0xfe70 && c <= 0xfefe) ||  // presentation forms
+                        (c >= 0x10800 && c <= 0x11fff);
+    const bool emoji = (c >= 0x1f1e6 && c <= 0x1f1ff) || (c >= 0x1f300 && c <= 0x1faff) || (c >= 0xfe00 && c <= 0xfe0f);
+    if (script || emoji || c == 0x200c || c == 0x200d) return true;
+    const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC || category == UTF8PROC_CATEGORY_ME;
+}
+
+bool font_has(ImFont* font, uint32_t c) {
+    if (c > IM_UNICODE_CODEPOINT_MAX) return false;
+    auto& glyphs = store_of_window()->glyphs;
+    const uint64_t key = (static_cast<uint64_t>(font->FontId) << 32) | c;
+    const auto found = glyphs.find(key);
+    if (found != glyphs.end()) return found->second;
+    return glyphs[key] = font->IsGlyphInFont(static_cast<ImWchar>(c));
+}
+
+Layout make_layout(const std::string& text, float pixels, bool mono) {
+    const std::unique_ptr<PangoContext, Unref> context(
+        pango_font_map_create_context(pango_cairo_font_map_get_default()));
+    pango_cairo_context_set_resolution(context.get(), 72);
+    Layout layout(pango_layout_new(context.get()));
+    PangoFontDescription* font = pango_font_description_from_string(mono ? "JetBrains Mono, Noto Sans, sans-serif"
+                                                                         : "Inter, Noto Sans, sans-serif");
+    pango_font_description_set_absolute_size(font, static_cast<double>(pixels) * PANGO_SCALE);
+    pango_layout_set_font_description(layout.get(), font);
+    pango_font_description_free(font);
+    pango_layout_set_single_paragraph_mode(layout.get(), TRUE);
+    const std::unique_ptr<char, decltype(&g_free)> valid(
+        g_utf8_make_valid(text.data(), static_cast<gssize>(text.size())), g_free);
+    pango_layout_set_text(layout.get(), valid.get(), -1);
+    return layout;
+}
+
+/// Cairo's premultiplied BGRA as RGBA that Dear ImGui blends.
+std::vector<uint8_t> straight(const uint8_t* data, int width, int height, int stride, bool& is_colored) {
+    std::vector<uint8_t> out;
+    out.reserve(static_cast<size_t>(width) * static_cast<size_t>(height) * 4);
+    for (int y = 0; y < height; ++y) {
+        for (int x = 0; x < width; ++x) {
+            const uint8_t* from = data + static_cast<ptrdiff_t>(y) * stride + static_cast<ptrdiff_t>(x) * 4;
+            const int alpha = from[3];
+            if (alpha > 32 && (std::abs(from[0] - from[1]) > 8 || std::abs(from[1] - from[2]) > 8)) is_colored = true;
+            for (const int channel : {2, 1, 0})
+                out.push_back(static_cast<uint8_t>(alpha ? std::min(from[channel] * 255 / alpha, 255) : 255));
+            out.push_back(static_cast<uint8_t>(alpha));
+        }
+    }
+    return out;
+}
+
+GLuint upload(const std::vector<uint8_t>& rgba, int width, int height) {
+    GLuint texture = 0;
+    glGenTextures(1, &texture);
+    glBindTexture(GL_TEXTURE_2D, texture);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_LINEAR);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_LINEAR);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE);
+    glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, rgba.data());
+    return texture;
+}
+
+Shaped set(const std::string& text, float pixels, bool mono, ImVec4 color) {
+    const Layout layout = make_layout(text, pixels, mono);
+    PangoRectangle ink;
+    PangoRectangle logical;
+    pango_layout_get_pixel_extents(layout.get(), &ink, &logical);
+    const int left = std::min(ink.x, logical.x) - margin;
+    const int top = std::min(ink.y, logical.y) - margin;
+    GLint most = 0;
+    glGetIntegerv(GL_MAX_TEXTURE_SIZE, &most);
+    Shaped shaped;
+    shaped.width =
+        std::clamp(std::max(ink.x + ink.width, logical.x + logical.width) + margin - left, 1, static_cast<int>(most));
+    shaped.height = std::max(ink.y + ink.height, logical.y + logical.height) + margin - top;
+    shaped.left = static_cast<float>(left);
+    shaped.top = static_cast<float>(top - PANGO_PIXELS(pango_layout_get_baseline(layout.get())));
+    shaped.advance = static_cast<float>(logical.width);
+
+    cairo_surface_t* surface = cairo_image_surface_create(CAIRO_FORMAT_ARGB32, shaped.width, shaped.height);
+    cairo_t* cr = cairo_create(surface);
+    cairo_set_source_rgb(cr, static_cast<double>(color.x), static_cast<double>(color.y), static_cast<double>(color.z));
+    cairo_move_to(cr, -left, -top);
+    pango_cairo_show_layout(cr, layout.get());
+    cairo_destroy(cr);
+    cairo_surface_flush(surface);
+    if (const uint8_t* data = cairo_image_surface_get_data(surface)) {
+        const auto rgba =
+            straight(data, shaped.width, shaped.height, cairo_image_surface_get_stride(surface), shaped.is_colored);
+        shaped.texture = upload(rgba, shaped.width, shaped.height);
+    }
+    cairo_surface_destroy(surface);
+    return shaped;
+}
+
+/// From the store, or made now. @param color of texts that have colours of their own; white for all others
+const Shaped& shaped_of(std::string_view text, ImU32 color) {
+    const float scale = std::max(ImGui::GetIO().DisplayFramebufferScale.y, 1.0f);
+    const float pixels = std::round(ImGui::GetFontSize() * scale);
+    const bool mono = std::string_view(ImGui::GetFont()->GetDebugName()).find("Mono") != std::string_view::npos;
+    Store& store = *store_of_window();
+    const auto key_of = [&](ImU32 of) {
+        return std::string(text) + '\n' + std::to_string(static_cast<int>(pixels)) + (mono ? 'm' : 't') +
+               std::to_string(of & 0xffffffu);
+    };
+    const auto find = [&](ImU32 of) -> Shaped& {
+        std::string key = key_of(of);
+        const auto found = store.texts.find(key);
+        if (found != store.texts.end()) return found->second;
+        store.shrink();
+        Shaped& made = store.texts[std::move(key)] =
+            set(std::string(text), pixels, mono, ImGui::ColorConvertU32ToFloat4(of));
+        store.bytes += made.bytes();
+        return made;
+    };
+    Shaped* shaped = &find(IM_COL32_WHITE);
+    shaped->used = ImGui::GetFrameCount();
+    if (shaped->is_colored && (color & 0xffffffu) != 0xffffffu) {
+        shaped = &find(color);
+        shaped->used = ImGui::GetFrameCount();
+        shaped->is_colored = true;
+    }
+    return *shaped;
+}
+
+}  // namespace
+
+bool needs_shaping(std::string_view text, ImFont* font) {
+    const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+    if (std::all_of(text.begin(), text.end(), is_ascii)) return false;
+    if (!font) font = ImGui::GetFont();
+    for (size_t at = 0; at < text.size();) {
+        utf8proc_int32_t code = 0;
+        const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
+                                             static_cast<utf8proc_ssize_t>(text.size() - at), &code);
+        if (length <= 0) return false;
+        const auto c = static_cast<uint32_t>(code);
+        if (c >= 0x80 && (is_complex(c) || !font_has(font, c))) return true;
+        at += static_cast<size_t>(length);
+    }
+    return false;
+}
+
+void draw_text(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text) {
+    if (text.empty()) return;
+    if (!needs_shaping(text)) {
+        list->AddText(at, color, text.data(), text.data() + text.size());
+        return;
+    }
+    const Shaped& shaped = shaped_of(text, color);
+    const float scale = std::max(ImGui::GetIO().DisplayFramebufferScale.y, 1.0f);
+    const float baseline = at.y + ImGui::GetFontBaked()->Ascent;
+    const ImVec2 from{std::round(at.x + shaped.left / scale), std::round(baseline + shaped.top / scale)};
+    const ImVec2 to{from.x + static_cast<float>(shaped.width) / scale,
+                    from.y + static_cast<float>(shaped.height) / scale};
+    const ImU32 tint = shaped.is_colored ? (color | 0xffffffu) : color;
+    list->AddImage(static_cast<ImTextureID>(shaped.texture), from, to, {0, 0}, {1, 1}, tint);
+}
+
+float text_width(std::string_view text) {
+    if (!needs_shaping(text)) return ImGui::CalcTextSize(text.data(), text.data() + text.size()).x;
+    const float scale = std::max(ImGui::GetIO().DisplayFramebufferScale.y, 1.0f);
+    return shaped_of(text, IM_COL32_WHITE).advance / scale;
+}
+
+void text_item(std::string_view text) {
+    if (!needs_shaping(text)) {
+        ImGui::TextUnformatted(text.data(), text.data() + text.size());
+        return;
+    }
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    ImGui::Dummy({text_width(text), ImGui::GetTextLineHeight()});
+    draw_text(ImGui::GetWindowDrawList(), at, ImGui::GetColorU32(ImGuiCol_Text), text);
+}
+
+}  // namespace kvscope::gui
