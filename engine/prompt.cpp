@@ -5,6 +5,19 @@
 #include "engine/error.h"
 
 namespace kvscope::engine {
+namespace {
+
+void require_room(const Model& model, const Prompt& prompt, int64_t n_new) {
+    const auto n = static_cast<int64_t>(prompt.ids.size());
+    const int64_t limit = model.transformer().config().context_length;
+    if (n + n_new <= limit) return;
+    throw UsageError(fmt::format(
+        "the prompt '{}' has {} tokens and {} more are to be generated, but the model's context is {}: shorten the "
+        "prompt by {} tokens or ask for fewer new ones with -n",
+        prompt.name, n, n_new, limit, n + n_new - limit));
+}
+
+}  // namespace
 
 Prompt prepare_prompt(const Model& model, std::string_view context, std::string_view question,
                       const PromptOptions& options) {
@@ -31,16 +44,33 @@ Prompt prepare_prompt(const Model& model, std::string_view context, std::string_
     }
     if (question.empty()) prompt.n_context = static_cast<int64_t>(prompt.ids.size());
 
-    const auto n = static_cast<int64_t>(prompt.ids.size());
-    const int64_t limit = model.transformer().config().context_length;
-    if (n + options.n_new > limit)
-        throw UsageError(fmt::format(
-            "the prompt '{}' has {} tokens and {} more are to be generated, but the model's context is {}: shorten the "
-            "prompt by {} tokens or ask for fewer new ones with -n",
-            options.name, n, options.n_new, limit, n + options.n_new - limit));
+    require_room(model, prompt, options.n_new);
     prompt.token_text.reserve(prompt.ids.size());
     for (const int32_t id : prompt.ids) prompt.token_text.push_back(tokenizer.shown(id));
     return prompt;
+}
+
+Prompt stored_prompt(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new) {
+    const std::string file = reader.path().string();
+    if (prompt < 0 || prompt >= reader.n_prompts())
+        throw UsageError(fmt::format("{}: there is no prompt {}; it has {}", file, prompt, reader.n_prompts()));
+    if (reader.model().fingerprint != model.fingerprint())
+        throw UsageError(fmt::format(
+            "{}: its prompts are token ids of the model {} with the fingerprint {}, but the model given is {} with the "
+            "fingerprint {}: give the trace's model with -m",
+            file, reader.model().name, reader.model().fingerprint, model.attributes().name, model.fingerprint()));
+    const trace::PromptAttributes& attributes = reader.prompt(prompt);
+    Prompt stored;
+    stored.name = attributes.name;
+    stored.text = attributes.text;
+    stored.question = attributes.question;
+    stored.chat_template = attributes.chat_template;
+    stored.ids = reader.token_ids(prompt);
+    stored.token_text = reader.token_text(prompt);
+    stored.n_context = attributes.n_context;
+    stored.query_aware = attributes.query_aware;
+    require_room(model, stored, n_new);
+    return stored;
 }
 
 }  // namespace kvscope::engine

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/model/model.h"
+#include "trace/reader.h"
 
 namespace kvscope::engine {
 
@@ -39,5 +40,11 @@ struct PromptOptions {
 /// @throws UsageError for an empty prompt, text that is not UTF-8, or more tokens than the model's context holds.
 Prompt prepare_prompt(const Model& model, std::string_view context, std::string_view question,
                       const PromptOptions& options);
+
+/// A trace's prompt as it stands there, token ids and all: nothing is rendered or tokenised again. Its `context` stays
+/// empty, as a trace has the whole text alone.
+/// @param n_new tokens that have to fit behind the prompt
+/// @throws UsageError where the trace was made with another model, has no such prompt, or where it does not fit.
+Prompt stored_prompt(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new);
 
 }  // namespace kvscope::engine

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/cost_table.h"
+#include "analysis/figure_definition.h"
+#include "analysis/reproduce.h"
 #include "analysis/table_format.h"
 #include "app/cli/command.h"
 #include "app/cli/inspect_model.h"
@@ -156,17 +158,38 @@ int inspect_trace(const fs::path& path, const OutputFormat& format, bool whole_t
     return errors ? 1 : 0;
 }
 
+/// A line for each run of each prompt, to be given to a shell; a comment where there is no command.
+std::string commands(const trace::Reader& reader) {
+    std::string lines;
+    for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
+        for (int run = 0; run < reader.n_runs(prompt); ++run) {
+            try {
+                lines += analysis::reproduce_command(reader, prompt, run) + "\n";
+            } catch (const analysis::NothingToShow& error) {
+                lines += "# " + first_line(error.what(), 400) + "\n";
+            }
+        }
+    }
+    return lines;
+}
+
 std::function<int()> declare(CLI::App& app) {
     const auto path = std::make_shared<fs::path>();
+    const auto as_commands = std::make_shared<bool>(false);
     const auto format = std::make_shared<OutputFormat>();
     const auto whole_text = std::make_shared<bool>(false);
     app.add_option("file", *path, "A trace, a .part folder, or a model")->required();
     app.add_flag("--prompt-text", *whole_text, "The exact text of the prompts and their templates");
+    app.add_flag("--commands", *as_commands, "Only the commands that make each run's kept entries again");
     format->declare(app);
-    return [path, format, whole_text] {
+    return [path, format, whole_text, as_commands] {
         std::error_code error;
         if (!fs::exists(*path, error) && !fs::exists(path->string() + ".part", error))
             throw std::runtime_error(path->string() + " does not exist");
+        if (*as_commands) {
+            print(commands(trace::Reader(*path)));
+            return 0;
+        }
         return is_model(*path) ? inspect_model(*path, *format) : inspect_trace(*path, *format, *whole_text);
     };
 }

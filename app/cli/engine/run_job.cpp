@@ -4,10 +4,13 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <stdexcept>
+#include <utility>
 
 #include "app/cli/engine/terminal_progress.h"
 #include "app/program/paths.h"
@@ -16,6 +19,7 @@
 #include "engine/error.h"
 #include "engine/spectra.h"
 #include "policies/interface/budget.h"
+#include "trace/reader.h"
 
 namespace kvscope::cli {
 namespace {
@@ -38,7 +42,32 @@ std::vector<engine::RunPlan> plans_of(const RunJob& job) {
     return engine::with_full_run(std::move(plans));
 }
 
-std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& model) {
+/// "trace.h5:2" as the file and the prompt; without a number, or where a file is called so, prompt 0 of it.
+std::pair<std::filesystem::path, int> trace_and_prompt(const std::string& text) {
+    const size_t colon = text.rfind(':');
+    std::error_code error;
+    if (colon == std::string::npos || std::filesystem::exists(text, error)) return {text, 0};
+    int prompt = 0;
+    const char* end = text.data() + text.size();
+    const auto read = std::from_chars(text.data() + colon + 1, end, prompt);
+    if (read.ec != std::errc() || read.ptr != end || prompt < 0) return {text, 0};
+    return {text.substr(0, colon), prompt};
+}
+
+struct StoredPrompt {
+    trace::Reader reader;
+    int prompt = 0;
+};
+
+std::optional<StoredPrompt> prompt_from(const RunJob& job) {
+    if (job.prompt_from.empty()) return std::nullopt;
+    const auto [path, prompt] = trace_and_prompt(job.prompt_from);
+    return StoredPrompt{trace::Reader(path), prompt};
+}
+
+std::vector<engine::Prompt> prompts_of(const RunJob& job, const std::optional<StoredPrompt>& stored,
+                                       const engine::Model& model) {
+    if (stored) return {engine::stored_prompt(model, stored->reader, stored->prompt, job.experiment.n_new)};
     std::vector<engine::Prompt> prompts;
     for (const auto& text : job.prompts) {
         const engine::PromptOptions options{text.name, job.use_template, job.query_aware, job.experiment.n_new};
@@ -93,6 +122,7 @@ void write_timings(const RunJob& job, const engine::Timings& timings, double loa
 
 int run(const RunJob& job) {
     const auto plans = plans_of(job);
+    const auto stored = prompt_from(job);
     const auto device = engine::device_from_name(job.device);
     const auto dtype = engine::dtype_from_name(job.dtype);
     const auto model_path = job.model.empty() ? program::default_model() : job.model;
@@ -103,7 +133,7 @@ int run(const RunJob& job) {
     const auto load_start = std::chrono::steady_clock::now();
     const auto model = engine::Model::open(model_path, dtype, progress);
     const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();
-    const auto prompts = prompts_of(job, model);
+    const auto prompts = prompts_of(job, stored, model);
     for (const auto& prompt : prompts) {
         progress.message(fmt::format("{}: {} tokens{}", prompt.name, prompt.ids.size(),
                                      prompt.query_aware ? "" : fmt::format(", policies see {}", prompt.n_context)));

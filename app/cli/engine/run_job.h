@@ -20,6 +20,7 @@ struct PromptText {
 struct RunJob {
     std::filesystem::path model;  ///< empty: the default model
     std::vector<PromptText> prompts;
+    std::string prompt_from;  ///< "trace.h5" or "trace.h5:2": a trace's prompt in place of `prompts`
     bool query_aware = true;
     bool use_template = true;
     std::vector<std::string> policies;  ///< as --policy takes them

@@ -25,8 +25,10 @@ int act(Arguments& arguments) {
     auto& job = arguments.job;
     if (!arguments.prompt.empty()) job.prompts.push_back({"prompt", arguments.prompt, arguments.questions});
     for (const auto& file : arguments.prompt_files)
-        job.prompts.push_back({std::filesystem::path(file).stem().string(), program::read_text(file), arguments.questions});
-    if (job.prompts.empty()) throw std::invalid_argument("there is no prompt: give a text with -p or a file with -f");
+        job.prompts.push_back(
+            {std::filesystem::path(file).stem().string(), program::read_text(file), arguments.questions});
+    if (job.prompts.empty() && job.prompt_from.empty())
+        throw std::invalid_argument("there is no prompt: give a text with -p or a file with -f");
     job.query_aware = is_on(arguments.query_aware);
     job.use_template = is_on(arguments.chat_template);
     job.experiment.seed = arguments.seed;
@@ -49,6 +51,12 @@ std::function<int()> declare(CLI::App& app) {
                    "off: compress the context before the question is read; several questions then share one cache")
         ->check(CLI::IsMember({"on", "off"}))
         ->capture_default_str();
+    auto* prompt_from =
+        app.add_option(
+               "--prompt-from", job.prompt_from,
+               "A trace's prompt with its question and token ids, by number (0): the same run on other policies")
+            ->type_name("TRACE.h5[:PROMPT]");
+    for (const char* other : {"-p", "-f", "--question", "--query-aware"}) prompt_from->excludes(app.get_option(other));
     app.add_option("--policy", job.policies,
                    "A policy with its parameters, as in aperturekv:lambda=0,window=8; repeatable")
         ->type_name("NAME[:K=V,…]");

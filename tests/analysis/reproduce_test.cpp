@@ -1,0 +1,55 @@
+#include "analysis/reproduce.h"
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstdio>
+
+#include "analysis/figure_definition.h"
+#include "tests/analysis/policy_trace.h"
+
+using namespace kvscope::analysis;
+using Catch::Matchers::Contains;
+namespace trace = kvscope::trace;
+
+namespace {
+
+/// What a shell makes of a word.
+std::string read_by_a_shell(const std::string& word) {
+    FILE* pipe = popen(("printf %s " + word).c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    std::string text;
+    std::array<char, 256> buffer{};
+    for (size_t n = 0; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) text.append(buffer.data(), n);
+    pclose(pipe);
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("words for a shell come out of it as they were", "[reproduce]") {
+    CHECK(shell_quoted("snapkv:window=8,lambda=0.45") == "snapkv:window=8,lambda=0.45");
+    CHECK(shell_quoted("") == "''");
+    for (const char* word : {"", "a b", "it's", "$HOME `id` \\ \"x\"", "*", "~", "a;b&c|d", "zeile\nzwei", "ünï", "#no",
+                             "(x)", "'", "!x"}) {
+        CAPTURE(word);
+        CHECK(read_by_a_shell(shell_quoted(word)) == word);
+    }
+}
+
+TEST_CASE("the command names prompt, policy, budget and what else decides", "[reproduce]") {
+    const test::PolicyTrace stored({{"full", 60}, {"aperturekv:lambda=0,alpha=0.25", 40}});
+    const trace::Reader reader = stored.reader();
+    const std::string path = reader.path().string();
+    CHECK(reproduce_command(reader, 0, 1, "models/a b.gguf", "-o.h5") ==
+          "kvscope run -m 'models/a b.gguf' --prompt-from " + path +
+              ":0 --policy aperturekv:lambda=0,alpha=0.25 --budget 40 --dtype f32 -n 6 -o ./-o.h5");
+    CHECK_THAT(reproduce_command(reader, 0, 0), Contains("--policy full --dtype") && !Contains("--budget"));
+    CHECK_THROWS_AS(reproduce_command(reader, 1, 0), FigureError);
+}
+
+TEST_CASE("a policy that this program does not know has no command", "[reproduce]") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "t.h5");
+    const trace::Reader reader(folder / "t.h5");
+    CHECK_THROWS_WITH(reproduce_command(reader, 0, 5), Contains("think"));
+}
