@@ -10,10 +10,13 @@
 #include <map>
 #include <set>
 
+#include "app/gui/crash_log.h"
 #include "app/gui/engine_session.h"
 #include "app/gui/export_dialog.h"
 #include "app/gui/file_dialog.h"
 #include "app/gui/layouts.h"
+#include "app/gui/session_state.h"
+#include "app/gui/workspace.h"
 #include "app/program/version.h"
 
 namespace kvscope::gui {
@@ -92,6 +95,7 @@ void App::notice(const std::string& text, bool is_error) {
 void App::open_trace(const std::filesystem::path& path) {
     try {
         Document& document = session_.open(path);
+        load_annotations(document);
         settings_.remember_trace(path);
         spdlog::info("{} opened: {} prompts", document.path().string(), document.reader()->n_prompts());
         window_.set_title(fmt::format("{} – kvscope", document.name()));
@@ -103,6 +107,10 @@ void App::open_trace(const std::filesystem::path& path) {
 void App::open_files(const std::vector<std::filesystem::path>& paths) {
     for (const auto& path : paths) {
         std::error_code error;
+        if (path.extension() == ".kvscope") {
+            open_workspace(path);
+            continue;
+        }
         const bool is_model = path.extension() == ".gguf" || std::filesystem::exists(path / "config.json", error);
         if (!is_model) {
             open_trace(path);
@@ -112,6 +120,37 @@ void App::open_files(const std::vector<std::filesystem::path>& paths) {
         } else {
             notice(path.string() + " is a model, and this build has no engine to run it; open a trace instead", true);
         }
+    }
+}
+
+void App::save_workspace(const std::filesystem::path& path) {
+    std::vector<std::pair<std::filesystem::path, std::string>> files;
+    std::vector<std::filesystem::path> names;
+    std::set<std::string> taken;
+    for (const auto& document : session_.documents()) {
+        std::string name = document->name();
+        while (!taken.insert(name).second) name = "another-" + name;
+        names.emplace_back(name);
+        if (std::filesystem::is_directory(document->path()))
+            throw WorkspaceError(document->name() + " is not complete yet: a workspace carries finished traces");
+        files.emplace_back(document->path(), name);
+        const auto notes = annotations_path(document->path());
+        if (std::filesystem::exists(notes)) files.emplace_back(notes, annotations_path(name).string());
+    }
+    write_workspace(path, {{"session", session_state(session_, names)}, {"layout", layout_state()}}, files);
+}
+
+void App::open_workspace(const std::filesystem::path& path) {
+    try {
+        const auto folder = state_folder() / "workspaces" / path.stem();
+        const auto state = read_workspace(path, folder);
+        for (const auto& problem : restore_session(session_, state.value("session", nlohmann::json::object()), folder))
+            notice(problem, true);
+        for (const auto& document : session_.documents()) load_annotations(*document);
+        restore_layout(state.value("layout", nlohmann::json()));
+        notice(fmt::format("{}: its traces are in {}", path.filename().string(), folder.string()));
+    } catch (const std::exception& error) {
+        notice(error.what(), true);
     }
 }
 
@@ -277,6 +316,13 @@ bool App::frame() {
 
 bool App::may_close() {
     if (engine_ && engine_->status().busy()) engine_->cancel();  // finished runs are on disk
+    for (const auto& document : session_.documents()) {
+        try {
+            save_annotations(*document);
+        } catch (const std::exception& error) {
+            spdlog::warn("{}", error.what());
+        }
+    }
     if (options_.remember) {
         settings_.layout = layout_state();
         settings_.width = static_cast<int>(ImGui::GetMainViewport()->Size.x);
@@ -350,7 +396,11 @@ void App::draw_status_bar() {
 }
 
 void App::draw_views() {
-    Context context{session_, theme_, window_.fonts, actions_, engine_.get(), ImGui::GetStyle().FontScaleMain};
+    Desk desk{*files_, [this](const std::string& text, bool is_error) { notice(text, is_error); },
+              [this](const std::string& name, const nlohmann::json& state) {
+                  if (const ViewKind* kind = find_view_kind(name)) open_view(*kind).view->load(state);
+              }};
+    Context context{session_, theme_, window_.fonts, actions_, desk, engine_.get(), ImGui::GetStyle().FontScaleMain};
     for (size_t i = 0; i < views_.size(); ++i) {
         OpenView& open = *views_[i];
         if (open.focus) ImGui::SetNextWindowFocus();

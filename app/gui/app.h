@@ -55,6 +55,10 @@ class App {
     void open_trace(const std::filesystem::path& path);
     void open_files(const std::vector<std::filesystem::path>& paths);
 
+    /// One file with the open traces, their notes, layout and selection. @throws WorkspaceError
+    void save_workspace(const std::filesystem::path& path);
+    void open_workspace(const std::filesystem::path& path);
+
     void apply_layout(const std::string& name);
     OpenView& open_view(const ViewKind& kind);
     /// "explore", "compare", "report"
@@ -97,6 +101,7 @@ class App {
     void go_to_state(const nlohmann::json& state);
     void ask_for_trace();
     void ask_for_model();
+    void ask_for_workspace();
     void export_focused();
 
     Window& window_;

@@ -12,9 +12,10 @@
 namespace kvscope::gui {
 
 void App::ask_for_trace() {
-    files_->ask({FileDialog::Kind::open, "Open a trace", {".h5", ".hdf5", ".part"}, {}, [this](const auto& path) {
-                     open_trace(path);
-                 }});
+    files_->ask(
+        {FileDialog::Kind::open, "Open a trace", {".h5", ".hdf5", ".part", ".kvscope"}, {}, [this](const auto& path) {
+             open_files({path});
+         }});
 }
 
 void App::ask_for_model() {
@@ -26,6 +27,23 @@ void App::ask_for_model() {
                      open_files({path});
                      start_dismissed_ = true;
                  }});
+}
+
+void App::ask_for_workspace() {
+    FileDialog::Question question;
+    question.kind = FileDialog::Kind::save;
+    question.title = "Save traces, layout and selection in one file";
+    question.extensions = {".kvscope"};
+    question.suggestion = session_.focus()->path().stem().string() + ".kvscope";
+    question.answer = [this](const std::filesystem::path& path) {
+        try {
+            save_workspace(path);
+            notice(path.string() + " written: traces, layout and selection");
+        } catch (const std::exception& error) {
+            notice(error.what(), true);
+        }
+    };
+    files_->ask(std::move(question));
 }
 
 void App::export_focused() {
@@ -64,6 +82,8 @@ void App::add_actions() {
     add(
         "File", "Close this trace", ImGuiMod_Ctrl | ImGuiKey_W, [this] { session_.close(session_.focus()->id()); },
         has_trace);
+    add(
+        "File", "Save a workspace…", ImGuiMod_Ctrl | ImGuiKey_S, [this] { ask_for_workspace(); }, has_trace, true);
     add(
         "File", "Export this view…", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_E, [this] { export_focused(); },
         has_trace, true);

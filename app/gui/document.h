@@ -13,6 +13,14 @@
 
 namespace kvscope::gui {
 
+/// A person's words about some tokens of a prompt.
+struct Note {
+    int prompt = 0;
+    int64_t first_token = 0;
+    int64_t last_token = 0;
+    std::string text;
+};
+
 /// An open trace. The file is never edited; runs that the window adds (what-if) are held in memory beside those in it.
 class Document {
  public:
@@ -44,6 +52,7 @@ class Document {
     int prompt = 0;                         ///< the one that is shown
     std::set<RunKey> hidden;                ///< runs that views leave out
     std::map<int, std::set<int64_t>> pins;  ///< pinned tokens by prompt
+    std::vector<Note> notes;
 
  private:
     void rebuild();

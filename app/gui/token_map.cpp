@@ -48,7 +48,15 @@ void draw_row(ImDrawList* list, int row, ImU32 color) {
     const float right = origin.x + ImPlot::GetPlotSize().x;
     const float top = ImPlot::PlotToPixels(0.0, static_cast<double>(row)).y;
     const float bottom = ImPlot::PlotToPixels(0.0, static_cast<double>(row + 1)).y;
-    list->AddRect({origin.x, top}, {right, bottom}, color);
+    if (bottom - top >= 5) {
+        list->AddRect({origin.x, top}, {right, bottom}, color);
+        return;
+    }
+    // A frame would cover rows as low as this: a wedge on each side points at them.
+    const float middle = (top + bottom) / 2;
+    constexpr float wedge = 5;
+    list->AddTriangleFilled({origin.x, middle - wedge}, {origin.x, middle + wedge}, {origin.x + wedge, middle}, color);
+    list->AddTriangleFilled({right, middle - wedge}, {right, middle + wedge}, {right - wedge, middle}, color);
 }
 
 /// Which row the cursor means on this map; −1 for none.

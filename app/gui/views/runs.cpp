@@ -97,7 +97,7 @@ class RunsView : public View {
         const auto letter = [&](const char* name, std::optional<RunKey>& slot) {
             ImGui::SameLine(0, 4);
             const bool is_set = slot == key;
-            ImGui::PushStyleColor(ImGuiCol_Text, is_set ? context.theme.accent : context.theme.line);
+            ImGui::PushStyleColor(ImGuiCol_Text, is_set ? context.theme.accent : context.theme.ink_quiet);
             if (ImGui::SmallButton(name)) {
                 if (is_set)
                     slot.reset();

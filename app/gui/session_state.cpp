@@ -1,0 +1,145 @@
+#include "app/gui/session_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace kvscope::gui {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// Documents by their place in the list: ids are of one session alone.
+int place_of(const Session& session, int id) {
+    int place = 0;
+    for (const auto& document : session.documents()) {
+        if (document->id() == id) return place;
+        ++place;
+    }
+    return -1;
+}
+
+json json_of(const Session& session, const RunKey& key) {
+    return {place_of(session, key.document), key.prompt, key.run};
+}
+
+}  // namespace
+
+json session_state(const Session& session, const std::vector<fs::path>& paths) {
+    json traces = json::array();
+    for (size_t i = 0; i < session.documents().size(); ++i) {
+        const Document& document = *session.documents()[i];
+        json hidden = json::array();
+        for (const RunKey& key : document.hidden) hidden.push_back({key.prompt, key.run});
+        traces.push_back({{"path", paths[i].string()}, {"prompt", document.prompt}, {"hidden", hidden}});
+    }
+    const Cursor& cursor = session.cursor();
+    json state = {
+        {"traces", traces},
+        {"mark", session.mark},
+        {"token_axis", {session.token_axis.min, session.token_axis.max}},
+        {"selection",
+         {{"run", json_of(session, cursor.run)},
+          {"layer", cursor.layer},
+          {"kv_head", cursor.kv_head},
+          {"query_head", cursor.query_head},
+          {"tokens", {cursor.first_token, cursor.last_token}},
+          {"step", cursor.step}}},
+    };
+    if (session.a) state["a"] = json_of(session, *session.a);
+    if (session.b) state["b"] = json_of(session, *session.b);
+    return state;
+}
+
+std::vector<std::string> restore_session(Session& session, const json& state, const fs::path& folder) {
+    std::vector<std::string> problems;
+    std::vector<int> ids;  // of each trace in the state, −1 where it did not open
+    for (const json& trace : state.value("traces", json::array())) {
+        ids.push_back(-1);
+        try {
+            Document& document = session.open(folder / trace.at("path").get<std::string>());
+            ids.back() = document.id();
+            document.prompt = std::clamp(trace.value("prompt", 0), 0, std::max(document.reader()->n_prompts() - 1, 0));
+            for (const json& run : trace.value("hidden", json::array()))
+                document.hidden.insert({document.id(), run.at(0).get<int>(), run.at(1).get<int>()});
+        } catch (const std::exception& error) {
+            problems.emplace_back(error.what());
+        }
+    }
+    const auto key_of = [&](const json& key) {
+        const auto place = key.at(0).get<size_t>();
+        return RunKey{place < ids.size() ? ids[place] : -1, key.at(1).get<int>(), key.at(2).get<int>()};
+    };
+    try {
+        session.mark = state.value("mark", std::string());
+        const json axis = state.value("token_axis", json::array({0, 0}));
+        session.token_axis = {axis.at(0).get<double>(), axis.at(1).get<double>()};
+        for (auto* slot : {&session.a, &session.b}) {
+            const char* name = slot == &session.a ? "a" : "b";
+            if (state.contains(name) && session.exists(key_of(state[name]))) *slot = key_of(state[name]);
+        }
+        const json& selected = state.at("selection");
+        const RunKey run = key_of(selected.at("run"));
+        if (session.exists(run)) {
+            session.selection.set({run, selected.value("layer", -1), selected.value("kv_head", -1),
+                                   selected.value("query_head", -1), selected.at("tokens").at(0).get<int64_t>(),
+                                   selected.at("tokens").at(1).get<int64_t>(), selected.value("step", -1)});
+        }
+    } catch (const json::exception& error) {
+        problems.push_back(fmt::format("the saved selection cannot be understood and is left out: {}", error.what()));
+    }
+    return problems;
+}
+
+fs::path annotations_path(const fs::path& trace) { return trace.string() + ".notes.json"; }
+
+void save_annotations(const Document& document) {
+    json pins = json::object();
+    for (const auto& [prompt, tokens] : document.pins) {
+        if (!tokens.empty()) pins[std::to_string(prompt)] = tokens;
+    }
+    json notes = json::array();
+    for (const Note& note : document.notes)
+        notes.push_back(
+            {{"prompt", note.prompt}, {"tokens", {note.first_token, note.last_token}}, {"text", note.text}});
+    const fs::path path = annotations_path(document.path());
+    std::error_code error;
+    if (pins.empty() && notes.empty()) {
+        fs::remove(path, error);
+        return;
+    }
+    const fs::path beside = path.string() + ".new";
+    std::ofstream file(beside);
+    file << json{{"kvscope_notes", 1}, {"pins", pins}, {"notes", notes}}.dump(1) << '\n';
+    file.close();
+    if (file) fs::rename(beside, path, error);
+    if (!file || error) {
+        throw std::runtime_error(fmt::format("{} cannot be written: pins and notes of {} last until the window closes",
+                                             path.string(), document.name()));
+    }
+}
+
+void load_annotations(Document& document) {
+    std::ifstream file(annotations_path(document.path()));
+    const json read = json::parse(file, nullptr, false);
+    if (!read.is_object()) return;
+    try {
+        std::map<int, std::set<int64_t>> pins;
+        for (const auto& [prompt, tokens] : read.value("pins", json::object()).items())
+            pins[std::stoi(prompt)] = tokens.get<std::set<int64_t>>();
+        std::vector<Note> notes;
+        for (const json& note : read.value("notes", json::array())) {
+            notes.push_back({note.value("prompt", 0), note.at("tokens").at(0).get<int64_t>(),
+                             note.at("tokens").at(1).get<int64_t>(), note.value("text", std::string())});
+        }
+        document.pins = std::move(pins);
+        document.notes = std::move(notes);
+    } catch (const std::exception&) {
+        return;
+    }
+}
+
+}  // namespace kvscope::gui

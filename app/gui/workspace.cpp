@@ -1,0 +1,148 @@
+#include "app/gui/workspace.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace kvscope::gui {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* state_name = "workspace.json";
+constexpr int version = 1;
+
+struct FreeWriter {
+    void operator()(archive* a) const { archive_write_free(a); }
+};
+struct FreeReader {
+    void operator()(archive* a) const { archive_read_free(a); }
+};
+struct FreeEntry {
+    void operator()(archive_entry* e) const { archive_entry_free(e); }
+};
+
+void check(int code, archive* a, const fs::path& path, const char* doing) {
+    if (code >= ARCHIVE_WARN) return;
+    throw WorkspaceError(fmt::format("{}: {} failed: {}", path.string(), doing, archive_error_string(a)));
+}
+
+class Writer {
+ public:
+    explicit Writer(const fs::path& path) : path_(path), archive_(archive_write_new()) {
+        check(archive_write_set_format_zip(archive_.get()), archive_.get(), path_, "writing");
+        check(archive_write_set_options(archive_.get(), "compression=store"), archive_.get(), path_, "writing");
+        check(archive_write_open_filename(archive_.get(), path_.c_str()), archive_.get(), path_, "opening");
+    }
+
+    void begin(const std::string& name, uint64_t bytes) {
+        const std::unique_ptr<archive_entry, FreeEntry> entry(archive_entry_new());
+        archive_entry_set_pathname_utf8(entry.get(), name.c_str());
+        archive_entry_set_size(entry.get(), static_cast<int64_t>(bytes));
+        archive_entry_set_filetype(entry.get(), AE_IFREG);
+        archive_entry_set_perm(entry.get(), 0644);
+        check(archive_write_header(archive_.get(), entry.get()), archive_.get(), path_, "writing");
+    }
+
+    void put(const void* data, size_t bytes) {
+        if (archive_write_data(archive_.get(), data, bytes) != static_cast<la_ssize_t>(bytes))
+            check(ARCHIVE_FATAL, archive_.get(), path_, "writing");
+    }
+
+    void finish() { check(archive_write_close(archive_.get()), archive_.get(), path_, "writing"); }
+
+ private:
+    fs::path path_;
+    std::unique_ptr<archive, FreeWriter> archive_;
+};
+
+void put_file(Writer& writer, const fs::path& path, const std::string& name) {
+    std::ifstream file(path, std::ios::binary);
+    std::error_code error;
+    const auto bytes = fs::file_size(path, error);
+    if (!file || error) throw WorkspaceError(path.string() + " cannot be read");
+    writer.begin(name, bytes);
+    std::vector<char> block(1 << 20);
+    while (file.read(block.data(), static_cast<std::streamsize>(block.size())) || file.gcount() > 0)
+        writer.put(block.data(), static_cast<size_t>(file.gcount()));
+}
+
+}  // namespace
+
+void write_workspace(const fs::path& path, const nlohmann::json& state,
+                     const std::vector<std::pair<fs::path, std::string>>& files) {
+    const fs::path beside = path.string() + ".new";
+    std::error_code error;
+    try {
+        Writer writer(beside);
+        nlohmann::json described = state;
+        described["kvscope_workspace"] = version;
+        const std::string text = described.dump(1);
+        writer.begin(state_name, text.size());
+        writer.put(text.data(), text.size());
+        for (const auto& [file, name] : files) put_file(writer, file, name);
+        writer.finish();
+    } catch (...) {
+        fs::remove(beside, error);
+        throw;
+    }
+    fs::rename(beside, path, error);
+    if (error) throw WorkspaceError(path.string() + " cannot be written: " + error.message());
+}
+
+nlohmann::json read_workspace(const fs::path& path, const fs::path& folder) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) throw WorkspaceError(folder.string() + " cannot be made: " + error.message());
+    const std::unique_ptr<archive, FreeReader> zip(archive_read_new());
+    archive_read_support_format_zip(zip.get());
+    check(archive_read_open_filename(zip.get(), path.c_str(), 1 << 20), zip.get(), path, "opening");
+    nlohmann::json state;
+    archive_entry* entry = nullptr;
+    for (;;) {
+        const int code = archive_read_next_header(zip.get(), &entry);
+        if (code == ARCHIVE_EOF) break;
+        check(code, zip.get(), path, "reading");
+        const fs::path name = fs::path(archive_entry_pathname(entry)).lexically_normal();
+        if (name.is_absolute() || name.begin() == name.end() || *name.begin() == "..")
+            throw WorkspaceError(path.string() + ": the name " + name.string() + " leads out of its folder");
+        std::string whole;
+        std::ofstream file;
+        const bool is_state = name == state_name;
+        if (!is_state) {
+            fs::create_directories((folder / name).parent_path(), error);
+            file.open(folder / name, std::ios::binary);
+        }
+        std::vector<char> block(1 << 20);
+        for (;;) {
+            const auto got = archive_read_data(zip.get(), block.data(), block.size());
+            if (got < 0) check(static_cast<int>(got), zip.get(), path, "reading");
+            if (got <= 0) break;
+            if (is_state)
+                whole.append(block.data(), static_cast<size_t>(got));
+            else
+                file.write(block.data(), got);
+        }
+        if (is_state) {
+            state = nlohmann::json::parse(whole, nullptr, false);
+        } else {
+            file.close();
+            if (!file) throw WorkspaceError((folder / name).string() + " cannot be written: is the disk full?");
+        }
+    }
+    if (!state.is_object() || !state.contains("kvscope_workspace"))
+        throw WorkspaceError(path.string() + " is no kvscope workspace: expected a ZIP archive with workspace.json");
+    if (const int found = state.value("kvscope_workspace", 0); found > version) {
+        throw WorkspaceError(
+            fmt::format("{} is a workspace of version {}, this program reads up to {}; use a later one", path.string(),
+                        found, version));
+    }
+    return state;
+}
+
+}  // namespace kvscope::gui

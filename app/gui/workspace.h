@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace kvscope::gui {
+
+/// A workspace file is damaged, of a later version, or cannot be written.
+struct WorkspaceError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// One file to hand to a colleague: a ZIP archive of the traces, the notes beside them, and `workspace.json` with
+/// layout and selection. `files`: what is carried, with its name in the archive. Whole or not at all.
+/// @throws WorkspaceError
+void write_workspace(const std::filesystem::path& path, const nlohmann::json& state,
+                     const std::vector<std::pair<std::filesystem::path, std::string>>& files);
+
+/// Unpacks a workspace into `folder` (made where missing) and returns its state; names that lead out of the folder are
+/// refused. @throws WorkspaceError
+nlohmann::json read_workspace(const std::filesystem::path& path, const std::filesystem::path& folder);
+
+}  // namespace kvscope::gui
