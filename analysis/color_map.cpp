@@ -41,6 +41,9 @@ constexpr std::array<uint32_t, 256> kViridis = {
 /// ColorBrewer's RdBu (Cynthia Brewer), blue first; linear in between.
 constexpr std::array<uint32_t, 11> kBlueWhiteRed = {0x053061, 0x2166AC, 0x4393C3, 0x92C5DE, 0xD1E5F0, 0xF7F7F7,
                                                     0xFDDBC7, 0xF4A582, 0xD6604D, 0xB2182B, 0x67001F};
+/// The same hues for a dark ground.
+constexpr std::array<uint32_t, 11> kBlueDarkRed = {0xB5E0FF, 0x7CC4F5, 0x4DA3DE, 0x3579AE, 0x24506F, 0x14161A,
+                                                   0x6B2F2A, 0xA8463A, 0xDB6350, 0xF58E78, 0xFFC2B3};
 constexpr size_t kDivergingSize = 251;  // odd, and 25 steps between neighbouring anchors
 
 constexpr std::array<Rgb, 256> viridis_table(bool reversed) {
@@ -53,14 +56,14 @@ constexpr uint8_t between(uint8_t a, uint8_t b, size_t step, size_t n_steps) {
     return static_cast<uint8_t>((a * (n_steps - step) + b * step + n_steps / 2) / n_steps);
 }
 
-constexpr std::array<Rgb, kDivergingSize> diverging_table() {
-    constexpr size_t n_steps = (kDivergingSize - 1) / (kBlueWhiteRed.size() - 1);
+constexpr std::array<Rgb, kDivergingSize> diverging_table(const std::array<uint32_t, 11>& anchors) {
+    constexpr size_t n_steps = (kDivergingSize - 1) / (anchors.size() - 1);
     std::array<Rgb, kDivergingSize> table{};
     for (size_t i = 0; i < table.size(); ++i) {
-        const size_t anchor = std::min(i / n_steps, kBlueWhiteRed.size() - 2);
+        const size_t anchor = std::min(i / n_steps, anchors.size() - 2);
         const size_t step = i - anchor * n_steps;
-        const Rgb a = from_hex(kBlueWhiteRed[anchor]);
-        const Rgb b = from_hex(kBlueWhiteRed[anchor + 1]);
+        const Rgb a = from_hex(anchors[anchor]);
+        const Rgb b = from_hex(anchors[anchor + 1]);
         table[i] = {between(a.r, b.r, step, n_steps), between(a.g, b.g, step, n_steps),
                     between(a.b, b.b, step, n_steps)};
     }
@@ -69,7 +72,8 @@ constexpr std::array<Rgb, kDivergingSize> diverging_table() {
 
 constexpr std::array<Rgb, 256> kViridisTable = viridis_table(false);
 constexpr std::array<Rgb, 256> kViridisReversedTable = viridis_table(true);
-constexpr std::array<Rgb, kDivergingSize> kDivergingTable = diverging_table();
+constexpr std::array<Rgb, kDivergingSize> kDivergingTable = diverging_table(kBlueWhiteRed);
+constexpr std::array<Rgb, kDivergingSize> kDarkDivergingTable = diverging_table(kBlueDarkRed);
 
 constexpr std::array<Rgb, 7> kOkabeIto = {from_hex(0xE69F00), from_hex(0x56B4E9), from_hex(0x009E73),
                                           from_hex(0xD55E00), from_hex(0x0072B2), from_hex(0xCC79A7),
@@ -85,6 +89,8 @@ std::span<const Rgb> color_table(ColorMap map) {
             return kViridisReversedTable;
         case ColorMap::blue_white_red:
             return kDivergingTable;
+        case ColorMap::blue_dark_red:
+            return kDarkDivergingTable;
     }
     return kViridisTable;
 }
@@ -105,6 +111,8 @@ std::string_view color_map_name(ColorMap map) {
             return "viridis-reversed";
         case ColorMap::blue_white_red:
             return "blue-white-red";
+        case ColorMap::blue_dark_red:
+            return "blue-dark-red";
     }
     return "";
 }

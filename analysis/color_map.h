@@ -18,7 +18,8 @@ struct Rgb {
 enum class ColorMap {
     viridis,           ///< sequential, dark to light
     viridis_reversed,  ///< sequential, light to dark: on paper the larger value stands out more
-    blue_white_red     ///< diverging, told apart by colour-blind eyes; the middle is exactly neutral
+    blue_white_red,    ///< diverging, told apart by colour-blind eyes; the middle is exactly neutral
+    blue_dark_red      ///< the same for a dark ground: the middle is dark, the ends are light
 };
 
 /// The one table of a colour map, from its lowest to its highest value; the window uploads it as a texture, exports
