@@ -36,8 +36,9 @@ struct FigureOptions {
 };
 
 struct FigureOption {
-    std::string name;  ///< "runs", "layers", "source"
-    std::string help;  ///< one line, with the default
+    std::string name;                       ///< "runs", "layers", "source"
+    std::string help;                       ///< one line, with the default
+    std::vector<std::string> choices = {};  ///< all there are, the default first; empty: not from a list
 };
 
 /// One figure: how it is called, and how a trace becomes its picture and its numbers. Each file in analysis/figures/
@@ -52,6 +53,7 @@ struct FigureDefinition {
     /// trace::Reader throws.
     Figure (*make)(const trace::Reader&, const FigureOptions&) = nullptr;
     Table (*numbers)(const trace::Reader&, const FigureOptions&) = nullptr;  ///< the very numbers that are drawn
+    std::string paper = {};  ///< the published figure of the same kind: "ApertureKV, Figure 5"; empty: none
 };
 
 /// All figures, by name.

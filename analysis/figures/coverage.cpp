@@ -186,7 +186,8 @@ FigureDefinition coverage_figure() {
             {{"runs", "labels, policies or numbers of runs; default: all but full"},
              {"layers", "default: all; the whole model's coverage always counts all"}},
             make,
-            numbers};
+            numbers,
+            "K-VEC, Tables 6 and 7"};
 }
 
 }  // namespace kvscope::analysis

@@ -219,7 +219,8 @@ FigureDefinition difference_figure() {
             "Layers by tokens: where run A keeps more than run B, where less",
             {{"runs", "two runs, A and B, by label or number; default: the first two but full"},
              {"source",
-              "heads (default): heads that keep the token in A less those in B; classes: in both, in A or in B alone"},
+              "heads (default): heads that keep the token in A less those in B; classes: in both, in A or in B alone",
+              {"heads", "classes"}},
              {"layers", "default: all"}},
             make,
             numbers};

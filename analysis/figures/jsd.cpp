@@ -206,10 +206,12 @@ FigureDefinition jsd_figure() {
             "Jensen-Shannon divergence between the heads of each layer, one map per layer, dark where heads are alike",
             {{"layers", "default: all"},
              {"source",
-              "attention: of query heads (default); kv-heads: averaged to KV heads; scores: of a run's own scores"},
+              "attention: of query heads (default); kv-heads: averaged to KV heads; scores: of a run's own scores",
+              {"attention", "kv-heads", "scores"}},
              {"runs", "with source scores: the one run whose scores are compared"}},
             make,
-            numbers};
+            numbers,
+            "ApertureKV, Figure 5"};
 }
 
 }  // namespace kvscope::analysis

@@ -238,11 +238,14 @@ FigureDefinition query_similarity_figure() {
     return {"query-similarity",
             "Query similarity",
             "Cosine similarity of the window's queries: a map per layer and head, or the mean of each layer as a curve",
-            {{"source", "matrices (default), or mean-by-layer: mean over pairs of different queries"},
+            {{"source",
+              "matrices (default), or mean-by-layer: mean over pairs of different queries",
+              {"matrices", "mean-by-layer"}},
              {"layers", "default: four, evenly spaced; of the curve all"},
              {"heads", "query heads; default: nine at most, evenly spaced; of the curve all"}},
             make,
-            numbers};
+            numbers,
+            "ApertureKV, Figures 4 and 6"};
 }
 
 }  // namespace kvscope::analysis

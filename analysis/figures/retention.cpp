@@ -171,7 +171,8 @@ FigureDefinition retention_figure() {
             "Layers by tokens: how many heads keep each token, one map per run over one token axis",
             {{"runs", "labels, policies or numbers of runs; default: all but full"}, {"layers", "default: all"}},
             make,
-            numbers};
+            numbers,
+            "K-VEC, Figure 4"};
 }
 
 }  // namespace kvscope::analysis

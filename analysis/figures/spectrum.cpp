@@ -311,11 +311,13 @@ FigureDefinition spectrum_figure() {
         "Eigenvalues of the Q, K and V projections by layer, their cumulative share, or the similarity of "
         "neighbouring tokens",
         {{"source",
-          "eigenvalues (default); cumulative: share of their sum; adjacent: cosine of neighbouring tokens by layer"},
+          "eigenvalues (default); cumulative: share of their sum; adjacent: cosine of neighbouring tokens by layer",
+          {"eigenvalues", "cumulative", "adjacent"}},
          {"layers", "default: six, evenly spaced; of adjacent all"},
          {"heads", "query heads whose own projections are shown, with the KV heads they read; default: whole layers"}},
         make,
-        numbers};
+        numbers,
+        "KVSlimmer, Figures 2, 8 and 9"};
 }
 
 }  // namespace kvscope::analysis

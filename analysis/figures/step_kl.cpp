@@ -186,7 +186,7 @@ FigureDefinition step_kl_figure() {
             "How far each run's next-token distribution is from the full cache's at each decode step, and where the "
             "greedy token differs",
             {{"runs", "labels, policies or numbers of runs; default: all but full"},
-             {"source", "linear (default) or logarithmic: the axis of KL"}},
+             {"source", "linear (default) or logarithmic: the axis of KL", {"linear", "logarithmic"}}},
             make,
             numbers};
 }

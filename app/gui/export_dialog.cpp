@@ -59,7 +59,10 @@ void ExportDialog::ask(const Session& session, const FigureRequest& request, Fil
 std::string ExportDialog::numbers(const Session& session, const FigureRequest& request, const std::string& format) {
     const Document* document = session.document(request.document);
     if (!document) throw analysis::NothingToShow("the trace is closed");
-    const auto table = analysis::figure_definition(request.figure).numbers(*document->reader(), request.options);
+    return text(analysis::figure_definition(request.figure).numbers(*document->reader(), request.options), format);
+}
+
+std::string ExportDialog::text(const analysis::Table& table, const std::string& format) {
     return format == "tsv" ? tsv(table) : analysis::format_table(table, analysis::table_format_from_name(format));
 }
 

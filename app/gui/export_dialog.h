@@ -17,6 +17,7 @@ class ExportDialog {
     /// The figure's numbers, as text in a format of analysis::TableFormat ("csv", "md", "tex", "json", "tsv").
     /// @throws what the figure's definition throws
     static std::string numbers(const Session& session, const FigureRequest& request, const std::string& format);
+    static std::string text(const analysis::Table& table, const std::string& format);
 };
 
 }  // namespace kvscope::gui

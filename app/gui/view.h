@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -15,6 +16,15 @@ namespace kvscope::gui {
 
 class Actions;
 class EngineSession;
+class FileDialog;
+
+/// What a view may ask of the window around it.
+struct Desk {
+    FileDialog& files;
+    std::function<void(const std::string&, bool is_error)> notice;
+    /// A further view of a kind, with the state that View::save wrote.
+    std::function<void(const std::string& kind, const nlohmann::json& state)> open_view;
+};
 
 /// What a view draws with.
 struct Context {
@@ -22,6 +32,7 @@ struct Context {
     const Theme& theme;
     const Fonts& fonts;
     Actions& actions;
+    Desk& desk;
     EngineSession* engine = nullptr;  ///< nullptr in a build without the engine
     float scale = 1;                  ///< pixels of the design's grid
 };

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "app/gui/view.h"
+
+namespace kvscope::gui {
+
+/// The menu of a right click into a view that shows a figure: copy its numbers as TSV, CSV, Markdown, LaTeX or JSON,
+/// export it, open the view once more. Called at the end of View::draw; @param request what View::figure() returns.
+void draw_figure_menu(Context& context, const View& view, const char* kind,
+                      const std::optional<FigureRequest>& request);
+
+/// The same for numbers that are no figure: the table itself is copied.
+void draw_table_menu(Context& context, const View& view, const char* kind, const analysis::Table& table,
+                     const std::optional<FigureRequest>& request);
+
+}  // namespace kvscope::gui

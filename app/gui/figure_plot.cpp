@@ -1,0 +1,500 @@
+#include "app/gui/figure_plot.h"
+
+#include <fmt/format.h>
+#include <imgui_internal.h>
+#include <implot.h>
+#include <implot_internal.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "analysis/table_format.h"
+#include "analysis/ticks.h"
+#include "app/gui/figure_legend.h"
+
+namespace kvscope::gui {
+namespace {
+
+using analysis::Axis;
+using analysis::Panel;
+using analysis::Scale;
+
+constexpr float small_text = 0.87f;  // of the usual text: tick labels, titles of panels
+constexpr float reach = 10;          // pixels from a curve at which the mouse is over it
+
+ImVec2 text_size(const std::string& text) {
+    return ImGui::GetFont()->CalcTextSizeA(small_text * ImGui::GetFontSize(), FLT_MAX, 0, text.c_str());
+}
+
+void add_text(ImDrawList* list, ImVec2 at, ImU32 color, const std::string& text) {
+    list->AddText(ImGui::GetFont(), small_text * ImGui::GetFontSize(), at, color, text.c_str());
+}
+
+size_t ticks_that_fit(float length, float each) {
+    return static_cast<size_t>(std::clamp(length / std::max(each, 1.0f), 2.0f, 12.0f));
+}
+
+/// Ticks of an axis with text of which none overlaps the one before.
+analysis::Ticks y_ticks(const Axis& axis, float height) {
+    return analysis::ticks_for(axis, ticks_that_fit(height, 1.7f * ImGui::GetFontSize()));
+}
+
+analysis::Ticks x_ticks(const Axis& axis, float width) {
+    return analysis::ticks_for(axis, ticks_that_fit(width, 3.2f * ImGui::GetFontSize()));
+}
+
+float widest_label(const analysis::Ticks& ticks) {
+    float width = 0;
+    for (const auto& tick : ticks.ticks) width = std::max(width, text_size(tick.label).x);
+    return width;
+}
+
+/// Where the panels of a figure stand.
+struct Grid {
+    size_t rows = 1;
+    size_t columns = 1;
+    std::vector<std::pair<size_t, size_t>> places;  ///< (row, column) of each panel
+
+    int panel_at(size_t row, size_t column) const {
+        for (size_t i = 0; i < places.size(); ++i) {
+            if (places[i] == std::pair{row, column}) return static_cast<int>(i);
+        }
+        return -1;
+    }
+};
+
+/// Small multiples stand in as many columns as make them largest; others where the figure says.
+Grid grid_of(const analysis::Figure& figure, ImVec2 room, bool small, float title) {
+    Grid grid{figure.rows, figure.columns, {}};
+    const size_t n = figure.panels.size();
+    if (small && n > 0) {
+        float best = 0;
+        for (size_t columns = 1; columns <= n; ++columns) {
+            const size_t rows = (n + columns - 1) / columns;
+            const float side =
+                std::min(room.x / static_cast<float>(columns), room.y / static_cast<float>(rows) - title);
+            if (side <= best && columns > 1) continue;
+            best = side;
+            grid.rows = rows;
+            grid.columns = columns;
+        }
+        for (size_t i = 0; i < n; ++i) grid.places.emplace_back(i / grid.columns, i % grid.columns);
+        return grid;
+    }
+    for (const Panel& panel : figure.panels) grid.places.emplace_back(panel.row, panel.column);
+    return grid;
+}
+
+struct Box {
+    ImVec2 min;
+    ImVec2 max;
+};
+
+/// The part of the box in which a unit of x is as long as one of y, at its upper left.
+Box squared(const Panel& panel, Box box) {
+    const auto across = static_cast<float>(panel.x.max - panel.x.min);
+    const auto down = static_cast<float>(panel.y.max - panel.y.min);
+    const float unit = std::min((box.max.x - box.min.x) / across, (box.max.y - box.min.y) / down);
+    return {box.min, {box.min.x + unit * across, box.min.y + unit * down}};
+}
+
+void draw_ticks(const Theme& theme, const PlotFrame& frame, bool x_labels, bool y_labels, float y_title_x) {
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const ImU32 ink = packed(theme.ink_quiet);
+    const float line = small_text * ImGui::GetFontSize();
+    const float gap = 3;
+    if (x_labels) {
+        const auto ticks = x_ticks(frame.x_axis, frame.max.x - frame.min.x);
+        float free_from = -FLT_MAX;
+        for (const auto& tick : ticks.ticks) {
+            const float x = frame.x_of(tick.value);
+            if (x < frame.min.x - 1 || x > frame.max.x + 1) continue;
+            const float width = text_size(tick.label).x;
+            if (x - width / 2 < free_from) continue;
+            list->AddLine({x, frame.max.y}, {x, frame.max.y + gap}, ink);
+            add_text(list, {std::round(x - width / 2), frame.max.y + gap + 1}, ink, tick.label);
+            free_from = x + width / 2 + 0.4f * line;
+        }
+        const std::string title = analysis::axis_title(frame.x_axis.title, frame.x_axis.unit, ticks.exponent);
+        const float width = text_size(title).x;
+        add_text(list, {std::max((frame.min.x + frame.max.x - width) / 2, frame.min.x), frame.max.y + line + gap + 2},
+                 ink, title);
+    }
+    if (y_labels) {
+        const auto ticks = y_ticks(frame.y_axis, frame.max.y - frame.min.y);
+        std::vector<float> taken;
+        for (const auto& tick : ticks.ticks) {
+            const float y = frame.y_of(tick.value);
+            if (y < frame.min.y - 1 || y > frame.max.y + 1) continue;
+            const bool overlaps = std::any_of(taken.begin(), taken.end(),
+                                              [&](float other) { return std::abs(other - y) < 0.95f * line; });
+            if (overlaps) continue;
+            taken.push_back(y);
+            list->AddLine({frame.min.x - gap, y}, {frame.min.x, y}, ink);
+            add_text(list, {frame.min.x - gap - 2 - text_size(tick.label).x, std::round(y - line / 2)}, ink,
+                     tick.label);
+        }
+        const std::string title = analysis::axis_title(frame.y_axis.title, frame.y_axis.unit, ticks.exponent);
+        if (title.empty()) return;
+        ImGui::PushFont(nullptr, ImGui::GetStyle().FontSizeBase * small_text);
+        const float length = ImGui::CalcTextSize(title.c_str()).x;
+        const float middle = (frame.min.y + frame.max.y + length) / 2;
+        ImPlot::AddTextVertical(list, {y_title_x, std::round(middle)}, ink, title.c_str());
+        ImGui::PopFont();
+    }
+}
+
+void draw_grid_lines(const Theme& theme, const PlotFrame& frame, const Panel& panel, ImDrawList* list) {
+    for (const auto& layer : panel.layers) {
+        if (std::holds_alternative<analysis::HeatMap>(layer) || std::holds_alternative<analysis::Categories>(layer))
+            return;
+    }
+    const ImU32 color = packed(theme.ink, 0.09f);
+    for (const auto& tick : x_ticks(frame.x_axis, frame.max.x - frame.min.x).ticks) {
+        const float x = frame.x_of(tick.value);
+        list->AddLine({x, frame.min.y}, {x, frame.max.y}, color);
+    }
+    for (const auto& tick : y_ticks(frame.y_axis, frame.max.y - frame.min.y).ticks) {
+        const float y = frame.y_of(tick.value);
+        list->AddLine({frame.min.x, y}, {frame.max.x, y}, color);
+    }
+}
+
+float distance_to_segment(ImVec2 p, ImVec2 a, ImVec2 b) {
+    const ImVec2 nearest = ImLineClosestPoint(a, b, p);
+    return std::hypot(p.x - nearest.x, p.y - nearest.y);
+}
+
+/// Finds out what of a panel the mouse is over.
+struct HitFinder {
+    const PlotFrame& frame;
+    ImVec2 mouse;
+    FigureHit& hit;
+    float nearest = reach;
+    int layer = 0;
+
+    void offer(float distance, int point) {
+        if (distance >= nearest) return;
+        nearest = distance;
+        hit.layer = layer;
+        hit.point = point;
+        hit.row = hit.column = -1;
+    }
+
+    ImVec2 place(double x, double y) const { return {frame.x_of(x), frame.y_of(y)}; }
+
+    void cell(size_t rows, size_t columns, double x_begin, double x_end, double y_begin, double y_end) {
+        const double column = std::floor((hit.x - x_begin) / (x_end - x_begin) * static_cast<double>(columns));
+        const double row = std::floor((hit.y - y_begin) / (y_end - y_begin) * static_cast<double>(rows));
+        if (column < 0 || row < 0 || column >= static_cast<double>(columns) || row >= static_cast<double>(rows)) return;
+        if (hit.point >= 0) return;
+        hit.layer = layer;
+        hit.row = static_cast<int>(row);
+        hit.column = static_cast<int>(column);
+    }
+
+    void operator()(const analysis::HeatMap& map) {
+        cell(map.rows, map.columns, map.x_begin, map.x_end, map.y_begin, map.y_end);
+        if (hit.layer == layer && hit.row >= 0)
+            hit.value = map.values[static_cast<size_t>(hit.row) * map.columns + static_cast<size_t>(hit.column)];
+    }
+    void operator()(const analysis::Categories& map) {
+        cell(map.rows, map.columns, map.x_begin, map.x_end, map.y_begin, map.y_end);
+    }
+    void operator()(const analysis::Line& line) {
+        for (size_t i = 0; i < line.x.size(); ++i) {
+            if (std::isnan(line.y[i])) continue;
+            const ImVec2 at = place(line.x[i], line.y[i]);
+            offer(std::hypot(mouse.x - at.x, mouse.y - at.y) - 2, static_cast<int>(i));
+            if (i + 1 >= line.x.size() || std::isnan(line.y[i + 1])) continue;
+            const ImVec2 next = place(line.x[i + 1], line.y[i + 1]);
+            if (mouse.x < std::min(at.x, next.x) - reach || mouse.x > std::max(at.x, next.x) + reach) continue;
+            offer(distance_to_segment(mouse, at, next),
+                  static_cast<int>(std::abs(mouse.x - at.x) <= std::abs(mouse.x - next.x) ? i : i + 1));
+        }
+    }
+    void operator()(const analysis::Bars& bars) {
+        for (size_t i = 0; i < bars.x.size(); ++i) {
+            const bool across = std::abs(hit.x - bars.x[i]) <= bars.width / 2;
+            const bool up = hit.y >= std::min(bars.base, bars.y[i]) && hit.y <= std::max(bars.base, bars.y[i]);
+            if (across && up) offer(0, static_cast<int>(i));
+        }
+    }
+    void operator()(const analysis::Scatter& scatter) {
+        for (size_t i = 0; i < scatter.x.size(); ++i) {
+            const ImVec2 at = place(scatter.x[i], scatter.y[i]);
+            offer(std::hypot(mouse.x - at.x, mouse.y - at.y) - 4, static_cast<int>(i));
+        }
+    }
+    void operator()(const analysis::Rule&) {}
+    void operator()(const analysis::TextLabel&) {}
+};
+
+size_t x_key(const analysis::Figure& figure, size_t panel) {
+    return figure.shared_x ? 4 * figure.panels[panel].column + 2 : 4 * panel;
+}
+
+size_t y_key(const analysis::Figure& figure, size_t panel) {
+    return figure.shared_y ? 4 * figure.panels[panel].row + 3 : 4 * panel + 1;
+}
+
+void setup_axis(ImAxis which, const Axis& axis, Axis& shown, bool zoom) {
+    ImPlotAxisFlags flags = ImPlotAxisFlags_NoDecorations | ImPlotAxisFlags_NoMenus | ImPlotAxisFlags_NoHighlight |
+                            ImPlotAxisFlags_NoSideSwitch | ImPlotAxisFlags_NoInitialFit;
+    if (axis.reversed) flags |= ImPlotAxisFlags_Invert;
+    if (!zoom) flags |= ImPlotAxisFlags_Lock;
+    ImPlot::SetupAxis(which, nullptr, flags);
+    if (axis.scale == Scale::logarithmic) ImPlot::SetupAxisScale(which, ImPlotScale_Log10);
+    ImPlot::SetupAxisLinks(which, &shown.min, &shown.max);
+    ImPlot::SetupAxisLimitsConstraints(which, axis.min, axis.max);
+}
+
+}  // namespace
+
+struct FigurePlot::Drawing {
+    const Context& context;
+    const PreparedFigure& prepared;
+    const FigureLook& look;
+    Grid grid;
+    bool scrolls = false;
+    const analysis::Figure& figure() const { return prepared.figure; }
+};
+
+FigureHit FigurePlot::draw(const Context& context, const char* id, ImVec2 size,
+                           const std::shared_ptr<const PreparedFigure>& figure, const FigureLook& look) {
+    FigureHit hit;
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    if (size.x <= 0) size.x = std::max(room.x + size.x, 1.0f);
+    if (size.y <= 0) size.y = std::max(room.y + size.y, 1.0f);
+    ImGui::PushID(id);
+    ImGui::BeginChild("figure", size, 0, ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+    const float below = legend_height(figure->figure, look.legend, look.color_bars, size.x);
+    const float least = 3 * ImGui::GetFontSize();
+    ImGui::BeginChild("panels", {0, std::max(size.y - below, least)});
+    const float title = small_text * ImGui::GetFontSize() + 4;
+    const Drawing drawing{context, *figure, look,
+                          grid_of(figure->figure, ImGui::GetContentRegionAvail(), look.small, title)};
+    hit = draw_panels(drawing);
+    ImGui::EndChild();
+    if (below > 0) draw_legend(context.theme, figure->figure, look.legend, look.color_bars, size.x);
+    ImGui::EndChild();
+    ImGui::PopID();
+    maps_.drop_unused();
+    return hit;
+}
+
+Axis FigurePlot::shown_axis(const Axis& axis, size_t key) const {
+    const auto found = zoomed_.find(key);
+    if (found == zoomed_.end() || found->second.drawn_min != axis.min || found->second.drawn_max != axis.max)
+        return axis;
+    Axis shown = axis;
+    shown.min = found->second.min;
+    shown.max = found->second.max;
+    return shown;
+}
+
+FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
+    const analysis::Figure& figure = drawing.figure();
+    const Grid& grid = drawing.grid;
+    const bool small = drawing.look.small;
+    const float em = ImGui::GetFontSize();
+    const float line = small_text * em;
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    const float gap = small ? 0.4f * em : 0.8f * em;
+
+    const auto carries_x = [&](size_t i) {
+        const auto [row, column] = grid.places[i];
+        return !small && (!figure.shared_x || grid.panel_at(row + 1, column) < 0);
+    };
+    const auto carries_y = [&](size_t i) { return !small && (!figure.shared_y || grid.places[i].second == 0); };
+    bool has_titles = false, has_curves = false;
+    for (const Panel& panel : figure.panels) {
+        has_titles |= !panel.title.empty() || !panel.note.empty();
+        for (const auto& layer : panel.layers) {
+            has_curves |=
+                std::holds_alternative<analysis::Line>(layer) || std::holds_alternative<analysis::Scatter>(layer);
+        }
+    }
+    const float top = has_titles ? line + 4 : 0;
+    std::vector<float> bottoms(grid.rows, 0);
+    for (size_t i = 0; i < grid.places.size(); ++i) {
+        const size_t row = grid.places[i].first;
+        const bool for_all = !figure.shared_x || row + 1 == grid.rows;
+        if (carries_x(i) && for_all) bottoms[row] = 2 * line + 8;
+    }
+    float margins =
+        static_cast<float>(grid.rows) * top + static_cast<float>(grid.rows - 1) * (small ? 0.2f : 0.5f) * em;
+    for (const float bottom : bottoms) margins += bottom;
+    const float usual_least = small ? 2 * em : has_curves ? 6 * em : 2 * em;
+    const float least = drawing.look.least_height > 0 ? drawing.look.least_height : usual_least;
+    const float height = std::max((room.y - margins) / static_cast<float>(grid.rows), least);
+
+    std::vector<float> lefts(grid.columns, 0);
+    for (size_t i = 0; i < grid.places.size(); ++i) {
+        if (!carries_y(i)) continue;
+        const Axis axis = shown_axis(figure.panels[i].y, y_key(figure, i));
+        const float title = axis.title.empty() && axis.unit.empty() ? 0 : line + 4;
+        float& left = lefts[grid.places[i].second];
+        left = std::max(left, std::min(widest_label(y_ticks(axis, height)), 0.4f * room.x) + title + 8);
+    }
+    float across = room.x - static_cast<float>(grid.columns - 1) * gap - (small ? 0 : 0.5f * em);
+    for (const float left : lefts) across -= left;
+    double shares = 0;
+    const auto share = [&](size_t column) {
+        return figure.column_widths.empty() || small ? 1.0 : figure.column_widths[column];
+    };
+    for (size_t column = 0; column < grid.columns; ++column) shares += share(column);
+    std::vector<float> xs, widths;
+    float x = 0;
+    for (size_t column = 0; column < grid.columns; ++column) {
+        widths.push_back(std::max(across * static_cast<float>(share(column) / shares), 2 * em));
+        x += lefts[column];
+        xs.push_back(x);
+        x += widths.back() + gap;
+    }
+    // Square panels take no more room than their squares, so that they stand together.
+    if (!figure.panels.empty() && figure.panels.front().square_cells) {
+        float widest = 0;
+        for (const Panel& panel : figure.panels) {
+            const Box box = squared(panel, {{0, 0}, {widths[0], height}});
+            widest = std::max(widest, box.max.x);
+        }
+        x = 0;
+        for (size_t column = 0; column < grid.columns; ++column) {
+            x += lefts[column];
+            xs[column] = x;
+            widths[column] = widest;
+            x += widest + gap;
+        }
+    }
+    const ImVec2 origin = ImGui::GetCursorScreenPos();
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    float y = 0;
+    FigureHit hit;
+    std::vector<float> tops;
+    for (size_t row = 0; row < grid.rows; ++row) {
+        y += top;
+        tops.push_back(y);
+        y += height + bottoms[row] + (small ? 0.2f : 0.5f) * em;
+    }
+    Drawing placed = drawing;
+    placed.scrolls = y - 0.5f * em > room.y + 1;
+    for (size_t i = 0; i < figure.panels.size(); ++i) {
+        const Panel& panel = figure.panels[i];
+        const auto [row, column] = grid.places[i];
+        Box box{{std::round(origin.x + xs[column]), std::round(origin.y + tops[row])}, {}};
+        box.max = {std::round(box.min.x + widths[column]), std::round(box.min.y + height)};
+        if (panel.square_cells) box = squared(panel, box);
+        const bool in_view = ImGui::IsRectVisible({box.min.x, box.min.y - top}, {box.max.x, box.max.y + 2 * line + 8});
+        if (!in_view) continue;
+        if (has_titles) {
+            const bool framed = static_cast<int>(i) == drawing.look.framed;
+            const ImU32 color = packed(framed ? drawing.context.theme.accent : drawing.context.theme.ink);
+            list->PushClipRect({box.min.x, box.min.y - top}, {box.max.x, box.min.y}, true);
+            add_text(list, {box.min.x, box.min.y - top}, color, panel.title);
+            const float note = text_size(panel.note).x;
+            if (note + text_size(panel.title).x + em < box.max.x - box.min.x)
+                add_text(list, {box.max.x - note, box.min.y - top}, packed(drawing.context.theme.ink_quiet),
+                         panel.note);
+            list->PopClipRect();
+        }
+        const FigureHit here = draw_panel(placed, i, box.min, box.max);
+        if (here.panel >= 0) hit = here;
+        PlotFrame frame{box.min, box.max, shown_axis(panel.x, x_key(figure, i)), shown_axis(panel.y, y_key(figure, i))};
+        if (!small) draw_ticks(drawing.context.theme, frame, carries_x(i), carries_y(i), box.min.x - lefts[column]);
+    }
+    ImGui::SetCursorScreenPos({origin.x, origin.y});
+    ImGui::Dummy({1, std::max(y - 0.5f * em, 1.0f)});
+    return hit;
+}
+
+FigureHit FigurePlot::draw_panel(const Drawing& drawing, size_t index, ImVec2 min, ImVec2 max) {
+    const analysis::Figure& figure = drawing.figure();
+    const Panel& panel = figure.panels[index];
+    const Theme& theme = drawing.context.theme;
+    Axis x = shown_axis(panel.x, x_key(figure, index));
+    Axis y = shown_axis(panel.y, y_key(figure, index));
+    ImGui::SetCursorScreenPos(min);
+    bool is_over = false;
+    if (drawing.look.small) {
+        ImGui::InvisibleButton(fmt::format("panel {}", index).c_str(), {max.x - min.x, max.y - min.y});
+        is_over = ImGui::IsItemHovered();
+        draw_data(drawing, index, {min, max, x, y}, ImGui::GetWindowDrawList());
+    } else {
+        constexpr ImPlotFlags flags = ImPlotFlags_NoTitle | ImPlotFlags_NoLegend | ImPlotFlags_NoMenus |
+                                      ImPlotFlags_NoMouseText | ImPlotFlags_NoFrame;
+        ImPlot::PushStyleVar(ImPlotStyleVar_PlotPadding, ImVec2(0, 0));
+        ImPlot::PushStyleVar(ImPlotStyleVar_PlotMinSize, ImVec2(4, 4));
+        if (ImPlot::BeginPlot(fmt::format("##panel {}", index).c_str(), {max.x - min.x, max.y - min.y}, flags)) {
+            const bool may_zoom = !drawing.scrolls;
+            setup_axis(ImAxis_X1, panel.x, x, may_zoom);
+            setup_axis(ImAxis_Y1, panel.y, y, may_zoom);
+            ImPlot::SetupFinish();
+            const ImPlotRect limits = ImPlot::GetPlotLimits();
+            x.min = limits.X.Min;
+            x.max = limits.X.Max;
+            y.min = limits.Y.Min;
+            y.max = limits.Y.Max;
+            const bool all = ImPlot::IsPlotHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left);
+            const auto remember = [&](size_t key, const Axis& axis, const Axis& shown) {
+                if (all || (shown.min <= axis.min && shown.max >= axis.max))
+                    zoomed_.erase(key);
+                else
+                    zoomed_[key] = {shown.min, shown.max, axis.min, axis.max};
+            };
+            remember(x_key(figure, index), panel.x, x);
+            remember(y_key(figure, index), panel.y, y);
+            is_over = ImPlot::IsPlotHovered();
+            ImPlot::PushPlotClipRect();
+            draw_data(drawing, index, {min, max, x, y}, ImPlot::GetPlotDrawList());
+            ImPlot::PopPlotClipRect();
+            ImPlot::EndPlot();
+        }
+        ImPlot::PopStyleVar(2);
+    }
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    if (static_cast<int>(index) == drawing.look.framed)
+        list->AddRect({min.x - 1, min.y - 1}, {max.x + 1, max.y + 1}, packed(theme.accent), 0.0f, 2.0f);
+    else if (static_cast<int>(index) == drawing.look.hovered || (drawing.look.small && is_over))
+        list->AddRect({min.x - 1, min.y - 1}, {max.x + 1, max.y + 1}, packed(theme.hover, 0.6f));
+
+    FigureHit hit;
+    if (!is_over) return hit;
+    const ImGuiIO& io = ImGui::GetIO();
+    const PlotFrame frame{min, max, x, y};
+    hit.panel = static_cast<int>(index);
+    hit.x = frame.x_at(io.MousePos.x);
+    hit.y = frame.y_at(io.MousePos.y);
+    hit.clicked = ImGui::IsMouseReleased(ImGuiMouseButton_Left) && io.MouseDragMaxDistanceSqr[0] < 9 && !io.KeyCtrl;
+    HitFinder finder{frame, io.MousePos, hit};
+    for (size_t l = 0; l < panel.layers.size(); ++l) {
+        finder.layer = static_cast<int>(l);
+        std::visit(finder, panel.layers[l]);
+    }
+    return hit;
+}
+
+void FigurePlot::draw_data(const Drawing& drawing, size_t index, const PlotFrame& frame, ImDrawList* list) {
+    const analysis::Figure& figure = drawing.figure();
+    const Panel& panel = figure.panels[index];
+    const Theme& theme = drawing.context.theme;
+    list->PushClipRect(frame.min, frame.max, true);
+    list->AddRectFilled(frame.min, frame.max, packed(theme.ground));
+    if (!drawing.look.small) draw_grid_lines(theme, frame, panel, list);
+    for (const bool accented : {false, true}) {  // accented ones last, above the others
+        for (size_t l = 0; l < panel.layers.size(); ++l) {
+            const float weight = drawing.look.weight ? drawing.look.weight(index, l) : 1;
+            if ((weight > 1) != accented) continue;
+            const auto pyramid = drawing.prepared.pyramids.find({index, l});
+            const HeatMap* map = pyramid == drawing.prepared.pyramids.end()
+                                     ? nullptr
+                                     : &maps_.get(fmt::format("{}.{}", index, l), pyramid->second);
+            draw_shape(theme, figure, panel.layers[l], map, frame, weight, list);
+        }
+    }
+    if (drawing.look.overlay) drawing.look.overlay(index, frame, list);
+    list->PopClipRect();
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <imgui.h>
+
+#include <span>
+#include <string>
+
+#include "analysis/figure.h"
+#include "app/gui/heat_map.h"
+#include "app/gui/theme.h"
+
+namespace kvscope::gui {
+
+/// Where a panel's data stand on the screen.
+struct PlotFrame {
+    ImVec2 min;
+    ImVec2 max;
+    analysis::Axis x_axis;  ///< with the limits that are shown
+    analysis::Axis y_axis;
+
+    float x_of(double x) const;
+    float y_of(double y) const;
+    double x_at(float pixel) const;
+    double y_at(float pixel) const;
+};
+
+/// Draws one layer of a panel. @param map of a heat map or of classes; @param weight 1 as it is, above accented, below
+/// faint
+void draw_shape(const Theme& theme, const analysis::Figure& figure, const analysis::Layer& layer, const HeatMap* map,
+                const PlotFrame& frame, float weight, ImDrawList* list);
+
+/// A line between two points in the style's dash, and a marker, as legends show them.
+void draw_stroke(const Theme& theme, const analysis::LineStyle& style, std::span<const ImVec2> points, float weight,
+                 ImDrawList* list);
+void draw_marker(const Theme& theme, analysis::Marker marker, ImVec2 at, float size, analysis::Rgb color, float alpha,
+                 ImDrawList* list);
+
+/// A curve's or point's colour on this ground: black becomes ink, and what would not be seen is lightened.
+ImVec4 seen_on_ground(analysis::Rgb color, const Theme& theme);
+
+/// The map and range of a scale for the shader; on dark ground maps that get darker upwards are turned round.
+MapColors map_colors(const analysis::ColorScale& scale, const Theme& theme);
+
+/// "Coverage (% of tokens)"
+std::string title_of(const analysis::Axis& axis);
+
+/// A vertical line for a selected or hovered place of a panel's x axis.
+void draw_column_mark(const PlotFrame& frame, ImDrawList* list, double x, ImU32 color);
+
+/// The outline of a map's cell; `half` is half a cell.
+void draw_cell_mark(const PlotFrame& frame, ImDrawList* list, double x, double y, ImU32 color);
+
+}  // namespace kvscope::gui

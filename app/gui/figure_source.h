@@ -1,0 +1,49 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/figure.h"
+#include "app/gui/pyramid.h"
+#include "app/gui/view.h"
+
+namespace kvscope::gui {
+
+/// A figure with its maps' levels of detail: everything about it that is not done in a frame.
+struct PreparedFigure {
+    analysis::Figure figure;
+    /// For each map (panel, layer) of the figure.
+    std::map<std::pair<size_t, size_t>, std::shared_ptr<const Pyramid>> pyramids;
+};
+
+PreparedFigure prepare_figure(analysis::Figure figure);
+
+/// What came of asking for a figure: the figure, or one line that says why there is none.
+struct MadeFigure {
+    std::shared_ptr<const PreparedFigure> figure;
+    std::string nothing;
+};
+
+/// Made on a worker; made anew where the trace, a run or the options change. A view's slot has to be its own.
+Answer<MadeFigure> ask_figure(Session& session, const std::string& slot, const FigureRequest& request);
+
+/// Changes whenever the figure asked for does.
+std::string stamp_of(const Session& session, const FigureRequest& request);
+
+/// The figure of an answer; where there is none, draws in the rest of the window why, and returns nullptr.
+std::shared_ptr<const PreparedFigure> figure_or_reason(const Context& context, const Answer<MadeFigure>& answer,
+                                                       const char* waiting);
+
+/// The document in focus with its prompt and the runs that are shown; document −1 where there is no prompt to show.
+FigureRequest shown_request(const Session& session, const std::string& figure, bool with_runs);
+
+/// The run that a figure calls by this label; not valid where there is none.
+RunKey run_of_label(const Session& session, const FigureRequest& request, const std::string& label);
+
+/// The number of layers and of query heads that the request's trace has; 0 without a model.
+int n_layers_of(const Session& session, const FigureRequest& request);
+int n_heads_of(const Session& session, const FigureRequest& request);
+
+}  // namespace kvscope::gui
