@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`kvscope export`: three figures in every form, with the numbers of the trace."""
+"""`kvscope export`: every figure in every form, with the numbers of the trace."""
 
 import re
 import struct
@@ -12,7 +12,7 @@ import numpy
 
 from program import NEEDS_ENGINE, ProgramTest, csv_rows, json_rows, jsonl_rows, markdown_rows
 
-FIGURES = ["retention", "jsd", "coverage"]
+FIGURES = ["retention", "jsd", "coverage", "difference", "budgets", "cost", "step-kl", "query-similarity", "spectrum"]
 
 
 def png_pixels(data):
@@ -41,7 +41,7 @@ class Export(ProgramTest):
     @classmethod
     def prepare(cls):
         cls.make_trace("t.h5", "--policy", "snapkv:window=8", "--policy", "aperturekv", "--policy",
-                       "ada-snapkv:window=8,alpha=0", "--budget", "24,64")
+                       "ada-snapkv:window=8,alpha=0", "--budget", "24,64", "--analyze")
         cls.trace = h5py.File(cls.folder / "t.h5", "r")
         cls.addClassCleanup(cls.trace.close)
         cls.prompt = cls.trace["prompts/0"]
@@ -97,6 +97,25 @@ class Export(ProgramTest):
         for extension in ("pdf", "svg", "png", "csv"):
             with self.subTest(extension):
                 self.assertEqual(self.export("retention", extension), self.export("retention", extension))
+
+    def test_difference_numbers(self):
+        rows = csv_rows(self.export("difference", "csv", "--run", 4, "--run", 1).decode())
+        a, b = self.heads_keeping(4), self.heads_keeping(1)
+        found = numpy.zeros_like(a)
+        for row in rows:
+            found[int(row["layer"]), int(row["token"])] = float(row["difference"])
+        self.assertEqual(found.tolist(), (a - b).tolist())
+
+    def test_heads_and_columns(self):
+        rows = csv_rows(self.export("query-similarity", "csv", "--head", "1,3", "--layer", 1).decode())
+        similarity = self.prompt["full/query_similarity"][1]
+        self.assertEqual({row["head"] for row in rows}, {"1", "3"})
+        last = float(rows[-2]["cosine"])
+        self.assertAlmostEqual(last, float(similarity[3, -1, -2]), places=6)
+        rows = csv_rows(self.export("cost", "csv", "--column", "cache_bytes,agreement").decode())
+        self.assertEqual([int(float(row["cache_bytes"])) for row in rows],
+                         [int(self.prompt[f"runs/{j}/cache_bytes"][:].sum()) for j in range(1, 7)])
+        self.refuses(2, ["list of heads"], "export", "t.h5", "--figure", "spectrum", "--head", "x", "-o", "no.pdf")
 
     def test_retention_numbers(self):
         rows = csv_rows(self.export("retention", "csv").decode())
