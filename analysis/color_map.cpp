@@ -38,12 +38,14 @@ constexpr std::array<uint32_t, 256> kViridis = {
     0xDDE318, 0xDFE318, 0xE2E418, 0xE5E419, 0xE7E419, 0xEAE51A, 0xECE51B, 0xEFE51C, 0xF1E51D, 0xF4E61E, 0xF6E620,
     0xF8E621, 0xFBE723, 0xFDE725};
 
+constexpr size_t kAnchors = 11;  // of a diverging map
+
 /// ColorBrewer's RdBu (Cynthia Brewer), blue first; linear in between.
-constexpr std::array<uint32_t, 11> kBlueWhiteRed = {0x053061, 0x2166AC, 0x4393C3, 0x92C5DE, 0xD1E5F0, 0xF7F7F7,
-                                                    0xFDDBC7, 0xF4A582, 0xD6604D, 0xB2182B, 0x67001F};
+constexpr std::array<uint32_t, kAnchors> kBlueWhiteRed = {0x053061, 0x2166AC, 0x4393C3, 0x92C5DE, 0xD1E5F0, 0xF7F7F7,
+                                                          0xFDDBC7, 0xF4A582, 0xD6604D, 0xB2182B, 0x67001F};
 /// The same hues for a dark ground.
-constexpr std::array<uint32_t, 11> kBlueDarkRed = {0xB5E0FF, 0x7CC4F5, 0x4DA3DE, 0x3579AE, 0x24506F, 0x14161A,
-                                                   0x6B2F2A, 0xA8463A, 0xDB6350, 0xF58E78, 0xFFC2B3};
+constexpr std::array<uint32_t, kAnchors> kBlueDarkRed = {0xB5E0FF, 0x7CC4F5, 0x4DA3DE, 0x3579AE, 0x24506F, 0x14161A,
+                                                         0x6B2F2A, 0xA8463A, 0xDB6350, 0xF58E78, 0xFFC2B3};
 constexpr size_t kDivergingSize = 251;  // odd, and 25 steps between neighbouring anchors
 
 constexpr std::array<Rgb, 256> viridis_table(bool reversed) {
@@ -56,11 +58,11 @@ constexpr uint8_t between(uint8_t a, uint8_t b, size_t step, size_t n_steps) {
     return static_cast<uint8_t>((a * (n_steps - step) + b * step + n_steps / 2) / n_steps);
 }
 
-constexpr std::array<Rgb, kDivergingSize> diverging_table(const std::array<uint32_t, 11>& anchors) {
-    constexpr size_t n_steps = (kDivergingSize - 1) / (anchors.size() - 1);
+constexpr std::array<Rgb, kDivergingSize> diverging_table(const std::array<uint32_t, kAnchors>& anchors) {
+    constexpr size_t n_steps = (kDivergingSize - 1) / (kAnchors - 1);
     std::array<Rgb, kDivergingSize> table{};
     for (size_t i = 0; i < table.size(); ++i) {
-        const size_t anchor = std::min(i / n_steps, anchors.size() - 2);
+        const size_t anchor = std::min(i / n_steps, kAnchors - 2);
         const size_t step = i - anchor * n_steps;
         const Rgb a = from_hex(anchors[anchor]);
         const Rgb b = from_hex(anchors[anchor + 1]);
