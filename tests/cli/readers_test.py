@@ -56,8 +56,9 @@ class AllForms(ProgramTest):
 class Answers(AllForms):
     def test_figures(self):
         rows, markdown = self.rows("figures")
-        self.assertEqual([row["figure"] for row in rows], ["budgets", "cost", "coverage", "difference", "jsd", "query-similarity", "retention", "spectrum",
-                          "step-kl"])
+        self.assertEqual([row["figure"] for row in rows],
+                         ["budgets", "cost", "coverage", "difference", "jsd", "query-similarity", "retention",
+                          "spectrum", "step-kl"])
         self.assertEqual(len(markdown_rows(markdown)), len(rows))
 
     def test_policies(self):
