@@ -396,6 +396,8 @@ class PromptView : public View {
             return;
         }
         const auto [first, last] = visible_lines(*one.lines, grid);
+        list->AddRectFilled({one.x - 4, grid.top}, {one.x + grid.column - ImGui::GetFontSize() + 4, grid.bottom},
+                            packed(context.theme.ground));
         const auto& reader = *one.document->reader();
         const size_t layers = reader.has_model() ? static_cast<size_t>(reader.model().n_layers) : 1;
         const size_t rows = one.counts ? one.counts->kept->n_rows : 1;

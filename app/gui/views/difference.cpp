@@ -1,0 +1,496 @@
+#include <fmt/format.h>
+#include <imgui.h>
+#include <implot.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "analysis/overlap.h"
+#include "app/gui/prompt_text.h"
+#include "app/gui/shaped_text.h"
+#include "app/gui/token_map.h"
+#include "app/gui/view.h"
+
+namespace kvscope::gui {
+namespace {
+
+constexpr std::array<const char*, 4> class_names = {"neither", "both", "only A", "only B"};
+
+/// Two runs whose heads are counted alike: where one has query heads and the other KV heads, a KV head stands for its
+/// group.
+struct Pair {
+    std::shared_ptr<const trace::Kept> a, b;
+    size_t n_tokens = 0;
+    size_t n_layers = 0;
+    size_t n_rows = 0;  ///< the larger of the two
+
+    static bool keeps(const trace::Kept& kept, size_t layer, size_t row, size_t n_rows, uint32_t token) {
+        const auto entries = kept.row(layer, row * kept.n_rows / n_rows);
+        return std::binary_search(entries.begin(), entries.end(), token);
+    }
+    int heads(const trace::Kept& kept, size_t layer, uint32_t token) const {
+        int count = 0;
+        for (size_t row = 0; row < n_rows; ++row) count += keeps(kept, layer, row, n_rows, token);
+        return count;
+    }
+};
+
+/// What the view shows of two runs.
+struct Difference {
+    Pair pair;
+    Pyramid map;                  ///< (L, N), or (R, N) of one layer
+    std::vector<double> overlap;  ///< (L)
+    double overlap_total = 0;
+};
+
+/// @throws std::runtime_error where the two cannot be laid over each other
+Pair read_pair(const trace::Reader& a, const RunKey& a_key, const trace::Reader& b, const RunKey& b_key) {
+    Pair pair;
+    pair.a = a.kept(a_key.prompt, a_key.run);
+    pair.b = b.kept(b_key.prompt, b_key.run);
+    const auto n_a = static_cast<size_t>(a.prompt(a_key.prompt).visible_tokens());
+    const auto n_b = static_cast<size_t>(b.prompt(b_key.prompt).visible_tokens());
+    if (pair.a->n_layers != pair.b->n_layers) {
+        throw std::runtime_error(fmt::format(
+            "A and B have not the same layers ({} and {}): their models differ, and no token of one layer answers to "
+            "one of the other. Choose two runs of one model.",
+            pair.a->n_layers, pair.b->n_layers));
+    }
+    if (n_a != n_b || a.token_ids(a_key.prompt) != b.token_ids(b_key.prompt)) {
+        throw std::runtime_error(fmt::format(
+            "A and B have not the same prompt ({} and {} tokens): choose two runs of one prompt.", n_a, n_b));
+    }
+    const size_t more = std::max(pair.a->n_rows, pair.b->n_rows);
+    const size_t fewer = std::min(pair.a->n_rows, pair.b->n_rows);
+    if (fewer == 0 || more % fewer != 0) {
+        throw std::runtime_error(fmt::format("A has {} heads a layer and B has {}: one is no multiple of the other.",
+                                             pair.a->n_rows, pair.b->n_rows));
+    }
+    pair.n_layers = pair.a->n_layers;
+    pair.n_tokens = n_a;
+    pair.n_rows = more;
+    return pair;
+}
+
+/// Adds `weight` to each token that a head keeps. (R, N) of the layer, or its sums over the heads (N).
+void add_kept(const Pair& pair, const trace::Kept& kept, size_t layer, bool sum_heads, float weight, float* values) {
+    for (size_t row = 0; row < pair.n_rows; ++row) {
+        float* const to = values + (sum_heads ? 0 : row * pair.n_tokens);
+        for (const uint32_t token : kept.row(layer, row * kept.n_rows / pair.n_rows)) to[token] += weight;
+    }
+}
+
+/// Signed numbers of heads as they are drawn: a difference of one head is told from none at once, and none is NaN, the
+/// ground itself.
+float drawn(float difference, float most) {
+    if (difference == 0) return std::numeric_limits<float>::quiet_NaN();
+    return std::copysign(0.25f * most + 0.75f * std::abs(difference), difference);
+}
+
+float class_of(float in_a, float in_b) {
+    if (in_a > 0) return in_b > 0 ? 1.0f : 2.0f;
+    return in_b > 0 ? 3.0f : 0.0f;
+}
+
+Pyramid make_map(const Pair& pair, int layer, bool classes) {
+    const bool all_layers = layer < 0;
+    const size_t rows = all_layers ? pair.n_layers : pair.n_rows;
+    const size_t n = pair.n_tokens;
+    std::vector<float> a(rows * n, 0.0f);
+    std::vector<float> b(rows * n, 0.0f);
+    if (all_layers) {
+        for (size_t l = 0; l < pair.n_layers; ++l) {
+            add_kept(pair, *pair.a, l, true, 1, a.data() + l * n);
+            add_kept(pair, *pair.b, l, true, 1, b.data() + l * n);
+        }
+    } else {
+        add_kept(pair, *pair.a, static_cast<size_t>(layer), false, 1, a.data());
+        add_kept(pair, *pair.b, static_cast<size_t>(layer), false, 1, b.data());
+    }
+    const float most = all_layers ? static_cast<float>(pair.n_rows) : 1.0f;
+    for (size_t i = 0; i < a.size(); ++i) a[i] = classes ? class_of(a[i], b[i]) : drawn(a[i] - b[i], most);
+    return make_pyramid(std::move(a), rows, n, classes ? Reduce::maximum : Reduce::largest_magnitude);
+}
+
+Difference compare(const trace::Reader& a, const RunKey& a_key, const trace::Reader& b, const RunKey& b_key, int layer,
+                   bool classes) {
+    Difference out;
+    out.pair = read_pair(a, a_key, b, b_key);
+    const auto sets_a = analysis::kept_sets(*out.pair.a, out.pair.n_tokens);
+    const auto sets_b = analysis::kept_sets(*out.pair.b, out.pair.n_tokens);
+    out.overlap = analysis::run_overlap(sets_a, sets_b);
+    out.overlap_total = analysis::run_overlap_total(sets_a, sets_b);
+    out.map = make_map(out.pair, std::min(layer, static_cast<int>(out.pair.n_layers) - 1), classes);
+    return out;
+}
+
+/// Where A keeps more than B, and where less.
+class DifferenceView : public View {
+ public:
+    void draw(Context& context) override {
+        Session& session = context.session;
+        if (session.documents().empty()) {
+            draw_nothing(context, "Open a trace or run the demo, then choose two runs to compare.");
+            return;
+        }
+        choose_pair(session);
+        if (fit_) session.token_axis.show_everything();
+        fit_ = false;
+        if (layer_ >= 0 && ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows) &&
+            ImGui::IsKeyPressed(ImGuiKey_Backspace) && !ImGui::GetIO().WantTextInput)
+            layer_ = -1;
+        draw_choice(context);
+        if (!a_.valid() || !b_.valid()) {
+            draw_nothing(context, "A difference needs two finished runs: choose A and B, here or in Runs.");
+            return;
+        }
+        if (a_ == b_) {
+            draw_nothing(context, "A and B are the same run: choose another for one of them.");
+            return;
+        }
+        draw_difference(context);
+        maps_.drop_unused();
+    }
+
+    std::optional<FigureRequest> figure(const Session& session) const override {
+        if (!session.exists(a_) || !session.exists(b_) || a_.document != b_.document || a_.prompt != b_.prompt ||
+            a_ == b_)
+            return std::nullopt;
+        FigureRequest request{a_.document, "difference", {}};
+        request.options.prompt = a_.prompt;
+        request.options.runs = {std::to_string(a_.run), std::to_string(b_.run)};
+        request.options.source = classes_ ? "classes" : "heads";
+        if (layer_ >= 0) request.options.layers = {layer_};
+        return request;
+    }
+
+    std::vector<std::pair<std::string, std::string>> help() const override {
+        return {{"A, B", "the two runs; the same choice as in Runs"},
+                {"move the mouse", "which heads keep a token in A and in B"},
+                {"click, Shift-click", "select a token and layer; extend the tokens"},
+                {"double-click, Backspace", "into a layer's heads, back to all layers"},
+                {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
+                {"F", "the whole prompt"}};
+    }
+
+    void fit() override { fit_ = true; }
+    void save(nlohmann::json& state) const override { state = {{"classes", classes_}, {"layer", layer_}}; }
+    void load(const nlohmann::json& state) override {
+        classes_ = state.value("classes", false);
+        layer_ = state.value("layer", -1);
+    }
+
+ private:
+    static bool is_finished(const Session& session, const std::optional<RunKey>& key) {
+        return key && session.exists(*key) && session.attributes(*key).status == "complete";
+    }
+
+    /// A and B as the session has them; what it leaves open are the first shown runs.
+    void choose_pair(const Session& session) {
+        a_ = is_finished(session, session.a) ? *session.a : RunKey{};
+        b_ = is_finished(session, session.b) ? *session.b : RunKey{};
+        auto runs = session.visible_runs();
+        if (runs.size() < 2) runs = session.visible_runs(true);
+        for (const RunKey& key : runs) {
+            if (!a_.valid() && key != b_) a_ = key;
+            if (!b_.valid() && key != a_) b_ = key;
+        }
+    }
+
+    // ---- above the map ---------------------------------------------------------------------------------------------
+
+    static bool choose_run(Context& context, const char* letter, const char* id, const RunKey& shown,
+                           std::optional<RunKey>& slot) {
+        Session& session = context.session;
+        const float em = ImGui::GetFontSize();
+        const auto square = [&](const RunKey& key) {
+            const ImVec2 at = ImGui::GetCursorScreenPos();
+            const float side = 0.65f * em;
+            const float top = at.y + (ImGui::GetFrameHeight() - side) / 2;
+            ImGui::GetWindowDrawList()->AddRectFilled({at.x, top}, {at.x + side, top + side},
+                                                      packed(on_ground(session.look(key).style.color, context.theme)));
+            ImGui::Dummy({side, ImGui::GetFrameHeight()});
+            ImGui::SameLine();
+        };
+        ImGui::AlignTextToFramePadding();
+        ImGui::TextUnformatted(letter);
+        ImGui::SameLine();
+        if (shown.valid()) square(shown);
+        bool changed = false;
+        ImGui::SetNextItemWidth(13 * em);
+        if (ImGui::BeginCombo(id, shown.valid() ? session.look(shown).label.c_str() : "choose a run")) {
+            for (const RunKey& key : session.all_runs()) {
+                if (!is_finished(session, key)) continue;
+                ImGui::PushID(key.document * 10000 + key.run);
+                square(key);
+                if (ImGui::Selectable(session.look(key).label.c_str(), key == shown)) {
+                    slot = key;
+                    changed = true;
+                }
+                ImGui::PopID();
+            }
+            ImGui::EndCombo();
+        }
+        return changed;
+    }
+
+    void draw_choice(Context& context) {
+        Session& session = context.session;
+        const float em = ImGui::GetFontSize();
+        choose_run(context, "A", "##difference A", a_, session.a);
+        ImGui::SameLine();
+        if (ImGui::Button("swap##difference") && a_.valid() && b_.valid()) {
+            session.a = b_;
+            session.b = a_;
+        }
+        ImGui::SameLine();
+        choose_run(context, "B", "##difference B", b_, session.b);
+        choose_pair(session);
+        int mode = classes_ ? 1 : 0;
+        ImGui::SameLine(0, em);
+        ImGui::SetNextItemWidth(11 * em);
+        if (ImGui::Combo("##difference shows", &mode, "heads in A − in B\0kept by both / one\0")) classes_ = mode == 1;
+    }
+
+    std::vector<ImU32> class_colors(const Theme& theme) const {
+        const bool is_dark = theme.brightness == Brightness::dark;
+        const auto map = is_dark ? analysis::ColorMap::blue_dark_red : analysis::ColorMap::blue_white_red;
+        return {packed(theme.ground), is_dark ? IM_COL32(0x70, 0x76, 0x80, 255) : IM_COL32(0xb8, 0xb8, 0xb8, 255),
+                packed(analysis::color_at(map, is_dark ? 0.85 : 0.9)),
+                packed(analysis::color_at(map, is_dark ? 0.15 : 0.1))};
+    }
+
+    MapColors colors_for(const Context& context, float most) const {
+        MapColors colors;
+        colors.ground = packed(context.theme.ground);
+        if (classes_) {
+            colors.classes = class_colors(context.theme);
+            return colors;
+        }
+        colors.map = context.theme.brightness == Brightness::dark ? analysis::ColorMap::blue_dark_red
+                                                                  : analysis::ColorMap::blue_white_red;
+        colors.min = -most;
+        colors.max = most;
+        return colors;
+    }
+
+    void draw_key(const Context& context, const MapColors& colors, int most) const {
+        const float side = ImGui::GetFontSize();
+        ImDrawList* list = ImGui::GetWindowDrawList();
+        const auto patch = [&](ImU32 color, const std::string& label) {
+            const ImVec2 at = ImGui::GetCursorScreenPos();
+            list->AddRectFilled(at, {at.x + side, at.y + side}, color);
+            list->AddRect(at, {at.x + side, at.y + side}, packed(context.theme.line));
+            ImGui::Dummy({side, side});
+            if (label.empty()) {
+                ImGui::SameLine(0, 1);
+                return;
+            }
+            ImGui::SameLine(0, 4);
+            ImGui::TextDisabled("%s", label.c_str());
+            ImGui::SameLine();
+        };
+        if (classes_) {
+            for (size_t i = 0; i < class_names.size(); ++i) patch(colors.classes[i], class_names[i]);
+            return;
+        }
+        const auto color = [&](int difference) {
+            return color_of(colors, drawn(static_cast<float>(difference), static_cast<float>(most)));
+        };
+        ImGui::TextDisabled("only B keeps it");
+        ImGui::SameLine();
+        const int step = std::max(1, (most + 3) / 4);
+        for (int i = most; i >= 1; i -= step) patch(color(-i), i == most ? fmt::format("−{}", most) : "");
+        patch(packed(context.theme.ground), "alike");
+        for (int i = most - (most - 1) / step * step; i <= most; i += step)
+            patch(color(i), i == most ? fmt::format("+{} heads", most) : "");
+        ImGui::TextDisabled("only A keeps it");
+        ImGui::SameLine();
+    }
+
+    // ---- the map ---------------------------------------------------------------------------------------------------
+
+    void draw_difference(Context& context) {
+        Session& session = context.session;
+        const auto a = session.document(a_)->reader();
+        const auto b = session.document(b_)->reader();
+        const std::string slot = fmt::format("difference {} {} {}", static_cast<const void*>(this), layer_, classes_);
+        const std::string stamp = session.stamp(a_) + " " + session.stamp(b_);
+        const auto answer = session.tasks.ask<Difference>(
+            slot, stamp, [a, b, a_key = a_, b_key = b_, layer = layer_, classes = classes_] {
+                return compare(*a, a_key, *b, b_key, layer, classes);
+            });
+        if (!answer.error.empty()) {
+            draw_nothing(context, answer.error);
+            return;
+        }
+        if (!answer.value) {
+            draw_nothing(context, "comparing …");
+            return;
+        }
+        const Difference& shown = *answer.value;
+        layer_ = std::min(layer_, static_cast<int>(shown.pair.n_layers) - 1);
+        const int most = layer_ >= 0 ? 1 : static_cast<int>(shown.pair.n_rows);
+        const MapColors colors = colors_for(context, static_cast<float>(most));
+
+        if (layer_ >= 0) {
+            if (ImGui::SmallButton("All layers##difference")) layer_ = -1;
+            ImGui::SameLine();
+            ImGui::Text("layer %d: tokens →  heads ↓", layer_);
+        } else {
+            ImGui::TextUnformatted("tokens →  layers ↓");
+        }
+        ImGui::SameLine(0, ImGui::GetFontSize());
+        draw_key(context, colors, most);
+        ImGui::SameLine(0, ImGui::GetFontSize());
+        draw_overlap_line(shown);
+
+        const ImVec2 room = ImGui::GetContentRegionAvail();
+        const float em = ImGui::GetFontSize();
+        const bool with_curve = room.x > 55 * em && layer_ < 0;
+        const float curve = with_curve ? 13 * em : 0;
+        const float overview = room.y > 14 * em ? 1.6f * em : 0;
+        const float gap = ImGui::GetStyle().ItemSpacing.y;
+        const float height = std::max(room.y - (overview > 0 ? overview + gap : 0), 4 * em);
+        const std::shared_ptr<const Pyramid> pyramid(answer.value, &answer.value->map);
+        TokenMap map;
+        map.document = session.document(a_);
+        map.map = &maps_.get(slot, pyramid);
+        map.colors = colors;
+        map.rows_are_heads = layer_ >= 0;
+        map.layer = layer_;
+        map.tooltip = [&](int row, int64_t token) { draw_tooltip(context, shown, row, token); };
+        const int entered =
+            draw_token_map(context, "##difference map", {with_curve ? room.x - curve - gap : -1, height}, map);
+        if (with_curve) {
+            ImGui::SameLine();
+            draw_curve(context, shown, {curve, height});
+        }
+        if (overview > 0 && layer_ < 0)
+            draw_token_overview(context, "##difference overview", overview, *map.document, *map.map, colors);
+        if (entered >= 0) layer_ = entered;
+    }
+
+    void draw_overlap_line(const Difference& shown) const {
+        ImGui::Text("same entries: %.1f %%", 100 * shown.overlap_total);
+        ImGui::SetItemTooltip("%s",
+                              fmt::format("Jaccard index: entries (layer, head, token) that both keep over those that "
+                                          "either keeps{}",
+                                          shown.pair.a->n_rows == shown.pair.b->n_rows
+                                              ? ""
+                                              : fmt::format("; one run has {} heads a layer and the other {}: a KV "
+                                                            "head stands for its group of query heads",
+                                                            shown.pair.a->n_rows, shown.pair.b->n_rows))
+                                  .c_str());
+    }
+
+    /// The overlap of each layer beside the map's rows.
+    void draw_curve(Context& context, const Difference& shown, ImVec2 size) const {
+        constexpr ImPlotFlags flags = ImPlotFlags_NoTitle | ImPlotFlags_NoLegend | ImPlotFlags_NoMouseText |
+                                      ImPlotFlags_NoMenus | ImPlotFlags_NoFrame | ImPlotFlags_NoInputs;
+        ImPlot::PushStyleVar(ImPlotStyleVar_PlotPadding, ImVec2(2, 2));
+        if (ImPlot::BeginPlot("##difference overlap", size, flags)) {
+            const auto n = static_cast<double>(shown.overlap.size());
+            ImPlot::SetupAxis(ImAxis_X1, nullptr, ImPlotAxisFlags_Lock);
+            ImPlot::SetupAxis(ImAxis_Y1, nullptr,
+                              ImPlotAxisFlags_Lock | ImPlotAxisFlags_Invert | ImPlotAxisFlags_NoTickLabels |
+                                  ImPlotAxisFlags_NoGridLines);
+            ImPlot::SetupAxisLimits(ImAxis_X1, 0, 100, ImPlotCond_Always);
+            ImPlot::SetupAxisLimits(ImAxis_Y1, 0, n, ImPlotCond_Always);
+            ImPlot::SetupAxisFormat(ImAxis_X1, "%.0f%%");
+            std::vector<double> share;
+            std::vector<double> layer;
+            for (size_t l = 0; l < shown.overlap.size(); ++l) {
+                share.push_back(100 * shown.overlap[l]);
+                layer.push_back(static_cast<double>(l) + 0.5);
+            }
+            ImPlot::PlotBars(
+                "same entries", share.data(), layer.data(), static_cast<int>(share.size()), 0.7,
+                {ImPlotProp_FillColor, context.theme.accent, ImPlotProp_Flags, ImPlotBarsFlags_Horizontal});
+            draw_curve_mouse(context, shown);
+            ImPlot::EndPlot();
+        }
+        ImPlot::PopStyleVar();
+    }
+
+    static void draw_curve_mouse(Context& context, const Difference& shown) {
+        const ImVec2 from = ImPlot::GetPlotPos();
+        const ImVec2 size = ImPlot::GetPlotSize();
+        ImDrawList* list = ImPlot::GetPlotDrawList();
+        const auto outline = [&](int layer, ImU32 color) {
+            if (layer < 0 || static_cast<size_t>(layer) >= shown.overlap.size()) return;
+            const float top = ImPlot::PlotToPixels(0.0, static_cast<double>(layer)).y;
+            const float bottom = ImPlot::PlotToPixels(0.0, static_cast<double>(layer + 1)).y;
+            list->AddRect({from.x, top}, {from.x + size.x, bottom}, color);
+        };
+        outline(context.session.cursor().layer, packed(context.theme.accent));
+        outline(context.session.hover().layer, packed(context.theme.hover, 0.35f));
+        const ImVec2 mouse = ImGui::GetMousePos();
+        if (!ImGui::IsWindowHovered() || mouse.x < from.x || mouse.x >= from.x + size.x || mouse.y < from.y ||
+            mouse.y >= from.y + size.y)
+            return;
+        const int layer = static_cast<int>(std::floor(ImPlot::GetPlotMousePos().y));
+        if (layer < 0 || static_cast<size_t>(layer) >= shown.overlap.size()) return;
+        Cursor over = context.session.cursor();
+        over.layer = layer;
+        over.kv_head = over.query_head = -1;
+        context.session.set_hover(over);
+        if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.session.select_layer(layer);
+        ImGui::SetTooltip("layer %d: %.1f %% same entries (Jaccard)", layer,
+                          100 * shown.overlap[static_cast<size_t>(layer)]);
+    }
+
+    void draw_tooltip(Context& context, const Difference& shown, int row, int64_t token) const {
+        const auto prompt = prompt_text(context.session, *context.session.document(a_));
+        const auto t = static_cast<size_t>(token);
+        ImGui::PushFont(context.fonts.mono, 0);
+        text_item(prompt && t < prompt->shown.size() ? prompt->shown[t] : "…");
+        ImGui::PopFont();
+        ImGui::SameLine();
+        ImGui::TextDisabled("token %lld", static_cast<long long>(token));
+        const Pair& pair = shown.pair;
+        const auto position = static_cast<uint32_t>(token);
+        const std::string of_a = session_label(context, a_);
+        const std::string of_b = session_label(context, b_);
+        if (layer_ >= 0) {
+            const auto r = static_cast<size_t>(row);
+            const auto layer = static_cast<size_t>(layer_);
+            const bool in_a = Pair::keeps(*pair.a, layer, r, pair.n_rows, position);
+            const bool in_b = Pair::keeps(*pair.b, layer, r, pair.n_rows, position);
+            ImGui::Text("layer %d, head %d: %s", layer_, row,
+                        in_a && in_b ? "kept by both"
+                        : in_a       ? "kept by A alone"
+                        : in_b       ? "kept by B alone"
+                                     : "kept by neither");
+            return;
+        }
+        const int in_a = pair.heads(*pair.a, static_cast<size_t>(row), position);
+        const int in_b = pair.heads(*pair.b, static_cast<size_t>(row), position);
+        ImGui::Text("layer %d of %zu heads", row, pair.n_rows);
+        ImGui::Text("A  %s: kept by %d", of_a.c_str(), in_a);
+        ImGui::Text("B  %s: kept by %d", of_b.c_str(), in_b);
+        ImGui::Text("A − B: %+d", in_a - in_b);
+    }
+
+    static std::string session_label(const Context& context, const RunKey& key) {
+        return context.session.look(key).label;
+    }
+
+    RunKey a_, b_;
+    bool classes_ = false;
+    int layer_ = -1;
+    bool fit_ = false;
+    MapStore maps_;
+};
+
+}  // namespace
+
+ViewKind difference_view() {
+    return {"difference", "Difference", "Where run A keeps more heads' entries than run B, and where less",
+            Dock::center, []() -> std::unique_ptr<View> { return std::make_unique<DifferenceView>(); }};
+}
+
+}  // namespace kvscope::gui

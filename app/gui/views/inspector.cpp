@@ -1,0 +1,503 @@
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/table_format.h"
+#include "analysis/token_report.h"
+#include "app/gui/prompt_text.h"
+#include "app/gui/shaped_text.h"
+#include "app/gui/view.h"
+
+namespace kvscope::gui {
+namespace {
+
+using analysis::Border;
+using analysis::TokenDecision;
+using analysis::TokenReport;
+
+constexpr size_t border_entries = 5;
+
+/// What is asked: one token in one run.
+struct Question {
+    RunKey run;
+    int64_t token = -1;
+    bool is_hover = false;
+};
+
+/// Significant digits that tell two numbers apart: 4, or as many more as it takes.
+int digits_apart(double a, double b) {
+    for (int digits = 4; digits < 12; ++digits) {
+        if (a == b || fmt::format("{:.{}g}", a, digits) != fmt::format("{:.{}g}", b, digits)) return digits;
+    }
+    return 12;
+}
+
+std::string count(size_t value) { return analysis::format_count(static_cast<int64_t>(value)); }
+
+/// score / cut-off of a head; NaN where one of them is missing or the quotient says nothing.
+double ratio(const TokenDecision& d) {
+    return d.candidate && d.cut_off > 0 && d.score >= 0 ? d.score / d.cut_off : TokenDecision::nothing;
+}
+
+/// How many ranks a candidate is from being kept; 0 and below: it is kept.
+double ranks_missing(const TokenDecision& d) {
+    if (!d.candidate) return TokenDecision::nothing;
+    return static_cast<double>(d.rank) - static_cast<double>(d.n_candidates_kept);
+}
+
+struct Place {
+    int layer = -1;
+    int row = -1;
+};
+
+/// Where a token came nearest to being kept, or, once kept, was kept by the smallest margin.
+Place nearest(const TokenReport& report, int only_layer = -1) {
+    Place best;
+    double least = 0;
+    for (size_t layer = 0; layer < report.n_layers; ++layer) {
+        if (only_layer >= 0 && static_cast<int>(layer) != only_layer) continue;
+        for (size_t row = 0; row < report.n_rows; ++row) {
+            const double missing = ranks_missing(report.at(layer, row));
+            const double distance = missing > 0 ? missing : 1e9 - missing;  // heads that drop it come first
+            if (std::isnan(missing) || (best.layer >= 0 && distance >= least)) continue;
+            least = distance;
+            best = {static_cast<int>(layer), static_cast<int>(row)};
+        }
+    }
+    if (best.layer < 0) best = {std::max(only_layer, 0), 0};
+    return best;
+}
+
+/// "Why was this token dropped?": score, rank and cut-off of a token in every head, and who stands at the border.
+class InspectorView : public View {
+ public:
+    void draw(Context& context) override {
+        Session& session = context.session;
+        const Question asked = question(session);
+        if (asked.token < 0) {
+            draw_nothing(context,
+                         session.documents().empty()
+                             ? "Open a trace or run the demo; then click a token to see why it was kept or dropped."
+                             : "Click a token in Prompt or Retention to see why it was kept or dropped.");
+            return;
+        }
+        const Document& document = *session.document(asked.run);
+        const auto prompt = prompt_text(session, document);
+        if (!prompt) {
+            draw_nothing(context, "reading the prompt …");
+            return;
+        }
+        if (static_cast<size_t>(asked.token) >= prompt->tokens.size()) {
+            draw_nothing(context, fmt::format("This prompt ends before token {}: click another.", asked.token));
+            return;
+        }
+        draw_token(context, *prompt, asked);
+        if (asked.token >= document.reader()->prompt(asked.run.prompt).visible_tokens()) {
+            ImGui::TextWrapped(
+                "Policies did not see this token: it belongs to the question, whose entries are kept whole and counted "
+                "in no budget.");
+            return;
+        }
+        draw_runs(context, document, asked);
+        draw_report(context, document, *prompt, asked);
+    }
+
+    std::vector<std::pair<std::string, std::string>> help() const override {
+        return {{"a run's line", "select that run"},
+                {"the small charts", "click a layer to look into it"},
+                {"a head's line", "who won and who lost at its cut-off"},
+                {"a token at the border", "select it"}};
+    }
+
+ private:
+    /// The selected token, else the one under the mouse; in the selected run, else the first that is shown.
+    static Question question(const Session& session) {
+        const auto usable = [&](const RunKey& key) {
+            return session.exists(key) && session.attributes(key).status == "complete";
+        };
+        for (const Cursor* cursor : {&session.cursor(), &session.hover()}) {
+            if (!cursor->has_tokens()) continue;
+            Question asked{cursor->run, cursor->first_token, cursor == &session.hover()};
+            if (!usable(asked.run)) {
+                for (const RunKey& key : session.visible_runs(true)) {
+                    if (cursor->run.document >= 0 && key.document != cursor->run.document) continue;
+                    asked.run = key;
+                    break;
+                }
+            }
+            if (usable(asked.run) && session.document(asked.run)->prompt == asked.run.prompt) return asked;
+        }
+        return {};
+    }
+
+    static void draw_token(const Context& context, const PromptText& prompt, const Question& asked) {
+        const auto t = static_cast<size_t>(asked.token);
+        ImGui::PushFont(context.fonts.mono, 1.35f * ImGui::GetStyle().FontSizeBase);
+        text_item(prompt.shown[t]);
+        ImGui::PopFont();
+        ImGui::TextDisabled("token %s · id %d%s", count(t).c_str(), prompt.ids[t],
+                            asked.is_hover ? " · under the mouse" : "");
+        // A few words of context, so that a token is found again in the text.
+        const size_t first = t < 6 ? 0 : t - 6;
+        const size_t last = std::min(t + 7, prompt.shown.size());
+        ImGui::PushFont(context.fonts.mono, 0);
+        const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
+        for (size_t i = first; i < last; ++i) {
+            if (i > first) {
+                ImGui::SameLine(0, 0);
+                if (ImGui::GetCursorPosX() + text_width(prompt.shown[i]) > right) ImGui::NewLine();
+            }
+            ImGui::PushStyleColor(ImGuiCol_Text, i == t ? context.theme.accent : context.theme.ink_quiet);
+            text_item(prompt.shown[i]);
+            ImGui::PopStyleColor();
+        }
+        ImGui::PopFont();
+    }
+
+    // ---- by run ----------------------------------------------------------------------------------------------------
+
+    void draw_runs(Context& context, const Document& document, const Question& asked) const {
+        using Reports = std::vector<analysis::SpanReport>;
+        Session& session = context.session;
+        std::string stamp = fmt::format("{} {} {}", document.stamp(), asked.run.prompt, asked.token);
+        for (int run = document.file()->n_runs(asked.run.prompt); run < document.reader()->n_runs(asked.run.prompt);
+             ++run)
+            stamp += " " + document.run_stamp(asked.run.prompt, run);
+        const auto answer = session.tasks.ask<Reports>(
+            slot("runs"), stamp, [reader = document.reader(), index = asked.run.prompt, token = asked.token] {
+                return analysis::span_report(*reader, index, token, token);
+            });
+        if (!answer.value) return;
+        std::vector<const analysis::SpanReport*> shown;
+        size_t n_keeping = 0;
+        for (const auto& report : *answer.value) {
+            const RunKey key{document.id(), asked.run.prompt, report.run};
+            if (!session.exists(key) || session.attributes(key).policy == "full") continue;
+            if (!session.is_visible(key) && key != asked.run) continue;
+            shown.push_back(&report);
+            n_keeping += report.n_keeping_any > 0;
+        }
+        ImGui::SeparatorText(fmt::format("kept somewhere by {} of {} runs", n_keeping, shown.size()).c_str());
+        const float line = ImGui::GetTextLineHeightWithSpacing();
+        const float most = std::max(0.28f * ImGui::GetWindowHeight(), 4 * line);
+        ImGui::BeginChild("runs", {0, std::min(static_cast<float>(shown.size()) * line + 4, most)});
+        for (const auto* report : shown)
+            draw_run(context, {document.id(), asked.run.prompt, report->run}, *report, asked);
+        ImGui::EndChild();
+    }
+
+    static void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& report,
+                         const Question& asked) {
+        Session& session = context.session;
+        const RunLook look = session.look(key);
+        ImGui::PushID(key.run);
+        const float side = 0.65f * ImGui::GetFontSize();
+        const ImVec2 at = ImGui::GetCursorScreenPos();
+        const ImU32 color = packed(on_ground(look.style.color, context.theme));
+        ImDrawList* list = ImGui::GetWindowDrawList();
+        const ImVec2 to{at.x + side, at.y + 4 + side};
+        report.n_keeping_any > 0 ? list->AddRectFilled({at.x, at.y + 4}, to, color)
+                                 : list->AddRect({at.x, at.y + 4}, to, color);
+        ImGui::Dummy({side, side});
+        ImGui::SameLine();
+        const std::string heads = report.n_keeping_any == 0
+                                      ? "dropped"
+                                      : fmt::format("{} of {} heads", report.n_keeping_any, report.n_places);
+        const float label_end = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize("000 of 000 heads").x - 8;
+        if (ImGui::Selectable(look.label.c_str(), key == asked.run, ImGuiSelectableFlags_AllowOverlap,
+                              {std::max(label_end, 1.0f), 0}))
+            session.select_run(key);
+        if (ImGui::IsItemHovered()) {
+            Cursor over = session.cursor();
+            over.run = key;
+            over.first_token = over.last_token = asked.token;
+            if (!asked.is_hover) session.set_hover(over);
+            ImGui::SetTooltip("%s", report.sentence.c_str());
+        }
+        ImGui::SameLine();
+        const float width = ImGui::CalcTextSize(heads.c_str()).x;
+        ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(ImGui::GetContentRegionAvail().x - width, 0.0f));
+        ImGui::TextDisabled("%s", heads.c_str());
+        ImGui::PopID();
+    }
+
+    // ---- one run ---------------------------------------------------------------------------------------------------
+
+    void draw_report(Context& context, const Document& document, const PromptText& prompt,
+                     const Question& asked) const {
+        Session& session = context.session;
+        const RunLook look = session.look(asked.run);
+        ImGui::SeparatorText(look.label.c_str());
+        const auto answer = session.tasks.ask<TokenReport>(
+            slot("report"), fmt::format("{} {}", session.stamp(asked.run), asked.token),
+            [reader = document.reader(), asked] {
+                return analysis::token_report(*reader, asked.run.prompt, asked.run.run, asked.token);
+            });
+        if (!answer.error.empty()) {
+            draw_nothing(context, answer.error);
+            return;
+        }
+        if (!answer.value) {
+            ImGui::TextDisabled("reading its scores …");
+            return;
+        }
+        const TokenReport& report = *answer.value;
+        draw_sparklines(context, report, packed(on_ground(look.style.color, context.theme)));
+        int layer = session.cursor().layer;
+        const bool is_chosen = layer >= 0 && static_cast<size_t>(layer) < report.n_layers;
+        if (!is_chosen) layer = nearest(report).layer;
+        Place place = nearest(report, layer);
+        const int row = selected_row(session, document, report, layer);
+        if (row >= 0) place.row = row;
+
+        ImGui::Spacing();
+        ImGui::PushFont(context.fonts.bold, 0);
+        ImGui::Text("layer %d", layer);
+        ImGui::PopFont();
+        ImGui::SameLine();
+        ImGui::TextDisabled("%s", is_chosen           ? "as selected"
+                                  : report.has_scores ? "where it came nearest to its cut-off"
+                                                      : "");
+        draw_heads(context, document, report, layer, place.row);
+        ImGui::PushTextWrapPos(0);
+        ImGui::TextUnformatted(report.sentence(static_cast<size_t>(layer), static_cast<size_t>(place.row)).c_str());
+        ImGui::PopTextWrapPos();
+        if (report.has_scores) draw_border(context, document, prompt, asked, {layer, place.row});
+    }
+
+    static int selected_row(const Session& session, const Document& document, const TokenReport& report, int layer) {
+        const Cursor& cursor = session.cursor();
+        if (cursor.layer != layer || cursor.kv_head < 0) return -1;
+        const auto& model = document.reader()->model();
+        int row = cursor.kv_head;
+        if (report.query_heads) {
+            const auto group =
+                static_cast<int>(std::max<int64_t>(model.n_heads / std::max<int64_t>(model.n_kv_heads, 1), 1));
+            row = cursor.query_head >= 0 ? cursor.query_head : cursor.kv_head * group;
+        }
+        return row < static_cast<int>(report.n_rows) ? row : -1;
+    }
+
+    /// One chart: a value per layer. @param value in [0, 1] of the chart's height, NaN for nothing
+    template <class Value, class Text>
+    static void sparkline(Context& context, const char* id, const std::string& title, size_t n, ImU32 color,
+                          float reference, Value value, Text text) {
+        Session& session = context.session;
+        ImGui::TextDisabled("%s", title.c_str());
+        const float width = std::max(ImGui::GetContentRegionAvail().x, 20.0f);
+        const float height = 2.6f * ImGui::GetFontSize();
+        const ImVec2 at = ImGui::GetCursorScreenPos();
+        ImGui::InvisibleButton(id, {width, height});
+        ImDrawList* list = ImGui::GetWindowDrawList();
+        list->AddRectFilled(at, {at.x + width, at.y + height}, packed(context.theme.ground));
+        const float each = width / static_cast<float>(n);
+        const auto band = [&](int layer, ImU32 of) {
+            if (layer < 0 || static_cast<size_t>(layer) >= n) return;
+            const float x = at.x + each * static_cast<float>(layer);
+            list->AddRectFilled({x, at.y}, {x + each, at.y + height}, of);
+        };
+        band(session.cursor().layer, packed(context.theme.accent, 0.3f));
+        band(session.hover().layer, packed(context.theme.hover, 0.15f));
+        for (size_t layer = 0; layer < n; ++layer) {
+            const float share = value(layer);
+            if (std::isnan(share)) continue;
+            const float x = at.x + each * static_cast<float>(layer);
+            const float top = at.y + height * (1 - std::clamp(share, 0.0f, 1.0f));
+            list->AddRectFilled({x, std::min(top, at.y + height - 1)}, {x + std::max(each - 1, 1.0f), at.y + height},
+                                color);
+        }
+        if (reference > 0) {
+            const float y = at.y + height * (1 - reference);
+            list->AddLine({at.x, y}, {at.x + width, y}, packed(context.theme.ink_quiet));
+        }
+        if (!ImGui::IsItemHovered()) return;
+        const auto layer =
+            static_cast<size_t>(std::clamp((ImGui::GetMousePos().x - at.x) / each, 0.0f, static_cast<float>(n - 1)));
+        Cursor over = session.cursor();
+        over.layer = static_cast<int>(layer);
+        over.kv_head = over.query_head = -1;
+        session.set_hover(over);
+        if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) session.select_layer(static_cast<int>(layer));
+        ImGui::SetTooltip("layer %zu: %s", layer, text(layer).c_str());
+    }
+
+    static void draw_sparklines(Context& context, const TokenReport& report, ImU32 color) {
+        const auto kept_heads = [&](size_t layer) {
+            size_t n = 0;
+            for (size_t r = 0; r < report.n_rows; ++r) n += report.at(layer, r).kept;
+            return n;
+        };
+        sparkline(
+            context, "##inspector kept", fmt::format("heads that keep it, of {}, by layer →", report.n_rows),
+            report.n_layers, color, 0,
+            [&](size_t layer) { return static_cast<float>(kept_heads(layer)) / static_cast<float>(report.n_rows); },
+            [&](size_t layer) { return fmt::format("kept by {} of {} heads", kept_heads(layer), report.n_rows); });
+        if (!report.has_scores) {
+            ImGui::TextDisabled("no scores are stored: positions alone decide, or the trace leaves them out");
+            return;
+        }
+        const auto best = [&](size_t layer) {
+            double most = TokenDecision::nothing;
+            for (size_t r = 0; r < report.n_rows; ++r) {
+                const double here = ratio(report.at(layer, r));
+                if (!(most >= here)) most = here;
+            }
+            return most;
+        };
+        double low = 1;
+        double high = 1;
+        for (size_t layer = 0; layer < report.n_layers; ++layer) {
+            const double here = best(layer);
+            if (!(here > 0)) continue;
+            low = std::min(low, here);
+            high = std::max(high, here);
+        }
+        if (low == high) return;  // forced in everywhere
+        // Logarithmic, since scores lie orders of magnitude apart; at most a factor of 1,000 either way.
+        const double bottom = std::log(std::max(low, 1e-3)) - 0.05;
+        const double top = std::log(std::min(high, 1e3)) + 0.05;
+        const auto share = [&](double quotient) {
+            return quotient > 0 ? static_cast<float>((std::log(quotient) - bottom) / (top - bottom)) : 0.0f;
+        };
+        sparkline(
+            context, "##inspector scores", "score / cut-off, best head; line: the cut-off (log)", report.n_layers,
+            packed(context.theme.accent, 0.8f), share(1.0),
+            [&](size_t layer) {
+                const double here = best(layer);
+                return std::isnan(here) ? std::numeric_limits<float>::quiet_NaN() : share(here);
+            },
+            [&](size_t layer) {
+                const double here = best(layer);
+                return std::isnan(here) ? std::string("not ranked")
+                                        : fmt::format("best head has {:.4g} times the cut-off", here);
+            });
+    }
+
+    void draw_heads(Context& context, const Document& document, const TokenReport& report, int layer,
+                    int chosen) const {
+        constexpr ImGuiTableFlags flags =
+            ImGuiTableFlags_SizingStretchProp | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
+        const float line = ImGui::GetTextLineHeightWithSpacing();
+        const float height = std::min(static_cast<float>(report.n_rows + 1) * (line + 2) + 4, 10 * line);
+        if (!ImGui::BeginTable("heads", 5, flags, {0, height})) return;
+        ImGui::TableSetupScrollFreeze(0, 1);
+        ImGui::TableSetupColumn(report.query_heads ? "head" : "KV head");
+        ImGui::TableSetupColumn("score");
+        ImGui::TableSetupColumn("rank");
+        ImGui::TableSetupColumn("cut-off");
+        ImGui::TableSetupColumn("is");
+        ImGui::TableHeadersRow();
+        const auto& model = document.reader()->model();
+        const auto group =
+            static_cast<int>(std::max<int64_t>(model.n_heads / std::max<int64_t>(model.n_kv_heads, 1), 1));
+        for (size_t r = 0; r < report.n_rows; ++r) {
+            const TokenDecision& d = report.at(static_cast<size_t>(layer), r);
+            const int row = static_cast<int>(r);
+            ImGui::TableNextRow();
+            ImGui::TableNextColumn();
+            if (ImGui::Selectable(fmt::format("{}##head", row).c_str(), row == chosen,
+                                  ImGuiSelectableFlags_SpanAllColumns)) {
+                report.query_heads ? context.session.select_head(layer, row / group, row)
+                                   : context.session.select_head(layer, row);
+            }
+            ImGui::SetItemTooltip("%s", report.sentence(static_cast<size_t>(layer), r).c_str());
+            const int digits = digits_apart(d.score, d.cut_off);
+            ImGui::PushFont(context.fonts.mono, 0.9f * ImGui::GetStyle().FontSizeBase);
+            ImGui::TableNextColumn();
+            ImGui::TextUnformatted(std::isnan(d.score) ? "–" : fmt::format("{:.{}g}", d.score, digits).c_str());
+            ImGui::TableNextColumn();
+            ImGui::TextUnformatted(d.candidate ? fmt::format("{}/{}", d.rank, d.n_candidates).c_str() : "–");
+            ImGui::TableNextColumn();
+            ImGui::TextUnformatted(std::isnan(d.cut_off) ? "–" : fmt::format("{:.{}g}", d.cut_off, digits).c_str());
+            ImGui::PopFont();
+            ImGui::TableNextColumn();
+            if (d.kept)
+                ImGui::TextUnformatted(d.forced() && report.has_scores ? "forced in" : "kept");
+            else
+                ImGui::TextDisabled("%s", d.candidate || !report.has_scores ? "dropped" : "not ranked");
+        }
+        ImGui::EndTable();
+    }
+
+    // ---- the border ------------------------------------------------------------------------------------------------
+
+    void draw_border(Context& context, const Document& document, const PromptText& prompt, const Question& asked,
+                     const Place& place) const {
+        const auto answer = context.session.tasks.ask<Border>(
+            slot("border"), fmt::format("{} {} {}", context.session.stamp(asked.run), place.layer, place.row),
+            [reader = document.reader(), run = asked.run, place] {
+                return analysis::border(*reader, run.prompt, run.run, static_cast<size_t>(place.layer),
+                                        static_cast<size_t>(place.row), border_entries);
+            });
+        if (!answer.value || (answer.value->kept.empty() && answer.value->dropped.empty())) return;
+        const Border& at_border = *answer.value;
+        ImGui::Spacing();
+        ImGui::TextDisabled("at the border of head %d", place.row);
+        constexpr ImGuiTableFlags flags = ImGuiTableFlags_SizingStretchProp;
+        if (!ImGui::BeginTable("border", 4, flags)) return;
+        ImGui::TableSetupColumn("rank");
+        ImGui::TableSetupColumn("token");
+        ImGui::TableSetupColumn("score");
+        ImGui::TableSetupColumn("to the cut-off");
+        ImGui::TableHeadersRow();
+        const double cut_off = at_border.kept.empty() ? TokenDecision::nothing : at_border.kept.back().score;
+        const double best_loser = at_border.dropped.empty() ? TokenDecision::nothing : at_border.dropped.front().score;
+        const int digits = digits_apart(cut_off, best_loser);
+        for (const auto& entry : at_border.kept) draw_entry(context, prompt, asked, entry, cut_off, digits, true);
+        ImGui::TableNextRow(ImGuiTableRowFlags_None, 3);
+        ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg0, packed(context.theme.accent, 0.7f));
+        for (const auto& entry : at_border.dropped) draw_entry(context, prompt, asked, entry, cut_off, digits, false);
+        ImGui::EndTable();
+    }
+
+    static void draw_entry(Context& context, const PromptText& prompt, const Question& asked,
+                           const Border::Entry& entry, double cut_off, int digits, bool kept) {
+        ImGui::PushID(static_cast<int>(entry.token));
+        ImGui::TableNextRow();
+        ImGui::TableNextColumn();
+        if (!kept) ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
+        if (ImGui::Selectable(fmt::format("{}##border", entry.rank).c_str(), entry.token == asked.token,
+                              ImGuiSelectableFlags_SpanAllColumns)) {
+            Cursor cursor = context.session.cursor();
+            cursor.run = asked.run;
+            cursor.first_token = cursor.last_token = entry.token;
+            context.session.selection.set(cursor);
+        }
+        if (ImGui::IsItemHovered() && !asked.is_hover) {
+            Cursor over = context.session.cursor();
+            over.run = asked.run;
+            over.first_token = over.last_token = entry.token;
+            context.session.set_hover(over);
+            ImGui::SetTooltip("token %u, %s: click to select it", entry.token, kept ? "kept" : "dropped");
+        }
+        ImGui::TableNextColumn();
+        ImGui::PushFont(context.fonts.mono, 0.9f * ImGui::GetStyle().FontSizeBase);
+        text_item(entry.token < prompt.shown.size() ? prompt.shown[entry.token] : std::string("…"));
+        ImGui::TableNextColumn();
+        ImGui::TextUnformatted(fmt::format("{:.{}g}", entry.score, digits).c_str());
+        ImGui::TableNextColumn();
+        const double share = 100 * (entry.score - cut_off) / std::abs(cut_off);
+        if (entry.score == cut_off)
+            ImGui::TextUnformatted(kept ? "the cut-off" : "equal");
+        else if (std::isfinite(share))
+            ImGui::TextUnformatted(fmt::format("{:+.2g} %", share).c_str());
+        ImGui::PopFont();
+        if (!kept) ImGui::PopStyleColor();
+        ImGui::PopID();
+    }
+
+    std::string slot(const char* what) const {
+        return fmt::format("inspector {} {}", what, static_cast<const void*>(this));
+    }
+};
+
+}  // namespace
+
+ViewKind inspector_view() {
+    return {"inspector", "Inspector", "Why a token was kept or dropped: score, rank, cut-off and the border, by head",
+            Dock::right, []() -> std::unique_ptr<View> { return std::make_unique<InspectorView>(); }};
+}
+
+}  // namespace kvscope::gui
