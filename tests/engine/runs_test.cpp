@@ -23,9 +23,24 @@ std::vector<engine::RunPlan> all_policies(const std::string& budget) {
     return plans;
 }
 
+/// (L, H) against the reference's: relatively, or within the rounding of what is nearly zero.
+void check_layers(const std::vector<float>& found, const nlohmann::json& expected) {
+    size_t at = 0;
+    for (const auto& layer : expected) {
+        for (const auto& value : layer) {
+            REQUIRE(at < found.size());
+            CAPTURE(at);
+            CHECK(found[at++] == Approx(value.get<float>()).epsilon(1e-3).margin(1e-6));
+        }
+    }
+    CHECK(at == found.size());
+}
+
 }  // namespace
 
-// Brute force by transformers and NumPy in f64: scripts/golden/runs.py.
+// Brute force by transformers and NumPy in f64: scripts/golden/runs.py. None of these runs has a score near its
+// cut-off, so f32 keeps the very same entries, and no step is let off: the shares of one layer dealt out otherwise move
+// a single step_kl by 6 % (docs/evidence.md).
 TEST_CASE("what compression does to the output equals the reference") {
     const auto& model = default_model_f32();
     const auto golden_runs = golden("engine/runs.json")["prompts"];
@@ -46,19 +61,14 @@ TEST_CASE("what compression does to the output equals the reference") {
             CHECK(record.output_ids == one["output_ids"].get<std::vector<int32_t>>());
             const auto kl = one["step_kl"].get<std::vector<float>>();
             REQUIRE(record.step_kl.size() == kl.size());
-            // An entry at the cut-off may fall otherwise in f32 than in f64, and a single step may turn on it.
-            size_t n_off = 0;
             for (size_t t = 0; t < kl.size(); ++t) {
-                n_off += !(record.step_kl[t] == Approx(kl[t]).epsilon(0.01).margin(2e-4));
                 CAPTURE(t);
+                CHECK(record.step_kl[t] == Approx(kl[t]).epsilon(1e-3).margin(2e-5));
                 CHECK(int(record.step_agreement[t]) == one["step_agreement"][t].get<int>());
             }
-            CHECK(n_off <= kl.size() / 50);
-            size_t at = 0;
-            for (const auto& layer : one["attention_kept"]) {
-                for (const auto& share : layer)
-                    CHECK(record.attention_kept[at++] == Approx(share.get<float>()).epsilon(1e-3));
-            }
+            check_layers(record.attention_kept, one["attention_kept"]);
+            // runs.json has it where it was made since runs.py computes it.
+            if (one.contains("output_error")) check_layers(record.output_error, one["output_error"]);
         }
     }
 }
