@@ -400,7 +400,9 @@ class DifferenceView : public View {
                                   ImPlotAxisFlags_NoGridLines);
             ImPlot::SetupAxisLimits(ImAxis_X1, 0, 100, ImPlotCond_Always);
             ImPlot::SetupAxisLimits(ImAxis_Y1, 0, n, ImPlotCond_Always);
+            constexpr std::array<double, 4> ticks = {0, 25, 50, 75};
             ImPlot::SetupAxisFormat(ImAxis_X1, "%.0f%%");
+            ImPlot::SetupAxisTicks(ImAxis_X1, ticks.data(), static_cast<int>(ticks.size()));
             std::vector<double> share;
             std::vector<double> layer;
             for (size_t l = 0; l < shown.overlap.size(); ++l) {
@@ -411,6 +413,10 @@ class DifferenceView : public View {
                 "same entries", share.data(), layer.data(), static_cast<int>(share.size()), 0.7,
                 {ImPlotProp_FillColor, context.theme.accent, ImPlotProp_Flags, ImPlotBarsFlags_Horizontal});
             draw_curve_mouse(context, shown);
+            const char* title = "same entries";
+            const ImVec2 from = ImPlot::GetPlotPos();
+            const float right = from.x + ImPlot::GetPlotSize().x - ImGui::CalcTextSize(title).x - 6;
+            ImPlot::GetPlotDrawList()->AddText({right, from.y + 4}, packed(context.theme.ink_quiet), title);
             ImPlot::EndPlot();
         }
         ImPlot::PopStyleVar();

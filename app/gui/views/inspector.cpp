@@ -381,7 +381,10 @@ class InspectorView : public View {
             ImGuiTableFlags_SizingStretchProp | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
         const float line = ImGui::GetTextLineHeightWithSpacing();
         const float height = std::min(static_cast<float>(report.n_rows + 1) * (line + 2) + 4, 10 * line);
-        if (!ImGui::BeginTable("heads", 5, flags, {0, height})) return;
+        ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(ImGui::GetStyle().CellPadding.x / 2, 2));
+        const bool is_drawn = ImGui::BeginTable("heads", 5, flags, {0, height});
+        ImGui::PopStyleVar();
+        if (!is_drawn) return;
         ImGui::TableSetupScrollFreeze(0, 1);
         ImGui::TableSetupColumn(report.query_heads ? "head" : "KV head");
         ImGui::TableSetupColumn("score");

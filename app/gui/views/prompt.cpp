@@ -612,6 +612,14 @@ class PromptView : public View {
             run = all.front().run;
             wanted_token_ = -1;
         }
+        const Column& first_column = all.front();
+        if (context.session.mark != seen_mark_ && (!first_column.marks.empty() || context.session.mark.empty())) {
+            if (!first_column.marks.empty() && wanted_token_ < 0) {
+                token = first_column.marks.front().first;
+                run = first_column.run;
+            }
+            seen_mark_ = context.session.mark;
+        }
         if (selected.run != seen_.run) {
             for (const Column& one : all) {
                 if (one.run != selected.run) continue;
@@ -723,6 +731,7 @@ class PromptView : public View {
     bool found_is_current_ = true;
     size_t match_ = std::string::npos;
     Cursor seen_;  ///< the selection that was brought into view last
+    std::string seen_mark_;
     int64_t hovered_ = -1;
     int64_t wanted_token_ = -1;
     int64_t menu_token_ = -1;

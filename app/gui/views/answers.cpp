@@ -1,0 +1,510 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <imgui.h>
+#include <implot.h>
+#include <misc/cpp/imgui_stdlib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "app/gui/answer_text.h"
+#include "app/gui/engine_session.h"
+#include "app/gui/prompt_text.h"
+#include "app/gui/shaped_text.h"
+#include "app/gui/view.h"
+#include "trace/schema.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// What one run wrote, and how far its distributions are from the full cache's.
+struct Output {
+    std::string text;
+    std::vector<Word> words;
+    std::vector<StepPlace> steps;    ///< of output_ids
+    std::vector<float> kl;           ///< (T) or empty
+    std::vector<uint8_t> agreement;  ///< (T) or empty
+    size_t n_differ = 0;             ///< words that are not the full run's
+    bool has_reference = false;
+};
+
+Output read_output(const trace::Reader& reader, const RunKey& key) {
+    namespace schema = trace::schema;
+    const auto place = trace::Place::of_run(key.prompt, key.run);
+    Output out;
+    out.text = reader.run(key.prompt, key.run).output_text;
+    out.words = words_of(out.text);
+    const auto full = reader.full_run(key.prompt);
+    if (full && *full != key.run && !out.text.empty()) {
+        mark_differences(out.text, out.words, reader.run(key.prompt, *full).output_text);
+        out.has_reference = true;
+    }
+    out.n_differ =
+        static_cast<size_t>(std::count_if(out.words.begin(), out.words.end(), [](const Word& w) { return w.differs; }));
+    if (reader.has(place, schema::run::output_ids)) {
+        std::unordered_map<int32_t, std::string> pieces;
+        const auto ids = reader.token_ids(key.prompt);
+        const auto texts = reader.token_text(key.prompt);
+        for (size_t i = 0; i < ids.size() && i < texts.size(); ++i) pieces.emplace(ids[i], texts[i]);
+        out.steps = place_steps(out.text, reader.read<int32_t>(place, schema::run::output_ids), pieces);
+    }
+    if (reader.has(place, schema::run::step_kl)) out.kl = reader.read<float>(place, schema::run::step_kl);
+    if (reader.has(place, schema::run::step_agreement))
+        out.agreement = reader.read<uint8_t>(place, schema::run::step_agreement);
+    return out;
+}
+
+/// Steps are whole.
+int format_step(double value, char* text, int size, void*) {
+    const double whole = std::round(value);
+    const bool is_step = std::abs(value - whole) < 1e-6 && whole >= 0;
+    if (!is_step) return std::snprintf(text, static_cast<size_t>(size), "%s", "");
+    return std::snprintf(text, static_cast<size_t>(size), "%.0f", whole);
+}
+
+/// Outputs side by side, what differs from the full cache's marked, and KL per step beneath.
+class AnswersView : public View {
+ public:
+    void draw(Context& context) override {
+        Session& session = context.session;
+        const Document* focus = session.focus();
+        if (!focus) {
+            draw_nothing(context, "Open a trace or run the demo to read what each run answered.");
+            return;
+        }
+        if (focus->prompt >= focus->reader()->n_prompts()) {
+            draw_nothing(context, "This trace holds no prompt yet: it appears when its prefill is done.");
+            return;
+        }
+        draw_header(context, *focus);
+        if (prompt_open_) draw_prompt(context, *focus);
+        const auto shown = outputs(context);
+        if (shown.empty()) {
+            draw_nothing(context, "No run is shown: tick one in Runs, or press 0 for all of them.");
+            return;
+        }
+        const float em = ImGui::GetFontSize();
+        const bool has_kl = std::any_of(shown.begin(), shown.end(),
+                                        [](const Shown& one) { return one.output && !one.output->kl.empty(); });
+        const float ask = ask_height(context);
+        const float room = ImGui::GetContentRegionAvail().y - ask;
+        const float plot = has_kl && room > 11 * em
+                               ? std::clamp(room - text_height_, std::min(0.42f * room, 14 * em), 0.7f * room)
+                               : 0;
+        draw_outputs(context, shown, std::max(room - plot - (plot > 0 ? ImGui::GetStyle().ItemSpacing.y : 0), 3 * em));
+        if (plot > 0) draw_steps(context, shown, plot);
+        if (ask > 0) draw_ask(context);
+    }
+
+    std::optional<FigureRequest> figure(const Session& session) const override {
+        const Document* focus = session.focus();
+        if (!focus) return std::nullopt;
+        FigureRequest request{focus->id(), "step-kl", {}};
+        request.options.prompt = focus->prompt;
+        for (const RunKey& key : session.visible_runs()) {
+            if (key.document == focus->id() && !session.attributes(key).output_text.empty())
+                request.options.runs.push_back(std::to_string(key.run));
+        }
+        if (request.options.runs.empty()) return std::nullopt;
+        return request;
+    }
+
+    std::vector<std::pair<std::string, std::string>> help() const override {
+        return {{"hover, click or drag along the bars", "a decode step; its word lights up in every answer"},
+                {"click a word", "the step that wrote it"},
+                {"underlined", "words that the full cache's answer has not"},
+                {"Prompt as sent", "the exact text, template, cut and end-of-text ids"}};
+    }
+
+    void save(nlohmann::json& state) const override { state = {{"stacked", stacked_}, {"prompt", prompt_open_}}; }
+    void load(const nlohmann::json& state) override {
+        stacked_ = state.value("stacked", false);
+        prompt_open_ = state.value("prompt", false);
+    }
+
+ private:
+    struct Shown {
+        RunKey run;
+        RunLook look;
+        std::shared_ptr<const Output> output;
+        std::string error;
+    };
+
+    std::vector<Shown> outputs(Context& context) const {
+        Session& session = context.session;
+        std::vector<Shown> all;
+        for (const RunKey& key : session.visible_runs(true)) {
+            const auto answer = session.tasks.ask<Output>(
+                fmt::format("output {}.{}.{}", key.document, key.prompt, key.run), session.stamp(key),
+                [reader = session.document(key)->reader(), key] { return read_output(*reader, key); });
+            all.push_back({key, session.look(key), answer.value, answer.error});
+        }
+        return all;
+    }
+
+    // ---- the prompt ------------------------------------------------------------------------------------------------
+
+    void draw_header(Context& context, const Document& document) {
+        const auto& attributes = document.reader()->prompt(document.prompt);
+        int how = stacked_ ? 1 : 0;
+        ImGui::SetNextItemWidth(8 * ImGui::GetFontSize());
+        if (ImGui::Combo("##answers how", &how, "side by side\0below each other\0")) stacked_ = how == 1;
+        ImGui::SameLine();
+        ImGui::PushStyleColor(ImGuiCol_Text, prompt_open_ ? context.theme.accent : context.theme.ink);
+        if (ImGui::Button("Prompt as sent")) prompt_open_ = !prompt_open_;
+        ImGui::PopStyleColor();
+        ImGui::SameLine();
+        ImGui::AlignTextToFramePadding();
+        if (attributes.question.empty()) {
+            ImGui::TextDisabled("no question apart from the context");
+        } else {
+            text_item(attributes.question);
+            ImGui::SameLine();
+            ImGui::TextDisabled("%s", attributes.query_aware ? "policies saw it" : "policies did not see it");
+        }
+        if (attributes.truncated) {
+            ImGui::SameLine();
+            ImGui::TextColored(context.theme.warning, "the prompt was cut");
+        }
+    }
+
+    void draw_prompt(Context& context, const Document& document) {
+        const auto& attributes = document.reader()->prompt(document.prompt);
+        const auto row = [&](const char* name, const std::string& value) {
+            ImGui::TableNextRow();
+            ImGui::TableNextColumn();
+            ImGui::TextDisabled("%s", name);
+            ImGui::TableNextColumn();
+            ImGui::PushTextWrapPos(0);
+            ImGui::TextUnformatted(value.c_str());
+            ImGui::PopTextWrapPos();
+        };
+        const float height = 0.45f * ImGui::GetContentRegionAvail().y;
+        ImGui::BeginChild("prompt as sent", {0, height}, ImGuiChildFlags_None);
+        if (ImGui::BeginTable("about the prompt", 2, ImGuiTableFlags_SizingFixedFit)) {
+            row("tokens", fmt::format("{}, of them {} context; policies saw {}", attributes.n_tokens,
+                                      attributes.n_context, attributes.visible_tokens()));
+            row("cut", attributes.truncated ? "yes, in the middle of the context" : "no");
+            row("end of text", fmt::format("{}", fmt::join(attributes.eos_ids, ", ")));
+            row("question", attributes.question.empty() ? "none" : attributes.question);
+            row("policies", attributes.query_aware ? "saw the question" : "did not see the question");
+            row("template",
+                attributes.chat_template.empty() ? "none: the text is sent as it is" : attributes.chat_template);
+            ImGui::EndTable();
+        }
+        if (const auto prompt = prompt_text(context.session, document)) {
+            ImGui::PushFont(context.fonts.mono, 0);
+            if (sent_of_ != prompt) sent_ = prompt->text;
+            sent_of_ = prompt;
+            ImGui::InputTextMultiline("##prompt as sent text", &sent_,
+                                      {-1, std::max(ImGui::GetContentRegionAvail().y, 8 * ImGui::GetFontSize())},
+                                      ImGuiInputTextFlags_ReadOnly | ImGuiInputTextFlags_WordWrap);
+            ImGui::PopFont();
+        }
+        ImGui::EndChild();
+        ImGui::Separator();
+    }
+
+    // ---- the outputs -----------------------------------------------------------------------------------------------
+
+    void draw_outputs(Context& context, const std::vector<Shown>& shown, float height) {
+        const float em = ImGui::GetFontSize();
+        const auto n = static_cast<float>(shown.size());
+        const float gap = em;
+        ImGui::BeginChild("outputs", {0, height}, ImGuiChildFlags_None,
+                          stacked_ ? 0 : ImGuiWindowFlags_HorizontalScrollbar);
+        const float available = ImGui::GetContentRegionAvail().x;
+        const float width = stacked_ ? available : std::max(available / n, 17 * em);
+        const ImVec2 origin = ImGui::GetCursorScreenPos();
+        const RunKey& selected = context.session.cursor().run;
+        ImVec2 at = origin;
+        float lowest = origin.y;
+        for (const Shown& one : shown) {
+            const float bottom = draw_output(context, one, at, width - gap);
+            lowest = std::max(lowest, bottom);
+            if (one.run == selected && seen_.valid() && selected != seen_)
+                stacked_ ? ImGui::SetScrollY(at.y - origin.y) : ImGui::SetScrollX(at.x - origin.x);
+            if (stacked_)
+                at.y = bottom + gap / 2;
+            else
+                at.x += width;
+        }
+        ImGui::SetCursorScreenPos(origin);
+        ImGui::Dummy({stacked_ ? 1 : width * n, lowest - origin.y});
+        seen_ = selected;
+        text_height_ = lowest - origin.y + ImGui::GetStyle().ScrollbarSize + em;
+        ImGui::EndChild();
+    }
+
+    /// @returns where it ends
+    float draw_output(Context& context, const Shown& one, ImVec2 at, float width) {
+        Session& session = context.session;
+        ImDrawList* list = ImGui::GetWindowDrawList();
+        const float em = ImGui::GetFontSize();
+        const float side = 0.65f * em;
+        const float line = std::round(1.45f * em);
+        ImGui::PushID(one.run.document);
+        ImGui::PushID(one.run.run);
+        ImGui::SetCursorScreenPos(at);
+        if (ImGui::InvisibleButton("run", {width, line})) session.select_run(one.run);
+        list->AddRectFilled({at.x, at.y + 4}, {at.x + side, at.y + 4 + side},
+                            packed(on_ground(one.look.style.color, context.theme)));
+        const bool is_selected = one.run == session.cursor().run;
+        if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
+        list->PushClipRect(at, {at.x + width, at.y + line}, true);
+        list->AddText({at.x + side + 6, at.y}, packed(context.theme.ink), one.look.label.c_str());
+        const float label = ImGui::CalcTextSize(one.look.label.c_str()).x;
+        if (is_selected) ImGui::PopFont();
+        if (one.output && one.output->has_reference) {
+            const std::string differs =
+                one.output->n_differ == 0
+                    ? "as full"
+                    : fmt::format("{}/{} words differ", one.output->n_differ, one.output->words.size());
+            list->AddText({at.x + side + 6 + label + em / 2, at.y}, packed(context.theme.ink_quiet), differs.c_str());
+        }
+        list->PopClipRect();
+        at.y += line;
+        const auto note = [&](const std::string& text, const ImVec4& color) {
+            list->AddText(nullptr, 0, at, packed(color), text.c_str(), nullptr, width);
+            at.y += ImGui::CalcTextSize(text.c_str(), nullptr, false, width).y;
+        };
+        if (!one.error.empty())
+            note(one.error, context.theme.error);
+        else if (!one.output)
+            note("reading …", context.theme.ink_quiet);
+        else if (one.output->words.empty())
+            note(session.document(one.run)->reader()->is_in_file(one.run.prompt, one.run.run)
+                     ? "it answered nothing"
+                     : "a what-if has kept sets but no answer: run it to get one",
+                 context.theme.ink_quiet);
+        else
+            at.y = draw_words(context, one, at, width, line);
+        ImGui::PopID();
+        ImGui::PopID();
+        return at.y;
+    }
+
+    static float draw_words(Context& context, const Shown& one, ImVec2 at, float width, float line) {
+        Session& session = context.session;
+        ImDrawList* list = ImGui::GetWindowDrawList();
+        const Output& output = *one.output;
+        const float space = ImGui::CalcTextSize(" ").x;
+        const float em = ImGui::GetFontSize();
+        const ImVec2 mouse = ImGui::GetMousePos();
+        const bool hovered = ImGui::IsWindowHovered();
+        const auto holds = [&](const Word& word, int step) {
+            if (step < 0 || static_cast<size_t>(step) >= output.steps.size()) return false;
+            const StepPlace& place = output.steps[static_cast<size_t>(step)];
+            return place.begin < word.end && place.end > word.begin;
+        };
+        float x = at.x;
+        float y = at.y;
+        for (const Word& word : output.words) {
+            const std::string_view text = std::string_view(output.text).substr(word.begin, word.end - word.begin);
+            const float w = text_width(text);
+            if (word.line_breaks > 0 && word.begin > 0) {
+                x = at.x;
+                y += line * std::min(static_cast<float>(word.line_breaks), 2.0f);
+            } else if (x > at.x && x + w > at.x + width) {
+                x = at.x;
+                y += line;
+            }
+            const ImVec2 from{x - 1, y};
+            const ImVec2 to{x + w + 1, y + line - 1};
+            if (holds(word, session.cursor().step))
+                list->AddRectFilled(from, to, packed(context.theme.accent, 0.45f), 2);
+            if (holds(word, session.hover().step)) list->AddRectFilled(from, to, packed(context.theme.hover, 0.3f), 2);
+            draw_text(list, {x, y + (line - em) / 2 - 1},
+                      packed(word.differs ? context.theme.warning : context.theme.ink), text);
+            if (word.differs)
+                list->AddLine({x, y + line - 2}, {x + w, y + line - 2}, packed(context.theme.warning, 0.7f));
+            if (hovered && mouse.x >= from.x && mouse.x < to.x + space && mouse.y >= from.y && mouse.y < y + line)
+                take_word(context, one, word);
+            x += w + space;
+        }
+        return y + line;
+    }
+
+    static void take_word(Context& context, const Shown& one, const Word& word) {
+        const auto& steps = one.output->steps;
+        const auto first = std::find_if(steps.begin(), steps.end(), [&](const StepPlace& place) {
+            return place.begin < word.end && place.end > word.begin;
+        });
+        if (first == steps.end()) return;
+        const int step = static_cast<int>(first - steps.begin());
+        Cursor over = context.session.cursor();
+        over.run = one.run;
+        over.step = step;
+        context.session.set_hover(over);
+        if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.session.select_step(step);
+        const auto t = static_cast<size_t>(step);
+        ImGui::SetTooltip("%s", fmt::format("step {}{}{}", step,
+                                            t < one.output->kl.size()
+                                                ? fmt::format(": KL to the full cache {:.4g} nats", one.output->kl[t])
+                                                : "",
+                                            word.differs ? "; not in the full cache's answer" : "")
+                                    .c_str());
+    }
+
+    // ---- KL per step -----------------------------------------------------------------------------------------------
+
+    static void draw_steps(Context& context, const std::vector<Shown>& shown, float height) {
+        Session& session = context.session;
+        size_t n_steps = 0;
+        size_t n_runs = 0;
+        float most = 0;
+        for (const Shown& one : shown) {
+            if (!one.output || one.output->kl.empty() || is_full(session, one.run)) continue;
+            ++n_runs;
+            n_steps = std::max(n_steps, one.output->kl.size());
+            for (const float kl : one.output->kl) most = std::max(most, kl);
+        }
+        if (n_runs == 0) return;
+        constexpr ImPlotFlags flags = ImPlotFlags_NoTitle | ImPlotFlags_NoLegend | ImPlotFlags_NoMouseText |
+                                      ImPlotFlags_NoMenus | ImPlotFlags_NoFrame | ImPlotFlags_NoInputs;
+        if (!ImPlot::BeginPlot("##answers steps", {-1, height}, flags)) return;
+        ImPlot::SetupAxis(ImAxis_X1, "decode step", ImPlotAxisFlags_NoGridLines);
+        ImPlot::SetupAxis(ImAxis_Y1, "KL to full, nats");
+        ImPlot::SetupAxisLimits(ImAxis_X1, -0.5, static_cast<double>(n_steps) - 0.5, ImPlotCond_Always);
+        ImPlot::SetupAxisLimits(ImAxis_Y1, 0, most > 0 ? 1.05 * static_cast<double>(most) : 1, ImPlotCond_Always);
+        ImPlot::SetupAxisFormat(ImAxis_X1, format_step);
+        ImPlot::SetupFinish();
+        draw_step_band(session.cursor().step, n_steps, packed(context.theme.accent, 0.3f));
+        draw_step_band(session.hover().step, n_steps, packed(context.theme.hover, 0.15f));
+        const double each = 0.86 / static_cast<double>(n_runs);
+        double left = -0.43;
+        for (const Shown& one : shown) {
+            if (!one.output || one.output->kl.empty() || is_full(session, one.run)) continue;
+            std::vector<double> x;
+            std::vector<double> y;
+            for (size_t t = 0; t < one.output->kl.size(); ++t) {
+                x.push_back(static_cast<double>(t) + left + each / 2);
+                y.push_back(static_cast<double>(one.output->kl[t]));
+            }
+            const std::string id = fmt::format("{}##{}.{}", one.look.label, one.run.document, one.run.run);
+            ImPlot::PlotBars(id.c_str(), x.data(), y.data(), static_cast<int>(x.size()), each,
+                             {ImPlotProp_FillColor, on_ground(one.look.style.color, context.theme)});
+            left += each;
+        }
+        scrub(context, shown, n_steps);
+        ImPlot::EndPlot();
+    }
+
+    static bool is_full(const Session& session, const RunKey& key) { return session.attributes(key).policy == "full"; }
+
+    static void draw_step_band(int step, size_t n_steps, ImU32 color) {
+        if (step < 0 || static_cast<size_t>(step) >= n_steps) return;
+        const float left = ImPlot::PlotToPixels(step - 0.5, 0.0).x;
+        const float right = ImPlot::PlotToPixels(step + 0.5, 0.0).x;
+        const ImVec2 from = ImPlot::GetPlotPos();
+        ImPlot::GetPlotDrawList()->AddRectFilled({left, from.y}, {right, from.y + ImPlot::GetPlotSize().y}, color);
+    }
+
+    static void scrub(Context& context, const std::vector<Shown>& shown, size_t n_steps) {
+        Session& session = context.session;
+        const ImVec2 from = ImPlot::GetPlotPos();
+        const ImVec2 size = ImPlot::GetPlotSize();
+        const ImVec2 mouse = ImGui::GetMousePos();
+        if (!ImGui::IsWindowHovered() || mouse.x < from.x || mouse.x >= from.x + size.x || mouse.y < from.y ||
+            mouse.y >= from.y + size.y)
+            return;
+        const int step =
+            std::clamp(static_cast<int>(std::lround(ImPlot::GetPlotMousePos().x)), 0, static_cast<int>(n_steps) - 1);
+        Cursor over = session.cursor();
+        over.step = step;
+        session.set_hover(over);
+        if (ImGui::IsMouseDown(ImGuiMouseButton_Left) && session.cursor().step != step) session.select_step(step);
+        const auto t = static_cast<size_t>(step);
+        ImGui::BeginTooltip();
+        ImGui::Text("step %d: KL(full ‖ run) of the distributions it is drawn from", step);
+        const float side = 0.65f * ImGui::GetFontSize();
+        for (const Shown& one : shown) {
+            if (!one.output || t >= one.output->kl.size() || is_full(session, one.run)) continue;
+            const ImVec2 at = ImGui::GetCursorScreenPos();
+            ImGui::GetWindowDrawList()->AddRectFilled({at.x, at.y + 4}, {at.x + side, at.y + 4 + side},
+                                                      packed(on_ground(one.look.style.color, context.theme)));
+            ImGui::Dummy({side, side});
+            ImGui::SameLine();
+            const bool other_token = t < one.output->agreement.size() && one.output->agreement[t] == 0;
+            ImGui::TextUnformatted(fmt::format("{}  {:.4g} nats{}", one.look.label, one.output->kl[t],
+                                               other_token ? ", another token" : "")
+                                       .c_str());
+        }
+        ImGui::EndTooltip();
+    }
+
+    // ---- a further question ----------------------------------------------------------------------------------------
+
+    static const RunKey* askable(const Context& context) {
+        const RunKey& selected = context.session.cursor().run;
+        if (!context.engine || !context.session.exists(selected) || !context.engine->can_ask(selected)) return nullptr;
+        return &selected;
+    }
+
+    float ask_height(const Context& context) const {
+        if (!context.engine) return 0;
+        const float line = ImGui::GetTextLineHeightWithSpacing();
+        const auto n = static_cast<float>(std::min<size_t>(context.engine->further_answers().size(), 3));
+        const float answers = 3 * n * line;
+        return (askable(context) ? ImGui::GetFrameHeightWithSpacing() : 0) + answers;
+    }
+
+    void draw_ask(Context& context) {
+        if (const RunKey* run = askable(context)) {
+            const std::string hint =
+                fmt::format("ask the cache of {} another question", context.session.look(*run).label);
+            ImGui::SetNextItemWidth(-6 * ImGui::GetFontSize());
+            const bool entered = ImGui::InputTextWithHint("##answers question", hint.c_str(), &question_,
+                                                          ImGuiInputTextFlags_EnterReturnsTrue);
+            ImGui::SameLine();
+            ImGui::BeginDisabled(question_.empty());
+            const bool pressed = ImGui::Button("Ask##answers", {-1, 0});
+            ImGui::EndDisabled();
+            ImGui::SetItemTooltip("the very cache that this run compressed goes on with this question");
+            if ((entered || pressed) && !question_.empty()) {
+                context.engine->ask(*run, question_);
+                question_.clear();
+            }
+        }
+        const auto& answers = context.engine->further_answers();
+        if (answers.empty()) return;
+        ImGui::BeginChild("further answers");
+        for (size_t i = answers.size(); i-- > 0;) {
+            const FurtherAnswer& answer = answers[i];
+            const std::string run =
+                context.session.exists(answer.run) ? context.session.look(answer.run).label : "closed";
+            ImGui::TextDisabled("%s", run.c_str());
+            ImGui::SameLine();
+            ImGui::PushFont(context.fonts.bold, 0);
+            text_item(answer.question);
+            ImGui::PopFont();
+            ImGui::PushTextWrapPos(0);
+            if (!answer.error.empty())
+                ImGui::TextColored(context.theme.error, "%s", answer.error.c_str());
+            else
+                ImGui::TextUnformatted((answer.text + (answer.finished ? "" : " …")).c_str());
+            ImGui::PopTextWrapPos();
+        }
+        ImGui::EndChild();
+    }
+
+    bool stacked_ = false;
+    bool prompt_open_ = false;
+    std::string question_;
+    std::string sent_;  ///< the prompt, in a field of which a part can be copied
+    std::shared_ptr<const PromptText> sent_of_;
+    float text_height_ = 0;  ///< of the answers, in the frame before
+    RunKey seen_;            ///< selected run that was brought into view last
+};
+
+}  // namespace
+
+ViewKind answers_view() {
+    return {"answers", "Answers",
+            "Outputs side by side, what differs from the full cache's answer, and KL per decode step", Dock::bottom,
+            []() -> std::unique_ptr<View> { return std::make_unique<AnswersView>(); }};
+}
+
+}  // namespace kvscope::gui
