@@ -155,14 +155,15 @@ class PromptView : public View {
 
     void draw_search(Context& context, const Document& document) {
         const float em = ImGui::GetFontSize();
-        if (ImGui::Shortcut(ImGuiMod_Ctrl | ImGuiKey_F, ImGuiInputFlags_RouteGlobal)) ImGui::SetKeyboardFocusHere();
+        constexpr ImGuiInputFlags route = ImGuiInputFlags_RouteGlobal | ImGuiInputFlags_RouteOverActive;
+        if (ImGui::Shortcut(ImGuiMod_Ctrl | ImGuiKey_F, route)) ImGui::SetKeyboardFocusHere();
         ImGui::SetNextItemWidth(11 * em);
         const bool entered = ImGui::InputTextWithHint("##prompt search", "search  (Ctrl+F)", &search_,
                                                       ImGuiInputTextFlags_EnterReturnsTrue);
         if (entered) ImGui::SetKeyboardFocusHere(-1);
         const Spans& found = matches(context, document);
-        const bool forward = entered || ImGui::Shortcut(ImGuiKey_F3, ImGuiInputFlags_RouteGlobal);
-        const bool back = ImGui::Shortcut(ImGuiMod_Shift | ImGuiKey_F3, ImGuiInputFlags_RouteGlobal);
+        const bool forward = entered || ImGui::Shortcut(ImGuiKey_F3, route);
+        const bool back = ImGui::Shortcut(ImGuiMod_Shift | ImGuiKey_F3, route);
         if (!found.empty() && (forward || back)) go_to_match(context, document, found, back);
         if (search_.empty()) return;
         ImGui::SameLine(0, 4);
