@@ -42,5 +42,7 @@ function(kvscope_imgui_library name)
 endfunction()
 kvscope_imgui_library(kvscope_imgui)
 kvscope_imgui_library(kvscope_imgui_testable ${test_engine_sources})
-target_include_directories(kvscope_imgui_testable SYSTEM PUBLIC ${test_engine})
-target_compile_definitions(kvscope_imgui_testable PUBLIC IMGUI_ENABLE_TEST_ENGINE IMGUI_TEST_ENGINE_ENABLE_COROUTINE_STDTHREAD_IMPL=1)
+target_include_directories(kvscope_imgui_testable SYSTEM PUBLIC ${test_engine}/imgui_test_engine)
+target_compile_definitions(kvscope_imgui_testable PUBLIC IMGUI_ENABLE_TEST_ENGINE
+    IMGUI_TEST_ENGINE_ENABLE_COROUTINE_STDTHREAD_IMPL=1 IMGUI_TEST_ENGINE_ENABLE_STD_FUNCTION=1
+    IMGUI_TEST_ENGINE_ENABLE_CAPTURE=0)

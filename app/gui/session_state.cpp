@@ -128,7 +128,8 @@ void load_annotations(Document& document) {
     if (!read.is_object()) return;
     try {
         std::map<int, std::set<int64_t>> pins;
-        for (const auto& [prompt, tokens] : read.value("pins", json::object()).items())
+        const json saved_pins = read.value("pins", json::object());
+        for (const auto& [prompt, tokens] : saved_pins.items())
             pins[std::stoi(prompt)] = tokens.get<std::set<int64_t>>();
         std::vector<Note> notes;
         for (const json& note : read.value("notes", json::array())) {

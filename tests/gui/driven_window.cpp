@@ -1,0 +1,79 @@
+#include "tests/gui/driven_window.h"
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+
+namespace kvscope::gui::testing {
+namespace {
+
+struct TestWindow {
+    Window window{{1600, 1000, true, false}};
+    ImGuiTestEngine* engine = ImGuiTestEngine_CreateContext();
+
+    TestWindow() {
+        ImGuiTestEngineIO& io = ImGuiTestEngine_GetIO(engine);
+        io.ConfigRunSpeed = ImGuiTestRunSpeed_Fast;
+        io.ConfigVerboseLevel = ImGuiTestVerboseLevel_Warning;
+        io.ConfigVerboseLevelOnError = ImGuiTestVerboseLevel_Info;
+        io.ConfigLogToTTY = true;
+        io.ConfigNoThrottle = true;
+        io.ConfigSavedSettings = false;
+        ImGuiTestEngine_Start(engine, ImGui::GetCurrentContext());
+    }
+};
+
+TestWindow* whole_window() {
+    // Never destroyed: the test engine wants to outlive Dear ImGui, and the program ends anyway.
+    static TestWindow* made = Window::display_is_there() ? new TestWindow : nullptr;
+    return made;
+}
+
+}  // namespace
+
+Window* test_window() { return whole_window() ? &whole_window()->window : nullptr; }
+
+DrivenApp::DrivenApp(AppOptions options)
+    : app_(*test_window(), [&] {
+          options.remember = false;
+          return options;
+      }()) {
+    settle();
+}
+
+void DrivenApp::drive(const std::function<void(ImGuiTestContext&)>& steps) {
+    ImGuiTestEngine* engine = whole_window()->engine;
+    ImGuiTest* test = ImGuiTestEngine_RegisterTest(engine, "kvscope", "driven");
+    test->TestFunc = [&](ImGuiTestContext* context) { steps(*context); };
+    ImGuiTestEngine_QueueTest(engine, test, ImGuiTestRunFlags_RunFromCommandLine);
+    while (!ImGuiTestEngine_IsTestQueueEmpty(engine)) {
+        test_window()->draw_frame([&] { return app_.frame(); });
+        ImGuiTestEngine_PostSwap(engine);
+    }
+    const ImGuiTestStatus status = test->Output.Status;
+    ImGuiTestEngine_UnregisterTest(engine, test);
+    REQUIRE(status == ImGuiTestStatus_Success);
+}
+
+bool DrivenApp::draw_until(const std::function<bool()>& condition, int frames) {
+    for (int i = 0; i < frames; ++i) {
+        if (condition()) return true;
+        test_window()->draw_frame([&] { return app_.frame(); });
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return condition();
+}
+
+void DrivenApp::settle() {
+    for (int i = 0; i < 4; ++i) {
+        test_window()->draw_frame([&] { return app_.frame(); });
+        app_.tasks().wait();
+    }
+    test_window()->draw_frame([&] { return app_.frame(); });
+}
+
+Screenshot DrivenApp::picture() {
+    return test_window()->capture([&] { return app_.frame(); });
+}
+
+}  // namespace kvscope::gui::testing

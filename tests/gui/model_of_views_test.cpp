@@ -1,0 +1,186 @@
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <fstream>
+#include <thread>
+
+#include "app/gui/prompt_text.h"
+#include "app/gui/pyramid.h"
+#include "app/gui/session.h"
+#include "app/gui/settings.h"
+#include "app/gui/workspace.h"
+#include "tests/trace/sample_trace.h"
+
+namespace kvscope::gui {
+
+namespace fs = std::filesystem;
+
+TEST_CASE("a slot shows its last value until the newest is there, and computes the newest alone") {
+    std::atomic<bool> may_end = true;
+    Tasks tasks([] {});
+    const auto ask = [&](int n) {
+        return tasks.ask<int>("slot", std::to_string(n), [n, &may_end] {
+            while (!may_end) std::this_thread::yield();
+            return n;
+        });
+    };
+    CHECK(ask(1).value == nullptr);
+    tasks.wait();
+    CHECK(*ask(1).value == 1);
+    CHECK(ask(1).current);
+    may_end = false;
+    CHECK(*ask(2).value == 1);
+    CHECK(!ask(2).current);
+    CHECK(*ask(3).value == 1);
+    CHECK(*ask(4).value == 1);
+    may_end = true;
+    tasks.wait();
+    const auto newest = ask(4);
+    CHECK(newest.current);
+    CHECK(*newest.value == 4);
+}
+
+TEST_CASE("what a task throws is its answer") {
+    Tasks tasks([] {});
+    const auto ask = [&] { return tasks.ask<int>("slot", "", []() -> int { throw std::runtime_error("no disk"); }); };
+    ask();
+    tasks.wait();
+    CHECK(ask().error == "no disk");
+    CHECK(ask().value == nullptr);
+    CHECK(ask().current);
+}
+
+TEST_CASE("the selection goes back and forward like a browser") {
+    Selection selection;
+    Cursor one;
+    one.layer = 1;
+    Cursor two;
+    two.layer = 2;
+    selection.set(one);
+    selection.set(two);
+    selection.set(two);
+    selection.back();
+    CHECK(selection.current() == one);
+    selection.forward();
+    CHECK(selection.current() == two);
+    selection.back();
+    selection.back();
+    selection.back();
+    CHECK(selection.current() == Cursor{});
+    selection.set(one);
+    CHECK(!selection.can_go_forward());
+}
+
+TEST_CASE("a pyramid's levels hold the greatest of the cells below") {
+    const size_t columns = GENERATE(size_t{1}, size_t{64}, size_t{65}, size_t{1023}, size_t{4097});
+    const auto reduce = GENERATE(Reduce::maximum, Reduce::largest_magnitude);
+    std::vector<float> values(3 * columns);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i * i));
+    values[0] = NAN;
+    const Pyramid pyramid = make_pyramid(values, 3, columns, reduce);
+    for (size_t k = 0; k < pyramid.levels.size(); ++k) {
+        const size_t span = size_t{1} << k;
+        REQUIRE(pyramid.levels[k].columns == (columns + span - 1) / span);
+        for (size_t row = 0; row < 3; ++row) {
+            for (size_t column = 0; column < pyramid.levels[k].columns; ++column) {
+                float expected = NAN;
+                for (size_t i = column * span; i < std::min(columns, (column + 1) * span); ++i)
+                    expected = reduced(reduce, expected, values[row * columns + i]);
+                const float found = pyramid.levels[k].values[row * pyramid.levels[k].columns + column];
+                if (std::isnan(expected) ? !std::isnan(found) : found != expected) {
+                    FAIL("level " << k << ", row " << row << ", column " << column << ": " << found << ", expected "
+                                  << expected);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("tokens show their whitespace and the bytes that are no character") {
+    CHECK(shown_token(" Paris") == "·Paris");
+    CHECK(shown_token("\r\n\t") == "␍↵→");
+    CHECK(shown_token("東京") == "東京");
+    CHECK(shown_token("\xE2\x82") == "⟨E2⟩⟨82⟩");
+    CHECK(shown_token(std::string("\0", 1)) == "⟨00⟩");
+}
+
+TEST_CASE("a searched text is found across tokens") {
+    PromptText prompt;
+    prompt.tokens = {"The", " tre", "aty of Par", "is, signed in paris"};
+    for (const auto& token : prompt.tokens) {
+        prompt.begins.push_back(prompt.text.size());
+        prompt.text += token;
+    }
+    prompt.begins.push_back(prompt.text.size());
+    using Spans = std::vector<std::pair<int64_t, int64_t>>;
+    CHECK(find_spans(prompt, "paris") == Spans{{2, 3}, {3, 3}});
+    CHECK(find_spans(prompt, "the treaty") == Spans{{0, 2}});
+    CHECK(find_spans(prompt, "London").empty());
+    CHECK(find_spans(prompt, "").empty());
+}
+
+TEST_CASE("settings survive being written and read, and a damaged file gives the defaults") {
+    const trace::sample::TemporaryFolder folder;
+    const fs::path file = folder / "deep/settings.json";
+    Settings settings;
+    settings.light = true;
+    settings.ui_scale = 1.5f;
+    for (int i = 0; i < 20; ++i) settings.remember_trace("/traces/" + std::to_string(i) + ".h5");
+    settings.remember_trace("/traces/15.h5");
+    settings.layout = {{"views", nlohmann::json::array()}};
+    REQUIRE(save_settings(settings, file));
+    const Settings read = load_settings(file);
+    CHECK(read.light);
+    CHECK(read.ui_scale == 1.5f);
+    CHECK(read.recent_traces.size() == Settings::most_recent);
+    CHECK(read.recent_traces[0] == "/traces/15.h5");
+    CHECK(read.layout == settings.layout);
+    std::ofstream(file) << R"({"light": "perhaps", "width": -4)";
+    CHECK(!load_settings(file).light);
+    std::ofstream(file) << R"({"light": "perhaps", "recent_traces": 4})";
+    CHECK(load_settings(file).recent_traces.empty());
+}
+
+TEST_CASE("a workspace that leads out of its folder, or is none, is refused") {
+    const trace::sample::TemporaryFolder folder;
+    const fs::path file = folder / "bad.kvscope";
+    std::ofstream(folder / "x") << "x";
+    write_workspace(file, {{"session", 1}}, {{folder / "x", "../escaped"}});
+    CHECK_THROWS_AS(read_workspace(file, folder / "out"), WorkspaceError);
+    CHECK(!fs::exists(folder / "escaped"));
+    std::ofstream(file) << "not a ZIP archive";
+    CHECK_THROWS_AS(read_workspace(file, folder / "out"), WorkspaceError);
+    write_workspace(file, {{"session", 1}}, {{folder / "x", "x"}});
+    CHECK(read_workspace(file, folder / "out").at("session") == 1);
+    CHECK(fs::exists(folder / "out/x"));
+    CHECK_THROWS_AS(write_workspace(folder / "nowhere/w.kvscope", {}, {}), WorkspaceError);
+}
+
+TEST_CASE("the session keeps one selection, finds open traces again and follows what is closed") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "one.h5");
+    trace::sample::write(folder / "two.h5");
+    Tasks tasks([] {});
+    Session session(tasks);
+    Document& one = session.open(folder / "one.h5");
+    CHECK(session.cursor().run.document == one.id());
+    CHECK(session.attributes(session.cursor().run).policy != "full");
+    CHECK(&session.open(folder / "." / "one.h5") == &one);
+    Document& two = session.open(folder / "two.h5");
+    CHECK(session.documents().size() == 2);
+    CHECK(session.look({two.id(), 0, 0}).label.starts_with("two.h5: "));
+    session.a = RunKey{one.id(), 0, 1};
+    session.b = RunKey{two.id(), 0, 1};
+    session.select_run({two.id(), 0, 1});
+    session.select_token(3);
+    session.select_token(5, true);
+    CHECK(session.cursor().contains(4));
+    session.close(two.id());
+    CHECK(!session.cursor().run.valid());
+    CHECK(session.a);
+    CHECK(!session.b);
+    CHECK_THROWS(session.open(folder / "three.h5"));
+    CHECK(session.documents().size() == 1);
+}
+
+}  // namespace kvscope::gui

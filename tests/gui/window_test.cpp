@@ -1,0 +1,295 @@
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "app/gui/heat_map.h"
+#include "app/gui/layouts.h"
+#include "app/gui/session_state.h"
+#include "tests/gui/driven_window.h"
+#include "tests/skip.h"
+#include "tests/trace/sample_trace.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SampleTrace {
+    trace::sample::TemporaryFolder folder;
+    fs::path path = folder / "sample.h5";
+    SampleTrace() { trace::sample::write(path); }
+};
+
+#define NEEDS_DISPLAY() \
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run")
+
+ImU32 pixel(const Screenshot& shot, float x, float y) {
+    const size_t at = (static_cast<size_t>(y) * static_cast<size_t>(shot.width) + static_cast<size_t>(x)) * 3;
+    return IM_COL32(shot.rgb[at], shot.rgb[at + 1], shot.rgb[at + 2], 255);
+}
+
+/// A frame with nothing but a map in a rectangle.
+Screenshot picture_of(const HeatMap& map, ImVec2 min, ImVec2 max, const MapWindow& window, const MapColors& colors) {
+    return test_window()->capture([&] {
+        map.draw(ImGui::GetForegroundDrawList(), min, max, window, colors);
+        return true;
+    });
+}
+
+MapColors plain_colors() {
+    MapColors colors;
+    colors.min = 1;
+    colors.max = 4;
+    colors.ground_below_min = true;
+    colors.ground = IM_COL32(10, 20, 30, 255);
+    return colors;
+}
+
+}  // namespace
+
+TEST_CASE("a map's cells have the colours that its values say") {
+    NEEDS_DISPLAY();
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const std::vector<float> values = {0, 1, 2, 3, 4, nan};
+    const HeatMap map(make_pyramid(values, 2, 3, Reduce::maximum));
+    const MapColors colors = plain_colors();
+    const Screenshot shot = picture_of(map, {100, 100}, {400, 300}, {0, 3, 0, 2}, colors);
+    for (int row = 0; row < 2; ++row) {
+        for (int column = 0; column < 3; ++column) {
+            CAPTURE(row, column);
+            const float value = values[static_cast<size_t>(row * 3 + column)];
+            const auto x = static_cast<float>(150 + 100 * column);
+            const auto y = static_cast<float>(150 + 100 * row);
+            CHECK(pixel(shot, x, y) == color_of(colors, value));
+        }
+    }
+}
+
+TEST_CASE("one kept token among 100,000 is seen at every zoom") {
+    NEEDS_DISPLAY();
+    constexpr size_t columns = 100'003;
+    const auto place = GENERATE(size_t{0}, size_t{4095}, size_t{4096}, size_t{50'001}, columns - 1);
+    std::vector<float> values(2 * columns, 0.0f);
+    values[columns + place] = 4;
+    const HeatMap map(make_pyramid(values, 2, columns, Reduce::maximum));
+    const MapColors colors = plain_colors();
+    for (const double share : {1.0, 0.3, 0.01}) {
+        CAPTURE(place, share);
+        const double width = static_cast<double>(columns) * share;
+        const double left =
+            std::clamp(static_cast<double>(place) - width / 2, 0.0, static_cast<double>(columns) - width);
+        const Screenshot shot = picture_of(map, {50, 100}, {1250, 140}, {left, left + width, 0, 2}, colors);
+        int seen_above = 0;
+        int seen_below = 0;
+        for (int x = 50; x < 1250; ++x) {
+            seen_above += pixel(shot, static_cast<float>(x), 110) != colors.ground;
+            seen_below += pixel(shot, static_cast<float>(x), 130) == color_of(colors, 4);
+        }
+        CHECK(seen_above == 0);
+        CHECK(seen_below >= 1);
+        CHECK(seen_below <= 3 + static_cast<int>(1200 / width));
+    }
+}
+
+TEST_CASE("differences keep their sign when cells share a pixel") {
+    NEEDS_DISPLAY();
+    std::vector<float> values(5000, 0.0f);
+    values[2500] = 1;
+    values[2501] = -3;
+    const HeatMap map(make_pyramid(values, 1, values.size(), Reduce::largest_magnitude));
+    MapColors colors;
+    colors.map = analysis::ColorMap::blue_white_red;
+    colors.min = -3;
+    colors.max = 3;
+    const Screenshot shot = picture_of(map, {0, 0}, {100, 20}, {0, 5000, 0, 1}, colors);
+    CHECK(pixel(shot, 50, 10) == color_of(colors, -3));
+    CHECK(pixel(shot, 20, 10) == color_of(colors, 0));
+}
+
+TEST_CASE("without a trace there are cards; a trace opens through the dialog and a damaged one is only told") {
+    NEEDS_DISPLAY();
+    const SampleTrace sample;
+    const fs::path damaged = sample.folder / "damaged.h5";
+    std::ofstream(damaged) << "no HDF5 at all";
+    DrivenApp driven({});
+    driven.drive([&](ImGuiTestContext& c) {
+        c.ItemClick("//Start/**/##Open a trace");
+        c.SetRef("//$FOCUSED");
+        c.ItemInputValue("**/##path", damaged.c_str());
+        c.Yield(3);
+        IM_CHECK_EQ(driven.session().documents().size(), size_t{0});
+        c.ItemClick("//Start/**/##Open a trace");
+        c.SetRef("//$FOCUSED");
+        c.ItemInputValue("**/##path", sample.path.c_str());
+        c.Yield(3);
+    });
+    REQUIRE(driven.app().notices().size() == 1);
+    CHECK(driven.app().notices()[0].find("damaged.h5") != std::string::npos);
+    REQUIRE(driven.session().documents().size() == 1);
+    CHECK(driven.session().documents()[0]->path() == sample.path);
+    CHECK(driven.session().cursor().run.valid());
+}
+
+TEST_CASE("every view of every layout draws an open trace, an empty session and a damaged one") {
+    NEEDS_DISPLAY();
+    const SampleTrace sample;
+    const bool open = GENERATE(true, false);
+    AppOptions options;
+    if (open) options.traces = {sample.path};
+    DrivenApp driven(options);
+    for (const Layout& layout : layouts()) {
+        CAPTURE(layout.name, open);
+        driven.app().apply_layout(layout.name);
+        driven.settle();
+        CHECK(driven.app().views().size() == layout.views.size());
+    }
+    for (const ViewKind& kind : view_kinds()) {
+        CAPTURE(kind.name);
+        const size_t before = driven.app().views().size();
+        driven.app().open_view(kind);
+        driven.settle();
+        CHECK(driven.app().views().size() == before + 1);
+    }
+    CHECK(driven.app().notices().empty());
+}
+
+TEST_CASE("a click in the map selects run, layer and token; keys move the selection; Escape lets go") {
+    NEEDS_DISPLAY();
+    const SampleTrace sample;
+    AppOptions options;
+    options.traces = {sample.path};
+    options.view = "retention";
+    options.layout = "explore";
+    DrivenApp driven(options);
+    const auto n_tokens = driven.session().focus()->reader()->prompt(0).visible_tokens();
+    const auto n_layers = driven.session().focus()->reader()->model().n_layers;
+    driven.drive([&](ImGuiTestContext& c) {
+        const ImGuiWindow* maps = c.WindowInfo("//retention-1/maps").Window;
+        IM_CHECK(maps != nullptr);
+        const ImVec2 at = maps->Rect().GetCenter();
+        c.MouseMoveToPos({at.x, maps->Rect().Min.y + 60});
+        c.Yield(2);
+        IM_CHECK(driven.session().hover().has_tokens());
+        c.MouseClick();
+        c.Yield(2);
+    });
+    const Cursor clicked = driven.session().cursor();
+    CHECK(clicked.first_token >= 0);
+    CHECK(clicked.first_token < n_tokens);
+    CHECK(clicked.layer >= 0);
+    CHECK(clicked.layer < n_layers);
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiKey_Period);
+        c.KeyPress(ImGuiKey_LeftBracket);
+    });
+    CHECK(driven.session().cursor().first_token == std::min(clicked.first_token + 1, n_tokens - 1));
+    CHECK(driven.session().cursor().layer == std::max(clicked.layer - 1, 0));
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_Z);
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_Z);
+    });
+    CHECK(driven.session().cursor() == clicked);
+    driven.drive([&](ImGuiTestContext& c) { c.KeyPress(ImGuiKey_Escape); });
+    CHECK(!driven.session().cursor().has_tokens());
+    CHECK(driven.session().cursor().run == clicked.run);
+}
+
+TEST_CASE("the command palette finds and starts an action") {
+    NEEDS_DISPLAY();
+    const SampleTrace sample;
+    AppOptions options;
+    options.traces = {sample.path};
+    options.layout = "explore";
+    DrivenApp driven(options);
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
+        c.Yield(2);
+        c.KeyCharsReplaceEnter("layout compare");
+        c.Yield(3);
+    });
+    const auto& views = driven.app().views();
+    CHECK(views.size() == find_layout("compare")->views.size());
+    CHECK(driven.app().actions().last() == "Compare");
+}
+
+TEST_CASE("numbers hide and show runs") {
+    NEEDS_DISPLAY();
+    const SampleTrace sample;
+    AppOptions options;
+    options.traces = {sample.path};
+    DrivenApp driven(options);
+    const auto runs = driven.session().all_runs();
+    REQUIRE(runs.size() >= 2);
+    driven.drive([&](ImGuiTestContext& c) { c.KeyPress(ImGuiKey_2); });
+    CHECK(!driven.session().is_visible(runs[1]));
+    driven.drive([&](ImGuiTestContext& c) { c.KeyPress(ImGuiKey_0); });
+    CHECK(driven.session().is_visible(runs[1]));
+}
+
+TEST_CASE("a layout comes back as it was saved, and a damaged one does no harm") {
+    NEEDS_DISPLAY();
+    const SampleTrace sample;
+    AppOptions options;
+    options.traces = {sample.path};
+    options.layout = "compare";
+    DrivenApp driven(options);
+    const auto saved = driven.app().layout_state();
+    driven.app().apply_layout("report");
+    driven.settle();
+    REQUIRE(driven.app().views().size() == 1);
+    driven.app().restore_layout(saved);
+    driven.settle();
+    CHECK(driven.app().views().size() == find_layout("compare")->views.size());
+    driven.app().restore_layout(nlohmann::json::parse(R"({"views": [3, {"kind": "nothing"}, {"kind": "runs"}]})"));
+    driven.settle();
+    CHECK(driven.app().views().size() == 1);
+}
+
+TEST_CASE("a workspace carries traces, notes, layout and selection to another folder") {
+    NEEDS_DISPLAY();
+    const SampleTrace sample;
+    const fs::path file = sample.folder / "mine.kvscope";
+    setenv("XDG_STATE_HOME", (sample.folder / "state").c_str(), 1);
+    AppOptions options;
+    options.traces = {sample.path};
+    options.layout = "compare";
+    Cursor selected;
+    {
+        DrivenApp driven(options);
+        driven.session().focus()->pins[0] = {1, 3};
+        save_annotations(*driven.session().focus());
+        driven.session().select_layer(1);
+        driven.session().select_token(2);
+        driven.session().mark = "a";
+        selected = driven.session().cursor();
+        driven.app().save_workspace(file);
+    }
+    fs::remove(sample.path);
+    fs::remove(annotations_path(sample.path));
+    AppOptions empty;
+    empty.layout = "report";
+    DrivenApp driven(empty);
+    driven.app().open_files({file});
+    driven.settle();
+    REQUIRE(driven.session().documents().size() == 1);
+    CHECK(driven.session().cursor() == selected);
+    CHECK(driven.session().mark == "a");
+    CHECK(driven.session().focus()->pins.at(0) == std::set<int64_t>{1, 3});
+    CHECK(driven.app().views().size() == find_layout("compare")->views.size());
+    unsetenv("XDG_STATE_HOME");
+}
+
+TEST_CASE("a trace that goes away while it is open does not end the program") {
+    NEEDS_DISPLAY();
+    const SampleTrace sample;
+    AppOptions options;
+    options.traces = {sample.path};
+    options.layout = "explore";
+    DrivenApp driven(options);
+    fs::resize_file(sample.path, 100);
+    driven.drive([&](ImGuiTestContext& c) { c.KeyPress(ImGuiKey_F5); });
+    driven.settle();
+    CHECK(driven.app().notices().size() == 1);
+    CHECK(driven.session().documents().size() == 1);
+}
+
+}  // namespace kvscope::gui::testing
