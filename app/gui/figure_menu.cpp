@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "app/figures/output_file.h"
 #include "app/gui/export_dialog.h"
 
 namespace kvscope::gui {
@@ -24,8 +25,10 @@ bool right_clicked() {
            ImGui::GetIO().MouseDragMaxDistanceSqr[ImGuiMouseButton_Right] < 9;
 }
 
-void draw_menu(Context& context, const View& view, const char* kind, const std::optional<FigureRequest>& request,
-               const std::function<std::string(const char* format)>& text) {
+/// @param text the numbers in a form; empty: there are none
+void draw_menu(Context& context, const View& view, const char* kind,
+               const std::function<std::string(const std::string& format)>& text,
+               const std::function<void()>& export_it) {
     if (right_clicked()) ImGui::OpenPopup("figure menu");
     if (!ImGui::BeginPopup("figure menu")) return;
     if (ImGui::BeginMenu("Copy numbers as", static_cast<bool>(text))) {
@@ -40,8 +43,7 @@ void draw_menu(Context& context, const View& view, const char* kind, const std::
         }
         ImGui::EndMenu();
     }
-    if (ImGui::MenuItem("Export…", "Ctrl+Shift+E", false, request.has_value()))
-        ExportDialog().ask(context.session, *request, context.desk.files, context.desk.notice);
+    if (ImGui::MenuItem("Export…", nullptr, false, static_cast<bool>(export_it))) export_it();
     ImGui::Separator();
     if (ImGui::MenuItem("Open as new view")) {
         nlohmann::json state = nlohmann::json::object();
@@ -51,18 +53,43 @@ void draw_menu(Context& context, const View& view, const char* kind, const std::
     ImGui::EndPopup();
 }
 
+void export_table(Context& context, const analysis::Table& table) {
+    FileDialog::Question question;
+    question.kind = FileDialog::Kind::save;
+    question.title = "Export the table as csv, md, tex, json or txt";
+    question.suggestion = table.name + ".csv";
+    question.answer = [table, notice = context.desk.notice](const std::filesystem::path& path) {
+        try {
+            const std::string extension = path.extension().string();
+            const std::string format = extension == ".txt" || extension.empty() ? "text" : extension.substr(1);
+            const std::string text = ExportDialog::text(table, format);
+            figures::write_whole_file(path, text, true);
+            notice(path.string() + " written", false);
+        } catch (const std::exception& error) {
+            notice(error.what(), true);
+        }
+    };
+    context.desk.files.ask(std::move(question));
+}
+
 }  // namespace
 
 void draw_figure_menu(Context& context, const View& view, const char* kind,
                       const std::optional<FigureRequest>& request) {
-    std::function<std::string(const char*)> text;
-    if (request) text = [&](const char* format) { return ExportDialog::numbers(context.session, *request, format); };
-    draw_menu(context, view, kind, request, text);
+    if (!request) {
+        draw_menu(context, view, kind, {}, {});
+        return;
+    }
+    draw_menu(
+        context, view, kind,
+        [&](const std::string& format) { return ExportDialog::numbers(context.session, *request, format); },
+        [&] { ExportDialog().ask(context.session, *request, context.desk.files, context.desk.notice); });
 }
 
-void draw_table_menu(Context& context, const View& view, const char* kind, const analysis::Table& table,
-                     const std::optional<FigureRequest>& request) {
-    draw_menu(context, view, kind, request, [&](const char* format) { return ExportDialog::text(table, format); });
+void draw_table_menu(Context& context, const View& view, const char* kind, const analysis::Table& table) {
+    draw_menu(
+        context, view, kind, [&](const std::string& format) { return ExportDialog::text(table, format); },
+        [&] { export_table(context, table); });
 }
 
 }  // namespace kvscope::gui

@@ -12,8 +12,7 @@ namespace kvscope::gui {
 void draw_figure_menu(Context& context, const View& view, const char* kind,
                       const std::optional<FigureRequest>& request);
 
-/// The same for numbers that are no figure: the table itself is copied.
-void draw_table_menu(Context& context, const View& view, const char* kind, const analysis::Table& table,
-                     const std::optional<FigureRequest>& request);
+/// The same for a table that is no figure: it is copied, and exported as text.
+void draw_table_menu(Context& context, const View& view, const char* kind, const analysis::Table& table);
 
 }  // namespace kvscope::gui

@@ -64,11 +64,17 @@ struct Grid {
     }
 };
 
-/// Small multiples stand in as many columns as make them largest; others where the figure says.
-Grid grid_of(const analysis::Figure& figure, ImVec2 room, bool small, float title) {
+/// Small multiples stand in as many columns as make them largest; others where the figure or the look says.
+Grid grid_of(const analysis::Figure& figure, const FigureLook& look, ImVec2 room, float title) {
     Grid grid{figure.rows, figure.columns, {}};
     const size_t n = figure.panels.size();
-    if (small && n > 0) {
+    if (look.columns > 0) {
+        grid.columns = std::min(look.columns, std::max<size_t>(n, 1));
+        grid.rows = (n + grid.columns - 1) / grid.columns;
+        for (size_t i = 0; i < n; ++i) grid.places.emplace_back(i / grid.columns, i % grid.columns);
+        return grid;
+    }
+    if (look.small && n > 0) {
         float best = 0;
         for (size_t columns = 1; columns <= n; ++columns) {
             const size_t rows = (n + columns - 1) / columns;
@@ -231,12 +237,12 @@ struct HitFinder {
     void operator()(const analysis::TextLabel&) {}
 };
 
-size_t x_key(const analysis::Figure& figure, size_t panel) {
-    return figure.shared_x ? 4 * figure.panels[panel].column + 2 : 4 * panel;
+size_t x_key(const analysis::Figure& figure, const Grid& grid, size_t panel) {
+    return figure.shared_x ? 4 * grid.places[panel].second + 2 : 4 * panel;
 }
 
-size_t y_key(const analysis::Figure& figure, size_t panel) {
-    return figure.shared_y ? 4 * figure.panels[panel].row + 3 : 4 * panel + 1;
+size_t y_key(const analysis::Figure& figure, const Grid& grid, size_t panel) {
+    return figure.shared_y ? 4 * grid.places[panel].first + 3 : 4 * panel + 1;
 }
 
 void setup_axis(ImAxis which, const Axis& axis, Axis& shown, bool zoom) {
@@ -273,8 +279,7 @@ FigureHit FigurePlot::draw(const Context& context, const char* id, ImVec2 size,
     const float least = 3 * ImGui::GetFontSize();
     ImGui::BeginChild("panels", {0, std::max(size.y - below, least)});
     const float title = small_text * ImGui::GetFontSize() + 4;
-    const Drawing drawing{context, *figure, look,
-                          grid_of(figure->figure, ImGui::GetContentRegionAvail(), look.small, title)};
+    const Drawing drawing{context, *figure, look, grid_of(figure->figure, look, ImGui::GetContentRegionAvail(), title)};
     hit = draw_panels(drawing);
     ImGui::EndChild();
     if (below > 0) draw_legend(context.theme, figure->figure, look.legend, look.color_bars, size.x);
@@ -333,7 +338,7 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
     std::vector<float> lefts(grid.columns, 0);
     for (size_t i = 0; i < grid.places.size(); ++i) {
         if (!carries_y(i)) continue;
-        const Axis axis = shown_axis(figure.panels[i].y, y_key(figure, i));
+        const Axis axis = shown_axis(figure.panels[i].y, y_key(figure, grid, i));
         const float title = axis.title.empty() && axis.unit.empty() ? 0 : line + 4;
         float& left = lefts[grid.places[i].second];
         left = std::max(left, std::min(widest_label(y_ticks(axis, height)), 0.4f * room.x) + title + 8);
@@ -401,7 +406,8 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
         }
         const FigureHit here = draw_panel(placed, i, box.min, box.max);
         if (here.panel >= 0) hit = here;
-        PlotFrame frame{box.min, box.max, shown_axis(panel.x, x_key(figure, i)), shown_axis(panel.y, y_key(figure, i))};
+        PlotFrame frame{box.min, box.max, shown_axis(panel.x, x_key(figure, grid, i)),
+                        shown_axis(panel.y, y_key(figure, grid, i))};
         if (!small) draw_ticks(drawing.context.theme, frame, carries_x(i), carries_y(i), box.min.x - lefts[column]);
     }
     ImGui::SetCursorScreenPos({origin.x, origin.y});
@@ -413,8 +419,8 @@ FigureHit FigurePlot::draw_panel(const Drawing& drawing, size_t index, ImVec2 mi
     const analysis::Figure& figure = drawing.figure();
     const Panel& panel = figure.panels[index];
     const Theme& theme = drawing.context.theme;
-    Axis x = shown_axis(panel.x, x_key(figure, index));
-    Axis y = shown_axis(panel.y, y_key(figure, index));
+    Axis x = shown_axis(panel.x, x_key(figure, drawing.grid, index));
+    Axis y = shown_axis(panel.y, y_key(figure, drawing.grid, index));
     ImGui::SetCursorScreenPos(min);
     bool is_over = false;
     if (drawing.look.small) {
@@ -443,8 +449,8 @@ FigureHit FigurePlot::draw_panel(const Drawing& drawing, size_t index, ImVec2 mi
                 else
                     zoomed_[key] = {shown.min, shown.max, axis.min, axis.max};
             };
-            remember(x_key(figure, index), panel.x, x);
-            remember(y_key(figure, index), panel.y, y);
+            remember(x_key(figure, drawing.grid, index), panel.x, x);
+            remember(y_key(figure, drawing.grid, index), panel.y, y);
             is_over = ImPlot::IsPlotHovered();
             ImPlot::PushPlotClipRect();
             draw_data(drawing, index, {min, max, x, y}, ImPlot::GetPlotDrawList());

@@ -32,6 +32,7 @@ struct FigureLook {
     bool legend = true;
     bool color_bars = true;
     bool small = false;      ///< small multiples: titles and no axes, nothing to pan or zoom
+    size_t columns = 0;      ///< of the panels, in their order; 0: as the figure says
     float least_height = 0;  ///< of a panel's data area, pixels; panels that find no room are scrolled to. 0: usual
     int framed = -1;         ///< panel in the accent's colour
     int hovered = -1;        ///< panel under the mouse here or in another view

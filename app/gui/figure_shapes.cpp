@@ -272,8 +272,14 @@ void draw_shape(const Theme& theme, const analysis::Figure& figure, const analys
 ImVec4 seen_on_ground(analysis::Rgb color, const Theme& theme) {
     ImVec4 seen = on_ground(color, theme);
     if (theme.brightness == Brightness::light || color == analysis::Rgb{}) return seen;
-    const bool is_paper = std::min({color.r, color.g, color.b}) > 0xd0;
-    if (is_paper) return theme.line;
+    const auto [least, most] = std::minmax({color.r, color.g, color.b});
+    if (least > 0xc0) {  // nearly paper becomes nearly ground, of the same hue
+        if (most - least < 8) return theme.line;
+        const auto full = [&, rest = static_cast<float>(255 - least)](uint8_t channel) {
+            return 1 - static_cast<float>(255 - channel) / rest;
+        };
+        return mixed(theme.ground, {full(color.r), full(color.g), full(color.b), 1}, 0.3f);
+    }
     for (int i = 0; i < 10 && luminance(seen) < 0.3; ++i) seen = mixed(seen, theme.ink, 0.1f);
     return seen;
 }
@@ -288,6 +294,8 @@ MapColors map_colors(const analysis::ColorScale& scale, const Theme& theme) {
         // The lowest value has to differ from the ground that means none.
         if (!scale.background_label.empty()) colors.map_begin = std::max(colors.map_begin, 0.25f);
     }
+    if (theme.brightness == Brightness::dark && scale.map == analysis::ColorMap::blue_white_red)
+        colors.map = analysis::ColorMap::blue_dark_red;
     colors.min = static_cast<float>(scale.min);
     colors.max = static_cast<float>(scale.max);
     colors.logarithmic = scale.scale == Scale::logarithmic;

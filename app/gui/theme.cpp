@@ -67,6 +67,7 @@ ImFont* add_family(const char* pattern) {
     if (!font) font = ImGui::GetIO().Fonts->AddFontDefault();
     add_font("Noto Sans CJK SC", true);
     add_font("Noto Sans Symbols2", true);
+    add_font("DejaVu Sans", true);  // mathematical letters, as in WᵀW
     return font;
 }
 

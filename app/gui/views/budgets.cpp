@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <algorithm>
+
+#include "analysis/table_format.h"
+#include "app/gui/figure_menu.h"
+#include "app/gui/figure_plot.h"
+#include "app/gui/view.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// Entries that each head of each layer keeps, one map per run on one scale.
+class BudgetsView : public View {
+ public:
+    void draw(Context& context) override {
+        Session& session = context.session;
+        const auto request = figure(session);
+        if (!request) {
+            draw_nothing(context, "Open a trace or run the demo to see what each head keeps.");
+            return;
+        }
+        const auto answer = ask_figure(session, fmt::format("budgets {}", static_cast<void*>(this)), *request);
+        const auto shown = figure_or_reason(context, answer, "counting what each head keeps …");
+        if (!shown) return;
+        std::vector<RunKey> runs;
+        for (const auto& panel : shown->figure.panels) runs.push_back(run_of_label(session, *request, panel.title));
+        FigureLook look;
+        const float em = ImGui::GetFontSize();
+        look.columns = static_cast<size_t>(std::clamp(ImGui::GetContentRegionAvail().x / (26 * em), 1.0f, 4.0f));
+        const auto place_of = [&](const RunKey& run) {
+            const auto found = std::find(runs.begin(), runs.end(), run);
+            return found == runs.end() || !run.valid() ? -1 : static_cast<int>(found - runs.begin());
+        };
+        look.framed = place_of(session.cursor().run);
+        look.hovered = place_of(session.hover().run);
+        look.overlay = [&](size_t panel, const PlotFrame& frame, ImDrawList* list) {
+            const auto mark = [&](const Cursor& cursor, ImU32 color) {
+                if (cursor.layer < 0) return;
+                const int row = row_of(session, runs[panel], cursor);
+                if (row >= 0)
+                    draw_cell_mark(frame, list, cursor.layer, row, color);
+                else
+                    draw_column_mark(frame, list, cursor.layer, color);
+            };
+            mark(session.cursor(), packed(context.theme.accent));
+            mark(session.hover(), packed(context.theme.hover, 0.5f));
+        };
+        const FigureHit hit = plot_.draw(context, "budget maps", {0, 0}, shown, look);
+        if (hit.row >= 0) take_mouse(context, hit, runs[static_cast<size_t>(hit.panel)]);
+        draw_figure_menu(context, *this, "budgets", request);
+    }
+
+    std::optional<FigureRequest> figure(const Session& session) const override {
+        FigureRequest request = shown_request(session, "budgets", true);
+        if (request.document < 0) return std::nullopt;
+        return request;
+    }
+
+    std::vector<std::pair<std::string, std::string>> help() const override {
+        return {{"move the mouse", "how many entries a head keeps"},
+                {"click", "select the run, layer and head"},
+                {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
+                {"F", "everything"}};
+    }
+
+    void fit() override { plot_.fit(); }
+
+ private:
+    static bool has_query_heads(const Session& session, const RunKey& run) {
+        return session.exists(run) && session.attributes(run).granularity == trace::schema::run::granularity_query_head;
+    }
+
+    static int row_of(const Session& session, const RunKey& run, const Cursor& cursor) {
+        return has_query_heads(session, run) ? cursor.query_head : cursor.kv_head;
+    }
+
+    static void take_mouse(Context& context, const FigureHit& hit, const RunKey& run) {
+        Session& session = context.session;
+        if (!session.exists(run)) return;
+        const auto& model = session.document(run)->reader()->model();
+        const bool query_heads = has_query_heads(session, run);
+        Cursor over = session.cursor();
+        over.run = run;
+        over.layer = hit.column;
+        over.first_token = over.last_token = -1;
+        over.query_head = query_heads ? hit.row : -1;
+        over.kv_head = query_heads ? hit.row / static_cast<int>(model.n_heads / model.n_kv_heads) : hit.row;
+        session.set_hover(over);
+        const auto n = session.document(run)->reader()->prompt(run.prompt).visible_tokens();
+        ImGui::BeginTooltip();
+        ImGui::TextUnformatted(session.look(run).label.c_str());
+        ImGui::Text("%s entries, %.1f %% of %s tokens", analysis::format_count(static_cast<int64_t>(hit.value)).c_str(),
+                    100.0 * static_cast<double>(hit.value) / static_cast<double>(n), analysis::format_count(n).c_str());
+        ImGui::TextDisabled("layer %d, %s %d", hit.column, query_heads ? "query head" : "KV head", hit.row);
+        ImGui::EndTooltip();
+        if (!hit.clicked) return;
+        Cursor next = over;
+        next.first_token = session.cursor().first_token;
+        next.last_token = session.cursor().last_token;
+        session.selection.set(next);
+    }
+
+    FigurePlot plot_;
+};
+
+}  // namespace
+
+ViewKind budgets_view() {
+    return {"budgets", "Budgets", "How many entries each head of each layer keeps, one map per run on one scale",
+            Dock::bottom, []() -> std::unique_ptr<View> { return std::make_unique<BudgetsView>(); }};
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,228 @@
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "analysis/head_order.h"
+#include "app/gui/figure_choice.h"
+#include "app/gui/figure_menu.h"
+#include "app/gui/figure_plot.h"
+#include "app/gui/view.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// One layer's matrix, its heads in an order of their own.
+struct LargeMatrix {
+    std::shared_ptr<const PreparedFigure> figure;
+    std::vector<size_t> heads;  ///< at each place
+};
+
+LargeMatrix large_matrix(const analysis::Figure& all, size_t layer, bool by_similarity) {
+    analysis::Figure figure;
+    figure.color_scales = all.color_scales;
+    figure.panels.push_back(all.panels.at(layer));
+    auto& panel = figure.panels.front();
+    panel.row = panel.column = 0;
+    auto& map = std::get<analysis::HeatMap>(panel.layers.front());
+    const size_t n = map.rows;
+    LargeMatrix large;
+    large.heads.resize(n);
+    std::iota(large.heads.begin(), large.heads.end(), size_t{0});
+    if (by_similarity) {
+        large.heads = analysis::head_order(map.values, n);
+        const auto values = map.values;
+        for (size_t i = 0; i < n; ++i) {
+            for (size_t j = 0; j < n; ++j) map.values[i * n + j] = values[large.heads[i] * n + large.heads[j]];
+        }
+        panel.x.ticks.clear();
+        for (size_t i = 0; i < n; ++i)
+            panel.x.ticks.push_back({static_cast<double>(i), std::to_string(large.heads[i])});
+        panel.y.ticks = panel.x.ticks;
+    }
+    large.figure = std::make_shared<const PreparedFigure>(prepare_figure(std::move(figure)));
+    return large;
+}
+
+/// Jensen-Shannon divergence between the heads of each layer: all layers small, the selected one large.
+class HeadDivergenceView : public View {
+ public:
+    void draw(Context& context) override {
+        Session& session = context.session;
+        if (!figure(session)) {
+            draw_nothing(context, "Open a trace or run the demo to see how differently the heads attend.");
+            return;
+        }
+        choose_source("divergence", analysis::figure_definition("jsd"), source_);
+        ImGui::SameLine();
+        ImGui::Checkbox("order heads by similarity##divergence", &by_similarity_);
+        ImGui::SetItemTooltip("heads whose distributions are alike stand together: average linkage");
+
+        scores_of_any_ = false;
+        auto request = figure(session);
+        const std::string slot = fmt::format("divergence {}", static_cast<void*>(this));
+        auto answer = ask_figure(session, slot, *request);
+        if (answer.current && answer.value && !answer.value->figure && !request->options.runs.empty()) {
+            // The selected run has no divergence of its own: the first that has one.
+            request->options.runs.clear();
+            const auto of_any = ask_figure(session, slot + " any", *request);
+            if (of_any.value && of_any.value->figure) {
+                answer = of_any;
+                scores_of_any_ = true;
+            }
+        }
+        if (scores_of_any_) {
+            ImGui::SameLine();
+            ImGui::TextDisabled("%s stores none of its own", session.look(session.cursor().run).label.c_str());
+        }
+        const auto all = figure_or_reason(context, answer, "reading the divergences …");
+        if (all && !all->figure.panels.empty()) draw_both(context, *request, slot, all);
+        draw_figure_menu(context, *this, "head_divergence", all ? request : std::nullopt);
+    }
+
+    std::optional<FigureRequest> figure(const Session& session) const override {
+        FigureRequest request = shown_request(session, "jsd", false);
+        if (request.document < 0) return std::nullopt;
+        request.options.source = source_;
+        const RunKey& run = session.cursor().run;
+        if (source_ == "scores" && !scores_of_any_ && run.document == request.document && session.exists(run) &&
+            run.prompt == request.options.prompt)
+            request.options.runs = {std::to_string(run.run)};
+        return request;
+    }
+
+    std::vector<std::pair<std::string, std::string>> help() const override {
+        return {{"click a small map", "select that layer"},
+                {"move over the large map", "the divergence of two heads"},
+                {"click the large map", "select the head"},
+                {"[ ]", "layer before, after"},
+                {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
+                {"F", "everything"}};
+    }
+
+    void fit() override { large_.fit(); }
+    void save(nlohmann::json& state) const override {
+        state["source"] = source_;
+        state["by_similarity"] = by_similarity_;
+    }
+    void load(const nlohmann::json& state) override {
+        source_ = state.value("source", source_);
+        by_similarity_ = state.value("by_similarity", by_similarity_);
+    }
+
+ private:
+    void draw_both(Context& context, const FigureRequest& request, const std::string& slot,
+                   const std::shared_ptr<const PreparedFigure>& all) {
+        Session& session = context.session;
+        const auto n_layers = static_cast<int>(all->figure.panels.size());
+        const int layer = std::clamp(session.cursor().layer, 0, n_layers - 1);
+        const ImVec2 room = ImGui::GetContentRegionAvail();
+        const float em = ImGui::GetFontSize();
+        const float side = std::min(room.y + 2 * em, 0.5f * room.x);
+
+        FigureLook look;
+        look.small = true;
+        look.framed = layer;
+        look.hovered = session.hover().layer;
+        const FigureHit hit = grid_.draw(context, "all layers", {room.x - side - em, room.y}, all, look);
+        if (hit.panel >= 0) {
+            Cursor over;
+            over.run = {request.document, request.options.prompt, -1};
+            over.layer = hit.panel;
+            session.set_hover(over);
+            const auto& map =
+                std::get<analysis::HeatMap>(all->figure.panels[static_cast<size_t>(hit.panel)].layers.front());
+            ImGui::SetTooltip("layer %d: mean %.3g nats", hit.panel, mean_of_pairs(map));
+            if (hit.clicked) session.select_layer(hit.panel);
+        }
+
+        const auto answer = session.tasks.ask<LargeMatrix>(
+            slot + " large", fmt::format("{} {} {}", static_cast<const void*>(all.get()), layer, by_similarity_),
+            [all, layer, by_similarity = by_similarity_] {
+                return large_matrix(all->figure, static_cast<size_t>(layer), by_similarity);
+            });
+        ImGui::SameLine(0, em);
+        if (!answer.value) return;
+        draw_large(context, request, *answer.value, layer, {side, room.y});
+    }
+
+    static double mean_of_pairs(const analysis::HeatMap& map) {
+        double sum = 0;
+        size_t n = 0;
+        for (size_t i = 0; i < map.rows; ++i) {
+            for (size_t j = 0; j < map.columns; ++j) {
+                const auto value = static_cast<double>(map.values[i * map.columns + j]);
+                if (i == j || !std::isfinite(value)) continue;
+                sum += value;
+                ++n;
+            }
+        }
+        return n > 0 ? sum / static_cast<double>(n) : 0;
+    }
+
+    void draw_large(Context& context, const FigureRequest& request, const LargeMatrix& large, int layer, ImVec2 size) {
+        Session& session = context.session;
+        const auto& panel = large.figure->figure.panels.front();
+        const bool query_heads = panel.x.title == "Query head";
+        const auto place_of = [&](const Cursor& cursor) {
+            const int head = query_heads ? cursor.query_head : cursor.kv_head;
+            const auto found = std::find(large.heads.begin(), large.heads.end(), static_cast<size_t>(head));
+            return head < 0 || found == large.heads.end() ? -1 : static_cast<int>(found - large.heads.begin());
+        };
+        FigureLook look;
+        look.color_bars = false;
+        look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
+            const auto mark = [&](const Cursor& cursor, ImU32 color) {
+                const int place = cursor.layer == layer ? place_of(cursor) : -1;
+                if (place < 0) return;
+                const auto n = static_cast<double>(large.heads.size());
+                const float top = frame.y_of(place - 0.5);
+                const float bottom = frame.y_of(place + 0.5);
+                list->AddRect({frame.x_of(-0.5), std::min(top, bottom)}, {frame.x_of(n - 0.5), std::max(top, bottom)},
+                              color);
+                list->AddRect({frame.x_of(place - 0.5), frame.min.y}, {frame.x_of(place + 0.5), frame.max.y}, color);
+            };
+            mark(session.cursor(), packed(context.theme.accent));
+            mark(session.hover(), packed(context.theme.hover, 0.5f));
+        };
+        const FigureHit hit = large_.draw(context, "one layer", size, large.figure, look);
+        if (hit.row < 0) return;
+        const auto a = static_cast<int>(large.heads[static_cast<size_t>(hit.row)]);
+        const auto b = static_cast<int>(large.heads[static_cast<size_t>(hit.column)]);
+        const auto& model = session.document(request.document)->reader()->model();
+        const auto group = static_cast<int>(model.n_heads / model.n_kv_heads);
+        Cursor over;
+        over.run = {request.document, request.options.prompt, -1};
+        over.layer = layer;
+        over.kv_head = query_heads ? a / group : a;
+        over.query_head = query_heads ? a : -1;
+        session.set_hover(over);
+        const char* kind = query_heads ? "query" : "KV";
+        ImGui::BeginTooltip();
+        ImGui::Text("%.4g nats", static_cast<double>(hit.value));
+        ImGui::Text("layer %d, %s heads %d and %d", layer, kind, a, b);
+        if (query_heads) ImGui::TextDisabled("of KV heads %d and %d", a / group, b / group);
+        ImGui::TextDisabled("%s", large.figure->figure.color_scales.front().title.c_str());
+        ImGui::TextDisabled("JSD(p‖q) = ½ KL(p‖m) + ½ KL(q‖m), m = (p+q)/2; ApertureKV, Figure 5");
+        ImGui::EndTooltip();
+        if (hit.clicked) session.select_head(layer, over.kv_head, over.query_head);
+    }
+
+    std::string source_ = "attention";
+    bool by_similarity_ = false;
+    bool scores_of_any_ = false;  ///< the selected run stores none
+    FigurePlot grid_, large_;
+};
+
+}  // namespace
+
+ViewKind head_divergence_view() {
+    return {"head_divergence", "Head divergence",
+            "Jensen-Shannon divergence between the heads of each layer: of their attention, or of a run's scores",
+            Dock::bottom, []() -> std::unique_ptr<View> { return std::make_unique<HeadDivergenceView>(); }};
+}
+
+}  // namespace kvscope::gui

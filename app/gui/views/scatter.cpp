@@ -1,0 +1,199 @@
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "analysis/cost_table.h"
+#include "analysis/table_format.h"
+#include "app/gui/figure_menu.h"
+#include "app/gui/figure_plot.h"
+#include "app/gui/view.h"
+
+namespace kvscope::gui {
+namespace {
+
+using analysis::Column;
+using analysis::ColumnType;
+
+std::string name_of(const Column& column) {
+    const std::string name = column.title.empty() ? column.name : column.title;
+    return column.unit.empty() ? name : fmt::format("{} ({})", name, column.unit);
+}
+
+/// The columns in which some run has a number.
+std::vector<Column> numeric_columns(const trace::Reader& reader, int prompt) {
+    const auto table = analysis::cost_table(reader, prompt);
+    std::vector<Column> columns;
+    for (size_t i = 0; i < table.columns.size(); ++i) {
+        if (table.columns[i].type == ColumnType::text || table.columns[i].name == "run") continue;
+        const bool any = std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
+            return !std::holds_alternative<std::monostate>(row.cells[i]);
+        });
+        if (any) columns.push_back(table.columns[i]);
+    }
+    return columns;
+}
+
+/// Any two columns of the table of runs against each other.
+class ScatterView : public View {
+ public:
+    void draw(Context& context) override {
+        Session& session = context.session;
+        const auto request = figure(session);
+        if (!request) {
+            draw_nothing(context, "Open a trace or run the demo to plot its runs against each other.");
+            return;
+        }
+        draw_choices(session, *request);
+        const auto chosen = figure(session);
+        const auto answer = ask_figure(session, fmt::format("scatter {}", static_cast<void*>(this)), *chosen);
+        const auto shown = figure_or_reason(context, answer, "adding up what the runs cost …");
+        if (shown) draw_plot(context, *chosen, shown);
+        draw_figure_menu(context, *this, "scatter", shown ? chosen : std::nullopt);
+    }
+
+    std::optional<FigureRequest> figure(const Session& session) const override {
+        FigureRequest request = shown_request(session, "cost", true);
+        if (request.document < 0) return std::nullopt;
+        request.options.columns = {x_, y_};
+        return request;
+    }
+
+    std::vector<std::pair<std::string, std::string>> help() const override {
+        return {{"move the mouse", "a run's two numbers; the run lights up everywhere"},
+                {"click", "select the run"},
+                {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
+                {"double-click, F", "everything"}};
+    }
+
+    void fit() override { plot_.fit(); }
+    void save(nlohmann::json& state) const override {
+        state["x"] = x_;
+        state["y"] = y_;
+    }
+    void load(const nlohmann::json& state) override {
+        x_ = state.value("x", x_);
+        y_ = state.value("y", y_);
+    }
+
+ private:
+    void draw_choices(Session& session, const FigureRequest& request) {
+        const Document& document = *session.document(request.document);
+        const auto answer = session.tasks.ask<std::vector<Column>>(
+            fmt::format("scatter columns {}", request.document),
+            fmt::format("{} {} {}", document.stamp(), document.prompt, document.reader()->n_runs(document.prompt)),
+            [reader = document.reader(), prompt = document.prompt] { return numeric_columns(*reader, prompt); });
+        const std::vector<Column> none;
+        const std::vector<Column>& columns = answer.value ? *answer.value : none;
+        choose("y##scatter", columns, y_);
+        ImGui::SameLine();
+        ImGui::TextDisabled("over");
+        ImGui::SameLine();
+        choose("x##scatter", columns, x_);
+        ImGui::SameLine();
+        if (ImGui::SmallButton("swap##scatter")) std::swap(x_, y_);
+    }
+
+    static void choose(const char* label, const std::vector<Column>& columns, std::string& chosen) {
+        const auto now = std::find_if(columns.begin(), columns.end(), [&](const auto& c) { return c.name == chosen; });
+        ImGui::SetNextItemWidth(11 * ImGui::GetFontSize());
+        if (!ImGui::BeginCombo(fmt::format("##{}", label).c_str(),
+                               now == columns.end() ? chosen.c_str() : name_of(*now).c_str()))
+            return;
+        for (const Column& column : columns) {
+            if (ImGui::Selectable(name_of(column).c_str(), column.name == chosen)) chosen = column.name;
+        }
+        ImGui::EndCombo();
+    }
+
+    void draw_plot(Context& context, const FigureRequest& request, const std::shared_ptr<const PreparedFigure>& shown) {
+        Session& session = context.session;
+        const auto& panel = shown->figure.panels.front();
+        const auto run_of = [&](size_t layer) {
+            const auto* point = std::get_if<analysis::Scatter>(&panel.layers[layer]);
+            return point ? run_of_label(session, request, point->label) : RunKey{};
+        };
+        FigureLook look;
+        look.weight = [&](size_t, size_t layer) {
+            const RunKey run = run_of(layer);
+            if (!run.valid()) return 1.0f;
+            return run == session.hover().run || run == session.cursor().run ? 1.5f : 1.0f;
+        };
+        look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
+            draw_labels(context, panel, frame, list);
+            for (size_t i = 0; i < panel.layers.size(); ++i) {
+                const RunKey run = run_of(i);
+                if (!run.valid() || run != session.cursor().run) continue;
+                const auto& point = std::get<analysis::Scatter>(panel.layers[i]);
+                list->AddCircle({frame.x_of(point.x[0]), frame.y_of(point.y[0])}, 0.7f * ImGui::GetFontSize(),
+                                packed(context.theme.accent), 0, 1.5f);
+            }
+        };
+        const FigureHit hit = plot_.draw(context, "runs plot", {0, 0}, shown, look);
+        const RunKey run = hit.layer >= 0 ? run_of(static_cast<size_t>(hit.layer)) : RunKey{};
+        if (!run.valid()) return;
+        const auto& point = std::get<analysis::Scatter>(panel.layers[static_cast<size_t>(hit.layer)]);
+        Cursor over;
+        over.run = run;
+        session.set_hover(over);
+        ImGui::BeginTooltip();
+        ImGui::TextUnformatted(session.look(run).label.c_str());
+        ImGui::Text("%s: %s", title_of(panel.y).c_str(), analysis::format_real(point.y[0], 4).c_str());
+        ImGui::Text("%s: %s", title_of(panel.x).c_str(), analysis::format_real(point.x[0], 4).c_str());
+        ImGui::EndTooltip();
+        if (hit.clicked) session.select_run(run);
+    }
+
+    /// Beside the points, left out where they would cover one another.
+    static void draw_labels(const Context& context, const analysis::Panel& panel, const PlotFrame& frame,
+                            ImDrawList* list) {
+        struct Box {
+            ImVec2 min, max;
+        };
+        std::vector<Box> taken;
+        const float em = ImGui::GetFontSize();
+        const float size = 0.87f * em;
+        const float mark = 0.3f * em;
+        for (const auto& layer : panel.layers) {
+            const auto* point = std::get_if<analysis::Scatter>(&layer);
+            if (!point) continue;
+            const ImVec2 at{frame.x_of(point->x[0]), frame.y_of(point->y[0])};
+            taken.push_back({{at.x - mark, at.y - mark}, {at.x + mark, at.y + mark}});
+        }
+        for (const auto& layer : panel.layers) {
+            const auto* point = std::get_if<analysis::Scatter>(&layer);
+            if (!point) continue;
+            const ImVec2 at{frame.x_of(point->x[0]), frame.y_of(point->y[0])};
+            const float width = ImGui::GetFont()->CalcTextSizeA(size, FLT_MAX, 0, point->label.c_str()).x;
+            for (const ImVec2 offset : {ImVec2{0.6f * em, -0.55f * em}, ImVec2{-0.6f * em - width, -0.55f * em},
+                                        ImVec2{-width / 2, -1.5f * em}, ImVec2{-width / 2, 0.5f * em}}) {
+                const Box box{{at.x + offset.x, at.y + offset.y}, {at.x + offset.x + width, at.y + offset.y + size}};
+                const bool outside = box.min.x < frame.min.x || box.max.x > frame.max.x || box.min.y < frame.min.y ||
+                                     box.max.y > frame.max.y;
+                const bool covers = std::any_of(taken.begin(), taken.end(), [&](const Box& other) {
+                    return box.min.x < other.max.x && other.min.x < box.max.x && box.min.y < other.max.y &&
+                           other.min.y < box.max.y;
+                });
+                if (outside || covers) continue;
+                list->AddRectFilled(box.min, box.max, packed(context.theme.ground, 0.7f));
+                list->AddText(ImGui::GetFont(), size, box.min, packed(context.theme.ink_quiet), point->label.c_str());
+                taken.push_back(box);
+                break;
+            }
+        }
+    }
+
+    std::string x_ = "coverage";
+    std::string y_ = "kl_mean";
+    FigurePlot plot_;
+};
+
+}  // namespace
+
+ViewKind scatter_view() {
+    return {"scatter", "Scatter", "Any two columns of the table of runs against each other, one point per run",
+            Dock::bottom, []() -> std::unique_ptr<View> { return std::make_unique<ScatterView>(); }};
+}
+
+}  // namespace kvscope::gui

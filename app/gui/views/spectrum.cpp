@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "analysis/run_choice.h"
+#include "app/gui/figure_choice.h"
+#include "app/gui/figure_menu.h"
+#include "app/gui/figure_plot.h"
+#include "app/gui/view.h"
+
+namespace kvscope::gui {
+namespace {
+
+constexpr int layers_beside = 6;  // shown with the selected one, where not all are
+
+/// Eigenvalues of the projections by layer and head, their cumulative share, and how alike neighbouring tokens are.
+class SpectrumView : public View {
+ public:
+    void draw(Context& context) override {
+        Session& session = context.session;
+        if (!figure(session)) {
+            draw_nothing(context, "Open a trace or run the demo to see the spectra of the projections.");
+            return;
+        }
+        draw_choices(session);
+        const auto request = figure(session);
+        const auto answer = ask_figure(session, fmt::format("spectrum {}", static_cast<void*>(this)), *request);
+        if (answer.value && !answer.value->figure) {
+            draw_nothing(context,
+                         answer.value->nothing + ".\nkvscope run --analyze computes it; the demo's trace has it.");
+            draw_figure_menu(context, *this, "spectrum", std::nullopt);
+            return;
+        }
+        const auto shown = figure_or_reason(context, answer, "reading the spectra …");
+        if (!shown) return;
+        const bool by_layer = source_ == "adjacent";
+        FigureLook look;
+        const Cursor& selected = session.cursor();
+        const Cursor& hover = session.hover();
+        if (!by_layer) {
+            look.weight = [&](size_t panel, size_t layer) {
+                const int of = layer_of(*shown, panel, layer);
+                if (hover.layer >= 0) return of == hover.layer ? 2.5f : 0.4f;
+                if (selected.layer >= 0) return of == selected.layer ? 2.5f : 0.7f;
+                return 1.0f;
+            };
+        }
+        look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
+            if (!by_layer) return;
+            if (selected.layer >= 0) draw_column_mark(frame, list, selected.layer, packed(context.theme.accent, 0.7f));
+            if (hover.layer >= 0) draw_column_mark(frame, list, hover.layer, packed(context.theme.hover, 0.3f));
+        };
+        const FigureHit hit = plot_.draw(context, "spectra", {0, 0}, shown, look);
+        if (hit.layer >= 0) take_mouse(context, *request, *shown, hit);
+        draw_figure_menu(context, *this, "spectrum", request);
+    }
+
+    std::optional<FigureRequest> figure(const Session& session) const override {
+        FigureRequest request = shown_request(session, "spectrum", false);
+        if (request.document < 0) return std::nullopt;
+        request.options.source = source_;
+        const int n = n_layers_of(session, request);
+        if (source_ == "adjacent" || n == 0) return request;
+        request.options.layers = analysis::evenly_spaced(n, all_layers_ ? n : layers_beside);
+        const int selected = session.cursor().layer;
+        if (selected >= 0 && selected < n) request.options.layers.push_back(selected);
+        std::sort(request.options.layers.begin(), request.options.layers.end());
+        const int head = session.cursor().query_head >= 0 ? session.cursor().query_head : 0;
+        if (of_head_ && head < n_heads_of(session, request)) request.options.heads = {head};
+        return request;
+    }
+
+    std::vector<std::pair<std::string, std::string>> help() const override {
+        return {{"move the mouse", "an eigenvalue; the layer lights up everywhere"},
+                {"click", "select the layer"},
+                {"[ ]", "layer before, after"},
+                {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
+                {"double-click, F", "everything"}};
+    }
+
+    void fit() override { plot_.fit(); }
+    void save(nlohmann::json& state) const override {
+        state["source"] = source_;
+        state["all_layers"] = all_layers_;
+        state["of_head"] = of_head_;
+    }
+    void load(const nlohmann::json& state) override {
+        source_ = state.value("source", source_);
+        all_layers_ = state.value("all_layers", all_layers_);
+        of_head_ = state.value("of_head", of_head_);
+    }
+
+ private:
+    void draw_choices(const Session& session) {
+        choose_source("spectrum", analysis::figure_definition("spectrum"), source_);
+        if (source_ == "adjacent") return;
+        ImGui::SameLine();
+        ImGui::Checkbox("all layers##spectrum", &all_layers_);
+        ImGui::SameLine();
+        const int head = session.cursor().query_head;
+        ImGui::Checkbox(fmt::format("of query head {} alone###head spectrum", std::max(head, 0)).c_str(), &of_head_);
+        ImGui::SetItemTooltip(
+            "the selected head's own projection, for K and V of the KV head it reads; off: of the "
+            "layer's whole matrix");
+        if (session.cursor().layer < 0) return;
+        ImGui::SameLine();
+        ImGui::TextDisabled("layer %d is accented", session.cursor().layer);
+    }
+
+    /// Curves are called after their layers.
+    static int layer_of(const PreparedFigure& shown, size_t panel, size_t layer) {
+        const auto* line = std::get_if<analysis::Line>(&shown.figure.panels[panel].layers[layer]);
+        int number = -1;
+        if (line) std::sscanf(line->label.c_str(), "layer %d", &number);
+        return number;
+    }
+
+    void take_mouse(Context& context, const FigureRequest& request, const PreparedFigure& shown,
+                    const FigureHit& hit) const {
+        Session& session = context.session;
+        const auto panel = static_cast<size_t>(hit.panel);
+        const auto* line =
+            std::get_if<analysis::Line>(&shown.figure.panels[panel].layers[static_cast<size_t>(hit.layer)]);
+        if (!line || hit.point < 0) return;
+        const auto at = static_cast<size_t>(hit.point);
+        const bool by_layer = source_ == "adjacent";
+        const int layer = by_layer ? hit.point : layer_of(shown, panel, static_cast<size_t>(hit.layer));
+        Cursor over = session.cursor();
+        over.run = {request.document, request.options.prompt, -1};
+        over.layer = layer;
+        over.kv_head = over.query_head = -1;
+        over.first_token = over.last_token = -1;
+        session.set_hover(over);
+        ImGui::BeginTooltip();
+        if (by_layer) {
+            ImGui::Text("%s: cosine %.4f", line->label.c_str(), line->y[at]);
+            ImGui::TextDisabled("layer %d, mean over neighbouring tokens before RoPE", layer);
+            ImGui::TextDisabled("KVSlimmer, Figures 2 and 8");
+        } else {
+            const std::string& name = shown.figure.panels[panel].title;
+            ImGui::Text("%s of layer %d", name.c_str(), layer);
+            if (source_ == "cumulative")
+                ImGui::Text("the first %.0f of %zu hold %.2f %%", line->x[at], line->x.size(), line->y[at]);
+            else
+                ImGui::Text("eigenvalue %.0f of %zu: %.4g", line->x[at], line->x.size(), line->y[at]);
+            ImGui::TextDisabled("of WᵀW; KVSlimmer, Figures 2 and 8");
+        }
+        ImGui::EndTooltip();
+        if (hit.clicked && layer >= 0) session.select_layer(layer);
+    }
+
+    std::string source_ = "eigenvalues";
+    bool all_layers_ = false;
+    bool of_head_ = false;
+    FigurePlot plot_;
+};
+
+}  // namespace
+
+ViewKind spectrum_view() {
+    return {"spectrum", "Spectrum",
+            "Eigenvalues of the Q, K and V projections by layer and head, and how alike neighbouring tokens are",
+            Dock::bottom, []() -> std::unique_ptr<View> { return std::make_unique<SpectrumView>(); }};
+}
+
+}  // namespace kvscope::gui
