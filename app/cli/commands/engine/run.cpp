@@ -3,14 +3,15 @@
 #include <stdexcept>
 
 #include "app/cli/command.h"
-#include "app/cli/engine/run_job.h"
+#include "app/cli/engine/run_in_terminal.h"
 #include "app/program/paths.h"
 
 namespace kvscope::cli {
 namespace {
 
 struct Arguments {
-    RunJob job;
+    program::RunJob job;
+    TerminalOptions terminal;
     std::string prompt;
     std::vector<std::string> prompt_files;
     std::vector<std::string> questions;
@@ -33,13 +34,14 @@ int act(Arguments& arguments) {
     job.use_template = is_on(arguments.chat_template);
     job.experiment.seed = arguments.seed;
     job.experiment.sampling.seed = arguments.seed;
-    return run(job);
+    return run_in_terminal(job, arguments.terminal);
 }
 
 std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     auto& job = arguments->job;
     auto& experiment = job.experiment;
+    auto& terminal = arguments->terminal;
     app.add_option("-m,--model", job.model,
                    "GGUF file or Hugging Face directory (default: the model that comes along)");
     app.add_option("-p,--prompt", arguments->prompt, "Text of the prompt")->type_name("TEXT");
@@ -66,16 +68,18 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("-n,--n-predict,--predict", experiment.n_new, "Tokens to generate")->capture_default_str();
     app.add_flag("--ignore-eos", experiment.ignore_eos, "Generate all of them, also behind an end-of-text token");
     app.add_option("-o,--output", job.output, "The trace to write")->required()->type_name("TRACE.h5");
-    app.add_option("--dtype", job.dtype, "f32, bf16, or auto: bf16 where the processor multiplies it natively")
+    app.add_option("--dtype", terminal.dtype, "f32, bf16, or auto: bf16 where the processor multiplies it natively")
         ->check(CLI::IsMember({"f32", "bf16", "auto"}))
         ->capture_default_str();
-    app.add_option("--device", job.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
+    app.add_option("--device", terminal.device, "cpu or cuda")
+        ->check(CLI::IsMember({"cpu", "cuda"}))
+        ->capture_default_str();
     app.add_flag("--isolated", experiment.isolated, "One run at a time, as a server would: honest memory and speed");
     app.add_option("--temp", experiment.sampling.temperature, "Temperature; 0 is greedy")->capture_default_str();
     app.add_option("--top-p", experiment.sampling.top_p, "Share of the probability that is drawn from")
         ->capture_default_str();
     app.add_option("-s,--seed", arguments->seed, "Seed of whatever draws")->capture_default_str();
-    app.add_option("-t,--threads", job.threads, "Threads (default: one a core)")->check(CLI::PositiveNumber);
+    app.add_option("-t,--threads", terminal.threads, "Threads (default: one a core)")->check(CLI::PositiveNumber);
     app.add_option("--chat-template", arguments->chat_template, "The model's own chat template around the prompt")
         ->check(CLI::IsMember({"on", "off"}))
         ->capture_default_str();
@@ -86,9 +90,10 @@ std::function<int()> declare(CLI::App& app) {
     app.add_flag("--analyze", job.analyze, "Also the spectra of the projections");
     app.add_flag("!--no-compare", experiment.compare, "Leave out step_kl, step_agreement and output_error");
     app.add_flag("!--no-record", experiment.record, "Leave out the measures of the full cache");
-    app.add_option("--timings", job.timings, "Write the seconds of each phase to this file")->type_name("FILE.json");
+    app.add_option("--timings", terminal.timings, "Write the seconds of each phase to this file")
+        ->type_name("FILE.json");
     app.add_flag("--force", job.force, "Replace what is at the output");
-    app.add_flag("-q,--quiet", job.quiet, "No progress");
+    app.add_flag("-q,--quiet", terminal.quiet, "No progress");
     return [arguments] { return act(*arguments); };
 }
 

@@ -1,0 +1,65 @@
+#include "app/cli/engine/run_in_terminal.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "app/cli/engine/terminal_progress.h"
+#include "app/program/paths.h"
+#include "engine/device.h"
+#include "engine/error.h"
+
+namespace kvscope::cli {
+namespace {
+
+void write_timings(const std::filesystem::path& path, const engine::Timings& timings, double load_s) {
+    const nlohmann::ordered_json json = {{"n_prompt", timings.n_prompt_tokens}, {"n_runs", timings.n_runs},
+                                         {"n_generated", timings.n_generated},  {"load_s", load_s},
+                                         {"prefill_s", timings.prefill_s},      {"observe_s", timings.record_s},
+                                         {"select_s", timings.select_s},        {"question_s", timings.question_s},
+                                         {"decode_s", timings.decode_s},        {"step_kl_s", timings.compare_s},
+                                         {"write_s", timings.write_s},          {"total_s", timings.total_s}};
+    std::ofstream file(path);
+    file << json.dump(2) << '\n';
+    file.close();
+    if (!file) throw std::runtime_error(path.string() + " cannot be written");
+}
+
+}  // namespace
+
+int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) {
+    const auto plans = program::plans_of(job);
+    program::check_prompt_source(job);
+    const auto device = engine::device_from_name(options.device);
+    const auto dtype = engine::dtype_from_name(options.dtype);
+    const auto model_path = job.model.empty() ? program::default_model() : job.model;
+    engine::require_runnable(device);
+    if (options.threads > 0) omp_set_num_threads(options.threads);
+
+    TerminalProgress progress(options.quiet);
+    const auto load_start = std::chrono::steady_clock::now();
+    const auto model = engine::Model::open(model_path, dtype, progress);
+    const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();
+    program::RunEvents events;
+    events.on_prompts = [&](std::span<const engine::Prompt> prompts) {
+        for (const auto& prompt : prompts) {
+            progress.message(fmt::format("{}: {} tokens{}", prompt.name, prompt.ids.size(),
+                                         prompt.query_aware ? "" : fmt::format(", policies see {}", prompt.n_context)));
+        }
+        for (const auto& line : program::budget_lines(plans, prompts.front())) progress.message(line);
+    };
+    try {
+        const auto outcome = program::run(job, plans, model, progress, events);
+        if (!outcome.was_complete && !options.timings.empty()) write_timings(options.timings, outcome.timings, load_s);
+        return outcome.n_failed > 0 ? 1 : 0;
+    } catch (const engine::Cancelled&) {
+        throw std::runtime_error(fmt::format(
+            "stopped; what was finished is in {}.part, and the same command goes on from there", job.output.string()));
+    }
+}
+
+}  // namespace kvscope::cli

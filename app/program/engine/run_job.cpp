@@ -1,0 +1,160 @@
+#include "app/program/engine/run_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "app/program/paths.h"
+#include "app/program/version.h"
+#include "engine/spectra.h"
+#include "policies/interface/budget.h"
+#include "trace/reader.h"
+
+namespace kvscope::program {
+namespace {
+
+/// "trace.h5:2" as the file and the prompt; without a number, or where a file is called so, prompt 0 of it.
+std::pair<std::filesystem::path, int> trace_and_prompt(const std::string& text) {
+    const size_t colon = text.rfind(':');
+    std::error_code error;
+    if (colon == std::string::npos || std::filesystem::exists(text, error)) return {text, 0};
+    int prompt = 0;
+    const char* end = text.data() + text.size();
+    const auto read = std::from_chars(text.data() + colon + 1, end, prompt);
+    if (read.ec != std::errc() || read.ptr != end || prompt < 0) return {text, 0};
+    return {text.substr(0, colon), prompt};
+}
+
+std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& model) {
+    if (!job.prompt_from.empty()) {
+        const auto [path, prompt] = trace_and_prompt(job.prompt_from);
+        return {engine::stored_prompt(model, trace::Reader(path), prompt, job.experiment.n_new)};
+    }
+    std::vector<engine::Prompt> prompts;
+    for (const auto& text : job.prompts) {
+        const engine::PromptOptions options{text.name, job.use_template, job.query_aware, job.experiment.n_new};
+        if (text.questions.empty()) prompts.push_back(engine::prepare_prompt(model, text.context, "", options));
+        for (const auto& question : text.questions)
+            prompts.push_back(engine::prepare_prompt(model, text.context, question, options));
+    }
+    return prompts;
+}
+
+std::string recipe_of(const RunJob& job, const engine::Model& model, std::span<const engine::Prompt> prompts,
+                      std::span<const engine::RunPlan> plans) {
+    const std::string recipe = engine::recipe_json(model, prompts, plans, job.experiment);
+    if (!job.analyze) return recipe;
+    auto json = nlohmann::ordered_json::parse(recipe);
+    json["analyze"] = true;
+    return json.dump();
+}
+
+/// A wrong option must not leave a folder that stands in the way of the right one.
+void remove_begun_trace(const std::filesystem::path& output) {
+    std::filesystem::path folder = output;
+    folder += ".part";
+    std::error_code error;
+    std::filesystem::remove_all(folder, error);
+}
+
+}  // namespace
+
+RunJob demo_job(const std::filesystem::path& output) {
+    RunJob job;
+    std::string question = read_text(asset("demo/demo_question.txt"));
+    while (!question.empty() && question.back() == '\n') question.pop_back();
+    job.prompts.push_back({"demo", read_text(asset("demo/demo_context.txt")), {question}});
+    for (const auto& definition : policies::definitions()) job.policies.push_back(definition.name);
+    job.budgets = {"64,256"};
+    job.experiment.n_new = 48;
+    job.analyze = true;
+    job.output = output;
+    return job;
+}
+
+std::vector<engine::RunPlan> plans_of(const RunJob& job) {
+    std::vector<policies::Budget> budgets;
+    for (const auto& text : job.budgets) {
+        for (const auto& budget : policies::parse_budgets(text)) budgets.push_back(budget);
+    }
+    std::vector<engine::RunPlan> plans;
+    for (const auto& text : job.policies) {
+        const auto spec = policies::parse_policy(text);
+        if (spec.definition->name == "full") continue;
+        if (budgets.empty())
+            throw std::invalid_argument("--policy " + text +
+                                        " needs a --budget: entries kept per KV head and layer (128), " +
+                                        "or the share kept (0.2, 20%)");
+        for (const auto& budget : budgets) plans.push_back({spec, budget});
+    }
+    return engine::with_full_run(std::move(plans));
+}
+
+void check_prompt_source(const RunJob& job) {
+    if (!job.prompt_from.empty()) trace::Reader(trace_and_prompt(job.prompt_from).first);
+}
+
+std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, const engine::Prompt& prompt) {
+    std::vector<std::string> lines;
+    std::vector<policies::Budget> shown;
+    for (const auto& plan : plans) {
+        const bool is_known = std::find(shown.begin(), shown.end(), plan.budget) != shown.end();
+        if (plan.spec.definition->name == "full" || is_known) continue;
+        shown.push_back(plan.budget);
+        try {
+            lines.push_back(fmt::format("budget {}: {}", plan.budget.text(), plan.budget.describe(prompt.n_visible())));
+        } catch (const std::invalid_argument&) {
+            // Reported by the run that cannot take it.
+        }
+    }
+    return lines;
+}
+
+RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
+               engine::Progress& progress, const RunEvents& events) {
+    const auto prompts = prompts_of(job, model);
+    if (events.on_prompts) events.on_prompts(prompts);
+    bool is_begun = false;  // anew, and still empty of results
+    try {
+        trace::Writer writer(job.output, recipe_of(job, model, prompts, plans),
+                             {job.force, fmt::format("kvscope {}", version())});
+        is_begun = !writer.resumed();
+        if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
+        if (!writer.has_model()) {
+            trace::ModelRecord record;
+            static_cast<trace::ModelAttributes&>(record) = model.attributes();
+            if (job.analyze) engine::add_spectra(model.checkpoint(), model.fingerprint(), record, progress);
+            writer.write_model(record);
+        }
+        engine::Experiment experiment(model, plans, job.experiment, writer, progress);
+        if (events.on_begin) events.on_begin(experiment);
+        const auto on_run = std::move(experiment.on_run);
+        experiment.on_run = [&](int prompt, int number, const trace::RunRecord& record) {
+            is_begun = false;
+            if (record.status == "failed") progress.message(fmt::format("{} failed: {}", record.label, record.message));
+            if (on_run) on_run(prompt, number, record);
+        };
+        try {
+            experiment.run(prompts);
+        } catch (...) {
+            if (events.on_end) events.on_end(experiment);
+            throw;
+        }
+        if (events.on_end) events.on_end(experiment);
+        writer.finish();
+        progress.message(fmt::format("{} written", job.output.string()));
+        return {false, experiment.n_failed(), experiment.timings()};
+    } catch (const trace::AlreadyComplete&) {
+        progress.message(fmt::format("{} holds this very trace already: nothing to do", job.output.string()));
+        return {true, 0, {}};
+    } catch (const std::invalid_argument&) {
+        if (is_begun) remove_begun_trace(job.output);
+        throw;
+    }
+}
+
+}  // namespace kvscope::program

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/experiment.h"
+
+namespace kvscope::program {
+
+/// One context with the questions asked of it; none: the text alone is the prompt.
+struct PromptText {
+    std::string name;
+    std::string context;
+    std::vector<std::string> questions;
+};
+
+/// Everything that `kvscope run` and the window can ask of the engine.
+struct RunJob {
+    std::filesystem::path model;  ///< empty: the default model
+    std::vector<PromptText> prompts;
+    std::string prompt_from;  ///< "trace.h5" or "trace.h5:2": a trace's prompt in place of `prompts`
+    bool query_aware = true;
+    bool use_template = true;
+    std::vector<std::string> policies;  ///< as --policy takes them
+    std::vector<std::string> budgets;   ///< as --budget takes them
+    engine::ExperimentOptions experiment;
+    bool analyze = false;  ///< spectra of the projections into /model
+    std::filesystem::path output;
+    bool force = false;
+};
+
+/// What a caller takes part in; each may be empty. All of it is called from `run`'s thread.
+struct RunEvents {
+    std::function<void(std::span<const engine::Prompt>)> on_prompts;  ///< tokenised, before anything is run
+    std::function<void(engine::Experiment&)> on_begin;                ///< to hang on to its events
+    std::function<void(engine::Experiment&)> on_end;                  ///< also of one that was stopped
+};
+
+struct RunOutcome {
+    bool was_complete = false;  ///< the output held this very trace already
+    int n_failed = 0;
+    engine::Timings timings;
+};
+
+/// Every policy on the demo prompt at two budgets.
+RunJob demo_job(const std::filesystem::path& output);
+
+/// The runs that the job names, the full cache first.
+/// @throws std::invalid_argument for policies and budgets that are none
+std::vector<engine::RunPlan> plans_of(const RunJob& job);
+
+/// That the trace which a job takes its prompt from can be read: before a model is loaded for it.
+/// @throws what trace::Reader throws
+void check_prompt_source(const RunJob& job);
+
+/// What each budget comes to on this prompt, kept and removed, once for all policies that have it: "budget 0.1: 195 of
+/// 1948 entries kept (10.0 %), …".
+std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, const engine::Prompt& prompt);
+
+/// Runs the job on its model and writes its trace. A trace of the same recipe that is complete already is left as it
+/// is. A trace that was begun and in which nothing was finished is taken back where the job was wrong.
+/// @throws std::invalid_argument for wrong usage, engine::Cancelled (what was finished stays on disk), other exceptions
+///         for failures
+RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
+               engine::Progress& progress, const RunEvents& events = {});
+
+}  // namespace kvscope::program
