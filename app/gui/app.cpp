@@ -52,7 +52,8 @@ App::App(Window& window, AppOptions options)
       session_(tasks_),
       files_(std::make_unique<FileDialog>()) {
 #ifdef KVSCOPE_WITH_ENGINE
-    engine_ = make_engine_session(session_, [this](const std::string& text, bool is_error) { notice(text, is_error); });
+    engine_ = make_engine_session(
+        session_, [this](const std::string& text, bool is_error) { notice(text, is_error); }, [] { Window::wake(); });
 #endif
     apply_style();
     add_actions();
@@ -310,7 +311,7 @@ bool App::frame() {
     draw_notices();
     if (!ImGui::IsAnyMouseDown()) remember_undo();
     session_.end_frame();
-    if (tasks_.n_pending() > 0 || (engine_ && engine_->status().busy())) window_.draw_again();
+    if (tasks_.n_pending() > 0) window_.draw_again();
     return !quit_;
 }
 

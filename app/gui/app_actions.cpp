@@ -201,6 +201,17 @@ void App::add_actions() {
     add("Help", "Mouse and keys", ImGuiMod_Shift | ImGuiKey_Slash, [this] { help_wanted_ = true; });
     add("Help", "About kvscope", 0, [this] { about_wanted_ = true; });
     if (engine_) {
+        // Pressed once more, in the view itself, it runs.
+        add("Run", "Policies on a prompt…", ImGuiMod_Ctrl | ImGuiKey_R, [this] {
+            start_dismissed_ = true;
+            for (const auto& open : views_) {
+                if (open->kind->name == "run") {
+                    open->focus = true;
+                    return;
+                }
+            }
+            if (const ViewKind* kind = find_view_kind("run")) open_view(*kind);
+        });
         add(
             "Run", "Run the demo", 0, [this] { engine_->run_demo(); }, [this] { return !engine_->status().busy(); });
         add("Run", "Choose a model…", 0, [this] { ask_for_model(); });

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <stdexcept>
+
 namespace kvscope::gui {
 
 Document::Document(int id, const std::filesystem::path& path)
@@ -10,35 +12,96 @@ Document::Document(int id, const std::filesystem::path& path)
 void Document::reload() {
     file_ = std::make_shared<const trace::Reader>(path_);
     ++file_version_;
-    rebuild();
+    reader_ = with_runs(memory_);
 }
 
-void Document::set_added_runs(int prompt_index, std::vector<trace::RunRecord> runs) {
-    added_[prompt_index] = std::move(runs);
-    ++added_version_[prompt_index];
-    rebuild();
+Document::MemoryRun Document::in_memory(trace::RunRecord run, int id) {
+    return {std::make_shared<const trace::RunRecord>(std::move(run)), ++run_version_, id};
 }
 
-int Document::n_added_runs(int prompt_index) const {
-    const auto found = added_.find(prompt_index);
-    return found == added_.end() ? 0 : static_cast<int>(found->second.size());
+void Document::set_pending_runs(int prompt_index, std::vector<trace::RunRecord> runs) {
+    auto all = memory_;
+    auto& pending = all[prompt_index].pending;
+    pending.clear();
+    for (auto& run : runs) pending.push_back(in_memory(std::move(run), -1));
+    replace(std::move(all));
 }
 
-void Document::rebuild() {
-    reader_ = file_;
-    for (const auto& [prompt_index, runs] : added_) {
-        if (prompt_index >= file_->n_prompts()) continue;
-        for (const auto& run : runs)
-            reader_ = std::make_shared<const trace::Reader>(reader_->with_run(prompt_index, run));
+int Document::add_run(int prompt_index, trace::RunRecord run) {
+    auto all = memory_;
+    all[prompt_index].added.push_back(in_memory(std::move(run), next_id_));
+    replace(std::move(all));
+    return next_id_++;
+}
+
+void Document::replace_run(int id, trace::RunRecord run) {
+    auto all = memory_;
+    for (auto& [prompt_index, runs] : all) {
+        for (auto& added : runs.added) {
+            if (added.id != id) continue;
+            added = in_memory(std::move(run), id);
+            return replace(std::move(all));
+        }
     }
+    throw std::out_of_range(fmt::format("there is no what-if {}", id));
+}
+
+void Document::remove_run(int id) {
+    auto all = memory_;
+    for (auto& [prompt_index, runs] : all)
+        std::erase_if(runs.added, [&](const MemoryRun& run) { return run.id == id; });
+    replace(std::move(all));
+}
+
+int Document::run_of(int id) const {
+    for (const auto& [prompt_index, runs] : memory_) {
+        for (size_t i = 0; i < runs.added.size(); ++i) {
+            if (runs.added[i].id == id) return first_added_run(prompt_index) + static_cast<int>(i);
+        }
+    }
+    return -1;
+}
+
+int Document::added_id(int prompt_index, int run) const {
+    const int at = run - first_added_run(prompt_index);
+    const auto found = memory_.find(prompt_index);
+    if (at < 0 || found == memory_.end() || static_cast<size_t>(at) >= found->second.added.size()) return -1;
+    return found->second.added[static_cast<size_t>(at)].id;
+}
+
+int Document::first_added_run(int prompt_index) const {
+    const auto found = memory_.find(prompt_index);
+    return file_->n_runs(prompt_index) + (found == memory_.end() ? 0 : static_cast<int>(found->second.pending.size()));
+}
+
+std::shared_ptr<const trace::Reader> Document::with_runs(const std::map<int, MemoryRuns>& runs) const {
+    auto reader = file_;
+    for (const auto& [prompt_index, of_prompt] : runs) {
+        if (prompt_index >= file_->n_prompts()) continue;
+        for (const auto* list : {&of_prompt.pending, &of_prompt.added}) {
+            for (const auto& run : *list)
+                reader = std::make_shared<const trace::Reader>(reader->with_run(prompt_index, *run.record));
+        }
+    }
+    return reader;
+}
+
+void Document::replace(std::map<int, MemoryRuns> runs) {
+    reader_ = with_runs(runs);
+    memory_ = std::move(runs);
 }
 
 std::string Document::stamp() const { return fmt::format("{}.{}", id_, file_version_); }
 
 std::string Document::run_stamp(int prompt_index, int run) const {
-    const auto version = added_version_.find(prompt_index);
-    if (run < file_->n_runs(prompt_index) || version == added_version_.end()) return stamp();
-    return fmt::format("{}+{}", stamp(), version->second);
+    const int in_file = file_->n_runs(prompt_index);
+    const auto found = memory_.find(prompt_index);
+    if (run < in_file || found == memory_.end()) return stamp();
+    const auto& runs = found->second;
+    const auto at = static_cast<size_t>(run - in_file);
+    const size_t n_pending = runs.pending.size();
+    if (at >= n_pending + runs.added.size()) return stamp();
+    return fmt::format("{}+{}", stamp(), (at < n_pending ? runs.pending[at] : runs.added[at - n_pending]).version);
 }
 
 }  // namespace kvscope::gui

@@ -21,7 +21,8 @@ struct Note {
     std::string text;
 };
 
-/// An open trace. The file is never edited; runs that the window adds (what-if) are held in memory beside those in it.
+/// An open trace. The file is never edited; runs that the window adds are held in memory and stand behind those in it:
+/// first what a job under way has kept so far, then what-ifs.
 class Document {
  public:
     /// @throws what trace::Reader throws
@@ -31,19 +32,30 @@ class Document {
     const std::filesystem::path& path() const { return path_; }
     std::string name() const { return path_.filename().string(); }
 
-    /// The trace with the added runs behind those of the file. Safe to hand to other threads.
+    /// The trace with the runs in memory behind those of the file. Safe to hand to other threads.
     const std::shared_ptr<const trace::Reader>& reader() const { return reader_; }
     /// The file alone.
     const std::shared_ptr<const trace::Reader>& file() const { return file_; }
 
-    /// Reads the file anew: an unfinished trace has grown. Added runs stay. @throws what trace::Reader throws, and then
-    /// everything is as it was.
+    /// Reads the file anew: an unfinished trace has grown. Runs in memory stay. @throws what trace::Reader throws, and
+    /// then everything is as it was.
     void reload();
 
-    /// Replaces the runs that the window has added to a prompt. @throws std::invalid_argument for arrays that do not
-    /// fit.
-    void set_added_runs(int prompt, std::vector<trace::RunRecord> runs);
-    int n_added_runs(int prompt) const;
+    /// Replaces what a job under way has kept on a prompt. @throws std::invalid_argument for arrays that do not fit,
+    /// and then everything is as it was.
+    void set_pending_runs(int prompt, std::vector<trace::RunRecord> runs);
+    /// Adds a what-if behind all other runs. @returns its id, which stays while runs before it come and go.
+    /// @throws as set_pending_runs
+    int add_run(int prompt, trace::RunRecord run);
+    /// @throws as set_pending_runs; std::out_of_range where there is no such what-if
+    void replace_run(int id, trace::RunRecord run);
+    void remove_run(int id);
+    /// The run of its prompt that a what-if is now; −1 where there is none of that id.
+    int run_of(int id) const;
+    /// The id of a what-if; −1 for a run of the file, or pending.
+    int added_id(int prompt, int run) const;
+    /// The run that a prompt's first what-if is, or would be.
+    int first_added_run(int prompt) const;
 
     /// Changes whenever the file's part of the contents does, and whenever this run does: stamps for Tasks.
     std::string stamp() const;
@@ -55,15 +67,29 @@ class Document {
     std::vector<Note> notes;
 
  private:
-    void rebuild();
+    /// A run in memory. Its version is its own among all that ever were in this document.
+    struct MemoryRun {
+        std::shared_ptr<const trace::RunRecord> record;
+        uint64_t version;
+        int id;
+    };
+    struct MemoryRuns {
+        std::vector<MemoryRun> pending;
+        std::vector<MemoryRun> added;
+    };
+
+    std::shared_ptr<const trace::Reader> with_runs(const std::map<int, MemoryRuns>& runs) const;
+    void replace(std::map<int, MemoryRuns> runs);
+    MemoryRun in_memory(trace::RunRecord run, int id);
 
     int id_;
     std::filesystem::path path_;
     std::shared_ptr<const trace::Reader> file_;
     std::shared_ptr<const trace::Reader> reader_;
-    std::map<int, std::vector<trace::RunRecord>> added_;
-    std::map<int, uint64_t> added_version_;
+    std::map<int, MemoryRuns> memory_;
     uint64_t file_version_ = 0;
+    uint64_t run_version_ = 0;
+    int next_id_ = 0;
 };
 
 }  // namespace kvscope::gui

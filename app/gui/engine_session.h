@@ -10,6 +10,7 @@
 
 #include "app/gui/selection.h"
 #include "policies/interface/registry.h"
+#include "trace/reader.h"
 #include "trace/records.h"
 
 namespace kvscope::gui {
@@ -18,7 +19,7 @@ class Session;
 
 /// What the Run view has been filled in with; as `kvscope run` takes it.
 struct RunRequest {
-    std::filesystem::path model;  ///< empty: the default model
+    std::filesystem::path model;  ///< empty: the one that is loaded, else the default model
     std::string name = "prompt";
     std::string context;
     std::string question;
@@ -33,13 +34,21 @@ struct RunRequest {
 struct EngineStatus {
     enum class State { idle, loading, running, cancelling };
     State state = State::idle;
-    std::string what;          ///< "demo.h5: 14 runs"
-    std::string phase;         ///< "prefill"
-    double share = 0;          ///< of the phase, 0 to 1
-    double seconds_left = -1;  ///< of the phase; below 0: not known yet
-    std::string model;         ///< name of the model that is loaded; empty: none
-    std::string error;         ///< of the last job; empty: it went well
+    std::string what;                  ///< "demo.h5: 15 runs"
+    std::string phase;                 ///< "prefill"
+    double share = 0;                  ///< of the phase, 0 to 1
+    double seconds_left = -1;          ///< of the phase; below 0: not known yet
+    std::string model;                 ///< name of the model that is loaded; empty: none
+    std::filesystem::path model_path;  ///< of that model
+    int64_t context_length = 0;        ///< of that model
+    std::string error;                 ///< of the last job; empty: it went well
     bool busy() const { return state != State::idle; }
+};
+
+/// An answer as far as it is decoded, of a run of the job under way.
+struct PartialAnswer {
+    std::string label;
+    std::string text;
 };
 
 /// An answer to a further question asked of a compressed cache; it grows while it is decoded.
@@ -54,34 +63,52 @@ struct FurtherAnswer {
 /// How many tokens a text has for the model that is loaded.
 struct TokenCount {
     int64_t n_tokens = 0;
+    int64_t n_visible = 0;  ///< of them, what policies see
     int64_t context_length = 0;
     std::string error;
 };
 
+/// What a prompt's prefill left behind, in memory: a policy can decide again with any parameters. Thread-safe.
+class PrefillInMemory {
+ public:
+    virtual ~PrefillInMemory() = default;
+
+    /// Why a policy cannot decide from it, as a sentence; empty where it can.
+    virtual std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const = 0;
+    /// The widest window that a policy can have.
+    virtual int widest_window() const = 0;
+    /// The run as this policy at this budget makes it. For worker threads; @throws as policies do
+    virtual trace::RunRecord what_if(const trace::Reader& reader, int prompt, const policies::PolicySpec& spec,
+                                     int64_t budget, uint64_t seed) const = 0;
+};
+
 /// The engine beside the window, on a thread of its own. One job at a time; further ones wait. All calls from the
-/// window's thread; none blocks.
+/// window's thread; none blocks and none throws: what goes wrong becomes a notice and `EngineStatus::error`.
 class EngineSession {
  public:
     virtual ~EngineSession() = default;
 
-    /// Loads the model if need be and runs the job; the trace is opened in the session as soon as its prompt is there,
-    /// and reloaded as each run ends.
+    /// Loads the model if need be and runs the job. The trace is opened in the session as soon as its prompt is there;
+    /// kept sets follow, then answers. What is finished stays on disk whatever happens.
     virtual void run(const RunRequest& request) = 0;
-    /// Every policy on the demo prompt into kvscope-demo/demo.h5, which is opened at once where it is complete.
+    /// The demo's trace in kvscope-demo/ of the current folder: opened where it is complete, else run.
     virtual void run_demo() = 0;
     virtual void load_model(const std::filesystem::path& path) = 0;
+    /// Makes a prompt's prefill again from its exact token ids. @param model empty: the one that is loaded where it is
+    /// the trace's, else the default model
+    virtual void repeat_prefill(int document, int prompt, const std::filesystem::path& model) = 0;
+    /// Ends the job under way at the next safe place and drops those that wait.
     virtual void cancel() = 0;
     virtual EngineStatus status() const = 0;
+    /// Of the job under way; empty where nothing is decoded.
+    virtual const std::vector<PartialAnswer>& partial_answers() const = 0;
 
     /// Tokens of the prompt as it would be sent, counted beside the window: the newest finished count, nullopt before
-    /// the first or without a model.
+    /// the first. A small model is loaded for it where none is.
     virtual std::optional<TokenCount> count_tokens(const RunRequest& request) = 0;
 
-    /// Whether this prompt's prefill is in memory, so that every parameter can change without it.
-    virtual bool has_prefill(int document, int prompt) const = 0;
-    /// The run under other parameters, from the prefill in memory. On a worker thread; throws as policies do.
-    virtual trace::RunRecord what_if(int document, int prompt, const policies::PolicySpec& spec,
-                                     int64_t budget) const = 0;
+    /// nullptr where the prompt's prefill is not in memory.
+    virtual std::shared_ptr<const PrefillInMemory> prefill(int document, int prompt) const = 0;
 
     /// Whether the run's cache is still there to be asked.
     virtual bool can_ask(const RunKey& run) const = 0;
@@ -93,7 +120,9 @@ class EngineSession {
 };
 
 /// @param notice called on the window's thread with what a person should see
+/// @param wake   called on any thread: something arrived, draw soon
 std::unique_ptr<EngineSession> make_engine_session(Session& session,
-                                                   std::function<void(const std::string&, bool is_error)> notice);
+                                                   std::function<void(const std::string&, bool is_error)> notice,
+                                                   std::function<void()> wake);
 
 }  // namespace kvscope::gui

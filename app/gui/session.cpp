@@ -17,8 +17,11 @@ void Session::end_frame() {
 
 Document& Session::open(const std::filesystem::path& path) {
     std::error_code error;
+    // While a trace is being written there is no file of its name yet.
+    const auto whole = std::filesystem::absolute(path).lexically_normal();
     for (const auto& document : documents_) {
-        if (std::filesystem::equivalent(document->path(), path, error)) {
+        const auto of_document = std::filesystem::absolute(document->path()).lexically_normal();
+        if (of_document == whole || std::filesystem::equivalent(of_document, whole, error)) {
             document->reload();
             return *document;
         }
@@ -27,7 +30,8 @@ Document& Session::open(const std::filesystem::path& path) {
     ++next_id_;
     if (!cursor().run.valid()) {
         for (const RunKey& key : all_runs()) {
-            if (key.document != document.id() || attributes(key).policy == "full") continue;
+            const auto& run = attributes(key);
+            if (key.document != document.id() || run.policy == "full" || run.status != "complete") continue;
             select_run(key);
             break;
         }
@@ -108,6 +112,41 @@ RunLook Session::look(const RunKey& key) const {
 std::string Session::stamp(const RunKey& key) const {
     const Document* of = document(key);
     return of ? fmt::format("{}/{}/{}", of->run_stamp(key.prompt, key.run), key.prompt, key.run) : "closed";
+}
+
+void Session::renumber_runs(int of_document, int prompt, const std::vector<int>& moved) {
+    const auto now = [&](const RunKey& key) {
+        RunKey renumbered = key;
+        if (key.document == of_document && key.prompt == prompt && key.run >= 0)
+            renumbered.run = static_cast<size_t>(key.run) < moved.size() ? moved[static_cast<size_t>(key.run)] : -1;
+        return renumbered;
+    };
+    Cursor cursor_now = cursor();
+    cursor_now.run = now(cursor_now.run);
+    selection.set(cursor_now);
+    for (auto* slot : {&a, &b}) {
+        if (!*slot) continue;
+        *slot = now(**slot);
+        if (!(*slot)->valid()) slot->reset();
+    }
+    if (Document* of = document(of_document)) {
+        std::set<RunKey> hidden;
+        for (const RunKey& key : of->hidden) {
+            if (now(key).valid()) hidden.insert(now(key));
+        }
+        of->hidden = std::move(hidden);
+    }
+}
+
+void Session::remove_added_run(int of_document, int prompt, int id) {
+    Document* of = document(of_document);
+    const int gone = of ? of->run_of(id) : -1;
+    if (gone < 0) return;
+    std::vector<int> moved;
+    for (int run = 0; run < of->reader()->n_runs(prompt); ++run)
+        moved.push_back(run == gone ? -1 : run - (run > gone ? 1 : 0));
+    of->remove_run(id);
+    renumber_runs(of_document, prompt, moved);
 }
 
 void Session::select_run(const RunKey& key) {

@@ -68,6 +68,13 @@ class Session {
     /// Stamp for Tasks of whatever is computed from one run.
     std::string stamp(const RunKey& key) const;
 
+    /// A document's runs stand elsewhere now: run i at `moved[i]`, −1 where it is gone. Selection, A, B and what is
+    /// hidden follow.
+    void renumber_runs(int document, int prompt, const std::vector<int>& moved);
+
+    /// Takes a what-if out of a document (Document::add_run); runs behind it move up.
+    void remove_added_run(int document, int prompt, int id);
+
     /// Selects a run, keeping layer, head and tokens.
     void select_run(const RunKey& key);
     void select_token(int64_t token, bool extend = false);

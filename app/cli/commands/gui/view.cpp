@@ -1,10 +1,16 @@
 #include <fmt/format.h>
 
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "app/cli/command.h"
 #include "app/gui/app.h"
 #include "app/gui/crash_log.h"
+#include "app/gui/engine_session.h"
+#ifdef KVSCOPE_WITH_ENGINE
+#include "app/cli/engine/run_in_terminal.h"
+#endif
 
 namespace kvscope::cli {
 namespace {
@@ -29,6 +35,7 @@ void set_size(const std::string& text, gui::WindowOptions& window) {
 }
 
 int view(const Arguments& arguments) {
+    if (!gui::Window::display_is_there()) throw gui::NoDisplay("there is no display to open a window on");
     gui::WindowOptions options;
     const auto remembered = gui::load_settings(gui::settings_file());
     options.width = remembered.width;
@@ -47,15 +54,41 @@ int view(const Arguments& arguments) {
     window.on_drop = [&](const auto& paths) { app.open_files(paths); };
     const auto frame = [&] { return app.frame(); };
     if (for_picture) {
-        for (int i = 0; i < 6; ++i) {
+        const auto settle = [&] {
+            for (int i = 0; i < 6; ++i) {
+                window.draw_frame(frame);
+                app.tasks().wait();
+            }
+        };
+        settle();
+        while (app.engine() && app.engine()->status().busy()) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
             window.draw_frame(frame);
-            app.tasks().wait();
         }
+        settle();
         gui::write_png(window.capture(frame), arguments.screenshot);
         return app.notices().empty() ? 0 : 1;
     }
     window.run(frame, [&] { return app.may_close(); });
     return 0;
+}
+
+/// Without a display the demo is run here in the terminal; whatever else was asked for needs one.
+int view_or_say_why(const Arguments& arguments) {
+    try {
+        return view(arguments);
+    } catch (const gui::NoDisplay& error) {
+#ifdef KVSCOPE_WITH_ENGINE
+        if (arguments.app.run_demo) {
+            fmt::print(stderr, "{}: running the demo without a window, into kvscope-demo/\n", error.what());
+            return run_demo_in_terminal("kvscope-demo", false);
+        }
+#endif
+        throw gui::NoDisplay(
+            fmt::format("{}: use 'kvscope run', 'inspect' and 'export', which need none, or start it "
+                        "with a display, as in 'xvfb-run kvscope'",
+                        error.what()));
+    }
 }
 
 std::function<int()> declare(CLI::App& app) {
@@ -69,7 +102,10 @@ std::function<int()> declare(CLI::App& app) {
     app.add_flag("--light", arguments->light, "Light theme");
     app.add_option("--ui-scale", arguments->ui_scale, "Size of texts; 1 is usual")->check(CLI::Range(0.5, 4.0));
     app.add_option("--screenshot", arguments->screenshot, "Draw the window once into this PNG and end");
-    return [arguments] { return view(*arguments); };
+#ifdef KVSCOPE_WITH_ENGINE
+    app.add_flag("--demo", arguments->app.run_demo, "Open the demo's trace, which is made where it is not there yet");
+#endif
+    return [arguments] { return view_or_say_why(*arguments); };
 }
 
 }  // namespace

@@ -1,0 +1,426 @@
+#include "app/gui/engine_session.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "app/gui/engine/job_progress.h"
+#include "app/gui/engine/live_prefill.h"
+#include "app/gui/engine/run_in_window.h"
+#include "app/gui/engine/token_counter.h"
+#include "app/gui/session.h"
+#include "app/program/engine/run_job.h"
+#include "app/program/paths.h"
+#include "engine/conversation.h"
+#include "engine/device.h"
+#include "engine/error.h"
+
+namespace kvscope::gui {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ModelPtr = std::shared_ptr<const engine::Model>;
+
+constexpr size_t most_prefills = 2;
+constexpr uintmax_t small_model_bytes = 4'000'000'000;
+/// The engine's thread and those that it starts leave the processor to the window first.
+constexpr int niceness = 5;
+
+uintmax_t bytes_of(const fs::path& path) {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) return fs::file_size(path, error);
+    uintmax_t bytes = 0;
+    for (const auto& entry : fs::directory_iterator(path, error)) {
+        if (entry.is_regular_file(error)) bytes += entry.file_size(error);
+    }
+    return bytes;
+}
+
+/// "kvscope-1.h5": the first of that kind that is neither there nor begun.
+fs::path new_output() {
+    for (int i = 1;; ++i) {
+        const fs::path path = fmt::format("kvscope-{}.h5", i);
+        std::error_code error;
+        if (!fs::exists(path, error) && !fs::exists(path.string() + ".part", error)) return path;
+    }
+}
+
+class ThreadedSession final : public EngineSession {
+ public:
+    ThreadedSession(Session& session, std::function<void(const std::string&, bool)> notice, std::function<void()> wake)
+        : session_(session),
+          notice_(std::move(notice)),
+          wake_(std::move(wake)),
+          progress_(wake_),
+          counter_(wake_),
+          thread_([this] { work(); }) {}
+
+    ~ThreadedSession() override {
+        {
+            const std::lock_guard lock(mutex_);
+            stopping_ = true;
+            jobs_.clear();
+        }
+        progress_.cancel();
+        changed_.notify_all();
+        thread_.join();
+    }
+
+    void run(const RunRequest& request) override {
+        program::RunJob job;
+        job.model = request.model;
+        job.prompts.push_back({request.name, request.context, {}});
+        if (!request.question.empty()) job.prompts.back().questions = {request.question};
+        job.query_aware = request.query_aware;
+        job.use_template = request.use_template;
+        job.policies = request.policies;
+        job.budgets = {request.budgets};
+        job.experiment.n_new = request.n_new;
+        job.output = request.output.empty() ? new_output() : request.output;
+        start_run(job);
+    }
+
+    void run_demo() override {
+        const fs::path output = fs::path("kvscope-demo") / "demo.h5";
+        std::error_code error;
+        if (fs::exists(output, error)) {
+            try {
+                if (trace::Reader(output).complete()) {
+                    session_.open(output);
+                    wake_();
+                    return;
+                }
+            } catch (const std::exception& failure) {
+                return notice_(failure.what(), true);
+            }
+        }
+        fs::create_directories(output.parent_path(), error);
+        if (error) return notice_(output.parent_path().string() + " cannot be made here: " + error.message(), true);
+        try {
+            auto job = program::demo_job(output);
+            job.model = program::default_model();
+            start_run(job);
+        } catch (const std::exception& failure) {
+            notice_(failure.what(), true);
+        }
+    }
+
+    void load_model(const fs::path& path) override {
+        enqueue(path.filename().string(), [this, path] { need_model(path, "auto"); });
+    }
+
+    void repeat_prefill(int document, int prompt, const fs::path& path) override {
+        const Document* of = session_.document(document);
+        if (!of || prompt >= of->reader()->n_prompts()) return;
+        const auto reader = of->file();
+        enqueue(fmt::format("{}: prefill", of->name()), [this, document, prompt, path, reader] {
+            const auto& wanted = reader->model();
+            const bool is_loaded =
+                model_ && model_->fingerprint() == wanted.fingerprint && model_->attributes().dtype == wanted.dtype;
+            if (!is_loaded || !path.empty()) {
+                const bool is_type = wanted.dtype == "f32" || wanted.dtype == "bf16";
+                need_model(path.empty() ? path_for(wanted) : path, is_type ? wanted.dtype : "auto");
+            }
+            progress_.go_on(EngineStatus::State::running,
+                            fmt::format("{}: prefill", reader->path().filename().string()));
+            const auto tokens = engine::stored_prompt(*model_, *reader, prompt, 0);
+            keep(document, prompt, read_prompt(*model_, tokens, reader->prompt(prompt).window, progress_));
+        });
+    }
+
+    void cancel() override {
+        {
+            const std::lock_guard lock(mutex_);
+            jobs_.clear();
+        }
+        progress_.cancel();
+    }
+
+    EngineStatus status() const override {
+        EngineStatus now = progress_.status();
+        const std::lock_guard lock(mutex_);
+        if (!now.busy() && !jobs_.empty()) now.state = EngineStatus::State::loading;
+        return now;
+    }
+
+    const std::vector<PartialAnswer>& partial_answers() const override { return partial_; }
+
+    std::optional<TokenCount> count_tokens(const RunRequest& request) override {
+        if (request.context.empty()) return std::nullopt;
+        if (!model_for_counts_ && !tried_to_load_ && !status().busy()) {
+            tried_to_load_ = true;
+            try {
+                const fs::path path = request.model.empty() ? program::default_model() : request.model;
+                if (bytes_of(path) <= small_model_bytes) load_model(path);
+            } catch (const std::exception& error) {
+                notice_(error.what(), true);
+            }
+        }
+        return counter_.ask(request, model_for_counts_);
+    }
+
+    std::shared_ptr<const PrefillInMemory> prefill(int document, int prompt) const override {
+        for (const auto& kept : prefills_) {
+            if (kept.document == document && kept.prompt == prompt) return kept.prefill;
+        }
+        return nullptr;
+    }
+
+    bool can_ask(const RunKey& run) const override { return conversation_of(run) != nullptr; }
+
+    void ask(const RunKey& run, const std::string& question) override {
+        const auto conversation = conversation_of(run);
+        if (!conversation) return;
+        const size_t index = further_.size();
+        further_.push_back({run, question, {}, false, {}});
+        const auto answer = [this, index](auto change) {
+            post([this, index, change] {
+                if (index < further_.size()) change(further_[index]);
+            });
+        };
+        enqueue(fmt::format("{}: a further question", conversation->label()),
+                [this, conversation, question, answer, model = model_for_counts_] {
+                    std::vector<int32_t> ids;
+                    try {
+                        const auto reply = conversation->ask(*model, question, {}, progress_, [&](int32_t id) {
+                            ids.push_back(id);
+                            answer([text = model->answer_text(ids)](FurtherAnswer& to) { to.text = text; });
+                        });
+                        answer([text = reply.text](FurtherAnswer& to) {
+                            to.text = text;
+                            to.finished = true;
+                        });
+                    } catch (const std::exception& error) {
+                        answer([message = std::string(error.what())](FurtherAnswer& to) {
+                            to.finished = true;
+                            to.error = message;
+                        });
+                    }
+                });
+    }
+
+    const std::vector<FurtherAnswer>& further_answers() const override { return further_; }
+
+    void update() override {
+        std::deque<std::function<void()>> arrived;
+        {
+            const std::lock_guard lock(mutex_);
+            arrived.swap(arrived_);
+        }
+        for (const auto& act : arrived) act();
+        if (running_) {
+            running_->update(session_);
+            partial_ = running_->partial_answers();
+        }
+        std::erase_if(prefills_, [&](const Kept& kept) { return !session_.document(kept.document); });
+        if (conversations_ && !session_.document(conversations_->document)) conversations_.reset();
+    }
+
+ private:
+    struct Kept {
+        int document;
+        int prompt;
+        std::shared_ptr<const PrefillInMemory> prefill;
+    };
+    struct Conversations {
+        int document;
+        int prompt;
+        std::vector<std::shared_ptr<engine::Conversation>> of_runs;  ///< by number in the trace
+    };
+    struct Job {
+        std::string what;
+        std::function<void()> run;
+    };
+
+    // ---- the window's thread ---------------------------------------------------------------------------------------
+
+    void enqueue(std::string what, std::function<void()> run) {
+        {
+            const std::lock_guard lock(mutex_);
+            jobs_.push_back({std::move(what), std::move(run)});
+        }
+        changed_.notify_all();
+    }
+
+    void start_run(program::RunJob job) {
+        std::vector<engine::RunPlan> plans;
+        try {
+            plans = program::plans_of(job);
+        } catch (const std::exception& error) {
+            return notice_(error.what(), true);
+        }
+        job.experiment.keep_prefill = true;
+        job.experiment.keep_caches = true;
+        const std::string what = fmt::format("{}: {} runs", job.output.filename().string(), plans.size());
+        const auto run = std::make_shared<RunInWindow>(job.output, notice_);
+        enqueue(what, [this, job, plans, run, what] { execute(job, plans, run, what); });
+    }
+
+    std::shared_ptr<engine::Conversation> conversation_of(const RunKey& run) const {
+        if (!conversations_ || run.document != conversations_->document || run.prompt != conversations_->prompt ||
+            !session_.exists(run))
+            return nullptr;
+        const auto& reader = *session_.document(run)->reader();
+        if (!reader.is_in_file(run.prompt, run.run)) return nullptr;
+        const auto number = static_cast<size_t>(reader.run_number(run.prompt, run.run));
+        return number < conversations_->of_runs.size() ? conversations_->of_runs[number] : nullptr;
+    }
+
+    // ---- the engine's thread ---------------------------------------------------------------------------------------
+
+    void post(std::function<void()> act) {
+        {
+            const std::lock_guard lock(mutex_);
+            arrived_.push_back(std::move(act));
+        }
+        wake_();
+    }
+
+    void work() {
+        setpriority(PRIO_PROCESS, 0, niceness);
+        for (;;) {
+            Job job;
+            {
+                std::unique_lock lock(mutex_);
+                changed_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+                if (stopping_) return;
+                job = std::move(jobs_.front());
+                jobs_.pop_front();
+                progress_.start(job.what);
+            }
+            std::string failure;
+            try {
+                job.run();
+            } catch (const engine::Cancelled&) {
+                post([this] { notice_("stopped", false); });
+            } catch (const std::bad_alloc&) {
+                failure = job.what + ": out of memory: use a shorter prompt or fewer runs at once";
+            } catch (const std::exception& error) {
+                failure = error.what();
+            }
+            if (!failure.empty()) post([this, failure] { notice_(failure, true); });
+            progress_.end(failure);
+        }
+    }
+
+    void need_model(const fs::path& path, const std::string& dtype) {
+        if (model_ && model_path_ == path && (dtype == "auto" || model_->attributes().dtype == dtype)) return;
+        progress_.go_on(EngineStatus::State::loading, path.filename().string());
+        const auto model =
+            std::make_shared<const engine::Model>(engine::Model::open(path, engine::dtype_from_name(dtype), progress_));
+        model_ = model;
+        model_path_ = path;
+        progress_.set_model(model->attributes().name, path, model->transformer().config().context_length);
+        post([this, model] { model_for_counts_ = model; });
+    }
+
+    /// The loaded model's file where it is the one wanted, else the default's.
+    fs::path path_for(const trace::ModelAttributes& wanted) const {
+        if (model_ && model_->fingerprint() == wanted.fingerprint) return model_path_;
+        try {
+            return program::default_model();
+        } catch (const std::exception&) {
+            throw std::runtime_error(fmt::format("the trace was made with {}: choose that model first", wanted.name));
+        }
+    }
+
+    void keep(int document, int prompt, std::shared_ptr<const engine::LivePrefill> live) {
+        const auto kept = prefill_in_memory(std::move(live), [this] { return progress_.status().busy(); });
+        post([this, document, prompt, kept] { remember(document, prompt, kept); });
+    }
+
+    void remember(int document, int prompt, const std::shared_ptr<const PrefillInMemory>& prefill) {
+        std::erase_if(prefills_, [&](const Kept& kept) { return kept.document == document && kept.prompt == prompt; });
+        prefills_.insert(prefills_.begin(), {document, prompt, prefill});
+        if (prefills_.size() > most_prefills) prefills_.resize(most_prefills);
+    }
+
+    void execute(const program::RunJob& job, const std::vector<engine::RunPlan>& plans,
+                 const std::shared_ptr<RunInWindow>& run, const std::string& what) {
+        fs::path path = job.model;
+        if (path.empty()) path = model_ ? model_path_ : program::default_model();
+        need_model(path, "auto");
+        progress_.go_on(EngineStatus::State::running, what);
+        program::RunEvents events;
+        events.on_prompts = [&](std::span<const engine::Prompt>) {
+            post([this, run] {
+                running_ = run;
+                conversations_.reset();  // the last run's caches make room
+                further_.clear();
+            });
+        };
+        events.on_begin = [&](engine::Experiment& experiment) {
+            run->attach(
+                experiment, model_, [this](auto act) { post(std::move(act)); }, session_);
+        };
+        events.on_end = [&](engine::Experiment& experiment) {
+            const std::shared_ptr<const engine::LivePrefill> live = experiment.take_prefill();
+            std::vector<std::shared_ptr<engine::Conversation>> caches;
+            for (auto& cache : experiment.take_caches()) caches.push_back(std::move(cache));
+            const auto kept = live ? prefill_in_memory(live, [this] { return progress_.status().busy(); }) : nullptr;
+            post([this, run, kept, caches] {
+                if (run->document() < 0) return;
+                if (kept) remember(run->document(), 0, kept);
+                if (!caches.empty()) conversations_ = Conversations{run->document(), 0, caches};
+            });
+        };
+        try {
+            program::run(job, plans, *model_, progress_, events);
+        } catch (...) {
+            post([this, run] {
+                run->stop(session_);
+                running_.reset();
+                partial_.clear();
+            });
+            throw;
+        }
+        post([this, run] {
+            run->finish(session_);
+            running_.reset();
+            partial_.clear();
+        });
+    }
+
+    Session& session_;
+    std::function<void(const std::string&, bool)> notice_;
+    std::function<void()> wake_;
+    JobProgress progress_;
+    TokenCounter counter_;
+
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Job> jobs_;
+    std::deque<std::function<void()>> arrived_;
+    bool stopping_ = false;
+
+    // The engine's thread alone.
+    ModelPtr model_;
+    fs::path model_path_;
+
+    // The window's thread alone.
+    ModelPtr model_for_counts_;
+    bool tried_to_load_ = false;
+    std::shared_ptr<RunInWindow> running_;
+    std::vector<PartialAnswer> partial_;
+    std::vector<Kept> prefills_;  ///< newest first
+    std::optional<Conversations> conversations_;
+    std::vector<FurtherAnswer> further_;
+
+    std::thread thread_;  ///< last: it uses all of the above
+};
+
+}  // namespace
+
+std::unique_ptr<EngineSession> make_engine_session(Session& session,
+                                                   std::function<void(const std::string&, bool is_error)> notice,
+                                                   std::function<void()> wake) {
+    return std::make_unique<ThreadedSession>(session, std::move(notice), std::move(wake));
+}
+
+}  // namespace kvscope::gui

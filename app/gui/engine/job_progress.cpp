@@ -1,0 +1,105 @@
+#include "app/gui/engine/job_progress.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "engine/error.h"
+
+namespace kvscope::gui {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+}  // namespace
+
+void JobProgress::start(const std::string& what) {
+    {
+        const std::lock_guard lock(mutex_);
+        cancelled_ = false;
+        status_.error.clear();
+        enter(EngineStatus::State::loading, what);
+    }
+    on_change_();
+}
+
+void JobProgress::go_on(EngineStatus::State state, const std::string& what) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (cancelled_) throw engine::Cancelled();
+        enter(state, what);
+    }
+    on_change_();
+}
+
+void JobProgress::enter(EngineStatus::State state, const std::string& what) {
+    status_.state = state;
+    status_.what = what;
+    status_.phase.clear();
+    status_.share = 0;
+    status_.seconds_left = -1;
+}
+
+void JobProgress::end(const std::string& error) {
+    {
+        const std::lock_guard lock(mutex_);
+        status_.state = EngineStatus::State::idle;
+        status_.phase.clear();
+        status_.error = error;
+    }
+    on_change_();
+}
+
+void JobProgress::set_model(const std::string& name, const std::filesystem::path& path, int64_t context_length) {
+    const std::lock_guard lock(mutex_);
+    status_.model = name;
+    status_.model_path = path;
+    status_.context_length = context_length;
+}
+
+void JobProgress::begin(std::string_view phase, int64_t steps) {
+    {
+        const std::lock_guard lock(mutex_);
+        status_.phase = phase;
+        status_.share = 0;
+        status_.seconds_left = -1;
+        steps_ = steps;
+        phase_start_ = Clock::now();
+    }
+    on_change_();
+}
+
+void JobProgress::advance(int64_t done) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (steps_ > 0) status_.share = std::clamp(static_cast<double>(done) / static_cast<double>(steps_), 0.0, 1.0);
+        const double elapsed = seconds_since(phase_start_);
+        // An estimate from the first moments would jump about.
+        if (status_.share > 0 && elapsed > 0.5) status_.seconds_left = elapsed / status_.share * (1 - status_.share);
+    }
+    changed();
+}
+
+void JobProgress::message(std::string_view text) { spdlog::info("{}", text); }
+
+EngineStatus JobProgress::status() const {
+    const std::lock_guard lock(mutex_);
+    return status_;
+}
+
+void JobProgress::cancel() {
+    const std::lock_guard lock(mutex_);
+    if (!status_.busy()) return;
+    cancelled_ = true;
+    status_.state = EngineStatus::State::cancelling;
+}
+
+void JobProgress::changed() {
+    if (seconds_since(told_) < 0.1) return;
+    told_ = Clock::now();
+    on_change_();
+}
+
+}  // namespace kvscope::gui

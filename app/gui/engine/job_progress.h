@@ -1,0 +1,50 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "app/gui/engine_session.h"
+#include "engine/progress.h"
+
+namespace kvscope::gui {
+
+/// The engine's progress as the window shows it. The engine's thread reports, the window's thread reads and cancels.
+class JobProgress final : public engine::Progress {
+ public:
+    /// @param on_change called on the engine's thread, ten times a second at most
+    explicit JobProgress(std::function<void()> on_change) : on_change_(std::move(on_change)) {}
+
+    // The engine's thread.
+    void start(const std::string& what);
+    /// The job's next part. @throws engine::Cancelled
+    void go_on(EngineStatus::State state, const std::string& what);
+    /// @param error empty where it went well
+    void end(const std::string& error);
+    void set_model(const std::string& name, const std::filesystem::path& path, int64_t context_length);
+    void begin(std::string_view phase, int64_t steps) override;
+    void advance(int64_t done) override;
+    void message(std::string_view text) override;
+    bool cancelled() const override { return cancelled_; }
+
+    // The window's thread.
+    EngineStatus status() const;
+    /// Seen in `status` at once. Without a job under way nothing happens.
+    void cancel();
+
+ private:
+    void enter(EngineStatus::State state, const std::string& what);
+    void changed();
+
+    std::function<void()> on_change_;
+    mutable std::mutex mutex_;
+    EngineStatus status_;
+    int64_t steps_ = 0;
+    std::chrono::steady_clock::time_point phase_start_;
+    std::chrono::steady_clock::time_point told_;
+    std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace kvscope::gui

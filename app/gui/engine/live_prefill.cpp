@@ -1,0 +1,75 @@
+#include "app/gui/engine/live_prefill.h"
+
+#include <omp.h>
+
+#include <algorithm>
+
+#include "analysis/what_if.h"
+#include "engine/experiment.h"
+#include "engine/prefill.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// Queries that a repeated prefill observes, so that windows can grow, too.
+constexpr int64_t observed_window = 128;
+
+class InMemory final : public PrefillInMemory {
+ public:
+    InMemory(std::shared_ptr<const engine::LivePrefill> prefill, std::function<bool()> is_engine_busy)
+        : prefill_(std::move(prefill)), is_engine_busy_(std::move(is_engine_busy)) {}
+
+    std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const override {
+        return prefill_->obstacle(spec, budget);
+    }
+
+    int widest_window() const override { return prefill_->n_window(); }
+
+    trace::RunRecord what_if(const trace::Reader& reader, int prompt, const policies::PolicySpec& spec, int64_t budget,
+                             uint64_t seed) const override {
+        const int n_threads = omp_get_max_threads();
+        if (is_engine_busy_()) omp_set_num_threads(1);
+        std::vector<policies::Selection> selections;
+        try {
+            selections = prefill_->select(spec, budget, seed);
+        } catch (...) {
+            omp_set_num_threads(n_threads);
+            throw;
+        }
+        omp_set_num_threads(n_threads);
+        auto record = analysis::what_if_record(reader, prompt, spec, budget, selections, prefill_->window_attention());
+        record.seed = seed;
+        return record;
+    }
+
+ private:
+    std::shared_ptr<const engine::LivePrefill> prefill_;
+    std::function<bool()> is_engine_busy_;
+};
+
+}  // namespace
+
+std::shared_ptr<const PrefillInMemory> prefill_in_memory(std::shared_ptr<const engine::LivePrefill> prefill,
+                                                         std::function<bool()> is_engine_busy) {
+    return std::make_shared<InMemory>(std::move(prefill), std::move(is_engine_busy));
+}
+
+std::shared_ptr<const engine::LivePrefill> read_prompt(const engine::Model& model, const engine::Prompt& prompt,
+                                                       int64_t window, engine::Progress& progress) {
+    const auto n = static_cast<size_t>(prompt.n_visible());
+    const std::span<const int32_t> ids = std::span<const int32_t>(prompt.ids).first(n);
+    const int64_t recorded = window > 0 ? window : engine::ExperimentOptions().window;
+    const auto live = std::make_shared<engine::LivePrefill>(
+        model.transformer().shape(), std::vector<int32_t>(ids.begin(), ids.end()), static_cast<int>(recorded));
+    engine::PrefillRequest request;
+    request.ids = ids;
+    request.needs.window_queries = static_cast<int>(std::max(recorded, observed_window));
+    request.needs.attention_sums = true;
+    request.keep_cache = false;
+    engine::prefill(
+        model.transformer(), request, [&](engine::PrefillLayer& layer) { live->add_layer(layer.prompt, layer.dense); },
+        progress);
+    return live;
+}
+
+}  // namespace kvscope::gui

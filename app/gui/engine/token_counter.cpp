@@ -1,0 +1,75 @@
+#include "app/gui/engine/token_counter.h"
+
+#include <chrono>
+
+#include "engine/prompt.h"
+
+namespace kvscope::gui {
+namespace {
+
+constexpr auto rest = std::chrono::milliseconds(150);
+
+TokenCount count(const RunRequest& request, const engine::Model& model) {
+    TokenCount found;
+    found.context_length = model.transformer().config().context_length;
+    try {
+        const auto prompt = engine::prepare_prompt(model, request.context, request.question,
+                                                   {request.name, request.use_template, request.query_aware, 0});
+        found.n_tokens = static_cast<int64_t>(prompt.ids.size());
+        found.n_visible = prompt.n_visible();
+    } catch (const std::exception& error) {
+        found.error = error.what();
+    }
+    return found;
+}
+
+bool is_same_text(const RunRequest& a, const RunRequest& b) {
+    return a.context == b.context && a.question == b.question && a.use_template == b.use_template &&
+           a.query_aware == b.query_aware;
+}
+
+}  // namespace
+
+TokenCounter::TokenCounter(std::function<void()> on_count)
+    : on_count_(std::move(on_count)), thread_([this] { work(); }) {}
+
+TokenCounter::~TokenCounter() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+}
+
+std::optional<TokenCount> TokenCounter::ask(const RunRequest& request,
+                                            const std::shared_ptr<const engine::Model>& model) {
+    const std::lock_guard lock(mutex_);
+    if (!model) return std::nullopt;
+    if (asked_.model != model || !is_same_text(asked_.request, request)) {
+        asked_ = {request, model};
+        wanted_ = asked_;
+        changed_.notify_all();
+    }
+    return count_;
+}
+
+void TokenCounter::work() {
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+        if (!wanted_) {
+            changed_.wait(lock);
+            continue;
+        }
+        const Text text = std::move(*wanted_);
+        wanted_.reset();
+        if (changed_.wait_for(lock, rest, [this] { return stopping_ || wanted_.has_value(); })) continue;
+        lock.unlock();
+        const TokenCount found = count(text.request, *text.model);
+        lock.lock();
+        count_ = found;
+        on_count_();
+    }
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,245 @@
+#include <fmt/format.h>
+#include <imgui.h>
+#include <misc/cpp/imgui_stdlib.h>
+
+#include <nlohmann/json.hpp>
+
+#include "app/gui/actions.h"
+#include "app/gui/engine_session.h"
+#include "app/gui/file_dialog.h"
+#include "app/gui/parameter_form.h"
+#include "app/gui/run_form.h"
+#include "app/gui/view.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// Model, prompt, policies and budgets for one pass of the engine.
+class RunView : public View {
+ public:
+    void draw(Context& context) override {
+        if (!context.engine) return draw_nothing(context, "This build has no engine to run models.");
+        const EngineStatus status = context.engine->status();
+        const auto tokens = context.engine->count_tokens(form_.request);
+        draw_button(context, status, tokens);
+        ImGui::BeginChild("form");
+        draw_model(context, status);
+        draw_prompt(context, tokens);
+        draw_policies(context);
+        draw_budgets(context, tokens);
+        draw_output(context);
+        ImGui::EndChild();
+        // The same key brings the view to the front: it runs what could be seen before.
+        const bool is_asked = was_focused_ && ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_R);
+        was_focused_ = ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows);
+        if (is_asked && !status.busy() && form_.problem(tokens).empty()) context.engine->run(form_.filled_in());
+    }
+
+    std::vector<std::pair<std::string, std::string>> help() const override {
+        return {{"Ctrl+R", "run"},
+                {"a policy's name", "its parameters"},
+                {"+", "the same policy once more, with other parameters"},
+                {"Ctrl-click a slider", "type the number"}};
+    }
+
+    void save(nlohmann::json& state) const override { state = form_.to_json(); }
+    void load(const nlohmann::json& state) override { form_.from_json(state); }
+
+ private:
+    void draw_button(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens) {
+        const std::string problem = form_.problem(tokens);
+        if (status.busy()) {
+            const bool is_cancelling = status.state == EngineStatus::State::cancelling;
+            ImGui::BeginDisabled(is_cancelling);
+            if (ImGui::Button("Cancel##run")) context.engine->cancel();
+            ImGui::EndDisabled();
+            ImGui::SameLine();
+            const std::string left =
+                status.seconds_left >= 0 ? fmt::format("  {:.0f} s left", status.seconds_left) : "";
+            ImGui::ProgressBar(static_cast<float>(status.share), {-FLT_MIN, 0},
+                               (is_cancelling ? "cancelling" : status.phase + left).c_str());
+            ImGui::TextDisabled("%s", status.what.c_str());
+            for (const auto& answer : context.engine->partial_answers()) {
+                ImGui::TextDisabled("%s", answer.label.c_str());
+                ImGui::TextWrapped("%s", answer.text.c_str());
+            }
+        } else {
+            ImGui::BeginDisabled(!problem.empty());
+            const std::string label = fmt::format("Run {} runs###run", form_.n_runs());
+            if (ImGui::Button(form_.n_runs() > 0 ? label.c_str() : "Run###run")) context.engine->run(form_.filled_in());
+            ImGui::EndDisabled();
+            ImGui::SetItemTooltip("Ctrl+R: reads the prompt once, lets every policy decide, decodes all of them");
+            ImGui::SameLine();
+            if (!problem.empty())
+                ImGui::TextWrapped("%s", problem.c_str());
+            else
+                ImGui::TextDisabled("the full cache is always among them");
+            if (!status.error.empty()) {
+                ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
+                ImGui::TextWrapped("%s", status.error.c_str());
+                ImGui::PopStyleColor();
+            }
+        }
+        ImGui::Separator();
+    }
+
+    void draw_model(Context& context, const EngineStatus& status) {
+        ImGui::SeparatorText("Model");
+        const bool is_loaded = !status.model.empty();
+        ImGui::TextUnformatted(is_loaded ? status.model.c_str() : "the default model, loaded when it is needed");
+        if (is_loaded) ImGui::SetItemTooltip("%s", status.model_path.c_str());
+        ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
+        if (ImGui::InputTextWithHint("##model path", "GGUF file or Hugging Face folder", &model_path_,
+                                     ImGuiInputTextFlags_EnterReturnsTrue) &&
+            !model_path_.empty())
+            context.engine->load_model(model_path_);
+        ImGui::SameLine();
+        if (ImGui::Button("Browse…##model")) {
+            context.desk.files.ask({FileDialog::Kind::open_folder_or_file,
+                                    "Choose a model: a GGUF file or a folder with config.json",
+                                    {".gguf"},
+                                    {},
+                                    [this, engine = context.engine](const auto& path) {
+                                        model_path_ = path.string();
+                                        engine->load_model(path);
+                                    }});
+        }
+    }
+
+    void draw_prompt(Context& context, const std::optional<TokenCount>& tokens) {
+        ImGui::SeparatorText("Prompt");
+        ImGui::SetNextItemWidth(-FLT_MIN);
+        if (ImGui::BeginCombo("##sample", "Samples", ImGuiComboFlags_HeightLarge)) {
+            for (const auto& [name, title] : sample_prompts()) {
+                if (ImGui::Selectable(title.c_str())) take_sample(context, name);
+            }
+            ImGui::EndCombo();
+        }
+        const float em = ImGui::GetFontSize();
+        ImGui::PushFont(context.fonts.mono, 0);
+        ImGui::InputTextMultiline("##context", &form_.request.context, {-FLT_MIN, 10 * em},
+                                  ImGuiInputTextFlags_WordWrap);
+        ImGui::PopFont();
+        draw_count(context, tokens);
+        ImGui::SetNextItemWidth(-FLT_MIN);
+        ImGui::InputTextWithHint("##question", "Question (may be empty)", &form_.request.question);
+        ImGui::Checkbox("Chat template", &form_.request.use_template);
+        ImGui::SetItemTooltip("the model's own, where it has one; off: the text as it stands");
+        ImGui::BeginDisabled(form_.request.question.empty());
+        ImGui::Checkbox("Policies see the question", &form_.request.query_aware);
+        ImGui::EndDisabled();
+        ImGui::PushTextWrapPos();
+        ImGui::TextDisabled("%s", form_.request.question.empty() ? "without a question the whole text is compressed"
+                                  : form_.request.query_aware
+                                      ? "they compress context and question together: the easier task"
+                                      : "the context is compressed before the question is known");
+        ImGui::PopTextWrapPos();
+    }
+
+    void draw_count(const Context& context, const std::optional<TokenCount>& tokens) const {
+        if (form_.request.context.empty()) {
+            ImGui::TextDisabled("no text yet");
+        } else if (!tokens) {
+            ImGui::TextDisabled("counting tokens …");
+        } else if (!tokens->error.empty()) {
+            ImGui::TextDisabled("%s", tokens->error.c_str());
+        } else {
+            const bool fits = tokens->n_tokens + form_.request.n_new <= tokens->context_length;
+            ImGui::PushStyleColor(ImGuiCol_Text, fits ? context.theme.ink_quiet : context.theme.error);
+            ImGui::TextUnformatted(
+                fmt::format("{} tokens of a context of {}", tokens->n_tokens, tokens->context_length).c_str());
+            ImGui::PopStyleColor();
+        }
+    }
+
+    void take_sample(const Context& context, const std::string& name) {
+        try {
+            const SamplePrompt sample = sample_prompt(name);
+            form_.request.name = sample.name;
+            form_.request.context = sample.context;
+            form_.request.question = sample.question;
+        } catch (const std::exception& error) {
+            context.desk.notice(error.what(), true);
+        }
+    }
+
+    void draw_policies(Context& context) {
+        ImGui::SeparatorText("Policies");
+        std::optional<size_t> duplicated;
+        std::optional<size_t> removed;
+        for (size_t i = 0; i < form_.rows.size(); ++i) {
+            PolicyRow& row = form_.rows[i];
+            const auto& definition = *row.spec.definition;
+            ImGui::PushID(row.id);
+            ImGui::Checkbox("##ticked", &row.ticked);
+            ImGui::SameLine();
+            const std::string changes = row.spec.values.text_of_changes();
+            const std::string title =
+                changes.empty() ? definition.title : fmt::format("{}  {}", definition.title, changes);
+            const bool open = ImGui::TreeNodeEx(fmt::format("{}###{}", title, definition.name).c_str(),
+                                                ImGuiTreeNodeFlags_SpanAvailWidth | ImGuiTreeNodeFlags_AllowOverlap);
+            ImGui::SetItemTooltip("%s: %s\n%s", definition.name.c_str(), definition.summary.c_str(),
+                                  definition.paper.c_str());
+            const float room = ImGui::GetFrameHeight();
+            ImGui::SameLine(ImGui::GetContentRegionMax().x - 2.2f * room);
+            if (ImGui::SmallButton("+")) duplicated = i;
+            ImGui::SetItemTooltip("the same policy once more, with other parameters");
+            ImGui::SameLine();
+            if (ImGui::SmallButton("−")) removed = i;
+            ImGui::SetItemTooltip("takes this row away, where the policy has another");
+            if (open) {
+                for (const auto& parameter : definition.parameters)
+                    edit_parameter(parameter, row.spec.values, context.theme, {});
+                if (definition.parameters.empty()) ImGui::TextDisabled("no parameters");
+                ImGui::TreePop();
+            }
+            ImGui::PopID();
+        }
+        if (duplicated) form_.duplicate(*duplicated);
+        if (removed) form_.remove(*removed);
+    }
+
+    void draw_budgets(Context& context, const std::optional<TokenCount>& tokens) {
+        ImGui::SeparatorText("Budgets");
+        ImGui::SetNextItemWidth(-FLT_MIN);
+        ImGui::InputTextWithHint("##budgets", "64,256   0.1   64-512*2", &form_.request.budgets);
+        ImGui::SetItemTooltip("entries kept per KV head and layer: counts, or the share that is kept");
+        try {
+            for (const auto& line : form_.budget_lines(tokens)) ImGui::TextDisabled("%s", line.c_str());
+        } catch (const std::invalid_argument& error) {
+            ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
+            ImGui::TextWrapped("%s", error.what());
+            ImGui::PopStyleColor();
+        }
+    }
+
+    void draw_output(Context& context) {
+        ImGui::SeparatorText("Output");
+        ImGui::SetNextItemWidth(8 * ImGui::GetFontSize());
+        ImGui::InputInt("tokens to generate", &form_.request.n_new);
+        std::string output = form_.request.output.string();
+        ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
+        if (ImGui::InputTextWithHint("##output", "a new kvscope-N.h5 in this folder", &output))
+            form_.request.output = output;
+        ImGui::SameLine();
+        if (ImGui::Button("Browse…##output")) {
+            context.desk.files.ask(
+                {FileDialog::Kind::save, "Where the trace goes", {".h5"}, "run.h5", [this](const auto& path) {
+                     form_.request.output = path;
+                 }});
+        }
+    }
+
+    RunForm form_;
+    std::string model_path_;
+    bool was_focused_ = false;
+};
+
+}  // namespace
+
+ViewKind run_view() {
+    return {"run", "Run", "Policies and budgets on a prompt of yours", Dock::left,
+            []() -> std::unique_ptr<View> { return std::make_unique<RunView>(); }};
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,277 @@
+#include "app/gui/what_if.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <cmath>
+
+#include "analysis/figure_definition.h"
+#include "analysis/reproduce.h"
+#include "app/gui/engine_session.h"
+#include "app/gui/file_dialog.h"
+#include "app/gui/parameter_form.h"
+#include "app/gui/view.h"
+
+namespace kvscope::gui {
+namespace {
+
+std::string signed_text(double value, int digits, const char* unit) {
+    return fmt::format("{}{:.{}f}{}", value > 0 ? "+" : value < 0 ? "−" : "±", std::abs(value), digits, unit);
+}
+
+/// Sliders on the selected run's budget and parameters; what they give is a run that all views follow.
+class WhatIfView : public View {
+ public:
+    void draw(Context& context) override {
+        Session& session = context.session;
+        what_if_.update(session, context.engine);
+        if (!what_if_.has_source()) {
+            draw_nothing(context, session.documents().empty() ? "Open a trace and select a run: then move its budget."
+                                                              : what_if_.refusal());
+            return;
+        }
+        draw_source(context);
+        if (!what_if_.refusal().empty()) {
+            ImGui::TextWrapped("%s", what_if_.refusal().c_str());
+            draw_prefill_button(context);
+            return;
+        }
+        draw_budget(context);
+        draw_error_line(context);
+        draw_summary(context);
+        draw_buttons(context);
+        ImGui::Separator();
+        for (const auto& parameter : what_if_.definition().parameters) {
+            ParameterField field{&what_if_.recorded_values(), what_if_.obstacle(parameter), 0};
+            if (parameter.name == "window") field.most = what_if_.widest_window();
+            edit_parameter(parameter, what_if_.values(), context.theme, field);
+        }
+        draw_prefill_button(context);
+    }
+
+    std::vector<std::pair<std::string, std::string>> help() const override {
+        return {{"drag a slider", "select again with that value; the result is a run that all views follow"},
+                {"Ctrl-click a slider", "type the number"},
+                {"Keep", "lets this what-if stand and goes on from its settings"},
+                {"grey", "acts before the scores are made: repeat the prefill to change it"}};
+    }
+
+ private:
+    void draw_source(Context& context) {
+        const RunLook look = context.session.look(what_if_.source());
+        ImGui::PushStyleColor(ImGuiCol_Text, on_ground(look.style.color, context.theme));
+        ImGui::TextUnformatted("■");
+        ImGui::PopStyleColor();
+        ImGui::SameLine(0, 4);
+        ImGui::PushFont(context.fonts.bold, 0);
+        ImGui::TextUnformatted(look.label.c_str());
+        ImGui::PopFont();
+        if (ImGui::IsItemClicked()) context.session.select_run(what_if_.source());
+        ImGui::SetItemTooltip("%s\n%s", what_if_.definition().title.c_str(), what_if_.definition().paper.c_str());
+        ImGui::SameLine();
+        ImGui::TextDisabled("%s", what_if_.has_prefill() ? "prefill in memory" : "from the trace");
+    }
+
+    void draw_budget(Context& context) {
+        const int64_t low = 1;
+        const int64_t high = std::max<int64_t>(what_if_.n_tokens(), 1);
+        const std::string obstacle = what_if_.budget_obstacle();
+        const bool differs = what_if_.budget() != what_if_.recorded_budget();
+        ImGui::AlignTextToFramePadding();
+        ImGui::PushStyleColor(ImGuiCol_Text, differs ? context.theme.accent : context.theme.ink);
+        ImGui::TextUnformatted("budget");
+        ImGui::PopStyleColor();
+        ImGui::SetItemTooltip("entries kept per KV head and layer, window and sinks included");
+        ImGui::SameLine(6.2f * ImGui::GetFontSize());
+        ImGui::BeginDisabled(!obstacle.empty());
+        ImGui::BeginGroup();
+        const float number = 4.5f * ImGui::GetFontSize();
+        ImGui::SetNextItemWidth(
+            std::max(ImGui::GetContentRegionAvail().x - number - ImGui::GetStyle().ItemSpacing.x, number));
+        ImGui::SliderScalar("##budget", ImGuiDataType_S64, &what_if_.budget(), &low, &high, "",
+                            ImGuiSliderFlags_Logarithmic | ImGuiSliderFlags_AlwaysClamp);
+        draw_tick(context, low, high);
+        ImGui::SameLine();
+        ImGui::SetNextItemWidth(number);
+        ImGui::PushFont(context.fonts.mono, 0);
+        if (ImGui::InputScalar("##budget number", ImGuiDataType_S64, &what_if_.budget()))
+            what_if_.budget() = std::clamp(what_if_.budget(), low, high);
+        ImGui::PopFont();
+        ImGui::EndGroup();
+        ImGui::EndDisabled();
+        if (!obstacle.empty() && ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled))
+            ImGui::SetTooltip("%s", obstacle.c_str());
+        const double share = static_cast<double>(what_if_.budget()) / static_cast<double>(high);
+        ImGui::TextDisabled("%s", fmt::format("{:.1f} % of {} entries kept, {:.1f} % removed; recorded: {}",
+                                              100 * share, high, 100 - 100 * share, what_if_.recorded_budget())
+                                      .c_str());
+    }
+
+    /// Where the recorded budget is on the slider.
+    void draw_tick(const Context& context, int64_t low, int64_t high) const {
+        if (high <= low) return;
+        const ImVec2 min = ImGui::GetItemRectMin();
+        const ImVec2 max = ImGui::GetItemRectMax();
+        const double at = std::log(static_cast<double>(what_if_.recorded_budget()) / static_cast<double>(low)) /
+                          std::log(static_cast<double>(high) / static_cast<double>(low));
+        const float x = min.x + static_cast<float>(at) * (max.x - min.x);
+        ImGui::GetWindowDrawList()->AddLine({x, max.y - 4}, {x, max.y}, packed(context.theme.ink_quiet), 2);
+    }
+
+    void draw_prefill_button(Context& context) {
+        if (!context.engine || !what_if_.wants_prefill()) return;
+        const EngineStatus status = context.engine->status();
+        const Document& document = *context.session.document(what_if_.source());
+        const std::string name = document.reader()->model().name;
+        ImGui::BeginDisabled(status.busy());
+        if (ImGui::Button("Repeat the prefill"))
+            context.engine->repeat_prefill(document.id(), what_if_.source().prompt, {});
+        ImGui::EndDisabled();
+        ImGui::SetItemTooltip(
+            "%s", fmt::format("Reads the prompt's {} tokens once more with {}: then every parameter is live.",
+                              what_if_.n_tokens(), name)
+                      .c_str());
+        ImGui::SameLine();
+        if (ImGui::Button("with…")) {
+            context.desk.files.ask({FileDialog::Kind::open_folder_or_file,
+                                    "Choose " + name + ": a GGUF file or a folder with config.json",
+                                    {".gguf"},
+                                    {},
+                                    [engine = context.engine, id = document.id(), prompt = what_if_.source().prompt](
+                                        const auto& path) { engine->repeat_prefill(id, prompt, path); }});
+        }
+        ImGui::SetItemTooltip("%s", ("choose where " + name + " is").c_str());
+        if (status.busy()) {
+            ImGui::SameLine();
+            ImGui::TextDisabled("%s", status.phase.empty() ? "waiting" : status.phase.c_str());
+        }
+    }
+
+    void draw_error_line(const Context& context) const {
+        if (what_if_.error().empty()) return;
+        ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
+        ImGui::TextWrapped("%s", what_if_.error().c_str());
+        ImGui::PopStyleColor();
+    }
+
+    void draw_summary(const Context& context) const {
+        const auto& before = what_if_.recorded_summary();
+        if (!before) return;
+        const auto after = what_if_.changed_summary();
+        if (!ImGui::BeginTable("summary", after ? 4 : 2, ImGuiTableFlags_SizingStretchProp)) return;
+        ImGui::TableSetupColumn("measure", 0, 1.5f);
+        ImGui::TableSetupColumn("recorded");
+        if (after) {
+            ImGui::TableSetupColumn("now");
+            ImGui::TableSetupColumn("change");
+            ImGui::TableNextRow();
+            for (const char* head : {"", "recorded", "now", "change"}) {
+                ImGui::TableNextColumn();
+                ImGui::TextDisabled("%s", head);
+            }
+        }
+        const auto line = [&](const char* name, const char* tip, const auto& text, const auto& change) {
+            ImGui::TableNextColumn();
+            ImGui::TextUnformatted(name);
+            ImGui::SetItemTooltip("%s", tip);
+            ImGui::PushFont(context.fonts.mono, 0);
+            ImGui::TableNextColumn();
+            ImGui::TextUnformatted(text(*before).c_str());
+            if (after) {
+                ImGui::TableNextColumn();
+                ImGui::TextUnformatted(text(*after).c_str());
+                ImGui::TableNextColumn();
+                ImGui::TextUnformatted(change(*before, *after).c_str());
+            }
+            ImGui::PopFont();
+        };
+        line(
+            "entries", "kept in the cache, over all layers and KV heads",
+            [](const KeptSummary& of) { return fmt::format("{:L}", of.n_entries); },
+            [](const KeptSummary& x, const KeptSummary& y) {
+                return signed_text(static_cast<double>(y.n_entries - x.n_entries), 0, "");
+            });
+        line(
+            "coverage", "prompt tokens that at least one head of one layer keeps, of all",
+            [](const KeptSummary& of) { return fmt::format("{:.1f} %", 100 * of.coverage); },
+            [](const KeptSummary& x, const KeptSummary& y) {
+                return signed_text(100 * (y.coverage - x.coverage), 1, " pt");
+            });
+        if (!std::isnan(before->attention_kept)) {
+            line(
+                "attention", "share of the window's full attention that falls on kept entries, mean over heads",
+                [](const KeptSummary& of) { return fmt::format("{:.1f} %", 100 * of.attention_kept); },
+                [](const KeptSummary& x, const KeptSummary& y) {
+                    return signed_text(100 * (y.attention_kept - x.attention_kept), 1, " pt");
+                });
+        }
+        line(
+            "cache", "bytes that the kept keys and values need",
+            [](const KeptSummary& of) { return bytes_text(static_cast<double>(of.bytes)); },
+            [](const KeptSummary& x, const KeptSummary& y) {
+                const double more = static_cast<double>(y.bytes) - static_cast<double>(x.bytes);
+                return (more > 0 ? "+" : more < 0 ? "−" : "±") + bytes_text(std::abs(more));
+            });
+        ImGui::EndTable();
+    }
+
+    void draw_buttons(Context& context) {
+        Session& session = context.session;
+        const RunKey result = what_if_.result(session);
+        ImGui::BeginDisabled(!result.valid());
+        if (ImGui::Button("Keep")) what_if_.keep();
+        ImGui::SetItemTooltip("lets this what-if stand among the runs; the next change starts another");
+        ImGui::SameLine();
+        if (ImGui::Button("Reset to recorded")) what_if_.discard(session);
+        ImGui::SetItemTooltip("takes this what-if away again");
+        ImGui::SameLine();
+        if (ImGui::Button("Show the two")) show_alone(session, result);
+        ImGui::SetItemTooltip("hides all runs but the recorded one and this; key 0 shows all of them again");
+        if (ImGui::Button("Copy command line")) copy_command(context, result);
+        ImGui::SetItemTooltip("the command that makes these kept sets from the trace's tokens");
+        ImGui::EndDisabled();
+        const RunKey selected = session.cursor().run;
+        const Document& document = *session.document(what_if_.source());
+        const int id = selected.document == document.id() ? document.added_id(selected.prompt, selected.run) : -1;
+        if (id >= 0 && selected != result) {
+            ImGui::SameLine();
+            if (ImGui::Button("Discard the selected")) {
+                session.remove_added_run(selected.document, selected.prompt, id);
+                session.select_run(what_if_.source());
+            }
+            ImGui::SetItemTooltip("takes the selected what-if, which was kept, out of the runs");
+        }
+        if (what_if_.changed_summary())
+            ImGui::TextDisabled("%s", fmt::format("{:.1f} ms", what_if_.milliseconds()).c_str());
+    }
+
+    void show_alone(Session& session, const RunKey& result) const {
+        for (const RunKey& key : session.all_runs())
+            session.set_visible(key, key == result || key == what_if_.source());
+        session.a = what_if_.source();
+        session.b = result;
+    }
+
+    static void copy_command(Context& context, const RunKey& run) {
+        try {
+            const auto command =
+                analysis::reproduce_command(*context.session.document(run)->reader(), run.prompt, run.run);
+            ImGui::SetClipboardText(command.c_str());
+            context.desk.notice("copied: " + command, false);
+        } catch (const std::exception& error) {
+            context.desk.notice(error.what(), true);
+        }
+    }
+
+    LiveWhatIf what_if_;
+};
+
+}  // namespace
+
+ViewKind what_if_view() {
+    return {"what_if", "What-if",
+            "Another budget, other parameters: the selection is made again while the slider moves", Dock::left,
+            []() -> std::unique_ptr<View> { return std::make_unique<WhatIfView>(); }};
+}
+
+}  // namespace kvscope::gui

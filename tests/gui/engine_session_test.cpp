@@ -1,0 +1,297 @@
+#ifdef KVSCOPE_WITH_ENGINE
+
+#include "app/gui/engine_session.h"
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "app/gui/run_form.h"
+#include "app/gui/session.h"
+#include "app/gui/what_if.h"
+
+namespace kvscope::gui {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string text =
+    "The quick brown fox jumps over the lazy dog, and then the other fox in the northern forest finds the hen within "
+    "the inner garden; there are ten of them, 12 in winter, and naturally all of them are thirsty.";
+
+/// A session with an engine on a small model, in a folder of its own; frames are drawn by hand.
+class Engine {
+ public:
+    Engine() {
+        fs::remove_all(folder);
+        fs::create_directories(folder);
+        session.tasks.wait();
+    }
+    ~Engine() { fs::remove_all(folder); }
+
+    RunRequest request(std::vector<std::string> policies, const std::string& budgets) const {
+        RunRequest wanted;
+        wanted.model = fs::path(KVSCOPE_TEST_DATA) / "models" / "llama3-gqa-sharded";
+        wanted.context = text;
+        wanted.policies = std::move(policies);
+        wanted.budgets = budgets;
+        wanted.n_new = 4;
+        wanted.output = folder / "run.h5";
+        return wanted;
+    }
+
+    void frame() {
+        engine->update();
+        session.end_frame();
+    }
+
+    void until_idle() {
+        for (int i = 0; i < 60'000 && engine->status().busy(); ++i) {
+            frame();
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        REQUIRE(!engine->status().busy());
+        frame();
+    }
+
+    /// Frames until the what-if has nothing more to compute.
+    void settle(LiveWhatIf& what_if) {
+        for (int i = 0; i < 4; ++i) {
+            what_if.update(session, engine.get());
+            session.tasks.wait();
+        }
+        what_if.update(session, engine.get());
+    }
+
+    fs::path folder = fs::temp_directory_path() / "kvscope-engine-session-test";
+    Tasks tasks{[] {}};
+    Session session{tasks};
+    std::vector<std::string> errors;
+    std::unique_ptr<EngineSession> engine = make_engine_session(
+        session,
+        [this](const std::string& message, bool is_error) {
+            if (is_error) errors.push_back(message);
+        },
+        [] {});
+};
+
+bool same_kept(const trace::Reader& reader, int a, int b) {
+    const auto x = reader.kept(0, a);
+    const auto y = reader.kept(0, b);
+    return x->offsets == y->offsets && x->indices == y->indices;
+}
+
+}  // namespace
+
+TEST_CASE("a run in the window is a whole trace, whose caches can be asked more") {
+    Engine gui;
+    gui.engine->run(gui.request({"snapkv:window=8", "h2o"}, "16,32"));
+    gui.until_idle();
+    REQUIRE(gui.errors.empty());
+    REQUIRE(gui.session.documents().size() == 1);
+    const Document& document = *gui.session.documents().front();
+    CHECK(document.reader()->complete());
+    CHECK(document.reader()->n_runs(0) == 5);
+    CHECK(fs::is_regular_file(gui.folder / "run.h5"));
+    CHECK(document.first_added_run(0) == 5);
+    CHECK(gui.session.attributes(gui.session.cursor().run).policy != "full");
+    CHECK(gui.engine->prefill(document.id(), 0) != nullptr);
+
+    const RunKey run{document.id(), 0, 1};
+    REQUIRE(gui.engine->can_ask(run));
+    gui.engine->ask(run, "And who is thirsty?");
+    gui.until_idle();
+    REQUIRE(gui.engine->further_answers().size() == 1);
+    CHECK(gui.engine->further_answers()[0].finished);
+    CHECK(gui.engine->further_answers()[0].error.empty());
+    gui.session.close(document.id());
+    gui.frame();
+    CHECK(!gui.engine->can_ask(run));
+}
+
+TEST_CASE("what cannot be run becomes a notice, and the next job runs") {
+    Engine gui;
+    auto wrong = gui.request({"snapkv"}, "64");
+    wrong.model = gui.folder / "nothing.gguf";
+    gui.engine->run(wrong);
+    gui.until_idle();
+    REQUIRE(gui.errors.size() == 1);
+    CHECK(gui.errors[0].find("nothing.gguf") != std::string::npos);
+    CHECK(gui.engine->status().error == gui.errors[0]);
+    gui.engine->run(gui.request({"snapkv:window=8"}, "4"));  // not above the window
+    gui.until_idle();
+    CHECK(gui.errors.size() == 2);
+    CHECK(gui.session.documents().empty());
+    CHECK(!fs::exists(gui.folder / "run.h5.part"));
+    gui.engine->run(gui.request({"streaming-llm"}, "16"));
+    gui.until_idle();
+    CHECK(gui.errors.size() == 2);
+    CHECK(gui.engine->status().error.empty());
+    CHECK(gui.session.documents().size() == 1);
+}
+
+TEST_CASE("a run that fails alone is shown as failed beside the others") {
+    Engine gui;
+    gui.engine->run(gui.request({"snapkv:window=8"}, "4,16"));
+    gui.until_idle();
+    REQUIRE(gui.session.documents().size() == 1);
+    const auto& reader = *gui.session.documents().front()->reader();
+    REQUIRE(reader.n_runs(0) == 3);
+    CHECK(reader.run(0, 1).status == "failed");
+    CHECK(gui.session.cursor().run.run == 2);
+}
+
+TEST_CASE("cancelling is seen at once and leaves the window as it was") {
+    Engine gui;
+    gui.engine->run(gui.request({"snapkv:window=8"}, "16"));
+    gui.engine->cancel();
+    const auto state = gui.engine->status().state;
+    CHECK((state == EngineStatus::State::idle || state == EngineStatus::State::cancelling));
+    gui.until_idle();
+    CHECK(gui.errors.empty());
+}
+
+TEST_CASE("a what-if follows its sliders, from the trace or from the prefill in memory") {
+    Engine gui;
+    gui.engine->run(gui.request({"snapkv:window=8", "snapkv:window=12"}, "16,24"));
+    gui.until_idle();
+    Document& document = *gui.session.documents().front();
+    const auto run = [&](const std::string& label) {
+        for (int i = 0; i < document.reader()->n_runs(0); ++i) {
+            if (document.reader()->run(0, i).label.starts_with(label)) return i;
+        }
+        FAIL("no run " << label);
+        return -1;
+    };
+    const bool from_trace = GENERATE(true, false);
+    LiveWhatIf what_if;
+    gui.session.select_run({document.id(), 0, run("snapkv:window=8 @ 16")});
+    const EngineSession* engine = from_trace ? nullptr : gui.engine.get();
+    const auto settle = [&] {
+        for (int i = 0; i < 4; ++i) {
+            what_if.update(gui.session, engine);
+            gui.session.tasks.wait();
+        }
+        what_if.update(gui.session, engine);
+    };
+    settle();
+    REQUIRE(what_if.has_source());
+    CHECK(what_if.refusal().empty());
+    CHECK(!what_if.result(gui.session).valid());
+    REQUIRE(what_if.recorded_summary());
+
+    what_if.budget() = 24;
+    settle();
+    const RunKey result = what_if.result(gui.session);
+    REQUIRE(result.valid());
+    CHECK(same_kept(*document.reader(), result.run, run("snapkv:window=8 @ 24")));
+    CHECK(what_if.changed_summary()->n_entries > what_if.recorded_summary()->n_entries);
+    CHECK(gui.session.look(result).label.find("what-if") != std::string::npos);
+    CHECK(gui.session.b == result);
+
+    const auto& window = *std::find_if(what_if.definition().parameters.begin(), what_if.definition().parameters.end(),
+                                       [](const auto& parameter) { return parameter.name == "window"; });
+    CHECK(what_if.obstacle(window).empty() == !from_trace);
+    CHECK(what_if.wants_prefill() == from_trace);
+    if (!from_trace) {
+        what_if.values().set("window", "12");
+        settle();
+        CHECK(same_kept(*document.reader(), what_if.result(gui.session).run, run("snapkv:window=12 @ 24")));
+        what_if.values().set("window", "8");
+    }
+
+    what_if.budget() = 5;  // not above the window
+    settle();
+    CHECK(what_if.error().find("budget") != std::string::npos);
+    CHECK(what_if.result(gui.session).valid());
+
+    what_if.budget() = 20;
+    settle();
+    CHECK(what_if.error().empty());
+    what_if.keep();
+    settle();
+    CHECK(!what_if.result(gui.session).valid());
+    what_if.budget() = 22;
+    settle();
+    CHECK(document.reader()->n_runs(0) == document.first_added_run(0) + 2);
+    what_if.discard(gui.session);
+    settle();
+    CHECK(document.reader()->n_runs(0) == document.first_added_run(0) + 1);
+    CHECK(document.reader()->run(0, document.first_added_run(0)).budget == 20);
+    CHECK(what_if.budget() == 16);
+    CHECK(gui.session.b == RunKey{document.id(), 0, document.first_added_run(0)});
+}
+
+TEST_CASE("a prefill is repeated from a trace's own tokens") {
+    Engine gui;
+    gui.engine->run(gui.request({"snapkv:window=8"}, "16"));
+    gui.until_idle();
+    gui.session.close(gui.session.documents().front()->id());
+    const int id = gui.session.open(gui.folder / "run.h5").id();
+    gui.frame();
+    CHECK(gui.engine->prefill(id, 0) == nullptr);
+    gui.engine->repeat_prefill(id, 0, {});
+    gui.until_idle();
+    REQUIRE(gui.errors.empty());
+    const auto prefill = gui.engine->prefill(id, 0);
+    REQUIRE(prefill);
+    const auto& reader = *gui.session.document(id)->reader();
+    const auto record = prefill->what_if(reader, 0, policies::parse_policy("snapkv:window=8"), 16, 0);
+    const auto kept = reader.kept(0, 1);
+    CHECK(record.kept_indices == kept->indices);
+    CHECK(record.kept_offsets == kept->offsets);
+}
+
+TEST_CASE("tokens are counted while a person types") {
+    Engine gui;
+    auto typed = gui.request({}, "");
+    gui.engine->load_model(typed.model);
+    gui.until_idle();
+    std::optional<TokenCount> count;
+    for (int i = 0; i < 60'000 && !count; ++i) {
+        count = gui.engine->count_tokens(typed);
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    REQUIRE(count);
+    CHECK(count->error.empty());
+    CHECK(count->n_tokens > 20);
+    CHECK(count->context_length == 512);
+}
+
+TEST_CASE("the form says what is wrong, and keeps what was filled in") {
+    RunForm form;
+    CHECK(form.problem({}).find("prompt") != std::string::npos);
+    form.request.context = text;
+    for (auto& row : form.rows) row.ticked = false;
+    CHECK(form.problem({}).find("policy") != std::string::npos);
+    form.rows[0].ticked = true;
+    CHECK(form.problem({}).empty());
+    form.request.budgets = "0";
+    CHECK(!form.problem({}).empty());
+    form.request.budgets = "64-256*2";
+    CHECK(form.n_runs() == 4);
+    CHECK(form.budget_lines(TokenCount{100, 100, 512, {}})[0] ==
+          "64 of 100 entries kept (64.0 %), 36 removed (36.0 %)");
+    CHECK(!form.problem(TokenCount{500, 500, 512, {}}).empty());
+    form.duplicate(0);
+    CHECK(form.problem({}).find("twice") != std::string::npos);
+    CHECK(form.remove(1));
+    CHECK(!form.remove(0));
+
+    RunForm again;
+    again.from_json(form.to_json());
+    CHECK(again.filled_in().policies == form.filled_in().policies);
+    CHECK(again.request.budgets == form.request.budgets);
+    for (const auto& [name, title] : sample_prompts()) {
+        const auto sample = sample_prompt(name);
+        CHECK(!sample.context.empty());
+        CHECK(!sample.question.empty());
+    }
+}
+
+}  // namespace kvscope::gui
+
+#endif
