@@ -37,12 +37,15 @@ struct Bar {
     float width() const { return title + low + bar + high + ground; }
 };
 
-Bar measure(const ColorScale& scale) {
+/// The bar itself is shorter where the width is short.
+Bar measure(const ColorScale& scale, float width) {
     const float em = ImGui::GetFontSize();
     const float gap = 0.4f * em;
     const float ground = scale.background_label.empty() ? 0 : 1.6f * em + text_width(scale.background_label);
-    return {text_width(title_text(scale)) + 1.5f * gap, text_width(number_text(scale, scale.min)) + gap, 8 * em,
-            text_width(number_text(scale, scale.max)) + gap, ground};
+    Bar parts{text_width(title_text(scale)) + 1.5f * gap, text_width(number_text(scale, scale.min)) + gap, 0,
+              text_width(number_text(scale, scale.max)) + gap, ground};
+    parts.bar = std::clamp(width - parts.width(), 2 * em, 8 * em);
+    return parts;
 }
 
 float entry_width(const LegendEntry& entry) {
@@ -69,7 +72,7 @@ float flow(const analysis::Figure& figure, bool legend, bool color_bars, float w
     };
     if (color_bars) {
         for (const ColorScale& scale : figure.color_scales)
-            next(measure(scale).width(), [&](ImVec2 at) { draw_bar(scale, at); });
+            next(measure(scale, width).width(), [&](ImVec2 at) { draw_bar(scale, at); });
     }
     if (legend) {
         for (const LegendEntry& entry : figure.legend)
@@ -95,7 +98,7 @@ void draw_legend(const Theme& theme, const analysis::Figure& figure, bool legend
         list->AddText(ImGui::GetFont(), size, {std::round(x), std::round(y)}, packed(color), words.c_str());
     };
     const auto bar = [&](const ColorScale& scale, ImVec2 at) {
-        const Bar parts = measure(scale);
+        const Bar parts = measure(scale, width);
         const MapColors colors = map_colors(scale, theme);
         const float gap = 0.4f * em;
         float x = origin.x + at.x;

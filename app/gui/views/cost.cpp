@@ -248,7 +248,7 @@ class CostView : public View {
             }
             const std::string text = text_of(columns[i], row.row->cells[i]);
             const auto value = number(row.row->cells[i]);
-            const bool is_best = value && *value == best[i];
+            const bool is_best = value && *value == best[i] && !row.row->control;
             const ImVec2 at = ImGui::GetCursorScreenPos();
             const float width = ImGui::GetContentRegionAvail().x;
             const bool is_number = columns[i].type != ColumnType::text;
@@ -283,7 +283,8 @@ class CostView : public View {
                 : list->AddRect(from, {from.x + side, from.y + side}, packed(color));
         ImGui::SetCursorPosX(ImGui::GetCursorPosX() + side + 6);
         ImGui::PushStyleColor(ImGuiCol_Text, visible ? context.theme.ink : context.theme.ink_quiet);
-        const std::string label = fmt::format("{}##cost row", session.look(row.run).label);
+        const std::string label =
+            fmt::format("{}{}##cost row", session.look(row.run).label, run.status == "complete" ? "" : " (failed)");
         if (ImGui::Selectable(label.c_str(), row.run == session.cursor().run,
                               ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap))
             session.select_run(row.run);
