@@ -34,10 +34,26 @@ class Breaker {
         for (uint32_t token = 0; token < prompt_.tokens.size(); ++token) add(token);
         if (out_.begins.back() != out_.placed.size() || out_.begins.size() == 1)
             out_.begins.push_back(out_.placed.size());
+        for (size_t i = 0; i < out_.size(); ++i) turn_round(out_.begins[i], out_.begins[i + 1]);
         return std::move(out_);
     }
 
  private:
+    /// Lets runs of right-to-left tokens of a line change places.
+    void turn_round(size_t first, size_t end) {
+        const auto is_turned = [&](size_t i) { return is_right_to_left(prompt_.shown[out_.placed[i].token]); };
+        for (size_t i = first; i < end;) {
+            size_t j = i;
+            while (j < end && is_turned(j)) ++j;
+            uint32_t cell = i < end ? out_.placed[i].cell : 0;
+            for (size_t k = j; k-- > i;) {
+                out_.placed[k].cell = cell;
+                cell += out_.placed[k].n_cells;
+            }
+            i = j + 1;
+        }
+    }
+
     void add(uint32_t token) {
         const std::string& shown = prompt_.shown[token];
         const std::string& text = prompt_.tokens[token];
@@ -101,6 +117,21 @@ size_t PromptLines::line_of(int64_t token) const {
     const auto after = std::upper_bound(begins.begin(), begins.end(), index);
     const auto line = static_cast<size_t>(after - begins.begin());
     return line == 0 ? 0 : std::min(line - 1, size() == 0 ? 0 : size() - 1);
+}
+
+bool is_right_to_left(std::string_view text) {
+    for (size_t i = 0; i < text.size();) {
+        utf8proc_int32_t code = 0;
+        const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + i,
+                                             static_cast<utf8proc_ssize_t>(text.size() - i), &code);
+        if (length <= 0) return false;
+        const auto* properties = utf8proc_get_property(code);
+        if (properties->bidi_class == UTF8PROC_BIDI_CLASS_R || properties->bidi_class == UTF8PROC_BIDI_CLASS_AL)
+            return true;
+        if (properties->bidi_class == UTF8PROC_BIDI_CLASS_L) return false;
+        i += static_cast<size_t>(length);
+    }
+    return false;
 }
 
 size_t n_cells(std::string_view shown) {

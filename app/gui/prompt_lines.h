@@ -35,8 +35,12 @@ struct PromptLines {
 /// Cells of a shown text: East Asian wide characters and emoji take two, combining marks none.
 size_t n_cells(std::string_view shown);
 
+/// Whether a text's first letter is of a script that is written from right to left.
+bool is_right_to_left(std::string_view text);
+
 /// Breaks before words where possible, else between tokens, and inside a token only where it is wider than a line; a
-/// line break in the text ends its line. Takes time in proportion to the prompt: not for the window's thread.
+/// line break in the text ends its line. Neighbours in a script that is written from right to left stand so. Takes time
+/// in proportion to the prompt: not for the window's thread.
 PromptLines break_lines(const PromptText& prompt, size_t cells_a_line);
 
 }  // namespace kvscope::gui

@@ -18,7 +18,9 @@ namespace kvscope::gui {
 namespace {
 
 constexpr size_t most_bytes = size_t{48} << 20;
-constexpr int margin = 1;  // pixels around a text, for ink beyond its box
+constexpr float text_height = 1.21f;  // Inter's ascent and descent in ems
+constexpr float mono_height = 1.32f;  // JetBrains Mono's
+constexpr int margin = 1;             // pixels around a text, for ink beyond its box
 
 struct Unref {
     void operator()(void* object) const { g_object_unref(object); }
@@ -116,7 +118,8 @@ Layout make_layout(const std::string& text, float pixels, bool mono) {
     return layout;
 }
 
-/// Cairo's premultiplied BGRA as RGBA that Dear ImGui blends.
+/// Cairo's premultiplied BGRA as RGBA that Dear ImGui blends. What was drawn in white and is not has colours of its
+/// own.
 std::vector<uint8_t> straight(const uint8_t* data, int width, int height, int stride, bool& is_colored) {
     std::vector<uint8_t> out;
     out.reserve(static_cast<size_t>(width) * static_cast<size_t>(height) * 4);
@@ -124,7 +127,7 @@ std::vector<uint8_t> straight(const uint8_t* data, int width, int height, int st
         for (int x = 0; x < width; ++x) {
             const uint8_t* from = data + static_cast<ptrdiff_t>(y) * stride + static_cast<ptrdiff_t>(x) * 4;
             const int alpha = from[3];
-            if (alpha > 32 && (std::abs(from[0] - from[1]) > 8 || std::abs(from[1] - from[2]) > 8)) is_colored = true;
+            if (alpha > 32 && std::min({from[0], from[1], from[2]}) * 255 / alpha < 240) is_colored = true;
             for (const int channel : {2, 1, 0})
                 out.push_back(static_cast<uint8_t>(alpha ? std::min(from[channel] * 255 / alpha, 255) : 255));
             out.push_back(static_cast<uint8_t>(alpha));
@@ -182,8 +185,9 @@ Shaped set(const std::string& text, float pixels, bool mono, ImVec4 color) {
 /// From the store, or made now. @param color of texts that have colours of their own; white for all others
 const Shaped& shaped_of(std::string_view text, ImU32 color) {
     const float scale = std::max(ImGui::GetIO().DisplayFramebufferScale.y, 1.0f);
-    const float pixels = std::round(ImGui::GetFontSize() * scale);
     const bool mono = std::string_view(ImGui::GetFont()->GetDebugName()).find("Mono") != std::string_view::npos;
+    // Dear ImGui's size is that of ascent and descent together, Pango's that of the em.
+    const float pixels = std::round(ImGui::GetFontSize() * scale / (mono ? mono_height : text_height));
     Store& store = *store_of_window();
     const auto key_of = [&](ImU32 of) {
         return std::string(text) + '\n' + std::to_string(static_cast<int>(pixels)) + (mono ? 'm' : 't') +
@@ -227,7 +231,7 @@ bool needs_shaping(std::string_view text, ImFont* font) {
     return false;
 }
 
-void draw_text(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text) {
+void draw_text(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text, float most) {
     if (text.empty()) return;
     if (!needs_shaping(text)) {
         list->AddText(at, color, text.data(), text.data() + text.size());
@@ -236,8 +240,10 @@ void draw_text(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text) 
     const Shaped& shaped = shaped_of(text, color);
     const float scale = std::max(ImGui::GetIO().DisplayFramebufferScale.y, 1.0f);
     const float baseline = at.y + ImGui::GetFontBaked()->Ascent;
-    const ImVec2 from{std::round(at.x + shaped.left / scale), std::round(baseline + shaped.top / scale)};
-    const ImVec2 to{from.x + static_cast<float>(shaped.width) / scale,
+    const float advance = shaped.advance / scale;
+    const float squeeze = most > 0 && advance > most ? most / advance : 1.0f;
+    const ImVec2 from{std::round(at.x + shaped.left / scale * squeeze), std::round(baseline + shaped.top / scale)};
+    const ImVec2 to{from.x + static_cast<float>(shaped.width) / scale * squeeze,
                     from.y + static_cast<float>(shaped.height) / scale};
     const ImU32 tint = shaped.is_colored ? (color | 0xffffffu) : color;
     list->AddImage(static_cast<ImTextureID>(shaped.texture), from, to, {0, 0}, {1, 1}, tint);

@@ -17,7 +17,7 @@ std::vector<std::string> differing(std::string_view text, std::string_view refer
 
 using Strings = std::vector<std::string>;
 
-TEST_CASE("words that the reference has not are marked, wherever they stand", "[gui]") {
+TEST_CASE("words that the reference has not are marked, wherever they stand") {
     CHECK(differing("signed in Paris by three", "signed in Paris by three").empty());
     CHECK(differing("signed in Rome by three", "signed in Paris by three") == Strings{"Rome"});
     CHECK(differing("it was signed in Paris", "signed in Paris") == Strings{"it", "was"});
@@ -25,14 +25,14 @@ TEST_CASE("words that the reference has not are marked, wherever they stand", "[
     CHECK(differing("", "a b").empty());
 }
 
-TEST_CASE("words know the line breaks before them", "[gui]") {
+TEST_CASE("words know the line breaks before them") {
     const auto words = words_of("one\n\n two");
     REQUIRE(words.size() == 2);
     CHECK(words[1].line_breaks == 2);
     CHECK(words[1].begin == 6);
 }
 
-TEST_CASE("decode steps stand where their tokens do; unknown ones share what is between", "[gui]") {
+TEST_CASE("decode steps stand where their tokens do; unknown ones share what is between") {
     const std::string text = " in Paris, now";
     const std::unordered_map<int32_t, std::string> pieces{{1, " in"}, {3, ","}, {4, " now"}};
     const auto places = place_steps(text, std::vector<int32_t>{1, 2, 3, 4, 0}, pieces);

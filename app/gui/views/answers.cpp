@@ -11,6 +11,7 @@
 
 #include "app/gui/answer_text.h"
 #include "app/gui/engine_session.h"
+#include "app/gui/prompt_lines.h"
 #include "app/gui/prompt_text.h"
 #include "app/gui/shaped_text.h"
 #include "app/gui/view.h"
@@ -184,6 +185,8 @@ class AnswersView : public View {
         const float height = 0.45f * ImGui::GetContentRegionAvail().y;
         ImGui::BeginChild("prompt as sent", {0, height}, ImGuiChildFlags_None);
         if (ImGui::BeginTable("about the prompt", 2, ImGuiTableFlags_SizingFixedFit)) {
+            ImGui::TableSetupColumn("what");
+            ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthStretch);
             row("tokens", fmt::format("{}, of them {} context; policies saw {}", attributes.n_tokens,
                                       attributes.n_context, attributes.visible_tokens()));
             row("cut", attributes.truncated ? "yes, in the middle of the context" : "no");
@@ -259,9 +262,8 @@ class AnswersView : public View {
         if (is_selected) ImGui::PopFont();
         if (one.output && one.output->has_reference) {
             const std::string differs =
-                one.output->n_differ == 0
-                    ? "as full"
-                    : fmt::format("{}/{} words differ", one.output->n_differ, one.output->words.size());
+                one.output->n_differ == 0 ? "as full"
+                                          : fmt::format("{}/{} differ", one.output->n_differ, one.output->words.size());
             list->AddText({at.x + side + 6 + label + em / 2, at.y}, packed(context.theme.ink_quiet), differs.c_str());
         }
         list->PopClipRect();
@@ -286,19 +288,24 @@ class AnswersView : public View {
         return at.y;
     }
 
-    static float draw_words(Context& context, const Shown& one, ImVec2 at, float width, float line) {
-        Session& session = context.session;
-        ImDrawList* list = ImGui::GetWindowDrawList();
-        const Output& output = *one.output;
+    /// Width of a text's first bytes, up to whole characters.
+    static float width_before(std::string_view text, size_t n_bytes) {
+        while (n_bytes < text.size() && (static_cast<unsigned char>(text[n_bytes]) & 0xc0) == 0x80) ++n_bytes;
+        return text_width(text.substr(0, n_bytes));
+    }
+
+    struct WordBox {
+        const Word* word = nullptr;
+        std::string_view text;
+        float x = 0;
+        float y = 0;
+        float width = 0;
+    };
+
+    /// Words in lines; neighbours in a script that is written from right to left stand so.
+    static std::vector<WordBox> place_words(const Output& output, ImVec2 at, float width, float line) {
         const float space = ImGui::CalcTextSize(" ").x;
-        const float em = ImGui::GetFontSize();
-        const ImVec2 mouse = ImGui::GetMousePos();
-        const bool hovered = ImGui::IsWindowHovered();
-        const auto holds = [&](const Word& word, int step) {
-            if (step < 0 || static_cast<size_t>(step) >= output.steps.size()) return false;
-            const StepPlace& place = output.steps[static_cast<size_t>(step)];
-            return place.begin < word.end && place.end > word.begin;
-        };
+        std::vector<WordBox> boxes;
         float x = at.x;
         float y = at.y;
         for (const Word& word : output.words) {
@@ -311,20 +318,57 @@ class AnswersView : public View {
                 x = at.x;
                 y += line;
             }
-            const ImVec2 from{x - 1, y};
-            const ImVec2 to{x + w + 1, y + line - 1};
-            if (holds(word, session.cursor().step))
-                list->AddRectFilled(from, to, packed(context.theme.accent, 0.45f), 2);
-            if (holds(word, session.hover().step)) list->AddRectFilled(from, to, packed(context.theme.hover, 0.3f), 2);
-            draw_text(list, {x, y + (line - em) / 2 - 1},
-                      packed(word.differs ? context.theme.warning : context.theme.ink), text);
-            if (word.differs)
-                list->AddLine({x, y + line - 2}, {x + w, y + line - 2}, packed(context.theme.warning, 0.7f));
-            if (hovered && mouse.x >= from.x && mouse.x < to.x + space && mouse.y >= from.y && mouse.y < y + line)
-                take_word(context, one, word);
+            boxes.push_back({&word, text, x, y, w});
             x += w + space;
         }
-        return y + line;
+        for (size_t i = 0; i < boxes.size(); ++i) {
+            size_t j = i;
+            while (j < boxes.size() && boxes[j].y == boxes[i].y && is_right_to_left(boxes[j].text)) ++j;
+            float next = boxes[i].x;
+            for (size_t k = j; k-- > i;) {
+                boxes[k].x = next;
+                next += boxes[k].width + space;
+            }
+            if (j > i) i = j - 1;
+        }
+        return boxes;
+    }
+
+    static float draw_words(Context& context, const Shown& one, ImVec2 at, float width, float line) {
+        Session& session = context.session;
+        ImDrawList* list = ImGui::GetWindowDrawList();
+        const Output& output = *one.output;
+        const float em = ImGui::GetFontSize();
+        const ImVec2 mouse = ImGui::GetMousePos();
+        const bool hovered = ImGui::IsWindowHovered();
+        const auto holds = [&](const Word& word, int step) {
+            if (step < 0 || static_cast<size_t>(step) >= output.steps.size()) return false;
+            const StepPlace& place = output.steps[static_cast<size_t>(step)];
+            return place.begin < word.end && place.end > word.begin;
+        };
+        const std::vector<WordBox> boxes = place_words(output, at, width, line);
+        for (const WordBox& box : boxes) {
+            const Word& word = *box.word;
+            const ImVec2 from{box.x - 1, box.y};
+            const ImVec2 to{box.x + box.width + 1, box.y + line - 1};
+            const auto highlight = [&](int step, const ImVec4& color, float alpha) {
+                if (!holds(word, step)) return;
+                const StepPlace& place = output.steps[static_cast<size_t>(step)];
+                const size_t first = place.begin > word.begin ? place.begin - word.begin : 0;
+                const size_t last = std::min(place.end - word.begin, box.text.size());
+                list->AddRectFilled({box.x + width_before(box.text, first) - 1, from.y},
+                                    {box.x + width_before(box.text, last) + 1, to.y}, packed(color, alpha), 2);
+            };
+            highlight(session.cursor().step, context.theme.accent, 0.45f);
+            highlight(session.hover().step, context.theme.hover, 0.2f);
+            draw_text(list, {box.x, box.y + (line - em) / 2 - 1},
+                      packed(word.differs ? context.theme.warning : context.theme.ink), box.text);
+            if (word.differs)
+                list->AddLine({box.x, to.y - 1}, {box.x + box.width, to.y - 1}, packed(context.theme.warning, 0.7f));
+            if (hovered && mouse.x >= from.x && mouse.x < to.x + 2 && mouse.y >= from.y && mouse.y < box.y + line)
+                take_word(context, one, word);
+        }
+        return (boxes.empty() ? at.y : boxes.back().y) + line;
     }
 
     static void take_word(Context& context, const Shown& one, const Word& word) {
@@ -371,8 +415,8 @@ class AnswersView : public View {
         ImPlot::SetupAxisLimits(ImAxis_Y1, 0, most > 0 ? 1.05 * static_cast<double>(most) : 1, ImPlotCond_Always);
         ImPlot::SetupAxisFormat(ImAxis_X1, format_step);
         ImPlot::SetupFinish();
-        draw_step_band(session.cursor().step, n_steps, packed(context.theme.accent, 0.3f));
-        draw_step_band(session.hover().step, n_steps, packed(context.theme.hover, 0.15f));
+        draw_step_band(session.cursor().step, n_steps, packed(context.theme.accent, 0.2f));
+        draw_step_band(session.hover().step, n_steps, packed(context.theme.hover, 0.08f));
         const double each = 0.86 / static_cast<double>(n_runs);
         double left = -0.43;
         for (const Shown& one : shown) {

@@ -206,26 +206,27 @@ class DifferenceView : public View {
                            std::optional<RunKey>& slot) {
         Session& session = context.session;
         const float em = ImGui::GetFontSize();
-        const auto square = [&](const RunKey& key) {
+        const auto square = [&](const RunKey& key, float height) {
             const ImVec2 at = ImGui::GetCursorScreenPos();
             const float side = 0.65f * em;
-            const float top = at.y + (ImGui::GetFrameHeight() - side) / 2;
+            const float top = at.y + (height - side) / 2;
             ImGui::GetWindowDrawList()->AddRectFilled({at.x, top}, {at.x + side, top + side},
                                                       packed(on_ground(session.look(key).style.color, context.theme)));
-            ImGui::Dummy({side, ImGui::GetFrameHeight()});
+            ImGui::Dummy({side, height});
             ImGui::SameLine();
         };
         ImGui::AlignTextToFramePadding();
         ImGui::TextUnformatted(letter);
         ImGui::SameLine();
-        if (shown.valid()) square(shown);
+        if (shown.valid()) square(shown, ImGui::GetFrameHeight());
         bool changed = false;
         ImGui::SetNextItemWidth(13 * em);
-        if (ImGui::BeginCombo(id, shown.valid() ? session.look(shown).label.c_str() : "choose a run")) {
+        if (ImGui::BeginCombo(id, shown.valid() ? session.look(shown).label.c_str() : "choose a run",
+                              ImGuiComboFlags_HeightLarge)) {
             for (const RunKey& key : session.all_runs()) {
                 if (!is_finished(session, key)) continue;
                 ImGui::PushID(key.document * 10000 + key.run);
-                square(key);
+                square(key, ImGui::GetTextLineHeight());
                 if (ImGui::Selectable(session.look(key).label.c_str(), key == shown)) {
                     slot = key;
                     changed = true;

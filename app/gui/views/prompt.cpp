@@ -405,36 +405,52 @@ class PromptView : public View {
         const MapColors colors = colors_for(context, by_heads_ ? layers * rows : layers);
         const auto* counts = one.counts ? (by_heads_ ? &one.counts->heads : &one.counts->layers) : nullptr;
         const float below = std::round((grid.line - ImGui::GetFontSize()) / 2);
+        const auto place = [&](size_t line, const PlacedToken& piece) {
+            return ImVec2{one.x + grid.cell * static_cast<float>(piece.cell),
+                          grid.origin.y + grid.line * static_cast<float>(line)};
+        };
+        const auto ground_of = [&](const PlacedToken& piece) {
+            const bool is_kept = counts && piece.token < counts->size() && (*counts)[piece.token] > 0;
+            return is_kept ? color_of(colors, static_cast<float>((*counts)[piece.token])) : ImU32{0};
+        };
         for (size_t i = first; i < last; ++i) {
-            const float y = grid.origin.y + grid.line * static_cast<float>(i);
             for (const PlacedToken& piece : one.lines->line(i)) {
-                const float x = one.x + grid.cell * static_cast<float>(piece.cell);
-                const float right = x + grid.cell * static_cast<float>(piece.n_cells);
-                ImU32 ink = packed(one.run.run < 0 ? context.theme.ink : context.theme.ink_quiet);
-                if (counts && piece.token < counts->size() && (*counts)[piece.token] > 0) {
-                    const ImU32 ground = color_of(colors, static_cast<float>((*counts)[piece.token]));
-                    list->AddRectFilled({x, y + 1}, {right - 1, y + grid.line - 1}, ground);
-                    ink = ink_on(ground);
-                }
-                draw_piece(
-                    list, {x, y + below}, ink, grid,
-                    std::string_view(one.prompt->shown[piece.token]).substr(piece.begin, piece.end - piece.begin));
-                draw_outlines(context, one, piece, {x, y}, {right, y + grid.line});
+                const ImU32 ground = ground_of(piece);
+                if (!ground) continue;
+                const ImVec2 from = place(i, piece);
+                const float width = grid.cell * static_cast<float>(piece.n_cells);
+                list->AddRectFilled({from.x, from.y + 1}, {from.x + width - 1, from.y + grid.line - 1}, ground);
+            }
+            for (const PlacedToken& piece : one.lines->line(i)) {
+                const ImVec2 from = place(i, piece);
+                const float width = grid.cell * static_cast<float>(piece.n_cells);
+                const ImU32 ground = ground_of(piece);
+                const ImU32 ink =
+                    ground ? ink_on(ground) : packed(one.run.run < 0 ? context.theme.ink : context.theme.ink_quiet);
+                const std::string_view shown = one.prompt->shown[piece.token];
+                draw_piece(list, {from.x, from.y + below}, ink, grid.cell, width,
+                           shown.substr(piece.begin, piece.end - piece.begin));
+                draw_outlines(context, one, piece, from, {from.x + width, from.y + grid.line});
             }
         }
     }
 
     /// A word's leading space is fainter than its letters.
-    static void draw_piece(ImDrawList* list, ImVec2 at, ImU32 ink, const Grid& grid, std::string_view shown) {
+    static void draw_piece(ImDrawList* list, ImVec2 at, ImU32 ink, float cell, float width, std::string_view shown) {
         constexpr std::string_view space = "·";
         const ImU32 faint = (ink & 0xffffffu) | (90u << IM_COL32_A_SHIFT);
         if (shown.starts_with(space) && shown.size() > space.size() && !shown.substr(space.size()).starts_with(space)) {
-            draw_text(list, at, faint, space);
-            at.x += grid.cell;
             shown.remove_prefix(space.size());
+            width -= cell;
+            if (is_right_to_left(shown)) {
+                draw_text(list, {at.x + width, at.y}, faint, space);
+            } else {
+                draw_text(list, at, faint, space);
+                at.x += cell;
+            }
         }
         const bool is_blank = shown.starts_with(space) || shown.starts_with("↵") || shown.starts_with("→");
-        draw_text(list, at, is_blank ? faint : ink, shown);
+        draw_text(list, at, is_blank ? faint : ink, shown, width);
     }
 
     void draw_outlines(Context& context, const Column& one, const PlacedToken& piece, ImVec2 from, ImVec2 to) const {
