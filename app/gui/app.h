@@ -33,6 +33,7 @@ struct OpenView {
     int number = 1;
     std::unique_ptr<View> view;
     bool open = true;
+    bool is_docked = false;
     bool focus = false;         ///< bring to the front in the next frame
     std::string id() const;     ///< "retention-1"
     std::string title() const;  ///< "Retention###retention-1", "Retention 2###retention-2"

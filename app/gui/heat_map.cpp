@@ -33,6 +33,10 @@ struct Program {
     GLuint vertices = 0;
     GLint rectangle, cells, colors, size, window, cells_a_pixel, scale, mode, ground;
     std::map<analysis::ColorMap, GLuint> tables;
+    GLuint strip_buffer = 0;  ///< where a map is drawn with a pixel for each row, before it is stretched
+    GLuint strip_texture = 0;
+    int strip_width = 0;
+    int strip_height = 0;
 
     Program() {
         const GLuint vertex = compile(GL_VERTEX_SHADER, shaders::heat_map_vert);
@@ -68,6 +72,21 @@ struct Program {
         return made;
     }
 
+    /// Makes the strip at least this large and draws into it from now on.
+    void draw_into_strip(int width, int height) {
+        if (width > strip_width || height > strip_height) {
+            if (strip_texture) glDeleteTextures(1, &strip_texture);
+            if (!strip_buffer) glGenFramebuffers(1, &strip_buffer);
+            strip_width = std::max(width, strip_width);
+            strip_height = std::max(height, strip_height);
+            strip_texture = texture(GL_RGBA8, strip_width, strip_height, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
+            glBindFramebuffer(GL_FRAMEBUFFER, strip_buffer);
+            glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, strip_texture, 0);
+        }
+        glBindFramebuffer(GL_FRAMEBUFFER, strip_buffer);
+        glViewport(0, 0, width, height);
+    }
+
     GLuint table(analysis::ColorMap map) {
         GLuint& made = tables[map];
         if (!made) {
@@ -87,7 +106,6 @@ Program& program_of_window() {
 struct Call {
     ImVec2 min, max;
     MapWindow window;
-    ImVec2 cells_a_pixel;
     GLuint texture;
     int rows, columns;
     int reduce;
@@ -99,32 +117,44 @@ struct Call {
     std::array<ImU32, 8> classes;
 };
 
+bool is_whole(double value) { return value == std::floor(value); }
+
+/// Draws the map with one pixel for each row where rows are higher than that, then stretches it to its rectangle: the
+/// shader looks at few cells a pixel, but at as few pixels as there are different ones.
 void draw_call(const ImDrawList*, const ImDrawCmd* command) {
     const Call& call = *static_cast<const Call*>(command->UserCallbackData);
     const ImDrawData* data = ImGui::GetMainViewport()->DrawData;
     const ImVec2 origin = data->DisplayPos;
     const ImVec2 pixels = data->FramebufferScale;
-    const float height = data->DisplaySize.y * pixels.y;
-    const ImVec4& clip = command->ClipRect;
-    const float clip_left = std::max((clip.x - origin.x) * pixels.x, 0.0f);
-    const float clip_right = std::max((clip.z - origin.x) * pixels.x, clip_left);
-    const float clip_top = std::max((clip.y - origin.y) * pixels.y, 0.0f);
-    const float clip_bottom = std::max((clip.w - origin.y) * pixels.y, clip_top);
-    glScissor(static_cast<int>(clip_left), static_cast<int>(height - clip_bottom),
-              static_cast<int>(clip_right - clip_left), static_cast<int>(clip_bottom - clip_top));
-    glEnable(GL_SCISSOR_TEST);
-    glDisable(GL_BLEND);
+    const float frame_height = data->DisplaySize.y * pixels.y;
+    const auto across = [&](float x) { return static_cast<int>(std::lround((x - origin.x) * pixels.x)); };
+    const auto up = [&](float y) { return static_cast<int>(std::lround(frame_height - (y - origin.y) * pixels.y)); };
+    const int left = across(call.min.x);
+    const int right = across(call.max.x);
+    const int top = up(call.min.y);
+    const int bottom = up(call.max.y);
+    if (right <= left || top <= bottom) return;
+    const double rows_shown = std::abs(call.window.bottom - call.window.top);
+    const bool rows_are_whole = is_whole(call.window.top) && is_whole(call.window.bottom);
+    const int width = right - left;
+    const int height = rows_are_whole && rows_shown < top - bottom ? static_cast<int>(rows_shown) : top - bottom;
 
+    GLint frame_buffer = 0;
+    std::array<GLint, 4> viewport{};
+    glGetIntegerv(GL_DRAW_FRAMEBUFFER_BINDING, &frame_buffer);
+    glGetIntegerv(GL_VIEWPORT, viewport.data());
+    glDisable(GL_SCISSOR_TEST);
+    glDisable(GL_BLEND);
     Program& program = program_of_window();
+    program.draw_into_strip(width, height);
     glUseProgram(program.program);
     glBindVertexArray(program.vertices);
-    const auto across = [&](float x) { return 2 * (x - origin.x) / data->DisplaySize.x - 1; };
-    const auto down = [&](float y) { return 1 - 2 * (y - origin.y) / data->DisplaySize.y; };
-    glUniform4f(program.rectangle, across(call.min.x), down(call.min.y), across(call.max.x), down(call.max.y));
+    glUniform4f(program.rectangle, -1, 1, 1, -1);
     glUniform3i(program.size, call.rows, call.columns, HeatMap::strip_columns);
     glUniform4f(program.window, static_cast<float>(call.window.left), static_cast<float>(call.window.right),
                 static_cast<float>(call.window.top), static_cast<float>(call.window.bottom));
-    glUniform2f(program.cells_a_pixel, call.cells_a_pixel.x / pixels.x, call.cells_a_pixel.y / pixels.y);
+    glUniform2f(program.cells_a_pixel, static_cast<float>(std::abs(call.window.right - call.window.left) / width),
+                static_cast<float>(rows_shown / height));
     glUniform4f(program.scale, call.value_min, call.value_max, call.map_begin, call.map_end);
     glUniform4i(program.mode, call.logarithmic, call.ground_below_min, call.n_classes > 0, call.reduce);
     const ImVec4 ground = ImGui::ColorConvertU32ToFloat4(call.ground);
@@ -140,6 +170,17 @@ void draw_call(const ImDrawList*, const ImDrawCmd* command) {
     glBindTexture(GL_TEXTURE_2D, call.texture);
     glDrawArrays(GL_TRIANGLE_STRIP, 0, 4);
     if (classes) glDeleteTextures(1, &classes);
+
+    const ImVec4& clip = command->ClipRect;
+    const int clip_left = std::max(across(clip.x), 0);
+    const int clip_bottom = std::max(up(clip.w), 0);
+    glEnable(GL_SCISSOR_TEST);
+    glScissor(clip_left, clip_bottom, std::max(across(clip.z) - clip_left, 0), std::max(up(clip.y) - clip_bottom, 0));
+    glBindFramebuffer(GL_READ_FRAMEBUFFER, program.strip_buffer);
+    glBindFramebuffer(GL_DRAW_FRAMEBUFFER, static_cast<GLuint>(frame_buffer));
+    glBlitFramebuffer(0, 0, width, height, left, bottom, right, top, GL_COLOR_BUFFER_BIT, GL_NEAREST);
+    glBindFramebuffer(GL_FRAMEBUFFER, static_cast<GLuint>(frame_buffer));
+    glViewport(viewport[0], viewport[1], viewport[2], viewport[3]);
 }
 
 }  // namespace
@@ -199,8 +240,6 @@ void HeatMap::draw(ImDrawList* list, ImVec2 min, ImVec2 max, const MapWindow& wi
     call.min = min;
     call.max = max;
     call.window = {window.left / factor, window.right / factor, window.top, window.bottom};
-    call.cells_a_pixel = {static_cast<float>(a_pixel / factor),
-                          static_cast<float>(std::abs(window.bottom - window.top) / (max.y - min.y))};
     call.texture = levels_[chosen].texture;
     call.rows = static_cast<int>(rows_);
     call.columns = levels_[chosen].columns;

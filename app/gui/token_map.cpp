@@ -115,7 +115,9 @@ int draw_token_map(Context& context, const char* id, ImVec2 size, const TokenMap
     constexpr ImPlotFlags flags = ImPlotFlags_NoTitle | ImPlotFlags_NoLegend | ImPlotFlags_NoMouseText |
                                   ImPlotFlags_NoMenus | ImPlotFlags_NoFrame;
     ImPlot::PushStyleVar(ImPlotStyleVar_PlotPadding, ImVec2(2, 2));
+    ImPlot::PushStyleColor(ImPlotCol_PlotBg, ImVec4(0, 0, 0, 0));  // the map fills it
     if (!ImPlot::BeginPlot(id, size, flags)) {
+        ImPlot::PopStyleColor();
         ImPlot::PopStyleVar();
         return -1;
     }
@@ -174,6 +176,7 @@ int draw_token_map(Context& context, const char* id, ImVec2 size, const TokenMap
         }
     }
     ImPlot::EndPlot();
+    ImPlot::PopStyleColor();
     ImPlot::PopStyleVar();
     if (shown.min != before.min || shown.max != before.max) {
         axis.min = shown.min;

@@ -127,7 +127,7 @@ bool Window::draw_frame(const std::function<bool()>& frame) {
     int height = 0;
     glfwGetFramebufferSize(window_, &width, &height);
     glViewport(0, 0, width, height);
-    const ImVec4& ground = ImGui::GetStyle().Colors[ImGuiCol_DockingEmptyBg];
+    const ImVec4& ground = ImGui::GetStyle().Colors[ImGuiCol_WindowBg];
     glClearColor(ground.x, ground.y, ground.z, 1);
     glClear(GL_COLOR_BUFFER_BIT);
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
@@ -143,7 +143,7 @@ void Window::run(const std::function<bool()>& frame, const std::function<bool()>
             glfwPollEvents();
         } else {
             glfwWaitEvents();
-            frames_left_ = 3;  // what an event opens needs a frame or two to settle
+            frames_left_ = 5;  // press and release are two frames, and what they open is measured in a third
         }
         --frames_left_;
         if (glfwWindowShouldClose(window_)) {

@@ -1,0 +1,128 @@
+// kvscope_frame_bench: how fast the window draws a trace. Prints seconds to the first picture, then frame times while
+// all maps are panned and zoomed, and what an idle window does. Run it under a display; bench/window sets everything
+// up.
+
+#include <GLFW/glfw3.h>
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "app/gui/app.h"
+#include "app/gui/window.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+struct Options {
+    std::filesystem::path trace;
+    std::string view = "retention";
+    std::string layout;
+    int width = 1920;
+    int height = 1080;
+    int frames = 300;
+};
+
+double percentile(std::vector<double> values, double share) {
+    std::sort(values.begin(), values.end());
+    return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
+}
+
+/// Frames an idle window draws in some seconds, through the very loop that the program runs.
+uint64_t idle_frames(kvscope::gui::Window& window, kvscope::gui::App& app, double seconds) {
+    std::thread clock([&] {
+        std::this_thread::sleep_for(std::chrono::duration<double>(1 + seconds));
+        window.close();
+        kvscope::gui::Window::wake();
+    });
+    const auto start = Clock::now();
+    uint64_t settled_at = 0;
+    bool settled = false;
+    window.run(
+        [&] {
+            if (!settled && seconds_since(start) > 1) {
+                settled = true;
+            }
+            if (!settled) settled_at = window.n_frames() + 1;
+            return app.frame();
+        },
+        [] { return true; });
+    clock.join();
+    return window.n_frames() - settled_at;
+}
+
+void run(const Options& options) {
+    const auto start = Clock::now();
+    kvscope::gui::Window window({options.width, options.height, true, false});
+    kvscope::gui::AppOptions app_options;
+    app_options.remember = false;
+    app_options.traces = {options.trace};
+    app_options.layout = options.layout.empty() ? "explore" : options.layout;
+    if (options.layout.empty()) app_options.view = options.view;
+    kvscope::gui::App app(window, app_options);
+    const auto frame = [&] { return app.frame(); };
+    window.draw_frame(frame);
+    const double first_frame = seconds_since(start);
+    do {
+        window.draw_frame(frame);
+    } while (app.tasks().n_pending() > 0);
+    window.draw_frame(frame);
+    const double first_picture = seconds_since(start);
+
+    const auto* document = app.session().focus();
+    if (!document) throw std::runtime_error(options.trace.string() + " did not open");
+    const auto n = static_cast<double>(document->reader()->prompt(0).visible_tokens());
+    fmt::print("{}: {} tokens, {} layers, {} runs; {}\n", options.trace.filename().string(), n,
+               document->reader()->model().n_layers, document->reader()->n_runs(0), window.renderer());
+    fmt::print("first frame {:.2f} s, first whole picture {:.2f} s\n", first_frame, first_picture);
+
+    std::vector<double> times;
+    for (int i = 0; i < options.frames; ++i) {
+        // From everything to a hundred tokens and back, wandering along the prompt.
+        const double phase = 2 * 3.14159265 * i / options.frames;
+        const double span = n * std::pow(100 / n, 0.5 - 0.5 * std::cos(2 * phase));
+        const double centre = n * (0.5 + 0.4 * std::sin(phase));
+        app.session().token_axis.min = std::clamp(centre - span / 2, 0.0, n - span);
+        app.session().token_axis.max = app.session().token_axis.min + span;
+        const auto begin = Clock::now();
+        glfwPollEvents();
+        window.draw_frame(frame);
+        times.push_back(seconds_since(begin));
+    }
+    double sum = 0;
+    for (const double t : times) sum += t;
+    fmt::print("panning and zooming at {}x{}: {:.1f} frames/s (median {:.1f} ms, 95 % below {:.1f} ms)\n",
+               options.width, options.height, static_cast<double>(times.size()) / sum, 1000 * percentile(times, 0.5),
+               1000 * percentile(times, 0.95));
+    fmt::print("idle: {} frames in 3 s\n", idle_frames(window, app, 3));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Options options;
+    CLI::App app("How fast the window draws a trace");
+    app.add_option("trace", options.trace)->required();
+    app.add_option("--view", options.view, "This view alone")->capture_default_str();
+    app.add_option("--layout", options.layout, "A whole layout instead");
+    app.add_option("--width", options.width)->capture_default_str();
+    app.add_option("--height", options.height)->capture_default_str();
+    app.add_option("--frames", options.frames)->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
+    try {
+        run(options);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "{}\n", error.what());
+        return 1;
+    }
+    return 0;
+}
