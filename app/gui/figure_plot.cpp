@@ -329,7 +329,7 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
                 std::holds_alternative<analysis::Line>(layer) || std::holds_alternative<analysis::Scatter>(layer);
         }
     }
-    const float top = has_titles ? line + 4 : 0;
+    const float top = has_titles ? line + 4 : small ? 0 : line / 2;  // half a label stands above its tick
     std::vector<float> bottoms(grid.rows, 0);
     for (size_t i = 0; i < grid.places.size(); ++i) {
         const size_t row = grid.places[i].first;

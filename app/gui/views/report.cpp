@@ -339,7 +339,8 @@ class ReportView : public View {
             ImGui::InputTextWithHint("columns##report", "coverage, kl_mean", &choices.columns);
             ImGui::SetItemTooltip("%s", option.help.c_str());
         }
-        if (option.name == "runs") draw_runs(context, choices, option.help);
+        const bool of_no_run = definition.name == "jsd" && choices.source != "scores";
+        if (option.name == "runs" && !of_no_run) draw_runs(context, choices, option.help);
     }
 
     static void draw_runs(Context& context, Choices& choices, const std::string& help) {
@@ -439,9 +440,11 @@ class ReportView : public View {
     void finish(Context& context) {
         const Export& done = *export_;
         if (!done.folder.empty()) {
-            context.desk.notice(fmt::format("{} of {} figures written into {}; the others have no data in this trace",
-                                            done.n_written, done.n_all, done.folder.string()),
-                                false);
+            const bool lacks_some = done.n_written + done.problems.size() < done.n_all;
+            context.desk.notice(
+                fmt::format("{} of {} figures written into {}{}", done.n_written, done.n_all, done.folder.string(),
+                            lacks_some ? "; for the others this trace has no data" : ""),
+                false);
         } else if (done.n_written > 0) {
             context.desk.notice(done.file.string() + " written", false);
         }

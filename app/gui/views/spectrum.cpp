@@ -21,11 +21,12 @@ class SpectrumView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
-        if (!figure(session)) {
+        const auto before = figure(session);
+        if (!before) {
             draw_nothing(context, "Open a trace or run the demo to see the spectra of the projections.");
             return;
         }
-        draw_choices(session);
+        draw_choices(context, *before);
         const auto request = figure(session);
         const auto answer = ask_figure(session, fmt::format("spectrum {}", static_cast<void*>(this)), *request);
         if (answer.value && !answer.value->figure) {
@@ -38,6 +39,7 @@ class SpectrumView : public View {
         if (!shown) return;
         const bool by_layer = source_ == "adjacent";
         FigureLook look;
+        look.legend = by_layer || !all_layers_;
         const Cursor& selected = session.cursor();
         const Cursor& hover = session.hover();
         if (!by_layer) {
@@ -94,7 +96,8 @@ class SpectrumView : public View {
     }
 
  private:
-    void draw_choices(const Session& session) {
+    void draw_choices(const Context& context, const FigureRequest& request) {
+        const Session& session = context.session;
         choose_source("spectrum", analysis::figure_definition("spectrum"), source_);
         if (source_ == "adjacent") return;
         ImGui::SameLine();
@@ -105,9 +108,32 @@ class SpectrumView : public View {
         ImGui::SetItemTooltip(
             "the selected head's own projection, for K and V of the KV head it reads; off: of the "
             "layer's whole matrix");
+        if (all_layers_) draw_layer_colors(context, request);
         if (session.cursor().layer < 0) return;
         ImGui::SameLine();
         ImGui::TextDisabled("layer %d is accented", session.cursor().layer);
+    }
+
+    /// The colours of all layers in place of a legend with as many entries.
+    static void draw_layer_colors(const Context& context, const FigureRequest& request) {
+        const int n = n_layers_of(context.session, request);
+        if (n < 2) return;
+        const float em = ImGui::GetFontSize();
+        ImGui::SameLine(0, 1.5f * em);
+        ImGui::TextDisabled("layer 0");
+        ImGui::SameLine();
+        const ImVec2 at = ImGui::GetCursorScreenPos();
+        const float top = at.y + ImGui::GetStyle().FramePadding.y + 0.2f * em;
+        const float each = 7 * em / static_cast<float>(n);
+        for (int i = 0; i < n; ++i) {
+            const analysis::Rgb color = analysis::color_at(analysis::ColorMap::viridis, 0.85 * i / (n - 1));
+            const float left = at.x + static_cast<float>(i) * each;
+            ImGui::GetWindowDrawList()->AddRectFilled({left, top}, {left + each, top + 0.6f * em},
+                                                      packed(seen_on_ground(color, context.theme)));
+        }
+        ImGui::Dummy({7 * em, em});
+        ImGui::SameLine();
+        ImGui::TextDisabled("%d", n - 1);
     }
 
     /// Curves are called after their layers.
