@@ -9,6 +9,7 @@ namespace kvscope::gui {
 namespace {
 
 constexpr std::string_view line_break = "↵";
+constexpr int32_t zero_width_joiner = 0x200d;
 
 /// One character: its bytes and its cells.
 struct Character {
@@ -22,7 +23,11 @@ Character character_at(std::string_view text, size_t at) {
     const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
                                          static_cast<utf8proc_ssize_t>(text.size() - at), &code);
     if (length <= 0) return {};
-    return {static_cast<size_t>(length), static_cast<size_t>(std::max(utf8proc_charwidth(code), 0))};
+    const auto bytes = static_cast<size_t>(length);
+    // What a zero-width joiner joins, and a colour of skin, add nothing to the emoji before.
+    if (code == zero_width_joiner && at + bytes < text.size()) return {bytes + character_at(text, at + bytes).bytes, 0};
+    if (code >= 0x1f3fb && code <= 0x1f3ff && at > 0) return {bytes, 0};
+    return {bytes, static_cast<size_t>(std::max(utf8proc_charwidth(code), 0))};
 }
 
 class Breaker {

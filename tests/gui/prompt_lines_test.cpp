@@ -54,6 +54,8 @@ TEST_CASE("line breaks of the text are kept, inside tokens too") {
 TEST_CASE("wide characters take two cells, combining marks none") {
     CHECK(n_cells("東京") == 4);
     CHECK(n_cells("e\xCC\x81") == 1);
+    CHECK(n_cells("👩‍👧") == 2);
+    CHECK(n_cells("👍🏽") == 2);
     CHECK(lines_of({"東京", "都"}, 4) == Strings{"東京", "都"});
 }
 
