@@ -10,7 +10,7 @@
 
 #include "app/cli/arguments.h"
 #include "app/cli/command.h"
-#include "app/program/version.h"
+#include "app/cli/version_text.h"
 
 namespace {
 
@@ -36,7 +36,7 @@ int guarded(const std::function<int()>& action) {
 
 int main(int argc, char** argv) {
     CLI::App app("Shows what KV-cache compression does inside a language model.", "kvscope");
-    app.set_version_flag("--version", std::string("kvscope ") + kvscope::program::version());
+    app.set_version_flag("--version", kvscope::cli::version_text());
     app.require_subcommand(0, 1);
     app.get_formatter()->column_width(34);
 

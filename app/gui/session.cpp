@@ -15,6 +15,31 @@ void Session::end_frame() {
     tasks.end_frame();
 }
 
+namespace {
+
+/// More runs than one looks at together: those of the largest budget are shown at first.
+void hide_all_but_one_budget(Document& document) {
+    constexpr size_t most_at_first = 8;
+    const trace::Reader& reader = *document.reader();
+    for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
+        int64_t largest = 0;
+        size_t n_runs = 0;
+        for (const auto& run : reader.runs(prompt)) {
+            if (run.policy == "full" || run.status != "complete") continue;
+            largest = std::max(largest, run.budget);
+            ++n_runs;
+        }
+        if (n_runs <= most_at_first) continue;
+        for (int run = 0; run < reader.n_runs(prompt); ++run) {
+            const auto& attributes = reader.run(prompt, run);
+            if (attributes.policy != "full" && attributes.budget != largest)
+                document.hidden.insert({document.id(), prompt, run});
+        }
+    }
+}
+
+}  // namespace
+
 Document& Session::open(const std::filesystem::path& path) {
     std::error_code error;
     // While a trace is being written there is no file of its name yet.
@@ -28,10 +53,12 @@ Document& Session::open(const std::filesystem::path& path) {
     }
     auto& document = *documents_.emplace_back(std::make_unique<Document>(next_id_, path));
     ++next_id_;
+    hide_all_but_one_budget(document);
     if (!cursor().run.valid()) {
         for (const RunKey& key : all_runs()) {
             const auto& run = attributes(key);
-            if (key.document != document.id() || run.policy == "full" || run.status != "complete") continue;
+            if (key.document != document.id() || run.policy == "full" || run.status != "complete" || !is_visible(key))
+                continue;
             select_run(key);
             break;
         }

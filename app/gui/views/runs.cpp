@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include <algorithm>
+
 #include "app/gui/view.h"
 
 namespace kvscope::gui {
@@ -14,6 +16,17 @@ class RunsView : public View {
         if (session.documents().empty()) {
             draw_nothing(context, "No trace is open: Ctrl+O, or drop a file here.");
             return;
+        }
+        const auto all = session.all_runs();
+        const auto n_shown =
+            std::count_if(all.begin(), all.end(), [&](const RunKey& key) { return session.is_visible(key); });
+        if (static_cast<size_t>(n_shown) < all.size()) {
+            ImGui::TextDisabled("%s", fmt::format("{} of {} shown", n_shown, all.size()).c_str());
+            ImGui::SameLine();
+            if (ImGui::TextLink("all")) {
+                for (const RunKey& key : all) session.set_visible(key, true);
+            }
+            ImGui::SetItemTooltip("key 0");
         }
         int number = 0;
         for (const auto& document : session.documents()) draw_document(context, *document, number);
