@@ -416,8 +416,12 @@ class DifferenceView : public View {
             draw_curve_mouse(context, shown);
             const char* title = "same entries";
             const ImVec2 from = ImPlot::GetPlotPos();
-            const float right = from.x + ImPlot::GetPlotSize().x - ImGui::CalcTextSize(title).x - 6;
-            ImPlot::GetPlotDrawList()->AddText({right, from.y + 4}, packed(context.theme.ink_quiet), title);
+            const ImVec2 text = ImGui::CalcTextSize(title);
+            const ImVec2 at{from.x + ImPlot::GetPlotSize().x - text.x - 6, from.y + 3};
+            ImDrawList* list = ImPlot::GetPlotDrawList();
+            list->AddRectFilled({at.x - 4, at.y - 2}, {at.x + text.x + 4, at.y + text.y + 2},
+                                packed(context.theme.ground));
+            list->AddText(at, packed(context.theme.ink_quiet), title);
             ImPlot::EndPlot();
         }
         ImPlot::PopStyleVar();

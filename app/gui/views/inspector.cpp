@@ -26,9 +26,9 @@ struct Question {
     bool is_hover = false;
 };
 
-/// Significant digits that tell two numbers apart: 4, or as many more as it takes.
+/// Significant digits that tell two numbers apart: 3, or as many more as it takes.
 int digits_apart(double a, double b) {
-    for (int digits = 4; digits < 12; ++digits) {
+    for (int digits = 3; digits < 12; ++digits) {
         if (a == b || fmt::format("{:.{}g}", a, digits) != fmt::format("{:.{}g}", b, digits)) return digits;
     }
     return 12;
@@ -202,10 +202,12 @@ class InspectorView : public View {
                                  : list->AddRect({at.x, at.y + 4}, to, color);
         ImGui::Dummy({side, side});
         ImGui::SameLine();
-        const std::string heads = report.n_keeping_any == 0
-                                      ? "dropped"
-                                      : fmt::format("{} of {} heads", report.n_keeping_any, report.n_places);
-        const float label_end = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize("000 of 000 heads").x - 8;
+        const bool is_narrow = ImGui::GetContentRegionAvail().x < 17 * ImGui::GetFontSize();
+        const std::string heads = report.n_keeping_any == 0 ? "dropped"
+                                  : is_narrow ? fmt::format("{}/{}", report.n_keeping_any, report.n_places)
+                                              : fmt::format("{} of {} heads", report.n_keeping_any, report.n_places);
+        const float label_end =
+            ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(is_narrow ? "dropped" : "000 of 000 heads").x - 8;
         if (ImGui::Selectable(look.label.c_str(), key == asked.run, ImGuiSelectableFlags_AllowOverlap,
                               {std::max(label_end, 1.0f), 0}))
             session.select_run(key);
@@ -244,7 +246,8 @@ class InspectorView : public View {
             return;
         }
         const TokenReport& report = *answer.value;
-        draw_sparklines(context, report, packed(on_ground(look.style.color, context.theme)));
+        const ImU32 color = packed(on_ground(look.style.color, context.theme));
+        draw_sparklines(context, report, color);
         int layer = session.cursor().layer;
         const bool is_chosen = layer >= 0 && static_cast<size_t>(layer) < report.n_layers;
         if (!is_chosen) layer = nearest(report).layer;
@@ -260,7 +263,7 @@ class InspectorView : public View {
         ImGui::TextDisabled("%s", is_chosen           ? "as selected"
                                   : report.has_scores ? "where it came nearest to its cut-off"
                                                       : "");
-        draw_heads(context, document, report, layer, place.row);
+        draw_heads(context, document, report, layer, place.row, color);
         ImGui::PushTextWrapPos(0);
         ImGui::TextUnformatted(report.sentence(static_cast<size_t>(layer), static_cast<size_t>(place.row)).c_str());
         ImGui::PopTextWrapPos();
@@ -362,7 +365,7 @@ class InspectorView : public View {
             return quotient > 0 ? static_cast<float>((std::log(quotient) - bottom) / (top - bottom)) : 0.0f;
         };
         sparkline(
-            context, "##inspector scores", "score / cut-off, best head; line: the cut-off (log)", report.n_layers,
+            context, "##inspector scores", "score / cut-off of the best head (log)", report.n_layers,
             packed(context.theme.accent, 0.8f), share(1.0),
             [&](size_t layer) {
                 const double here = best(layer);
@@ -375,14 +378,14 @@ class InspectorView : public View {
             });
     }
 
-    void draw_heads(Context& context, const Document& document, const TokenReport& report, int layer,
-                    int chosen) const {
+    void draw_heads(Context& context, const Document& document, const TokenReport& report, int layer, int chosen,
+                    ImU32 color) const {
         constexpr ImGuiTableFlags flags =
             ImGuiTableFlags_SizingStretchProp | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
         const float line = ImGui::GetTextLineHeightWithSpacing();
         const float height = std::min(static_cast<float>(report.n_rows + 1) * (line + 2) + 4, 10 * line);
         ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(ImGui::GetStyle().CellPadding.x / 2, 2));
-        const bool is_drawn = ImGui::BeginTable("heads", 5, flags, {0, height});
+        const bool is_drawn = ImGui::BeginTable("heads", 4, flags, {0, height});
         ImGui::PopStyleVar();
         if (!is_drawn) return;
         ImGui::TableSetupScrollFreeze(0, 1);
@@ -390,7 +393,6 @@ class InspectorView : public View {
         ImGui::TableSetupColumn("score");
         ImGui::TableSetupColumn("rank");
         ImGui::TableSetupColumn("cut-off");
-        ImGui::TableSetupColumn("is");
         ImGui::TableHeadersRow();
         const auto& model = document.reader()->model();
         const auto group =
@@ -400,26 +402,31 @@ class InspectorView : public View {
             const int row = static_cast<int>(r);
             ImGui::TableNextRow();
             ImGui::TableNextColumn();
-            if (ImGui::Selectable(fmt::format("{}##head", row).c_str(), row == chosen,
+            // A full square: kept.
+            const float side = 0.65f * ImGui::GetFontSize();
+            const ImVec2 at = ImGui::GetCursorScreenPos();
+            if (ImGui::Selectable(fmt::format("##head {}", row).c_str(), row == chosen,
                                   ImGuiSelectableFlags_SpanAllColumns)) {
                 report.query_heads ? context.session.select_head(layer, row / group, row)
                                    : context.session.select_head(layer, row);
             }
             ImGui::SetItemTooltip("%s", report.sentence(static_cast<size_t>(layer), r).c_str());
-            const int digits = digits_apart(d.score, d.cut_off);
+            ImDrawList* list = ImGui::GetWindowDrawList();
+            const ImVec2 from{at.x + 2, at.y + 4};
+            const ImVec2 to{from.x + side, from.y + side};
+            d.kept ? list->AddRectFilled(from, to, color) : list->AddRect(from, to, color);
+            list->AddText({to.x + 6, at.y}, packed(context.theme.ink), std::to_string(row).c_str());
             ImGui::PushFont(context.fonts.mono, 0.9f * ImGui::GetStyle().FontSizeBase);
+            const int digits = digits_apart(d.score, d.cut_off);
             ImGui::TableNextColumn();
             ImGui::TextUnformatted(std::isnan(d.score) ? "–" : fmt::format("{:.{}g}", d.score, digits).c_str());
             ImGui::TableNextColumn();
-            ImGui::TextUnformatted(d.candidate ? fmt::format("{}/{}", d.rank, d.n_candidates).c_str() : "–");
+            ImGui::TextUnformatted(d.candidate                       ? std::to_string(d.rank).c_str()
+                                   : d.forced() && report.has_scores ? "forced in"
+                                                                     : "–");
             ImGui::TableNextColumn();
             ImGui::TextUnformatted(std::isnan(d.cut_off) ? "–" : fmt::format("{:.{}g}", d.cut_off, digits).c_str());
             ImGui::PopFont();
-            ImGui::TableNextColumn();
-            if (d.kept)
-                ImGui::TextUnformatted(d.forced() && report.has_scores ? "forced in" : "kept");
-            else
-                ImGui::TextDisabled("%s", d.candidate || !report.has_scores ? "dropped" : "not ranked");
         }
         ImGui::EndTable();
     }
@@ -443,7 +450,7 @@ class InspectorView : public View {
         ImGui::TableSetupColumn("rank");
         ImGui::TableSetupColumn("token");
         ImGui::TableSetupColumn("score");
-        ImGui::TableSetupColumn("to the cut-off");
+        ImGui::TableSetupColumn("margin");
         ImGui::TableHeadersRow();
         const double cut_off = at_border.kept.empty() ? TokenDecision::nothing : at_border.kept.back().score;
         const double best_loser = at_border.dropped.empty() ? TokenDecision::nothing : at_border.dropped.front().score;

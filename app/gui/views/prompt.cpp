@@ -72,10 +72,12 @@ ImU32 ink_on(ImU32 ground) {
 }
 
 /// Goes on in the same line where an item of this width still fits.
-void flow(float width) {
+bool flow(float width) {
     const float right = ImGui::GetWindowPos().x + ImGui::GetContentRegionAvail().x + ImGui::GetCursorPosX();
     const float gap = ImGui::GetStyle().ItemSpacing.x;
-    if (ImGui::GetItemRectMax().x + gap + width <= right) ImGui::SameLine();
+    if (ImGui::GetItemRectMax().x + gap + width > right) return false;
+    ImGui::SameLine();
+    return true;
 }
 
 /// The text itself, each token on a ground that says how many layers or heads keep it; one column per run.
@@ -93,6 +95,7 @@ class PromptView : public View {
             return;
         }
         const auto runs = columns(session);
+        is_low_ = ImGui::GetContentRegionAvail().y < 14 * ImGui::GetFontSize();
         draw_header(context, *focus, runs);
         const float below = answer_height(context, *focus);
         const float room = ImGui::GetContentRegionAvail().y - below;
@@ -134,30 +137,30 @@ class PromptView : public View {
     void draw_header(Context& context, const Document& document, const std::vector<RunKey>& runs) {
         const float em = ImGui::GetFontSize();
         int color_by = by_heads_ ? 1 : 0;
-        ImGui::SetNextItemWidth(9 * em);
+        ImGui::SetNextItemWidth(8 * em);
         if (ImGui::Combo("##prompt colour", &color_by, "layers that keep\0heads that keep\0"))
             by_heads_ = color_by == 1;
         ImGui::SetItemTooltip(
             "what the colour counts: layers that keep a token in at least one head, or heads of all layers");
-        flow(9 * em);
+        flow(8 * em);
         int which = selected_only_ ? 1 : 0;
-        ImGui::SetNextItemWidth(9 * em);
+        ImGui::SetNextItemWidth(8 * em);
         if (ImGui::Combo("##prompt columns", &which, "all shown runs\0selected run\0")) selected_only_ = which == 1;
-        flow(13 * em);
+        flow(9 * em);
         draw_search(context, document);
-        flow(11 * em);
-        ImGui::SetNextItemWidth(11 * em);
+        flow(9 * em);
+        ImGui::SetNextItemWidth(9 * em);
         ImGui::InputTextWithHint("##prompt mark", "mark a text everywhere", &context.session.mark);
         ImGui::SetItemTooltip("outlined in every view; below: was it kept, and where?");
-        flow(14 * em);
-        draw_scale(context, document, runs);
+        const bool fits = flow(13 * em);
+        if (fits || !is_low_) draw_scale(context, document, runs);
     }
 
     void draw_search(Context& context, const Document& document) {
         const float em = ImGui::GetFontSize();
         constexpr ImGuiInputFlags route = ImGuiInputFlags_RouteGlobal | ImGuiInputFlags_RouteOverActive;
         if (ImGui::Shortcut(ImGuiMod_Ctrl | ImGuiKey_F, route)) ImGui::SetKeyboardFocusHere();
-        ImGui::SetNextItemWidth(11 * em);
+        ImGui::SetNextItemWidth(9 * em);
         const bool entered = ImGui::InputTextWithHint("##prompt search", "search  (Ctrl+F)", &search_,
                                                       ImGuiInputTextFlags_EnterReturnsTrue);
         if (entered) ImGui::SetKeyboardFocusHere(-1);
@@ -670,7 +673,7 @@ class PromptView : public View {
     }
 
     float answer_height(Context& context, const Document& document) const {
-        if (asked_span(context, document).first < 0) return 0;
+        if (is_low_ || asked_span(context, document).first < 0) return 0;
         const float line = ImGui::GetTextLineHeightWithSpacing();
         const float most = std::max(ImGui::GetContentRegionAvail().y / 2, 2 * line);
         const auto n = static_cast<float>(columns(context.session).size());
@@ -741,6 +744,7 @@ class PromptView : public View {
 
     bool by_heads_ = false;
     bool selected_only_ = false;
+    bool is_low_ = false;  ///< there is room for the text and little else
     bool answers_open_ = false;
     std::string search_;
     std::string searched_;                ///< stamp of the matches that match_ counts in
