@@ -132,8 +132,9 @@ void draw_ticks(const Theme& theme, const PlotFrame& frame, bool x_labels, bool 
         }
         const std::string title = analysis::axis_title(frame.x_axis.title, frame.x_axis.unit, ticks.exponent);
         const float width = text_size(title).x;
-        add_text(list, {std::max((frame.min.x + frame.max.x - width) / 2, frame.min.x), frame.max.y + line + gap + 2},
-                 ink, title);
+        const float most_right = ImGui::GetWindowPos().x + ImGui::GetWindowWidth() - width;
+        const float left = std::min((frame.min.x + frame.max.x - width) / 2, most_right);
+        add_text(list, {std::max(left, ImGui::GetWindowPos().x), frame.max.y + line + gap + 2}, ink, title);
     }
     if (y_labels) {
         const auto ticks = y_ticks(frame.y_axis, frame.max.y - frame.min.y);
@@ -341,7 +342,7 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
     for (const float bottom : bottoms) margins += bottom;
     const float usual_least = small ? 2 * em : has_curves ? 6 * em : 2 * em;
     const float least = drawing.look.least_height > 0 ? drawing.look.least_height : usual_least;
-    const float height = std::max((room.y - margins) / static_cast<float>(grid.rows), least);
+    float height = std::max((room.y - margins) / static_cast<float>(grid.rows), least);
 
     std::vector<float> lefts(grid.columns, 0);
     for (size_t i = 0; i < grid.places.size(); ++i) {
@@ -368,11 +369,13 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
     }
     // Square panels take no more room than their squares, so that they stand together.
     if (!figure.panels.empty() && figure.panels.front().square_cells) {
-        float widest = 0;
+        float widest = 0, highest = 0;
         for (const Panel& panel : figure.panels) {
             const Box box = squared(panel, {{0, 0}, {widths[0], height}});
             widest = std::max(widest, box.max.x);
+            highest = std::max(highest, box.max.y);
         }
+        height = highest;
         x = 0;
         for (size_t column = 0; column < grid.columns; ++column) {
             x += lefts[column];

@@ -36,7 +36,7 @@ struct FigureLook {
     float least_height = 0;  ///< of a panel's data area, pixels; panels that find no room are scrolled to. 0: usual
     int framed = -1;         ///< panel in the accent's colour
     int hovered = -1;        ///< panel under the mouse here or in another view
-    /// Of a panel's layer: 1 as it is, above accented, below faint. Empty: all as they are.
+    /// Of a panel's layer: 1 as it is, above accented (above 2 with a rim), below faint. Empty: all as they are.
     std::function<float(size_t panel, size_t layer)> weight;
     /// Drawn over a panel's data.
     std::function<void(size_t panel, const PlotFrame& frame, ImDrawList* list)> overlay;

@@ -221,6 +221,7 @@ void draw_stroke(const Theme& theme, const analysis::LineStyle& style, std::span
     const float dash_unit = static_cast<float>(std::max(style.width_pt, 0.75)) * unit();
     const auto pattern = pattern_of(style.dash);
     const float alpha = std::min(weight, 1.0f);
+    if (weight > 2) add_line(points, {}, dash_unit, width + 2, packed(theme.ink, 0.85f), list);
     if (wants_rim(theme, style.color))
         add_line(points, pattern, dash_unit, width + 1, packed(rim_of(style.color), alpha), list);
     add_line(points, pattern, dash_unit, width, packed(seen_on_ground(style.color, theme), alpha), list);

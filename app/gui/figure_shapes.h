@@ -24,8 +24,8 @@ struct PlotFrame {
     double y_at(float pixel) const;
 };
 
-/// Draws one layer of a panel. @param map of a heat map or of classes; @param weight 1 as it is, above accented, below
-/// faint
+/// Draws one layer of a panel. @param map of a heat map or of classes; @param weight 1 as it is, above accented (above
+/// 2 with a rim), below faint
 void draw_shape(const Theme& theme, const analysis::Figure& figure, const analysis::Layer& layer, const HeatMap* map,
                 const PlotFrame& frame, float weight, ImDrawList* list);
 

@@ -92,15 +92,15 @@ FigureRequest shown_request(const Session& session, const std::string& figure, b
     return request;
 }
 
-RunKey run_of_label(const Session& session, const FigureRequest& request, const std::string& label) {
+std::map<std::string, RunKey> runs_by_label(const Session& session, const FigureRequest& request) {
+    std::map<std::string, RunKey> keys;
     const Document* document = session.document(request.document);
-    if (!document) return {};
+    if (!document) return keys;
     const auto& runs = document->reader()->runs(request.options.prompt);
-    for (size_t i = 0; i < runs.size(); ++i) {
-        if (analysis::run_label(runs[i]) == label)
-            return {request.document, request.options.prompt, static_cast<int>(i)};
-    }
-    return {};
+    for (size_t i = 0; i < runs.size(); ++i)
+        keys.try_emplace(analysis::run_label(runs[i]),
+                         RunKey{request.document, request.options.prompt, static_cast<int>(i)});
+    return keys;
 }
 
 int n_layers_of(const Session& session, const FigureRequest& request) {

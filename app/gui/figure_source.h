@@ -39,8 +39,8 @@ std::shared_ptr<const PreparedFigure> figure_or_reason(const Context& context, c
 /// The document in focus with its prompt and the runs that are shown; document −1 where there is no prompt to show.
 FigureRequest shown_request(const Session& session, const std::string& figure, bool with_runs);
 
-/// The run that a figure calls by this label; not valid where there is none.
-RunKey run_of_label(const Session& session, const FigureRequest& request, const std::string& label);
+/// Runs by the labels that the figure asked for calls them by; of runs with the same label the first.
+std::map<std::string, RunKey> runs_by_label(const Session& session, const FigureRequest& request);
 
 /// The number of layers and of query heads that the request's trace has; 0 without a model.
 int n_layers_of(const Session& session, const FigureRequest& request);

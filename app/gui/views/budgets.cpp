@@ -24,8 +24,12 @@ class BudgetsView : public View {
         const auto answer = ask_figure(session, fmt::format("budgets {}", static_cast<void*>(this)), *request);
         const auto shown = figure_or_reason(context, answer, "counting what each head keeps …");
         if (!shown) return;
+        const auto by_label = runs_by_label(session, *request);
         std::vector<RunKey> runs;
-        for (const auto& panel : shown->figure.panels) runs.push_back(run_of_label(session, *request, panel.title));
+        for (const auto& panel : shown->figure.panels) {
+            const auto found = by_label.find(panel.title);
+            runs.push_back(found == by_label.end() ? RunKey{} : found->second);
+        }
         FigureLook look;
         const float em = ImGui::GetFontSize();
         look.columns = static_cast<size_t>(std::clamp(ImGui::GetContentRegionAvail().x / (26 * em), 1.0f, 4.0f));

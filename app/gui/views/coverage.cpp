@@ -21,11 +21,13 @@ class CoverageView : public View {
         const auto answer = ask_figure(session, fmt::format("coverage {}", static_cast<void*>(this)), *request);
         const auto shown = figure_or_reason(context, answer, "counting the tokens that are kept …");
         if (!shown) return;
+        const auto runs = runs_by_label(session, *request);
         const auto run_of = [&](size_t panel, size_t layer) {
             const auto& drawn = shown->figure.panels[panel].layers[layer];
             const auto* line = std::get_if<analysis::Line>(&drawn);
             const auto* point = std::get_if<analysis::Scatter>(&drawn);
-            return run_of_label(session, *request, line ? line->label : point ? point->label : "");
+            const auto found = runs.find(line ? line->label : point ? point->label : "");
+            return found == runs.end() ? RunKey{} : found->second;
         };
         FigureLook look;
         const RunKey hovered = session.hover().run;

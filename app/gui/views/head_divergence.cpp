@@ -121,13 +121,15 @@ class HeadDivergenceView : public View {
         const int layer = std::clamp(session.cursor().layer, 0, n_layers - 1);
         const ImVec2 room = ImGui::GetContentRegionAvail();
         const float em = ImGui::GetFontSize();
-        const float side = std::min(room.y + 2 * em, 0.5f * room.x);
+        const bool stacked = room.y > 1.2f * room.x;
+        const float side = stacked ? std::min(room.x, 0.55f * room.y) : std::min(room.y + 2 * em, 0.5f * room.x);
+        const ImVec2 grid_size = stacked ? ImVec2{room.x, room.y - side - em} : ImVec2{room.x - side - em, room.y};
 
         FigureLook look;
         look.small = true;
         look.framed = layer;
         look.hovered = session.hover().layer;
-        const FigureHit hit = grid_.draw(context, "all layers", {room.x - side - em, room.y}, all, look);
+        const FigureHit hit = grid_.draw(context, "all layers", grid_size, all, look);
         if (hit.panel >= 0) {
             Cursor over;
             over.run = {request.document, request.options.prompt, -1};
@@ -144,9 +146,9 @@ class HeadDivergenceView : public View {
             [all, layer, by_similarity = by_similarity_] {
                 return large_matrix(all->figure, static_cast<size_t>(layer), by_similarity);
             });
-        ImGui::SameLine(0, em);
+        if (!stacked) ImGui::SameLine(0, em);
         if (!answer.value) return;
-        draw_large(context, request, *answer.value, layer, {side, room.y});
+        draw_large(context, request, *answer.value, layer, stacked ? ImVec2{0, 0} : ImVec2{side, room.y});
     }
 
     static double mean_of_pairs(const analysis::HeatMap& map) {

@@ -49,16 +49,18 @@ class QuerySimilarityView : public View {
 
         const ImVec2 room = ImGui::GetContentRegionAvail();
         const float em = ImGui::GetFontSize();
+        const bool stacked = room.y > 1.2f * room.x;
+        const float gap = 1.5f * em;
         const float side = std::min(room.y, 0.42f * room.x) + 2 * em;
-        draw_large(context, *request, place, large, {side, room.y});
+        const float rest = room.x - side - gap;
+        draw_large(context, *request, place, large, stacked ? ImVec2{0, 0.45f * room.y} : ImVec2{side, room.y});
         if (const auto all = drawn(heads_answer)) {
-            ImGui::SameLine(0, 1.5f * em);
-            const float rest = room.x - side - 1.5f * em;
-            draw_heads(context, place, all, {0.45f * rest, room.y});
+            if (!stacked) ImGui::SameLine(0, gap);
+            draw_heads(context, place, all, stacked ? ImVec2{0, 0.25f * room.y} : ImVec2{0.45f * rest, room.y});
         }
         if (const auto means = drawn(curve_answer)) {
-            ImGui::SameLine(0, 1.5f * em);
-            draw_curve(context, curve, means, {0, room.y});
+            if (!stacked) ImGui::SameLine(0, gap);
+            draw_curve(context, curve, means, stacked ? ImVec2{0, 0} : ImVec2{0, room.y});
         }
         draw_figure_menu(context, *this, "query_similarity", request);
     }

@@ -110,9 +110,11 @@ class ScatterView : public View {
     void draw_plot(Context& context, const FigureRequest& request, const std::shared_ptr<const PreparedFigure>& shown) {
         Session& session = context.session;
         const auto& panel = shown->figure.panels.front();
+        const auto runs = runs_by_label(session, request);
         const auto run_of = [&](size_t layer) {
             const auto* point = std::get_if<analysis::Scatter>(&panel.layers[layer]);
-            return point ? run_of_label(session, request, point->label) : RunKey{};
+            const auto found = point ? runs.find(point->label) : runs.end();
+            return found == runs.end() ? RunKey{} : found->second;
         };
         FigureLook look;
         look.weight = [&](size_t, size_t layer) {

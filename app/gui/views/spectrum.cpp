@@ -45,8 +45,8 @@ class SpectrumView : public View {
         if (!by_layer) {
             look.weight = [&](size_t panel, size_t layer) {
                 const int of = layer_of(*shown, panel, layer);
-                if (hover.layer >= 0) return of == hover.layer ? 2.5f : 0.4f;
-                if (selected.layer >= 0) return of == selected.layer ? 2.5f : 0.7f;
+                if (hover.layer >= 0) return of == hover.layer ? 2.2f : 0.4f;
+                if (selected.layer >= 0) return of == selected.layer ? 2.2f : 0.5f;
                 return 1.0f;
             };
         }
