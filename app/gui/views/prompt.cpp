@@ -137,14 +137,13 @@ class PromptView : public View {
     void draw_header(Context& context, const Document& document, const std::vector<RunKey>& runs) {
         const float em = ImGui::GetFontSize();
         int color_by = by_heads_ ? 1 : 0;
-        ImGui::SetNextItemWidth(8 * em);
-        if (ImGui::Combo("##prompt colour", &color_by, "layers that keep\0heads that keep\0"))
-            by_heads_ = color_by == 1;
+        ImGui::SetNextItemWidth(6 * em);
+        if (ImGui::Combo("##prompt colour", &color_by, "by layers\0by heads\0")) by_heads_ = color_by == 1;
         ImGui::SetItemTooltip(
             "what the colour counts: layers that keep a token in at least one head, or heads of all layers");
-        flow(8 * em);
+        flow(9 * em);
         int which = selected_only_ ? 1 : 0;
-        ImGui::SetNextItemWidth(8 * em);
+        ImGui::SetNextItemWidth(9 * em);
         if (ImGui::Combo("##prompt columns", &which, "all shown runs\0selected run\0")) selected_only_ = which == 1;
         flow(9 * em);
         draw_search(context, document);
