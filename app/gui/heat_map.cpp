@@ -33,10 +33,7 @@ struct Program {
     GLuint vertices = 0;
     GLint rectangle, cells, colors, size, window, cells_a_pixel, scale, mode, ground;
     std::map<analysis::ColorMap, GLuint> tables;
-    GLuint strip_buffer = 0;  ///< where a map is drawn with a pixel for each row, before it is stretched
-    GLuint strip_texture = 0;
-    int strip_width = 0;
-    int strip_height = 0;
+    GLuint frame_buffer = 0;
 
     Program() {
         const GLuint vertex = compile(GL_VERTEX_SHADER, shaders::heat_map_vert);
@@ -48,6 +45,7 @@ struct Program {
         glDeleteShader(vertex);
         glDeleteShader(fragment);
         glGenVertexArrays(1, &vertices);
+        glGenFramebuffers(1, &frame_buffer);
         rectangle = glGetUniformLocation(program, "rectangle");
         cells = glGetUniformLocation(program, "cells");
         colors = glGetUniformLocation(program, "colors");
@@ -72,21 +70,6 @@ struct Program {
         return made;
     }
 
-    /// Makes the strip at least this large and draws into it from now on.
-    void draw_into_strip(int width, int height) {
-        if (width > strip_width || height > strip_height) {
-            if (strip_texture) glDeleteTextures(1, &strip_texture);
-            if (!strip_buffer) glGenFramebuffers(1, &strip_buffer);
-            strip_width = std::max(width, strip_width);
-            strip_height = std::max(height, strip_height);
-            strip_texture = texture(GL_RGBA8, strip_width, strip_height, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
-            glBindFramebuffer(GL_FRAMEBUFFER, strip_buffer);
-            glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, strip_texture, 0);
-        }
-        glBindFramebuffer(GL_FRAMEBUFFER, strip_buffer);
-        glViewport(0, 0, width, height);
-    }
-
     GLuint table(analysis::ColorMap map) {
         GLuint& made = tables[map];
         if (!made) {
@@ -102,85 +85,79 @@ Program& program_of_window() {
     return program;
 }
 
-/// What the draw callback needs; copied into the draw list.
-struct Call {
-    ImVec2 min, max;
-    MapWindow window;
-    GLuint texture;
-    int rows, columns;
-    int reduce;
-    analysis::ColorMap map;
-    float map_begin, map_end, value_min, value_max;
-    bool logarithmic, ground_below_min;
-    ImU32 ground;
-    int n_classes;
-    std::array<ImU32, 8> classes;
-};
-
 bool is_whole(double value) { return value == std::floor(value); }
 
-/// Draws the map with one pixel for each row where rows are higher than that, then stretches it to its rectangle: the
-/// shader looks at few cells a pixel, but at as few pixels as there are different ones.
-void draw_call(const ImDrawList*, const ImDrawCmd* command) {
-    const Call& call = *static_cast<const Call*>(command->UserCallbackData);
+/// Fills a picture with the window of a level's cells.
+void draw_cells(GLuint picture, int width, int height, GLuint level, int rows, int columns, const MapWindow& window,
+                Reduce reduce, const MapColors& look) {
+    GLint frame_buffer = 0;
+    std::array<GLint, 4> viewport{};
+    glGetIntegerv(GL_DRAW_FRAMEBUFFER_BINDING, &frame_buffer);
+    glGetIntegerv(GL_VIEWPORT, viewport.data());
+    Program& program = program_of_window();
+    glBindFramebuffer(GL_FRAMEBUFFER, program.frame_buffer);
+    glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, picture, 0);
+    glViewport(0, 0, width, height);
+    glDisable(GL_SCISSOR_TEST);
+    glDisable(GL_BLEND);
+    glUseProgram(program.program);
+    glBindVertexArray(program.vertices);
+    glUniform4f(program.rectangle, -1, -1, 1, 1);  // the picture's first row is the window's top
+    glUniform3i(program.size, rows, columns, HeatMap::strip_columns);
+    glUniform4f(program.window, static_cast<float>(window.left), static_cast<float>(window.right),
+                static_cast<float>(window.top), static_cast<float>(window.bottom));
+    glUniform2f(program.cells_a_pixel, static_cast<float>(std::abs(window.right - window.left) / width),
+                static_cast<float>(std::abs(window.bottom - window.top) / height));
+    glUniform4f(program.scale, look.min, look.max > look.min ? look.max : look.min + 1, look.map_begin, look.map_end);
+    glUniform4i(program.mode, look.logarithmic, look.ground_below_min, !look.classes.empty(),
+                reduce == Reduce::maximum ? 0 : 1);
+    const ImVec4 ground = ImGui::ColorConvertU32ToFloat4(look.ground);
+    glUniform4f(program.ground, ground.x, ground.y, ground.z, ground.w);
+    glUniform1i(program.cells, 0);
+    glUniform1i(program.colors, 1);
+    GLuint classes = 0;
+    glActiveTexture(GL_TEXTURE1);
+    if (!look.classes.empty()) {
+        classes = Program::texture(GL_RGBA8, static_cast<int>(look.classes.size()), 1, GL_RGBA, GL_UNSIGNED_BYTE,
+                                   look.classes.data());
+    }
+    glBindTexture(GL_TEXTURE_2D, classes ? classes : program.table(look.map));
+    glActiveTexture(GL_TEXTURE0);
+    glBindTexture(GL_TEXTURE_2D, level);
+    glDrawArrays(GL_TRIANGLE_STRIP, 0, 4);
+    if (classes) glDeleteTextures(1, &classes);
+    glBindFramebuffer(GL_FRAMEBUFFER, static_cast<GLuint>(frame_buffer));
+    glViewport(viewport[0], viewport[1], viewport[2], viewport[3]);
+}
+
+/// A picture as large as this is copied to the screen past Dear ImGui's blending, which costs a software renderer more
+/// than the map itself; the many small ones go with the widgets.
+constexpr int least_copied_pixels = 100'000;
+
+struct Copy {
+    GLuint picture;
+    int width, height;
+    ImVec2 min, max;
+};
+
+void copy_picture(const ImDrawList*, const ImDrawCmd* command) {
+    const Copy& copy = *static_cast<const Copy*>(command->UserCallbackData);
     const ImDrawData* data = ImGui::GetMainViewport()->DrawData;
     const ImVec2 origin = data->DisplayPos;
     const ImVec2 pixels = data->FramebufferScale;
     const float frame_height = data->DisplaySize.y * pixels.y;
     const auto across = [&](float x) { return static_cast<int>(std::lround((x - origin.x) * pixels.x)); };
     const auto up = [&](float y) { return static_cast<int>(std::lround(frame_height - (y - origin.y) * pixels.y)); };
-    const int left = across(call.min.x);
-    const int right = across(call.max.x);
-    const int top = up(call.min.y);
-    const int bottom = up(call.max.y);
-    if (right <= left || top <= bottom) return;
-    const double rows_shown = std::abs(call.window.bottom - call.window.top);
-    const bool rows_are_whole = is_whole(call.window.top) && is_whole(call.window.bottom);
-    const int width = right - left;
-    const int height = rows_are_whole && rows_shown < top - bottom ? static_cast<int>(rows_shown) : top - bottom;
-
-    GLint frame_buffer = 0;
-    std::array<GLint, 4> viewport{};
-    glGetIntegerv(GL_DRAW_FRAMEBUFFER_BINDING, &frame_buffer);
-    glGetIntegerv(GL_VIEWPORT, viewport.data());
-    glDisable(GL_SCISSOR_TEST);
-    glDisable(GL_BLEND);
-    Program& program = program_of_window();
-    program.draw_into_strip(width, height);
-    glUseProgram(program.program);
-    glBindVertexArray(program.vertices);
-    glUniform4f(program.rectangle, -1, 1, 1, -1);
-    glUniform3i(program.size, call.rows, call.columns, HeatMap::strip_columns);
-    glUniform4f(program.window, static_cast<float>(call.window.left), static_cast<float>(call.window.right),
-                static_cast<float>(call.window.top), static_cast<float>(call.window.bottom));
-    glUniform2f(program.cells_a_pixel, static_cast<float>(std::abs(call.window.right - call.window.left) / width),
-                static_cast<float>(rows_shown / height));
-    glUniform4f(program.scale, call.value_min, call.value_max, call.map_begin, call.map_end);
-    glUniform4i(program.mode, call.logarithmic, call.ground_below_min, call.n_classes > 0, call.reduce);
-    const ImVec4 ground = ImGui::ColorConvertU32ToFloat4(call.ground);
-    glUniform4f(program.ground, ground.x, ground.y, ground.z, ground.w);
-    glUniform1i(program.cells, 0);
-    glUniform1i(program.colors, 1);
-    GLuint classes = 0;
-    glActiveTexture(GL_TEXTURE1);
-    if (call.n_classes > 0)
-        classes = Program::texture(GL_RGBA8, call.n_classes, 1, GL_RGBA, GL_UNSIGNED_BYTE, call.classes.data());
-    glBindTexture(GL_TEXTURE_2D, classes ? classes : program.table(call.map));
-    glActiveTexture(GL_TEXTURE0);
-    glBindTexture(GL_TEXTURE_2D, call.texture);
-    glDrawArrays(GL_TRIANGLE_STRIP, 0, 4);
-    if (classes) glDeleteTextures(1, &classes);
-
     const ImVec4& clip = command->ClipRect;
     const int clip_left = std::max(across(clip.x), 0);
     const int clip_bottom = std::max(up(clip.w), 0);
     glEnable(GL_SCISSOR_TEST);
     glScissor(clip_left, clip_bottom, std::max(across(clip.z) - clip_left, 0), std::max(up(clip.y) - clip_bottom, 0));
-    glBindFramebuffer(GL_READ_FRAMEBUFFER, program.strip_buffer);
-    glBindFramebuffer(GL_DRAW_FRAMEBUFFER, static_cast<GLuint>(frame_buffer));
-    glBlitFramebuffer(0, 0, width, height, left, bottom, right, top, GL_COLOR_BUFFER_BIT, GL_NEAREST);
-    glBindFramebuffer(GL_FRAMEBUFFER, static_cast<GLuint>(frame_buffer));
-    glViewport(viewport[0], viewport[1], viewport[2], viewport[3]);
+    glBindFramebuffer(GL_READ_FRAMEBUFFER, program_of_window().frame_buffer);
+    glFramebufferTexture2D(GL_READ_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, copy.picture, 0);
+    glBlitFramebuffer(0, 0, copy.width, copy.height, across(copy.min.x), up(copy.min.y), across(copy.max.x),
+                      up(copy.max.y), GL_COLOR_BUFFER_BIT, GL_NEAREST);
+    glBindFramebuffer(GL_READ_FRAMEBUFFER, 0);
 }
 
 }  // namespace
@@ -228,34 +205,66 @@ HeatMap::HeatMap(const Pyramid& pyramid) : rows_(pyramid.rows), columns_(pyramid
 
 HeatMap::~HeatMap() {
     for (const Level& level : levels_) glDeleteTextures(1, &level.texture);
+    for (const Picture& picture : pictures_) glDeleteTextures(1, &picture.texture);
+}
+
+HeatMap::Picture& HeatMap::picture_for(const MapWindow& window, const MapColors& colors, int width, int height) const {
+    const int frame = ImGui::GetFrameCount();
+    const auto fits = [&](const Picture& p) {
+        return p.width == width && p.height == height && p.window == window && p.colors == colors;
+    };
+    auto found = std::find_if(pictures_.begin(), pictures_.end(), fits);
+    // Another place of this frame may show the map differently; what nobody showed in the last frame is taken over.
+    if (found == pictures_.end())
+        found = std::find_if(pictures_.begin(), pictures_.end(), [&](const Picture& p) { return p.frame < frame - 1; });
+    if (found == pictures_.end()) found = pictures_.emplace(pictures_.end());
+    found->frame = frame;
+    return *found;
 }
 
 void HeatMap::draw(ImDrawList* list, ImVec2 min, ImVec2 max, const MapWindow& window, const MapColors& colors) const {
-    if (levels_.empty() || max.x <= min.x || max.y <= min.y) return;
-    const double a_pixel = std::abs(window.right - window.left) / (max.x - min.x);
-    const auto wanted = a_pixel > 1 ? static_cast<size_t>(std::floor(std::log2(a_pixel))) : 0;
-    const size_t chosen = std::min(wanted, levels_.size() - 1);
-    const double factor = static_cast<double>(size_t{1} << chosen);
-    Call call{};
-    call.min = min;
-    call.max = max;
-    call.window = {window.left / factor, window.right / factor, window.top, window.bottom};
-    call.texture = levels_[chosen].texture;
-    call.rows = static_cast<int>(rows_);
-    call.columns = levels_[chosen].columns;
-    call.reduce = reduce_ == Reduce::maximum ? 0 : 1;
-    call.map = colors.map;
-    call.map_begin = colors.map_begin;
-    call.map_end = colors.map_end;
-    call.value_min = colors.min;
-    call.value_max = colors.max > colors.min ? colors.max : colors.min + 1;
-    call.logarithmic = colors.logarithmic;
-    call.ground_below_min = colors.ground_below_min;
-    call.ground = colors.ground;
-    call.n_classes = static_cast<int>(std::min(colors.classes.size(), call.classes.size()));
-    std::copy_n(colors.classes.begin(), call.n_classes, call.classes.begin());
-    list->AddCallback(draw_call, &call, sizeof call);
-    list->AddCallback(ImDrawCallback_ResetRenderState, nullptr);
+    const ImVec2 pixels = ImGui::GetIO().DisplayFramebufferScale;
+    min = {std::round(min.x * pixels.x) / pixels.x, std::round(min.y * pixels.y) / pixels.y};
+    max = {std::round(max.x * pixels.x) / pixels.x, std::round(max.y * pixels.y) / pixels.y};
+    const int width = static_cast<int>(std::lround((max.x - min.x) * pixels.x));
+    const int height_on_screen = static_cast<int>(std::lround((max.y - min.y) * pixels.y));
+    if (levels_.empty() || width <= 0 || height_on_screen <= 0) return;
+    // A pixel a row is enough where rows are higher: the card stretches the picture.
+    const double rows_shown = std::abs(window.bottom - window.top);
+    const bool rows_are_whole = is_whole(window.top) && is_whole(window.bottom);
+    const int height =
+        rows_are_whole && rows_shown < height_on_screen ? static_cast<int>(rows_shown) : height_on_screen;
+
+    Picture& picture = picture_for(window, colors, width, height);
+    if (picture.width != width || picture.height != height) {
+        if (picture.texture) glDeleteTextures(1, &picture.texture);
+        picture.texture = Program::texture(GL_RGBA8, width, height, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
+        picture.is_drawn = false;
+    }
+    if (!picture.is_drawn || picture.window != window || picture.colors != colors) {
+        const double a_pixel = std::abs(window.right - window.left) / width;
+        const auto wanted = a_pixel > 1 ? static_cast<size_t>(std::floor(std::log2(a_pixel))) : 0;
+        const size_t chosen = std::min(wanted, levels_.size() - 1);
+        const double factor = static_cast<double>(size_t{1} << chosen);
+        draw_cells(picture.texture, width, height, levels_[chosen].texture, static_cast<int>(rows_),
+                   levels_[chosen].columns, {window.left / factor, window.right / factor, window.top, window.bottom},
+                   reduce_, colors);
+    }
+    picture.width = width;
+    picture.height = height;
+    picture.window = window;
+    picture.colors = colors;
+    picture.is_drawn = true;
+    if (width * height_on_screen >= least_copied_pixels) {
+        Copy copy{picture.texture, width, height, min, max};
+        list->AddCallback(copy_picture, &copy, sizeof copy);
+        list->AddCallback(ImDrawCallback_ResetRenderState, nullptr);
+        return;
+    }
+    const ImGuiPlatformIO& platform = ImGui::GetPlatformIO();
+    list->AddCallback(platform.DrawCallback_SetSamplerNearest, nullptr);
+    list->AddImage(static_cast<ImTextureID>(picture.texture), min, max);
+    list->AddCallback(platform.DrawCallback_SetSamplerLinear, nullptr);
 }
 
 }  // namespace kvscope::gui

@@ -23,6 +23,7 @@ struct MapColors {
     bool ground_below_min = false;
     std::vector<ImU32> classes;  ///< where not empty, value i has colour i instead, and `map` is unused
     ImU32 ground = 0;
+    bool operator==(const MapColors&) const = default;
 };
 
 /// The colour of a value as the shader draws it.
@@ -34,6 +35,7 @@ struct MapWindow {
     double right = 1;
     double top = 0;
     double bottom = 1;
+    bool operator==(const MapWindow&) const = default;
 };
 
 /// A grid on the GPU with all its levels of detail, drawn by one shader. A level is one texture whatever its width: its
@@ -60,6 +62,19 @@ class HeatMap {
         unsigned texture = 0;
         int columns = 0;
     };
+    /// What was drawn of the map, with a pixel a row where rows are higher; kept until it changes.
+    struct Picture {
+        unsigned texture = 0;
+        int width = 0;
+        int height = 0;
+        MapWindow window;
+        MapColors colors;
+        bool is_drawn = false;
+        int frame = 0;
+    };
+    Picture& picture_for(const MapWindow& window, const MapColors& colors, int width, int height) const;
+
+    mutable std::vector<Picture> pictures_;
     size_t rows_;
     size_t columns_;
     Reduce reduce_;
