@@ -205,10 +205,12 @@ void App::add_actions() {
         add("Run", "Policies on a prompt…", ImGuiMod_Ctrl | ImGuiKey_R, [this] {
             start_dismissed_ = true;
             for (const auto& open : views_) {
-                if (open->kind->name == "run") {
+                if (open->kind->name != "run") continue;
+                if (open.get() == focused_view())
+                    open->view->start();
+                else
                     open->focus = true;
-                    return;
-                }
+                return;
             }
             if (const ViewKind* kind = find_view_kind("run")) open_view(*kind);
         });

@@ -1,6 +1,9 @@
 #include "app/gui/view.h"
 
+#include <fmt/format.h>
 #include <imgui.h>
+
+#include "app/gui/engine_session.h"
 
 namespace kvscope::gui {
 
@@ -28,7 +31,15 @@ void draw_centred(const std::string& text, const ImVec4& color) {
 
 }  // namespace
 
-void draw_nothing(const Context& context, const std::string& why) { draw_centred(why, context.theme.ink_quiet); }
+void draw_nothing(const Context& context, const std::string& why) {
+    const EngineStatus status = context.engine ? context.engine->status() : EngineStatus{};
+    const bool is_first_run = status.busy() && context.session.documents().empty();
+    // Before there is a trace, it is the engine that all views wait for.
+    draw_centred(is_first_run ? fmt::format("{}: {}\nwhat is kept shows here once the prompt is read", status.what,
+                                            status.phase.empty() ? "starting" : status.phase)
+                              : why,
+                 context.theme.ink_quiet);
+}
 void draw_error(const Context& context, const std::string& what) { draw_centred(what, context.theme.error); }
 
 }  // namespace kvscope::gui

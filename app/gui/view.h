@@ -61,6 +61,8 @@ class View {
 
     /// Everything into view: key F.
     virtual void fit() {}
+    /// What the view is there to do, where it does something: Ctrl+R while it has the keyboard.
+    virtual void start() {}
 
     virtual void save(nlohmann::json&) const {}
     virtual void load(const nlohmann::json&) {}

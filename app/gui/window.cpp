@@ -5,6 +5,7 @@
 #include <imgui.h>
 #include <imgui_impl_glfw.h>
 #include <imgui_impl_opengl3.h>
+#include <imgui_internal.h>
 #include <implot.h>
 
 #include <algorithm>
@@ -142,7 +143,7 @@ void Window::run(const std::function<bool()>& frame, const std::function<bool()>
         if (frames_left_ > 0) {
             glfwPollEvents();
         } else {
-            glfwWaitEvents();
+            ImGui::GetIO().WantTextInput ? glfwWaitEventsTimeout(0.5) : glfwWaitEvents();  // the caret blinks
             frames_left_ = 5;  // press and release are two frames, and what they open is measured in a third
         }
         --frames_left_;
@@ -155,7 +156,8 @@ void Window::run(const std::function<bool()>& frame, const std::function<bool()>
             continue;
         }
         if (!draw_frame(frame)) return;
-        if (ImGui::GetIO().WantTextInput && frames_left_ == 0) glfwWaitEventsTimeout(0.5);  // the caret blinks
+        // Events of one moment may take effect in frames of their own.
+        if (!ImGui::GetCurrentContext()->InputEventsQueue.empty()) draw_again();
     }
 }
 

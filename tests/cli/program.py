@@ -25,8 +25,9 @@ SECONDS_UNTIL_HUNG = 300
 
 
 def environment(cache):
-    """A clean one: no cache of an earlier test, one thread, a small default model."""
-    return {**os.environ, "XDG_CACHE_HOME": str(cache), "OMP_NUM_THREADS": "1", "LC_ALL": "C.UTF-8",
+    """A clean one: no cache of an earlier test, one thread, a small default model, no display."""
+    inherited = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    return {**inherited, "XDG_CACHE_HOME": str(cache), "OMP_NUM_THREADS": "1", "LC_ALL": "C.UTF-8",
             "KVSCOPE_DEFAULT_MODEL": str(GGUF_MODEL)}
 
 

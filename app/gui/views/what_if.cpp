@@ -7,6 +7,7 @@
 
 #include "analysis/figure_definition.h"
 #include "analysis/reproduce.h"
+#include "analysis/table_format.h"
 #include "app/gui/engine_session.h"
 #include "app/gui/file_dialog.h"
 #include "app/gui/parameter_form.h"
@@ -15,8 +16,12 @@
 namespace kvscope::gui {
 namespace {
 
-std::string signed_text(double value, int digits, const char* unit) {
-    return fmt::format("{}{:.{}f}{}", value > 0 ? "+" : value < 0 ? "−" : "±", std::abs(value), digits, unit);
+std::string sign_of(double value) { return value > 0 ? "+" : value < 0 ? "−" : "±"; }
+
+/// The difference of two shares.
+std::string points_text(double before, double after) {
+    const double points = 100 * (after - before);
+    return fmt::format("{}{:.1f} pt", sign_of(points), std::abs(points));
 }
 
 /// Sliders on the selected run's budget and parameters; what they give is a run that all views follow.
@@ -102,9 +107,11 @@ class WhatIfView : public View {
         if (!obstacle.empty() && ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled))
             ImGui::SetTooltip("%s", obstacle.c_str());
         const double share = static_cast<double>(what_if_.budget()) / static_cast<double>(high);
-        ImGui::TextDisabled("%s", fmt::format("{:.1f} % of {} entries kept, {:.1f} % removed; recorded: {}",
-                                              100 * share, high, 100 - 100 * share, what_if_.recorded_budget())
-                                      .c_str());
+        ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
+        ImGui::TextWrapped("%s", fmt::format("{:.1f} % of {} entries kept, {:.1f} % removed; recorded: {}", 100 * share,
+                                             high, 100 - 100 * share, what_if_.recorded_budget())
+                                     .c_str());
+        ImGui::PopStyleColor();
     }
 
     /// Where the recorded budget is on the slider.
@@ -158,8 +165,8 @@ class WhatIfView : public View {
         const auto& before = what_if_.recorded_summary();
         if (!before) return;
         const auto after = what_if_.changed_summary();
-        if (!ImGui::BeginTable("summary", after ? 4 : 2, ImGuiTableFlags_SizingStretchProp)) return;
-        ImGui::TableSetupColumn("measure", 0, 1.5f);
+        if (!ImGui::BeginTable("summary", after ? 4 : 2, ImGuiTableFlags_SizingFixedFit)) return;
+        ImGui::TableSetupColumn("measure");
         ImGui::TableSetupColumn("recorded");
         if (after) {
             ImGui::TableSetupColumn("now");
@@ -187,22 +194,21 @@ class WhatIfView : public View {
         };
         line(
             "entries", "kept in the cache, over all layers and KV heads",
-            [](const KeptSummary& of) { return fmt::format("{:L}", of.n_entries); },
+            [](const KeptSummary& of) { return analysis::format_count(of.n_entries); },
             [](const KeptSummary& x, const KeptSummary& y) {
-                return signed_text(static_cast<double>(y.n_entries - x.n_entries), 0, "");
+                return sign_of(static_cast<double>(y.n_entries - x.n_entries)) +
+                       analysis::format_count(std::abs(y.n_entries - x.n_entries));
             });
         line(
             "coverage", "prompt tokens that at least one head of one layer keeps, of all",
             [](const KeptSummary& of) { return fmt::format("{:.1f} %", 100 * of.coverage); },
-            [](const KeptSummary& x, const KeptSummary& y) {
-                return signed_text(100 * (y.coverage - x.coverage), 1, " pt");
-            });
+            [](const KeptSummary& x, const KeptSummary& y) { return points_text(x.coverage, y.coverage); });
         if (!std::isnan(before->attention_kept)) {
             line(
                 "attention", "share of the window's full attention that falls on kept entries, mean over heads",
                 [](const KeptSummary& of) { return fmt::format("{:.1f} %", 100 * of.attention_kept); },
                 [](const KeptSummary& x, const KeptSummary& y) {
-                    return signed_text(100 * (y.attention_kept - x.attention_kept), 1, " pt");
+                    return points_text(x.attention_kept, y.attention_kept);
                 });
         }
         line(
@@ -210,25 +216,35 @@ class WhatIfView : public View {
             [](const KeptSummary& of) { return bytes_text(static_cast<double>(of.bytes)); },
             [](const KeptSummary& x, const KeptSummary& y) {
                 const double more = static_cast<double>(y.bytes) - static_cast<double>(x.bytes);
-                return (more > 0 ? "+" : more < 0 ? "−" : "±") + bytes_text(std::abs(more));
+                return sign_of(more) + bytes_text(std::abs(more));
             });
         ImGui::EndTable();
+    }
+
+    /// A button on this line where it still fits, else on the next.
+    static bool flowing_button(const char* label, const char* tip, bool is_first = false) {
+        if (!is_first) {
+            ImGui::SameLine();
+            const float width = ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x;
+            if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
+        }
+        const bool is_pressed = ImGui::Button(label);
+        ImGui::SetItemTooltip("%s", tip);
+        return is_pressed;
     }
 
     void draw_buttons(Context& context) {
         Session& session = context.session;
         const RunKey result = what_if_.result(session);
         ImGui::BeginDisabled(!result.valid());
-        if (ImGui::Button("Keep")) what_if_.keep();
-        ImGui::SetItemTooltip("lets this what-if stand among the runs; the next change starts another");
-        ImGui::SameLine();
-        if (ImGui::Button("Reset to recorded")) what_if_.discard(session);
-        ImGui::SetItemTooltip("takes this what-if away again");
-        ImGui::SameLine();
-        if (ImGui::Button("Show the two")) show_alone(session, result);
-        ImGui::SetItemTooltip("hides all runs but the recorded one and this; key 0 shows all of them again");
-        if (ImGui::Button("Copy command line")) copy_command(context, result);
-        ImGui::SetItemTooltip("the command that makes these kept sets from the trace's tokens");
+        if (flowing_button("Keep", "lets this what-if stand among the runs; the next change starts another", true))
+            what_if_.keep();
+        if (flowing_button("Reset to recorded", "takes this what-if away again")) what_if_.discard(session);
+        if (flowing_button("Show the two",
+                           "hides all runs but the recorded one and this; key 0 shows all of them again"))
+            show_alone(session, result);
+        if (flowing_button("Copy command line", "the command that makes these kept sets from the trace's tokens"))
+            copy_command(context, result);
         ImGui::EndDisabled();
         const RunKey selected = session.cursor().run;
         const Document& document = *session.document(what_if_.source());

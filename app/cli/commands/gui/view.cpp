@@ -80,14 +80,13 @@ int view_or_say_why(const Arguments& arguments) {
     } catch (const gui::NoDisplay& error) {
 #ifdef KVSCOPE_WITH_ENGINE
         if (arguments.app.run_demo) {
-            fmt::print(stderr, "{}: running the demo without a window, into kvscope-demo/\n", error.what());
+            fmt::print(stderr, "kvscope: {}: running the demo here instead, into kvscope-demo/\n", error.what());
             return run_demo_in_terminal("kvscope-demo", false);
         }
 #endif
-        throw gui::NoDisplay(
-            fmt::format("{}: use 'kvscope run', 'inspect' and 'export', which need none, or start it "
-                        "with a display, as in 'xvfb-run kvscope'",
-                        error.what()));
+        throw gui::NoDisplay(fmt::format(
+            "{}: start it with a display, or use the commands that need none, as kvscope inspect and kvscope export",
+            error.what()));
     }
 }
 

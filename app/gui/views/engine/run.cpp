@@ -29,10 +29,8 @@ class RunView : public View {
         draw_budgets(context, tokens);
         draw_output(context);
         ImGui::EndChild();
-        // The same key brings the view to the front: it runs what could be seen before.
-        const bool is_asked = was_focused_ && ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_R);
-        was_focused_ = ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows);
-        if (is_asked && !status.busy() && form_.problem(tokens).empty()) context.engine->run(form_.filled_in());
+        if (start_wanted_ && !status.busy() && form_.problem(tokens).empty()) context.engine->run(form_.filled_in());
+        start_wanted_ = false;
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
@@ -42,6 +40,7 @@ class RunView : public View {
                 {"Ctrl-click a slider", "type the number"}};
     }
 
+    void start() override { start_wanted_ = true; }
     void save(nlohmann::json& state) const override { state = form_.to_json(); }
     void load(const nlohmann::json& state) override { form_.from_json(state); }
 
@@ -232,7 +231,7 @@ class RunView : public View {
 
     RunForm form_;
     std::string model_path_;
-    bool was_focused_ = false;
+    bool start_wanted_ = false;
 };
 
 }  // namespace

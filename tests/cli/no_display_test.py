@@ -1,0 +1,25 @@
+"""The program without a display: what needs a window says so in one line, and the demo runs in the terminal."""
+
+import unittest
+
+from program import HAS_ENGINE, ProgramTest, has_command
+
+
+@unittest.skipUnless(has_command("view"), "this build has no window")
+class NoDisplayTest(ProgramTest):
+    def test_the_window_says_what_to_do_instead(self):
+        for arguments in [], ["view"], ["view", "--layout", "compare"]:
+            with self.subTest(arguments=arguments):
+                said = self.refuses(1, ["no display", "kvscope inspect"], *arguments)
+                self.assertEqual(said.count("\n"), 1, said)
+
+    @unittest.skipUnless(HAS_ENGINE, "this build has no engine")
+    def test_the_demo_runs_in_the_terminal(self):
+        # The small model's context cannot hold the demo's prompt: it is the demo that says so.
+        said = self.refuses(2, ["no display", "running the demo", "the prompt 'demo'"], "view", "--demo")
+        self.assertIn("no display", said.splitlines()[0])
+        self.assertFalse((self.folder / "kvscope-demo" / "demo.h5.part").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
