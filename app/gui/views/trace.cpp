@@ -20,7 +20,7 @@ using trace::PeekValue;
 using trace::TreeNode;
 
 constexpr size_t rows_a_block = 256;  // values are read in blocks of rows, three at a time
-constexpr size_t most_columns = 24;
+constexpr size_t most_columns = 64;
 constexpr size_t long_text = 160;
 constexpr size_t most_text = 20'000;
 
