@@ -1,14 +1,34 @@
 #include "app/gui/answer_text.h"
 
+#include <utf8proc.h>
+
 #include <algorithm>
 
 namespace kvscope::gui {
 namespace {
 
 constexpr size_t most_cells = size_t{1} << 24;  // of the table of common subsequences
+constexpr size_t longest_word = 32;             // characters
 constexpr size_t farthest_piece = 16;           // bytes a token between known ones may have
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+
+/// A character that lines may break beside.
+struct Character {
+    size_t bytes = 1;
+    bool is_word = false;
+};
+
+Character character_at(std::string_view text, size_t i) {
+    if (static_cast<unsigned char>(text[i]) < 0x80) return {};
+    utf8proc_int32_t code = 0;
+    const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + i,
+                                         static_cast<utf8proc_ssize_t>(text.size() - i), &code);
+    if (length <= 0) return {};
+    const bool is_hangul = code >= 0xac00 && code <= 0xd7a3;
+    return {static_cast<size_t>(length),
+            code >= 0x2e80 && code < 0x40000 && code / 0x1000 != 0x1f && !is_hangul && utf8proc_charwidth(code) == 2};
+}
 
 std::string_view at(std::string_view text, const Word& word) { return text.substr(word.begin, word.end - word.begin); }
 
@@ -21,7 +41,13 @@ std::vector<Word> words_of(std::string_view text) {
         Word word;
         for (; i < text.size() && is_blank(text[i]); ++i) word.line_breaks += text[i] == '\n';
         word.begin = i;
-        while (i < text.size() && !is_blank(text[i])) ++i;
+        word.glued = i > 0 && !is_blank(text[i - 1]);
+        for (size_t n = 0; i < text.size() && !is_blank(text[i]) && n < longest_word; ++n) {
+            const Character next = character_at(text, i);
+            if (next.is_word && i > word.begin) break;
+            i += next.bytes;
+            if (next.is_word) break;
+        }
         word.end = i;
         if (word.end > word.begin) words.push_back(word);
     }

@@ -15,10 +15,11 @@ struct Word {
     size_t begin = 0;  ///< bytes of the text
     size_t end = 0;
     size_t line_breaks = 0;  ///< before it
+    bool glued = false;      ///< no blank before it
     bool differs = false;
 };
 
-/// Splits at blanks.
+/// Splits at blanks, before and after each Chinese or Japanese character, and words without end every 32 characters.
 std::vector<Word> words_of(std::string_view text);
 
 /// Sets `differs` of the words of `text` that are in no longest common subsequence with the words of `reference`.

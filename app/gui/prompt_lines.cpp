@@ -62,7 +62,8 @@ class Breaker {
     void add(uint32_t token) {
         const std::string& shown = prompt_.shown[token];
         const std::string& text = prompt_.tokens[token];
-        const bool begins_word = !text.empty() && (text.front() == ' ' || text.front() == '\t');
+        const bool is_wide = !shown.empty() && character_at(shown, 0).cells == 2;  // scripts without blanks
+        const bool begins_word = !text.empty() && (text.front() == ' ' || text.front() == '\t' || is_wide);
         if (begins_word || ends_word_) word_ = out_.placed.size();
         ends_word_ = !text.empty() && (text.back() == ' ' || text.back() == '-');
         size_t begin = 0;

@@ -32,6 +32,17 @@ TEST_CASE("words know the line breaks before them") {
     CHECK(words[1].begin == 6);
 }
 
+TEST_CASE("scripts without blanks have a word per character, Korean has not") {
+    const std::string_view text = "in 東京, 한국어";
+    const auto words = words_of(text);
+    std::vector<std::string> found;
+    for (const Word& word : words) found.emplace_back(text.substr(word.begin, word.end - word.begin));
+    CHECK(found == Strings{"in", "東", "京", ",", "한국어"});
+    CHECK_FALSE(words[1].glued);
+    CHECK(words[2].glued);
+    CHECK(words_of(std::string(100, 'x')).size() == 4);
+}
+
 TEST_CASE("decode steps stand where their tokens do; unknown ones share what is between") {
     const std::string text = " in Paris, now";
     const std::unordered_map<int32_t, std::string> pieces{{1, " in"}, {3, ","}, {4, " now"}};

@@ -57,6 +57,7 @@ TEST_CASE("wide characters take two cells, combining marks none") {
     CHECK(n_cells("👩‍👧") == 2);
     CHECK(n_cells("👍🏽") == 2);
     CHECK(lines_of({"東京", "都"}, 4) == Strings{"東京", "都"});
+    CHECK(lines_of({"in", "東京", "都"}, 7) == Strings{"in東京", "都"});
 }
 
 TEST_CASE("neighbours that are written from right to left stand so") {

@@ -319,7 +319,8 @@ class AnswersView : public View {
                 y += line;
             }
             boxes.push_back({&word, text, x, y, w});
-            x += w + space;
+            const bool is_glued = &word != &output.words.back() && (&word + 1)->glued;
+            x += w + (is_glued ? 0 : space);
         }
         for (size_t i = 0; i < boxes.size(); ++i) {
             size_t j = i;
