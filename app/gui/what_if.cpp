@@ -134,11 +134,15 @@ void LiveWhatIf::read_source(Session& session) {
         refusal_.clear();
 }
 
+void LiveWhatIf::follow_widgets(Session& session) {
+    if (settings_ && refusal_.empty() && settings_text() != asked_) compute(session);
+}
+
 void LiveWhatIf::compute(Session& session) {
     error_.clear();
     const bool stands = session.document(source_)->run_of(settings_->added) >= 0;
     if (!stands) settings_->added = -1;
-    const std::string settings = settings_text();
+    const std::string settings = asked_ = settings_text();
     if (settings == settings_->kept) return;
     settings_->kept.clear();
     if (is_recorded() && !stands) return;

@@ -37,6 +37,8 @@ class LiveWhatIf {
     /// Once a frame, before anything else is asked: follows the selection, takes what was computed, asks for what
     /// changed. @param engine nullptr in a build without the engine
     void update(Session& session, const EngineSession* engine);
+    /// Behind the widgets: what they changed in this frame is asked for in this frame.
+    void follow_widgets(Session& session);
 
     /// Whether there is a run to change: selected, and of a policy that selects entries.
     bool has_source() const { return settings_ != nullptr; }
@@ -116,6 +118,7 @@ class LiveWhatIf {
     std::shared_ptr<const PrefillInMemory> prefill_;
     std::string prefill_obstacle_;
     std::shared_ptr<const Computed> taken_;
+    std::string asked_;  ///< settings that were asked for last
 };
 
 }  // namespace kvscope::gui

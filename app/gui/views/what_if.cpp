@@ -52,6 +52,7 @@ class WhatIfView : public View {
             edit_parameter(parameter, what_if_.values(), context.theme, field);
         }
         draw_prefill_button(context);
+        what_if_.follow_widgets(session);
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {

@@ -58,10 +58,7 @@ class RunView : public View {
             ImGui::ProgressBar(static_cast<float>(status.share), {-FLT_MIN, 0},
                                (is_cancelling ? "cancelling" : status.phase + left).c_str());
             ImGui::TextDisabled("%s", status.what.c_str());
-            for (const auto& answer : context.engine->partial_answers()) {
-                ImGui::TextDisabled("%s", answer.label.c_str());
-                ImGui::TextWrapped("%s", answer.text.c_str());
-            }
+            draw_partial_answers(*context.engine);
         } else {
             ImGui::BeginDisabled(!problem.empty());
             const std::string label = fmt::format("Run {} runs###run", form_.n_runs());
@@ -80,6 +77,18 @@ class RunView : public View {
             }
         }
         ImGui::Separator();
+    }
+
+    /// What the runs have decoded so far.
+    static void draw_partial_answers(const EngineSession& engine) {
+        if (engine.partial_answers().empty()) return;
+        ImGui::SetNextWindowSizeConstraints({0, 0}, {FLT_MAX, 14 * ImGui::GetFontSize()});
+        ImGui::BeginChild("answers", {0, 0}, ImGuiChildFlags_AutoResizeY);
+        for (const auto& answer : engine.partial_answers()) {
+            ImGui::TextDisabled("%s", answer.label.c_str());
+            ImGui::TextWrapped("%s", answer.text.c_str());
+        }
+        ImGui::EndChild();
     }
 
     void draw_model(Context& context, const EngineStatus& status) {
@@ -179,8 +188,7 @@ class RunView : public View {
                                                 ImGuiTreeNodeFlags_SpanAvailWidth | ImGuiTreeNodeFlags_AllowOverlap);
             ImGui::SetItemTooltip("%s: %s\n%s", definition.name.c_str(), definition.summary.c_str(),
                                   definition.paper.c_str());
-            const float room = ImGui::GetFrameHeight();
-            ImGui::SameLine(ImGui::GetContentRegionMax().x - 2.2f * room);
+            ImGui::SameLine(ImGui::GetContentRegionMax().x - 2.5f * ImGui::GetFrameHeight());
             if (ImGui::SmallButton("+")) duplicated = i;
             ImGui::SetItemTooltip("the same policy once more, with other parameters");
             ImGui::SameLine();
