@@ -152,7 +152,11 @@ class PromptView : public View {
         ImGui::InputTextWithHint("##prompt mark", "mark a text everywhere", &context.session.mark);
         ImGui::SetItemTooltip("outlined in every view; below: was it kept, and where?");
         const bool fits = flow(13 * em);
-        if (fits || !is_low_) draw_scale(context, document, runs);
+        const bool has_scale = !runs.empty() && document.reader()->has_model() && (fits || !is_low_);
+        if (has_scale)
+            draw_scale(context, document, runs);
+        else if (fits)
+            ImGui::NewLine();
     }
 
     void draw_search(Context& context, const Document& document) {
@@ -225,10 +229,6 @@ class PromptView : public View {
     }
 
     void draw_scale(const Context& context, const Document& document, const std::vector<RunKey>& runs) const {
-        if (runs.empty()) {
-            ImGui::NewLine();
-            return;
-        }
         const auto& reader = *document.reader();
         const auto layers = static_cast<size_t>(reader.model().n_layers);
         const RunKey& first = runs.front();
