@@ -166,14 +166,17 @@ class WhatIfView : public View {
         const auto& before = what_if_.recorded_summary();
         if (!before) return;
         const auto after = what_if_.changed_summary();
-        if (!ImGui::BeginTable("summary", after ? 4 : 2, ImGuiTableFlags_SizingFixedFit)) return;
-        ImGui::TableSetupColumn("measure");
-        ImGui::TableSetupColumn("recorded");
+        // In a narrow place what was recorded is left to the tooltips.
+        const bool is_wide = !after || ImGui::GetContentRegionAvail().x > 15 * ImGui::GetFontSize();
+        ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, {ImGui::GetFontSize() / 4, 1});
+        if (!ImGui::BeginTable("summary", 1 + (is_wide ? 1 : 0) + (after ? 2 : 0), ImGuiTableFlags_SizingFixedFit)) {
+            ImGui::PopStyleVar();
+            return;
+        }
         if (after) {
-            ImGui::TableSetupColumn("now");
-            ImGui::TableSetupColumn("change");
-            ImGui::TableNextRow();
-            for (const char* head : {"", "recorded", "now", "change"}) {
+            ImGui::TableNextColumn();
+            for (const char* head : {"recorded", "now", "change"}) {
+                if (head == std::string_view("recorded") && !is_wide) continue;
                 ImGui::TableNextColumn();
                 ImGui::TextDisabled("%s", head);
             }
@@ -181,10 +184,12 @@ class WhatIfView : public View {
         const auto line = [&](const char* name, const char* tip, const auto& text, const auto& change) {
             ImGui::TableNextColumn();
             ImGui::TextUnformatted(name);
-            ImGui::SetItemTooltip("%s", tip);
+            ImGui::SetItemTooltip("%s\nrecorded: %s", tip, text(*before).c_str());
             ImGui::PushFont(context.fonts.mono, 0);
-            ImGui::TableNextColumn();
-            ImGui::TextUnformatted(text(*before).c_str());
+            if (is_wide) {
+                ImGui::TableNextColumn();
+                ImGui::TextUnformatted(text(*before).c_str());
+            }
             if (after) {
                 ImGui::TableNextColumn();
                 ImGui::TextUnformatted(text(*after).c_str());
@@ -220,6 +225,7 @@ class WhatIfView : public View {
                 return sign_of(more) + bytes_text(std::abs(more));
             });
         ImGui::EndTable();
+        ImGui::PopStyleVar();
     }
 
     /// A button on this line where it still fits, else on the next.
