@@ -160,11 +160,15 @@ void draw_ticks(const Theme& theme, const PlotFrame& frame, bool x_labels, bool 
     }
 }
 
+/// Such a panel needs neither ground nor grid.
+bool has_map(const Panel& panel) {
+    return std::any_of(panel.layers.begin(), panel.layers.end(), [](const analysis::Layer& layer) {
+        return std::holds_alternative<analysis::HeatMap>(layer) || std::holds_alternative<analysis::Categories>(layer);
+    });
+}
+
 void draw_grid_lines(const Theme& theme, const PlotFrame& frame, const Panel& panel, ImDrawList* list) {
-    for (const auto& layer : panel.layers) {
-        if (std::holds_alternative<analysis::HeatMap>(layer) || std::holds_alternative<analysis::Categories>(layer))
-            return;
-    }
+    if (has_map(panel)) return;
     const ImU32 color = packed(theme.ink, 0.09f);
     for (const auto& tick : x_ticks(frame.x_axis, frame.max.x - frame.min.x).ticks) {
         const float x = frame.x_of(tick.value);
@@ -443,6 +447,7 @@ FigureHit FigurePlot::draw_panel(const Drawing& drawing, size_t index, ImVec2 mi
                                       ImPlotFlags_NoMouseText | ImPlotFlags_NoFrame;
         ImPlot::PushStyleVar(ImPlotStyleVar_PlotPadding, ImVec2(0, 0));
         ImPlot::PushStyleVar(ImPlotStyleVar_PlotMinSize, ImVec2(4, 4));
+        ImPlot::PushStyleColor(ImPlotCol_PlotBg, packed(theme.ground, has_map(panel) ? 0.0f : 1.0f));
         if (ImPlot::BeginPlot(fmt::format("##panel {}", index).c_str(), {max.x - min.x, max.y - min.y}, flags)) {
             const bool may_zoom = !drawing.scrolls;
             setup_axis(ImAxis_X1, panel.x, x, may_zoom);
@@ -468,6 +473,7 @@ FigureHit FigurePlot::draw_panel(const Drawing& drawing, size_t index, ImVec2 mi
             ImPlot::PopPlotClipRect();
             ImPlot::EndPlot();
         }
+        ImPlot::PopStyleColor();
         ImPlot::PopStyleVar(2);
     }
     ImDrawList* list = ImGui::GetWindowDrawList();
@@ -497,7 +503,7 @@ void FigurePlot::draw_data(const Drawing& drawing, size_t index, const PlotFrame
     const Panel& panel = figure.panels[index];
     const Theme& theme = drawing.context.theme;
     list->PushClipRect(frame.min, frame.max, true);
-    list->AddRectFilled(frame.min, frame.max, packed(theme.ground));
+    if (drawing.look.small && !has_map(panel)) list->AddRectFilled(frame.min, frame.max, packed(theme.ground));
     if (!drawing.look.small) draw_grid_lines(theme, frame, panel, list);
     for (const bool accented : {false, true}) {  // accented ones last, above the others
         for (size_t l = 0; l < panel.layers.size(); ++l) {

@@ -87,6 +87,29 @@ void add_line(std::span<const ImVec2> points, const std::vector<float>& pattern,
     }
 }
 
+/// Leaves out points that lie on the way between others, as far as a screen can tell.
+std::vector<ImVec2> thinned(const std::vector<ImVec2>& points) {
+    constexpr float unseen = 0.25f;  // pixels
+    constexpr float farthest = 60;   // so that a slow bend is followed
+    std::vector<ImVec2> kept;
+    for (size_t i = 0; i < points.size(); ++i) {
+        if (kept.empty() || i + 1 == points.size()) {
+            kept.push_back(points[i]);
+            continue;
+        }
+        const ImVec2 from = kept.back();
+        const ImVec2 to = points[i + 1];
+        const float length = std::hypot(to.x - from.x, to.y - from.y);
+        const float beside =
+            std::abs((to.x - from.x) * (from.y - points[i].y) - (from.x - points[i].x) * (to.y - from.y)) /
+            std::max(length, 1e-3f);
+        const bool turns_back =
+            (points[i].x - from.x) * (to.x - points[i].x) + (points[i].y - from.y) * (to.y - points[i].y) < 0;
+        if (beside > unseen || length > farthest || turns_back) kept.push_back(points[i]);
+    }
+    return kept;
+}
+
 struct ShapePainter {
     const Theme& theme;
     const analysis::Figure& figure;
@@ -135,7 +158,7 @@ struct ShapePainter {
         }
         std::vector<ImVec2> points;
         const auto flush = [&] {
-            if (points.size() > 1) draw_stroke(theme, line.style, points, weight, list);
+            if (points.size() > 1) draw_stroke(theme, line.style, thinned(points), weight, list);
             points.clear();
         };
         for (size_t i = 0; i < line.x.size(); ++i) {

@@ -171,7 +171,9 @@ class SpectrumView : public View {
             if (source_ == "cumulative")
                 ImGui::Text("the first %.0f of %zu hold %.2f %%", line->x[at], line->x.size(), line->y[at]);
             else
-                ImGui::Text("eigenvalue %.0f of %zu: %.4g", line->x[at], line->x.size(), line->y[at]);
+                ImGui::Text("eigenvalue %.0f of %td: %.4g", line->x[at],
+                            std::count_if(line->y.begin(), line->y.end(), [](double y) { return !std::isnan(y); }),
+                            line->y[at]);
             ImGui::TextDisabled("of WᵀW; KVSlimmer, Figures 2 and 8");
         }
         ImGui::EndTooltip();
