@@ -1,0 +1,152 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "app/figures/png.h"
+#include "app/gui/figure_preview.h"
+#include "app/gui/figure_shapes.h"
+#include "app/gui/figure_source.h"
+#include "tests/gui/driven_window.h"
+#include "tests/skip.h"
+#include "tests/trace/sample_trace.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A session on the sample trace, without a window.
+struct Opened {
+    trace::sample::TemporaryFolder folder;
+    Tasks tasks{[] {}};
+    Session session{tasks};
+    Document* document = nullptr;
+
+    Opened() {
+        trace::sample::write(folder / "sample.h5");
+        document = &session.open(folder / "sample.h5");
+    }
+
+    std::shared_ptr<const MadeFigure> made(const FigureRequest& request) {
+        ask_figure(session, "test", request);
+        tasks.wait();
+        const auto answer = ask_figure(session, "test", request);
+        INFO(answer.error);
+        REQUIRE(answer.value);
+        CHECK(answer.current);
+        return answer.value;
+    }
+};
+
+uint32_t big_endian(const std::string& bytes, size_t at) {
+    uint32_t value = 0;
+    for (size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<unsigned char>(bytes.at(at + i));
+    return value;
+}
+
+}  // namespace
+
+TEST_CASE("a figure of the window is the figure that is exported, with its maps ready for the GPU") {
+    Opened opened;
+    const FigureRequest request = shown_request(opened.session, "jsd", false);
+    const auto made = opened.made(request);
+    REQUIRE(made->figure);
+    const auto expected = analysis::figure_definition("jsd").make(*opened.document->reader(), request.options);
+    REQUIRE(made->figure->figure.panels.size() == expected.panels.size());
+    for (size_t i = 0; i < expected.panels.size(); ++i) {
+        const auto& map = std::get<analysis::HeatMap>(expected.panels[i].layers.front());
+        const auto& pyramid = *made->figure->pyramids.at({i, 0});
+        CHECK(pyramid.rows == map.rows);
+        CHECK(pyramid.levels.front().values == map.values);
+    }
+}
+
+TEST_CASE("a hidden run leaves the figure, and what a trace lacks is said in words") {
+    Opened opened;
+    const FigureRequest all = shown_request(opened.session, "coverage", true);
+    REQUIRE(all.options.runs.size() > 1);
+    const RunKey first{opened.document->id(), 0, std::stoi(all.options.runs.front())};
+    opened.session.set_visible(first, false);
+    const FigureRequest fewer = shown_request(opened.session, "coverage", true);
+    CHECK(fewer.options.runs.size() + 1 == all.options.runs.size());
+    CHECK(stamp_of(opened.session, fewer) != stamp_of(opened.session, all));
+
+    FigureRequest impossible = shown_request(opened.session, "jsd", false);
+    impossible.options.source = "scores";
+    impossible.options.runs = {"0"};  // the full cache has no scores
+    const auto nothing = opened.made(impossible);
+    CHECK_FALSE(nothing->figure);
+    CHECK(nothing->nothing.find("JSD") != std::string::npos);
+}
+
+TEST_CASE("places of a panel and data coordinates are each other's inverse") {
+    PlotFrame frame{{10, 20}, {210, 120}, {}, {}};
+    frame.x_axis.reversed = GENERATE(false, true);
+    frame.y_axis.reversed = frame.x_axis.reversed;
+    frame.x_axis.min = 2;
+    frame.x_axis.max = 6;
+    frame.y_axis.scale = analysis::Scale::logarithmic;
+    frame.y_axis.min = 1e-3;
+    frame.y_axis.max = 10;
+    CHECK(frame.x_of(2) == Approx(frame.x_axis.reversed ? 210 : 10));
+    CHECK(frame.y_of(1e-3) == Approx(frame.y_axis.reversed ? 20 : 120));
+    CHECK(frame.y_of(0.1) == Approx(70));  // half of four decades
+    CHECK(frame.x_at(frame.x_of(3.7)) == Approx(3.7));
+    CHECK(frame.y_at(frame.y_of(0.02)) == Approx(0.02).epsilon(1e-4));
+}
+
+TEST_CASE("the report's preview has the size of the exported picture") {
+    Opened opened;
+    const auto& definition = analysis::figure_definition("coverage");
+    const analysis::FigureOptions options;
+    const auto& reader = *opened.document->reader();
+    const FigurePicture picture = draw_picture(reader, definition, options, 100'000, 100'000);
+    figures::ExportOptions print;
+    print.dpi = 300;
+    const std::string png = figures::render_png(definition.make(reader, options), print);
+    CHECK(static_cast<uint32_t>(picture.width) == big_endian(png, 16));
+    CHECK(static_cast<uint32_t>(picture.height) == big_endian(png, 20));
+    CHECK(picture.pixels.size() == static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height));
+    const FigurePicture small = draw_picture(reader, definition, options, 320, 200);
+    CHECK(small.width <= 320);
+    CHECK(small.height <= 200);
+}
+
+TEST_CASE("a small map of head divergence selects its layer") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "sample.h5");
+    AppOptions options;
+    options.traces = {folder / "sample.h5"};
+    options.view = "head_divergence";
+    options.layout = "explore";
+    options.remember = false;
+    DrivenApp driven(options);
+    driven.settle();
+    driven.drive([](ImGuiTestContext& context) { context.ItemClick("**/panel 1"); });
+    CHECK(driven.session().cursor().layer == 1);
+}
+
+TEST_CASE("every figure view shows the sample trace without an error") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "sample.h5");
+    const auto view =
+        GENERATE("coverage", "budgets", "spectrum", "query_similarity", "head_divergence", "cost", "scatter", "report");
+    CAPTURE(view);
+    AppOptions options;
+    options.traces = {folder / "sample.h5"};
+    options.view = view;
+    options.layout = "explore";
+    options.remember = false;
+    DrivenApp driven(options);
+    driven.settle();
+    REQUIRE(driven.app().views().size() == 1);
+    const View& shown = *driven.app().views().front()->view;
+    if (const auto request = shown.figure(driven.session())) {
+        const auto& definition = analysis::figure_definition(request->figure);
+        CHECK_NOTHROW(definition.numbers(*driven.session().document(request->document)->reader(), request->options));
+    }
+    CHECK(driven.app().notices().empty());
+}
+
+}  // namespace kvscope::gui::testing
