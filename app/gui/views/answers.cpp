@@ -241,6 +241,13 @@ class AnswersView : public View {
         ImGui::EndChild();
     }
 
+    static std::string why_empty(const Session& session, const RunKey& key) {
+        const trace::Reader& reader = *session.document(key)->reader();
+        if (reader.is_in_file(key.prompt, key.run)) return "it answered nothing";
+        return reader.complete() ? "a what-if has kept sets but no answer: run it to get one"
+                                 : "its answer appears when it is decoded";
+    }
+
     /// @returns where it ends
     float draw_output(Context& context, const Shown& one, ImVec2 at, float width) {
         Session& session = context.session;
@@ -277,10 +284,7 @@ class AnswersView : public View {
         else if (!one.output)
             note("reading …", context.theme.ink_quiet);
         else if (one.output->words.empty())
-            note(session.document(one.run)->reader()->is_in_file(one.run.prompt, one.run.run)
-                     ? "it answered nothing"
-                     : "a what-if has kept sets but no answer: run it to get one",
-                 context.theme.ink_quiet);
+            note(why_empty(session, one.run), context.theme.ink_quiet);
         else
             at.y = draw_words(context, one, at, width, line);
         ImGui::PopID();
