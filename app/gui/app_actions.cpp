@@ -206,10 +206,10 @@ void App::add_actions() {
             start_dismissed_ = true;
             for (const auto& open : views_) {
                 if (open->kind->name != "run") continue;
-                if (open.get() == focused_view())
-                    open->view->start();
-                else
-                    open->focus = true;
+                if (open.get() == focused_view()) return open->view->start();
+                // Behind the start cards a whole layout still waits to come to the front.
+                for (const auto& other : views_) other->focus = other->focus && other->kind->dock != Dock::left;
+                open->focus = true;
                 return;
             }
             if (const ViewKind* kind = find_view_kind("run")) open_view(*kind);

@@ -61,15 +61,14 @@ class RunView : public View {
             draw_partial_answers(*context.engine);
         } else {
             ImGui::BeginDisabled(!problem.empty());
-            const std::string label = fmt::format("Run {} runs###run", form_.n_runs());
-            if (ImGui::Button(form_.n_runs() > 0 ? label.c_str() : "Run###run")) context.engine->run(form_.filled_in());
+            if (ImGui::Button("Run")) context.engine->run(form_.filled_in());
             ImGui::EndDisabled();
             ImGui::SetItemTooltip("Ctrl+R: reads the prompt once, lets every policy decide, decodes all of them");
             ImGui::SameLine();
             if (!problem.empty())
                 ImGui::TextWrapped("%s", problem.c_str());
             else
-                ImGui::TextDisabled("the full cache is always among them");
+                ImGui::TextDisabled("%d runs, the full cache among them", form_.n_runs());
             if (!status.error.empty()) {
                 ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
                 ImGui::TextWrapped("%s", status.error.c_str());
