@@ -415,7 +415,8 @@ class AnswersView : public View {
                                       ImPlotFlags_NoMenus | ImPlotFlags_NoFrame | ImPlotFlags_NoInputs;
         if (!ImPlot::BeginPlot("##answers steps", {-1, height}, flags)) return;
         ImPlot::SetupAxis(ImAxis_X1, "decode step", ImPlotAxisFlags_NoGridLines);
-        ImPlot::SetupAxis(ImAxis_Y1, "KL to full, nats");
+        const bool is_low = height < 9 * ImGui::GetFontSize();
+        ImPlot::SetupAxis(ImAxis_Y1, is_low ? "KL, nats" : "KL to full, nats");
         ImPlot::SetupAxisLimits(ImAxis_X1, -0.5, static_cast<double>(n_steps) - 0.5, ImPlotCond_Always);
         ImPlot::SetupAxisLimits(ImAxis_Y1, 0, most > 0 ? 1.05 * static_cast<double>(most) : 1, ImPlotCond_Always);
         ImPlot::SetupAxisFormat(ImAxis_X1, format_step);
