@@ -255,6 +255,13 @@ void App::build_layout(unsigned dock_space) {
         ImGui::DockBuilderDockWindow(opened.title().c_str(), places.at(placed.place));
     }
     ImGui::DockBuilderFinish(dock_space);
+    // The first view of the middle is drawn last, so that it has the keyboard in the end.
+    const auto middle = std::find_if(layout->views.begin(), layout->views.end(),
+                                     [](const Placed& placed) { return placed.place == "all"; });
+    const auto first = std::find_if(views_.begin(), views_.end(), [&](const auto& open) {
+        return middle != layout->views.end() && open->kind->name == middle->kind;
+    });
+    if (first != views_.end()) std::rotate(first, first + 1, views_.end());
 }
 
 // ---- undo ----------------------------------------------------------------------------------------------------------
@@ -412,6 +419,14 @@ void App::draw_views() {
         // The frame is cleared in the views' own colour; filling it once more takes a software renderer 10 ms.
         const ImGuiWindowFlags ground = open.is_docked ? ImGuiWindowFlags_NoBackground : 0;
         if (ImGui::Begin(open.title().c_str(), &open.open, ImGuiWindowFlags_NoCollapse | ground)) {
+            // A click into a plot does not move the focus by itself.
+            const bool is_clicked =
+                ImGui::IsMouseClicked(ImGuiMouseButton_Left) || ImGui::IsMouseClicked(ImGuiMouseButton_Right);
+            if (is_clicked &&
+                ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows |
+                                       ImGuiHoveredFlags_AllowWhenBlockedByActiveItem) &&
+                !ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows))
+                ImGui::SetWindowFocus();
             if (ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows)) focused_ = open.id();
             try {
                 open.view->draw(context);

@@ -60,6 +60,9 @@ class App {
     void save_workspace(const std::filesystem::path& path);
     void open_workspace(const std::filesystem::path& path);
 
+    /// The views instead of the start cards, although no trace is open.
+    void dismiss_start() { start_dismissed_ = true; }
+
     void apply_layout(const std::string& name);
     OpenView& open_view(const ViewKind& kind);
     /// "explore", "compare", "report"

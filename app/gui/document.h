@@ -62,6 +62,7 @@ class Document {
     std::string run_stamp(int prompt, int run) const;
 
     int prompt = 0;                         ///< the one that is shown
+    bool runs_were_chosen = false;          ///< a person has hidden or shown some
     std::set<RunKey> hidden;                ///< runs that views leave out
     std::map<int, std::set<int64_t>> pins;  ///< pinned tokens by prompt
     std::vector<Note> notes;

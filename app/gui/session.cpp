@@ -15,31 +15,6 @@ void Session::end_frame() {
     tasks.end_frame();
 }
 
-namespace {
-
-/// More runs than one looks at together: those of the largest budget are shown at first.
-void hide_all_but_one_budget(Document& document) {
-    constexpr size_t most_at_first = 8;
-    const trace::Reader& reader = *document.reader();
-    for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
-        int64_t largest = 0;
-        size_t n_runs = 0;
-        for (const auto& run : reader.runs(prompt)) {
-            if (run.policy == "full" || run.status != "complete") continue;
-            largest = std::max(largest, run.budget);
-            ++n_runs;
-        }
-        if (n_runs <= most_at_first) continue;
-        for (int run = 0; run < reader.n_runs(prompt); ++run) {
-            const auto& attributes = reader.run(prompt, run);
-            if (attributes.policy != "full" && attributes.budget != largest)
-                document.hidden.insert({document.id(), prompt, run});
-        }
-    }
-}
-
-}  // namespace
-
 Document& Session::open(const std::filesystem::path& path) {
     std::error_code error;
     // While a trace is being written there is no file of its name yet.
@@ -53,7 +28,7 @@ Document& Session::open(const std::filesystem::path& path) {
     }
     auto& document = *documents_.emplace_back(std::make_unique<Document>(next_id_, path));
     ++next_id_;
-    hide_all_but_one_budget(document);
+    show_one_budget(document);
     if (!cursor().run.valid()) {
         for (const RunKey& key : all_runs()) {
             const auto& run = attributes(key);
@@ -101,9 +76,31 @@ bool Session::is_visible(const RunKey& key) const {
     return of && !of->hidden.contains(key);
 }
 
+void Session::show_one_budget(Document& document) {
+    constexpr size_t most_at_first = 8;
+    if (document.runs_were_chosen) return;
+    const trace::Reader& reader = *document.file();
+    for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
+        int64_t largest = 0;
+        size_t n_runs = 0;
+        for (const auto& run : reader.runs(prompt)) {
+            if (run.policy == "full" || run.status != "complete") continue;
+            largest = std::max(largest, run.budget);
+            ++n_runs;
+        }
+        if (n_runs <= most_at_first) continue;
+        for (int run = 0; run < reader.n_runs(prompt); ++run) {
+            const auto& attributes = reader.run(prompt, run);
+            if (attributes.policy != "full" && attributes.budget != largest)
+                document.hidden.insert({document.id(), prompt, run});
+        }
+    }
+}
+
 void Session::set_visible(const RunKey& key, bool visible) {
     Document* of = document(key);
     if (!of) return;
+    of->runs_were_chosen = true;
     if (visible)
         of->hidden.erase(key);
     else

@@ -46,7 +46,10 @@ struct Tasks::Impl {
             const std::string name = queue.front();
             queue.pop_front();
             const auto found = slots.find(name);
-            if (found == slots.end() || found->second.running || !found->second.compute) continue;
+            if (found == slots.end() || found->second.running || !found->second.compute) {
+                changed.notify_all();  // whoever waits for an empty queue
+                continue;
+            }
             Slot& slot = found->second;
             slot.running = true;
             ++n_running;

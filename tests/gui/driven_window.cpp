@@ -47,7 +47,7 @@ void DrivenApp::drive(const std::function<void(ImGuiTestContext&)>& steps) {
     test->TestFunc = [&](ImGuiTestContext* context) { steps(*context); };
     ImGuiTestEngine_QueueTest(engine, test, ImGuiTestRunFlags_RunFromCommandLine);
     while (!ImGuiTestEngine_IsTestQueueEmpty(engine)) {
-        test_window()->draw_frame([&] { return app_.frame(); });
+        draw();
         ImGuiTestEngine_PostSwap(engine);
     }
     const ImGuiTestStatus status = test->Output.Status;
@@ -58,18 +58,22 @@ void DrivenApp::drive(const std::function<void(ImGuiTestContext&)>& steps) {
 bool DrivenApp::draw_until(const std::function<bool()>& condition, int frames) {
     for (int i = 0; i < frames; ++i) {
         if (condition()) return true;
-        test_window()->draw_frame([&] { return app_.frame(); });
+        draw();
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     return condition();
 }
 
+void DrivenApp::draw() {
+    has_ended_ = !test_window()->draw_frame([&] { return app_.frame(); });
+}
+
 void DrivenApp::settle() {
     for (int i = 0; i < 4; ++i) {
-        test_window()->draw_frame([&] { return app_.frame(); });
+        draw();
         app_.tasks().wait();
     }
-    test_window()->draw_frame([&] { return app_.frame(); });
+    draw();
 }
 
 Screenshot DrivenApp::picture() {

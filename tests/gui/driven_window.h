@@ -32,11 +32,16 @@ class DrivenApp {
     /// Draws until the condition holds. @returns false where it does not within the frames
     bool draw_until(const std::function<bool()>& condition, int frames);
     Screenshot picture();
+    /// Whether the last frame asked for the end.
+    bool has_ended() const { return has_ended_; }
 
     static std::string window_of(const std::string& view) { return "//" + view + "-1"; }
 
  private:
+    void draw();
+
     App app_;
+    bool has_ended_ = false;
 };
 
 }  // namespace kvscope::gui::testing

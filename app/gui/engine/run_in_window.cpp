@@ -115,6 +115,7 @@ void RunInWindow::read_again(Session& session) {
         }
     }
     session.renumber_runs(document_, 0, moved);
+    session.show_one_budget(*document);
 }
 
 void RunInWindow::finish(Session& session) {

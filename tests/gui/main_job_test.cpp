@@ -1,0 +1,193 @@
+#ifdef KVSCOPE_WITH_ENGINE
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
+
+#include "app/gui/engine_session.h"
+#include "app/gui/run_form.h"
+#include "tests/gui/driven_window.h"
+#include "tests/skip.h"
+#include "tests/trace/sample_trace.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The test works in a folder of its own, as a person who starts the program there.
+struct WorkingFolder {
+    trace::sample::TemporaryFolder folder;
+    fs::path before = fs::current_path();
+    WorkingFolder() { fs::current_path(folder.path()); }
+    ~WorkingFolder() { fs::current_path(before); }
+};
+
+constexpr int patience = 60'000;  // frames
+
+bool wait_for_engine(DrivenApp& driven) {
+    return driven.draw_until([&] { return !driven.app().engine()->status().busy(); }, patience);
+}
+
+nlohmann::json state_of(DrivenApp& driven, const std::string& id) {
+    nlohmann::json state = nlohmann::json::object();
+    for (const auto& open : driven.app().views()) {
+        if (open->id() == id) open->view->save(state);
+    }
+    return state;
+}
+
+std::string beginning(const fs::path& path, size_t length) {
+    std::ifstream file(path, std::ios::binary);
+    std::string text(length, '\0');
+    file.read(text.data(), static_cast<std::streamsize>(length));
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("from the first card to the exported figure, on the default model") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const WorkingFolder here;
+    AppOptions options;
+    options.layout = "explore";
+    DrivenApp driven(options);
+    Session& session = driven.session();
+
+    // The demo: results come in while the engine works.
+    driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//Start/**/##Run the demo"); });
+    REQUIRE(driven.draw_until([&] { return !session.documents().empty(); }, patience));
+    CHECK(driven.app().engine()->status().busy());
+    REQUIRE(wait_for_engine(driven));
+    driven.settle();
+    CHECK(driven.app().engine()->status().error.empty());
+    REQUIRE(session.documents().size() == 1);
+    const Document& demo = *session.documents()[0];
+    CHECK(demo.path().filename() == "demo.h5");
+    CHECK(demo.reader()->complete());
+    REQUIRE(demo.reader()->n_runs(0) == 2 * 7 + 1);
+    CHECK(fs::exists(here.folder / "kvscope-demo/demo.h5"));
+    CHECK(!fs::exists(here.folder / "kvscope-demo/demo.h5.part"));
+    CHECK(session.visible_runs().size() == 7);
+
+    // Into a layer's heads and back.
+    driven.drive([&](ImGuiTestContext& c) {
+        const ImGuiWindow* maps = c.WindowInfo("//retention-1/maps").Window;
+        IM_CHECK(maps != nullptr);
+        c.MouseMoveToPos({maps->Rect().GetCenter().x, maps->Rect().Min.y + 50});
+        c.MouseDoubleClick();
+        c.Yield(3);
+    });
+    driven.settle();
+    CHECK(state_of(driven, "retention-1").at("layer").get<int>() >= 0);
+    CHECK(session.cursor().has_tokens());
+    driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiKey_Backspace); });
+    CHECK(state_of(driven, "retention-1").at("layer") == -1);
+
+    // The slider of the budget makes a run that keeps as many entries as it says.
+    int snapkv = 0;
+    for (int run = 0; run < demo.reader()->n_runs(0); ++run) {
+        const auto& attributes = demo.reader()->run(0, run);
+        if (attributes.policy == "snapkv" && attributes.budget == 256) snapkv = run;
+    }
+    session.select_run({demo.id(), 0, snapkv});
+    driven.settle();
+    driven.drive([](ImGuiTestContext& c) { c.ItemInputValue("//what_if-1/**/##budget number", 100); });
+    REQUIRE(driven.draw_until([&] { return demo.reader()->n_runs(0) == 16; }, patience));
+    driven.settle();
+    const int added = demo.reader()->n_runs(0) - 1;
+    CHECK(demo.reader()->run(0, added).policy == "snapkv");
+    CHECK(demo.reader()->run(0, added).budget == 100);
+    const auto kept = demo.reader()->kept(0, added);
+    for (size_t layer = 0; layer < kept->n_layers; ++layer) {
+        for (size_t row = 0; row < kept->n_rows; ++row) CHECK(kept->count(layer, row) == 100);
+    }
+
+    // The what-if and its run are what is compared, until other letters are clicked; then their difference.
+    REQUIRE(session.a);
+    REQUIRE(session.b);
+    CHECK(session.a->run == snapkv);
+    CHECK(session.b->run == added);
+    const auto letter = [&](int run, const char* name) {
+        const std::string label = "//runs-1/**/$$" + std::to_string(run) + "/" + name;
+        driven.drive([&](ImGuiTestContext& c) { c.ItemClick(label.c_str()); });
+    };
+    letter(2, "A");
+    letter(4, "B");
+    REQUIRE(session.a);
+    REQUIRE(session.b);
+    CHECK(session.a->run == 2);
+    CHECK(session.b->run == 4);
+    driven.drive([](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiKey_D);
+        c.Yield(3);
+    });
+    driven.settle();
+    REQUIRE(driven.app().focused_view());
+    CHECK(driven.app().focused_view()->kind->name == "difference");
+    CHECK(driven.app().focused_view()->view->figure(session)->figure == "difference");
+
+    // What is seen leaves as a figure and as numbers.
+    for (const char* name : {"difference.pdf", "difference.csv"}) {
+        driven.drive([&](ImGuiTestContext& c) {
+            c.KeyPress(ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_E);
+            c.Yield(2);
+            c.SetRef("//$FOCUSED");
+            c.ItemInputValue("**/##path", name);
+            c.Yield(2);
+        });
+        driven.draw_until([&] { return fs::exists(here.folder / name); }, patience);
+        CHECK(fs::exists(here.folder / name));
+    }
+    CHECK(beginning(here.folder / "difference.pdf", 5) == "%PDF-");
+    CHECK(beginning(here.folder / "difference.csv", 4) != std::string(4, '\0'));
+
+    driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_Q); });
+    CHECK(driven.has_ended());
+}
+
+TEST_CASE("two policies that were ticked run on a prompt that was written in the window") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const WorkingFolder here;
+    AppOptions options;
+    options.view = "run";
+    options.layout = "explore";
+    DrivenApp driven(options);
+    driven.app().dismiss_start();
+    driven.settle();
+    const RunForm form;
+    std::string text;
+    for (int i = 0; i < 30; ++i) text += "The lighthouse keeper wrote the number " + std::to_string(i) + " down. ";
+    driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef("//run-1");
+        c.ItemInputValue("**/##context", text.c_str());
+        for (const PolicyRow& row : form.rows) {
+            const std::string& name = row.spec.definition->name;
+            const std::string label = "**/$$" + std::to_string(row.id) + "/##ticked";
+            name == "snapkv" || name == "h2o" ? c.ItemCheck(label.c_str()) : c.ItemUncheck(label.c_str());
+        }
+        c.ItemInputValue("**/##budgets", "64");
+        c.ItemInputValue("**/tokens to generate", 4);
+        c.Yield(3);
+        c.ItemClick("**/###run");
+        c.Yield(2);
+    });
+    REQUIRE(driven.draw_until([&] { return driven.app().engine()->status().busy(); }, patience));
+    REQUIRE(wait_for_engine(driven));
+    driven.settle();
+    CHECK(driven.app().engine()->status().error.empty());
+    REQUIRE(driven.session().documents().size() == 1);
+    const auto reader = driven.session().documents()[0]->reader();
+    CHECK(reader->complete());
+    REQUIRE(reader->n_runs(0) == 3);
+    CHECK(reader->run(0, 0).policy == "full");
+    for (int run = 1; run < 3; ++run) {
+        CHECK(reader->run(0, run).status == "complete");
+        CHECK(reader->run(0, run).budget == 64);
+    }
+    CHECK(reader->prompt(0).text.find("number 29 down") != std::string::npos);
+}
+
+}  // namespace kvscope::gui::testing
+
+#endif
