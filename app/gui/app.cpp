@@ -255,13 +255,14 @@ void App::build_layout(unsigned dock_space) {
         ImGui::DockBuilderDockWindow(opened.title().c_str(), places.at(placed.place));
     }
     ImGui::DockBuilderFinish(dock_space);
-    // The first view of the middle is drawn last, so that it has the keyboard in the end.
-    const auto middle = std::find_if(layout->views.begin(), layout->views.end(),
-                                     [](const Placed& placed) { return placed.place == "all"; });
-    const auto first = std::find_if(views_.begin(), views_.end(), [&](const auto& open) {
-        return middle != layout->views.end() && open->kind->name == middle->kind;
-    });
-    if (first != views_.end()) std::rotate(first, first + 1, views_.end());
+    for (const auto& open : views_) {
+        const bool is_in_middle = std::any_of(layout->views.begin(), layout->views.end(), [&](const Placed& placed) {
+            return placed.place == "all" && placed.kind == open->kind->name;
+        });
+        if (!is_in_middle) continue;
+        focus_in_the_end_ = open->title();
+        break;
+    }
 }
 
 // ---- undo ----------------------------------------------------------------------------------------------------------
@@ -440,6 +441,8 @@ void App::draw_views() {
         ImGui::End();
     }
     std::erase_if(views_, [](const auto& open) { return !open->open; });
+    if (!focus_in_the_end_.empty()) ImGui::SetWindowFocus(focus_in_the_end_.c_str());
+    focus_in_the_end_.clear();
 }
 
 void App::draw_start() {

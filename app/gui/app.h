@@ -119,6 +119,7 @@ class App {
     std::vector<std::unique_ptr<OpenView>> views_;
     std::string wanted_layout_;  ///< built at the next frame, when the dock space is known
     std::string focused_;
+    std::string focus_in_the_end_;  ///< title of the view that has the keyboard after a layout is built
     std::vector<std::string> notices_;
     struct Notice {
         std::string text;

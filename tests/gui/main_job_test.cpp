@@ -118,18 +118,13 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
     REQUIRE(session.b);
     CHECK(session.a->run == 2);
     CHECK(session.b->run == 4);
-    driven.drive([](ImGuiTestContext& c) {
-        c.KeyPress(ImGuiKey_D);
-        c.Yield(3);
-    });
-    driven.settle();
-    REQUIRE(driven.app().focused_view());
-    CHECK(driven.app().focused_view()->kind->name == "difference");
-    CHECK(driven.app().focused_view()->view->figure(session)->figure == "difference");
-
-    // What is seen leaves as a figure and as numbers.
+    // What is seen leaves as a figure and as numbers. (The test engine gives the focus back when a drive ends.)
+    std::optional<FigureRequest> seen;
     for (const char* name : {"difference.pdf", "difference.csv"}) {
         driven.drive([&](ImGuiTestContext& c) {
+            c.KeyPress(ImGuiKey_D);
+            c.Yield(3);
+            seen = driven.app().focused_view()->view->figure(session);
             c.KeyPress(ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_E);
             c.Yield(2);
             c.SetRef("//$FOCUSED");
@@ -137,6 +132,8 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
             c.Yield(2);
         });
         driven.draw_until([&] { return fs::exists(here.folder / name); }, patience);
+        REQUIRE(seen);
+        CHECK(seen->figure == "difference");
         CHECK(fs::exists(here.folder / name));
     }
     CHECK(beginning(here.folder / "difference.pdf", 5) == "%PDF-");
@@ -163,13 +160,13 @@ TEST_CASE("two policies that were ticked run on a prompt that was written in the
         c.ItemInputValue("**/##context", text.c_str());
         for (const PolicyRow& row : form.rows) {
             const std::string& name = row.spec.definition->name;
-            const std::string label = "**/$$" + std::to_string(row.id) + "/##ticked";
-            name == "snapkv" || name == "h2o" ? c.ItemCheck(label.c_str()) : c.ItemUncheck(label.c_str());
+            if (name != "snapkv" && name != "h2o") continue;
+            c.ItemCheck(("**/$$" + std::to_string(row.id) + "/##ticked").c_str());
         }
         c.ItemInputValue("**/##budgets", "64");
         c.ItemInputValue("**/tokens to generate", 4);
         c.Yield(3);
-        c.ItemClick("**/###run");
+        c.ItemClick("**/Run");
         c.Yield(2);
     });
     REQUIRE(driven.draw_until([&] { return driven.app().engine()->status().busy(); }, patience));
@@ -179,6 +176,7 @@ TEST_CASE("two policies that were ticked run on a prompt that was written in the
     REQUIRE(driven.session().documents().size() == 1);
     const auto reader = driven.session().documents()[0]->reader();
     CHECK(reader->complete());
+    for (int r = 0; r < reader->n_runs(0); ++r) UNSCOPED_INFO(reader->run(0, r).label);
     REQUIRE(reader->n_runs(0) == 3);
     CHECK(reader->run(0, 0).policy == "full");
     for (int run = 1; run < 3; ++run) {
