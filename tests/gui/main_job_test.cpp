@@ -143,7 +143,7 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
     CHECK(driven.has_ended());
 }
 
-TEST_CASE("two policies that were ticked run on a prompt that was written in the window") {
+TEST_CASE("a form that was left with two policies ticked runs them on a prompt written in the window") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const WorkingFolder here;
     AppOptions options;
@@ -152,17 +152,15 @@ TEST_CASE("two policies that were ticked run on a prompt that was written in the
     DrivenApp driven(options);
     driven.app().dismiss_start();
     driven.settle();
-    const RunForm form;
+    RunForm ticked;
+    for (PolicyRow& row : ticked.rows)
+        row.ticked = row.spec.definition->name == "snapkv" || row.spec.definition->name == "h2o";
+    driven.app().views()[0]->view->load(ticked.to_json());
     std::string text;
     for (int i = 0; i < 30; ++i) text += "The lighthouse keeper wrote the number " + std::to_string(i) + " down. ";
     driven.drive([&](ImGuiTestContext& c) {
         c.SetRef("//run-1");
         c.ItemInputValue("**/##context", text.c_str());
-        for (const PolicyRow& row : form.rows) {
-            const std::string& name = row.spec.definition->name;
-            if (name != "snapkv" && name != "h2o") continue;
-            c.ItemCheck(("**/$$" + std::to_string(row.id) + "/##ticked").c_str());
-        }
         c.ItemInputValue("**/##budgets", "64");
         c.ItemInputValue("**/tokens to generate", 4);
         c.Yield(3);
