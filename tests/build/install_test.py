@@ -35,7 +35,9 @@ class Installation(unittest.TestCase):
 
     def test_files(self):
         for name in ("share/doc/kvscope/LICENSE", "share/doc/kvscope/THIRD_PARTY_NOTICES.md",
-                     "share/doc/kvscope/llama.cpp/LICENSE", "share/kvscope/demo/demo_context.txt",
+                     "share/doc/kvscope/llama.cpp/LICENSE", "share/doc/kvscope/imgui/LICENSE.txt",
+                     "share/doc/kvscope/implot/LICENSE", "share/doc/kvscope/imgui-command-palette/LICENSE",
+                     "share/doc/kvscope/glfw/LICENSE.md", "share/kvscope/demo/demo_context.txt",
                      "share/kvscope/models/" + pathlib.Path(os.environ["KVSCOPE_DEFAULT_MODEL"]).name):
             self.assertTrue((self.prefix / name).is_file(), name)
 
