@@ -27,7 +27,7 @@ MAY_USE = {
     "checkpoint": set(),
     "engine": {"kernels", "policies", "trace", "checkpoint"},
     "figures": {"analysis", "trace", "kernels", "policies"},
-    "program": set(),
+    "program": {"engine", "checkpoint", "trace", "policies", "kernels"},
     "gui": set(FOLDERS) - {"cli"},
     "cli": set(FOLDERS),
 }

@@ -187,7 +187,7 @@ class Help(ProgramTest):
                 self.assertIn(f"kvscope {command}", shown.split("Examples:")[1])
 
     def test_version(self):
-        self.assertRegex(self.made("--version").stdout, r"^kvscope \d+\.\d+\.\d+\n$")
+        self.assertRegex(self.made("--version").stdout, r"^kvscope \d+\.\d+\.\d+ \(commit \w+\)\n.*HDF5 1\.\d+\.\d+.*\n.+ kernels\n$")
 
     def test_wrong_commands_and_missing_arguments(self):
         for arguments, named in ((["bogus"], "bogus"), (["export"], "trace"), (["export", "t.h5"], "--figure"),

@@ -80,9 +80,9 @@ TEST_CASE("a killed writer is resumed and loses at most what it was writing", "[
             }
             sample::write_parts(writer, options);
             writer.finish();
+            CHECK_FALSE(fs::exists(folder / "t.h5.part"));  // one killed while it removed the folder leaves some of it
         }
         CHECK(check(folder / "t.h5").empty());
-        CHECK_FALSE(fs::exists(folder / "t.h5.part"));
     }
 }
 

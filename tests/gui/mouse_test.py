@@ -1,0 +1,136 @@
+"""The real window on a display of its own, with real mouse and keyboard events."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+import zipfile
+
+PROGRAM = os.environ["KVSCOPE_BINARY"]
+TRACE = pathlib.Path(os.environ["KVSCOPE_TEST_DATA"]) / "trace" / "v1.0.h5"
+PATIENCE = 60  # seconds until something is given up
+
+
+def wait_for(what, condition):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"waited {PATIENCE} s for {what}")
+
+
+@unittest.skipUnless(shutil.which("Xvfb") and shutil.which("xdotool"), "needs Xvfb and xdotool")
+@unittest.skipIf(subprocess.run([PROGRAM, "view", "--help"], capture_output=True).returncode, "built without the window")
+class Mouse(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory(prefix="kvscope-mouse-")
+        self.addCleanup(self.temporary.cleanup)
+        self.folder = pathlib.Path(self.temporary.name)
+        reading, writing = os.pipe()
+        server = subprocess.Popen(["Xvfb", "-displayfd", str(writing), "-screen", "0", "1400x900x24"],
+                                  pass_fds=[writing], stderr=subprocess.DEVNULL)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.terminate)
+        os.close(writing)
+        with os.fdopen(reading) as pipe:
+            number = pipe.readline().strip()
+        self.environment = {**os.environ, "DISPLAY": f":{number}", "HOME": str(self.folder),
+                            "XDG_CONFIG_HOME": str(self.folder / "config"), "XDG_STATE_HOME": str(self.folder / "state")}
+        self.environment.pop("WAYLAND_DISPLAY", None)
+
+    def start(self, *arguments):
+        log = open(self.folder / "log", "w")
+        self.addCleanup(log.close)
+        self.program = subprocess.Popen([PROGRAM, "view", "--size", "1400x900", *map(str, arguments)], cwd=self.folder,
+                                        env=self.environment, stdout=log, stderr=log)
+        self.addCleanup(self.program.kill)
+        window = wait_for("the window", lambda: self.xdotool("search", "--onlyvisible", "--name", "kvscope").split())[-1]
+        self.xdotool("windowmove", window, "0", "0")
+        self.xdotool("windowfocus", window)
+        time.sleep(2)
+
+    def xdotool(self, *arguments):
+        done = subprocess.run(["xdotool", *arguments], env=self.environment, capture_output=True, text=True)
+        return done.stdout
+
+    def key(self, *keys):
+        for key in keys:
+            *held, pressed = key.split("+")
+            for modifier in held:
+                self.xdotool("keydown", modifier)
+            time.sleep(0.2)
+            self.xdotool("key", pressed)
+            time.sleep(0.3)
+            for modifier in held:
+                self.xdotool("keyup", modifier)
+
+    def type(self, text):
+        self.xdotool("type", "--delay", "30", text)
+        time.sleep(0.3)
+
+    def save_workspace(self, name):
+        path = self.folder / name
+        for pause in (1, 3, 6):  # a busy machine draws late
+            self.key("ctrl+s")
+            time.sleep(pause)
+            self.key("ctrl+a")
+            self.type(name)
+            time.sleep(pause)
+            self.key("Return")
+            time.sleep(pause)
+            if path.exists():
+                break
+        wait_for(name, path.exists)
+        with zipfile.ZipFile(path) as workspace:
+            self.assertIsNone(workspace.testzip())
+            return json.loads(workspace.read("workspace.json")), workspace.namelist()
+
+    def quit(self):
+        self.key("ctrl+q")
+        self.assertEqual(self.program.wait(PATIENCE), 0, (self.folder / "log").read_text())
+
+    def test_click_keys_palette_workspace_quit(self):
+        self.start(TRACE, "--layout", "explore")
+        state, _ = self.save_workspace("before.kvscope")
+        self.assertEqual(state["session"]["selection"]["tokens"], [-1, -1])
+        self.xdotool("mousemove", "650", "130")
+        time.sleep(0.5)
+        self.xdotool("click", "1")
+        time.sleep(0.5)
+        state, names = self.save_workspace("clicked.kvscope")
+        first, last = state["session"]["selection"]["tokens"]
+        self.assertGreaterEqual(first, 0)
+        self.assertEqual(first, last)
+        self.assertGreaterEqual(state["session"]["selection"]["layer"], 0)
+        self.assertIn(TRACE.name, names)
+        self.key("period", "ctrl+k")
+        self.type("layout compare")
+        self.key("Return")
+        time.sleep(1)
+        state, _ = self.save_workspace("compare.kvscope")
+        self.assertEqual(state["session"]["selection"]["tokens"], [first + 1, first + 1])
+        kinds = [view["kind"] for view in state["layout"]["views"]]
+        self.assertIn("difference", kinds)
+        self.assertNotIn("inspector", kinds)
+        self.quit()
+        settings = json.loads((self.folder / "config" / "kvscope" / "settings.json").read_text())
+        self.assertEqual([pathlib.Path(path).name for path in settings["recent_traces"]], [TRACE.name])
+        self.assertEqual([view["kind"] for view in settings["layout"]["views"]], kinds)
+
+    def test_a_damaged_trace_leaves_a_window_that_works(self):
+        damaged = self.folder / "damaged.h5"
+        damaged.write_bytes(TRACE.read_bytes()[:3000])
+        self.start(damaged)
+        self.assertIsNone(self.program.poll())
+        self.assertIn("damaged.h5", (self.folder / "log").read_text())
+        self.quit()
+
+
+if __name__ == "__main__":
+    unittest.main()
