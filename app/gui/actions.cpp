@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "app/gui/crash_log.h"
 
@@ -13,6 +14,16 @@ namespace kvscope::gui {
 namespace {
 
 bool is_enabled(const Action& action) { return !action.enabled || action.enabled(); }
+
+/// Keys that are called by what is printed on them.
+constexpr std::array<std::pair<ImGuiKey, const char*>, 8> signs = {{{ImGuiKey_LeftBracket, "["},
+                                                                    {ImGuiKey_RightBracket, "]"},
+                                                                    {ImGuiKey_Comma, ","},
+                                                                    {ImGuiKey_Period, "."},
+                                                                    {ImGuiKey_Equal, "="},
+                                                                    {ImGuiKey_Minus, "-"},
+                                                                    {ImGuiKey_LeftArrow, "←"},
+                                                                    {ImGuiKey_RightArrow, "→"}}};
 
 struct Match {
     const Action* action;
@@ -42,7 +53,17 @@ std::vector<Match> matches(const std::vector<Action>& actions, const std::vector
 
 std::string key_text(const Action& action) {
     if (!action.shown_key.empty()) return action.shown_key;
-    return action.key ? ImGui::GetKeyChordName(action.key) : "";
+    if (!action.key) return "";
+    const ImGuiKeyChord modifiers = action.key & ImGuiMod_Mask_;
+    const auto key = static_cast<ImGuiKey>(action.key & ~ImGuiMod_Mask_);
+    if (modifiers == ImGuiMod_Shift && key == ImGuiKey_Slash) return "?";
+    for (const auto& [of, sign] : signs) {
+        if (of != key) continue;
+        std::string text = modifiers ? ImGui::GetKeyChordName(modifiers) : "";
+        if (!text.empty() && text.back() != '+') text += '+';
+        return text + sign;
+    }
+    return ImGui::GetKeyChordName(action.key);
 }
 
 void Actions::add(Action action) { actions_.push_back(std::move(action)); }

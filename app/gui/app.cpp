@@ -9,12 +9,16 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
+#include "analysis/token_report.h"
 #include "app/gui/crash_log.h"
 #include "app/gui/engine_session.h"
 #include "app/gui/export_dialog.h"
 #include "app/gui/file_dialog.h"
 #include "app/gui/layouts.h"
+#include "app/gui/prompt_text.h"
+#include "app/gui/selection_text.h"
 #include "app/gui/session_state.h"
 #include "app/gui/workspace.h"
 #include "app/program/version.h"
@@ -65,6 +69,7 @@ App::App(Window& window, AppOptions options)
     }
     if (views_.empty() && wanted_layout_.empty()) apply_layout("explore");
     open_files(options_.traces);
+    if (!options_.select.empty()) session_.selection.set(parse_selection(session_, options_.select));
     if (options_.run_demo && engine_) engine_->run_demo();
     remember_undo();
 }
@@ -115,13 +120,19 @@ void App::open_files(const std::vector<std::filesystem::path>& paths) {
         const bool is_model = path.extension() == ".gguf" || std::filesystem::exists(path / "config.json", error);
         if (!is_model) {
             open_trace(path);
-        } else if (engine_) {
-            engine_->load_model(path);
-            settings_.remember_model(path);
         } else {
-            notice(path.string() + " is a model, and this build has no engine to run it; open a trace instead", true);
+            open_model(path);
         }
     }
+}
+
+void App::open_model(const std::filesystem::path& path) {
+    if (!engine_) {
+        notice(path.string() + " is a model, and this build has no engine to run it; open a trace instead", true);
+        return;
+    }
+    engine_->load_model(path);
+    settings_.remember_model(path);
 }
 
 void App::save_workspace(const std::filesystem::path& path) {
@@ -318,21 +329,28 @@ bool App::frame() {
     draw_help();
     draw_about();
     draw_notices();
+    save_changed_annotations();
     if (!ImGui::IsAnyMouseDown()) remember_undo();
     session_.end_frame();
     if (tasks_.n_pending() > 0) window_.draw_again();
     return !quit_;
 }
 
-bool App::may_close() {
-    if (engine_ && engine_->status().busy()) engine_->cancel();  // finished runs are on disk
+/// Beside the trace, at once: a window may end in other ways than by being closed.
+void App::save_changed_annotations() {
     for (const auto& document : session_.documents()) {
+        if (!std::exchange(document->annotations_changed, false)) continue;
         try {
             save_annotations(*document);
         } catch (const std::exception& error) {
-            spdlog::warn("{}", error.what());
+            notice(error.what(), true);
         }
     }
+}
+
+bool App::may_close() {
+    if (engine_ && engine_->status().busy()) engine_->cancel();  // finished runs are on disk
+    save_changed_annotations();
     if (options_.remember) {
         settings_.layout = layout_state();
         settings_.width = static_cast<int>(ImGui::GetMainViewport()->Size.x);
@@ -395,6 +413,7 @@ void App::draw_status_bar() {
                               .c_str());
             }
         }
+        draw_mark_answer();
         if (tasks_.n_pending() > 0) ImGui::TextDisabled("computing");
         const std::string rate = fmt::format("{:.0f} fps", ImGui::GetIO().Framerate);
         ImGui::SetCursorPosX(ImGui::GetWindowWidth() - ImGui::CalcTextSize(rate.c_str()).x - 16);
@@ -405,11 +424,52 @@ void App::draw_status_bar() {
     ImGui::PopStyleColor();
 }
 
+/// Was the marked text kept, and where? One line for the selected run; a click goes to the next place of the text.
+void App::draw_mark_answer() {
+    const Document* document = session_.focus();
+    if (session_.mark.empty() || !document || document->prompt >= document->reader()->n_prompts()) return;
+    const auto places = marked_spans(session_, *document);
+    if (places.empty()) {
+        ImGui::TextDisabled("“%s” is not in this prompt", session_.mark.c_str());
+        return;
+    }
+    const Cursor& selected = session_.cursor();
+    const auto here = std::find(places.begin(), places.end(), std::pair(selected.first_token, selected.last_token));
+    const size_t at = here == places.end() ? 0 : static_cast<size_t>(here - places.begin());
+    const auto [first, last] = places[at];
+    std::string line = fmt::format("“{}”", session_.mark);
+    if (places.size() > 1) line += fmt::format(" {} of {}", at + 1, places.size());
+    if (session_.exists(selected.run)) {
+        using Reports = std::vector<analysis::SpanReport>;
+        const auto answer = tasks_.ask<Reports>(
+            "mark answer", fmt::format("{} {} {} {}", session_.stamp(selected.run), selected.run.prompt, first, last),
+            [reader = document->reader(), index = document->prompt, from = first, to = last] {
+                return analysis::span_report(*reader, index, from, to);
+            });
+        for (const auto& report : answer.value ? *answer.value : Reports{}) {
+            if (report.run == selected.run.run) line += " · " + report.sentence;
+        }
+    }
+    ImGui::PushStyleColor(ImGuiCol_Text, theme_.mark);
+    const bool goes_on = ImGui::MenuItem((line + "###marked text").c_str());
+    ImGui::PopStyleColor();
+    ImGui::SetItemTooltip("the marked text: was it kept, and where? Click to select its places in turn");
+    if (!goes_on) return;
+    const auto& next = places[here == places.end() ? 0 : (at + 1) % places.size()];
+    Cursor cursor = selected;
+    std::tie(cursor.first_token, cursor.last_token) = next;
+    session_.selection.set(cursor);
+}
+
 void App::draw_views() {
-    Desk desk{*files_, [this](const std::string& text, bool is_error) { notice(text, is_error); },
+    Desk desk{*files_,
+              [this](const std::string& text, bool is_error) { notice(text, is_error); },
               [this](const std::string& name, const nlohmann::json& state) {
                   if (const ViewKind* kind = find_view_kind(name)) open_view(*kind).view->load(state);
-              }};
+              },
+              [this](const View& view) { copy_as_seen(view); },
+              [this](const std::filesystem::path& path) { open_model(path); },
+              settings_.recent_models};
     Context context{session_, theme_, window_.fonts, actions_, desk, engine_.get(), ImGui::GetStyle().FontScaleMain};
     for (size_t i = 0; i < views_.size(); ++i) {
         OpenView& open = *views_[i];
@@ -438,6 +498,7 @@ void App::draw_views() {
             }
         }
         open.is_docked = ImGui::IsWindowDocked();
+        if (picture_of_ == open.view.get()) take_picture();
         ImGui::End();
     }
     std::erase_if(views_, [](const auto& open) { return !open->open; });

@@ -21,6 +21,7 @@ class FileDialog;
 struct AppOptions {
     std::vector<std::filesystem::path> traces;
     std::string mark;       ///< text to outline in every view
+    std::string select;     ///< what parse_selection takes; empty: nothing
     std::string layout;     ///< explore | compare | report; empty: the remembered one
     std::string view;       ///< this view alone, filling the window
     bool remember = true;   ///< read and write the person's settings
@@ -97,6 +98,7 @@ class App {
     void draw_notices();
     void draw_help();
     void draw_about();
+    void save_changed_annotations();
     void remember_undo();
     void undo();
     void redo();
@@ -107,6 +109,12 @@ class App {
     void ask_for_model();
     void ask_for_workspace();
     void export_focused();
+    void copy_focused_figure();
+    void copy_as_seen(const View& view);
+    void take_picture();
+    void copy_command();
+    void open_model(const std::filesystem::path& path);
+    void draw_mark_answer();
 
     Window& window_;
     AppOptions options_;
@@ -130,6 +138,8 @@ class App {
     std::vector<nlohmann::json> undo_;
     std::vector<nlohmann::json> redo_;
     std::unique_ptr<FileDialog> files_;
+    const View* picture_of_ = nullptr;  ///< to be copied as it is seen
+    int frames_to_picture_ = 0;         ///< until its menu is gone
     bool start_dismissed_ = false;
     bool help_wanted_ = false;
     bool about_wanted_ = false;

@@ -2,11 +2,14 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "analysis/reproduce.h"
 #include "app/gui/app.h"
 #include "app/gui/engine_session.h"
 #include "app/gui/export_dialog.h"
 #include "app/gui/file_dialog.h"
+#include "app/gui/image_clipboard.h"
 #include "app/gui/layouts.h"
 
 namespace kvscope::gui {
@@ -57,6 +60,57 @@ void App::export_focused() {
                        [this](const std::string& text, bool is_error) { notice(text, is_error); });
 }
 
+void App::copy_focused_figure() {
+    const OpenView* open = focused_view();
+    const auto request = open ? open->view->figure(session_) : std::nullopt;
+    try {
+        if (!request) throw std::runtime_error("this view shows no figure; copy it as seen, or click into another");
+        ExportDialog::copy_image(session_, *request);
+        notice("figure copied as an image");
+    } catch (const std::exception& error) {
+        notice(error.what(), true);
+    }
+}
+
+void App::copy_as_seen(const View& view) {
+    picture_of_ = &view;
+    frames_to_picture_ = 2;
+    window_.draw_again();
+}
+
+/// Within the window of the view whose picture is wanted.
+void App::take_picture() {
+    if (frames_to_picture_-- > 0) return window_.draw_again();
+    picture_of_ = nullptr;
+    const ImVec2 origin = ImGui::GetMainViewport()->Pos;
+    const ImVec2 pixels = ImGui::GetIO().DisplayFramebufferScale;
+    const auto whole = [](float value) { return static_cast<int>(std::lround(value)); };
+    const ImVec2 at = ImGui::GetWindowPos();
+    const ImVec2 size = ImGui::GetWindowSize();
+    window_.take_picture([this, left = whole((at.x - origin.x) * pixels.x), top = whole((at.y - origin.y) * pixels.y),
+                          width = whole(size.x * pixels.x), height = whole(size.y * pixels.y)](const Screenshot& all) {
+        try {
+            const TemporaryPng png;
+            write_png(cut_out(all, left, top, width, height), png.path());
+            copy_png(png.path());
+            notice("view copied as an image");
+        } catch (const std::exception& error) {
+            notice(error.what(), true);
+        }
+    });
+}
+
+void App::copy_command() {
+    try {
+        const RunKey& run = session_.cursor().run;
+        const std::string command = analysis::reproduce_command(*session_.document(run)->reader(), run.prompt, run.run);
+        ImGui::SetClipboardText(command.c_str());
+        notice("copied: " + command);
+    } catch (const std::exception& error) {
+        notice(error.what(), true);
+    }
+}
+
 void App::add_actions() {
     const auto has_trace = [this] { return !session_.documents().empty(); };
     const auto add = [this](std::string menu, std::string name, ImGuiKeyChord key, std::function<void()> run,
@@ -101,14 +155,22 @@ void App::add_actions() {
         "Edit", "Selection forward", ImGuiMod_Alt | ImGuiKey_RightArrow, [this] { session_.selection.forward(); },
         [this] { return session_.selection.can_go_forward(); });
     add("Edit", "Let go of the selection", ImGuiKey_Escape, [this] { session_.let_go(); });
+    add(
+        "Edit", "Copy this figure as image", 0, [this] { copy_focused_figure(); }, has_trace, true);
+    add("Edit", "Copy this view as seen", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_C, [this] {
+        if (const OpenView* open = focused_view()) copy_as_seen(*open->view);
+    });
+    add(
+        "Edit", "Copy the command that reproduces this run", 0, [this] { copy_command(); },
+        [this] { return session_.exists(session_.cursor().run); });
     const auto move_layer = [this](int by) {
-        if (const Document* focus = session_.focus()) {
+        if (const Document* focus = session_.focus(); focus && focus->reader()->has_model()) {
             const int last = static_cast<int>(focus->reader()->model().n_layers) - 1;
             session_.select_layer(std::clamp(session_.cursor().layer + by, 0, last));
         }
     };
     const auto move_token = [this](int by) {
-        if (const Document* focus = session_.focus()) {
+        if (const Document* focus = session_.focus(); focus && focus->prompt < focus->reader()->n_prompts()) {
             const int64_t last = focus->reader()->prompt(focus->prompt).visible_tokens() - 1;
             session_.select_token(std::clamp<int64_t>(session_.cursor().first_token + by, 0, last));
         }

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
+#include <tuple>
 
 namespace kvscope::gui {
 
@@ -89,6 +91,30 @@ std::shared_ptr<const trace::Reader> Document::with_runs(const std::map<int, Mem
 void Document::replace(std::map<int, MemoryRuns> runs) {
     reader_ = with_runs(runs);
     memory_ = std::move(runs);
+}
+
+const Note* Document::note_on(int64_t first_token, int64_t last_token) const {
+    for (const Note& note : notes) {
+        if (note.prompt == prompt && note.first_token == first_token && note.last_token == last_token) return &note;
+    }
+    return nullptr;
+}
+
+void Document::write_note(int64_t first_token, int64_t last_token, const std::string& text) {
+    const Note* old = note_on(first_token, last_token);
+    if (text == (old ? old->text : std::string())) return;
+    if (old) notes.erase(notes.begin() + (old - notes.data()));
+    if (!text.empty()) notes.push_back({prompt, first_token, last_token, text});
+    std::sort(notes.begin(), notes.end(), [](const Note& x, const Note& y) {
+        return std::tie(x.prompt, x.first_token, x.last_token) < std::tie(y.prompt, y.first_token, y.last_token);
+    });
+    annotations_changed = true;
+}
+
+void Document::toggle_pin(int64_t token) {
+    auto& pinned = pins[prompt];
+    if (!pinned.erase(token)) pinned.insert(token);
+    annotations_changed = true;
 }
 
 std::string Document::stamp() const { return fmt::format("{}.{}", id_, file_version_); }

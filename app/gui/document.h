@@ -66,6 +66,13 @@ class Document {
     std::set<RunKey> hidden;                ///< runs that views leave out
     std::map<int, std::set<int64_t>> pins;  ///< pinned tokens by prompt
     std::vector<Note> notes;
+    bool annotations_changed = false;  ///< pins or notes, since they were saved
+
+    /// The note on exactly these tokens of the shown prompt; nullptr where there is none.
+    const Note* note_on(int64_t first_token, int64_t last_token) const;
+    /// Sets, changes or, with an empty text, takes away the note on these tokens of the shown prompt.
+    void write_note(int64_t first_token, int64_t last_token, const std::string& text);
+    void toggle_pin(int64_t token);
 
  private:
     /// A run in memory. Its version is its own among all that ever were in this document.

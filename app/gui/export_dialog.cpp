@@ -4,6 +4,7 @@
 
 #include "analysis/table_format.h"
 #include "app/figures/export_figure.h"
+#include "app/gui/image_clipboard.h"
 #include "app/program/version.h"
 
 namespace kvscope::gui {
@@ -54,6 +55,16 @@ void ExportDialog::ask(const Session& session, const FigureRequest& request, Fil
         }
     };
     files.ask(std::move(question));
+}
+
+void ExportDialog::copy_image(const Session& session, const FigureRequest& request) {
+    const Document* document = session.document(request.document);
+    if (!document) throw analysis::NothingToShow("the trace is closed");
+    const TemporaryPng png;
+    const figures::ExportOptions options{300, std::string("kvscope ") + program::version()};
+    figures::export_figure(*document->reader(), analysis::figure_definition(request.figure), request.options,
+                           png.path(), options, true);
+    copy_png(png.path());
 }
 
 std::string ExportDialog::numbers(const Session& session, const FigureRequest& request, const std::string& format) {

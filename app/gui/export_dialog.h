@@ -14,6 +14,10 @@ class ExportDialog {
     void ask(const Session& session, const FigureRequest& request, FileDialog& files,
              std::function<void(const std::string&, bool is_error)> notice);
 
+    /// The figure as a PNG on the clipboard, as it is exported.
+    /// @throws what the figure's definition throws, and copy_png
+    static void copy_image(const Session& session, const FigureRequest& request);
+
     /// The figure's numbers, as text in a format of analysis::TableFormat ("csv", "md", "tex", "json", "tsv").
     /// @throws what the figure's definition throws
     static std::string numbers(const Session& session, const FigureRequest& request, const std::string& format);

@@ -28,7 +28,7 @@ bool right_clicked() {
 /// @param text the numbers in a form; empty: there are none
 void draw_menu(Context& context, const View& view, const char* kind,
                const std::function<std::string(const std::string& format)>& text,
-               const std::function<void()>& export_it) {
+               const std::function<void()>& copy_image, const std::function<void()>& export_it) {
     if (right_clicked()) ImGui::OpenPopup("figure menu");
     if (!ImGui::BeginPopup("figure menu")) return;
     if (ImGui::BeginMenu("Copy numbers as", static_cast<bool>(text))) {
@@ -43,6 +43,15 @@ void draw_menu(Context& context, const View& view, const char* kind,
         }
         ImGui::EndMenu();
     }
+    if (ImGui::MenuItem("Copy figure as image", nullptr, false, static_cast<bool>(copy_image))) {
+        try {
+            copy_image();
+            context.desk.notice("figure copied as an image", false);
+        } catch (const std::exception& error) {
+            context.desk.notice(error.what(), true);
+        }
+    }
+    if (ImGui::MenuItem("Copy view as seen")) context.desk.copy_as_seen(view);
     if (ImGui::MenuItem("Export…", nullptr, false, static_cast<bool>(export_it))) export_it();
     ImGui::Separator();
     if (ImGui::MenuItem("Open as new view")) {
@@ -77,18 +86,19 @@ void export_table(Context& context, const analysis::Table& table) {
 void draw_figure_menu(Context& context, const View& view, const char* kind,
                       const std::optional<FigureRequest>& request) {
     if (!request) {
-        draw_menu(context, view, kind, {}, {});
+        draw_menu(context, view, kind, {}, {}, {});
         return;
     }
     draw_menu(
         context, view, kind,
         [&](const std::string& format) { return ExportDialog::numbers(context.session, *request, format); },
+        [&] { ExportDialog::copy_image(context.session, *request); },
         [&] { ExportDialog().ask(context.session, *request, context.desk.files, context.desk.notice); });
 }
 
 void draw_table_menu(Context& context, const View& view, const char* kind, const analysis::Table& table) {
     draw_menu(
-        context, view, kind, [&](const std::string& format) { return ExportDialog::text(table, format); },
+        context, view, kind, [&](const std::string& format) { return ExportDialog::text(table, format); }, {},
         [&] { export_table(context, table); });
 }
 

@@ -8,7 +8,8 @@
 namespace kvscope::gui {
 
 /// The menu of a right click into a view that shows a figure: copy its numbers as TSV, CSV, Markdown, LaTeX or JSON,
-/// export it, open the view once more. Called at the end of View::draw; @param request what View::figure() returns.
+/// copy it as an image, export it, open the view once more. Called at the end of View::draw; @param request what
+/// View::figure() returns.
 void draw_figure_menu(Context& context, const View& view, const char* kind,
                       const std::optional<FigureRequest>& request);
 

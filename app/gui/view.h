@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -17,6 +18,7 @@ namespace kvscope::gui {
 class Actions;
 class EngineSession;
 class FileDialog;
+class View;
 
 /// What a view may ask of the window around it.
 struct Desk {
@@ -24,6 +26,11 @@ struct Desk {
     std::function<void(const std::string&, bool is_error)> notice;
     /// A further view of a kind, with the state that View::save wrote.
     std::function<void(const std::string& kind, const nlohmann::json& state)> open_view;
+    /// The view's part of the window, as it looks when menus are gone, as an image on the clipboard.
+    std::function<void(const View&)> copy_as_seen;
+    /// Loads a model and remembers it among the recent ones.
+    std::function<void(const std::filesystem::path&)> load_model;
+    const std::vector<std::string>& recent_models;
 };
 
 /// What a view draws with.

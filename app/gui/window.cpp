@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #define GLAD_GL_IMPLEMENTATION
 #include "app/gui/gl.h"
@@ -133,6 +134,7 @@ bool Window::draw_frame(const std::function<bool()>& frame) {
     glClear(GL_COLOR_BUFFER_BIT);
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
     if (capture_to_) *capture_to_ = read_back(width, height);
+    if (const auto taken = std::exchange(taken_, nullptr)) taken(read_back(width, height));
     glfwSwapBuffers(window_);
     ++n_frames_;
     return goes_on;
@@ -181,6 +183,17 @@ float Window::content_scale() const {
 void Window::set_title(const std::string& title) { glfwSetWindowTitle(window_, title.c_str()); }
 
 void Window::close() { glfwSetWindowShouldClose(window_, GLFW_TRUE); }
+
+Screenshot cut_out(const Screenshot& screenshot, int left, int top, int width, int height) {
+    left = std::clamp(left, 0, screenshot.width);
+    top = std::clamp(top, 0, screenshot.height);
+    Screenshot part{std::clamp(width, 0, screenshot.width - left), std::clamp(height, 0, screenshot.height - top), {}};
+    for (int row = top; row < top + part.height; ++row) {
+        const auto from = screenshot.rgb.begin() + 3 * (static_cast<ptrdiff_t>(row) * screenshot.width + left);
+        part.rgb.insert(part.rgb.end(), from, from + 3 * static_cast<ptrdiff_t>(part.width));
+    }
+    return part;
+}
 
 void write_png(const Screenshot& shot, const std::filesystem::path& path) {
     cairo_surface_t* surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, shot.width, shot.height);

@@ -60,6 +60,8 @@ class Window {
 
     /// One frame, and its pixels.
     Screenshot capture(const std::function<bool()>& frame);
+    /// Hands over the pixels of the frame that is being drawn, when it is drawn.
+    void take_picture(std::function<void(const Screenshot&)> taken) { taken_ = std::move(taken); }
     uint64_t n_frames() const { return n_frames_; }
     float content_scale() const;
     void set_title(const std::string& title);
@@ -78,7 +80,11 @@ class Window {
     int frames_left_ = 3;
     uint64_t n_frames_ = 0;
     Screenshot* capture_to_ = nullptr;
+    std::function<void(const Screenshot&)> taken_;
 };
+
+/// A part of a picture, clipped to it.
+Screenshot cut_out(const Screenshot& screenshot, int left, int top, int width, int height);
 
 /// @throws std::runtime_error where the file cannot be written
 void write_png(const Screenshot& screenshot, const std::filesystem::path& path);

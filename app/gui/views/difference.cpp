@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/overlap.h"
+#include "app/gui/figure_menu.h"
 #include "app/gui/prompt_text.h"
 #include "app/gui/shaped_text.h"
 #include "app/gui/token_map.h"
@@ -153,6 +154,7 @@ class DifferenceView : public View {
         }
         draw_difference(context);
         maps_.drop_unused();
+        draw_figure_menu(context, *this, "difference", figure(session));
     }
 
     std::optional<FigureRequest> figure(const Session& session) const override {
@@ -173,6 +175,7 @@ class DifferenceView : public View {
                 {"click, Shift-click", "select a token and layer; extend the tokens"},
                 {"double-click, Backspace", "into a layer's heads, back to all layers"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
+                {"right-click", "copy, export, open once more"},
                 {"F", "the whole prompt"}};
     }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <imgui.h>
+#include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
 #include <cmath>
@@ -81,9 +82,13 @@ class InspectorView : public View {
                          session.documents().empty()
                              ? "Open a trace or run the demo; then click a token to see why it was kept or dropped."
                              : "Click a token in Prompt or Retention to see why it was kept or dropped.");
+            if (Document* focus = session.focus(); focus && has_notes(*focus)) {
+                ImGui::SetCursorPos(ImGui::GetCursorStartPos());
+                draw_notes(context, *focus);
+            }
             return;
         }
-        const Document& document = *session.document(asked.run);
+        Document& document = *session.document(asked.run);
         const auto prompt = prompt_text(session, document);
         if (!prompt) {
             draw_nothing(context, "reading the prompt …");
@@ -94,6 +99,7 @@ class InspectorView : public View {
             return;
         }
         draw_token(context, *prompt, asked);
+        draw_note_field(context, document, asked);
         if (asked.token >= document.reader()->prompt(asked.run.prompt).visible_tokens()) {
             ImGui::TextWrapped(
                 "Policies did not see this token: it belongs to the question, whose entries are kept whole and counted "
@@ -154,6 +160,55 @@ class InspectorView : public View {
             ImGui::PopStyleColor();
         }
         ImGui::PopFont();
+    }
+
+    // ---- notes -----------------------------------------------------------------------------------------------------
+
+    /// The note on the selected tokens; it is taken over when the field is left or Enter is pressed.
+    void draw_note_field(Context& context, Document& document, const Question& asked) {
+        const Cursor& selected = context.session.cursor();
+        const bool is_one = asked.is_hover || selected.last_token <= selected.first_token;
+        const int64_t first = asked.token;
+        const int64_t last = is_one ? first : selected.last_token;
+        if (!asked.is_hover) {
+            const Note* note = document.note_on(first, last);
+            if (!is_writing_) note_text_ = note ? note->text : std::string();
+            ImGui::PushID(fmt::format("{} {} {} {}", document.id(), document.prompt, first, last).c_str());
+            ImGui::SetNextItemWidth(-FLT_MIN);
+            ImGui::InputTextWithHint("##note", is_one ? "note on this token" : "note on these tokens", &note_text_);
+            is_writing_ = ImGui::IsItemActive();
+            if (ImGui::IsItemDeactivatedAfterEdit()) document.write_note(first, last, note_text_);
+            ImGui::SetItemTooltip("kept in a file beside the trace; an empty one is taken away");
+            ImGui::PopID();
+        }
+        if (has_notes(document)) draw_notes(context, document);
+    }
+
+    static bool has_notes(const Document& document) {
+        return std::any_of(document.notes.begin(), document.notes.end(),
+                           [&](const Note& note) { return note.prompt == document.prompt; });
+    }
+
+    static void draw_notes(Context& context, const Document& document) {
+        if (!ImGui::TreeNodeEx("Notes on this prompt")) return;
+        for (const Note& note : document.notes) {
+            if (note.prompt != document.prompt) continue;
+            ImGui::PushID(&note);
+            const std::string where = note.first_token == note.last_token
+                                          ? fmt::format("{}", note.first_token)
+                                          : fmt::format("{}–{}", note.first_token, note.last_token);
+            if (ImGui::Selectable(fmt::format("{}  {}", where, note.text).c_str())) {
+                Cursor cursor = context.session.cursor();
+                if (cursor.run.document != document.id() || cursor.run.prompt != document.prompt)
+                    cursor.run = {document.id(), document.prompt, -1};
+                cursor.first_token = note.first_token;
+                cursor.last_token = note.last_token;
+                context.session.selection.set(cursor);
+            }
+            ImGui::SetItemTooltip("%s", note.text.c_str());
+            ImGui::PopID();
+        }
+        ImGui::TreePop();
     }
 
     // ---- by run ----------------------------------------------------------------------------------------------------
@@ -497,6 +552,9 @@ class InspectorView : public View {
         if (!kept) ImGui::PopStyleColor();
         ImGui::PopID();
     }
+
+    std::string note_text_;
+    bool is_writing_ = false;
 
     std::string slot(const char* what) const {
         return fmt::format("inspector {} {}", what, static_cast<const void*>(this));

@@ -474,6 +474,8 @@ class PromptView : public View {
             list->AddTriangleFilled(from, {from.x + 6, from.y}, {from.x, from.y + 6}, packed(theme.warning));
             list->AddLine({from.x, to.y - 2}, {to.x, to.y - 2}, packed(theme.warning), 2);
         }
+        if (note_at(*one.document, token))
+            list->AddLine({from.x, to.y - 1}, {to.x, to.y - 1}, packed(theme.warning), 2);
         if (const auto mark = containing(one.marks); mark != one.marks.end())
             outline(mark->first, mark->second, packed(theme.mark), 2);
         if (found_ && one.document->id() == context.session.focus()->id()) {
@@ -490,6 +492,13 @@ class PromptView : public View {
         const Cursor& selected = context.session.cursor();
         if (is_here(selected)) outline(selected.first_token, selected.last_token, packed(theme.accent), 2);
         if (is_here(context.session.hover())) list->AddRectFilled(from, to, packed(theme.hover, 0.3f));
+    }
+
+    static const Note* note_at(const Document& document, int64_t token) {
+        for (const Note& note : document.notes) {
+            if (note.prompt == document.prompt && token >= note.first_token && token <= note.last_token) return &note;
+        }
+        return nullptr;
     }
 
     static std::pair<size_t, size_t> visible_lines(const PromptLines& lines, const Grid& grid) {
@@ -549,6 +558,11 @@ class PromptView : public View {
                             token >= one.document->reader()->prompt(one.document->prompt).visible_tokens()
                                 ? " · after what policies saw: kept whole, in no budget"
                                 : "");
+        if (const Note* note = note_at(*one.document, token)) {
+            ImGui::PushTextWrapPos(30 * ImGui::GetFontSize());
+            ImGui::TextUnformatted(note->text.c_str());
+            ImGui::PopTextWrapPos();
+        }
         const auto runs = columns(context.session);
         const float side = 0.65f * ImGui::GetFontSize();
         for (const RunKey& key : runs) {
@@ -590,8 +604,11 @@ class PromptView : public View {
             const std::string text =
                 prompt->text.substr(prompt->begins[first], prompt->begins[last + 1] - prompt->begins[first]);
             auto& pins = document->pins[document->prompt];
-            if (ImGui::MenuItem("Pin token", "P", pins.contains(menu_token_))) toggle_pin(pins, menu_token_);
-            if (ImGui::MenuItem("Unpin all tokens", nullptr, false, !pins.empty())) pins.clear();
+            if (ImGui::MenuItem("Pin token", "P", pins.contains(menu_token_))) document->toggle_pin(menu_token_);
+            if (ImGui::MenuItem("Unpin all tokens", nullptr, false, !pins.empty())) {
+                pins.clear();
+                document->annotations_changed = true;
+            }
             ImGui::Separator();
             if (ImGui::MenuItem("Mark this text")) context.session.mark = text;
             if (ImGui::MenuItem("Search for this text")) search_ = text;
@@ -600,16 +617,12 @@ class PromptView : public View {
         ImGui::EndPopup();
     }
 
-    static void toggle_pin(std::set<int64_t>& pins, int64_t token) {
-        if (!pins.erase(token)) pins.insert(token);
-    }
-
     void take_keys(Context& context, const std::vector<Column>& all, int64_t under_mouse) const {
         if (ImGui::GetIO().WantTextInput || !ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows)) return;
         if (!ImGui::IsKeyPressed(ImGuiKey_P, false) || ImGui::GetIO().KeyCtrl || all.empty()) return;
         const int64_t token = under_mouse >= 0 ? under_mouse : context.session.cursor().first_token;
         Document* document = context.session.document(all.front().run.document);
-        if (token >= 0 && document) toggle_pin(document->pins[document->prompt], token);
+        if (token >= 0 && document) document->toggle_pin(token);
     }
 
     /// What was selected, or is under the mouse, in another view comes into view here.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/gui/figure_menu.h"
 #include "app/gui/prompt_text.h"
 #include "app/gui/token_map.h"
 #include "app/gui/view.h"
@@ -64,6 +65,7 @@ class RetentionView : public View {
         draw_overview(context, std::find(runs.begin(), runs.end(), selected) != runs.end() ? selected : runs.front(),
                       overview);
         maps_.drop_unused();
+        draw_figure_menu(context, *this, "retention", figure(session));
     }
 
     std::optional<FigureRequest> figure(const Session& session) const override {
@@ -83,6 +85,7 @@ class RetentionView : public View {
                 {"click, Shift-click", "select a token and layer; extend the tokens"},
                 {"double-click", "into that layer's heads"},
                 {"Backspace", "back to all layers"},
+                {"right-click", "copy, export, open once more"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
                 {"F", "the whole prompt"}};
     }

@@ -19,7 +19,6 @@ struct Arguments {
     gui::AppOptions app;
     std::string size;
     std::string screenshot;
-    std::string select;
     bool light = false;
     double ui_scale = 0;
 };
@@ -94,6 +93,8 @@ std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     app.add_option("trace", arguments->app.traces, "Traces to open, side by side")->type_name("TRACE.h5");
     app.add_option("--mark", arguments->app.mark, "Outline this text in every view: was it kept, and where?");
+    app.add_option("--select", arguments->app.select,
+                   "Begin with this selected, as in token=964,layer=21,run=snapkv @ 256; also head=1, token=3-9");
     app.add_option("--layout", arguments->app.layout, "explore, compare or report (default: as last time)")
         ->check(CLI::IsMember(gui::App::layout_names()));
     app.add_option("--view", arguments->app.view, "Open this view alone (retention, prompt, …)");

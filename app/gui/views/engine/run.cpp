@@ -99,18 +99,28 @@ class RunView : public View {
         if (ImGui::InputTextWithHint("##model path", "GGUF file or Hugging Face folder", &model_path_,
                                      ImGuiInputTextFlags_EnterReturnsTrue) &&
             !model_path_.empty())
-            context.engine->load_model(model_path_);
+            context.desk.load_model(model_path_);
         ImGui::SameLine();
         if (ImGui::Button("Browse…##model")) {
             context.desk.files.ask({FileDialog::Kind::open_folder_or_file,
                                     "Choose a model: a GGUF file or a folder with config.json",
                                     {".gguf"},
                                     {},
-                                    [this, engine = context.engine](const auto& path) {
+                                    [this, load = context.desk.load_model](const auto& path) {
                                         model_path_ = path.string();
-                                        engine->load_model(path);
+                                        load(path);
                                     }});
         }
+        if (context.desk.recent_models.empty()) return;
+        ImGui::SetNextItemWidth(-FLT_MIN);
+        if (!ImGui::BeginCombo("##recent models", "Recent models")) return;
+        const auto recent = context.desk.recent_models;
+        for (const auto& path : recent) {
+            if (!ImGui::Selectable(path.c_str())) continue;
+            model_path_ = path;
+            context.desk.load_model(path);
+        }
+        ImGui::EndCombo();
     }
 
     void draw_prompt(Context& context, const std::optional<TokenCount>& tokens) {

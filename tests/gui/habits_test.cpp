@@ -1,0 +1,91 @@
+#include <catch2/catch.hpp>
+
+#include "app/gui/actions.h"
+#include "app/gui/selection_text.h"
+#include "app/gui/session_state.h"
+#include "tests/gui/driven_window.h"
+#include "tests/skip.h"
+#include "tests/trace/sample_trace.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SampleTrace {
+    trace::sample::TemporaryFolder folder;
+    fs::path path = folder / "sample.h5";
+    SampleTrace() { trace::sample::write(path); }
+};
+
+}  // namespace
+
+TEST_CASE("--select finds run, layer, head and tokens, and says what there is not") {
+    const SampleTrace sample;
+    Tasks tasks([] {});
+    Session session(tasks);
+    CHECK_THROWS_AS(parse_selection(session, "token=1"), std::invalid_argument);
+    const int id = session.open(sample.path).id();
+    const std::string last = session.look(session.all_runs().back()).label;
+    const Cursor cursor = parse_selection(session, "token=2-4,layer=1,head=0,run=" + last);
+    CHECK(cursor.run == session.all_runs().back());
+    CHECK(cursor.run.document == id);
+    CHECK(cursor.layer == 1);
+    CHECK(cursor.kv_head == 0);
+    CHECK(cursor.first_token == 2);
+    CHECK(cursor.last_token == 4);
+    CHECK(parse_selection(session, "run=" + last).run == session.all_runs().back());
+    for (const char* wrong : {"token=100000", "token=4-2", "token=x", "layer=-1", "layer=99", "head=99", "run=nobody",
+                              "token", "colour=3", "token=1,,layer=0"}) {
+        CAPTURE(wrong);
+        CHECK_THROWS_AS(parse_selection(session, wrong), std::invalid_argument);
+    }
+}
+
+TEST_CASE("a note on the selected tokens is on disk as soon as it is written, and goes when it is emptied") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options;
+    options.traces = {sample.path};
+    options.select = "token=2-3";
+    DrivenApp driven(options);
+    driven.settle();
+    const auto write = [&](const char* text) {
+        driven.drive([&](ImGuiTestContext& c) {
+            c.SetRef(DrivenApp::window_of("Inspector###inspector").c_str());
+            c.ItemInputValue("**/##note", text);
+            c.Yield(3);
+        });
+    };
+    write("the needle");
+    Document reopened(0, sample.path);
+    load_annotations(reopened);
+    REQUIRE(reopened.note_on(2, 3));
+    CHECK(reopened.note_on(2, 3)->text == "the needle");
+    write("");
+    CHECK_FALSE(fs::exists(annotations_path(sample.path)));
+}
+
+TEST_CASE("a part of a picture is cut out, and clipped to it") {
+    const Screenshot whole{2, 2, {0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3}};
+    CHECK(cut_out(whole, 1, 0, 1, 2).rgb == std::vector<uint8_t>{1, 1, 1, 3, 3, 3});
+    const Screenshot clipped = cut_out(whole, 1, 1, 50, 50);
+    CHECK(clipped.width == 1);
+    CHECK(clipped.height == 1);
+    CHECK(clipped.rgb == std::vector<uint8_t>{3, 3, 3});
+    CHECK(cut_out(whole, 5, 5, 2, 2).rgb.empty());
+}
+
+TEST_CASE("keys are called by what is printed on them") {
+    Action action;
+    action.key = ImGuiKey_LeftBracket;
+    CHECK(key_text(action) == "[");
+    action.key = ImGuiMod_Ctrl | ImGuiKey_Minus;
+    CHECK(key_text(action) == "Ctrl+-");
+    action.key = ImGuiMod_Shift | ImGuiKey_Slash;
+    CHECK(key_text(action) == "?");
+    action.key = ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_P;
+    CHECK(key_text(action) == "Ctrl+Shift+P");
+}
+
+}  // namespace kvscope::gui::testing
