@@ -74,15 +74,22 @@ void Actions::start(const Action& action) {
     action.run();
 }
 
-void Actions::handle_keys() {
+void Actions::handle_keys(const std::vector<int>& chords) {
     const ImGuiIO& io = ImGui::GetIO();
+    has_keyboard_ = has_keyboard_ || !chords.empty();
+    constexpr std::array editing = {ImGuiMod_Ctrl | ImGuiKey_Z, ImGuiMod_Ctrl | ImGuiKey_Y,
+                                    ImGuiMod_Alt | ImGuiKey_LeftArrow, ImGuiMod_Alt | ImGuiKey_RightArrow};
     for (size_t i = 0; i < actions_.size(); ++i) {
         const Action& action = actions_[i];
         if (!action.key || !action.run) continue;
         const bool is_plain = (action.key & (ImGuiMod_Ctrl | ImGuiMod_Alt)) == 0;
         if (is_plain && io.WantTextInput) continue;
+        if (io.WantTextInput && std::find(editing.begin(), editing.end(), action.key) != editing.end()) continue;
         if (ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) return;
-        const bool pressed = ImGui::Shortcut(action.key, ImGuiInputFlags_RouteGlobal | ImGuiInputFlags_RouteOverActive);
+        const bool pressed =
+            !is_plain && has_keyboard_
+                ? std::find(chords.begin(), chords.end(), action.key) != chords.end()
+                : ImGui::Shortcut(action.key, ImGuiInputFlags_RouteGlobal | ImGuiInputFlags_RouteOverActive);
         if (pressed && is_enabled(action)) {
             start(action);
             return;

@@ -23,8 +23,9 @@ struct Action {
 class Actions {
  public:
     void add(Action action);
-    /// Runs the actions whose keys were pressed. Plain keys stay with a text field that is being edited.
-    void handle_keys();
+    /// Runs the actions whose keys were pressed. Plain keys, and those that edit, stay with a text field that is being
+    /// edited. @param chords Window::take_chords(); a driver without a keyboard has none
+    void handle_keys(const std::vector<int>& chords);
     void draw_menu(const char* menu);
 
     void open_palette() { palette_wanted_ = true; }
@@ -45,6 +46,7 @@ class Actions {
     std::string search_;
     int chosen_ = 0;
     bool palette_wanted_ = false;
+    bool has_keyboard_ = false;  ///< chords have come from one
 };
 
 /// "Ctrl+Shift+P"

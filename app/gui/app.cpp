@@ -62,7 +62,9 @@ App::App(Window& window, AppOptions options)
     apply_style();
     add_actions();
     session_.mark = options_.mark;
-    if (!options_.layout.empty()) {
+    if (!options_.view.empty()) {
+        apply_layout("explore");  // whose place the one view takes
+    } else if (!options_.layout.empty()) {
         apply_layout(options_.layout);
     } else if (!settings_.layout.is_null()) {
         restore_layout(settings_.layout);
@@ -314,7 +316,7 @@ void App::redo() {
 
 bool App::frame() {
     if (engine_) engine_->update();
-    actions_.handle_keys();
+    actions_.handle_keys(window_.take_chords());
     draw_menu_bar();
     draw_status_bar();
     const ImGuiID dock_space =
@@ -352,7 +354,7 @@ bool App::may_close() {
     if (engine_ && engine_->status().busy()) engine_->cancel();  // finished runs are on disk
     save_changed_annotations();
     if (options_.remember) {
-        settings_.layout = layout_state();
+        if (options_.view.empty()) settings_.layout = layout_state();
         settings_.width = static_cast<int>(ImGui::GetMainViewport()->Size.x);
         settings_.height = static_cast<int>(ImGui::GetMainViewport()->Size.y);
         if (!save_settings(settings_, settings_file()))

@@ -15,6 +15,9 @@
 #define GLAD_GL_IMPLEMENTATION
 #include "app/gui/gl.h"
 
+// Dear ImGui's backend has this function for others to use, and no header that declares it.
+ImGuiKey ImGui_ImplGlfw_KeyToImGuiKey(int keycode, int scancode);
+
 namespace kvscope::gui {
 namespace {
 
@@ -22,6 +25,15 @@ std::string last_glfw_error() {
     const char* text = nullptr;
     glfwGetError(&text);
     return text ? text : "the reason is unknown";
+}
+
+void key_changed(GLFWwindow* window, int key, int scancode, int action, int modifiers) {
+    if (action != GLFW_PRESS || !(modifiers & (GLFW_MOD_CONTROL | GLFW_MOD_ALT))) return;
+    int chord = ImGui_ImplGlfw_KeyToImGuiKey(key, scancode);
+    if (modifiers & GLFW_MOD_CONTROL) chord |= ImGuiMod_Ctrl;
+    if (modifiers & GLFW_MOD_SHIFT) chord |= ImGuiMod_Shift;
+    if (modifiers & GLFW_MOD_ALT) chord |= ImGuiMod_Alt;
+    static_cast<Window*>(glfwGetWindowUserPointer(window))->add_chord(chord);
 }
 
 void dropped(GLFWwindow* window, int count, const char** paths) {
@@ -105,6 +117,7 @@ Window::Window(const WindowOptions& options) {
     set_plot_mouse();
     glfwSetWindowUserPointer(window_, this);
     glfwSetDropCallback(window_, dropped);
+    glfwSetKeyCallback(window_, key_changed);  // Dear ImGui's own calls it first
     ImGui_ImplGlfw_InitForOpenGL(window_, true);
     ImGui_ImplOpenGL3_Init("#version 330 core");
     fonts = load_fonts();

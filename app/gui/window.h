@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/gui/theme.h"
@@ -53,6 +54,12 @@ class Window {
     /// One frame, whether or not anything happened; false as soon as `frame` says so.
     bool draw_frame(const std::function<bool()>& frame);
 
+    /// Keys that went down with Ctrl or Alt since the last call, as a person pressed them. Where frames are slow, Dear
+    /// ImGui sees such a key and the release of its modifier in one frame, and the chord would be lost.
+    std::vector<int> take_chords() { return std::exchange(chords_, {}); }
+    /// Called by the system's key events. @param chord an ImGuiKeyChord
+    void add_chord(int chord) { chords_.push_back(chord); }
+
     /// From any thread: draw soon.
     static void wake();
     /// The next frame follows without waiting for input: while something moves.
@@ -79,6 +86,7 @@ class Window {
     std::string renderer_;
     int frames_left_ = 3;
     uint64_t n_frames_ = 0;
+    std::vector<int> chords_;
     Screenshot* capture_to_ = nullptr;
     std::function<void(const Screenshot&)> taken_;
 };
