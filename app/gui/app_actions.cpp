@@ -154,7 +154,11 @@ void App::add_actions() {
     add(
         "Edit", "Selection forward", ImGuiMod_Alt | ImGuiKey_RightArrow, [this] { session_.selection.forward(); },
         [this] { return session_.selection.can_go_forward(); });
-    add("Edit", "Let go of the selection", ImGuiKey_Escape, [this] { session_.let_go(); });
+    add("Edit", "Let go of the selection, then cancel", ImGuiKey_Escape, [this] {
+        const Cursor before = session_.cursor();
+        session_.let_go();
+        if (engine_ && engine_->status().busy() && before == session_.cursor()) engine_->cancel();
+    });
     add(
         "Edit", "Copy this figure as image", 0, [this] { copy_focused_figure(); }, has_trace, true);
     add("Edit", "Copy this view as seen", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_C, [this] {

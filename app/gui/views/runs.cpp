@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/run_style.h"
 #include "app/gui/view.h"
 
 namespace kvscope::gui {
@@ -91,8 +92,8 @@ class RunsView : public View {
         ImGui::SameLine(0, 4);
         ImGui::BeginDisabled(failed);
         const float buttons = 3.2f * side;
-        if (ImGui::Selectable(look.label.c_str(), key == session.cursor().run, ImGuiSelectableFlags_AllowOverlap,
-                              {ImGui::GetContentRegionAvail().x - buttons, 0}))
+        if (ImGui::Selectable(analysis::run_label(session.attributes(key)).c_str(), key == session.cursor().run,
+                              ImGuiSelectableFlags_AllowOverlap, {ImGui::GetContentRegionAvail().x - buttons, 0}))
             session.select_run(key);
         ImGui::EndDisabled();
         if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled)) {
