@@ -1,8 +1,10 @@
 #ifdef KVSCOPE_WITH_ENGINE
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "app/gui/engine_session.h"
 #include "app/gui/run_form.h"
@@ -163,8 +165,13 @@ TEST_CASE("a form that was left with two policies ticked runs them on a prompt w
     driven.drive([&](ImGuiTestContext& c) {
         c.SetRef("//run-1");
         c.ItemInputValue("**/##context", text.c_str());
-        c.Yield(3);
-        c.ItemClick("**/Run");
+        c.ItemInputValue("**/##question", "Which number came last?");
+        // Counting the tokens may have to load the model first; until then the button is Cancel.
+        for (int i = 0; i < 3000 && !c.ItemExists("Run"); ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+            c.Yield();
+        }
+        c.ItemClick("Run");
         c.Yield(2);
     });
     REQUIRE(driven.draw_until([&] { return driven.app().engine()->status().busy(); }, patience));
@@ -182,6 +189,7 @@ TEST_CASE("a form that was left with two policies ticked runs them on a prompt w
         CHECK(reader->run(0, run).budget == 64);
     }
     CHECK(reader->prompt(0).text.find("number 29 down") != std::string::npos);
+    CHECK(reader->prompt(0).question == "Which number came last?");
 }
 
 }  // namespace kvscope::gui::testing
