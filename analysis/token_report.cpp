@@ -228,11 +228,15 @@ std::vector<SpanReport> span_report(const trace::Reader& reader, int prompt, int
             }
         }
         report.n_tokens_kept = static_cast<size_t>(std::count(seen.begin(), seen.end(), 1));
-        report.sentence = fmt::format(
-            "{}: whole in {} of {} heads ({}), in part in {} more; {} of its {} tokens are kept somewhere",
-            run_label(reader.run(prompt, run)), count(report.n_keeping_all), count(report.n_places),
-            percent(report.n_keeping_all, report.n_places), count(report.n_keeping_any - report.n_keeping_all),
-            count(report.n_tokens_kept), count(report.n_tokens));
+        const std::string kept_at = fmt::format("{} of {} heads ({})", count(report.n_keeping_all),
+                                                count(report.n_places), percent(report.n_keeping_all, report.n_places));
+        report.sentence =
+            report.n_tokens == 1
+                ? fmt::format("{}: kept in {}", run_label(reader.run(prompt, run)), kept_at)
+                : fmt::format("{}: whole in {}, in part in {} more; {} of its {} tokens are kept somewhere",
+                              run_label(reader.run(prompt, run)), kept_at,
+                              count(report.n_keeping_any - report.n_keeping_all), count(report.n_tokens_kept),
+                              count(report.n_tokens));
         reports.push_back(std::move(report));
     }
     return reports;
