@@ -52,7 +52,6 @@ std::vector<Match> matches(const std::vector<Action>& actions, const std::vector
 }  // namespace
 
 std::string key_text(const Action& action) {
-    if (!action.shown_key.empty()) return action.shown_key;
     if (!action.key) return "";
     const ImGuiKeyChord modifiers = action.key & ImGuiMod_Mask_;
     const auto key = static_cast<ImGuiKey>(action.key & ~ImGuiMod_Mask_);

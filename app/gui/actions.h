@@ -17,7 +17,6 @@ struct Action {
     std::function<bool()> enabled;  ///< empty: always
     std::function<bool()> checked;  ///< empty: nothing to check
     bool separator_before = false;
-    std::string shown_key;  ///< where the key is handled elsewhere or has several forms; empty: from `key`
 };
 
 class Actions {

@@ -115,7 +115,7 @@ void App::add_actions() {
     const auto has_trace = [this] { return !session_.documents().empty(); };
     const auto add = [this](std::string menu, std::string name, ImGuiKeyChord key, std::function<void()> run,
                             std::function<bool()> enabled = {}, bool separator = false) -> void {
-        actions_.add({std::move(name), std::move(menu), key, std::move(run), std::move(enabled), {}, separator, {}});
+        actions_.add({std::move(name), std::move(menu), key, std::move(run), std::move(enabled), {}, separator});
     };
     add("File", "Open a trace…", ImGuiMod_Ctrl | ImGuiKey_O, [this] { ask_for_trace(); });
     add(
@@ -220,8 +220,7 @@ void App::add_actions() {
                       },
                       has_trace,
                       {},
-                      false,
-                      {}});
+                      false});
     }
     actions_.add({"Show all runs",
                   "View",
@@ -231,8 +230,7 @@ void App::add_actions() {
                   },
                   has_trace,
                   {},
-                  false,
-                  {}});
+                  false});
     bool is_first = true;
     for (const ViewKind& kind : view_kinds()) {
         add(
@@ -248,8 +246,7 @@ void App::add_actions() {
                   [this] { set_light(!settings_.light); },
                   {},
                   [this] { return settings_.light; },
-                  true,
-                  {}});
+                  true});
     const auto scaled = [this](float factor) { set_scale(ImGui::GetStyle().FontScaleMain * factor); };
     add("Layout", "Larger", ImGuiMod_Ctrl | ImGuiKey_Equal, [=] { scaled(1.1f); });
     add("Layout", "Smaller", ImGuiMod_Ctrl | ImGuiKey_Minus, [=] { scaled(1 / 1.1f); });
@@ -262,8 +259,7 @@ void App::add_actions() {
                   [this] { actions_.open_palette(); },
                   {},
                   {},
-                  false,
-                  {}});
+                  false});
     add("Help", "Mouse and keys", ImGuiMod_Shift | ImGuiKey_Slash, [this] { help_wanted_ = true; });
     add("Help", "About kvscope", 0, [this] { about_wanted_ = true; });
     if (engine_) {
@@ -294,11 +290,10 @@ void App::add_actions() {
                              [this, key] { session_.select_run(key); },
                              {},
                              {},
-                             false,
-                             {}});
+                             false});
         }
         for (const auto& path : settings_.recent_traces)
-            extra.push_back({"Open " + path, "Recent", 0, [this, path] { open_trace(path); }, {}, {}, false, {}});
+            extra.push_back({"Open " + path, "Recent", 0, [this, path] { open_trace(path); }, {}, {}, false});
     };
 }
 

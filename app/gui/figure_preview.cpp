@@ -6,7 +6,7 @@
 
 #include "app/figures/layout.h"
 #include "app/figures/surface.h"
-#include "app/gui/gl.h"
+#include "app/gui/texture.h"
 
 namespace kvscope::gui {
 namespace {
@@ -55,17 +55,10 @@ PictureTexture::~PictureTexture() {
 }
 
 ImTextureRef PictureTexture::get(const std::shared_ptr<const FigurePicture>& picture) {
-    if (!texture_) glGenTextures(1, &texture_);
     if (source_ != picture) {
         source_ = picture;
-        glBindTexture(GL_TEXTURE_2D, texture_);
-        glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_LINEAR);
-        glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_LINEAR);
-        glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE);
-        glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE);
-        glPixelStorei(GL_UNPACK_ALIGNMENT, 4);
-        glTexImage2D(GL_TEXTURE_2D, 0, GL_RGB8, picture->width, picture->height, 0, GL_BGRA,
-                     GL_UNSIGNED_INT_8_8_8_8_REV, picture->pixels.data());
+        fill_texture(texture_, GL_LINEAR, GL_RGB8, picture->width, picture->height, GL_BGRA,
+                     GL_UNSIGNED_INT_8_8_8_8_REV, picture->pixels.data(), 4);
     }
     return ImTextureRef(static_cast<ImTextureID>(texture_));
 }

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "app/gui/gl.h"
 #include "app/gui/shaders.h"
+#include "app/gui/texture.h"
 
 namespace kvscope::gui {
 namespace {
@@ -59,14 +59,7 @@ struct Program {
 
     static GLuint texture(GLint format, int width, int height, GLenum layout, GLenum type, const void* data) {
         GLuint made = 0;
-        glGenTextures(1, &made);
-        glBindTexture(GL_TEXTURE_2D, made);
-        glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
-        glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
-        glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE);
-        glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE);
-        glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
-        glTexImage2D(GL_TEXTURE_2D, 0, format, width, height, 0, layout, type, data);
+        fill_texture(made, GL_NEAREST, format, width, height, layout, type, data);
         return made;
     }
 

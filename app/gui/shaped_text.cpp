@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "app/gui/gl.h"
+#include "app/gui/texture.h"
 
 namespace kvscope::gui {
 namespace {
@@ -138,14 +138,7 @@ std::vector<uint8_t> straight(const uint8_t* data, int width, int height, int st
 
 GLuint upload(const std::vector<uint8_t>& rgba, int width, int height) {
     GLuint texture = 0;
-    glGenTextures(1, &texture);
-    glBindTexture(GL_TEXTURE_2D, texture);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_LINEAR);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_LINEAR);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE);
-    glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
-    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, rgba.data());
+    fill_texture(texture, GL_LINEAR, GL_RGBA8, width, height, GL_RGBA, GL_UNSIGNED_BYTE, rgba.data());
     return texture;
 }
 

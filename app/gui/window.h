@@ -73,7 +73,6 @@ class Window {
     float content_scale() const;
     void set_title(const std::string& title);
     void close();
-    GLFWwindow* handle() const { return window_; }
     /// "OpenGL 3.3 (Core Profile) Mesa 22.3.6, llvmpipe"
     const std::string& renderer() const { return renderer_; }
 

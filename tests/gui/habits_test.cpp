@@ -4,21 +4,11 @@
 #include "app/gui/selection_text.h"
 #include "app/gui/session_state.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
-#include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui::testing {
-namespace {
-
 namespace fs = std::filesystem;
-
-struct SampleTrace {
-    trace::sample::TemporaryFolder folder;
-    fs::path path = folder / "sample.h5";
-    SampleTrace() { trace::sample::write(path); }
-};
-
-}  // namespace
 
 TEST_CASE("--select finds run, layer, head and tokens, and says what there is not") {
     const SampleTrace sample;

@@ -5,19 +5,13 @@
 #include "app/gui/layouts.h"
 #include "app/gui/session_state.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
-#include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct SampleTrace {
-    trace::sample::TemporaryFolder folder;
-    fs::path path = folder / "sample.h5";
-    SampleTrace() { trace::sample::write(path); }
-};
 
 #define NEEDS_DISPLAY() \
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run")

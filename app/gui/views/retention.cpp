@@ -127,7 +127,7 @@ class RetentionView : public View {
             ImGui::TextDisabled("%s", label);
             ImGui::SameLine();
         };
-        patch(context.theme.ground.x >= 0 ? packed(context.theme.ground) : 0, "not kept");
+        patch(packed(context.theme.ground), "not kept");
         const int step = std::max(1, (rows + 7) / 8);
         const int last = layer_ >= 0 ? 1 : rows;
         for (int count = 1; count <= last; count += step)
