@@ -400,8 +400,11 @@ void App::draw_status_bar() {
                                    fmt::format("{}{}", status.phase, left).c_str());
                 ImGui::TextUnformatted(status.what.c_str());
                 if (ImGui::SmallButton("Cancel")) engine_->cancel();
-            } else {
-                ImGui::TextDisabled("%s", status.model.empty() ? "no model loaded" : status.model.c_str());
+            } else if (status.model.empty()) {
+                ImGui::TextDisabled("no model loaded");
+            } else if (const Document* focus = session_.focus();
+                       !focus || !focus->reader()->has_model() || focus->reader()->model().name != status.model) {
+                ImGui::TextDisabled("%s", status.model.c_str());  // the trace's own is named beside its shape
             }
         }
         if (const Document* focus = session_.focus()) {

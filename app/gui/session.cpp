@@ -95,6 +95,12 @@ void Session::show_one_budget(Document& document) {
                 document.hidden.insert({document.id(), prompt, run});
         }
     }
+    if (cursor().run.document != document.id() || is_visible(cursor().run)) return;
+    for (const RunKey& key : visible_runs()) {
+        if (key.document != document.id()) continue;
+        select_run(key);
+        return;
+    }
 }
 
 void Session::set_visible(const RunKey& key, bool visible) {
