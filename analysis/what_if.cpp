@@ -135,7 +135,8 @@ bool is_kept(const trace::Kept& kept, const std::vector<policies::Selection>& se
     return true;
 }
 
-bool binds_scores(const policies::ParameterValues& values) {
+bool binds_scores(const policies::Definition& definition, const policies::ParameterValues& values) {
+    if (definition.scores_follow_budget) return true;
     for (const policies::Parameter& parameter : values.declared()) {
         if (parameter.binds_scores_to_budget && values.boolean(parameter.name)) return true;
     }
@@ -203,7 +204,7 @@ std::vector<policies::Selection> WhatIf::select(const policies::PolicySpec& spec
 
 std::vector<std::string> WhatIf::needs_prefill(const policies::ParameterValues& values,
                                                std::optional<int64_t> budget) const {
-    const bool bound = binds_scores(recorded_.values);
+    const bool bound = binds_scores(*recorded_.definition, recorded_.values);
     std::vector<std::string> names;
     for (const policies::Parameter& parameter : recorded_.values.declared()) {
         if (values.value(parameter.name) == recorded_.values.value(parameter.name)) continue;

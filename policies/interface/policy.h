@@ -127,6 +127,8 @@ struct Definition {
     std::string summary;  ///< one sentence: what is kept
     std::vector<Parameter> parameters;
     std::unique_ptr<Policy> (*create)(const ParameterValues&) = nullptr;
+    /// The scores themselves depend on the budget: those of one run say nothing about another budget.
+    bool scores_follow_budget = false;
 };
 
 }  // namespace kvscope::policies
