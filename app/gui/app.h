@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "app/gui/actions.h"
+#include "app/gui/help_popups.h"
+#include "app/gui/notices.h"
 #include "app/gui/session.h"
 #include "app/gui/settings.h"
 #include "app/gui/tasks.h"
@@ -81,7 +83,7 @@ class App {
     /// The view that has, or last had, the keyboard.
     OpenView* focused_view() const;
     const Theme& theme() const { return theme_; }
-    const std::vector<std::string>& notices() const { return notices_; }
+    const std::vector<std::string>& notices() const { return notices_.all(); }
 
     void set_light(bool light);
     void set_scale(float scale);
@@ -92,12 +94,8 @@ class App {
  private:
     void add_actions();
     void draw_menu_bar();
-    void draw_status_bar();
     void draw_views();
     void draw_start();
-    void draw_notices();
-    void draw_help();
-    void draw_about();
     void save_changed_annotations();
     void remember_undo();
     void undo();
@@ -114,7 +112,6 @@ class App {
     void take_picture();
     void copy_command();
     void open_model(const std::filesystem::path& path);
-    void draw_mark_answer();
 
     Window& window_;
     AppOptions options_;
@@ -128,21 +125,14 @@ class App {
     std::string wanted_layout_;  ///< built at the next frame, when the dock space is known
     std::string focused_;
     std::string focus_in_the_end_;  ///< title of the view that has the keyboard after a layout is built
-    std::vector<std::string> notices_;
-    struct Notice {
-        std::string text;
-        bool is_error;
-        double until;
-    };
-    std::vector<Notice> shown_notices_;
+    Notices notices_;
+    HelpPopups help_;
     std::vector<nlohmann::json> undo_;
     std::vector<nlohmann::json> redo_;
     std::unique_ptr<FileDialog> files_;
     const View* picture_of_ = nullptr;  ///< to be copied as it is seen
     int frames_to_picture_ = 0;         ///< until its menu is gone
     bool start_dismissed_ = false;
-    bool help_wanted_ = false;
-    bool about_wanted_ = false;
     bool quit_ = false;
 };
 

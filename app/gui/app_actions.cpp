@@ -260,8 +260,8 @@ void App::add_actions() {
                   {},
                   {},
                   false});
-    add("Help", "Mouse and keys", ImGuiMod_Shift | ImGuiKey_Slash, [this] { help_wanted_ = true; });
-    add("Help", "About kvscope", 0, [this] { about_wanted_ = true; });
+    add("Help", "Mouse and keys", ImGuiMod_Shift | ImGuiKey_Slash, [this] { help_.open_keys(); });
+    add("Help", "About kvscope", 0, [this] { help_.open_about(); });
     if (engine_) {
         // Pressed once more, in the view itself, it runs.
         add("Run", "Policies on a prompt…", ImGuiMod_Ctrl | ImGuiKey_R, [this] {

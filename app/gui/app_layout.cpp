@@ -1,0 +1,124 @@
+#include <fmt/format.h>
+#include <imgui.h>
+#include <imgui_internal.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "app/gui/app.h"
+#include "app/gui/layouts.h"
+
+namespace kvscope::gui {
+
+const std::vector<std::string>& App::layout_names() {
+    static const std::vector<std::string> names = [] {
+        std::vector<std::string> all;
+        for (const Layout& layout : layouts()) all.push_back(layout.name);
+        return all;
+    }();
+    return names;
+}
+
+void App::apply_layout(const std::string& name) { wanted_layout_ = name; }
+
+OpenView& App::open_view(const ViewKind& kind) {
+    int number = 1;
+    const auto is_taken = [&](int n) {
+        return std::any_of(views_.begin(), views_.end(),
+                           [&](const auto& view) { return view->kind == &kind && view->number == n; });
+    };
+    while (is_taken(number)) ++number;
+    auto& opened = *views_.emplace_back(std::make_unique<OpenView>());
+    opened.kind = &kind;
+    opened.number = number;
+    opened.view = kind.create();
+    opened.focus = true;
+    // A further view of a kind opens as a tab beside the first.
+    for (const auto& other : views_) {
+        if (other.get() == &opened || (number > 1 && other->kind != &kind) || other->kind->dock != kind.dock) continue;
+        if (const ImGuiWindow* beside = ImGui::FindWindowByName(other->title().c_str()); beside && beside->DockId) {
+            ImGui::DockBuilderDockWindow(opened.title().c_str(), beside->DockId);
+            break;
+        }
+    }
+    return opened;
+}
+
+OpenView* App::focused_view() const {
+    for (const auto& view : views_) {
+        if (view->id() == focused_) return view.get();
+    }
+    return nullptr;
+}
+
+nlohmann::json App::layout_state() const {
+    nlohmann::json views = nlohmann::json::array();
+    for (const auto& open : views_) {
+        nlohmann::json state = nlohmann::json::object();
+        open->view->save(state);
+        views.push_back({{"kind", open->kind->name}, {"number", open->number}, {"state", state}});
+    }
+    return {{"views", views}, {"windows", ImGui::SaveIniSettingsToMemory()}};
+}
+
+void App::restore_layout(const nlohmann::json& state) {
+    if (!state.is_object() || !state.contains("views") || !state["views"].is_array()) return;
+    views_.clear();
+    for (const auto& saved : state["views"]) {
+        if (!saved.is_object()) continue;
+        const ViewKind* kind = find_view_kind(saved.value("kind", std::string()));
+        if (!kind) continue;
+        auto& opened = *views_.emplace_back(std::make_unique<OpenView>());
+        opened.kind = kind;
+        opened.number = saved.value("number", 1);
+        opened.view = kind->create();
+        try {
+            opened.view->load(saved.value("state", nlohmann::json::object()));
+        } catch (const nlohmann::json::exception&) {
+            // What cannot be understood stays at its default.
+        }
+    }
+    const std::string windows = state.value("windows", std::string());
+    ImGui::LoadIniSettingsFromMemory(windows.data(), windows.size());
+    wanted_layout_.clear();
+}
+
+void App::build_layout(unsigned dock_space) {
+    const Layout* layout = find_layout(wanted_layout_);
+    wanted_layout_.clear();
+    const Layout alone{"", "", {}, {{options_.view, "all"}}};
+    if (!options_.view.empty()) layout = &alone;
+    if (!layout) return;
+    views_.clear();
+    ImGui::DockBuilderRemoveNode(dock_space);
+    ImGui::DockBuilderAddNode(dock_space, ImGuiDockNodeFlags_DockSpace);
+    ImGui::DockBuilderSetNodeSize(dock_space, ImGui::GetMainViewport()->WorkSize);
+    std::map<std::string, ImGuiID> places{{"all", dock_space}};
+    for (const Cut& cut : layout->cuts) {
+        ImGuiID rest = 0;
+        places[cut.to] = ImGui::DockBuilderSplitNode(places.at(cut.from), cut.side, cut.share, nullptr, &rest);
+        places[cut.from] = rest;
+    }
+    std::set<std::string> filled;
+    for (const Placed& placed : layout->views) {
+        const ViewKind* kind = find_view_kind(placed.kind);
+        if (!kind) continue;  // a build without the engine lacks some
+        auto& opened = *views_.emplace_back(std::make_unique<OpenView>());
+        opened.kind = kind;
+        opened.view = kind->create();
+        opened.focus = filled.insert(placed.place).second;
+        ImGui::DockBuilderDockWindow(opened.title().c_str(), places.at(placed.place));
+    }
+    ImGui::DockBuilderFinish(dock_space);
+    for (const auto& open : views_) {
+        const bool is_in_middle = std::any_of(layout->views.begin(), layout->views.end(), [&](const Placed& placed) {
+            return placed.place == "all" && placed.kind == open->kind->name;
+        });
+        if (!is_in_middle) continue;
+        focus_in_the_end_ = open->title();
+        break;
+    }
+}
+
+}  // namespace kvscope::gui

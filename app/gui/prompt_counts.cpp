@@ -1,0 +1,73 @@
+#include "app/gui/prompt_counts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/retention.h"
+
+namespace kvscope::gui {
+namespace {
+
+PromptCounts read_counts(const trace::Reader& reader, const RunKey& key) {
+    PromptCounts counts;
+    counts.kept = reader.kept(key.prompt, key.run);
+    const auto n = static_cast<size_t>(reader.prompt(key.prompt).visible_tokens());
+    counts.layers = analysis::layer_counts(analysis::kept_sets(*counts.kept, n));
+    counts.heads.assign(n, 0);
+    for (const uint32_t token : counts.kept->indices) ++counts.heads[token];
+    return counts;
+}
+
+/// "0–3, 7, 12–14"
+std::string ranges(const std::vector<size_t>& numbers) {
+    std::string out;
+    for (size_t i = 0; i < numbers.size();) {
+        size_t j = i;
+        while (j + 1 < numbers.size() && numbers[j + 1] == numbers[j] + 1) ++j;
+        if (!out.empty()) out += ", ";
+        out += i == j ? fmt::format("{}", numbers[i]) : fmt::format("{}–{}", numbers[i], numbers[j]);
+        i = j + 1;
+    }
+    return out;
+}
+
+}  // namespace
+
+Answer<PromptCounts> prompt_counts(Session& session, const RunKey& key) {
+    return session.tasks.ask<PromptCounts>(
+        fmt::format("prompt counts {}.{}.{}", key.document, key.prompt, key.run), session.stamp(key),
+        [reader = session.document(key)->reader(), key] { return read_counts(*reader, key); });
+}
+
+std::string where_kept(const trace::Kept& kept, int64_t token) {
+    std::vector<size_t> layers;
+    size_t n_heads = 0;
+    for (size_t layer = 0; layer < kept.n_layers; ++layer) {
+        size_t here = 0;
+        for (size_t r = 0; r < kept.n_rows; ++r) {
+            const auto row = kept.row(layer, r);
+            here += std::binary_search(row.begin(), row.end(), static_cast<uint32_t>(token));
+        }
+        if (here > 0) layers.push_back(layer);
+        n_heads += here;
+    }
+    if (layers.empty()) return "kept nowhere";
+    return fmt::format("{} of {} layers, {} of {} heads: {}", layers.size(), kept.n_layers, n_heads,
+                       kept.n_layers * kept.n_rows, layers.size() == kept.n_layers ? "all layers" : ranges(layers));
+}
+
+MapColors prompt_colors(const Theme& theme, size_t most) {
+    const bool is_dark = theme.brightness == Brightness::dark;
+    MapColors colors;
+    colors.map = is_dark ? analysis::ColorMap::viridis : analysis::ColorMap::viridis_reversed;
+    colors.map_begin = is_dark ? 0.25f : 0.1f;
+    colors.map_end = 1;
+    colors.min = 1;
+    colors.max = static_cast<float>(std::max<size_t>(most, 2));
+    colors.ground_below_min = true;
+    colors.ground = packed(theme.ground);
+    return colors;
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,99 @@
+#include "app/gui/status_bar.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+#include <imgui_internal.h>
+
+#include <algorithm>
+
+#include "analysis/token_report.h"
+#include "app/gui/engine_session.h"
+#include "app/gui/prompt_text.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// Was the marked text kept, and where? One line for the selected run; a click goes to the next place of the text.
+void draw_mark_answer(Session& session, const Theme& theme) {
+    const Document* document = session.focus();
+    if (session.mark.empty() || !document || document->prompt >= document->reader()->n_prompts()) return;
+    const auto places = marked_spans(session, *document);
+    if (places.empty()) {
+        ImGui::TextDisabled("“%s” is not in this prompt", session.mark.c_str());
+        return;
+    }
+    const Cursor& selected = session.cursor();
+    const auto here = std::find(places.begin(), places.end(), std::pair(selected.first_token, selected.last_token));
+    const size_t at = here == places.end() ? 0 : static_cast<size_t>(here - places.begin());
+    const auto [first, last] = places[at];
+    std::string line = fmt::format("“{}”", session.mark);
+    if (places.size() > 1) line += fmt::format(" {} of {}", at + 1, places.size());
+    if (session.exists(selected.run)) {
+        using Reports = std::vector<analysis::SpanReport>;
+        const auto answer = session.tasks.ask<Reports>(
+            "mark answer", fmt::format("{} {} {} {}", session.stamp(selected.run), selected.run.prompt, first, last),
+            [reader = document->reader(), index = document->prompt, from = first, to = last] {
+                return analysis::span_report(*reader, index, from, to);
+            });
+        for (const auto& report : answer.value ? *answer.value : Reports{}) {
+            if (report.run == selected.run.run) line += " · " + report.sentence;
+        }
+    }
+    ImGui::PushStyleColor(ImGuiCol_Text, theme.mark);
+    const bool goes_on = ImGui::MenuItem((line + "###marked text").c_str());
+    ImGui::PopStyleColor();
+    ImGui::SetItemTooltip("the marked text: was it kept, and where? Click to select its places in turn");
+    if (!goes_on) return;
+    const auto& next = places[here == places.end() ? 0 : (at + 1) % places.size()];
+    Cursor cursor = selected;
+    std::tie(cursor.first_token, cursor.last_token) = next;
+    session.selection.set(cursor);
+}
+
+}  // namespace
+
+void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme) {
+    const ImGuiWindowFlags flags =
+        ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_MenuBar;
+    ImGui::PushStyleColor(ImGuiCol_MenuBarBg, theme.ground);
+    if (ImGui::BeginViewportSideBar("##status", nullptr, ImGuiDir_Down, ImGui::GetFrameHeight(), flags) &&
+        ImGui::BeginMenuBar()) {
+        if (engine) {
+            const EngineStatus status = engine->status();
+            if (status.busy()) {
+                const std::string left =
+                    status.seconds_left >= 0 ? fmt::format("  {:.0f} s left", status.seconds_left) : "";
+                ImGui::ProgressBar(static_cast<float>(status.share), {12 * ImGui::GetFontSize(), 0},
+                                   fmt::format("{}{}", status.phase, left).c_str());
+                ImGui::TextUnformatted(status.what.c_str());
+                if (ImGui::SmallButton("Cancel")) engine->cancel();
+            } else if (status.model.empty()) {
+                ImGui::TextDisabled("no model loaded");
+            } else if (const Document* focus = session.focus();
+                       !focus || !focus->reader()->has_model() || focus->reader()->model().name != status.model) {
+                ImGui::TextDisabled("%s", status.model.c_str());  // the trace's own is named beside its shape
+            }
+        }
+        if (const Document* focus = session.focus()) {
+            const auto& reader = *focus->reader();
+            if (reader.has_model() && reader.n_prompts() > focus->prompt) {
+                const auto& model = reader.model();
+                ImGui::TextDisabled(
+                    "%s", fmt::format("{} · {} · {} layers · {} KV heads · {} tokens{}", model.name, model.dtype,
+                                      model.n_layers, model.n_kv_heads, reader.prompt(focus->prompt).visible_tokens(),
+                                      reader.complete() ? "" : " · incomplete trace")
+                              .c_str());
+            }
+        }
+        draw_mark_answer(session, theme);
+        if (session.tasks.n_pending() > 0) ImGui::TextDisabled("computing");
+        const std::string rate = fmt::format("{:.0f} fps", ImGui::GetIO().Framerate);
+        ImGui::SetCursorPosX(ImGui::GetWindowWidth() - ImGui::CalcTextSize(rate.c_str()).x - 16);
+        ImGui::TextDisabled("%s", rate.c_str());
+        ImGui::EndMenuBar();
+    }
+    ImGui::End();
+    ImGui::PopStyleColor();
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,48 @@
+#include "app/gui/token_tooltip.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include "app/gui/shaped_text.h"
+
+namespace kvscope::gui {
+
+void draw_token_tooltip(Context& context, const PromptColumn& one, const std::vector<RunKey>& runs, int64_t token) {
+    const auto t = static_cast<size_t>(token);
+    ImGui::BeginTooltip();
+    text_item(one.prompt->shown[t]);
+    ImGui::SameLine();
+    ImGui::PushFont(context.fonts.text, 0);
+    ImGui::TextDisabled("token %lld · id %d%s", static_cast<long long>(token), one.prompt->ids[t],
+                        token >= one.document->reader()->prompt(one.document->prompt).visible_tokens()
+                            ? " · after what policies saw: kept whole, in no budget"
+                            : "");
+    if (const Note* note = note_at(*one.document, token)) {
+        ImGui::PushTextWrapPos(30 * ImGui::GetFontSize());
+        ImGui::TextUnformatted(note->text.c_str());
+        ImGui::PopTextWrapPos();
+    }
+    const float side = 0.65f * ImGui::GetFontSize();
+    for (const RunKey& key : runs) {
+        if (key.document != one.run.document || key.prompt != one.run.prompt) continue;
+        const Document* document = context.session.document(key);
+        if (token >= document->reader()->prompt(key.prompt).visible_tokens()) break;
+        const auto answer = prompt_counts(context.session, key);
+        if (!answer.value) continue;
+        const ImVec2 at = ImGui::GetCursorScreenPos();
+        const RunLook look = context.session.look(key);
+        ImGui::GetWindowDrawList()->AddRectFilled({at.x, at.y + 5}, {at.x + side, at.y + 5 + side},
+                                                  packed(on_ground(look.style.color, context.theme)));
+        ImGui::Dummy({side, 0});
+        ImGui::SameLine();
+        if (key == one.run) ImGui::PushFont(context.fonts.bold, 0);
+        ImGui::TextUnformatted(look.label.c_str());
+        if (key == one.run) ImGui::PopFont();
+        ImGui::SameLine();
+        ImGui::TextDisabled("%s", where_kept(*answer.value->kept, token).c_str());
+    }
+    ImGui::PopFont();
+    ImGui::EndTooltip();
+}
+
+}  // namespace kvscope::gui
