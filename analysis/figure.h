@@ -132,6 +132,7 @@ struct Panel {
     Axis y;
     std::vector<Layer> layers;
     bool square_cells = false;  ///< one unit of x is as long as one unit of y
+    size_t trace = 0;           ///< which of several traces it is of
 };
 
 /// From numbers to colours on light ground (a dark window turns maps round that have a `background_label`); each scale

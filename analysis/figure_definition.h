@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -35,6 +36,14 @@ struct FigureOptions {
     double height_mm = 0;              ///< 0: the figure's own
 };
 
+/// What of a trace is shown in a figure that may be of several.
+struct TracePart {
+    const trace::Reader* reader = nullptr;
+    FigureOptions options;
+    std::string name = {};               ///< before what has to be told from other traces' things; empty: alone
+    std::vector<LineStyle> styles = {};  ///< of the prompt's runs (joint_run_styles); empty: as in a trace alone
+};
+
 struct FigureOption {
     std::string name;                       ///< "runs", "layers", "source"
     std::string help;                       ///< one line, with the default
@@ -54,7 +63,17 @@ struct FigureDefinition {
     Figure (*make)(const trace::Reader&, const FigureOptions&) = nullptr;
     Table (*numbers)(const trace::Reader&, const FigureOptions&) = nullptr;  ///< the very numbers that are drawn
     std::string paper = {};  ///< the published figure of the same kind: "ApertureKV, Figure 5"; empty: none
+    /// Several traces in one plot, where they go into one; throws as `make`. Without it they stand side by side
+    /// (analysis/several_traces.h).
+    Figure (*make_joint)(std::span<const TracePart>) = nullptr;
 };
+
+/// The `make` of a figure that is made of any number of traces.
+template <Figure (*joint)(std::span<const TracePart>)>
+Figure of_one_trace(const trace::Reader& reader, const FigureOptions& options) {
+    const TracePart part{&reader, options};
+    return joint({&part, 1});
+}
 
 /// All figures, by name.
 const std::vector<FigureDefinition>& figure_definitions();

@@ -29,6 +29,14 @@ bool is_full(const trace::RunAttributes& run) { return run.policy == "full"; }
 /// Policy and parameters together are what a colour stands for.
 std::string method(const trace::RunAttributes& run) { return run.policy + '\n' + run.parameters_json; }
 
+/// Of the i-th of several traces.
+Rgb shade(Rgb color, size_t i) {
+    const auto mixed = [&](uint8_t channel, int with) { return static_cast<uint8_t>((channel + with) / 2); };
+    const auto all = [&](int with) { return Rgb{mixed(color.r, with), mixed(color.g, with), mixed(color.b, with)}; };
+    if (i % 3 == 0) return color;
+    return i % 3 == 1 ? all(255) : all(color == kBlack ? 190 : 0);
+}
+
 std::string budget_text(const trace::RunAttributes& run) {
     return fmt::format("{} entries ({:.3g} %)", format_count(run.budget), 100 * run.budget_fraction);
 }
@@ -57,13 +65,28 @@ std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs)
     return styles;
 }
 
+std::vector<std::vector<LineStyle>> joint_run_styles(const std::vector<std::vector<trace::RunAttributes>>& traces) {
+    std::vector<trace::RunAttributes> all;
+    for (const auto& runs : traces) all.insert(all.end(), runs.begin(), runs.end());
+    const std::vector<LineStyle> styles = run_styles(all);
+    std::vector<std::vector<LineStyle>> of_traces;
+    auto next = styles.begin();
+    for (size_t i = 0; i < traces.size(); ++i) {
+        const auto end = next + static_cast<std::ptrdiff_t>(traces[i].size());
+        auto& own = of_traces.emplace_back(next, end);
+        for (LineStyle& style : own) style.color = shade(style.color, i);
+        next = end;
+    }
+    return of_traces;
+}
+
 std::string run_label(const trace::RunAttributes& run) {
     if (!run.label.empty()) return run.label;
     return is_full(run) ? run.policy : fmt::format("{} {}", run.policy, run.budget);
 }
 
-std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& runs, const std::vector<int>& shown) {
-    const std::vector<LineStyle> styles = run_styles(runs);
+std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& runs, const std::vector<LineStyle>& styles,
+                                    const std::vector<int>& shown) {
     std::vector<LegendEntry> legend;
     std::vector<std::string> methods;
     std::vector<int64_t> budgets;

@@ -12,11 +12,16 @@ namespace kvscope::analysis {
 /// marker. With more than seven policies the colours come round again, with other markers.
 std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs);
 
+/// The same for several traces, each with the runs of one prompt: what is alike has one hue, dash and marker in all of
+/// them, paler in the second, darker in the third trace. The first looks as it does alone.
+std::vector<std::vector<LineStyle>> joint_run_styles(const std::vector<std::vector<trace::RunAttributes>>& traces);
+
 /// "snapkv 128": as the trace's label has it, else policy and budget.
 std::string run_label(const trace::RunAttributes& run);
 
 /// Legend of some of a prompt's runs. Where several policies share several budgets: one entry per policy, then one per
-/// budget; otherwise one per run.
-std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& runs, const std::vector<int>& shown);
+/// budget; otherwise one per run. @param styles run_styles(runs), or what they are beside other traces
+std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& runs, const std::vector<LineStyle>& styles,
+                                    const std::vector<int>& shown);
 
 }  // namespace kvscope::analysis

@@ -7,8 +7,7 @@
 
 #include "analysis/cost_table.h"
 #include "analysis/figure_definition.h"
-#include "analysis/run_choice.h"
-#include "analysis/run_style.h"
+#include "analysis/shown_runs.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -16,7 +15,7 @@ namespace {
 constexpr double kDecades = 2;  ///< above which an axis is logarithmic
 
 struct Point {
-    int run = 0;
+    ShownRun run;
     double x = 0;
     double y = 0;
 };
@@ -25,7 +24,7 @@ struct Points {
     Column x;
     Column y;
     std::vector<Point> points;
-    std::vector<int> left_out;  ///< runs that lack one of the two
+    std::vector<ShownRun> left_out;  ///< runs that lack one of the two
 };
 
 size_t column_index(const Table& table, const std::string& name) {
@@ -46,20 +45,27 @@ std::optional<double> number(const Cell& cell) {
     return std::nullopt;
 }
 
-Points read_points(const trace::Reader& reader, const FigureOptions& options) {
-    const std::vector<int> runs = chosen_runs(reader, options);
-    std::vector<std::string> names = options.columns;
+Points read_points(std::span<const TracePart> parts) {
+    std::vector<std::string> names = parts.front().options.columns;
     if (names.empty()) names = {"coverage", "kl_mean"};
     if (names.size() != 2) {
         throw FigureError(
             fmt::format("two columns are drawn against each other, x and y; {} were named", names.size()));
     }
-    const Table table = cost_table(reader, options.prompt);
-    const size_t x = column_index(table, names[0]);
-    const size_t y = column_index(table, names[1]);
-    Points points{table.columns[x], table.columns[y], {}, {}};
-    for (const int run : runs) {
-        const auto& cells = table.rows[static_cast<size_t>(run)].cells;
+    Points points;
+    Table table;
+    size_t x = 0, y = 0;
+    const TracePart* of = nullptr;
+    for (const ShownRun& run : shown_runs(parts)) {
+        if (run.part != of) {
+            table = cost_table(*run.part->reader, run.part->options.prompt);
+            x = column_index(table, names[0]);
+            y = column_index(table, names[1]);
+            points.x = table.columns[x];
+            points.y = table.columns[y];
+            of = run.part;
+        }
+        const auto& cells = table.rows[static_cast<size_t>(run.index)].cells;
         const auto at_x = number(cells[x]);
         const auto at_y = number(cells[y]);
         if (at_x && at_y) {
@@ -69,8 +75,8 @@ Points read_points(const trace::Reader& reader, const FigureOptions& options) {
         }
     }
     if (points.points.empty()) {
-        throw NothingToShow(fmt::format("{}: none of the runs asked for has both {} and {}", reader.path().string(),
-                                        names[0], names[1]));
+        throw NothingToShow(fmt::format("{}: none of the runs asked for has both {} and {}",
+                                        parts.front().reader->path().string(), names[0], names[1]));
     }
     return points;
 }
@@ -96,31 +102,29 @@ Axis axis_of(const Column& column, const std::vector<double>& values) {
 
 std::string name_of(const Column& column) { return column.title.empty() ? column.name : column.title; }
 
-Figure make(const trace::Reader& reader, const FigureOptions& options) {
-    const Points points = read_points(reader, options);
-    const std::vector<trace::RunAttributes>& attributes = reader.runs(options.prompt);
-    const std::vector<LineStyle> styles = run_styles(attributes);
+Figure make(std::span<const TracePart> parts) {
+    const Points points = read_points(parts);
     std::vector<double> xs, ys;
-    std::vector<int> indices;
+    std::vector<ShownRun> shown;
     std::map<std::string, Line> lines;  // the budgets of one policy
     std::vector<Layer> scatters;
     for (const Point& point : points.points) {
-        const auto j = static_cast<size_t>(point.run);
+        const LineStyle& style = point.run.style;
         xs.push_back(point.x);
         ys.push_back(point.y);
-        indices.push_back(point.run);
-        Line& line = lines[attributes[j].policy + '\n' + attributes[j].parameters_json];
-        line.style.color = styles[j].color;
+        shown.push_back(point.run);
+        Line& line = lines[point.run.method()];
+        line.style.color = style.color;
         line.style.width_pt = 0.5;
         line.x.push_back(point.x);
         line.y.push_back(point.y);
         Scatter scatter;
-        scatter.label = run_label(attributes[j]);
+        scatter.label = point.run.label;
         scatter.x = {point.x};
         scatter.y = {point.y};
-        scatter.marker = styles[j].marker == Marker::none ? Marker::circle : styles[j].marker;
+        scatter.marker = style.marker == Marker::none ? Marker::circle : style.marker;
         scatter.size_pt = 3.4;
-        scatter.color = styles[j].color;
+        scatter.color = style.color;
         scatters.emplace_back(std::move(scatter));
     }
     Figure figure;
@@ -136,23 +140,21 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     }
     std::move(scatters.begin(), scatters.end(), std::back_inserter(panel.layers));
     figure.panels.push_back(std::move(panel));
-    figure.legend = run_legend(attributes, indices);
+    figure.legend = legend_of(shown);
     for (LegendEntry& entry : figure.legend) {
         if (entry.style.marker != Marker::none) entry.symbol = LegendEntry::Symbol::marker;
     }
     figure.caption =
         fmt::format("{} over {} of each run; budgets of one policy are joined.", name_of(points.y), name_of(points.x));
-    if (!points.left_out.empty()) {
-        std::vector<std::string> names;
-        for (const int run : points.left_out) names.push_back(run_label(attributes[static_cast<size_t>(run)]));
-        figure.caption += fmt::format(" Without both numbers and left out: {}.", fmt::join(names, ", "));
-    }
-    complete_figure(figure, reader, options, indices);
+    if (!points.left_out.empty())
+        figure.caption += fmt::format(" Without both numbers and left out: {}.", labels_of(points.left_out));
+    complete_figure(figure, parts, shown);
     return figure;
 }
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
-    const Points points = read_points(reader, options);
+    const TracePart part{&reader, options};
+    const Points points = read_points({&part, 1});
     Table table;
     table.name = "cost";
     table.title = fmt::format("{} over {}", name_of(points.y), name_of(points.x));
@@ -161,8 +163,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     x.best = y.best = Best::none;
     table.columns = {{"run", "Run", "", ColumnType::integer}, {"label", "Label", "", ColumnType::text}, x, y};
     for (const Point& point : points.points) {
-        table.rows.push_back(
-            {{int64_t{point.run}, run_label(reader.run(options.prompt, point.run)), point.x, point.y}});
+        table.rows.push_back({{int64_t{point.run.index}, point.run.label, point.x, point.y}});
     }
     return table;
 }
@@ -176,8 +177,10 @@ FigureDefinition cost_figure() {
             "per run",
             {{"columns", "two columns of the table of runs, x and y; default: coverage, kl_mean"},
              {"runs", "labels, policies or numbers of runs; default: all but full"}},
-            make,
-            numbers};
+            of_one_trace<make>,
+            numbers,
+            {},
+            make};
 }
 
 }  // namespace kvscope::analysis

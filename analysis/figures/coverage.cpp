@@ -8,26 +8,24 @@
 #include "analysis/figure_definition.h"
 #include "analysis/layer_axis.h"
 #include "analysis/run_choice.h"
-#include "analysis/run_style.h"
+#include "analysis/shown_runs.h"
 #include "analysis/table_format.h"
 
 namespace kvscope::analysis {
 namespace {
 
 struct Run {
-    int index = 0;
+    ShownRun shown;
     std::vector<Coverage> layers;  ///< all of the model's
     Coverage model;
 };
 
-std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& options) {
-    check_prompt(reader, options.prompt);
+std::vector<Run> read_runs(std::span<const TracePart> parts) {
     std::vector<Run> runs;
-    const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
-    for (const int j : chosen_runs(reader, options)) {
-        const auto kept = reader.kept(options.prompt, j);
-        const KeptSets sets = kept_sets(*kept, n_tokens);
-        runs.push_back({j, layer_coverage(sets), model_coverage(sets)});
+    for (const ShownRun& shown : shown_runs(parts)) {
+        const auto kept = shown.part->reader->kept(shown.part->options.prompt, shown.index);
+        const KeptSets sets = kept_sets(*kept, shown.n_tokens());
+        runs.push_back({shown, layer_coverage(sets), model_coverage(sets)});
     }
     return runs;
 }
@@ -47,17 +45,18 @@ Axis percent_axis(double largest) {
     return axis;
 }
 
-Panel layers_panel(const std::vector<Run>& runs, const std::vector<int>& layers,
-                   const std::vector<trace::RunAttributes>& attributes, const std::vector<LineStyle>& styles) {
+Panel layers_panel(const std::vector<Run>& runs) {
     Panel panel;
     panel.title = "Each layer";
-    panel.x = layer_axis(layers);
     double largest = 0;
+    size_t most_layers = 0;
     for (const Run& run : runs) {
+        const std::vector<int> layers = chosen_layers(*run.shown.part->reader, run.shown.part->options);
+        if (layers.size() > most_layers) panel.x = layer_axis(layers);
+        most_layers = std::max(most_layers, layers.size());
         Line line;
-        const auto j = static_cast<size_t>(run.index);
-        line.label = run_label(attributes[j]);
-        line.style = styles[j];
+        line.label = run.shown.label;
+        line.style = run.shown.style;
         if (layers.size() > 1) line.style.marker = Marker::none;
         for (size_t i = 0; i < layers.size(); ++i) {
             line.x.push_back(static_cast<double>(i));
@@ -71,12 +70,11 @@ Panel layers_panel(const std::vector<Run>& runs, const std::vector<int>& layers,
 }
 
 /// Whole-model coverage over the budget: runs that differ in nothing else are joined.
-Panel model_panel(const std::vector<Run>& runs, const std::vector<trace::RunAttributes>& attributes,
-                  const std::vector<LineStyle>& styles) {
+Panel model_panel(const std::vector<Run>& runs) {
     Panel panel;
     panel.title = "Whole model";
     std::vector<int64_t> budgets;
-    for (const Run& run : runs) budgets.push_back(attributes[static_cast<size_t>(run.index)].budget);
+    for (const Run& run : runs) budgets.push_back(run.shown.attributes().budget);
     std::sort(budgets.begin(), budgets.end());
     budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
     panel.x.title = "Budget";
@@ -91,25 +89,25 @@ Panel model_panel(const std::vector<Run>& runs, const std::vector<trace::RunAttr
     std::vector<std::string> order;
     std::vector<Layer> points;
     for (const Run& run : runs) {
-        const auto j = static_cast<size_t>(run.index);
-        const std::string method = attributes[j].policy + '\n' + attributes[j].parameters_json;
+        const trace::RunAttributes& attributes = run.shown.attributes();
+        const std::string method = run.shown.method();
         if (lines.find(method) == lines.end()) order.push_back(method);
         Line& line = lines[method];
-        line.label = attributes[j].policy;
-        line.style.color = styles[j].color;
+        line.label = attributes.policy;
+        line.style.color = run.shown.style.color;
         line.style.width_pt = 0.5;
         const auto place =
-            static_cast<double>(std::find(budgets.begin(), budgets.end(), attributes[j].budget) - budgets.begin());
+            static_cast<double>(std::find(budgets.begin(), budgets.end(), attributes.budget) - budgets.begin());
         line.x.push_back(place);
         line.y.push_back(percent(run.model));
         largest = std::max(largest, line.y.back());
         Scatter point;
-        point.label = run_label(attributes[j]);
+        point.label = run.shown.label;
         point.x = {place};
         point.y = {percent(run.model)};
-        point.marker = styles[j].marker;
+        point.marker = run.shown.style.marker;
         point.size_pt = 3.2;
-        point.color = styles[j].color;
+        point.color = run.shown.style.color;
         points.emplace_back(std::move(point));
     }
     for (const std::string& method : order) {
@@ -120,22 +118,19 @@ Panel model_panel(const std::vector<Run>& runs, const std::vector<trace::RunAttr
     return panel;
 }
 
-Figure make(const trace::Reader& reader, const FigureOptions& options) {
-    const std::vector<Run> runs = read_runs(reader, options);
-    const std::vector<int> layers = chosen_layers(reader, options);
-    const std::vector<trace::RunAttributes>& attributes = reader.runs(options.prompt);
-    const std::vector<LineStyle> styles = run_styles(attributes);
-    std::vector<int> indices;
-    for (const Run& run : runs) indices.push_back(run.index);
+Figure make(std::span<const TracePart> parts) {
+    const std::vector<Run> runs = read_runs(parts);
+    std::vector<ShownRun> shown;
+    for (const Run& run : runs) shown.push_back(run.shown);
 
     Figure figure;
     figure.name = "coverage";
     figure.title = "Prompt tokens that at least one head keeps";
     figure.width_mm = 174;
     figure.panel_height_mm = 48;
-    figure.panels.push_back(layers_panel(runs, layers, attributes, styles));
-    figure.panels.push_back(model_panel(runs, attributes, styles));
-    if (is_narrow(options)) {
+    figure.panels.push_back(layers_panel(runs));
+    figure.panels.push_back(model_panel(runs));
+    if (is_narrow(parts.front().options)) {
         figure.rows = 2;
         figure.panels[1].row = 1;
     } else {
@@ -143,13 +138,14 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         figure.column_widths = {3, 1};
         figure.panels[1].column = 1;
     }
-    figure.legend = run_legend(attributes, indices);
+    figure.legend = legend_of(shown);
+    const bool one_prompt = std::all_of(
+        shown.begin(), shown.end(), [&](const ShownRun& run) { return run.n_tokens() == shown.front().n_tokens(); });
     figure.caption = fmt::format(
-        "Share of the prompt's {} tokens that at least one head of a layer keeps, and (right) that at least one head "
-        "of any "
-        "layer keeps.",
-        reader.prompt(options.prompt).visible_tokens());
-    complete_figure(figure, reader, options, indices);
+        "Share of the prompt's {}tokens that at least one head of a layer keeps, and (right) that at least one head "
+        "of any layer keeps.",
+        one_prompt ? fmt::format("{} ", shown.front().n_tokens()) : "");
+    complete_figure(figure, parts, shown);
     return figure;
 }
 
@@ -165,10 +161,11 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
                      {"tokens", "Tokens", "", ColumnType::integer},
                      {"share", "Share of prompt", "", ColumnType::real, 4}};
     const std::vector<int> layers = chosen_layers(reader, options);
-    for (const Run& run : read_runs(reader, options)) {
-        const trace::RunAttributes& attributes = reader.run(options.prompt, run.index);
+    const TracePart part{&reader, options};
+    for (const Run& run : read_runs({&part, 1})) {
+        const trace::RunAttributes& attributes = run.shown.attributes();
         const auto add = [&](Cell layer, const Coverage& coverage) {
-            table.rows.push_back({{int64_t{run.index}, run_label(attributes), attributes.policy, attributes.budget,
+            table.rows.push_back({{int64_t{run.shown.index}, run.shown.label, attributes.policy, attributes.budget,
                                    std::move(layer), static_cast<int64_t>(coverage.count), coverage.share}});
         };
         add(std::monostate{}, run.model);
@@ -185,9 +182,10 @@ FigureDefinition coverage_figure() {
             "Share of prompt tokens that at least one head keeps, by layer and for the whole model, one line per run",
             {{"runs", "labels, policies or numbers of runs; default: all but full"},
              {"layers", "default: all; the whole model's coverage always counts all"}},
-            make,
+            of_one_trace<make>,
             numbers,
-            "K-VEC, Tables 6 and 7"};
+            "K-VEC, Tables 6 and 7",
+            make};
 }
 
 }  // namespace kvscope::analysis

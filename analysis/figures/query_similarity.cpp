@@ -1,13 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <exception>
 #include <limits>
 
 #include "analysis/color_map.h"
 #include "analysis/figure_definition.h"
 #include "analysis/layer_axis.h"
 #include "analysis/run_choice.h"
+#include "analysis/several_traces.h"
+#include "analysis/shown_runs.h"
 #include "kernels/cosine.h"
 
 namespace kvscope::analysis {
@@ -137,49 +141,71 @@ LayerMeans layer_means(const std::vector<double>& of_heads) {
     return means;
 }
 
-Figure make_curve(const trace::Reader& reader, const FigureOptions& options) {
-    const Choice choice = chosen(reader, options, Source::mean_by_layer);
-    Figure figure;
-    figure.title = "Mean cosine similarity of the window's queries";
+/// The mean of each layer with its band.
+Line curve(const TracePart& part, const Choice& choice, Rgb color) {
+    const trace::Reader& reader = *part.reader;
+    const FigureOptions& options = part.options;
     Line line;
-    line.label = "mean over heads";
-    line.style.color = okabe_ito()[4];
+    line.label = part.name.empty() ? "mean over heads" : part.name;
+    line.style.color = color;
     if (choice.layers.size() == 1) line.style.marker = Marker::circle;
-    double smallest = 0, largest = 0;
     for (size_t i = 0; i < choice.layers.size(); ++i) {
         const LayerMeans means = layer_means(head_means(reader, options.prompt, choice.layers[i], choice));
         line.x.push_back(static_cast<double>(i));
         line.y.push_back(means.mean);
         line.low.push_back(means.low);
         line.high.push_back(means.high);
-        smallest = std::min(smallest, means.low);
-        largest = std::max(largest, means.high);
     }
+    return line;
+}
+
+/// One curve for each trace that has the queries.
+Figure make_curves(std::span<const TracePart> parts) {
+    constexpr std::array<size_t, 5> colors = {4, 3, 2, 0, 5};  // blue, vermillion, green, orange, purple
+    Figure figure;
+    figure.title = "Mean cosine similarity of the window's queries";
     Panel panel;
-    panel.x = layer_axis(choice.layers);
     panel.y.title = "Mean cosine";
+    double smallest = 0, largest = 0;
+    size_t most_layers = 0;
+    int64_t window = 0;
+    std::exception_ptr nothing;
+    for (size_t i = 0; i < parts.size(); ++i) {
+        try {
+            const Choice choice = chosen(*parts[i].reader, parts[i].options, Source::mean_by_layer);
+            Line line = curve(parts[i], choice, okabe_ito()[colors[i % colors.size()]]);
+            smallest = std::min(smallest, *std::min_element(line.low.begin(), line.low.end()));
+            largest = std::max(largest, *std::max_element(line.high.begin(), line.high.end()));
+            if (choice.layers.size() > most_layers) panel.x = layer_axis(choice.layers);
+            most_layers = std::max(most_layers, choice.layers.size());
+            window = std::max(window, choice.window);
+            figure.legend.push_back({line.label, LegendEntry::Symbol::line, line.style});
+            panel.layers.emplace_back(std::move(line));
+        } catch (const NothingToShow&) {
+            if (!nothing) nothing = std::current_exception();
+        }
+    }
+    if (panel.layers.empty()) std::rethrow_exception(nothing);
     panel.y.min = smallest < 0 ? std::max(-1.0, smallest * 1.08) : 0;
     panel.y.max = std::min(1.0, std::max(largest * 1.08, 1e-3));
-    figure.legend.push_back({"mean over heads", LegendEntry::Symbol::line, line.style});
-    LineStyle band = line.style;
+    LineStyle band = figure.legend.front().style;
     const auto paler = [](uint8_t c) { return static_cast<uint8_t>(255 - (255 - c) / 5); };
     band.color = {paler(band.color.r), paler(band.color.g), paler(band.color.b)};
     figure.legend.push_back({"from the lowest to the highest head", LegendEntry::Symbol::patch, band});
-    panel.layers.emplace_back(std::move(line));
     figure.panels.push_back(std::move(panel));
     figure.caption = fmt::format(
         "Mean cosine similarity between different queries among the prompt's last {}, after RoPE: mean over query "
-        "heads, "
-        "and the band between the lowest and the highest head.",
-        choice.window);
+        "heads, and the band between the lowest and the highest head.",
+        window);
     return figure;
 }
 
-Figure make(const trace::Reader& reader, const FigureOptions& options) {
-    Figure figure = source_from_name(options.source) == Source::matrices ? make_matrices(reader, options)
-                                                                         : make_curve(reader, options);
+Figure make(std::span<const TracePart> parts) {
+    const bool curves = source_from_name(parts.front().options.source) == Source::mean_by_layer;
+    if (!curves && parts.size() > 1) return side_by_side(on_one_scale(parts, of_one_trace<make>), parts);
+    Figure figure = curves ? make_curves(parts) : make_matrices(*parts.front().reader, parts.front().options);
     figure.name = "query-similarity";
-    complete_figure(figure, reader, options, {});
+    complete_figure(figure, parts, {});
     return figure;
 }
 
@@ -243,9 +269,10 @@ FigureDefinition query_similarity_figure() {
               {"matrices", "mean-by-layer"}},
              {"layers", "default: four, evenly spaced; of the curve all"},
              {"heads", "query heads; default: nine at most, evenly spaced; of the curve all"}},
-            make,
+            of_one_trace<make>,
             numbers,
-            "ApertureKV, Figures 4 and 6"};
+            "ApertureKV, Figures 4 and 6",
+            make};
 }
 
 }  // namespace kvscope::analysis

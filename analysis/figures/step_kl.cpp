@@ -7,7 +7,7 @@
 #include "analysis/color_map.h"
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
-#include "analysis/run_style.h"
+#include "analysis/shown_runs.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -29,32 +29,33 @@ Source source_from_name(const std::string& name) {
 }
 
 struct Run {
-    int index = 0;
+    ShownRun shown;
     std::vector<float> kl;
     std::vector<uint8_t> agreement;
 };
 
 struct Runs {
     std::vector<Run> runs;
-    std::vector<int> left_out;  ///< that were not compared with the full cache
+    std::vector<ShownRun> left_out;  ///< that were not compared with the full cache
     size_t n_steps = 0;
 };
 
-Runs read_runs(const trace::Reader& reader, const FigureOptions& options) {
+Runs read_runs(std::span<const TracePart> parts) {
     Runs all;
-    for (const int j : chosen_runs(reader, options)) {
-        const Place place = Place::of_run(options.prompt, j);
+    for (const ShownRun& shown : shown_runs(parts)) {
+        const trace::Reader& reader = *shown.part->reader;
+        const Place place = Place::of_run(shown.part->options.prompt, shown.index);
         if (!reader.has(place, schema::run::step_kl) || !reader.has(place, schema::run::step_agreement)) {
-            all.left_out.push_back(j);
+            all.left_out.push_back(shown);
             continue;
         }
-        all.runs.push_back({j, reader.read<float>(place, schema::run::step_kl),
+        all.runs.push_back({shown, reader.read<float>(place, schema::run::step_kl),
                             reader.read<uint8_t>(place, schema::run::step_agreement)});
         all.n_steps = std::max(all.n_steps, all.runs.back().kl.size());
     }
     if (all.n_steps == 0) {
         throw NothingToShow(fmt::format("{}: none of the runs asked for was compared with the full cache step by step",
-                                        reader.path().string()));
+                                        parts.front().reader->path().string()));
     }
     return all;
 }
@@ -68,18 +69,16 @@ Axis step_axis(size_t n_steps) {
     return axis;
 }
 
-Panel curves(const Runs& all, const std::vector<trace::RunAttributes>& attributes, Source source) {
-    const std::vector<LineStyle> styles = run_styles(attributes);
+Panel curves(const Runs& all, Source source) {
     Panel panel;
     panel.x = step_axis(all.n_steps);
     panel.y.title = "KL to the full cache";
     panel.y.unit = "nats";
     double largest = 0;
     for (const Run& run : all.runs) {
-        const auto j = static_cast<size_t>(run.index);
         Line line;
-        line.label = run_label(attributes[j]);
-        line.style = styles[j];
+        line.label = run.shown.label;
+        line.style = run.shown.style;
         line.style.width_pt = 0.8;
         if (run.kl.size() > 1) line.style.marker = Marker::none;
         for (size_t step = 0; step < run.kl.size(); ++step) {
@@ -102,7 +101,7 @@ Panel curves(const Runs& all, const std::vector<trace::RunAttributes>& attribute
 }
 
 /// (runs, steps): whether both would draw the same greedy token.
-Panel agreement(const Runs& all, const std::vector<trace::RunAttributes>& attributes) {
+Panel agreement(const Runs& all) {
     Panel panel;
     panel.row = 1;
     panel.x = step_axis(all.n_steps);
@@ -115,7 +114,7 @@ Panel agreement(const Runs& all, const std::vector<trace::RunAttributes>& attrib
     map.classes = {{"same greedy token", kAgree}, {"another token", kDiffer}};
     for (size_t i = 0; i < all.runs.size(); ++i) {
         const Run& run = all.runs[i];
-        panel.y.ticks.push_back({static_cast<double>(i), run_label(attributes[static_cast<size_t>(run.index)])});
+        panel.y.ticks.push_back({static_cast<double>(i), run.shown.label});
         for (size_t step = 0; step < all.n_steps; ++step) {
             map.ids.push_back(step >= run.agreement.size() ? Categories::none : run.agreement[step] != 0 ? 0 : 1);
         }
@@ -128,12 +127,11 @@ Panel agreement(const Runs& all, const std::vector<trace::RunAttributes>& attrib
     return panel;
 }
 
-Figure make(const trace::Reader& reader, const FigureOptions& options) {
-    const Source source = source_from_name(options.source);
-    const Runs all = read_runs(reader, options);
-    const std::vector<trace::RunAttributes>& attributes = reader.runs(options.prompt);
-    std::vector<int> indices;
-    for (const Run& run : all.runs) indices.push_back(run.index);
+Figure make(std::span<const TracePart> parts) {
+    const Source source = source_from_name(parts.front().options.source);
+    const Runs all = read_runs(parts);
+    std::vector<ShownRun> shown;
+    for (const Run& run : all.runs) shown.push_back(run.shown);
     Figure figure;
     figure.name = "step-kl";
     figure.title = "Divergence from the full cache at each decode step";
@@ -141,21 +139,18 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     figure.rows = 2;
     figure.shared_x = true;
     figure.panel_height_mm = std::clamp(kRowMm * static_cast<double>(all.runs.size()), 40.0, 90.0);
-    figure.panels.push_back(curves(all, attributes, source));
-    figure.panels.push_back(agreement(all, attributes));
-    figure.legend = run_legend(attributes, indices);
+    figure.panels.push_back(curves(all, source));
+    figure.panels.push_back(agreement(all));
+    figure.legend = legend_of(shown);
     for (const auto& [label, color] : {std::pair{"same greedy token", kAgree}, {"another token", kDiffer}}) {
         figure.legend.push_back({label, LegendEntry::Symbol::patch, {color}});
     }
     figure.caption =
         "Divergence KL(full || compressed) of the next token's distribution at each step, both fed the full run's "
         "tokens; below, whether both would draw the same greedy token.";
-    if (!all.left_out.empty()) {
-        std::vector<std::string> names;
-        for (const int run : all.left_out) names.push_back(run_label(attributes[static_cast<size_t>(run)]));
-        figure.caption += fmt::format(" Not compared and left out: {}.", fmt::join(names, ", "));
-    }
-    complete_figure(figure, reader, options, indices);
+    if (!all.left_out.empty())
+        figure.caption += fmt::format(" Not compared and left out: {}.", labels_of(all.left_out));
+    complete_figure(figure, parts, shown);
     return figure;
 }
 
@@ -168,10 +163,10 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
                      {"step", "Step", "", ColumnType::integer},
                      {"kl_nats", "KL", "nats", ColumnType::real, 4},
                      {"agreement", "Agreement", "", ColumnType::integer}};
-    for (const Run& run : read_runs(reader, options).runs) {
-        const std::string label = run_label(reader.run(options.prompt, run.index));
+    const TracePart part{&reader, options};
+    for (const Run& run : read_runs({&part, 1}).runs) {
         for (size_t step = 0; step < run.kl.size(); ++step) {
-            table.rows.push_back({{int64_t{run.index}, label, static_cast<int64_t>(step),
+            table.rows.push_back({{int64_t{run.shown.index}, run.shown.label, static_cast<int64_t>(step),
                                    static_cast<double>(run.kl[step]), int64_t{run.agreement.at(step)}}});
         }
     }
@@ -187,8 +182,10 @@ FigureDefinition step_kl_figure() {
             "greedy token differs",
             {{"runs", "labels, policies or numbers of runs; default: all but full"},
              {"source", "linear (default) or logarithmic: the axis of KL", {"linear", "logarithmic"}}},
-            make,
-            numbers};
+            of_one_trace<make>,
+            numbers,
+            {},
+            make};
 }
 
 }  // namespace kvscope::analysis

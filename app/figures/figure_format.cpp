@@ -14,17 +14,20 @@
 namespace kvscope::figures {
 namespace {
 
-using analysis::FigureDefinition;
-using analysis::FigureOptions;
 using analysis::TableFormat;
+
+analysis::Figure picture(const Exported& what, std::string_view extension) {
+    if (what.figure) return what.figure();
+    throw FormatError(
+        fmt::format("a table is written as csv, md, tex, json or jsonl; .{} would be a picture", extension));
+}
 
 class PdfFormat : public FigureFormat {
  public:
     std::string_view extension() const override { return "pdf"; }
     std::string_view description() const override { return "PDF, vector, fonts embedded"; }
-    std::string render(const FigureDefinition& definition, const trace::Reader& reader,
-                       const FigureOptions& figure_options, const ExportOptions& options) const override {
-        return render_pdf(definition.make(reader, figure_options), options);
+    std::string render(const Exported& what, const ExportOptions& options) const override {
+        return render_pdf(picture(what, extension()), options);
     }
 };
 
@@ -32,9 +35,8 @@ class SvgFormat : public FigureFormat {
  public:
     std::string_view extension() const override { return "svg"; }
     std::string_view description() const override { return "SVG, vector, text as outlines"; }
-    std::string render(const FigureDefinition& definition, const trace::Reader& reader,
-                       const FigureOptions& figure_options, const ExportOptions& options) const override {
-        return render_svg(definition.make(reader, figure_options), options);
+    std::string render(const Exported& what, const ExportOptions& options) const override {
+        return render_svg(picture(what, extension()), options);
     }
 };
 
@@ -42,9 +44,8 @@ class PngFormat : public FigureFormat {
  public:
     std::string_view extension() const override { return "png"; }
     std::string_view description() const override { return "PNG, 300 dots per inch unless set"; }
-    std::string render(const FigureDefinition& definition, const trace::Reader& reader,
-                       const FigureOptions& figure_options, const ExportOptions& options) const override {
-        return render_png(definition.make(reader, figure_options), options);
+    std::string render(const Exported& what, const ExportOptions& options) const override {
+        return render_png(picture(what, extension()), options);
     }
 };
 
@@ -55,9 +56,8 @@ class NumbersFormat : public FigureFormat {
         : format_(format), extension_(extension), description_(description) {}
     std::string_view extension() const override { return extension_; }
     std::string_view description() const override { return description_; }
-    std::string render(const FigureDefinition& definition, const trace::Reader& reader,
-                       const FigureOptions& figure_options, const ExportOptions&) const override {
-        return format_table(definition.numbers(reader, figure_options), format_);
+    std::string render(const Exported& what, const ExportOptions&) const override {
+        return format_table(what.numbers(), format_);
     }
 
  private:
@@ -83,6 +83,12 @@ std::vector<std::unique_ptr<const FigureFormat>> make_formats() {
 }
 
 }  // namespace
+
+Exported exported(const analysis::FigureDefinition& definition, const trace::Reader& reader,
+                  const analysis::FigureOptions& options) {
+    return {[&definition, &reader, options] { return definition.make(reader, options); },
+            [&definition, &reader, options] { return definition.numbers(reader, options); }};
+}
 
 const std::vector<std::unique_ptr<const FigureFormat>>& figure_formats() {
     static const auto formats = make_formats();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,6 +20,16 @@ struct FormatError : std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
 
+/// A picture and the numbers behind it, each made when it is asked for. Without `figure`: a table that is no picture.
+struct Exported {
+    std::function<analysis::Figure()> figure;
+    std::function<analysis::Table()> numbers;
+};
+
+/// Of one trace; definition and reader have to outlive it.
+Exported exported(const analysis::FigureDefinition& definition, const trace::Reader& reader,
+                  const analysis::FigureOptions& options);
+
 /// What a figure can be written as. The same options on the same trace give the same bytes.
 class FigureFormat {
  public:
@@ -27,10 +38,9 @@ class FigureFormat {
     virtual std::string_view extension() const = 0;    ///< "pdf"
     virtual std::string_view description() const = 0;  ///< one line for people
 
-    /// The whole file. @throws what the definition throws, LayoutError where the size does not do, std::runtime_error
-    /// where Cairo fails.
-    virtual std::string render(const analysis::FigureDefinition& definition, const trace::Reader& reader,
-                               const analysis::FigureOptions& figure_options, const ExportOptions& options) const = 0;
+    /// The whole file. @throws what the functions throw, FormatError for a picture of what has none, LayoutError where
+    /// the size does not do, std::runtime_error where Cairo fails.
+    virtual std::string render(const Exported& what, const ExportOptions& options) const = 0;
 };
 
 /// pdf, svg, png, csv, md, tex, json, jsonl.

@@ -49,20 +49,20 @@ TEST_CASE("a second round of colours has other markers") {
 TEST_CASE("legend: policies and budgets apart where each has several") {
     const std::vector<RunAttributes> runs{run("full", 1000), run("snapkv", 64), run("snapkv", 128), run("h2o", 64),
                                           run("h2o", 128)};
-    const auto grouped = run_legend(runs, {1, 2, 3, 4});
+    const auto grouped = run_legend(runs, run_styles(runs), {1, 2, 3, 4});
     REQUIRE(grouped.size() == 4);
     CHECK(grouped[0].label == "snapkv");
     CHECK(grouped[1].label == "h2o");
     CHECK(grouped[2].label == "64 entries (6.4 %)");
     CHECK(grouped[3].style.dash == Dash::dashed);
-    const auto single = run_legend(runs, {1, 3});
+    const auto single = run_legend(runs, run_styles(runs), {1, 3});
     REQUIRE(single.size() == 2);
     CHECK(single[1].label == "h2o 64");
-    CHECK(run_legend(runs, {0, 1, 2, 3, 4}).size() == 5);
+    CHECK(run_legend(runs, run_styles(runs), {0, 1, 2, 3, 4}).size() == 5);
 }
 
 TEST_CASE("legend: two sets of parameters of one policy are listed run by run") {
     const std::vector<RunAttributes> runs{run("snapkv", 64), run("snapkv", 128), run("snapkv", 64, "{1}"),
                                           run("snapkv", 128, "{1}")};
-    CHECK(run_legend(runs, {0, 1, 2, 3}).size() == 4);
+    CHECK(run_legend(runs, run_styles(runs), {0, 1, 2, 3}).size() == 4);
 }

@@ -1,0 +1,150 @@
+#include "analysis/several_traces.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/shown_runs.h"
+
+namespace kvscope::analysis {
+namespace {
+
+bool has_map(const Panel& panel) {
+    return std::any_of(panel.layers.begin(), panel.layers.end(),
+                       [](const Layer& layer) { return std::holds_alternative<HeatMap>(layer); });
+}
+
+void widen(double& least, double& most, double other_least, double other_most) {
+    least = std::min(least, other_least);
+    most = std::max(most, other_most);
+}
+
+/// "JSD, scores of snapkv 64" and "JSD, scores of aperturekv 64" become "JSD".
+std::string title_of_both(const std::string& a, const std::string& b) { return a == b ? a : a.substr(0, a.find(", ")); }
+
+/// The limits of `other` become those of `figure`, too, where they are wider.
+void take_scale(Figure& figure, const Figure& other) {
+    for (size_t i = 0; i < std::min(figure.color_scales.size(), other.color_scales.size()); ++i) {
+        ColorScale& scale = figure.color_scales[i];
+        widen(scale.min, scale.max, other.color_scales[i].min, other.color_scales[i].max);
+    }
+    for (size_t i = 0; i < std::min(figure.panels.size(), other.panels.size()); ++i) {
+        Panel& panel = figure.panels[i];
+        const Panel& like = other.panels[i];
+        if (has_map(panel) || has_map(like)) continue;
+        if (panel.x.ticks.empty() && like.x.ticks.empty()) widen(panel.x.min, panel.x.max, like.x.min, like.x.max);
+        if (panel.y.scale == like.y.scale) widen(panel.y.min, panel.y.max, like.y.min, like.y.max);
+    }
+}
+
+bool same_legends(const Figure& a, const Figure& b) {
+    return std::equal(a.legend.begin(), a.legend.end(), b.legend.begin(), b.legend.end(),
+                      [](const LegendEntry& one, const LegendEntry& other) {
+                          return one.label == other.label && one.style.color == other.style.color;
+                      });
+}
+
+void add_legend(Figure& joined, const Figure& figure, const std::string& name) {
+    joined.legend.push_back({name + ":", LegendEntry::Symbol::none, {}});
+    joined.legend.insert(joined.legend.end(), figure.legend.begin(), figure.legend.end());
+}
+
+}  // namespace
+
+std::vector<TraceFigure> on_one_scale(std::span<const TracePart> parts,
+                                      const std::function<Figure(const trace::Reader&, const FigureOptions&)>& make) {
+    std::vector<TraceFigure> figures;
+    for (const TracePart& part : parts) {
+        TraceFigure& made = figures.emplace_back();
+        try {
+            made.figure = make(*part.reader, part.options);
+        } catch (const NothingToShow& nothing) {
+            made.nothing = nothing.what();
+        }
+    }
+    // Twice over, so that the first learns of the last.
+    for (TraceFigure& one : figures) {
+        for (const TraceFigure& other : figures) {
+            if (one.figure && other.figure) take_scale(*one.figure, *other.figure);
+        }
+    }
+    return figures;
+}
+
+Figure side_by_side(std::vector<TraceFigure> figures, std::span<const TracePart> parts) {
+    std::optional<Figure> joined;
+    bool legends_are_alike = true;
+    const Figure* first = nullptr;
+    for (const TraceFigure& each : figures) {
+        if (!each.figure) continue;
+        if (!first) first = &*each.figure;
+        legends_are_alike = legends_are_alike && same_legends(*first, *each.figure);
+    }
+    if (!first) throw NothingToShow(figures.empty() ? "no trace is open" : figures.front().nothing);
+    for (size_t i = 0; i < figures.size(); ++i) {
+        if (!figures[i].figure) continue;
+        Figure& figure = *figures[i].figure;
+        const std::string& name = parts[i].name;
+        const size_t columns = joined ? joined->columns : 0;
+        for (Panel& panel : figure.panels) {
+            panel.trace = i;
+            panel.column += columns;
+            if (!name.empty()) panel.title = panel.title.empty() ? name : fmt::format("{}: {}", name, panel.title);
+        }
+        if (!joined) {
+            joined = figure;
+            if (!legends_are_alike) {
+                joined->legend.clear();
+                add_legend(*joined, figure, name);
+            }
+            continue;
+        }
+        for (size_t scale = 0; scale < std::min(joined->color_scales.size(), figure.color_scales.size()); ++scale) {
+            std::string& title = joined->color_scales[scale].title;
+            title = title_of_both(title, figure.color_scales[scale].title);
+        }
+        joined->columns += figure.columns;
+        joined->rows = std::max(joined->rows, figure.rows);
+        if (!joined->column_widths.empty() && !figure.column_widths.empty())
+            joined->column_widths.insert(joined->column_widths.end(), figure.column_widths.begin(),
+                                         figure.column_widths.end());
+        else
+            joined->column_widths.clear();
+        std::move(figure.panels.begin(), figure.panels.end(), std::back_inserter(joined->panels));
+        if (!legends_are_alike) add_legend(*joined, figure, name);
+        joined->width_mm = std::max({joined->width_mm, figure.width_mm, 174.0});
+        add_recipe(*joined, figure, name);
+    }
+    return *joined;
+}
+
+Figure make_figure(const FigureDefinition& definition, std::span<const TracePart> parts) {
+    if (definition.make_joint) return definition.make_joint(parts);
+    if (parts.size() == 1) return definition.make(*parts.front().reader, parts.front().options);
+    Figure figure = side_by_side(on_one_scale(parts, definition.make), parts);
+    if (parts.front().options.width_mm > 0) figure.width_mm = parts.front().options.width_mm;
+    return figure;
+}
+
+Table make_numbers(const FigureDefinition& definition, std::span<const TracePart> parts) {
+    if (parts.size() == 1) return definition.numbers(*parts.front().reader, parts.front().options);
+    std::optional<Table> joined;
+    std::string nothing;
+    for (const TracePart& part : parts) {
+        try {
+            Table table = definition.numbers(*part.reader, part.options);
+            for (Row& row : table.rows) row.cells.insert(row.cells.begin(), part.name);
+            if (!joined) {
+                joined = Table{table.name, table.title, table.columns, {}};
+                joined->columns.insert(joined->columns.begin(), {"trace", "Trace", "", ColumnType::text});
+            }
+            std::move(table.rows.begin(), table.rows.end(), std::back_inserter(joined->rows));
+        } catch (const NothingToShow& lacks) {
+            if (nothing.empty()) nothing = lacks.what();
+        }
+    }
+    if (!joined) throw NothingToShow(nothing);
+    return *joined;
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/figure_definition.h"
+
+/// Figures of several traces: curves in one plot where the figure has them so, everything else side by side on one
+/// scale, or one trace less another.
+namespace kvscope::analysis {
+
+/// A figure of one of several traces.
+struct TraceFigure {
+    std::optional<Figure> figure;
+    std::string nothing;  ///< why there is none
+};
+
+/// Each trace's own figure, with limits of colours and of curves' axes that hold for all of them, so that the same
+/// colour and the same height mean the same number. A trace that lacks the data says so in `nothing`.
+/// @throws as `make`, except NothingToShow
+std::vector<TraceFigure> on_one_scale(std::span<const TracePart> parts,
+                                      const std::function<Figure(const trace::Reader&, const FigureOptions&)>& make);
+
+/// One figure of them, a trace's panels to the right of those of the trace before; Panel::trace says whose they are.
+/// @throws NothingToShow where no trace has a figure
+Figure side_by_side(std::vector<TraceFigure> figures, std::span<const TracePart> parts);
+
+/// The definition's figure of one trace or of several. @throws as FigureDefinition::make
+Figure make_figure(const FigureDefinition& definition, std::span<const TracePart> parts);
+/// Its numbers; of several traces with a first column that names the trace.
+Table make_numbers(const FigureDefinition& definition, std::span<const TracePart> parts);
+
+/// A − B of what two parts show, map by map and curve by curve: values less values on a diverging scale around zero; of
+/// curves on logarithmic axes A ÷ B. Parts may be of one trace.
+/// @throws NothingToShow that says in what they differ where their shapes do not agree, and as FigureDefinition::make
+Figure make_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
+/// Every cell and point of it: A, B and what is drawn.
+Table difference_numbers(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
+
+}  // namespace kvscope::analysis
