@@ -7,9 +7,9 @@
 
 namespace kvscope::engine {
 
-ActiveRun::ActiveRun(const Transformer& model, const RunPlan& plan, int index, const Prompt& prompt,
+ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const Prompt& prompt,
                      const ExperimentOptions& options)
-    : model_(model), index_(index), n_tokens_(prompt.n_visible()), position_(prompt.n_visible()) {
+    : model_(model.transformer()), index_(index), n_tokens_(prompt.n_visible()), position_(prompt.n_visible()) {
     record.policy = plan.spec.definition->name;
     record.label = plan.label();
     record.parameters_json = plan.spec.values.to_json();
@@ -17,11 +17,15 @@ ActiveRun::ActiveRun(const Transformer& model, const RunPlan& plan, int index, c
     record.mode = options.isolated ? "isolated" : "shared";
     if (plan.spec.values.has("window")) record.window = plan.spec.values.integer("window");
     try {
-        context_.shape = model.shape();
+        context_.shape = model_.shape();
         context_.n_tokens = n_tokens_;
         context_.budget = is_full() ? n_tokens_ : plan.budget.resolve(n_tokens_);
         context_.seed = options.seed;
         context_.token_ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(n_tokens_));
+        context_.n_vocabulary = model_.config().vocab_size;
+        context_.tokenize = [&tokenizer = model.tokenizer()](std::string_view text) {
+            return tokenizer.encode(text, false, false);
+        };
         record.budget = context_.budget;
         record.budget_fraction = static_cast<double>(context_.budget) / static_cast<double>(n_tokens_);
         policy_ = plan.spec.create();
@@ -29,9 +33,9 @@ ActiveRun::ActiveRun(const Transformer& model, const RunPlan& plan, int index, c
         needs_ = policy_->needs();
         pass_ = policy_->plan(context_);
         record.pseudo_ids = pass_.appended_ids;
-        if (pass_.filter_layer >= model.shape().n_layers)
+        if (pass_.filter_layer >= model_.shape().n_layers)
             fail("layer " + std::to_string(pass_.filter_layer) + " does not exist: the model has layers 0 to " +
-                 std::to_string(model.shape().n_layers - 1));
+                 std::to_string(model_.shape().n_layers - 1));
     } catch (const std::exception& error) {
         fail(error.what());
     }
@@ -59,6 +63,7 @@ void ActiveRun::decide(policies::LayerObservations& observations, const DenseLay
             cache_->compress(observations.layer, std::move(store));
         } else {
             cache_->compress(observations.layer, selection, dense);
+            if (policy_->merges_values()) merge_values(observations, selection);
         }
         select_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         record_selection(selection, window_attention);
@@ -67,6 +72,27 @@ void ActiveRun::decide(policies::LayerObservations& observations, const DenseLay
     } catch (const std::exception& error) {
         fail("layer " + std::to_string(observations.layer) + ": " + error.what());
     }
+}
+
+void ActiveRun::merge_values(policies::LayerObservations& observations, const policies::Selection& selection) {
+    for (int row = 0; row < cache_->n_rows(); ++row)
+        cache_->edit_values(observations.layer, row, [&](std::span<float> values) {
+            policy_->merge_values(observations, selection, row, values);
+        });
+}
+
+void ActiveRun::draft(policies::LayerObservations& observations, const DenseLayer& dense) {
+    const auto start = std::chrono::steady_clock::now();
+    try {
+        const auto selection = policy_->draft(observations);
+        if (!draft_) draft_.emplace(model_, selection.granularity, policies::Positions::prompt, false);
+        draft_->compress(observations.layer, selection, dense);
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception& error) {
+        fail("layer " + std::to_string(observations.layer) + ": " + error.what());
+    }
+    select_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 void ActiveRun::record_selection(const policies::Selection& selection, std::span<const float> window_attention) {
@@ -88,10 +114,13 @@ void ActiveRun::record_selection(const policies::Selection& selection, std::span
 void ActiveRun::filter(policies::LayerObservations& observations) {
     const auto start = std::chrono::steady_clock::now();
     try {
-        filtered_ = policy_->filter_prompt(observations);
-        const bool ascending = std::is_sorted(filtered_.begin(), filtered_.end(), std::less_equal<>());
-        if (filtered_.empty() || !ascending || static_cast<int64_t>(filtered_.back()) >= n_tokens_)
-            fail("the policy chose no tokens to run again on, or not in ascending order");
+        filtered_ = policy_->select(observations);
+        const auto& first = filtered_.rows.at(0);
+        const bool ascending = std::is_sorted(first.begin(), first.end(), std::less_equal<>());
+        const bool alike = std::all_of(filtered_.rows.begin(), filtered_.rows.end(),
+                                       [&](const std::vector<uint32_t>& row) { return row == first; });
+        if (first.empty() || !ascending || !alike || static_cast<int64_t>(first.back()) >= n_tokens_)
+            fail("the policy chose no tokens to run again on, not in ascending order, or not the same in all rows");
     } catch (const std::exception& error) {
         fail(error.what());
     }
@@ -99,14 +128,12 @@ void ActiveRun::filter(policies::LayerObservations& observations) {
 }
 
 void ActiveRun::adopt_filtered(const DenseCache& cache, std::span<const float> window_attention) {
-    const auto n = static_cast<int64_t>(filtered_.size());
+    const auto n = static_cast<int64_t>(filtered().size());
     cache_.emplace(model_, policies::Granularity::kv_head, policies::Positions::prompt, policy_->acts_while_decoding());
-    policies::Selection selection;
-    selection.rows.assign(static_cast<size_t>(model_.shape().n_kv_heads), filtered_);
     const auto per_layer = static_cast<size_t>(model_.shape().n_heads) * static_cast<size_t>(n_tokens_);
     for (size_t layer = 0; layer < cache.size(); ++layer) {
         cache_->adopt(static_cast<int>(layer), cache[layer], n);
-        record_selection(selection, window_attention.empty() ? window_attention
+        record_selection(filtered_, window_attention.empty() ? window_attention
                                                              : window_attention.subspan(layer * per_layer, per_layer));
     }
     position_ = n;

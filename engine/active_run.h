@@ -17,7 +17,7 @@ namespace kvscope::engine {
 class ActiveRun {
  public:
     /// Begins the policy. A budget that it cannot take leaves a failed run.
-    ActiveRun(const Transformer& model, const RunPlan& plan, int index, const Prompt& prompt,
+    ActiveRun(const Model& model, const RunPlan& plan, int index, const Prompt& prompt,
               const ExperimentOptions& options);
 
     int index() const { return index_; }
@@ -27,14 +27,21 @@ class ActiveRun {
     const policies::Needs& needs() const { return needs_; }
     const policies::PassPlan& pass() const { return pass_; }
     bool filters() const { return pass_.filter_layer >= 0; }
+    bool looks_ahead() const { return pass_.lookahead > 0; }
+    bool awaits_answer() const { return needs_.answer_attention; }
 
     /// Lets the policy decide about a layer and takes what it keeps out of `dense`; failures are recorded.
     void decide(policies::LayerObservations& observations, const DenseLayer& dense,
                 std::span<const float> window_attention);
 
+    /// Takes what the policy's draft keeps of a layer; `draft_cache` is what looks ahead.
+    void draft(policies::LayerObservations& observations, const DenseLayer& dense);
+    RunCache& draft_cache() { return *draft_; }
+    void drop_draft() { draft_.reset(); }
+
     /// The policy chooses the tokens on which the model runs again.
     void filter(policies::LayerObservations& observations);
-    const std::vector<uint32_t>& filtered() const { return filtered_; }
+    const std::vector<uint32_t>& filtered() const { return filtered_.rows[0]; }
     void adopt_filtered(const DenseCache& cache, std::span<const float> window_attention);
 
     /// After the last layer: what the compressed cache holds. Cached entries end at `position`.
@@ -45,6 +52,7 @@ class ActiveRun {
     std::unique_ptr<policies::Policy> take_policy() { return std::move(policy_); }
     int64_t position() const { return position_; }
     const std::vector<float>& first_logits() const { return first_logits_; }
+    void set_first_logits(std::vector<float> logits) { first_logits_ = std::move(logits); }
     /// Called while decoding; nullptr for policies that do not act then.
     policies::Policy* acting() const { return policy_->acts_while_decoding() ? policy_.get() : nullptr; }
 
@@ -52,6 +60,7 @@ class ActiveRun {
     double select_seconds = 0;
 
  private:
+    void merge_values(policies::LayerObservations& observations, const policies::Selection& selection);
     void record_selection(const policies::Selection& selection, std::span<const float> window_attention);
     void record_bytes();
 
@@ -63,7 +72,8 @@ class ActiveRun {
     policies::Needs needs_;
     policies::PassPlan pass_;
     std::optional<RunCache> cache_;
-    std::vector<uint32_t> filtered_;
+    std::optional<RunCache> draft_;
+    policies::Selection filtered_;
     int64_t position_;
     std::vector<float> first_logits_;
 };

@@ -78,7 +78,8 @@ FullReference reference_of(const Transformer& model, Sequence full, std::span<co
         const int64_t rows = std::min(rows_together, n - first);
         const std::span<const int32_t> block = tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(rows));
         blocks.emplace_back();
-        const at::Tensor residual = feed(model, {&full, 1}, {&block, 1}, {.record = &blocks.back(), .errors = {}});
+        const at::Tensor residual =
+            feed(model, {&full, 1}, {&block, 1}, {.records = {&blocks.back(), 1}, .errors = {}});
         const int64_t n_logits = std::min(rows, n - 1 - first);
         if (n_logits > 0) {
             const at::Tensor logits = model.logits(residual.narrow(0, 0, n_logits));

@@ -84,10 +84,10 @@ class Feed {
         attend();
         compare(layer);
         act(layer);
-        if (options_.record) {
-            const int64_t n = n_tokens(0);
-            options_.record->queries.push_back(qkv.narrow(0, 0, n).narrow(1, 0, shape_.n_heads * d()).contiguous());
-            options_.record->outputs.push_back(out.narrow(0, 0, n).clone());
+        for (size_t s = 0; s < options_.records.size(); ++s) {
+            const at::Tensor queries = qkv.narrow(0, first_row_[s], n_tokens(s)).narrow(1, 0, shape_.n_heads * d());
+            options_.records[s].queries.push_back(queries.clone());
+            options_.records[s].outputs.push_back(out.narrow(0, first_row_[s], n_tokens(s)).clone());
         }
         model_.finish_layer(layer, out, residual_);
     }

@@ -20,7 +20,8 @@ struct Sequence {
     policies::Policy* acting = nullptr;  ///< called after each layer's attention; nullptr for policies that do not act
 };
 
-/// What the full run's queries found in its own cache while it read its own answer: the yardstick for `output_error`.
+/// What a sequence's queries found in its own cache: of the full run reading its own answer, the yardstick for
+/// `output_error`.
 struct AttentionReference {
     int64_t first_position = 0;       ///< of the first token
     std::vector<at::Tensor> queries;  ///< per layer (T, H d), post-RoPE
@@ -31,13 +32,13 @@ struct AttentionReference {
 using OutputErrors = std::vector<double>;
 
 struct FeedOptions {
-    /// Records the queries and attention outputs of sequence 0.
-    AttentionReference* record = nullptr;
+    /// One for each of the first sequences: records their queries and attention outputs.
+    std::span<AttentionReference> records{};
     /// Sets the reference's queries to every cache, token by token, and adds the errors: one for each sequence. Every
     /// sequence is fed exactly the reference's tokens `reference_first` and following.
     const AttentionReference* compare = nullptr;
     int64_t reference_first = 0;
-    std::span<OutputErrors> errors;
+    std::span<OutputErrors> errors{};
 };
 
 /// Feeds tokens to many sequences in one pass: sequence i reads tokens[i], one or more, behind its cache, which grows

@@ -8,11 +8,14 @@
 #include <utility>
 
 #include "engine/active_run.h"
+#include "engine/answer_attention.h"
 #include "engine/compare.h"
 #include "engine/error.h"
 #include "engine/generate.h"
+#include "engine/look_ahead.h"
 #include "engine/measures.h"
 #include "engine/memory.h"
+#include "engine/observed_layer.h"
 
 namespace kvscope::engine {
 namespace {
@@ -65,6 +68,35 @@ struct Start {
     Sequence sequence() { return {&cache, position, 0, acting}; }
 };
 
+/// The layers of a prefill, kept for those who decide after it.
+using Held = std::vector<std::unique_ptr<ObservedLayer>>;
+
+/// What the full cache answered to one question.
+struct FullAnswer {
+    Generation generation;
+    FullReference reference;
+    std::vector<float> attention;  ///< (L, H, N) as `answer_attention`
+};
+
+/// The runs' pseudo tokens, those that are alike once.
+struct Tails {
+    std::vector<Tail> tails;
+    std::vector<int> of_run;  ///< -1 for none
+
+    explicit Tails(const Runs& runs) : of_run(runs.size(), -1) {
+        for (size_t i = 0; i < runs.size(); ++i) {
+            if (runs[i]->failed() || runs[i]->pass().appended_ids.empty()) continue;
+            const auto& pass = runs[i]->pass();
+            const auto same = [&](const Tail& tail) {
+                return tail.ids == pass.appended_ids && tail.positions == pass.appended_positions;
+            };
+            const auto found = std::find_if(tails.begin(), tails.end(), same);
+            of_run[i] = static_cast<int>(found - tails.begin());
+            if (found == tails.end()) tails.push_back({pass.appended_ids, pass.appended_positions});
+        }
+    }
+};
+
 }  // namespace
 
 struct Experiment::Impl {
@@ -85,7 +117,7 @@ struct Experiment::Impl {
     Runs plan_runs(const Prompt& prompt) {
         Runs runs;
         for (size_t i = 0; i < plans.size(); ++i)
-            runs.push_back(std::make_unique<ActiveRun>(transformer(), plans[i], static_cast<int>(i), prompt, options));
+            runs.push_back(std::make_unique<ActiveRun>(model, plans[i], static_cast<int>(i), prompt, options));
         const auto n_possible =
             std::count_if(runs.begin() + 1, runs.end(), [](const auto& run) { return !run->failed(); });
         if (runs.size() > 1 && n_possible == 0) {
@@ -102,15 +134,10 @@ struct Experiment::Impl {
 
     /// Reads what the policies see of the prompt and lets each run decide, layer by layer. `record` receives `full/*`
     /// where it is wanted, `live` what is kept for later decisions.
-    void compress(const Prompt& prompt, Runs& runs, trace::PromptRecord* record, std::span<const float> known_attention,
+    /// @returns the layers, where a run has yet to decide by the full cache's answer
+    Held compress(const Prompt& prompt, Runs& runs, trace::PromptRecord* record, std::span<const float> known_attention,
                   std::unique_ptr<LivePrefill>* live_prefill = nullptr) {
-        std::vector<Tail> tails;
-        std::vector<int> tail_of(runs.size(), -1);
-        for (size_t i = 0; i < runs.size(); ++i) {
-            if (runs[i]->failed() || runs[i]->pass().appended_ids.empty()) continue;
-            tail_of[i] = static_cast<int>(tails.size());
-            tails.push_back({runs[i]->pass().appended_ids, runs[i]->pass().appended_positions});
-        }
+        const Tails tails(runs);
         PrefillRequest request;
         request.ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(prompt.n_visible()));
         request.needs = union_of(runs);
@@ -121,7 +148,7 @@ struct Experiment::Impl {
             request.needs.attention_sums = true;
         }
         request.adjacent_similarity = record != nullptr;
-        request.tails = tails;
+        request.tails = tails.tails;
         request.keep_cache = false;
         const bool all_filter =
             std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run->failed() || run->filters(); });
@@ -136,6 +163,11 @@ struct Experiment::Impl {
         if (live_prefill)
             kept = std::make_unique<LivePrefill>(transformer().shape(),
                                                  std::vector<int32_t>(request.ids.begin(), request.ids.end()), window);
+
+        Held held;
+        const bool holds = std::any_of(runs.begin(), runs.end(), [](const auto& run) {
+            return !run->failed() && (run->looks_ahead() || run->awaits_answer());
+        });
 
         double recording = 0;
         const auto on_layer = [&](PrefillLayer& layer) {
@@ -157,13 +189,17 @@ struct Experiment::Impl {
                 auto& run = *runs[i];
                 if (run.failed()) continue;
                 if (progress.cancelled()) throw Cancelled();
-                auto& observations = tail_of[i] >= 0 ? *layer.tails[static_cast<size_t>(tail_of[i])] : layer.prompt;
-                if (!run.filters()) {
+                const int tail = tails.of_run[i];
+                auto& observations = tail >= 0 ? *layer.tails[static_cast<size_t>(tail)] : layer.prompt;
+                if (run.looks_ahead()) {
+                    run.draft(observations, layer.dense);
+                } else if (run.filters()) {
+                    if (layer.layer == run.pass().filter_layer) run.filter(observations);
+                } else if (!run.awaits_answer()) {
                     run.decide(observations, layer.dense, attention);
-                } else if (layer.layer == run.pass().filter_layer) {
-                    run.filter(observations);
                 }
             }
+            if (holds) held.push_back(std::make_unique<ObservedLayer>(layer.prompt, layer.dense));
         };
         auto result = prefill(transformer(), request, on_layer, progress);
         if (live_prefill) *live_prefill = std::move(kept);
@@ -178,15 +214,97 @@ struct Experiment::Impl {
             record->last_logits = result.last_logits;
             known_attention = record->window_attention;
         }
+        if (holds) decide_by_lookahead(prompt, runs, held, result.last_logits, known_attention);
+        bool awaits = false;
         for (auto& run : runs) {
             if (run->failed()) continue;
             run->record.prefill_s = result.seconds;
+            awaits = awaits || run->awaits_answer();
+            if (run->awaits_answer()) {
+                run->set_first_logits(result.last_logits);
+                continue;
+            }
             if (run->filters())
                 run_again(prompt, *run, known_attention);
             else
                 run->finish_prompt(result.last_logits);
             timings.select_s += run->select_seconds;
         }
+        if (!awaits) held.clear();
+        return held;
+    }
+
+    /// The second decision of runs that generate tokens from a draft of their cache first.
+    void decide_by_lookahead(const Prompt& prompt, Runs& runs, const Held& held, std::span<const float> last_logits,
+                             std::span<const float> attention) {
+        std::vector<ActiveRun*> looking;
+        std::vector<RunCache*> drafts;
+        std::vector<int64_t> n_tokens;
+        for (const auto& run : runs) {
+            if (run->failed() || !run->looks_ahead()) continue;
+            looking.push_back(run.get());
+            drafts.push_back(&run->draft_cache());
+            n_tokens.push_back(run->pass().lookahead);
+        }
+        const Stopwatch watch;
+        const auto lookaheads = look_ahead(transformer(), drafts, n_tokens, prompt.n_visible(), last_logits, progress);
+        timings.decode_s += watch.seconds();
+        for (size_t i = 0; i < looking.size(); ++i) {
+            auto& run = *looking[i];
+            run.record.lookahead_ids = lookaheads[i].ids;
+            for (size_t layer = 0; layer < held.size() && !run.failed(); ++layer) {
+                if (progress.cancelled()) throw Cancelled();
+                auto& observations = held[layer]->observations;
+                const auto n = static_cast<int>(n_tokens[i]);
+                observations.set_appended(lookaheads[i].queries[layer],
+                                          {lookaheads[i].keys[layer].const_data_ptr(), transformer().dtype(),
+                                           kernels::Device::cpu, int64_t{n} * transformer().shape().head_dim},
+                                          n, n);
+                run.decide(observations, held[layer]->dense, of_layer(attention, layer, prompt.n_visible()));
+            }
+            run.drop_draft();
+        }
+    }
+
+    /// A layer's part of (L, H, N); empty where that is.
+    std::span<const float> of_layer(std::span<const float> attention, size_t layer, int64_t n_tokens) const {
+        if (attention.empty()) return attention;
+        const auto size = static_cast<size_t>(transformer().shape().n_heads * n_tokens);
+        return attention.subspan(layer * size, size);
+    }
+
+    /// The decision of runs that go by what the full cache's answers to all questions of a context attend to.
+    std::vector<FullAnswer> decide_by_answer(std::span<const Prompt> prompts, Runs& runs, const Held& held,
+                                             std::span<const float> attention) {
+        RunCache full(transformer(), policies::Granularity::kv_head, policies::Positions::prompt, false);
+        const int64_t n = prompts[0].n_visible();
+        for (size_t layer = 0; layer < held.size(); ++layer) full.adopt(static_cast<int>(layer), held[layer]->dense, n);
+        const auto waiting = [](const auto& run) { return !run->failed() && run->awaits_answer(); };
+        const std::vector<float> logits = (*std::find_if(runs.begin(), runs.end(), waiting))->first_logits();
+        std::vector<FullAnswer> answers;
+        std::vector<float> sum;
+        for (const Prompt& prompt : prompts) {
+            std::vector<Start> start;
+            start.push_back({full.clone(), nullptr, n, logits});
+            read_question(prompt, start);
+            FullAnswer& answer = answers.emplace_back();
+            answer.generation = std::move(decode(start, nullptr)[0]);
+            answer.reference = make_reference(start[0], answer.generation, n, &answer.attention);
+            sum.resize(answer.attention.size());
+            std::transform(sum.begin(), sum.end(), answer.attention.begin(), sum.begin(), std::plus<>());
+        }
+        for (auto& run : runs) {
+            if (!waiting(run)) continue;
+            for (size_t layer = 0; layer < held.size() && !run->failed(); ++layer) {
+                auto& observations = held[layer]->observations;
+                observations.answer_attention = of_layer(sum, layer, n);
+                run->decide(observations, held[layer]->dense, of_layer(attention, layer, n));
+            }
+            if (run->failed()) continue;
+            run->finish_prompt(logits);
+            timings.select_s += run->select_seconds;
+        }
+        return answers;
     }
 
     /// The second pass of a policy that filters the prompt.
@@ -212,9 +330,14 @@ struct Experiment::Impl {
             starts.push_back({is_done ? std::move(run->cache()) : run->cache().clone(), run->acting(), run->position(),
                               run->first_logits()});
         }
+        read_question(prompt, starts);
+        return starts;
+    }
+
+    void read_question(const Prompt& prompt, std::vector<Start>& starts) {
         const auto n_question = static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible();
         for (auto& start : starts) start.cache.reserve(n_question + options.n_new);
-        if (n_question == 0) return starts;
+        if (n_question == 0) return;
         const Stopwatch watch;
         const auto question = std::span<const int32_t>(prompt.ids).last(static_cast<size_t>(n_question));
         // Policies that act while decoding act on the answer, not on the question, which is kept whole.
@@ -229,11 +352,10 @@ struct Experiment::Impl {
             starts[i].position = sequences[i].position;
         }
         timings.question_s += watch.seconds();
-        return starts;
     }
 
-    /// Decodes, rewinds and compares. Where the caches cannot be rewound, copies are decoded.
-    std::vector<Generation> decode(std::span<Start> starts, std::span<ActiveRun* const> runs, const Experiment& owner) {
+    /// Decodes and rewinds. Where the caches cannot be rewound, copies are decoded.
+    std::vector<Generation> decode(std::span<Start> starts, const OnToken& on_token) {
         std::vector<std::optional<RunCache>> copies;
         std::vector<RunCache::Mark> marks;
         std::vector<Sequence> sequences;
@@ -247,8 +369,6 @@ struct Experiment::Impl {
         for (size_t i = 0; i < starts.size(); ++i)
             sequences.push_back({copies[i] ? &*copies[i] : &starts[i].cache, starts[i].position, 0, starts[i].acting});
         const Stopwatch watch;
-        OnToken on_token;
-        if (owner.on_token) on_token = [&](size_t i, int32_t id) { owner.on_token(runs[i]->index(), id); };
         auto generations = generate(transformer(), sequences, logits, options.n_new, options.sampling,
                                     model.stop_ids(options.ignore_eos), progress, on_token);
         timings.decode_s += watch.seconds();
@@ -256,6 +376,22 @@ struct Experiment::Impl {
             timings.n_generated += static_cast<int64_t>(generations[i].ids.size());
             if (!copies[i]) starts[i].cache.rewind(marks[i]);
         }
+        return generations;
+    }
+
+    /// @param known the full run's answer, which is then not decoded again
+    std::vector<Generation> decode_all(std::span<Start> starts, std::span<ActiveRun* const> runs, Generation* known,
+                                       const Experiment& owner) {
+        const size_t first = known ? 1 : 0;
+        OnToken on_token;
+        if (owner.on_token) {
+            on_token = [&](size_t i, int32_t id) { owner.on_token(runs[i + first]->index(), id); };
+            if (known) {
+                for (const int32_t id : known->ids) owner.on_token(runs[0]->index(), id);
+            }
+        }
+        auto generations = decode(starts.subspan(first), on_token);
+        if (known) generations.insert(generations.begin(), std::move(*known));
         return generations;
     }
 
@@ -274,10 +410,14 @@ struct Experiment::Impl {
         return comparisons;
     }
 
-    FullReference make_reference(Start& full, const Generation& generation) {
+    /// @param attention receives `answer_attention` over the first n_context tokens
+    FullReference make_reference(Start& full, const Generation& generation, int64_t n_context,
+                                 std::vector<float>* attention) {
         const Stopwatch watch;
         const auto mark = full.cache.mark();
+        full.cache.reserve(static_cast<int64_t>(generation.ids.size()));
         auto reference = reference_of(transformer(), full.sequence(), full.logits, generation.ids, progress);
+        if (attention) *attention = answer_attention(transformer(), full.cache, reference, n_context);
         full.cache.rewind(mark);
         timings.compare_s += watch.seconds();
         return reference;
@@ -339,7 +479,11 @@ struct Experiment::Impl {
         }
         std::erase(runs, nullptr);
         trace::PromptRecord context = record_of(prompts[0], model, std::nullopt);
-        compress(*shared_prompt, runs, options.record ? &context : nullptr, {}, options.keep_prefill ? &live : nullptr);
+        Held held = compress(*shared_prompt, runs, options.record ? &context : nullptr, {},
+                             options.keep_prefill ? &live : nullptr);
+        std::vector<FullAnswer> known;
+        if (!held.empty()) known = decide_by_answer(prompts, runs, held, context.window_attention);
+        held.clear();
         std::vector<std::string> answers(runs.size());
         for (size_t q = 0; q < prompts.size(); ++q) {
             const int index = first + static_cast<int>(q);
@@ -365,15 +509,25 @@ struct Experiment::Impl {
                     owner.on_kept(index, run->index(), run->record);
                 }
             }
-            const auto generations = decode(starts, alive, owner);
+            const auto generations = decode_all(starts, alive, known.empty() ? nullptr : &known[q].generation, owner);
             std::vector<Comparison> comparisons;
+            std::vector<float> attention;
             if (options.compare) {
-                const auto reference = make_reference(starts[0], generations[0]);
+                FullReference reference;
+                if (known.empty()) {
+                    reference = make_reference(starts[0], generations[0], shared_prompt->n_visible(), &attention);
+                } else {
+                    reference = std::move(known[q].reference);
+                    attention = std::move(known[q].attention);
+                }
                 comparisons = compare_all(reference, std::span(starts).subspan(1));
                 comparisons.insert(comparisons.begin(), comparison_of_full(transformer(), reference));
             }
             for (size_t i = 0; i < alive.size(); ++i) {
                 auto finished_run = finished(*alive[i], generations[i]);
+                if (options.record && alive[i]->is_full() && !attention.empty())
+                    finished_run.answer_attention =
+                        mean_over_groups(attention, transformer().shape(), shared_prompt->n_visible());
                 if (options.compare) add_comparison(finished_run, comparisons[i]);
                 if (!writer.has_run(index, alive[i]->index())) write(index, alive[i]->index(), finished_run, owner);
                 answers[i] = std::move(finished_run.output_text);
@@ -417,10 +571,12 @@ struct Experiment::Impl {
         const uint64_t before = resident_bytes();
         const Stopwatch watch;
         Runs runs;
-        runs.push_back(
-            std::make_unique<ActiveRun>(transformer(), plans[plan], static_cast<int>(plan), prompts[0], options));
+        runs.push_back(std::make_unique<ActiveRun>(model, plans[plan], static_cast<int>(plan), prompts[0], options));
         auto& run = *runs[0];
-        if (!run.failed()) compress(prompts[0], runs, nullptr, context.window_attention);
+        if (!run.failed()) {
+            const Held held = compress(prompts[0], runs, nullptr, context.window_attention);
+            if (!held.empty()) decide_by_answer(prompts, runs, held, context.window_attention);
+        }
         for (size_t q = 0; q < prompts.size(); ++q) {
             const int index = first + static_cast<int>(q);
             if (run.failed()) {
@@ -441,7 +597,7 @@ struct Experiment::Impl {
             };
             if (owner.on_prompt && run.is_full()) owner.on_prompt(index, prompt_record());
             if (owner.on_kept) owner.on_kept(index, run.index(), run.record);
-            const auto generations = decode(starts, alive, owner);
+            const auto generations = decode_all(starts, alive, nullptr, owner);
             const uint64_t peak = peak_resident_bytes();
             if (q == 0 || run.is_full()) write(index, prompt_record());
             auto record = finished(run, generations[0]);
@@ -454,7 +610,14 @@ struct Experiment::Impl {
                 record.decode_tokens_per_s =
                     static_cast<double>(generations[0].ids.size() - 1) / generations[0].seconds;
             if (options.compare) {
-                if (run.is_full()) references[q] = make_reference(starts[0], generations[0]);
+                std::vector<float> attention;
+                if (run.is_full()) {
+                    references[q] = make_reference(starts[0], generations[0], prompts[0].n_visible(),
+                                                   options.record ? &attention : nullptr);
+                    if (!attention.empty())
+                        record.answer_attention =
+                            mean_over_groups(attention, transformer().shape(), prompts[0].n_visible());
+                }
                 add_comparison(record, run.is_full() ? comparison_of_full(transformer(), *references[q])
                                                      : compare_all(*references[q], starts)[0]);
             }

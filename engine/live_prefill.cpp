@@ -17,14 +17,6 @@ constexpr size_t n_latest = 4;
 
 }  // namespace
 
-/// A layer's observations with all that they refer to.
-struct LivePrefill::Layer {
-    DenseLayer dense;
-    std::vector<float> window_queries;
-    std::vector<float> attention_sums;
-    policies::LayerObservations observations;
-};
-
 LivePrefill::LivePrefill(policies::ModelShape shape, std::vector<int32_t> token_ids, int window)
     : shape_(shape),
       token_ids_(std::move(token_ids)),
@@ -38,21 +30,7 @@ LivePrefill::~LivePrefill() = default;
 void LivePrefill::add_layer(policies::LayerObservations& observed, const DenseLayer& dense) {
     const auto& attention = observed.window_attention(window_, 0.0f, policies::SoftmaxRange::visible);
     window_attention_.insert(window_attention_.end(), attention.begin(), attention.end());
-    auto layer = std::make_unique<Layer>();
-    layer->dense = dense;
-    layer->window_queries.assign(observed.window_queries.begin(), observed.window_queries.end());
-    layer->attention_sums.assign(observed.attention_sums.begin(), observed.attention_sums.end());
-    auto& observations = layer->observations;
-    observations.layer = observed.layer;
-    observations.shape = observed.shape;
-    observations.n_tokens = observed.n_tokens;
-    observations.sliding_window = observed.sliding_window;
-    observations.keys = layer->dense.keys_view();
-    observations.values = layer->dense.values_view();
-    observations.window_queries = layer->window_queries;
-    observations.n_window = observed.n_window;
-    observations.attention_sums = layer->attention_sums;
-    layers_.push_back(std::move(layer));
+    layers_.push_back(std::make_unique<ObservedLayer>(observed, dense));
 }
 
 int LivePrefill::n_window() const { return layers_.empty() ? 0 : layers_[0]->observations.n_window; }
@@ -75,10 +53,12 @@ std::string LivePrefill::obstacle(const policies::PolicySpec& spec, int64_t budg
         const auto pass = policy->plan(run);
         if (!pass.appended_ids.empty()) return spec.label() + " reads tokens of its own behind the prompt";
         if (pass.filter_layer >= 0) return spec.label() + " reads the prompt twice";
+        if (pass.lookahead > 0) return spec.label() + " generates tokens before it decides";
     } catch (const policies::BudgetError&) {
         // Reported by `select`.
     }
     const auto needs = policy->needs();
+    if (needs.answer_attention) return spec.label() + " looks at what the full cache's answer attends to";
     if (needs.hidden_states) return spec.label() + " looks at hidden states, which are not kept";
     if (std::min<int64_t>(needs.window_queries, n_tokens()) > n_window())
         return fmt::format("{} looks at the queries of the last {} tokens; {} were kept", spec.label(),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/cache/dense_cache.h"
+#include "engine/observed_layer.h"
 #include "policies/interface/policy.h"
 #include "policies/interface/registry.h"
 
@@ -55,15 +56,13 @@ class LivePrefill {
     std::vector<policies::Selection> select(const policies::PolicySpec& spec, int64_t budget, uint64_t seed) const;
 
  private:
-    struct Layer;
-
     policies::RunContext context(const policies::PolicySpec& spec, int64_t budget, uint64_t seed) const;
 
     policies::ModelShape shape_;
     std::vector<int32_t> token_ids_;
     int window_;
     std::vector<float> window_attention_;
-    std::vector<std::unique_ptr<Layer>> layers_;
+    std::vector<std::unique_ptr<ObservedLayer>> layers_;
     mutable std::mutex mutex_;
 };
 

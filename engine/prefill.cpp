@@ -126,10 +126,9 @@ class Pass {
         auto& keys = tail_keys_[tail];
         keys = dense.keys.narrow(1, n_tokens_, n).contiguous();
         auto observations = observe(layer, dense);
-        observations->appended_queries = queries;
-        observations->n_appended = static_cast<int>(n);
-        observations->appended_keys = {keys.const_data_ptr(), model_.dtype(), kernels::Device::cpu,
-                                       n * shape_.head_dim};
+        observations->set_appended(queries,
+                                   {keys.const_data_ptr(), model_.dtype(), kernels::Device::cpu, n * shape_.head_dim},
+                                   static_cast<int>(n), static_cast<int>(n));
         return observations;
     }
 

@@ -1,36 +1,26 @@
 #include <algorithm>
-#include <stdexcept>
-#include <string>
 
 #include "kernels/select_topk.h"
+#include "policies/interface/attention_sum_policy.h"
 #include "policies/interface/decode_rows.h"
-#include "policies/interface/scoring_policy.h"
-#include "policies/interface/selection.h"
 
 namespace kvscope::policies {
 
 namespace {
 
 /// Heavy hitters by attention summed over all prompt queries, and the most recent entries.
-class H2o : public ScoringPolicy {
+class H2o : public AttentionSumPolicy {
  public:
-    explicit H2o(const ParameterValues& values)
-        : ScoringPolicy(values), rolling_(values.boolean("rolling")), reduction_(reduction_of(values)) {}
-
-    Needs needs() const override {
-        Needs needs;
-        needs.attention_sums = true;
-        return needs;
-    }
+    explicit H2o(const ParameterValues& values) : AttentionSumPolicy(values), rolling_(values.boolean("rolling")) {}
 
     void begin(const RunContext& context) override {
-        ScoringPolicy::begin(context);
+        AttentionSumPolicy::begin(context);
         kept_sums_.assign(static_cast<size_t>(context.shape.n_layers), {});
         sums_.assign(static_cast<size_t>(context.shape.n_layers), {});
     }
 
     Selection select(LayerObservations& observations) override {
-        Selection selection = ScoringPolicy::select(observations);
+        Selection selection = AttentionSumPolicy::select(observations);
         if (rolling_) remember(observations.layer, observations.attention_sums, selection);
         return selection;
     }
@@ -47,16 +37,6 @@ class H2o : public ScoringPolicy {
             evict(observations, row, layer[row], evictions[row]);
         }
         return evictions;
-    }
-
- protected:
-    std::vector<float> score(LayerObservations& observations) override {
-        const std::span<const float> sums = observations.attention_sums;
-        if (static_cast<int64_t>(sums.size()) != context().shape.n_heads * context().n_tokens) {
-            throw std::logic_error("h2o: the attention sums of layer " + std::to_string(observations.layer) +
-                                   " were not observed");
-        }
-        return scores_by_row<float>(context().shape, granularity(), reduction_, sums.data(), context().n_tokens);
     }
 
  private:
@@ -87,9 +67,9 @@ class H2o : public ScoringPolicy {
         double value = sums[0][entry];
         for (size_t q = 1; q < sums.size(); ++q) {
             value =
-                reduction_ == kernels::HeadReduction::max ? std::max(value, sums[q][entry]) : value + sums[q][entry];
+                reduction() == kernels::HeadReduction::max ? std::max(value, sums[q][entry]) : value + sums[q][entry];
         }
-        return reduction_ == kernels::HeadReduction::mean ? value / static_cast<double>(sums.size()) : value;
+        return reduction() == kernels::HeadReduction::mean ? value / static_cast<double>(sums.size()) : value;
     }
 
     /// Drops what exceeds the budget: the lowest sums among all but the most recent entries and a question's.
@@ -114,7 +94,6 @@ class H2o : public ScoringPolicy {
     }
 
     bool rolling_;
-    kernels::HeadReduction reduction_;
     std::vector<std::vector<std::vector<std::vector<double>>>> kept_sums_, sums_;  ///< [layer][row][query head][entry]
 };
 

@@ -318,6 +318,7 @@ void check_run_values(hid_t file, const std::string& group, const Sound& sound, 
     values.integer_range<std::uint8_t>(step_agreement, 0, 1);
     values.range(attention_kept, -slack, 1 + slack);
     values.range(output_error, 0, infinity);
+    values.range(answer_attention, -slack, infinity);
     check_bytes(values, layers, rows);
 }
 

@@ -103,6 +103,7 @@ void for_each_run_data_set(Record& r, Visit visit) {
     visit(schema::run::head_bytes, r.head_bytes);
     visit(schema::run::lookahead_ids, r.lookahead_ids);
     visit(schema::run::pseudo_ids, r.pseudo_ids);
+    visit(schema::run::answer_attention, r.answer_attention);
 }
 
 }  // namespace kvscope::trace

@@ -102,6 +102,7 @@ struct RunRecord : RunAttributes {
     std::vector<std::uint64_t> head_bytes;             ///< (L, R)
     std::vector<std::int32_t> lookahead_ids;           ///< laq
     std::vector<std::int32_t> pseudo_ids;              ///< dapq
+    std::vector<float> answer_attention;               ///< (L, G, N), full
 };
 
 /// One row of /results/<task>.

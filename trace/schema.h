@@ -255,11 +255,14 @@ inline constexpr DataSet lookahead_ids =
     data_set("lookahead_ids", Type::i32, Dim::any, Need::sometimes, "laq: the tokens looked ahead with");
 inline constexpr DataSet pseudo_ids =
     data_set("pseudo_ids", Type::i32, Dim::any, Need::sometimes, "dapq: the pseudo tokens");
+inline constexpr DataSet answer_attention =
+    data_set("answer_attention", Type::f32, Dim::layers, Dim::kv_heads, Dim::visible_tokens, Need::sometimes,
+             "full: attention of its answer's queries, summed over them, mean over a KV head's query heads");
 
 inline constexpr const DataSet* data_sets[] = {
     &kept_offsets,  &kept_indices, &scores,        &head_jsd,       &merged_token_entry,    &merged_cardinality,
     &channels_kept, &output_ids,   &step_kl,       &step_agreement, &attention_kept,        &output_error,
-    &cache_bytes,   &head_bytes,   &lookahead_ids, &pseudo_ids,     &cache_bytes_predicted,
+    &cache_bytes,   &head_bytes,   &lookahead_ids, &pseudo_ids,     &cache_bytes_predicted, &answer_attention,
 };
 /// What a run of a prompt with `context_of` shares with the run of the same number of that prompt.
 inline constexpr const DataSet* shared_data_sets[] = {&kept_offsets, &kept_indices, &scores};

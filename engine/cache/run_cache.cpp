@@ -67,6 +67,17 @@ void RunCache::compress(int layer, const policies::Selection& selection, const D
     }
 }
 
+void RunCache::edit_values(int layer, int row, const std::function<void(std::span<float>)>& edit) {
+    auto& target = layers_[static_cast<size_t>(layer)];
+    const auto r = static_cast<size_t>(row);
+    const int64_t d = model_->config().head_dim;
+    at::Tensor values =
+        target.values.narrow(0, target.begin[r] * d, static_cast<int64_t>(target.positions[r].size()) * d);
+    at::Tensor edited = values.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+    edit({edited.mutable_data_ptr<float>(), static_cast<size_t>(edited.numel())});
+    values.copy_(edited);
+}
+
 void RunCache::compress(int layer, std::unique_ptr<policies::LayerStore> store) {
     layers_[static_cast<size_t>(layer)] = Layer{};
     layers_[static_cast<size_t>(layer)].store = std::move(store);

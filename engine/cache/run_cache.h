@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -29,6 +30,10 @@ class RunCache {
 
     /// Takes the kept entries of a layer out of its dense cache, which may be freed afterwards.
     void compress(int layer, const policies::Selection& selection, const DenseLayer& dense);
+
+    /// Hands the values of a row's entries (n_entries, d) over as f32 and takes back what became of them. Plain rows
+    /// only.
+    void edit_values(int layer, int row, const std::function<void(std::span<float>)>& edit);
 
     /// Takes over another representation of the layer instead of rows.
     void compress(int layer, std::unique_ptr<policies::LayerStore> store);

@@ -1,6 +1,7 @@
 #include "policies/interface/observations.h"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -77,6 +78,53 @@ const std::vector<float>& LayerObservations::window_attention(int window, float 
         throw;
     }
     return mean;
+}
+
+void LayerObservations::set_appended(std::span<const float> queries, EntriesView keys_of_appended, int n_queries,
+                                     int n_keys) {
+    const std::lock_guard lock(mutex_);
+    appended_queries_ = queries;
+    appended_keys_ = keys_of_appended;
+    n_appended_ = n_queries;
+    n_appended_keys_ = n_keys;
+    appended_attention_.clear();
+}
+
+const std::vector<float>& LayerObservations::appended_attention() {
+    if (n_appended_ == 0) throw std::logic_error("layer " + std::to_string(layer) + ": no token is appended");
+    const std::lock_guard lock(mutex_);
+    if (!appended_attention_.empty()) return appended_attention_;
+    const auto element = static_cast<int64_t>(kernels::size_of(keys.dtype));
+    const int64_t d = shape.head_dim, n_all = n_tokens + n_appended_keys_;
+    std::vector<char> all(static_cast<size_t>(shape.n_kv_heads * n_all * d * element));
+    const auto copy = [&](const EntriesView& from, int64_t head, int64_t first, int64_t n) {
+        std::memcpy(all.data() + (head * n_all + first) * d * element,
+                    static_cast<const char*>(from.data) + head * from.head_stride * element,
+                    static_cast<size_t>(n * d * element));
+    };
+    for (int64_t g = 0; g < shape.n_kv_heads; ++g) {
+        copy(keys, g, 0, n_tokens);
+        copy(appended_keys_, g, n_tokens, n_appended_keys_);
+    }
+    std::vector<float> mean(static_cast<size_t>(shape.n_heads * n_all));
+    kernels::window_attention(keys.device, {.n_heads = shape.n_heads,
+                                            .n_kv_heads = shape.n_kv_heads,
+                                            .head_dim = shape.head_dim,
+                                            .window = n_appended_,
+                                            .n_tokens = n_all,
+                                            .queries = appended_queries_.data(),
+                                            .keys = all.data(),
+                                            .keys_dtype = keys.dtype,
+                                            .key_head_stride = n_all * d,
+                                            .sliding_window = sliding_window,
+                                            .mean = mean.data()});
+    appended_attention_.resize(static_cast<size_t>(shape.n_heads * n_tokens));
+    for (int64_t h = 0; h < shape.n_heads; ++h) {
+        std::transform(mean.begin() + h * n_all, mean.begin() + h * n_all + n_tokens,
+                       appended_attention_.begin() + h * n_tokens,
+                       [&](float value) { return value * static_cast<float>(n_appended_); });
+    }
+    return appended_attention_;
 }
 
 void LayerObservations::keep_latest(size_t n) {

@@ -50,17 +50,27 @@ class LayerObservations {
     EntriesView values;                     ///< (G, N, d)
     std::span<const float> window_queries;  ///< (H, n_window, d) f32 post-RoPE, the last n_window prompt tokens
     int n_window = 0;
-    std::span<const float> appended_queries;  ///< (H, M, d) of PassPlan's appended tokens; empty without
-    EntriesView appended_keys;                ///< (G, M, d)
-    int n_appended = 0;
-    std::span<const float> attention_sums;  ///< (H, N) over all prompt queries; empty where nobody needed them
-    std::span<const float> hidden_states;   ///< (N, hidden); empty where nobody needed them
+    std::span<const float> attention_sums;    ///< (H, N) over all prompt queries; empty where nobody needed them
+    std::span<const float> hidden_states;     ///< (N, hidden); empty where nobody needed them
+    std::span<const float> answer_attention;  ///< (H, N) summed over the full cache's answer's queries; empty without
 
     /// Mean over the last `window` queries of softmax(q k / sqrt d) per query head: (H, N) for `visible`, where columns
     /// of the window hold its causal part; (H, N - window) for `prefix`. With lambda > 0 the queries are first spread
     /// out by ApertureKV's query diversification (its Eq. 9-11), per head. `window` is cut to N.
     /// @throws std::logic_error when more queries are asked for than were observed.
     const std::vector<float>& window_attention(int window, float lambda, SoftmaxRange range);
+
+    /// Tokens behind the prompt, PassPlan's appended or generated ones: the M last queries (H, M, d), f32 post-RoPE, of
+    /// K >= M keys (G, K, d) of the prompt's type. They replace earlier ones.
+    void set_appended(std::span<const float> queries, EntriesView appended_keys, int n_queries, int n_keys);
+    std::span<const float> appended_queries() const { return appended_queries_; }
+    const EntriesView& appended_keys() const { return appended_keys_; }
+    int n_appended() const { return n_appended_; }
+
+    /// Sum over the appended queries of softmax(q k / sqrt d) at the prompt's keys (H, N), the softmax over all keys
+    /// visible to a query: the prompt's, and the appended ones up to its own.
+    /// @throws std::logic_error where no token is appended.
+    const std::vector<float>& appended_attention();
 
     /// Frees all window attentions but the n that were asked for last; references to the others become invalid.
     void keep_latest(size_t n);
@@ -70,6 +80,11 @@ class LayerObservations {
         std::vector<float> mean;
         uint64_t asked = 0;  ///< the place of the last time among all times
     };
+    std::span<const float> appended_queries_;
+    EntriesView appended_keys_;
+    int n_appended_ = 0;
+    int n_appended_keys_ = 0;
+    std::vector<float> appended_attention_;
     std::mutex mutex_;
     std::map<std::tuple<int, float, SoftmaxRange>, WindowAttention> window_attention_;
     uint64_t n_asked_ = 0;

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "policies/interface/layer_store.h"
@@ -20,6 +22,9 @@ struct RunContext {
     int64_t budget = 0;  ///< B: entries kept per KV head and layer, window and sinks included; B >= N keeps everything
     uint64_t seed = 0;
     std::span<const int32_t> token_ids;  ///< (N)
+    int64_t n_vocabulary = 0;            ///< ids that the model knows; 0 where no model is loaded
+    /// A text as the model's tokens, special ones not parsed; empty where no model is loaded.
+    std::function<std::vector<int32_t>(std::string_view)> tokenize;
 };
 
 /// What the prefill has to collect for a policy. The engine collects the union over all runs, once.
@@ -27,6 +32,8 @@ struct Needs {
     int window_queries = 0;       ///< post-RoPE queries of this many last prompt tokens
     bool attention_sums = false;  ///< attention summed over all prompt queries (H2O), exact and streamed
     bool hidden_states = false;   ///< each layer's input (N, hidden)
+    /// What the full cache's own answer attends to: the run decides once that answer is known.
+    bool answer_attention = false;
 };
 
 /// How a policy changes the pass. The default changes nothing and shares the one prefill.
@@ -35,8 +42,12 @@ struct PassPlan {
     /// queries are observed as `LayerObservations::appended_queries`, their entries are dropped.
     std::vector<int32_t> appended_ids;
     std::vector<int64_t> appended_positions;  ///< same length as `appended_ids`
-    /// A layer after whose prefill `filter_prompt` chooses the tokens on which the model runs again; -1 for none.
+    /// A layer after whose prefill the prompt is filtered; -1 for none. `select` is called for that layer alone, its
+    /// rows all alike: the positions on which the model runs again, renumbered from 0, and every layer's kept set.
     int filter_layer = -1;
+    /// Tokens generated greedily from a draft of the compressed cache before the decision; 0 for none. `draft` says
+    /// layer by layer what the draft keeps; `select` then finds the tokens' queries and keys as the appended ones.
+    int64_t lookahead = 0;
 };
 
 /// One layer's scores alone, as a trace holds them: R rows (G or H) of N, one of the two vectors or neither.
@@ -85,10 +96,6 @@ class Policy {
 
     virtual PassPlan plan(const RunContext&) const { return {}; }
 
-    /// Prompt positions (ascending) on which the model runs again, renumbered from 0; they are the run's kept set.
-    /// Called only where `plan` names a filter layer.
-    virtual std::vector<uint32_t> filter_prompt(LayerObservations&);
-
     /// Resolves the budget into shares per layer.
     /// @throws BudgetError (std::invalid_argument) where this policy cannot take the budget.
     virtual void begin(const RunContext& context) = 0;
@@ -96,6 +103,9 @@ class Policy {
     /// The layer's decision. Called also for B >= N, where everything has to be kept and scores still filled.
     /// @throws ScoreError (std::runtime_error) when a score is NaN where it must not be.
     virtual Selection select(LayerObservations&) = 0;
+
+    /// What a layer of the draft cache keeps. Called only where `plan` asks for a lookahead.
+    virtual Selection draft(LayerObservations&);
 
     /// Whether a layer's decision follows also from those about the layers before it. Others may be made in any order,
     /// and by several objects.
@@ -110,6 +120,11 @@ class Policy {
 
     /// Another representation of the kept entries than plain K and V rows; nullptr keeps the engine's ragged rows.
     virtual std::unique_ptr<LayerStore> store(LayerObservations&, const Selection&) { return nullptr; }
+
+    /// Whether the values of kept entries take in something of the evicted ones.
+    virtual bool merges_values() const { return false; }
+    /// Adds it: values (kept entries, d) of a row of the selection, as they were gathered. Keys stay as they are.
+    virtual void merge_values(LayerObservations&, const Selection&, int /*row*/, std::span<float> /*values*/) {}
 
     virtual bool acts_while_decoding() const { return false; }
     /// State of the steps starts anew at step 0: the same prompt may be decoded several times.

@@ -14,20 +14,27 @@ SnapKvFamily::SnapKvFamily(const ParameterValues& values)
       kernel_(values.integer("kernel")) {}
 
 Selection SnapKvFamily::select(LayerObservations& observations) {
-    const std::vector<float>& attention = observations.window_attention(window(), lambda_, SoftmaxRange::visible);
+    return select_by_attention(observations.layer, window_attention(observations));
+}
+
+const std::vector<float>& SnapKvFamily::window_attention(LayerObservations& observations) const {
+    return observations.window_attention(window(), lambda_, SoftmaxRange::visible);
+}
+
+Selection SnapKvFamily::select_by_attention(int layer, const std::vector<float>& attention) {
     LayerScores scores{granularity(),
                        scores_by_row<float>(context().shape, granularity(), reduction_, attention.data(), n_tokens()),
                        {}};
     // Pooling would spread a NaN or swallow it; named here, it is found where it arose.
-    require_scores(observations.layer, scores.scores, rows(), n_prefix(), n_tokens());
+    require_scores(layer, scores.scores, rows(), n_prefix(), n_tokens());
     std::vector<float> pooled(static_cast<size_t>(rows() * n_prefix()));
     for (int row = 0; row < rows(); ++row) {
         kernels::pool(pooling_, scores.scores.data() + row * n_tokens(), n_prefix(), kernel_,
                       pooled.data() + row * n_prefix());
     }
     scores.scores = padded_with_nan(pooled, rows(), n_prefix(), n_tokens());
-    finish_scores(observations.layer, scores.scores);
-    return select_from_scores(observations.layer, std::move(scores));
+    finish_scores(layer, scores.scores);
+    return select_from_scores(layer, std::move(scores));
 }
 
 Selection SnapKvFamily::select_from_scores(int layer, LayerScores scores) {

@@ -18,6 +18,12 @@ class SnapKvFamily : public WindowPolicy {
     Selection select_from_scores(int layer, LayerScores scores) override;
 
  protected:
+    /// (H, N): mean attention of the window's queries, diversified where lambda says so.
+    const std::vector<float>& window_attention(LayerObservations& observations) const;
+
+    /// The decision by some mean attention (H, N): reduced, pooled, finished and ranked.
+    Selection select_by_attention(int layer, const std::vector<float>& attention);
+
     /// What is done to pooled scores (R, N), NaN behind the prefix, before they are ranked.
     virtual void finish_scores(int /*layer*/, std::vector<float>& /*scores*/) const {}
 

@@ -19,9 +19,10 @@ struct Layer {
     ModelShape shape;
     int64_t n_tokens = 0;
     std::vector<float> queries, keys, values;
-    std::vector<float> window_queries, attention_sums;
+    std::vector<float> window_queries, attention_sums, answer_attention, appended_queries, appended_keys;
 
-    /// From the queries and keys: copies of the window's queries, and sums by the definition.
+    /// From the queries and keys: copies of the window's queries, and sums by the definition. What stands behind the
+    /// prompt are its first tokens once more, three at most; the answer's queries are theirs.
     void observe(int index, int n_window, LayerObservations& observations) {
         const int64_t n = n_tokens, d = shape.head_dim;
         const int64_t w = std::min<int64_t>(n_window, n);
@@ -45,6 +46,32 @@ struct Layer {
         observations.window_queries = window_queries;
         observations.n_window = static_cast<int>(w);
         observations.attention_sums = attention_sums;
+        append(std::min<int64_t>(3, n), observations);
+    }
+
+    void append(int64_t n_appended, LayerObservations& observations) {
+        const int64_t n = n_tokens, d = shape.head_dim;
+        appended_queries.clear();
+        appended_keys.clear();
+        answer_attention.assign(static_cast<size_t>(shape.n_heads * n), 0.0f);
+        for (int h = 0; h < shape.n_heads; ++h) {
+            const float* of_head = queries.data() + h * n * d;
+            appended_queries.insert(appended_queries.end(), of_head, of_head + n_appended * d);
+            for (int64_t i = 0; i < n_appended; ++i) {
+                const std::vector<double> weights = attention(h, of_head + i * d, n);
+                for (int64_t j = 0; j < n; ++j)
+                    answer_attention[static_cast<size_t>(h * n + j)] +=
+                        static_cast<float>(weights[static_cast<size_t>(j)]);
+            }
+        }
+        for (int g = 0; g < shape.n_kv_heads; ++g) {
+            const float* of_head = keys.data() + g * n * d;
+            appended_keys.insert(appended_keys.end(), of_head, of_head + n_appended * d);
+        }
+        const auto m = static_cast<int>(n_appended);
+        observations.set_appended(appended_queries,
+                                  {appended_keys.data(), kernels::DType::f32, kernels::Device::cpu, m * d}, m, m);
+        observations.answer_attention = answer_attention;
     }
 
     /// Softmax weights of a query of head h over the first `visible` keys, by the definition.

@@ -19,10 +19,9 @@ TEST_CASE("the interface carries a policy that puts tokens behind the prompt", "
     CHECK(plan.appended_ids == std::vector<int32_t>{7, 8, 7});
     CHECK(plan.appended_positions == std::vector<int64_t>{12, 13, 14});
     LayerObservations& observations = *cache.observations[0];
-    observations.appended_queries = behind.layers[0].queries;
-    observations.appended_keys = {behind.layers[0].keys.data(), kvscope::kernels::DType::f32,
-                                  kvscope::kernels::Device::cpu, 3 * 8};
-    observations.n_appended = 3;
+    observations.set_appended(
+        behind.layers[0].queries,
+        {behind.layers[0].keys.data(), kvscope::kernels::DType::f32, kvscope::kernels::Device::cpu, 3 * 8}, 3, 3);
     policy->begin(context);
     const Selection selection = policy->select(observations);
     for (int row = 0; row < 2; ++row) {
@@ -41,7 +40,7 @@ TEST_CASE("the interface carries a policy that filters the prompt", "[shapes]") 
     policy->begin(context);
     const PassPlan plan = policy->plan(context);
     CHECK(plan.filter_layer == 1);
-    const std::vector<uint32_t> kept = policy->filter_prompt(*cache.observations[1]);
+    const std::vector<uint32_t> kept = policy->select(*cache.observations[1]).rows[0];
     CHECK(kept.size() == 4);
     CHECK(kept.back() == 11);
     CHECK(std::is_sorted(kept.begin(), kept.end()));
@@ -51,7 +50,7 @@ TEST_CASE("policies without such a plan say so", "[shapes]") {
     Cache cache = random_cache({1, 4, 2, 8}, 12, 5);
     const std::unique_ptr<Policy> policy = parse_policy("snapkv").create();
     CHECK(policy->plan(cache.context(4)).filter_layer == -1);
-    CHECK_THROWS_AS(policy->filter_prompt(*cache.observations[0]), std::logic_error);
+    CHECK_THROWS_AS(policy->draft(*cache.observations[0]), std::logic_error);
     CHECK_THROWS_AS(throwaway::spec("stores-int8").create()->select_from_scores(0, {}), std::logic_error);
 }
 

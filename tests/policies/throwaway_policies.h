@@ -75,7 +75,7 @@ class AppendsTokens : public KeepFirst {
         selection.scores.assign(static_cast<size_t>(shape.n_kv_heads * n), 0.0f);
         for (int head = 0; head < shape.n_heads; ++head) {
             float* row = selection.scores.data() + head / shape.group() * n;
-            for (int64_t i = 0; i < observations.n_appended; ++i) {
+            for (int64_t i = 0; i < observations.n_appended(); ++i) {
                 const std::vector<double> weights = attention(observations, head, i);
                 for (int64_t j = 0; j < n; ++j) row[j] += static_cast<float>(weights[static_cast<size_t>(j)]);
             }
@@ -92,13 +92,13 @@ class AppendsTokens : public KeepFirst {
         const ModelShape& shape = observations.shape;
         const int64_t d = shape.head_dim, n = observations.n_tokens;
         const int group = head / shape.group();
-        const float* query = observations.appended_queries.data() + (head * observations.n_appended + i) * d;
+        const float* query = observations.appended_queries().data() + (head * observations.n_appended() + i) * d;
         std::vector<double> weights(static_cast<size_t>(n + i + 1));
         for (int64_t j = 0; j < n + i + 1; ++j) {
             double dot = 0.0;
             for (int64_t c = 0; c < d; ++c) {
                 dot += query[c] * (j < n ? element(observations.keys, group, j, c, d)
-                                         : element(observations.appended_keys, group, j - n, c, d));
+                                         : element(observations.appended_keys(), group, j - n, c, d));
             }
             weights[static_cast<size_t>(j)] = dot / std::sqrt(static_cast<double>(d));
         }
@@ -131,7 +131,7 @@ class FiltersPrompt : public KeepFirst {
         return plan;
     }
 
-    std::vector<uint32_t> filter_prompt(LayerObservations& observations) override {
+    Selection select(LayerObservations& observations) override {
         const ModelShape& shape = observations.shape;
         const int64_t n = observations.n_tokens, d = shape.head_dim;
         std::vector<float> scores(static_cast<size_t>(n), 0.0f);
@@ -146,13 +146,8 @@ class FiltersPrompt : public KeepFirst {
             }
         }
         scores.back() = INFINITY;
-        return best_of(scores, context_.budget);
-    }
-
-    /// In the second pass nothing more is dropped.
-    Selection select(LayerObservations& observations) override {
         Selection selection;
-        selection.rows.assign(static_cast<size_t>(observations.shape.n_kv_heads), all_of(observations.n_tokens));
+        selection.rows.assign(static_cast<size_t>(shape.n_kv_heads), best_of(scores, context_.budget));
         return selection;
     }
 

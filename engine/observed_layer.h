@@ -1,0 +1,23 @@
+#pragma once
+
+#include <vector>
+
+#include "engine/cache/dense_cache.h"
+#include "policies/interface/observations.h"
+
+namespace kvscope::engine {
+
+/// What one layer's prefill left behind, with all that it refers to, for decisions after the prefill. The dense cache
+/// is shared, not copied.
+struct ObservedLayer {
+    ObservedLayer(const policies::LayerObservations& observed, const DenseLayer& shared);
+    ObservedLayer(const ObservedLayer&) = delete;
+    ObservedLayer& operator=(const ObservedLayer&) = delete;
+
+    DenseLayer dense;
+    std::vector<float> window_queries;
+    std::vector<float> attention_sums;
+    policies::LayerObservations observations;
+};
+
+}  // namespace kvscope::engine

@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "policies/interface/attention_sum_policy.h"
+#include "policies/interface/seeded_random.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+constexpr uint32_t n_sinks = 4;
+
+/// Evicts as H2O does; what is evicted may live on in the values of the entries kept behind it.
+class Cam : public AttentionSumPolicy {
+ public:
+    explicit Cam(const ParameterValues& values)
+        : AttentionSumPolicy(values),
+          merge_(values.integer("merge")),
+          by_largest_(values.text("denominator") == "max") {}
+
+    bool merges_values() const override { return true; }
+
+    void merge_values(LayerObservations& observations, const Selection& selection, int row,
+                      std::span<float> values) override {
+        const int d = context().shape.head_dim;
+        const std::vector<uint32_t>& kept = selection.rows[static_cast<size_t>(row)];
+        const std::span<const float> attention(selection.scores.data() + row * context().n_tokens,
+                                               static_cast<size_t>(context().n_tokens));
+        const int head = row * context().shape.n_kv_heads / static_cast<int>(selection.rows.size());
+        SeededRandom random = row_random(context().seed, observations.layer, row);
+        const double largest = largest_protected(attention, kept);
+        std::vector<float> evicted(static_cast<size_t>(d));
+        size_t next = 0;  // first kept entry behind the position
+        for (int64_t position = 0; position < context().n_tokens; ++position) {
+            if (next == kept.size()) return;
+            if (kept[next] == position) {
+                ++next;
+                continue;
+            }
+            const size_t end = std::min(next + static_cast<size_t>(merge_), kept.size());
+            double mean = 0.0;
+            for (size_t i = next; i < end; ++i) mean += attention[kept[i]];
+            mean /= static_cast<double>(end - next);
+            const double denominator = by_largest_ ? largest : mean;
+            const double probability = denominator > 0.0 ? attention[static_cast<size_t>(position)] / denominator : 1.0;
+            if (random.unit() >= probability) continue;
+            read_entry(observations.values, head, position, d, evicted.data());
+            for (size_t i = next; i < end; ++i) {
+                float* value = values.data() + i * static_cast<size_t>(d);
+                for (size_t c = 0; c < evicted.size(); ++c) value[c] += evicted[c] / static_cast<float>(merge_);
+            }
+        }
+    }
+
+ private:
+    /// The most attention among the first entries and the recent ones.
+    double largest_protected(std::span<const float> attention, const std::vector<uint32_t>& kept) const {
+        double largest = 0.0;
+        for (const uint32_t position : kept) {
+            if (position < n_sinks || position >= context().n_tokens - recent())
+                largest = std::max<double>(largest, attention[position]);
+        }
+        return largest;
+    }
+
+    int64_t merge_;
+    bool by_largest_;
+};
+
+}  // namespace
+
+Definition cam_definition() {
+    return {
+        .name = "cam",
+        .title = "CaM",
+        .paper =
+            "Zhang et al., CaM: Cache Merging for Memory-efficient LLMs Inference, ICML 2024, "
+            "proceedings.mlr.press/v235/zhang24n.html",
+        .summary =
+            "Evicts as H2O does; an evicted value is added, in parts, to the values kept behind it, the more likely "
+            "the "
+            "more attention it had.",
+        .parameters =
+            {
+                recent_parameter(),
+                integer_parameter("merge", 32, {.low = 1},
+                                  "Kept values m behind an evicted one that each take in 1 / m of it."),
+                choice_parameter("denominator", {"mean", "max"}, "mean",
+                                 "The probability of merging is the evicted entry's attention divided by the mean of "
+                                 "those m entries', or by the largest of the first 4 and the recent entries."),
+                reduce_parameter(),
+                granularity_parameter(),
+                positions_parameter(),
+            },
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
+            return std::make_unique<Cam>(values);
+        },
+    };
+}
+
+}  // namespace kvscope::policies

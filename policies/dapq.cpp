@@ -1,0 +1,127 @@
+#include <string>
+
+#include "policies/interface/scoring_policy.h"
+#include "policies/interface/seeded_random.h"
+#include "policies/interface/selection.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+/// Ranks the prompt by pseudo queries at the positions where the answer will stand.
+class DapQ : public ScoringPolicy {
+ public:
+    explicit DapQ(const ParameterValues& values)
+        : ScoringPolicy(values),
+          n_pseudo_(values.integer("pseudo_tokens")),
+          content_(values.text("content")),
+          first_(values.integer("first")),
+          last_(values.automatic_integer("last").value_or(n_pseudo_ - first_)),
+          phrase_(values.text("phrase")),
+          offset_(values.integer("offset")),
+          reduction_(reduction_of(values)) {
+        if (content_ == "first-last" && (last_ < 0 || first_ + last_ != n_pseudo_))
+            throw ParameterError("dapq: first=" + std::to_string(first_) + " and last=" + std::to_string(last_) +
+                                 " are not the " + std::to_string(n_pseudo_) +
+                                 " pseudo_tokens; leave `last` at auto, or let the two sum to pseudo_tokens");
+    }
+
+    Needs needs() const override { return {}; }
+
+    PassPlan plan(const RunContext& context) const override {
+        const int64_t start = context.n_tokens + offset_;
+        if (start < 0)
+            throw BudgetError("offset=" + std::to_string(offset_) + " puts the pseudo tokens before the prompt of " +
+                              std::to_string(context.n_tokens) + " tokens; give at least " +
+                              std::to_string(-context.n_tokens));
+        PassPlan plan;
+        plan.appended_ids = pseudo_ids(context);
+        for (int64_t i = 0; i < n_pseudo_; ++i) plan.appended_positions.push_back(start + i);
+        return plan;
+    }
+
+ protected:
+    std::vector<float> score(LayerObservations& observations) override {
+        return scores_by_row<float>(context().shape, granularity(), reduction_,
+                                    observations.appended_attention().data(), context().n_tokens);
+    }
+
+ private:
+    std::vector<int32_t> pseudo_ids(const RunContext& context) const {
+        SeededRandom random(context.seed);
+        std::vector<int32_t> ids;
+        if (content_ == "fixed-phrase") {
+            const std::vector<int32_t> phrase = context.tokenize(phrase_);
+            if (phrase.empty()) throw ParameterError("dapq: the phrase is empty; give some text");
+            for (int64_t i = 0; i < n_pseudo_; ++i) ids.push_back(phrase[static_cast<size_t>(i) % phrase.size()]);
+            return ids;
+        }
+        if (content_ == "vocabulary") {
+            for (int64_t i = 0; i < n_pseudo_; ++i)
+                ids.push_back(static_cast<int32_t>(random.below(context.n_vocabulary)));
+            return ids;
+        }
+        const int64_t n = context.n_tokens;
+        const auto token = [&](int64_t position) {
+            return context.token_ids[static_cast<size_t>(((position % n) + n) % n)];
+        };
+        if (content_ == "random-tokens") {
+            for (int64_t i = 0; i < n_pseudo_; ++i) ids.push_back(token(random.below(n)));
+        } else if (content_ == "random-span") {
+            const int64_t start = n > n_pseudo_ ? random.below(n - n_pseudo_ + 1) : 0;
+            for (int64_t i = 0; i < n_pseudo_; ++i) ids.push_back(token(start + i));
+        } else {
+            for (int64_t i = 0; i < first_; ++i) ids.push_back(token(i));
+            for (int64_t i = 0; i < last_; ++i) ids.push_back(token(n - last_ + i));
+        }
+        return ids;
+    }
+
+    int64_t n_pseudo_;
+    std::string content_;
+    int64_t first_;
+    int64_t last_;
+    std::string phrase_;
+    int64_t offset_;
+    kernels::HeadReduction reduction_;
+};
+
+}  // namespace
+
+Definition dapq_definition() {
+    return {
+        .name = "dapq",
+        .title = "DapQ",
+        .paper =
+            "Where Matters More Than What: Decoding-aligned KV Cache Compression via Position-Aware Pseudo-Queries, "
+            "anonymous, under review",
+        .summary =
+            "Keeps what pseudo tokens behind the prompt attend to, which stand at the positions of the answer to come; "
+            "no window is protected, the pseudo tokens leave nothing behind.",
+        .parameters =
+            {
+                integer_parameter("pseudo_tokens", 32, {.low = 1}, "Pseudo tokens M: the paper's window (Fig. 6b)."),
+                choice_parameter("content",
+                                 {"first-last", "random-tokens", "random-span", "fixed-phrase", "vocabulary"},
+                                 "first-last",
+                                 "What the pseudo tokens are (Fig. 6a): the prompt's first and last tokens, single "
+                                 "tokens or a span drawn from it, a phrase repeated, or tokens drawn from the "
+                                 "vocabulary (Fig. 2a). A short prompt is used cyclically."),
+                integer_parameter("first", 4, {.low = 0}, "first-last: tokens from the prompt's beginning."),
+                automatic_integer_parameter("last", "the rest of pseudo_tokens", {.low = 0},
+                                            "first-last: tokens from the prompt's end."),
+                text_parameter("phrase", "Sorry, I don't know. ", "fixed-phrase: what is repeated (Table 1)."),
+                integer_parameter("offset", 0, {},
+                                  "Position of the first pseudo token, counted from the prompt's end (Fig. 2b); 0 is "
+                                  "where the answer begins."),
+                reduce_parameter(),
+                granularity_parameter(),
+                positions_parameter(),
+            },
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
+            return std::make_unique<DapQ>(values);
+        },
+    };
+}
+
+}  // namespace kvscope::policies

@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "kernels/pool.h"
+#include "policies/interface/selection.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+/// An early layer's last query picks the tokens on which the whole model runs again.
+class GemFilter : public Policy {
+ public:
+    explicit GemFilter(const ParameterValues& values)
+        : layer_(values.automatic_integer("layer")), kernel_(values.integer("kernel")) {}
+
+    Needs needs() const override {
+        Needs needs;
+        needs.window_queries = 1;
+        return needs;
+    }
+
+    PassPlan plan(const RunContext& context) const override {
+        PassPlan plan;
+        plan.filter_layer = static_cast<int>(layer_.value_or(std::lround(13.0 * context.shape.n_layers / 32.0)));
+        return plan;
+    }
+
+    void begin(const RunContext& context) override { context_ = context; }
+
+    /// The last query's q k, summed over all query heads, neither scaled nor turned into a distribution.
+    Selection select(LayerObservations& observations) override {
+        const ModelShape& shape = context_.shape;
+        const int64_t n = context_.n_tokens, d = shape.head_dim;
+        std::vector<double> sums(static_cast<size_t>(n), 0.0);
+        std::vector<float> key(static_cast<size_t>(d));
+        for (int g = 0; g < shape.n_kv_heads; ++g) {
+            std::vector<double> query(static_cast<size_t>(d), 0.0);
+            for (int h = g * shape.group(); h < (g + 1) * shape.group(); ++h) {
+                const float* last = observations.window_queries.data() + ((h + 1) * observations.n_window - 1) * d;
+                for (size_t c = 0; c < query.size(); ++c) query[c] += last[c];
+            }
+            for (int64_t j = 0; j < n; ++j) {
+                read_entry(observations.keys, g, j, shape.head_dim, key.data());
+                for (size_t c = 0; c < query.size(); ++c) sums[static_cast<size_t>(j)] += query[c] * key[c];
+            }
+        }
+        const std::vector<float> raw(sums.begin(), sums.end());
+        require_scores(observations.layer, raw, 1, n, n);
+        std::vector<float> pooled(raw.size());
+        kernels::pool(kernels::Pooling::avg, raw.data(), n, kernel_, pooled.data());
+        pooled.back() = NAN;
+        std::vector<float> scores;
+        for (int g = 0; g < shape.n_kv_heads; ++g) scores.insert(scores.end(), pooled.begin(), pooled.end());
+        return select_from_scores(observations.layer, {Granularity::kv_head, std::move(scores), {}});
+    }
+
+    Selection select_from_scores(int layer, LayerScores scores) override {
+        const int64_t n = context_.n_tokens;
+        const int rows = context_.shape.n_kv_heads;
+        require_scores(layer, scores.scores, rows, n - 1, n);
+        const int64_t chosen = std::min(context_.budget, n) - 1;
+        Selection selection;
+        selection.rows =
+            best_and_tail(scores.scores, std::vector<int64_t>(static_cast<size_t>(rows), chosen), n - 1, n);
+        selection.scores = std::move(scores.scores);
+        return selection;
+    }
+
+ private:
+    std::optional<int64_t> layer_;
+    int64_t kernel_;
+    RunContext context_;
+};
+
+}  // namespace
+
+Definition gemfilter_definition() {
+    return {
+        .name = "gemfilter",
+        .title = "GemFilter",
+        .paper =
+            "Shi et al., Discovering the Gems in Early Layers: Accelerating Long-Context LLMs with 1000x Input Token "
+            "Reduction, 2024, arXiv:2409.17422",
+        .summary =
+            "The last query of an early layer picks the tokens that become the prompt, the last one always among them; "
+            "the model runs again on these, renumbered from 0.",
+        .parameters =
+            {
+                automatic_integer_parameter("layer", "13 L / 32, rounded", {.low = 0},
+                                            "Layer after which the prompt is filtered, counted from 0."),
+                integer_parameter("kernel", 5, {.low = 1, .odd = true}, "Width of the average-pooling in tokens."),
+            },
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
+            return std::make_unique<GemFilter>(values);
+        },
+    };
+}
+
+}  // namespace kvscope::policies

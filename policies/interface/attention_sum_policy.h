@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "policies/interface/scoring_policy.h"
+
+namespace kvscope::policies {
+
+/// Base of policies that rank by attention summed over all prompt queries, exact, neither averaged nor pooled (H2O).
+/// It reads the parameter `reduce`, too.
+class AttentionSumPolicy : public ScoringPolicy {
+ public:
+    explicit AttentionSumPolicy(const ParameterValues& values);
+
+    Needs needs() const override;
+
+ protected:
+    std::vector<float> score(LayerObservations& observations) override;
+
+    kernels::HeadReduction reduction() const { return reduction_; }
+
+ private:
+    kernels::HeadReduction reduction_;
+};
+
+}  // namespace kvscope::policies

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+namespace kvscope::policies {
+
+/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): the same draws on every machine, short enough for a second
+/// implementation in a test.
+class SeededRandom {
+ public:
+    explicit SeededRandom(uint64_t seed) : state_(seed) {}
+
+    uint64_t next() {
+        uint64_t z = state_ += 0x9E3779B97F4A7C15u;
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+        return z ^ (z >> 31);
+    }
+
+    /// Uniform in [0, 1), 53 bits.
+    double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+    /// Uniform in 0 ... n - 1, for n at least 1.
+    int64_t below(int64_t n) { return static_cast<int64_t>(unit() * static_cast<double>(n)); }
+
+ private:
+    uint64_t state_;
+};
+
+/// A generator for one row of one layer, unlike those of the others.
+inline SeededRandom row_random(uint64_t seed, int layer, int row) {
+    SeededRandom of_layer(seed ^ (static_cast<uint64_t>(layer) << 32 | static_cast<uint32_t>(row)));
+    return SeededRandom(of_layer.next());
+}
+
+}  // namespace kvscope::policies

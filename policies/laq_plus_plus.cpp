@@ -1,0 +1,39 @@
+#include "policies/interface/lookahead_policy.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+class LaqPlusPlus : public LookaheadPolicy {
+ public:
+    using LookaheadPolicy::LookaheadPolicy;
+
+    Selection select(LayerObservations& observations) override {
+        std::vector<float> mean = observations.appended_attention();
+        const std::vector<float>& of_window = window_attention(observations);
+        const auto w = static_cast<float>(std::min<int64_t>(window(), n_tokens()));
+        const float n = static_cast<float>(observations.n_appended()) + w;
+        for (size_t i = 0; i < mean.size(); ++i) mean[i] = (mean[i] + of_window[i] * w) / n;
+        return select_by_attention(observations.layer, mean);
+    }
+};
+
+}  // namespace
+
+Definition laq_plus_plus_definition() {
+    return {
+        .name = "laq++",
+        .title = "LAQ++",
+        .paper =
+            "Wang et al., Lookahead Q-Cache: Achieving More Consistent KV Cache Eviction via Pseudo Query, EMNLP 2025, "
+            "arXiv:2505.20334",
+        .summary = "LAQ that ranks by the window's queries together with those of the tokens looked ahead.",
+        .parameters = snapkv_family_parameters({lookahead_parameter()}),
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
+            return std::make_unique<LaqPlusPlus>(values);
+        },
+        .scores_follow_budget = true,
+    };
+}
+
+}  // namespace kvscope::policies

@@ -1,0 +1,48 @@
+#include "policies/interface/scoring_policy.h"
+#include "policies/interface/selection.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+/// What the full cache's own answer attends to most: known only afterwards, hence a ceiling and no method.
+class Oracle : public ScoringPolicy {
+ public:
+    explicit Oracle(const ParameterValues& values) : ScoringPolicy(values), reduction_(reduction_of(values)) {}
+
+    Needs needs() const override {
+        Needs needs;
+        needs.answer_attention = true;
+        return needs;
+    }
+
+ protected:
+    std::vector<float> score(LayerObservations& observations) override {
+        return scores_by_row<float>(context().shape, granularity(), reduction_, observations.answer_attention.data(),
+                                    context().n_tokens);
+    }
+
+ private:
+    kernels::HeadReduction reduction_;
+};
+
+}  // namespace
+
+Definition oracle_definition() {
+    return {
+        .name = "oracle",
+        .title = "Oracle",
+        .paper =
+            "M_gold of Where Matters More Than What: Decoding-aligned KV Cache Compression via Position-Aware "
+            "Pseudo-Queries, anonymous, under review",
+        .summary =
+            "Keeps what the full cache's real answer attends to most, summed over the answer's queries (of several "
+            "questions asked of one context, over all answers): a ceiling that no policy can know.",
+        .parameters = {reduce_parameter(), granularity_parameter(), positions_parameter()},
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
+            return std::make_unique<Oracle>(values);
+        },
+    };
+}
+
+}  // namespace kvscope::policies
