@@ -7,6 +7,7 @@
 
 #include "kernels/bf16.h"
 #include "kernels/diversify_queries.h"
+#include "kernels/reduce_heads.h"
 #include "kernels/window_attention.h"
 
 namespace kvscope::policies {
@@ -33,46 +34,58 @@ void read_entry(const EntriesView& view, int head, int64_t position, int head_di
     }
 }
 
-const std::vector<float>& LayerObservations::window_attention(int window, float lambda, SoftmaxRange range) {
+int LayerObservations::observed_window(int window) const {
     const int64_t w = std::min<int64_t>(window, n_tokens);
     if (w > n_window) {
         throw std::logic_error("layer " + std::to_string(layer) + ": the attention of " + std::to_string(w) +
                                " window queries is asked for, " + std::to_string(n_window) + " were observed");
     }
-    const std::lock_guard lock(mutex_);
-    auto [entry, is_new] = window_attention_.try_emplace({static_cast<int>(w), lambda, range});
-    entry->second.asked = ++n_asked_;
-    std::vector<float>& mean = entry->second.mean;
-    const int64_t columns = range == SoftmaxRange::prefix ? n_tokens - w : n_tokens;
-    if (!is_new || columns == 0) return mean;
+    return static_cast<int>(w);
+}
 
-    const int64_t d = shape.head_dim;
-    const int64_t observed = n_window * d;  // floats of one head's queries
-    std::vector<float> diversified;
-    if (lambda != 0.0f) {
-        diversified.resize(static_cast<size_t>(shape.n_heads * w * d));
-        for (int64_t h = 0; h < shape.n_heads; ++h) {
-            kernels::diversify_queries(window_queries.data() + h * observed + (n_window - w) * d, w, d, lambda,
-                                       diversified.data() + h * w * d);
-        }
-    }
+void LayerObservations::attend(const float* queries, int64_t query_head_stride, int64_t w, int64_t n,
+                               SoftmaxRange range, float* mean) const {
     kernels::WindowAttention problem;
     problem.n_heads = shape.n_heads;
     problem.n_kv_heads = shape.n_kv_heads;
     problem.head_dim = shape.head_dim;
     problem.window = static_cast<int>(w);
-    problem.n_tokens = n_tokens;
-    problem.queries = diversified.empty() ? window_queries.data() + (n_window - w) * d : diversified.data();
-    problem.query_head_stride = diversified.empty() ? observed : w * d;
+    problem.n_tokens = n;
+    problem.queries = queries;
+    problem.query_head_stride = query_head_stride;
     problem.keys = keys.data;
     problem.keys_dtype = keys.dtype;
     problem.key_head_stride = keys.head_stride;
     problem.prefix_only = range == SoftmaxRange::prefix;
     problem.sliding_window = sliding_window;
+    problem.mean = mean;
+    kernels::window_attention(keys.device, problem);
+}
+
+const std::vector<float>& LayerObservations::window_attention(int window, float lambda, SoftmaxRange range) {
+    const int64_t w = observed_window(window);
+    const std::lock_guard lock(mutex_);
+    auto [entry, is_new] = window_attention_.try_emplace({static_cast<int>(w), lambda, range});
+    entry->second.asked = ++n_asked_;
+    std::vector<float>& mean = entry->second.values;
+    const int64_t columns = range == SoftmaxRange::prefix ? n_tokens - w : n_tokens;
+    if (!is_new || columns == 0) return mean;
+
+    const int64_t d = shape.head_dim;
+    const int64_t observed = n_window * d;  // floats of one head's queries
     try {
+        std::vector<float> diversified;
+        if (lambda != 0.0f) {
+            diversified.resize(static_cast<size_t>(shape.n_heads * w * d));
+            for (int64_t h = 0; h < shape.n_heads; ++h) {
+                kernels::diversify_queries(window_queries.data() + h * observed + (n_window - w) * d, w, d, lambda,
+                                           diversified.data() + h * w * d);
+            }
+        }
         mean.resize(static_cast<size_t>(shape.n_heads * columns));
-        problem.mean = mean.data();
-        kernels::window_attention(keys.device, problem);
+        const bool as_observed = diversified.empty();
+        attend(as_observed ? window_queries.data() + (n_window - w) * d : diversified.data(),
+               as_observed ? observed : w * d, w, n_tokens, range, mean.data());
     } catch (...) {
         window_attention_.erase(entry);
         throw;
@@ -127,13 +140,46 @@ const std::vector<float>& LayerObservations::appended_attention() {
     return appended_attention_;
 }
 
+const std::vector<float>& LayerObservations::window_peak(int window) {
+    const int64_t w = observed_window(window);
+    const std::lock_guard lock(mutex_);
+    auto [entry, is_new] = window_peak_.try_emplace(static_cast<int>(w));
+    entry->second.asked = ++n_asked_;
+    std::vector<float>& peak = entry->second.values;
+    if (!is_new) return peak;
+    try {
+        peak.assign(static_cast<size_t>(n_tokens), 0.0f);
+        std::vector<float> of_heads(static_cast<size_t>(shape.n_heads * n_tokens));
+        std::vector<float> of_groups(static_cast<size_t>(shape.n_kv_heads * n_tokens));
+        for (int64_t i = 0; i < w; ++i) {
+            const int64_t visible = n_tokens - w + i + 1;
+            attend(window_queries.data() + (n_window - w + i) * shape.head_dim, int64_t{n_window} * shape.head_dim, 1,
+                   visible, SoftmaxRange::visible, of_heads.data());
+            kernels::reduce_heads(kernels::HeadReduction::mean, of_heads.data(), visible, shape.n_kv_heads,
+                                  shape.group(), visible, of_groups.data(), visible);
+            kernels::reduce_heads(kernels::HeadReduction::max, of_groups.data(), visible, 1, shape.n_kv_heads, visible,
+                                  of_heads.data(), visible);
+            for (int64_t j = 0; j < visible; ++j) {
+                peak[static_cast<size_t>(j)] += of_heads[static_cast<size_t>(j)] / static_cast<float>(w);
+            }
+        }
+    } catch (...) {
+        window_peak_.erase(entry);
+        throw;
+    }
+    return peak;
+}
+
 void LayerObservations::keep_latest(size_t n) {
     const std::lock_guard lock(mutex_);
-    while (window_attention_.size() > n) {
-        window_attention_.erase(
-            std::min_element(window_attention_.begin(), window_attention_.end(),
-                             [](const auto& a, const auto& b) { return a.second.asked < b.second.asked; }));
-    }
+    const auto trim = [n](auto& all) {
+        while (all.size() > n) {
+            all.erase(std::min_element(all.begin(), all.end(),
+                                       [](const auto& a, const auto& b) { return a.second.asked < b.second.asked; }));
+        }
+    };
+    trim(window_attention_);
+    trim(window_peak_);
 }
 
 }  // namespace kvscope::policies

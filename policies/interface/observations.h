@@ -60,6 +60,11 @@ class LayerObservations {
     /// @throws std::logic_error when more queries are asked for than were observed.
     const std::vector<float>& window_attention(int window, float lambda, SoftmaxRange range);
 
+    /// (N): mean over the last `window` queries of the largest softmax weight (over all visible keys) that any KV head
+    /// gives a key, a KV head's weight being the mean over its group (K-VEC's Eq. 13). `window` is cut to N.
+    /// @throws std::logic_error when more queries are asked for than were observed.
+    const std::vector<float>& window_peak(int window);
+
     /// Tokens behind the prompt, PassPlan's appended or generated ones: the M last queries (H, M, d), f32 post-RoPE, of
     /// K >= M keys (G, K, d) of the prompt's type. They replace earlier ones.
     void set_appended(std::span<const float> queries, EntriesView appended_keys, int n_queries, int n_keys);
@@ -72,21 +77,30 @@ class LayerObservations {
     /// @throws std::logic_error where no token is appended.
     const std::vector<float>& appended_attention();
 
-    /// Frees all window attentions but the n that were asked for last; references to the others become invalid.
+    /// Frees all window attentions, and all window peaks, but the n that were asked for last; references to the others
+    /// become invalid.
     void keep_latest(size_t n);
 
  private:
-    struct WindowAttention {
-        std::vector<float> mean;
+    struct Derived {
+        std::vector<float> values;
         uint64_t asked = 0;  ///< the place of the last time among all times
     };
+
+    /// `window` cut to N. @throws std::logic_error when more queries are asked for than were observed.
+    int observed_window(int window) const;
+    /// Softmax over the first n keys of the queries that stand at the last w of these, mean into (H, n or n - w).
+    void attend(const float* queries, int64_t query_head_stride, int64_t w, int64_t n, SoftmaxRange range,
+                float* mean) const;
+
     std::span<const float> appended_queries_;
     EntriesView appended_keys_;
     int n_appended_ = 0;
     int n_appended_keys_ = 0;
     std::vector<float> appended_attention_;
     std::mutex mutex_;
-    std::map<std::tuple<int, float, SoftmaxRange>, WindowAttention> window_attention_;
+    std::map<std::tuple<int, float, SoftmaxRange>, Derived> window_attention_;
+    std::map<int, Derived> window_peak_;
     uint64_t n_asked_ = 0;
 };
 

@@ -27,7 +27,8 @@ class SnapKvFamily : public WindowPolicy {
     /// What is done to pooled scores (R, N), NaN behind the prefix, before they are ranked.
     virtual void finish_scores(int /*layer*/, std::vector<float>& /*scores*/) const {}
 
-    /// Entries of the prefix that each row keeps in a layer; their sum has to be R * layer_budget(layer).
+    /// Entries of the prefix that each row keeps in a layer; over all layers their sum has to be that of R *
+    /// layer_budget(layer).
     virtual std::vector<int64_t> head_budgets(int layer, const std::vector<float>& scores) const;
 
  private:

@@ -9,7 +9,7 @@ namespace kvscope::policies {
 
 WindowPolicy::WindowPolicy(const ParameterValues& values)
     : window_(static_cast<int>(values.integer("window"))),
-      granularity_(granularity_of(values)),
+      granularity_(values.has("granularity") ? granularity_of(values) : Granularity::kv_head),
       positions_(positions_of(values)) {}
 
 Needs WindowPolicy::needs() const {

@@ -9,8 +9,8 @@
 namespace kvscope::policies {
 
 /// Base of policies that keep the prompt's last `window` entries and give the rest of the budget to the prefix, which
-/// the window's queries rank. It reads the parameters `window`, `granularity` and `positions`, checks the budget and
-/// holds what is left for the prefix in each layer.
+/// the window's queries rank. It reads the parameters `window`, `granularity` (KV heads where it is not declared) and
+/// `positions`, checks the budget and holds what is left for the prefix in each layer.
 class WindowPolicy : public Policy {
  public:
     explicit WindowPolicy(const ParameterValues& values);

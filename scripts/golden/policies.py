@@ -5,11 +5,15 @@ kept positions of every layer and row. Nothing is shared with the C++ policies.
 """
 
 import itertools
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 
 from observe import attend
+
+DATA = Path(__file__).resolve().parents[2] / "tests/data"
 
 # Defaults as the methods page states them. Only what the reference covers is accepted.
 SNAP = dict(window=32, pooling="max", kernel=7, reduce="mean", granularity="kv_head")
@@ -24,6 +28,13 @@ DEFAULTS = {
     "ada-pyramidkv": SNAP | dict(alpha=0.2, normalize="off", beta=20),
     "aperturekv": {"window": 8, "lambda": 0.45, "qd": "on", "raba": "on", "sharpen": "softmax", "tau": 1.0,
                    "divergence": "jsd", "alpha": 0.0},
+    "k-vec": {"window": 16, "extended_window": 32, "delta": 3, "criterion": "sd", "cross_head": "on",
+              "cross_layer": "on", "lambda": 1.0, "beta": 0.25, "pooling": "max", "kernel": 7, "reduce": "mean"},
+    # A file of importances is named by its path in tests/data.
+    "headkv": SNAP | dict(importance="", temperature=1.0, beta=1.2),
+    "lacache": dict(sinks=None, span=16, overlap=0),
+    "longcache": dict(sinks=4, recent=None, chunk=32, reduce="mean", granularity="kv_head"),
+    "random": dict(recent=0, shared="off", granularity="kv_head"),
 }
 
 
@@ -113,6 +124,14 @@ def window_scores(layer, window, strength):
     return softmax(np.where(visible, logits, -np.inf)).mean(axis=1)[:, : n - window]
 
 
+def last_weights(layer, count):
+    """(H, count, N): what the last `count` queries attend to; 0 for later keys."""
+    logits = window_logits(layer, count, 0.0)
+    n = logits.shape[2]
+    visible = np.arange(n)[None, :] <= np.arange(n - count, n)[:, None]
+    return softmax(np.where(visible, logits, -np.inf))
+
+
 def grouped(per_head, n_rows, how):
     """(H, n) -> (G, n)."""
     groups = per_head.reshape(n_rows, -1, per_head.shape[1])
@@ -139,6 +158,65 @@ def pyramid(c, n_layers, prefix, beta):
     step = (high - low) / (n_layers - 1) if n_layers > 1 else 0.0
     shares = [high - step * layer for layer in range(n_layers)] if n_layers > 1 else [c]
     return integer_shares(shares, n_layers * c, prefix)
+
+
+def head_importance(path, n_layers, n_heads):
+    """(L, H) from {"layer-head": [score, ...]}."""
+    published = json.loads((DATA / path).read_text())
+    assert len(published) == n_layers * n_heads
+    return np.array([[np.mean(published[f"{layer}-{head}"]) for head in range(n_heads)] for layer in range(n_layers)])
+
+
+def headkv_counts(importance, rows, prefix, c, temperature, beta):
+    """(L, rows) entries of the prefix for every head; they sum to L * rows * c."""
+    n_layers = importance.shape[0]
+    share = importance**temperature
+    share = (share / share.sum()).reshape(n_layers, rows, -1).sum(axis=2)
+    pooled = math.floor(c / beta)
+    wanted = (c - pooled) + share * pooled * n_layers * rows
+    return integer_shares(wanted.ravel(), n_layers * rows * c, prefix).reshape(n_layers, rows)
+
+
+def ladder(layer, n_layers, n, budget, sinks, span, overlap):
+    """LaCache's kept positions in one layer: runs of a ladder are thinned out, the oldest first, until n is budget."""
+    if sinks is None:
+        sinks = min(128, budget - n_layers - 1)
+    overlap = min(overlap, span - 1)
+    run = 1 + max(0, math.ceil((n_layers - span) / (span - overlap)))
+    stay = min(math.ceil(span / (span - overlap)), run)
+    offset = layer % (run - stay + 1)
+    kept = list(range(n))
+    while len(kept) > budget:
+        middle = kept[sinks : len(kept) - n_layers]
+        doomed = []
+        for start in range(0, len(middle) - run + 1, run):
+            doomed += middle[start : start + offset] + middle[start + offset + stay : start + run]
+        if not doomed:  # no run would lose anything: the oldest go
+            doomed = middle
+        gone = set(doomed[: len(kept) - budget])
+        kept = [position for position in kept if position not in gone]
+    return np.array(kept)
+
+
+def splitmix(x):
+    """Output of SplitMix64 for state x, with Python's whole numbers."""
+    limit = (1 << 64) - 1
+    x = (x + 0x9E3779B97F4A7C15) & limit
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & limit
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & limit
+    return x ^ (x >> 31)
+
+
+def random_scores(layer, rows, n, ids, shared, seed=0):
+    """(rows, n) in [0, 1): a function of seed, prompt, layer, row and position; `shared` leaves layer and row out."""
+    prompt = splitmix(seed)
+    for token in ids:
+        prompt = splitmix(prompt ^ token)
+    scores = np.empty((rows, n))
+    for row in range(rows):
+        state = prompt if shared else splitmix(splitmix(prompt ^ (layer + 1)) ^ row)
+        scores[row] = [(splitmix(state ^ position) >> 40) / 2**24 for position in range(n)]
+    return scores
 
 
 def kl(p, q):
@@ -204,9 +282,27 @@ class Selector:
                 sums = grouped(self.disturbed(layer.attention_sums.numpy()), rows, p["reduce"])[:, : n - recent]
                 self._take(decision, sums, np.full(rows, budget - recent))
             return decision
+        if name == "lacache":
+            for layer in range(n_layers):
+                row = ladder(layer, n_layers, n, budget, p["sinks"], p["span"], p["overlap"])
+                decision.kept.append([row] * rows)
+            return decision
+        if name == "longcache":
+            for layer in self.observation.layers:
+                self._chunks(decision, layer, p, rows, budget)
+            return decision
+        if name == "random":
+            ids = getattr(self.observation, "ids", [])
+            for layer in range(n_layers):
+                scores = random_scores(layer, rows, n, ids, p["shared"] == "on")
+                self._take(decision, scores[:, : n - p["recent"]], np.full(rows, budget - p["recent"]))
+            return decision
         if budget <= p["window"]:
             raise SystemExit(f"{text}: budget {budget} is not above the window")
         prefix, c = n - p["window"], budget - p["window"]
+        if name == "k-vec":
+            self._coverage(decision, p, rows, prefix, c, budget)
+            return decision
         if name == "aperturekv":
             for layer in self.observation.layers:
                 self._aperture(decision, layer, p, rows, prefix, c)
@@ -214,12 +310,15 @@ class Selector:
         per_layer = [c] * n_layers
         if "pyramid" in name:
             per_layer = pyramid(c, n_layers, prefix, p["beta"])
-        for layer, c in zip(self.observation.layers, per_layer):
+        if name == "headkv":
+            importance = head_importance(p["importance"], n_layers, self.config.num_attention_heads)
+            of_heads = headkv_counts(importance, rows, prefix, c, p["temperature"], p["beta"])
+        for i, (layer, c) in enumerate(zip(self.observation.layers, per_layer)):
             key = (id(layer), p["window"], p["lambda"])
             if key not in self.cache:
                 self.cache[key] = window_scores(layer, p["window"], p["lambda"])
             scores = pool(grouped(self.disturbed(self.cache[key]), rows, p["reduce"]), p["pooling"], p["kernel"])
-            counts = np.full(rows, c)
+            counts = of_heads[i] if name == "headkv" else np.full(rows, c)
             if name.startswith("ada-"):
                 if p["normalize"] == "on":
                     held = -np.sort(-scores, axis=1)[:, :c].sum(axis=1) / scores.sum(axis=1)
@@ -235,6 +334,59 @@ class Selector:
         decision.kept.append([np.r_[top(scores[r], counts[r]), tail] for r in range(len(counts))])
         decision.ranked.append(scores)
         decision.counts.append(np.asarray(counts))
+
+    def _chunks(self, decision, layer, p, rows, budget):
+        n, sinks = self.observation.n, p["sinks"]
+        recent = (budget - sinks) // 2 if p["recent"] is None else p["recent"]
+        key = (id(layer), "last")
+        if key not in self.cache:
+            self.cache[key] = last_weights(layer, 1)[:, 0]
+        scores = grouped(self.disturbed(self.cache[key]), rows, p["reduce"])
+        between = np.arange(sinks, n - recent)
+        chunk = (between - sinks) // p["chunk"]
+        count = budget - sinks - recent
+        kept, ranked = [], np.empty((rows, len(between)))
+        for row in range(rows):
+            best = np.array([scores[row, between[chunk == i]].max() for i in range(chunk[-1] + 1)])
+            ranked[row] = best[chunk]
+            # By the chunk's best entry, then by the chunk's place, then by the entry itself, then by its place.
+            order = np.lexsort((between, -scores[row, between], chunk, -ranked[row]))
+            kept.append(np.r_[0:sinks, np.sort(between[order[:count]]), n - recent : n])
+        decision.kept.append(kept)
+        decision.ranked.append(ranked)
+        decision.counts.append(np.full(rows, count))
+
+    def _coverage(self, decision, p, rows, prefix, c, budget):
+        """K-VEC, steps 1 to 5, at KV-head granularity."""
+        n = self.observation.n
+        kept_by = np.zeros(n)  # n_t
+        for i, layer in enumerate(self.observation.layers):
+            key = (id(layer), "k-vec", p["window"], p["extended_window"])
+            if key not in self.cache:
+                recent, wide = (last_weights(layer, min(p[w], n)) for w in ("window", "extended_window"))
+                averaged = recent.reshape(rows, -1, *recent.shape[1:]).mean(axis=1)
+                self.cache[key] = recent.mean(axis=1), wide.mean(axis=1), averaged.max(axis=0).mean(axis=0)
+            recent, wide, importance = (self.disturbed(a) for a in self.cache[key])
+            score = grouped(recent, rows, p["reduce"])[:, :prefix]
+            if p["cross_head"] == "on":
+                shares = score / score.sum(axis=1, keepdims=True)
+                focus = score.std(axis=1)
+                if p["criterion"] == "entropy":
+                    focus = (shares * np.log(shares)).sum(axis=1)  # the highest entropy first
+                for head in sorted(range(rows), key=lambda g: (focus[g], g))[: min(p["delta"], max(1, rows - 1))]:
+                    score[head] = grouped(wide, rows, p["reduce"])[head, :prefix]
+            score = pool(score, p["pooling"], p["kernel"])
+            ranked = score
+            if p["cross_layer"] == "on":
+                coverage = kept_by[:prefix] / (i + 1)
+                ranked = score + p["lambda"] * importance[:prefix] * (1 - coverage)
+                preserved = min(math.floor(p["beta"] * budget + 1e-9), c)
+                for row in range(rows):
+                    ranked[row, top(score[row], preserved)] = 1e9  # whatever the others' scores
+                if preserved == c:
+                    ranked = score
+            self._take(decision, ranked, np.full(rows, c))
+            kept_by[np.unique(np.concatenate(decision.kept[-1]))] += 1
 
     def _aperture(self, decision, layer, p, rows, prefix, c):
         strength = p["lambda"] if p["qd"] == "on" else 0.0

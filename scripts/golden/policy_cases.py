@@ -1,4 +1,4 @@
-"""Every policy on a small random cache: tests/data/policies/cases.json.
+"""Every policy on a small random cache: tests/data/policies/cases.json, and importance.json, which headkv reads.
 
 The decisions are those of policies.py, the second implementation of the methods; queries and keys are
 random multiples of 1/4, so that they are exact in the file. Needs NumPy alone:
@@ -9,7 +9,7 @@ Structure of the file:
   about, n_layers, n_heads, n_kv_heads, head_dim, n_tokens
   queries   n_layers lists of (n_heads, n_tokens, head_dim) integers, row by row; a value is the integer / 4
   keys      n_layers lists of (n_kv_heads, n_tokens, head_dim), the same
-  cases     policy (as on the command line), budget, kept [layer][row] -> positions, and for aperturekv
+  cases     policy (as on the command line, files by their path in tests/data), budget, kept [layer][row] -> positions, and for aperturekv
             head_jsd [layer] -> (rows, rows)
 A policy whose decision hangs on less than 1e-6 (relative) of a score is refused here: the C++ code ranks in
 float32, and a test should not depend on its last bit.
@@ -31,6 +31,7 @@ DATA = Path(__file__).resolve().parents[2] / "tests/data/policies"
 L, H, G, D, N = 3, 6, 3, 8, 61
 
 WINDOW = "window=8"
+IMPORTANCE = "importance=policies/importance.json"
 POLICIES = [
     "streaming-llm",
     "streaming-llm:sinks=0",
@@ -57,6 +58,30 @@ POLICIES = [
     "aperturekv:divergence=cross-entropy,alpha=0.3",
     "aperturekv:sharpen=none",
     "aperturekv:sharpen=temperature,tau=0.02",
+    f"k-vec:{WINDOW}",
+    f"k-vec:{WINDOW},delta=1",
+    f"k-vec:{WINDOW},delta=1,criterion=entropy,extended_window=20",
+    f"k-vec:{WINDOW},cross_head=off",
+    f"k-vec:{WINDOW},cross_layer=off",
+    f"k-vec:{WINDOW},cross_head=off,cross_layer=off",
+    f"k-vec:{WINDOW},lambda=2,pooling=none",
+    f"k-vec:{WINDOW},beta=0.75,reduce=max",
+    f"k-vec:{WINDOW},beta=0,pooling=avg,kernel=3",
+    f"headkv:{WINDOW},{IMPORTANCE}",
+    f"headkv:{WINDOW},{IMPORTANCE},beta=1.005,temperature=3",
+    f"headkv:{WINDOW},{IMPORTANCE},beta=10,pooling=none",
+    f"headkv:{WINDOW},{IMPORTANCE},granularity=query_head",
+    "lacache",
+    "lacache:span=1",
+    "lacache:span=1,sinks=2",
+    "lacache:span=2",
+    "lacache:span=2,overlap=1,sinks=0",
+    "longcache",
+    "longcache:chunk=5",
+    "longcache:sinks=0,recent=3,chunk=4,reduce=max",
+    "longcache:chunk=3,granularity=query_head",
+    "random",
+    "random:shared=on,recent=5",
 ]
 BUDGETS = [9, 16, 30]
 
@@ -97,6 +122,11 @@ def main():
     layers = [observed_layer(q / 4.0, k / 4.0) for q, k in zip(queries, keys)]
     observation = types.SimpleNamespace(n=N, layers=layers)
     config = types.SimpleNamespace(num_hidden_layers=L, num_key_value_heads=G, num_attention_heads=H)
+    # As HeadKV publishes them: a list for each head, a few heads that matter and many that do not.
+    draws = np.random.default_rng(7).exponential(0.02, (L, H, 3)) * (np.random.default_rng(8).random((L, H, 1)) < 0.6)
+    importance = {f"{layer}-{head}": draws[layer, head, : 1 + head % 3].round(4).tolist()
+                  for layer in range(L) for head in range(H)}
+    (DATA / "importance.json").write_text(json.dumps(importance, indent=1) + "\n")
     selector = policies.Selector(observation, config)
     cases = []
     for policy in POLICIES:
@@ -115,7 +145,6 @@ def main():
         "keys": [k.ravel().tolist() for k in keys],
         "cases": cases,
     }
-    DATA.mkdir(parents=True, exist_ok=True)
     (DATA / "cases.json").write_text(json.dumps(data, separators=(",", ":")) + "\n")
 
 

@@ -49,6 +49,32 @@ TEST_CASE("window attention is the mean of the definition, for both ranges, with
     }
 }
 
+TEST_CASE("the window's peak is the mean over its queries of the most attention from any KV head", "[observations]") {
+    Cache cache = random_cache({1, 6, 3, 16}, 77, 31, 20);
+    const Layer& layer = cache.layers[0];
+    for (int window : {1, 8, 20}) {
+        CAPTURE(window);
+        std::vector<double> expected(77, 0.0);
+        for (int64_t i = 77 - window; i < 77; ++i) {
+            std::vector<double> most(77, 0.0);
+            for (int g = 0; g < 3; ++g) {
+                std::vector<double> of_group(77, 0.0);
+                for (int h : {2 * g, 2 * g + 1}) {
+                    const auto weights = layer.attention(h, layer.queries.data() + (h * 77 + i) * 16, i + 1);
+                    for (size_t j = 0; j < weights.size(); ++j) of_group[j] += weights[j] / 2;
+                }
+                for (size_t j = 0; j < most.size(); ++j) most[j] = std::max(most[j], of_group[j]);
+            }
+            for (size_t j = 0; j < most.size(); ++j) expected[j] += most[j] / window;
+        }
+        const auto& found = cache.observations[0]->window_peak(window);
+        REQUIRE(found.size() == expected.size());
+        for (size_t j = 0; j < found.size(); ++j) CHECK(found[j] == Approx(expected[j]).epsilon(2e-4).margin(1e-7));
+        CHECK(&cache.observations[0]->window_peak(window) == &found);
+    }
+    CHECK_THROWS_AS(cache.observations[0]->window_peak(21), std::logic_error);
+}
+
 TEST_CASE("more queries than were observed are an error; a window is cut to the prompt", "[observations]") {
     Cache cache = random_cache({1, 2, 1, 8}, 10, 31, 4);
     CHECK_THROWS_AS(cache.observations[0]->window_attention(5, 0.0f, SoftmaxRange::visible), std::logic_error);

@@ -6,6 +6,7 @@
 
 #include "policies/interface/registry.h"
 #include "policies/interface/reselect.h"
+#include "tests/policies/importance_file.h"
 #include "tests/policies/random_cache.h"
 
 using namespace kvscope::policies;
@@ -41,38 +42,86 @@ const std::vector<std::string> kEasyAndHard{
     "sharpen=temperature,tau=0.001",
     "divergence=kl",
     "divergence=cross-entropy",
+    "extended_window=1",
+    "delta=1",
+    "delta=99,criterion=entropy",
+    "cross_head=off",
+    "cross_layer=off",
+    "lambda=10",
+    "beta=0",
+    "beta=1.005",
+    "temperature=0",
+    "temperature=5",
+    "span=1",
+    "span=2,overlap=1",
+    "span=3,overlap=100",
+    "chunk=1",
+    "chunk=5",
+    "chunk=1000",
+    "shared=on",
 };
 
-/// Each policy with its defaults (a window of 8 where it has one) and with every setting it knows.
-std::vector<PolicySpec> all_specs() {
+/// Sets "name=value,name=value"; false where the policy has no such parameter or does not take such a value.
+bool takes(PolicySpec& spec, const std::string& setting) {
+    for (size_t at = 0; at < setting.size();) {
+        const size_t comma = std::min(setting.find(',', at), setting.size());
+        const std::string piece = setting.substr(at, comma - at);
+        const size_t equals = piece.find('=');
+        if (!spec.values.has(piece.substr(0, equals))) return false;
+        try {
+            spec.values.set(piece.substr(0, equals), piece.substr(equals + 1));
+        } catch (const ParameterError&) {
+            return false;
+        }
+        at = comma + 1;
+    }
+    return true;
+}
+
+/// A policy with its defaults, a window of 8 where it has one.
+PolicySpec base_spec(const Definition& definition, const ModelShape& shape) {
+    PolicySpec spec = usable(definition, shape);
+    if (spec.values.has("window")) spec.values.set("window", "8");
+    return spec;
+}
+
+/// Each policy as above and with every setting it knows.
+std::vector<PolicySpec> all_specs(const ModelShape& shape) {
     std::vector<PolicySpec> specs;
     for (const Definition& definition : definitions()) {
-        PolicySpec base = parse_policy(definition.name);
-        if (base.values.has("window")) base.values.set("window", "8");
+        const PolicySpec base = base_spec(definition, shape);
         specs.push_back(base);
         for (const std::string& setting : kEasyAndHard) {
             PolicySpec spec = base;
-            bool knows_all = true;
-            for (size_t at = 0; at < setting.size();) {
-                const size_t comma = std::min(setting.find(',', at), setting.size());
-                const std::string piece = setting.substr(at, comma - at);
-                const size_t equals = piece.find('=');
-                knows_all = knows_all && spec.values.has(piece.substr(0, equals));
-                if (knows_all) spec.values.set(piece.substr(0, equals), piece.substr(equals + 1));
-                at = comma + 1;
-            }
-            if (knows_all) specs.push_back(spec);
+            if (takes(spec, setting)) specs.push_back(spec);
         }
     }
     return specs;
 }
 
-bool moves_between_layers(const PolicySpec& spec) { return spec.values.has("beta"); }
+/// Whether positions alone decide, so that nothing is ranked.
+bool ranks(const Definition& definition) {
+    return definition.name != "full" && definition.name != "streaming-llm" && definition.name != "lacache";
+}
+
+/// Entries that a policy keeps in each row whatever their scores.
+int64_t protected_entries(const PolicySpec& spec, const ModelShape& shape) {
+    int64_t entries = spec.definition->name == "lacache" ? shape.n_layers : 0;
+    for (const char* name : {"window", "sinks", "recent"}) {
+        if (spec.values.has(name)) entries += spec.values.automatic_integer(name).value_or(0);
+    }
+    return entries;
+}
+
+bool moves_between_layers(const PolicySpec& spec) {
+    return spec.values.has("schedule") || spec.values.has("importance");
+}
 
 int64_t forced_tail(const PolicySpec& spec, int64_t budget) {
     if (spec.values.has("window")) return spec.values.integer("window");
-    if (spec.values.has("recent")) return spec.values.automatic_integer("recent").value_or(budget / 2);
-    return 0;
+    if (!spec.values.has("recent")) return 0;
+    const int64_t sinks = spec.values.has("sinks") ? spec.values.automatic_integer("sinks").value_or(0) : 0;
+    return spec.values.automatic_integer("recent").value_or((budget - sinks) / 2);
 }
 
 void check_layer(const PolicySpec& spec, const Selection& selection, const RunContext& context) {
@@ -88,7 +137,7 @@ void check_layer(const PolicySpec& spec, const Selection& selection, const RunCo
             REQUIRE(kept.count(static_cast<uint32_t>(i)) == 1);
         }
         if (spec.values.has("sinks")) {
-            for (int64_t i = 0; i < std::min(n, spec.values.integer("sinks")); ++i) {
+            for (int64_t i = 0; i < std::min(n, spec.values.automatic_integer("sinks").value_or(0)); ++i) {
                 REQUIRE(kept.count(static_cast<uint32_t>(i)) == 1);
             }
         }
@@ -134,13 +183,16 @@ const std::vector<Size> kSizes{{{5, 6, 3, 8}, 90}, {{1, 2, 1, 8}, 40}, {{2, 4, 4
 }  // namespace
 
 TEST_CASE("budgets are exact, rows ascend, what is protected stays, scores give the kept sets", "[properties]") {
-    const std::vector<PolicySpec> specs = all_specs();
     for (size_t s = 0; s < kSizes.size(); ++s) {
         const auto& [shape, n] = kSizes[s];
         Cache cache = random_cache(shape, n, 100 + static_cast<unsigned>(s));
-        for (const PolicySpec& spec : specs) {
+        for (const PolicySpec& spec : all_specs(shape)) {
             for (int64_t budget : {int64_t{10}, int64_t{24}, n - 3}) {
                 CAPTURE(spec.label(), s, budget);
+                if (protected_entries(spec, shape) >= budget) {
+                    CHECK_THROWS_AS(spec.create()->begin(cache.context(budget)), BudgetError);
+                    continue;
+                }
                 const auto selections = select_all(*spec.create(), cache, budget);
                 const RunContext context = cache.context(budget);
                 int64_t total = 0, rows = 0;
@@ -170,7 +222,7 @@ TEST_CASE("a budget of the prompt or more keeps everything and still ranks", "[p
     const ModelShape shape{4, 6, 3, 8};
     for (int64_t n : {1, 5, 8, 9, 40}) {
         Cache cache = random_cache(shape, n, 7);
-        for (const PolicySpec& spec : all_specs()) {
+        for (const PolicySpec& spec : all_specs(shape)) {
             const bool rolls = spec.values.has("rolling") && spec.values.boolean("rolling");
             for (int64_t budget : {n, n + 1, n + 1000}) {
                 CAPTURE(spec.label(), n, budget);
@@ -179,8 +231,7 @@ TEST_CASE("a budget of the prompt or more keeps everything and still ranks", "[p
                 for (const Selection& selection : select_all(*policy, cache, budget)) {
                     check_layer(spec, selection, cache.context(budget));
                     REQUIRE(kept_in(selection) == static_cast<int64_t>(selection.rows.size()) * n);
-                    const bool ranks = spec.definition->name != "full" && spec.definition->name != "streaming-llm";
-                    REQUIRE((selection.scores.size() + selection.scores_f64.size() > 0) == ranks);
+                    REQUIRE((selection.scores.size() + selection.scores_f64.size() > 0) == ranks(*spec.definition));
                 }
             }
         }
@@ -189,32 +240,32 @@ TEST_CASE("a budget of the prompt or more keeps everything and still ranks", "[p
 
 TEST_CASE("a budget not above what is protected is an error that names the number", "[properties]") {
     Cache cache = random_cache({2, 4, 2, 8}, 50, 9);
+    const ModelShape& shape = cache.layers[0].shape;
     for (const Definition& definition : definitions()) {
-        PolicySpec spec = parse_policy(definition.name);
-        for (const char* name : {"window", "sinks", "recent"}) {
+        for (const std::string name : {"window", "sinks", "recent"}) {
+            PolicySpec spec = usable(definition, shape);
             if (!spec.values.has(name)) continue;
+            for (const char* other : {"sinks", "recent"}) {
+                if (spec.values.has(other)) spec.values.set(other, "0");
+            }
             spec.values.set(name, "12");
             for (int64_t budget : {1, 11, 12}) {
-                CAPTURE(definition.name, budget);
+                CAPTURE(definition.name, name, budget);
                 const std::unique_ptr<Policy> policy = spec.create();
                 CHECK_THROWS_AS(policy->begin(cache.context(budget)), BudgetError);
                 CHECK_THROWS_WITH(policy->begin(cache.context(budget)), Catch::Matchers::Contains("12"));
             }
-            CHECK_NOTHROW(spec.create()->begin(cache.context(13)));
+            CHECK_NOTHROW(spec.create()->begin(cache.context(protected_entries(spec, shape) + 1)));
         }
     }
 }
 
 TEST_CASE("a score that is not a number is an error, never a silent selection", "[properties]") {
     for (const Definition& definition : definitions()) {
-        PolicySpec spec = parse_policy(definition.name);
-        if (spec.values.has("window")) spec.values.set("window", "8");
+        if (!ranks(definition) || definition.name == "random") continue;
         CAPTURE(definition.name);
         Cache cache = random_cache({1, 4, 2, 8}, 50, 9);
-        if (select_all(*spec.create(), cache, 20)[0].scores.empty() &&
-            select_all(*spec.create(), cache, 20)[0].scores_f64.empty()) {
-            continue;  // ranks nothing
-        }
+        const PolicySpec spec = base_spec(definition, cache.layers[0].shape);
         cache.layers[0].keys[8 * 17 + 3] = NAN;  // KV head 0, position 17
         cache.observe(32);
         CHECK_THROWS_AS(select_all(*spec.create(), cache, 20), ScoreError);
@@ -225,14 +276,14 @@ TEST_CASE("a score that is not a number is an error, never a silent selection", 
 
 TEST_CASE("scores of another size are refused when a selection is recomputed", "[properties]") {
     for (const Definition& definition : definitions()) {
-        PolicySpec spec = parse_policy(definition.name);
         RunContext context;
         context.shape = {2, 4, 2, 8};
+        const PolicySpec spec = usable(definition, context.shape);
         context.n_tokens = 60;
         context.budget = 40;
         CAPTURE(definition.name);
         CHECK_THROWS_AS(reselect(definition, spec.values, context, std::vector<LayerScores>(1)), ScoreError);
-        if (definition.name == "full" || definition.name == "streaming-llm") continue;
+        if (!ranks(definition)) continue;
         std::vector<LayerScores> short_scores(2);
         for (LayerScores& layer : short_scores) {
             layer.scores.assign(60, 1.0f);
@@ -255,8 +306,9 @@ TEST_CASE("what the values are does not matter to selecting policies, nor does a
         for (float& value : layer.values) value = -value;
     }
     turned.observe(64);
-    for (const char* name : {"snapkv:window=8", "h2o", "pyramidkv:window=8", "ada-snapkv:window=8,pooling=none,alpha=0",
-                             "aperturekv", "aperturekv:raba=off"}) {
+    for (const char* name :
+         {"snapkv:window=8", "h2o", "pyramidkv:window=8", "ada-snapkv:window=8,pooling=none,alpha=0", "aperturekv",
+          "aperturekv:raba=off", "k-vec:window=8,delta=1,pooling=none", "longcache:chunk=5"}) {
         CAPTURE(name);
         const PolicySpec spec = parse_policy(name);
         const auto straight = select_all(*spec.create(), cache, 20);

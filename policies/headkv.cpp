@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/integer_shares.h"
+#include "policies/interface/head_importance.h"
+#include "policies/interface/snapkv_family.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+/// SnapKV whose prefix entries are dealt out among all heads of the model: a part alike, the rest by importance.
+class HeadKv : public SnapKvFamily {
+ public:
+    explicit HeadKv(const ParameterValues& values)
+        : SnapKvFamily(values),
+          importance_(values.text("importance")),
+          temperature_(values.real("temperature")),
+          beta_(values.real("beta")) {}
+
+    void begin(const RunContext& context) override {
+        SnapKvFamily::begin(context);
+        if (importance_.empty()) {
+            throw ImportanceError(
+                "headkv deals entries out by the heads' importance: expected `importance`, a JSON file "
+                "{\"layer-head\": [score, ...]}, found none. `kvscope profile-heads MODEL -o FILE` makes one.");
+        }
+        shares_ = kernels::integer_shares(
+            quotas(read_head_importance(importance_, context.shape)), context.shape.n_layers * rows() * layer_budget(0),
+            std::vector<int64_t>(static_cast<size_t>(context.shape.n_layers * rows()), n_prefix()));
+    }
+
+ protected:
+    std::vector<int64_t> head_budgets(int layer, const std::vector<float>&) const override {
+        const auto first = shares_.begin() + layer * rows();
+        return {first, first + rows()};
+    }
+
+ private:
+    /// (L, R): c - b + S b L R, with the importance (L, H) to the power of `temperature`, normalised over the model and
+    /// summed over a row's query heads, as S.
+    std::vector<double> quotas(const std::vector<double>& importance) const {
+        const double most = *std::max_element(importance.begin(), importance.end());
+        const size_t n = static_cast<size_t>(context().shape.n_layers * rows());
+        const size_t group = importance.size() / n;
+        std::vector<double> shares(n, 0.0);
+        double sum = 0.0;
+        for (size_t i = 0; i < importance.size(); ++i) {
+            const double share = std::pow(importance[i] / most, temperature_);
+            shares[i / group] += share;
+            sum += share;
+        }
+        const double c = static_cast<double>(layer_budget(0));
+        const double b = std::floor(c / beta_);
+        for (double& share : shares) share = c - b + share / sum * b * static_cast<double>(n);
+        return shares;
+    }
+
+    std::string importance_;
+    double temperature_;
+    double beta_;
+    std::vector<int64_t> shares_;  ///< (L, R) entries of the prefix
+};
+
+}  // namespace
+
+Definition headkv_definition() {
+    return {
+        .name = "headkv",
+        .title = "HeadKV",
+        .paper =
+            "Fu et al., Not All Heads Matter: A Head-Level KV Cache Compression Method with Integrated Retrieval and "
+            "Reasoning, ICLR 2025, arXiv:2410.19258",
+        .summary =
+            "SnapKV whose entries are dealt out among all heads of the model by their importance for retrieval and "
+            "reasoning, which a file holds.",
+        .parameters = snapkv_family_parameters({
+            acting_after_scores(text_parameter(
+                "importance", "",
+                "JSON file with the importance of each query head, {\"layer-head\": [score, ...]}, as `kvscope "
+                "profile-heads` writes it and HeadKV publishes it; needed.")),
+            acting_after_scores(
+                real_parameter("temperature", 1.0, {.low = 0.0},
+                               "Power to which importances are raised: above 1 sharpens their differences, 0 makes all "
+                               "alike.")),
+            acting_after_scores(
+                real_parameter("beta", 1.2, {.low = 1.0, .low_open = true},
+                               "Of each head's c entries floor(c / beta) go into the pool that importance shares out: "
+                               "near 1 almost all, large values keep heads alike; published runs take the best of "
+                               "1.005, 1.01, 1.1, 1.2, 1.5, 2, 5 and 10.")),
+        }),
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
+            return std::make_unique<HeadKv>(values);
+        },
+    };
+}
+
+}  // namespace kvscope::policies

@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "kernels/select_topk.h"
+#include "policies/interface/focus.h"
+#include "policies/interface/selection.h"
+#include "policies/interface/window_policy.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+/// What preserved tokens are ranked by (Eq. 16).
+constexpr float kPreserved = 1.0f;
+
+/// A score below that of preserved tokens, in the order of the sums given: beyond 1/2 these are drawn in.
+float below_preserved(double sum) { return static_cast<float>(sum > 0.5 ? 1.0 - 0.25 / sum : sum); }
+
+/// SnapKV's scores, recomputed with a longer window for the heads that are least focused (cross-head), plus what is
+/// important in the layer and was kept by few layers below it (cross-layer). Equations and the algorithm's lines are
+/// the paper's.
+class KVec : public WindowPolicy {
+ public:
+    explicit KVec(const ParameterValues& values)
+        : WindowPolicy(values),
+          extended_window_(static_cast<int>(values.integer("extended_window"))),
+          delta_(values.integer("delta")),
+          by_entropy_(values.text("criterion") == "entropy"),
+          cross_head_(values.boolean("cross_head")),
+          cross_layer_(values.boolean("cross_layer")),
+          lambda_(values.real("lambda")),
+          beta_(values.real("beta")),
+          reduction_(reduction_of(values)),
+          pooling_(pooling_of(values)),
+          kernel_(values.integer("kernel")) {}
+
+    Needs needs() const override {
+        Needs needs;
+        needs.window_queries = cross_head_ ? std::max(window(), extended_window_) : window();
+        return needs;
+    }
+
+    void begin(const RunContext& context) override {
+        WindowPolicy::begin(context);
+        layers_keeping_.assign(static_cast<size_t>(context.n_tokens), 0);
+    }
+
+    bool decides_in_order() const override { return cross_layer_; }
+
+    Selection select(LayerObservations& observations) override {
+        std::vector<float> attention = mean_attention(observations, window());
+        if (cross_head_) widen_unfocused(observations, attention);
+        std::vector<float> scores(static_cast<size_t>(rows() * n_prefix()));
+        for (int row = 0; row < rows(); ++row) {
+            kernels::pool(pooling_, attention.data() + row * n_tokens(), n_prefix(), kernel_,
+                          scores.data() + row * n_prefix());
+        }
+        if (cross_layer_) add_focus(observations, scores);
+        Selection selection = select_from_scores(
+            observations.layer, {Granularity::kv_head, padded_with_nan(scores, rows(), n_prefix(), n_tokens()), {}});
+        if (cross_layer_) count(selection);
+        return selection;
+    }
+
+    Selection select_from_scores(int layer, LayerScores scores) override {
+        require_scores(layer, scores.scores, rows(), n_prefix(), n_tokens());
+        Selection selection;
+        selection.rows =
+            best_and_tail(scores.scores, std::vector<int64_t>(static_cast<size_t>(rows()), layer_budget(layer)),
+                          n_prefix(), n_tokens());
+        selection.scores = std::move(scores.scores);
+        return selection;
+    }
+
+ private:
+    /// P of Eq. 8 (G, N) over the last `window` queries.
+    std::vector<float> mean_attention(LayerObservations& observations, int window) const {
+        const std::vector<float>& attention = observations.window_attention(window, 0.0f, SoftmaxRange::visible);
+        std::vector<float> mean =
+            scores_by_row<float>(context().shape, Granularity::kv_head, reduction_, attention.data(), n_tokens());
+        require_scores(observations.layer, mean, rows(), n_prefix(), n_tokens());
+        return mean;
+    }
+
+    /// Algorithm 1, lines 3-7: the rows of the delta least focused heads, from the extended window.
+    void widen_unfocused(LayerObservations& observations, std::vector<float>& attention) const {
+        std::vector<double> focus;
+        for (int row = 0; row < rows(); ++row) {
+            const std::span<const float> of_row(attention.data() + row * n_tokens(), static_cast<size_t>(n_prefix()));
+            focus.push_back(by_entropy_ ? -entropy(of_row) : standard_deviation(of_row));
+        }
+        std::vector<int> heads(static_cast<size_t>(rows()));
+        std::iota(heads.begin(), heads.end(), 0);
+        std::stable_sort(heads.begin(), heads.end(),
+                         [&](int a, int b) { return focus[static_cast<size_t>(a)] < focus[static_cast<size_t>(b)]; });
+        heads.resize(static_cast<size_t>(std::min<int64_t>(delta_, std::max(1, rows() - 1))));
+        const std::vector<float> wider = mean_attention(observations, extended_window_);
+        for (int head : heads) {
+            std::copy_n(wider.begin() + head * n_tokens(), n_tokens(), attention.begin() + head * n_tokens());
+        }
+    }
+
+    /// Algorithm 1, lines 8-14, on scores (G, n_prefix).
+    void add_focus(LayerObservations& observations, std::vector<float>& scores) const {
+        const std::vector<float>& peak = observations.window_peak(window());
+        std::vector<double> focus(static_cast<size_t>(n_prefix()));
+        for (size_t t = 0; t < focus.size(); ++t) {
+            const double coverage = static_cast<double>(layers_keeping_[t]) / (observations.layer + 1);
+            focus[t] = lambda_ * peak[t] * (1.0 - coverage);
+        }
+        const int64_t budget = std::min(context().budget, n_tokens());
+        const auto share = static_cast<int64_t>(std::floor(beta_ * static_cast<double>(budget) + 1e-9));
+        std::vector<uint32_t> preserved(static_cast<size_t>(std::min(share, layer_budget(observations.layer))));
+        for (int row = 0; row < rows(); ++row) {
+            float* score = scores.data() + row * n_prefix();
+            kernels::select_topk(score, n_prefix(), static_cast<int64_t>(preserved.size()), preserved.data());
+            for (size_t t = 0; t < focus.size(); ++t) score[t] = below_preserved(score[t] + focus[t]);
+            for (uint32_t t : preserved) score[t] = kPreserved;
+        }
+    }
+
+    void count(const Selection& selection) {
+        std::vector<bool> is_kept(layers_keeping_.size());
+        for (const auto& row : selection.rows) {
+            for (uint32_t token : row) is_kept[token] = true;
+        }
+        for (size_t t = 0; t < is_kept.size(); ++t) layers_keeping_[t] += is_kept[t];
+    }
+
+    int extended_window_;
+    int64_t delta_;
+    bool by_entropy_;
+    bool cross_head_;
+    bool cross_layer_;
+    double lambda_;
+    double beta_;
+    kernels::HeadReduction reduction_;
+    kernels::Pooling pooling_;
+    int64_t kernel_;
+    std::vector<int> layers_keeping_;  ///< n_t of Eq. 12: the layers so far in which any head kept the token
+};
+
+Parameter cross_layer_parameter() {
+    Parameter parameter = boolean_parameter("cross_layer", true,
+                                            "Cross-layer coverage: the focus term (Eq. 12-15) and the preserved tokens "
+                                            "(Eq. 16); off ranks by the attention "
+                                            "alone.");
+    parameter.binds_scores_to_budget = true;
+    return parameter;
+}
+
+}  // namespace
+
+Definition k_vec_definition() {
+    return {
+        .name = "k-vec",
+        .title = "K-VEC",
+        .paper =
+            "Coverage-Driven KV Cache Eviction for Efficient and Improved Inference of LLM, anonymous, under review",
+        .summary =
+            "SnapKV that widens what the layer's heads cover together (a longer window for the least focused ones) and "
+            "prefers important tokens that few layers before it kept. Its scores are Algorithm 1's P': preserved "
+            "tokens "
+            "have exactly 1; what exceeds 1/2 of the others' is drawn in to 1 - 1 / (4 P'), so that they keep their "
+            "order "
+            "below it.",
+        .parameters =
+            {
+                window_parameter(16),
+                integer_parameter("extended_window", 32, {.low = 1},
+                                  "Last queries that rank the prefix for the heads of the cross-head module (O', Eq. "
+                                  "11)."),
+                integer_parameter("delta", 3, {.low = 1},
+                                  "Heads of a layer that take the extended window, at most all but one."),
+                choice_parameter(
+                    "criterion", {"sd", "entropy"}, "sd",
+                    "Which heads these are: the lowest standard deviation of their scores (Eq. 10), or the "
+                    "highest entropy (Table 10f)."),
+                boolean_parameter("cross_head", true,
+                                  "Cross-head coverage: the extended window for the least focused heads (Eq. 10-11)."),
+                cross_layer_parameter(),
+                real_parameter("lambda", 1.0, {.low = 0.0, .high = 10.0},
+                               "Weight of the focus term, importance times what is not yet covered (Eq. 15)."),
+                real_parameter(
+                    "beta", 0.25, {.low = 0.0, .high = 1.0},
+                    "Share of the budget that goes to the tokens with the most attention, whatever the focus "
+                    "term says (Eq. 16)."),
+                pooling_parameter("max"),
+                kernel_parameter(),
+                reduce_parameter(),
+                positions_parameter(),
+            },
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
+            return std::make_unique<KVec>(values);
+        },
+    };
+}
+
+}  // namespace kvscope::policies

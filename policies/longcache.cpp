@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "kernels/select_topk.h"
+#include "policies/interface/common_parameters.h"
+#include "policies/interface/selection.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+/// Sinks, recent entries and the chunks in between that the prompt's last query looks for.
+class LongCache : public Policy {
+ public:
+    explicit LongCache(const ParameterValues& values)
+        : sinks_(values.integer("sinks")),
+          given_recent_(values.automatic_integer("recent")),
+          chunk_(values.integer("chunk")),
+          reduction_(reduction_of(values)),
+          granularity_(granularity_of(values)),
+          positions_(positions_of(values)) {}
+
+    Needs needs() const override {
+        Needs needs;
+        needs.window_queries = 1;
+        return needs;
+    }
+
+    void begin(const RunContext& context) override {
+        recent_ = given_recent_.value_or(std::max<int64_t>(context.budget - sinks_, 0) / 2);
+        if (context.budget < context.n_tokens && context.budget <= sinks_ + recent_) {
+            throw BudgetError(
+                "a budget of " + std::to_string(context.budget) + " entries is not above the " +
+                std::to_string(sinks_) + " sinks and the " + std::to_string(recent_) +
+                " recent entries, which are always kept; give more, or fewer sinks or a smaller `recent`");
+        }
+        context_ = context;
+    }
+
+    Selection select(LayerObservations& observations) override {
+        const std::vector<float>& attention = observations.window_attention(1, 0.0f, SoftmaxRange::visible);
+        return select_from_scores(observations.layer, {granularity_,
+                                                       scores_by_row<float>(context_.shape, granularity_, reduction_,
+                                                                            attention.data(), context_.n_tokens),
+                                                       {}});
+    }
+
+    Selection select_from_scores(int layer, LayerScores scores) override {
+        const int64_t n = context_.n_tokens;
+        const int rows = n_rows(context_.shape, granularity_);
+        require_scores(layer, scores.scores, rows, n, n);
+        Selection selection;
+        selection.granularity = granularity_;
+        for (int row = 0; row < rows; ++row) {
+            selection.rows.push_back(kept(
+                std::span<const float>(scores.scores).subspan(static_cast<size_t>(row * n), static_cast<size_t>(n))));
+        }
+        selection.scores = std::move(scores.scores);
+        return selection;
+    }
+
+    Positions positions() const override { return positions_; }
+
+ private:
+    std::vector<uint32_t> kept(std::span<const float> scores) const {
+        const int64_t n = context_.n_tokens;
+        const int64_t budget = std::min(context_.budget, n);
+        const int64_t first = std::min(sinks_, budget), end = n - std::min(recent_, budget - first);
+        const std::span<const float> between =
+            scores.subspan(static_cast<size_t>(first), static_cast<size_t>(end - first));
+        std::vector<uint32_t> kept(static_cast<size_t>(first));
+        std::iota(kept.begin(), kept.end(), 0u);
+        for (uint32_t i : best_chunks(between, budget - first - (n - end))) {
+            kept.push_back(static_cast<uint32_t>(first) + i);
+        }
+        for (int64_t i = end; i < n; ++i) kept.push_back(static_cast<uint32_t>(i));
+        return kept;
+    }
+
+    /// `count` places of `scores`, ascending: the chunks with the best entry, whole, and of one more its best entries.
+    std::vector<uint32_t> best_chunks(std::span<const float> scores, int64_t count) const {
+        struct Chunk {
+            int64_t begin, size;
+            float best;
+        };
+        const auto n = static_cast<int64_t>(scores.size());
+        std::vector<Chunk> chunks;
+        for (int64_t at = 0; at < n; at += chunk_) {
+            const int64_t size = std::min(chunk_, n - at);
+            chunks.push_back({at, size, *std::max_element(scores.begin() + at, scores.begin() + at + size)});
+        }
+        std::stable_sort(chunks.begin(), chunks.end(), [](const Chunk& a, const Chunk& b) { return a.best > b.best; });
+        std::vector<uint32_t> places;
+        for (const Chunk& chunk : chunks) {
+            const int64_t taken = std::min(chunk.size, count - static_cast<int64_t>(places.size()));
+            std::vector<uint32_t> best(static_cast<size_t>(taken));
+            kernels::select_topk(scores.data() + chunk.begin, chunk.size, taken, best.data());
+            for (uint32_t i : best) places.push_back(static_cast<uint32_t>(chunk.begin) + i);
+        }
+        std::sort(places.begin(), places.end());
+        return places;
+    }
+
+    int64_t sinks_;
+    std::optional<int64_t> given_recent_;
+    int64_t chunk_;
+    kernels::HeadReduction reduction_;
+    Granularity granularity_;
+    Positions positions_;
+    RunContext context_;
+    int64_t recent_ = 0;
+};
+
+}  // namespace
+
+Definition longcache_definition() {
+    return {
+        .name = "longcache",
+        .title = "LongCache",
+        .paper =
+            "Liu et al., Farewell to Length Extrapolation, a Training-Free Infinite Context with Finite Attention "
+            "Scope, 2024, arXiv:2407.15176v1 (later ReAttention, ICLR 2025)",
+        .summary =
+            "Keeps the first entries, the recent ones, and of the chunks between them those whose best entry the "
+            "prompt's last query attends to most; of a last chunk, where the budget ends within it, the best entries. "
+            "The original chooses anew at each step, by queries and keys before their rotation, and evicts nothing; "
+            "its published code has 32 first, 4,096 or 8,192 recent and spans of 32 around the 1 to 4 best entries. "
+            "KVSlimmer's comparison names no settings.",
+        .parameters =
+            {
+                acting_after_scores(
+                    integer_parameter("sinks", 4, {.low = 0}, "First entries that are always kept (attention sinks).")),
+                acting_after_scores(automatic_integer_parameter("recent", "half of what the sinks leave, rounded down",
+                                                                {.low = 0}, "Last entries that are always kept.")),
+                acting_after_scores(
+                    integer_parameter("chunk", 32, {.low = 1}, "Entries of a chunk, counted from behind the sinks.")),
+                reduce_parameter(),
+                granularity_parameter(),
+                positions_parameter(),
+            },
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
+            return std::make_unique<LongCache>(values);
+        },
+    };
+}
+
+}  // namespace kvscope::policies
