@@ -147,6 +147,8 @@ void App::open_workspace(const std::filesystem::path& path) {
 bool App::frame() {
     if (engine_) engine_->update();
     actions_.handle_keys(window_.take_chords());
+    for (const auto button : {ImGuiMouseButton_Left, ImGuiMouseButton_Right, ImGuiMouseButton_Middle})
+        if (ImGui::IsMouseClicked(button)) refresh_undo();
     draw_menu_bar();
     draw_status_bar(session_, engine_.get(), theme_);
     const ImGuiID dock_space =

@@ -98,6 +98,7 @@ class App {
     void draw_start();
     void save_changed_annotations();
     void remember_undo();
+    void refresh_undo();
     void undo();
     void redo();
     void apply_style();

@@ -10,6 +10,11 @@
 #include "app/gui/layouts.h"
 
 namespace kvscope::gui {
+namespace {
+
+constexpr float most_share = 0.42f;  // that a place takes because large texts need it
+
+}  // namespace
 
 const std::vector<std::string>& App::layout_names() {
     static const std::vector<std::string> names = [] {
@@ -57,9 +62,12 @@ nlohmann::json App::layout_state() const {
     for (const auto& open : views_) {
         nlohmann::json state = nlohmann::json::object();
         open->view->save(state);
-        views.push_back({{"kind", open->kind->name}, {"number", open->number}, {"state", state}});
+        const ImGuiWindow* window = ImGui::FindWindowByName(open->title().c_str());
+        const bool in_front = window && (!window->DockIsActive || window->DockTabIsVisible);
+        views.push_back(
+            {{"kind", open->kind->name}, {"number", open->number}, {"in_front", in_front}, {"state", state}});
     }
-    return {{"views", views}, {"windows", ImGui::SaveIniSettingsToMemory()}};
+    return {{"views", views}, {"keyboard", focused_}, {"windows", ImGui::SaveIniSettingsToMemory()}};
 }
 
 void App::restore_layout(const nlohmann::json& state) {
@@ -73,6 +81,8 @@ void App::restore_layout(const nlohmann::json& state) {
         opened.kind = kind;
         opened.number = saved.value("number", 1);
         opened.view = kind->create();
+        opened.focus = saved.value("in_front", false);
+        if (opened.id() == state.value("keyboard", std::string())) focus_in_the_end_ = opened.title();
         try {
             opened.view->load(saved.value("state", nlohmann::json::object()));
         } catch (const nlohmann::json::exception&) {
@@ -97,17 +107,25 @@ void App::build_layout(unsigned dock_space) {
     std::map<std::string, ImGuiID> places{{"all", dock_space}};
     for (const Cut& cut : layout->cuts) {
         ImGuiID rest = 0;
-        places[cut.to] = ImGui::DockBuilderSplitNode(places.at(cut.from), cut.side, cut.share, nullptr, &rest);
+        const ImVec2 size = ImGui::DockBuilderGetNode(places.at(cut.from))->Size;
+        const bool is_across = cut.side == ImGuiDir_Left || cut.side == ImGuiDir_Right;
+        const float least = cut.least * ImGui::GetFontSize() / std::max(is_across ? size.x : size.y, 1.0f);
+        const float share = std::max(cut.share, least);
+        if (share > std::max(cut.share, most_share)) {  // no room: its views become tabs of what it were cut from
+            places[cut.to] = places.at(cut.from);
+            continue;
+        }
+        places[cut.to] = ImGui::DockBuilderSplitNode(places.at(cut.from), cut.side, share, nullptr, &rest);
         places[cut.from] = rest;
     }
-    std::set<std::string> filled;
+    std::set<ImGuiID> filled;
     for (const Placed& placed : layout->views) {
         const ViewKind* kind = find_view_kind(placed.kind);
         if (!kind) continue;  // a build without the engine lacks some
         auto& opened = *views_.emplace_back(std::make_unique<OpenView>());
         opened.kind = kind;
         opened.view = kind->create();
-        opened.focus = filled.insert(placed.place).second;
+        opened.focus = filled.insert(places.at(placed.place)).second;
         ImGui::DockBuilderDockWindow(opened.title().c_str(), places.at(placed.place));
     }
     ImGui::DockBuilderFinish(dock_space);

@@ -27,6 +27,11 @@ void App::remember_undo() {
     redo_.clear();
 }
 
+/// What was moved or set since the last step comes back with it when the next step is undone.
+void App::refresh_undo() {
+    if (!undo_.empty()) undo_.back()["layout"] = layout_state();
+}
+
 void App::go_to_state(const nlohmann::json& state) {
     nlohmann::json views = nlohmann::json::array();
     for (const auto& open : views_) views.push_back(open->id());

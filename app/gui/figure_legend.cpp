@@ -71,8 +71,16 @@ float flow(const analysis::Figure& figure, bool legend, bool color_bars, float w
         any = true;
     };
     if (color_bars) {
-        for (const ColorScale& scale : figure.color_scales)
-            next(measure(scale, width).width(), [&](ImVec2 at) { draw_bar(scale, at); });
+        for (const ColorScale& scale : figure.color_scales) {
+            const Bar parts = measure(scale, width);
+            if (parts.width() <= width) {
+                next(parts.width(), [&](ImVec2 at) { draw_bar(scale, at, ImVec2{at.x + parts.title, at.y}); });
+                continue;
+            }
+            ImVec2 title;  // in a line of its own
+            next(parts.title, [&](ImVec2 at) { title = at; });
+            next(parts.width() - parts.title, [&](ImVec2 at) { draw_bar(scale, title, at); });
+        }
     }
     if (legend) {
         for (const LegendEntry& entry : figure.legend)
@@ -85,7 +93,7 @@ float flow(const analysis::Figure& figure, bool legend, bool color_bars, float w
 
 float legend_height(const analysis::Figure& figure, bool legend, bool color_bars, float width) {
     const float height = flow(
-        figure, legend, color_bars, width, [](const ColorScale&, ImVec2) {}, [](const LegendEntry&, ImVec2) {});
+        figure, legend, color_bars, width, [](const ColorScale&, ImVec2, ImVec2) {}, [](const LegendEntry&, ImVec2) {});
     return height > 0 ? height + ImGui::GetStyle().ItemSpacing.y : 0;
 }
 
@@ -97,14 +105,13 @@ void draw_legend(const Theme& theme, const analysis::Figure& figure, bool legend
     const auto text = [&](float x, float y, const ImVec4& color, const std::string& words) {
         list->AddText(ImGui::GetFont(), size, {std::round(x), std::round(y)}, packed(color), words.c_str());
     };
-    const auto bar = [&](const ColorScale& scale, ImVec2 at) {
+    const auto bar = [&](const ColorScale& scale, ImVec2 title, ImVec2 at) {
         const Bar parts = measure(scale, width);
         const MapColors colors = map_colors(scale, theme);
         const float gap = 0.4f * em;
+        text(origin.x + title.x, origin.y + title.y, theme.ink_quiet, title_text(scale));
         float x = origin.x + at.x;
         const float y = origin.y + at.y;
-        text(x, y, theme.ink_quiet, title_text(scale));
-        x += parts.title;
         text(x, y, theme.ink_quiet, number_text(scale, scale.min));
         x += parts.low;
         const double span = scale.max - scale.min;

@@ -28,7 +28,7 @@ void FileDialog::ask(Question question) {
     if (folder_.empty() || !fs::is_directory(folder_, error)) folder_ = fs::current_path(error);
     typed_ = question_.suggestion.string();
     error_.clear();
-    overwrite_confirmed_ = false;
+    objected_to_.clear();
     list_folder();
     wanted_ = true;
 }
@@ -43,6 +43,7 @@ void FileDialog::list_folder() {
         const bool is_folder = at->is_directory(ignored);
         if (name.starts_with(".")) continue;
         const auto fits = [&](const std::string& extension) { return name.ends_with(extension); };
+        if (!is_folder && question_.kind == Kind::folder) continue;
         if (!is_folder && !question_.extensions.empty() &&
             std::none_of(question_.extensions.begin(), question_.extensions.end(), fits))
             continue;
@@ -52,6 +53,12 @@ void FileDialog::list_folder() {
     std::sort(entries_.begin(), entries_.end(), [](const Entry& x, const Entry& y) {
         return std::pair(!x.is_folder, x.name) < std::pair(!y.is_folder, y.name);
     });
+}
+
+std::string FileDialog::objection_to(const fs::path& path) const {
+    std::error_code error;
+    if (question_.kind == Kind::save && fs::exists(path, error)) return path.filename().string() + " is there already";
+    return question_.objection ? question_.objection(path) : "";
 }
 
 void FileDialog::draw() {
@@ -81,7 +88,6 @@ void FileDialog::draw() {
         const bool is_typed = typed_ == entry.name;
         if (ImGui::Selectable(shown.c_str(), is_typed, ImGuiSelectableFlags_AllowDoubleClick)) {
             typed_ = entry.name;
-            overwrite_confirmed_ = false;
             if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
                 if (entry.is_folder) {
                     go_to(folder_ / entry.name);
@@ -104,26 +110,36 @@ void FileDialog::draw() {
     if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
     if (ImGui::InputTextWithHint("##path", "a name or a whole path", &typed_, ImGuiInputTextFlags_EnterReturnsTrue))
         chosen = true;
+    const fs::path path = (folder_ / typed_).lexically_normal();  // an absolute path replaces the folder
+    std::error_code error;
+    const bool is_there = fs::exists(path, error);
     if (!error_.empty())
         ImGui::TextWrapped("%s", error_.c_str());
+    else if (question_.kind == Kind::folder)
+        ImGui::TextDisabled("%s%s", path.c_str(), is_there ? "" : ", a new folder");
     else
         ImGui::NewLine();
-    const char* accept = question_.kind == Kind::save ? (overwrite_confirmed_ ? "Replace" : "Save") : "Open";
+    const bool is_confirmed = objected_to_ == path;
+    const char* accept = is_confirmed                                                     ? "Replace"
+                         : question_.kind == Kind::save || question_.kind == Kind::folder ? "Save"
+                                                                                          : "Open";
     if (ImGui::Button(accept)) chosen = true;
     ImGui::SameLine();
     if (ImGui::Button("Cancel") || ImGui::IsKeyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
 
-    if (chosen && !typed_.empty()) {
-        const fs::path path = folder_ / typed_;  // an absolute path replaces the folder
-        std::error_code error;
-        const bool is_there = fs::exists(path, error);
-        if (fs::is_directory(path, error) && !fs::exists(path / "config.json", error) && path.extension() != ".part") {
+    if (chosen && (!typed_.empty() || question_.kind == Kind::folder)) {
+        const bool is_folder = fs::is_directory(path, error);
+        const bool is_answer =
+            question_.kind == Kind::folder || fs::exists(path / "config.json", error) || path.extension() == ".part";
+        if (is_folder && !is_answer) {
             go_to(path);
             typed_ = question_.suggestion.string();
-        } else if (question_.kind == Kind::save && is_there && !overwrite_confirmed_) {
-            error_ = path.filename().string() + " is there already";
-            overwrite_confirmed_ = true;
-        } else if (question_.kind != Kind::save && !is_there) {
+        } else if (question_.kind == Kind::folder && is_there && !is_folder) {
+            error_ = path.string() + " is a file; choose a folder";
+        } else if (const std::string objection = objection_to(path); !objection.empty() && !is_confirmed) {
+            error_ = objection;
+            objected_to_ = path;
+        } else if (question_.kind != Kind::save && question_.kind != Kind::folder && !is_there) {
             error_ = path.string() + " is not there";
         } else {
             ImGui::CloseCurrentPopup();

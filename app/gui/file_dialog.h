@@ -10,13 +10,16 @@ namespace kvscope::gui {
 /// Asks for a file or folder in the window itself: a path to type, and the folder's contents to click.
 class FileDialog {
  public:
-    enum class Kind { open, open_folder_or_file, save };
+    enum class Kind { open, open_folder_or_file, save, folder };
     struct Question {
         Kind kind = Kind::open;
         std::string title;
         std::vector<std::string> extensions;  ///< ".h5"; empty: all files
-        std::filesystem::path suggestion;     ///< a file name for `save`
+        std::filesystem::path suggestion;     ///< a file's name for `save`, a new folder's for `folder`
         std::function<void(const std::filesystem::path&)> answer;
+        /// What has to be confirmed before this path is answered; empty: nothing. `save` asks before it replaces a
+        /// file.
+        std::function<std::string(const std::filesystem::path&)> objection = {};
     };
 
     void ask(Question question);
@@ -30,6 +33,7 @@ class FileDialog {
         uintmax_t bytes;
     };
     void list_folder();
+    std::string objection_to(const std::filesystem::path& path) const;
 
     Question question_;
     std::filesystem::path folder_;
@@ -37,7 +41,7 @@ class FileDialog {
     std::string error_;
     std::vector<Entry> entries_;
     bool wanted_ = false;
-    bool overwrite_confirmed_ = false;
+    std::string objected_to_;  ///< path that a further click confirms
 };
 
 /// "12.3 MB"

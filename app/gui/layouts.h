@@ -19,6 +19,7 @@ struct Cut {
     ImGuiDir side;
     float share;
     std::string to;
+    float least = 0;  ///< in ems: takes more than its share where that is less, and is left out where there is no room
 };
 
 struct Layout {

@@ -42,7 +42,7 @@ void draw_mark_answer(Session& session, const Theme& theme) {
     ImGui::PushStyleColor(ImGuiCol_Text, theme.mark);
     const bool goes_on = ImGui::MenuItem((line + "###marked text").c_str());
     ImGui::PopStyleColor();
-    ImGui::SetItemTooltip("the marked text: was it kept, and where? Click to select its places in turn");
+    ImGui::SetItemTooltip("%s\nClick to select its places in turn.", line.c_str());
     if (!goes_on) return;
     const auto& next = places[here == places.end() ? 0 : (at + 1) % places.size()];
     Cursor cursor = selected;
@@ -74,6 +74,11 @@ void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme
                 ImGui::TextDisabled("%s", status.model.c_str());  // the trace's own is named beside its shape
             }
         }
+        const std::string rate = fmt::format("{:.0f} fps", ImGui::GetIO().Framerate);
+        const float end = ImGui::GetWindowWidth() - ImGui::CalcTextSize("000 fps").x - 16;
+        ImGui::PushClipRect(ImGui::GetWindowPos(), {ImGui::GetWindowPos().x + end, FLT_MAX}, true);
+        draw_mark_answer(session, theme);
+        if (session.tasks.n_pending() > 0) ImGui::TextDisabled("computing");
         if (const Document* focus = session.focus()) {
             const auto& reader = *focus->reader();
             if (reader.has_model() && reader.n_prompts() > focus->prompt) {
@@ -85,9 +90,7 @@ void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme
                               .c_str());
             }
         }
-        draw_mark_answer(session, theme);
-        if (session.tasks.n_pending() > 0) ImGui::TextDisabled("computing");
-        const std::string rate = fmt::format("{:.0f} fps", ImGui::GetIO().Framerate);
+        ImGui::PopClipRect();
         ImGui::SetCursorPosX(ImGui::GetWindowWidth() - ImGui::CalcTextSize(rate.c_str()).x - 16);
         ImGui::TextDisabled("%s", rate.c_str());
         ImGui::EndMenuBar();

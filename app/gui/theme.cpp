@@ -157,6 +157,7 @@ Theme apply_theme(Brightness brightness, float scale) {
     plot.Colors[ImPlotCol_FrameBg] = faded(theme.panel, 0);
     plot.Colors[ImPlotCol_PlotBg] = theme.ground;
     plot.Colors[ImPlotCol_PlotBorder] = theme.line;
+    plot.Colors[ImPlotCol_Selection] = theme.accent;
     plot.Colors[ImPlotCol_AxisGrid] = faded(theme.ink, 0.12f);
     plot.Colors[ImPlotCol_AxisText] = theme.ink_quiet;
     plot.Colors[ImPlotCol_LegendBg] = faded(theme.panel, 0.85f);

@@ -202,21 +202,38 @@ void draw_token_overview(Context& context, const char* id, float height, const D
             packed(context.theme.mark));
     }
     TokenAxis& axis = context.session.token_axis;
-    const Shown shown = shown_tokens(axis, columns);
-    if (ImGui::IsItemActive() && axis.max > axis.min) {
-        const double span = shown.max - shown.min;
-        const double centre = (ImGui::GetIO().MousePos.x - at.x) / width * columns;
-        axis.min = std::clamp(centre - span / 2, 0.0, columns - span);
-        axis.max = axis.min + span;
+    if (ImGui::IsItemActive()) {
+        const auto token_at = [&](float x) {
+            return std::clamp(static_cast<double>((x - at.x) / width) * columns, 0.0, columns);
+        };
+        const ImGuiIO& io = ImGui::GetIO();
+        const double from = token_at(io.MouseClickedPos[0].x);
+        const double to = token_at(io.MousePos.x);
+        bool* moves = ImGui::GetStateStorage()->GetBoolRef(ImGui::GetItemID());
+        if (ImGui::IsItemActivated()) *moves = axis.max > axis.min && from >= axis.min && from <= axis.max;
+        const double span = axis.max - axis.min;
+        if (*moves && span > 0) {
+            axis.min =
+                std::clamp(axis.min + static_cast<double>(io.MouseDelta.x / width) * columns, 0.0, columns - span);
+            axis.max = axis.min + span;
+        } else if (!*moves && std::abs(to - from) >= std::min<double>(fewest_tokens, columns)) {
+            axis.min = std::min(from, to);
+            axis.max = std::max(from, to);
+        } else if (!*moves && span > 0 && !ImGui::IsMouseDragging(ImGuiMouseButton_Left)) {
+            axis.min = std::clamp(from - span / 2, 0.0, columns - span);
+            axis.max = axis.min + span;
+        }
     }
     if (axis.max > axis.min) {
         const ImU32 veil = packed(context.theme.panel, 0.6f);
-        list->AddRectFilled(at, {x_of(shown.min), at.y + height}, veil);
-        list->AddRectFilled({x_of(shown.max), at.y}, {at.x + width, at.y + height}, veil);
-        list->AddRect({x_of(shown.min), at.y}, {x_of(shown.max), at.y + height}, packed(context.theme.accent));
+        list->AddRectFilled(at, {x_of(axis.min), at.y + height}, veil);
+        list->AddRectFilled({x_of(axis.max), at.y}, {at.x + width, at.y + height}, veil);
+        list->AddRect({x_of(axis.min), at.y}, {x_of(axis.max), at.y + height}, packed(context.theme.accent));
     }
     if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) axis.show_everything();
-    ImGui::SetItemTooltip("the whole prompt; drag to move what is shown, double-click for everything");
+    ImGui::SetItemTooltip(
+        "the whole prompt: drag over a part to see that alone, drag the part to move it, double-click "
+        "for everything");
 }
 
 }  // namespace kvscope::gui

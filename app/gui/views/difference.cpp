@@ -14,6 +14,7 @@
 #include "app/gui/shaped_text.h"
 #include "app/gui/token_map.h"
 #include "app/gui/view.h"
+#include "app/gui/wrapped_row.h"
 
 namespace kvscope::gui {
 namespace {
@@ -250,11 +251,11 @@ class DifferenceView : public View {
             session.a = b_;
             session.b = a_;
         }
-        ImGui::SameLine();
+        same_line_if_fits(16 * em);
         choose_run(context, "B", "##difference B", b_, session.b);
         choose_pair(session);
         int mode = classes_ ? 1 : 0;
-        ImGui::SameLine(0, em);
+        same_line_if_fits(11 * em);
         ImGui::SetNextItemWidth(11 * em);
         if (ImGui::Combo("##difference shows", &mode, "heads in A − in B\0kept by both / one\0")) classes_ = mode == 1;
     }
@@ -349,7 +350,7 @@ class DifferenceView : public View {
         }
         ImGui::SameLine(0, ImGui::GetFontSize());
         draw_key(context, colors, most);
-        ImGui::SameLine(0, ImGui::GetFontSize());
+        if (!same_line_if_fits(10 * ImGui::GetFontSize())) ImGui::NewLine();
         draw_overlap_line(shown);
 
         const ImVec2 room = ImGui::GetContentRegionAvail();

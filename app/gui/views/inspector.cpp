@@ -139,12 +139,16 @@ class InspectorView : public View {
     }
 
     static void draw_token(const Context& context, const PromptText& prompt, const Question& asked) {
+        const Cursor& selected = context.session.cursor();
+        const bool of_several = !asked.is_hover && selected.last_token > selected.first_token;
         const auto t = static_cast<size_t>(asked.token);
         ImGui::PushFont(context.fonts.mono, 1.35f * ImGui::GetStyle().FontSizeBase);
         text_item(prompt.shown[t]);
         ImGui::PopFont();
-        ImGui::TextDisabled("token %s · id %d%s", count(t).c_str(), prompt.ids[t],
-                            asked.is_hover ? " · under the mouse" : "");
+        ImGui::TextDisabled(
+            "token %s%s · id %d%s", count(t).c_str(),
+            of_several ? fmt::format(", first of {}–{}", selected.first_token, selected.last_token).c_str() : "",
+            prompt.ids[t], asked.is_hover ? " · under the mouse" : "");
         // A few words of context, so that a token is found again in the text.
         const size_t first = t < 6 ? 0 : t - 6;
         const size_t last = std::min(t + 7, prompt.shown.size());

@@ -13,18 +13,10 @@
 #include "app/gui/span_answers.h"
 #include "app/gui/token_tooltip.h"
 #include "app/gui/view.h"
+#include "app/gui/wrapped_row.h"
 
 namespace kvscope::gui {
 namespace {
-
-/// Goes on in the same line where an item of this width still fits.
-bool flow(float width) {
-    const float right = ImGui::GetWindowPos().x + ImGui::GetContentRegionAvail().x + ImGui::GetCursorPosX();
-    const float gap = ImGui::GetStyle().ItemSpacing.x;
-    if (ImGui::GetItemRectMax().x + gap + width > right) return false;
-    ImGui::SameLine();
-    return true;
-}
 
 /// The text itself, each token on a ground that says how many layers or heads keep it; one column per run.
 class PromptView : public View {
@@ -82,27 +74,50 @@ class PromptView : public View {
 
     void draw_header(Context& context, const Document& document, const std::vector<RunKey>& runs) {
         const float em = ImGui::GetFontSize();
+        const bool has_scale = !runs.empty() && document.reader()->has_model();
+        if (is_low_ && ImGui::GetContentRegionAvail().x < 50 * em) {
+            search_.draw(context, document);
+            ImGui::SameLine();
+            if (ImGui::Button("more##prompt")) ImGui::OpenPopup("prompt choices");
+            if (ImGui::BeginPopup("prompt choices")) {
+                choose_color();
+                choose_columns();
+                draw_mark_field(context);
+                ImGui::EndPopup();
+            }
+            if (has_scale && same_line_if_fits(14 * em)) draw_scale(context, document, runs);
+            return;
+        }
+        choose_color();
+        same_line_if_fits(9 * em);
+        choose_columns();
+        same_line_if_fits(9 * em);
+        search_.draw(context, document);
+        same_line_if_fits(9 * em);
+        draw_mark_field(context);
+        if (!has_scale) return;
+        same_line_if_fits(14 * em);
+        draw_scale(context, document, runs);
+    }
+
+    void choose_color() {
         int color_by = by_heads_ ? 1 : 0;
-        ImGui::SetNextItemWidth(6 * em);
+        ImGui::SetNextItemWidth(6 * ImGui::GetFontSize());
         if (ImGui::Combo("##prompt colour", &color_by, "by layers\0by heads\0")) by_heads_ = color_by == 1;
         ImGui::SetItemTooltip(
             "what the colour counts: layers that keep a token in at least one head, or heads of all layers");
-        flow(9 * em);
+    }
+
+    void choose_columns() {
         int which = selected_only_ ? 1 : 0;
-        ImGui::SetNextItemWidth(9 * em);
+        ImGui::SetNextItemWidth(9 * ImGui::GetFontSize());
         if (ImGui::Combo("##prompt columns", &which, "all shown runs\0selected run\0")) selected_only_ = which == 1;
-        flow(9 * em);
-        search_.draw(context, document);
-        flow(9 * em);
-        ImGui::SetNextItemWidth(9 * em);
+    }
+
+    static void draw_mark_field(Context& context) {
+        ImGui::SetNextItemWidth(9 * ImGui::GetFontSize());
         ImGui::InputTextWithHint("##prompt mark", "mark a text everywhere", &context.session.mark);
         ImGui::SetItemTooltip("outlined in every view; below: was it kept, and where?");
-        const bool fits = flow(13 * em);
-        const bool has_scale = !runs.empty() && document.reader()->has_model() && (fits || !is_low_);
-        if (has_scale)
-            draw_scale(context, document, runs);
-        else if (fits)
-            ImGui::NewLine();
     }
 
     void draw_scale(const Context& context, const Document& document, const std::vector<RunKey>& runs) const {
@@ -310,7 +325,7 @@ class PromptView : public View {
                 token = first_column.marks.front().first;
                 run = first_column.run;
             }
-            seen_mark_ = context.session.mark;
+            if (first_column.lines) seen_mark_ = context.session.mark;
         }
         if (selected.run != seen_.run) {
             for (const PromptColumn& one : all) {

@@ -383,9 +383,17 @@ class ReportView : public View {
 
     void ask_for_folder(Context& context) {
         FileDialog::Question question;
-        question.kind = FileDialog::Kind::save;
-        question.title = "Export all figures into a new folder";
+        question.kind = FileDialog::Kind::folder;
+        question.title = "Export all figures into a folder";
         question.suggestion = context.session.focus()->path().stem().string() + "-figures";
+        std::vector<std::string> names;
+        for (const FigureDefinition& definition : analysis::figure_definitions())
+            names.push_back(file_name(context.session, definition.name));
+        question.objection = [names](const fs::path& folder) -> std::string {
+            const auto there = std::count_if(names.begin(), names.end(),
+                                             [&](const std::string& name) { return fs::exists(folder / name); });
+            return there == 0 ? "" : fmt::format("{} of the figures are there already", there);
+        };
         question.answer = [this, alive = std::weak_ptr<bool>(alive_)](const fs::path& path) {
             if (!alive.lock()) return;
             Export all;

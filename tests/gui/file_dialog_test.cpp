@@ -1,0 +1,49 @@
+#include "app/gui/file_dialog.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+
+namespace fs = std::filesystem;
+
+TEST_CASE("all figures go into a folder that is there already, and replace those in it only when that is confirmed") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    const fs::path folder = sample.folder / "paper";
+    fs::create_directory(folder);
+    std::ofstream(folder / "text.tex") << "mine";
+    AppOptions options;
+    options.traces = {sample.path};
+    options.layout = "report";
+    DrivenApp driven(options);
+    const auto ask_for = [](ImGuiTestContext& c, const fs::path& path) {
+        c.ItemClick((DrivenApp::window_of("Report###report") + "/**/Export all…##report").c_str());
+        c.SetRef("//$FOCUSED");
+        c.ItemInputValue("**/##path", path.c_str());
+        c.Yield(2);
+    };
+    const fs::path file = sample.folder / "a-file";
+    std::ofstream(file) << "no folder";
+    driven.drive([&](ImGuiTestContext& c) { ask_for(c, folder); });
+    REQUIRE(driven.draw_until([&] { return !driven.app().notices().empty(); }, 4000));
+    const auto n_files = std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+    CHECK(n_files > 3);
+    CHECK(fs::file_size(folder / "text.tex") == 4);
+    const size_t n_notices = driven.app().notices().size();
+    driven.drive([&](ImGuiTestContext& c) {
+        ask_for(c, file);  // refused: the dialog stays
+        c.ItemInputValue("**/##path", folder.c_str());
+        c.Yield(2);
+        IM_CHECK(c.ItemExists("**/Replace"));  // nothing is written before
+        c.ItemClick("**/Cancel");
+    });
+    driven.settle();
+    CHECK(driven.app().notices().size() == n_notices);
+}
+
+}  // namespace kvscope::gui::testing

@@ -1,0 +1,112 @@
+#include <imgui_internal.h>
+
+#include <catch2/catch.hpp>
+
+#include "app/gui/layouts.h"
+#include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+const ImGuiWindow* window_titled(App& app, const std::string& kind) {
+    for (const auto& view : app.views()) {
+        if (view->kind->name == kind) return ImGui::FindWindowByName(view->title().c_str());
+    }
+    return nullptr;
+}
+
+bool is_in_front(App& app, const std::string& kind) {
+    const ImGuiWindow* window = window_titled(app, kind);
+    return window && window->DockTabIsVisible;
+}
+
+AppOptions explore(const SampleTrace& sample) {
+    AppOptions options;
+    options.traces = {sample.path};
+    options.layout = "explore";
+    return options;
+}
+
+}  // namespace
+
+TEST_CASE("a closed view comes back by undo as it was, and those that stood before the others still do") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    const auto is_open = [&] { return window_titled(driven.app(), "difference") != nullptr; };
+    REQUIRE(is_open());
+    for (const auto& view : driven.app().views()) {
+        if (view->kind->name == "prompt") view->view->load({{"by_heads", true}});
+    }
+    driven.drive([&](ImGuiTestContext& c) { c.WindowClose(DrivenApp::window_of("Difference###difference").c_str()); });
+    driven.settle();
+    CHECK_FALSE(is_open());
+    driven.drive([&](ImGuiTestContext& c) {
+        c.WindowFocus(DrivenApp::window_of("Retention###retention").c_str());
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_Z);
+    });
+    driven.settle();
+    CHECK(is_open());
+    CHECK(is_in_front(driven.app(), "retention"));
+    CHECK_FALSE(is_in_front(driven.app(), "difference"));
+    for (const auto& view : driven.app().layout_state()["views"]) {
+        if (view["kind"] == "prompt") CHECK(view["state"]["by_heads"] == true);
+    }
+}
+
+TEST_CASE("where large texts leave no room for a place, its views are tabs of their neighbours") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    const auto dock_of = [&](const char* kind) { return window_titled(driven.app(), kind)->DockId; };
+    CHECK(dock_of("prompt") != dock_of("retention"));
+    driven.app().set_scale(2);
+    driven.app().apply_layout("explore");
+    driven.settle();
+    CHECK(dock_of("prompt") == dock_of("retention"));
+    CHECK(is_in_front(driven.app(), "retention"));
+    CHECK(driven.app().views().size() == find_layout("explore")->views.size());
+}
+
+TEST_CASE("a part of the prompt is brushed in the overview, moved, and let go by a double click") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options = explore(sample);
+    options.view = "retention";
+    DrivenApp driven(options);
+    driven.settle();
+    TokenAxis& axis = driven.session().token_axis;
+    const auto n_tokens = static_cast<double>(driven.session().focus()->reader()->prompt(0).visible_tokens());
+    REQUIRE(axis.max <= axis.min);
+    const auto drag = [&](ImGuiTestContext& c, double from, double to) {
+        const ImRect strip = c.ItemInfo("//retention-1/overview").RectFull;
+        const auto at = [&](double token) {
+            return ImVec2{strip.Min.x + static_cast<float>(token / n_tokens) * strip.GetWidth(), strip.GetCenter().y};
+        };
+        c.MouseMoveToPos(at(from));
+        c.MouseDown();
+        c.MouseMoveToPos(at(to));
+        c.MouseUp();
+        c.Yield(2);
+    };
+    TokenAxis brushed;
+    driven.drive([&](ImGuiTestContext& c) {
+        drag(c, 0.2 * n_tokens, 0.6 * n_tokens);
+        brushed = axis;
+        drag(c, 0.4 * n_tokens, 0.5 * n_tokens);
+    });
+    CHECK(brushed.min == Approx(0.2 * n_tokens).margin(0.02 * n_tokens));
+    CHECK(brushed.max == Approx(0.6 * n_tokens).margin(0.02 * n_tokens));
+    CHECK(axis.min == Approx(0.3 * n_tokens).margin(0.02 * n_tokens));
+    CHECK(axis.max - axis.min == Approx(brushed.max - brushed.min));
+    driven.drive([&](ImGuiTestContext& c) {
+        c.MouseMove("//retention-1/overview");
+        c.MouseDoubleClick();
+    });
+    CHECK(axis.max <= axis.min);
+}
+
+}  // namespace kvscope::gui::testing
