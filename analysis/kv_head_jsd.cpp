@@ -1,33 +1,14 @@
 #include "analysis/kv_head_jsd.h"
 
-#include <fmt/format.h>
-
-#include <stdexcept>
-
+#include "analysis/kv_head_attention.h"
 #include "kernels/divergence.h"
 
 namespace kvscope::analysis {
 
 std::vector<float> kv_head_jsd(std::span<const float> window_attention, size_t n_heads, size_t n_kv_heads,
                                size_t window) {
-    if (n_kv_heads == 0 || n_heads == 0 || n_heads % n_kv_heads != 0 || window_attention.size() % n_heads != 0) {
-        throw std::invalid_argument(
-            fmt::format("JSD of KV heads: {} values, {} heads and {} KV heads do not fit together",
-                        window_attention.size(), n_heads, n_kv_heads));
-    }
-    const size_t n_tokens = window_attention.size() / n_heads;
-    if (n_tokens <= window) {
-        throw std::invalid_argument(
-            fmt::format("JSD of KV heads: a prompt of {} tokens has none before its window of {}", n_tokens, window));
-    }
-    const size_t n_prefix = n_tokens - window;
-    const size_t group = n_heads / n_kv_heads;
-    std::vector<float> means(n_kv_heads * n_prefix, 0.0F);
-    for (size_t head = 0; head < n_heads; ++head) {
-        const float* from = window_attention.data() + head * n_tokens;
-        float* to = means.data() + head / group * n_prefix;
-        for (size_t token = 0; token < n_prefix; ++token) to[token] += from[token] / static_cast<float>(group);
-    }
+    const std::vector<float> means = kv_head_attention(window_attention, n_heads, n_kv_heads, window);
+    const size_t n_prefix = means.size() / n_kv_heads;
     std::vector<float> jsd(n_kv_heads * n_kv_heads);
     kernels::jsd_matrix_of_weights(means.data(), static_cast<int64_t>(n_kv_heads), static_cast<int64_t>(n_prefix),
                                    static_cast<int64_t>(n_prefix), jsd.data());

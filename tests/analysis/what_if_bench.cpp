@@ -45,12 +45,11 @@ trace::RunRecord run_of(const policies::PolicySpec& spec, int64_t budget) {
             }
         }
     }
-    const policies::RunContext context{{static_cast<int>(kSize.n_layers), static_cast<int>(kSize.n_heads),
-                                        static_cast<int>(kSize.n_kv_heads), static_cast<int>(kSize.head_dim)},
-                                       kSize.n_tokens,
-                                       budget,
-                                       0,
-                                       {}};
+    policies::RunContext context;
+    context.shape = {static_cast<int>(kSize.n_layers), static_cast<int>(kSize.n_heads),
+                     static_cast<int>(kSize.n_kv_heads), static_cast<int>(kSize.head_dim)};
+    context.n_tokens = kSize.n_tokens;
+    context.budget = budget;
     trace::RunRecord record;
     record.policy = spec.definition->name;
     record.label = spec.label();

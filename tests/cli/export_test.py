@@ -12,7 +12,8 @@ import numpy
 
 from program import NEEDS_ENGINE, ProgramTest, csv_rows, json_rows, jsonl_rows, markdown_rows
 
-FIGURES = ["retention", "jsd", "coverage", "difference", "budgets", "cost", "step-kl", "query-similarity", "spectrum"]
+FIGURES = ["retention", "jsd", "coverage", "difference", "budgets", "cost", "step-kl", "query-similarity", "spectrum",
+           "head-statistics"]
 
 
 def png_pixels(data):

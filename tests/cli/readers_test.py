@@ -11,7 +11,8 @@ import numpy
 from program import (GGUF_MODEL, HF_MODEL, MODELS, NEEDS_ENGINE, SOURCE, ProgramTest, csv_rows, json_rows, jsonl_rows,
                      markdown_rows)
 
-POLICIES = ["ada-pyramidkv", "ada-snapkv", "aperturekv", "full", "h2o", "pyramidkv", "snapkv", "streaming-llm"]
+POLICIES = ["ada-pyramidkv", "ada-snapkv", "aperturekv", "cam", "dapq", "full", "gemfilter", "h2o", "headkv", "k-vec",
+            "lacache", "laq", "laq++", "longcache", "oracle", "pyramidkv", "random", "snapkv", "streaming-llm"]
 
 
 def stored_weights(folder):
@@ -57,8 +58,8 @@ class Answers(AllForms):
     def test_figures(self):
         rows, markdown = self.rows("figures")
         self.assertEqual([row["figure"] for row in rows],
-                         ["budgets", "cost", "coverage", "difference", "jsd", "query-similarity", "retention",
-                          "spectrum", "step-kl"])
+                         ["budgets", "cost", "coverage", "difference", "head-statistics", "jsd", "query-similarity",
+                          "retention", "spectrum", "step-kl"])
         self.assertEqual(len(markdown_rows(markdown)), len(rows))
 
     def test_policies(self):

@@ -1,0 +1,129 @@
+#include "analysis/head_statistics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/figure_definition.h"
+#include "analysis/layer_axis.h"
+#include "analysis/run_choice.h"
+
+namespace kvscope::analysis {
+namespace {
+
+constexpr double kHeadMm = 3.2;
+constexpr double kPanelMm = 90;
+
+struct Statistics {
+    std::vector<int> layers;
+    size_t n_heads = 0;                                  ///< KV heads
+    std::vector<std::vector<HeadStatistics>> of_layers;  ///< for each of `layers` (G)
+};
+
+Statistics read_statistics(const trace::Reader& reader, const FigureOptions& options) {
+    check_prompt(reader, options.prompt);
+    require_data(reader, trace::Place::of_prompt(options.prompt), trace::schema::prompt::window_attention);
+    const trace::ModelAttributes& model = reader.model();
+    const trace::PromptAttributes& prompt = reader.prompt(options.prompt);
+    if (prompt.visible_tokens() <= prompt.window) {
+        throw NothingToShow(fmt::format("{}: prompt {} has {} tokens, none before its window of {}",
+                                        reader.path().string(), options.prompt, prompt.visible_tokens(),
+                                        prompt.window));
+    }
+    Statistics statistics{chosen_layers(reader, options), static_cast<size_t>(model.n_kv_heads), {}};
+    for (const int layer : statistics.layers) {
+        statistics.of_layers.push_back(head_statistics(
+            reader.window_attention(options.prompt, static_cast<size_t>(layer)), static_cast<size_t>(model.n_heads),
+            statistics.n_heads, static_cast<size_t>(prompt.window)));
+    }
+    return statistics;
+}
+
+/// One of the two numbers, heads downwards, layers to the right, on a colour scale of its own from 0.
+void add_map(Figure& figure, const Statistics& statistics, const std::string& title, const std::string& unit,
+             double HeadStatistics::*number) {
+    HeatMap map;
+    map.rows = statistics.n_heads;
+    map.columns = statistics.layers.size();
+    for (size_t head = 0; head < map.rows; ++head) {
+        for (const auto& layer : statistics.of_layers) map.values.push_back(static_cast<float>(layer[head].*number));
+    }
+    map.x_begin = map.y_begin = -0.5;
+    map.x_end = static_cast<double>(map.columns) - 0.5;
+    map.y_end = static_cast<double>(map.rows) - 0.5;
+    map.color_scale = figure.color_scales.size();
+    map.reduction = Reduction::mean;
+    ColorScale scale;
+    scale.title = title;
+    scale.unit = unit;
+    scale.max = static_cast<double>(*std::max_element(map.values.begin(), map.values.end()));
+    if (!(scale.max > 0)) scale.max = 1;
+    figure.color_scales.push_back(scale);
+    std::vector<int> heads;
+    for (size_t head = 0; head < map.rows; ++head) heads.push_back(static_cast<int>(head));
+    Panel panel;
+    panel.row = figure.panels.size();
+    panel.title = title;
+    panel.x = layer_axis(statistics.layers);
+    panel.y = layer_axis(heads);
+    panel.y.title = "KV head";
+    panel.y.reversed = true;
+    panel.layers.emplace_back(std::move(map));
+    figure.panels.push_back(std::move(panel));
+}
+
+Figure make(const trace::Reader& reader, const FigureOptions& options) {
+    const Statistics statistics = read_statistics(reader, options);
+    Figure figure;
+    figure.name = "head-statistics";
+    figure.title = "How focused each KV head's windowed scores are";
+    figure.rows = 2;
+    figure.shared_x = true;
+    figure.panel_height_mm = std::clamp(kHeadMm * static_cast<double>(statistics.n_heads), 8.0, kPanelMm);
+    add_map(figure, statistics, "Standard deviation", "", &HeadStatistics::deviation);
+    add_map(figure, statistics, "Entropy", "nats", &HeadStatistics::entropy);
+    const trace::PromptAttributes& prompt = reader.prompt(options.prompt);
+    const int64_t n_prefix = prompt.visible_tokens() - prompt.window;
+    figure.caption = fmt::format(
+        "Standard deviation and entropy, over the {} prompt tokens before the window, of what the last {} queries "
+        "attend "
+        "to on average, by KV head and layer. Attention to all tokens alike has a deviation of 0 and an entropy of "
+        "{:.2f} nats.",
+        n_prefix, prompt.window, std::log(static_cast<double>(n_prefix)));
+    complete_figure(figure, reader, options, {});
+    return figure;
+}
+
+Table numbers(const trace::Reader& reader, const FigureOptions& options) {
+    const Statistics statistics = read_statistics(reader, options);
+    Table table;
+    table.name = "head-statistics";
+    table.title = "Spread of each KV head's windowed scores over the prompt before the window";
+    table.columns = {{"layer", "Layer", "", ColumnType::integer},
+                     {"kv_head", "KV head", "", ColumnType::integer},
+                     {"deviation", "Standard deviation", "", ColumnType::real, 6},
+                     {"entropy_nats", "Entropy", "nats", ColumnType::real}};
+    for (size_t i = 0; i < statistics.layers.size(); ++i) {
+        for (size_t head = 0; head < statistics.n_heads; ++head) {
+            const HeadStatistics& of_head = statistics.of_layers[i][head];
+            table.rows.push_back(
+                {{int64_t{statistics.layers[i]}, static_cast<int64_t>(head), of_head.deviation, of_head.entropy}});
+        }
+    }
+    return table;
+}
+
+}  // namespace
+
+FigureDefinition head_statistics_figure() {
+    return {"head-statistics",
+            "Head statistics",
+            "KV heads by layers: standard deviation and entropy of the windowed scores, which tell focused heads from "
+            "others",
+            {{"layers", "default: all"}},
+            make,
+            numbers};
+}
+
+}  // namespace kvscope::analysis
