@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <imgui.h>
+#include <imgui_internal.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -229,8 +230,8 @@ void App::draw_views() {
     Context context{session_, theme_, window_.fonts, actions_, desk, engine_.get(), ImGui::GetStyle().FontScaleMain};
     for (size_t i = 0; i < views_.size(); ++i) {
         OpenView& open = *views_[i];
-        if (open.focus) ImGui::SetNextWindowFocus();
-        open.focus = false;
+        const bool wants_focus = std::exchange(open.focus, false);
+        if (wants_focus) ImGui::SetNextWindowFocus();
         const float em = ImGui::GetFontSize();
         ImGui::SetNextWindowSize({40 * em, 24 * em}, ImGuiCond_FirstUseEver);
         // The frame is cleared in the views' own colour; filling it once more takes a software renderer 10 ms.
@@ -254,12 +255,19 @@ void App::draw_views() {
             }
         }
         open.is_docked = ImGui::IsWindowDocked();
+        // In its first frame a docked window has no tab yet that could come to the front.
+        const ImGuiDockNode* node = ImGui::GetCurrentWindow()->DockNode;
+        if (wants_focus && open.is_docked && (!node || !node->TabBar)) open.focus = true;
         if (picture_of_ == open.view.get()) take_picture();
         ImGui::End();
     }
     std::erase_if(views_, [](const auto& open) { return !open->open; });
     if (!focus_in_the_end_.empty()) ImGui::SetWindowFocus(focus_in_the_end_.c_str());
-    focus_in_the_end_.clear();
+    const bool is_settled = std::none_of(views_.begin(), views_.end(), [](const auto& open) { return open->focus; });
+    if (is_settled)
+        focus_in_the_end_.clear();
+    else
+        window_.draw_again();
 }
 
 void App::draw_start() {

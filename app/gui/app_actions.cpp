@@ -272,6 +272,7 @@ void App::add_actions() {
                 // Behind the start cards a whole layout still waits to come to the front.
                 for (const auto& other : views_) other->focus = other->focus && other->kind->dock != Dock::left;
                 open->focus = true;
+                focus_in_the_end_ = open->title();
                 return;
             }
             if (const ViewKind* kind = find_view_kind("run")) open_view(*kind);

@@ -57,6 +57,72 @@ TEST_CASE("a closed view comes back by undo as it was, and those that stood befo
     }
 }
 
+TEST_CASE("Ctrl+R on the start cards shows the run form at once, with the keyboard") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    if (!find_view_kind("run")) KVSCOPE_SKIP("built without the engine");
+    AppOptions options;
+    options.layout = "explore";
+    DrivenApp driven(options);
+    driven.drive([&](ImGuiTestContext& c) { c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_R); });
+    driven.settle();
+    CHECK(is_in_front(driven.app(), "run"));
+    REQUIRE(driven.app().focused_view());
+    CHECK(driven.app().focused_view()->kind->name == "run");
+}
+
+TEST_CASE("a mark alone is brought into view in the prompt; a selection goes before it") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    trace::sample::TemporaryFolder folder;
+    trace::sample::Options sample;
+    sample.n_tokens = 900;
+    trace::sample::write(folder / "long.h5", sample);
+    AppOptions options;
+    options.traces = {folder / "long.h5"};
+    options.view = "prompt";
+    const bool selects = GENERATE(false, true);
+    std::string last;
+    {
+        DrivenApp driven(options);
+        const auto tokens = driven.session().focus()->reader()->token_text(0);
+        last = tokens[890] + tokens[891] + tokens[892] + tokens[893];
+    }
+    options.mark = last;
+    if (selects) options.select = "token=2";
+    DrivenApp driven(options);
+    driven.settle();
+    float scroll = -1;
+    driven.drive([&](ImGuiTestContext& c) { scroll = c.WindowInfo("//prompt-1/text").Window->Scroll.y; });
+    CHECK((scroll > 0) == !selects);
+}
+
+TEST_CASE("every view draws a trace whose prompt has no runs yet") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    trace::sample::TemporaryFolder folder;
+    const bool has_prompt = GENERATE(true, false);
+    {
+        trace::Writer writer(folder / "bare.h5", trace::sample::recipe, {.force = true, .generator = "sample"});
+        writer.write_model(trace::sample::model());
+        if (has_prompt) writer.write_prompt(0, trace::sample::prompt());
+        writer.finish();
+    }
+    AppOptions options;
+    options.traces = {folder / "bare.h5"};
+    options.layout = "explore";
+    options.mark = "a";
+    DrivenApp driven(options);
+    for (const ViewKind& kind : view_kinds()) {
+        CAPTURE(kind.name, has_prompt);
+        driven.app().open_view(kind);
+        driven.settle();
+    }
+    driven.drive([&](ImGuiTestContext& c) {
+        for (const int key :
+             {ImGuiKey_Period, ImGuiKey_RightBracket, ImGuiKey_F, ImGuiKey_D, ImGuiKey_1, ImGuiKey_Space})
+            c.KeyPress(key);
+    });
+    CHECK(driven.app().notices().empty());
+}
+
 TEST_CASE("where large texts leave no room for a place, its views are tabs of their neighbours") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "app/gui/prompt_column.h"
 #include "app/gui/prompt_counts.h"
@@ -320,7 +321,11 @@ class PromptView : public View {
             wanted_token_ = -1;
         }
         const PromptColumn& first_column = all.front();
-        if (context.session.mark != seen_mark_ && (!first_column.marks.empty() || context.session.mark.empty())) {
+        // At the start a selection goes before the mark.
+        const bool is_new = context.session.mark != seen_mark_.value_or("");
+        if (!seen_mark_ && (!is_new || selected.has_tokens()))
+            seen_mark_ = context.session.mark;
+        else if (is_new && (!first_column.marks.empty() || context.session.mark.empty())) {
             if (!first_column.marks.empty() && wanted_token_ < 0) {
                 token = first_column.marks.front().first;
                 run = first_column.run;
@@ -353,8 +358,8 @@ class PromptView : public View {
     bool is_low_ = false;  ///< there is room for the text and little else
     PromptSearch search_;
     SpanAnswers answers_;
-    Cursor seen_;  ///< the selection that was brought into view last
-    std::string seen_mark_;
+    Cursor seen_;                           ///< the selection that was brought into view last
+    std::optional<std::string> seen_mark_;  ///< that was brought into view; nullopt: nothing was asked yet
     int64_t hovered_ = -1;
     int64_t wanted_token_ = -1;
     int64_t menu_token_ = -1;
