@@ -31,7 +31,7 @@ std::string method(const trace::RunAttributes& run) { return run.policy + '\n' +
 
 /// Of the i-th of several traces.
 Rgb shade(Rgb color, size_t i) {
-    const auto mixed = [&](uint8_t channel, int with) { return static_cast<uint8_t>((channel + with) / 2); };
+    const auto mixed = [&](uint8_t channel, int with) { return static_cast<uint8_t>((3 * channel + 2 * with) / 5); };
     const auto all = [&](int with) { return Rgb{mixed(color.r, with), mixed(color.g, with), mixed(color.b, with)}; };
     if (i % 3 == 0) return color;
     return i % 3 == 1 ? all(255) : all(color == kBlack ? 190 : 0);

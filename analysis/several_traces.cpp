@@ -112,9 +112,19 @@ Figure side_by_side(std::vector<TraceFigure> figures, std::span<const TracePart>
             joined->column_widths.clear();
         std::move(figure.panels.begin(), figure.panels.end(), std::back_inserter(joined->panels));
         if (!legends_are_alike) add_legend(*joined, figure, name);
+        if (figure.caption != joined->caption) joined->caption += fmt::format(" Of {}: {}", name, figure.caption);
         joined->width_mm = std::max({joined->width_mm, figure.width_mm, 174.0});
         add_recipe(*joined, figure, name);
     }
+    const auto all_like_first = [&](Axis Panel::*axis) {
+        const Axis& like = joined->panels.front().*axis;
+        return std::all_of(joined->panels.begin(), joined->panels.end(), [&](const Panel& panel) {
+            return (panel.*axis).min == like.min && (panel.*axis).max == like.max;
+        });
+    };
+    if (joined->panels.empty()) return *joined;
+    joined->shared_x = joined->shared_x && all_like_first(&Panel::x);
+    joined->shared_y = joined->shared_y && all_like_first(&Panel::y);
     return *joined;
 }
 

@@ -53,8 +53,8 @@ struct Sides {
 Sides read_sides(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
     Sides sides{definition.make(*a.reader, a.options), definition.make(*b.reader, b.options)};
     if (sides.a.panels.size() != sides.b.panels.size()) {
-        disagree(fmt::format("A ({}) has {} of them, B ({}) has {}; their models may differ", a.name,
-                             sides.a.panels.size(), b.name, sides.b.panels.size()));
+        disagree(fmt::format("A ({}) has {} panels, B ({}) has {}: their models differ", a.name, sides.a.panels.size(),
+                             b.name, sides.b.panels.size()));
     }
     for (size_t p = 0; p < sides.a.panels.size(); ++p) {
         const Panel& of_a = sides.a.panels[p];
@@ -128,7 +128,10 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
         Panel& panel = figure.panels[p];
         const Panel& other = sides.b.panels[p];
         const bool as_ratio = panel.y.scale == Scale::logarithmic;
-        if (panel.title != other.title) panel.title = fmt::format("{} − {}", panel.title, other.title);
+        if (figure.panels.size() == 1 && !panel.title.empty() && a.name != b.name)
+            panel.title = fmt::format("{} − {}", a.name, b.name);
+        else if (panel.title != other.title)
+            panel.title = fmt::format("{} − {}", panel.title, other.title);
         panel.note.clear();
         bool has_map = false;
         for (size_t l = 0; l < panel.layers.size(); ++l) {
@@ -148,6 +151,8 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
         if (has_map && panel.x.min != other.x.min) panel.x.title += " (of A)";
         if (!has_map) set_axis(panel, as_ratio);
     }
+    // Bands are not subtracted.
+    std::erase_if(figure.legend, [](const LegendEntry& entry) { return entry.symbol == LegendEntry::Symbol::patch; });
     if (figure.shared_y) {
         for (Panel& panel : figure.panels) {
             for (const Panel& other : figure.panels) {

@@ -52,12 +52,14 @@ void App::ask_for_workspace() {
 void App::export_focused() {
     const OpenView* open = focused_view();
     const auto request = open ? open->view->figure(session_) : std::nullopt;
-    if (!request) {
-        notice("this view has nothing to export; click into one that shows a figure", true);
-        return;
-    }
-    ExportDialog().ask(session_, *request, *files_,
-                       [this](const std::string& text, bool is_error) { notice(text, is_error); });
+    const auto table = open && !request ? open->view->table() : std::nullopt;
+    const auto say = [this](const std::string& text, bool is_error) { notice(text, is_error); };
+    if (request)
+        ExportDialog::ask(session_, *request, *files_, say);
+    else if (table)
+        ExportDialog::ask(*table, *files_, say);
+    else
+        notice("this view has nothing to export; click into one that shows a figure or a table", true);
 }
 
 void App::copy_focused_figure() {

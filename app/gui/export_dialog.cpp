@@ -4,6 +4,8 @@
 
 #include "analysis/table_format.h"
 #include "app/figures/export_figure.h"
+#include "app/figures/output_file.h"
+#include "app/gui/figure_source.h"
 #include "app/gui/image_clipboard.h"
 #include "app/program/version.h"
 
@@ -33,22 +35,19 @@ std::string tsv(const analysis::Table& table) {
     return text;
 }
 
-}  // namespace
-
-void ExportDialog::ask(const Session& session, const FigureRequest& request, FileDialog& files,
-                       std::function<void(const std::string&, bool)> notice) {
-    const Document* document = session.document(request.document);
-    if (!document) return;
-    const auto reader = document->reader();
+void ask_for(const std::string& suggestion, const std::string& title, const figures::Exported& what, FileDialog& files,
+             const ExportDialog::Notice& notice) {
     FileDialog::Question question;
     question.kind = FileDialog::Kind::save;
-    question.title = "Export " + request.figure + " as pdf, svg, png, csv, md, tex or json";
-    question.suggestion = document->path().stem().string() + "-" + request.figure + ".pdf";
-    question.answer = [reader, request, notice](const std::filesystem::path& path) {
+    question.title = title;
+    question.suggestion = suggestion;
+    question.answer = [what, notice](const std::filesystem::path& path) {
         try {
             const figures::ExportOptions options{300, std::string("kvscope ") + program::version()};
-            figures::export_figure(*reader, analysis::figure_definition(request.figure), request.options, path, options,
-                                   true);
+            if (path.extension() == ".tsv")
+                figures::write_whole_file(path, tsv(what.numbers()), true);
+            else
+                figures::export_figure(what, path, options, true);
             notice(path.string() + " written", false);
         } catch (const std::exception& error) {
             notice(error.what(), true);
@@ -57,20 +56,32 @@ void ExportDialog::ask(const Session& session, const FigureRequest& request, Fil
     files.ask(std::move(question));
 }
 
-void ExportDialog::copy_image(const Session& session, const FigureRequest& request) {
+}  // namespace
+
+void ExportDialog::ask(const Session& session, const FigureRequest& request, FileDialog& files, const Notice& notice) {
     const Document* document = session.document(request.document);
-    if (!document) throw analysis::NothingToShow("the trace is closed");
+    if (!document) return;
+    const FigureJob job(session, request);
+    ask_for(document->path().stem().string() + "-" + request.figure + ".pdf",
+            "Export " + request.figure + " as pdf, svg, png, csv, md, tex or json",
+            {[job] { return job.figure(); }, [job] { return job.numbers(); }}, files, notice);
+}
+
+void ExportDialog::ask(const analysis::Table& table, FileDialog& files, const Notice& notice) {
+    ask_for(table.name + ".csv", "Export the table as csv, tsv, md, tex or json", {{}, [table] { return table; }},
+            files, notice);
+}
+
+void ExportDialog::copy_image(const Session& session, const FigureRequest& request) {
+    const FigureJob job(session, request);
     const TemporaryPng png;
     const figures::ExportOptions options{300, std::string("kvscope ") + program::version()};
-    figures::export_figure(*document->reader(), analysis::figure_definition(request.figure), request.options,
-                           png.path(), options, true);
+    figures::export_figure({[&] { return job.figure(); }, {}}, png.path(), options, true);
     copy_png(png.path());
 }
 
 std::string ExportDialog::numbers(const Session& session, const FigureRequest& request, const std::string& format) {
-    const Document* document = session.document(request.document);
-    if (!document) throw analysis::NothingToShow("the trace is closed");
-    return text(analysis::figure_definition(request.figure).numbers(*document->reader(), request.options), format);
+    return text(FigureJob(session, request).numbers(), format);
 }
 
 std::string ExportDialog::text(const analysis::Table& table, const std::string& format) {

@@ -10,9 +10,12 @@ namespace kvscope::gui {
 /// Exports what a view shows, and copies its numbers; the same code and the same result as `kvscope export`.
 class ExportDialog {
  public:
+    using Notice = std::function<void(const std::string&, bool is_error)>;
+
     /// Where the exported file goes, in which form, is asked by the dialog.
-    void ask(const Session& session, const FigureRequest& request, FileDialog& files,
-             std::function<void(const std::string&, bool is_error)> notice);
+    static void ask(const Session& session, const FigureRequest& request, FileDialog& files, const Notice& notice);
+    /// The same for a table that is no figure.
+    static void ask(const analysis::Table& table, FileDialog& files, const Notice& notice);
 
     /// The figure as a PNG on the clipboard, as it is exported.
     /// @throws what the figure's definition throws, and copy_png

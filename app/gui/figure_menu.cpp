@@ -6,7 +6,6 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "app/figures/output_file.h"
 #include "app/gui/export_dialog.h"
 
 namespace kvscope::gui {
@@ -62,25 +61,6 @@ void draw_menu(Context& context, const View& view, const char* kind,
     ImGui::EndPopup();
 }
 
-void export_table(Context& context, const analysis::Table& table) {
-    FileDialog::Question question;
-    question.kind = FileDialog::Kind::save;
-    question.title = "Export the table as csv, md, tex, json or txt";
-    question.suggestion = table.name + ".csv";
-    question.answer = [table, notice = context.desk.notice](const std::filesystem::path& path) {
-        try {
-            const std::string extension = path.extension().string();
-            const std::string format = extension == ".txt" || extension.empty() ? "text" : extension.substr(1);
-            const std::string text = ExportDialog::text(table, format);
-            figures::write_whole_file(path, text, true);
-            notice(path.string() + " written", false);
-        } catch (const std::exception& error) {
-            notice(error.what(), true);
-        }
-    };
-    context.desk.files.ask(std::move(question));
-}
-
 }  // namespace
 
 void draw_figure_menu(Context& context, const View& view, const char* kind,
@@ -93,13 +73,13 @@ void draw_figure_menu(Context& context, const View& view, const char* kind,
         context, view, kind,
         [&](const std::string& format) { return ExportDialog::numbers(context.session, *request, format); },
         [&] { ExportDialog::copy_image(context.session, *request); },
-        [&] { ExportDialog().ask(context.session, *request, context.desk.files, context.desk.notice); });
+        [&] { ExportDialog::ask(context.session, *request, context.desk.files, context.desk.notice); });
 }
 
 void draw_table_menu(Context& context, const View& view, const char* kind, const analysis::Table& table) {
     draw_menu(
         context, view, kind, [&](const std::string& format) { return ExportDialog::text(table, format); }, {},
-        [&] { export_table(context, table); });
+        [&] { ExportDialog::ask(table, context.desk.files, context.desk.notice); });
 }
 
 }  // namespace kvscope::gui

@@ -16,11 +16,10 @@ constexpr double least_dpi = 10;
 
 }  // namespace
 
-FigurePicture draw_picture(const trace::Reader& reader, const analysis::FigureDefinition& definition,
-                           const analysis::FigureOptions& options, int room_width, int room_height) {
+FigurePicture draw_picture(const FigureJob& job, int room_width, int room_height) {
     FigurePicture picture;
     try {
-        const analysis::Figure figure = definition.make(reader, options);
+        const analysis::Figure figure = job.figure();
         const figures::FigureLayout layout = figures::lay_out(figure);
         const double per_point =
             std::clamp(std::min(room_width / layout.width, room_height / layout.height), least_dpi / 72, most_dpi / 72);

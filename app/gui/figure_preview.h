@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/figure_definition.h"
+#include "app/gui/figure_source.h"
 
 namespace kvscope::gui {
 
@@ -25,8 +25,7 @@ struct FigurePicture {
 
 /// At the resolution at which it fits into the room, at most that of a 300-dpi print. On a worker thread.
 /// @throws what the definition throws, except NothingToShow and LayoutError, which become `nothing`
-FigurePicture draw_picture(const trace::Reader& reader, const analysis::FigureDefinition& definition,
-                           const analysis::FigureOptions& options, int room_width, int room_height);
+FigurePicture draw_picture(const FigureJob& job, int room_width, int room_height);
 
 /// A picture on the GPU. Made, used and destroyed on the window's thread.
 class PictureTexture {

@@ -335,6 +335,11 @@ void draw_column_mark(const PlotFrame& frame, ImDrawList* list, double x, ImU32 
     list->AddLine({at, frame.min.y}, {at, frame.max.y}, color);
 }
 
+void draw_layer_marks(const Theme& theme, const PlotFrame& frame, ImDrawList* list, int selected, int hovered) {
+    if (selected >= 0) draw_column_mark(frame, list, selected, packed(theme.accent, 0.7f));
+    if (hovered >= 0) draw_column_mark(frame, list, hovered, packed(theme.hover, 0.3f));
+}
+
 void draw_cell_mark(const PlotFrame& frame, ImDrawList* list, double x, double y, ImU32 color) {
     const float left = frame.x_of(x - 0.5);
     const float right = frame.x_of(x + 0.5);

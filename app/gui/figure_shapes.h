@@ -47,6 +47,9 @@ std::string title_of(const analysis::Axis& axis);
 /// A vertical line for a selected or hovered place of a panel's x axis.
 void draw_column_mark(const PlotFrame& frame, ImDrawList* list, double x, ImU32 color);
 
+/// The same for the selected and the hovered layer, where x counts layers; −1: none.
+void draw_layer_marks(const Theme& theme, const PlotFrame& frame, ImDrawList* list, int selected, int hovered);
+
 /// The outline of a map's cell; `half` is half a cell.
 void draw_cell_mark(const PlotFrame& frame, ImDrawList* list, double x, double y, ImU32 color);
 

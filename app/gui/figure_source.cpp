@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "analysis/figure_definition.h"
 #include "analysis/run_style.h"
 
@@ -34,7 +36,9 @@ PreparedFigure prepare_figure(analysis::Figure figure) {
     return prepared;
 }
 
-std::string stamp_of(const Session& session, const FigureRequest& request) {
+namespace {
+
+std::string stamp_of_trace(const Session& session, const TraceRequest& request) {
     const Document* document = session.document(request.document);
     if (!document) return "closed";
     const analysis::FigureOptions& options = request.options;
@@ -44,25 +48,127 @@ std::string stamp_of(const Session& session, const FigureRequest& request) {
         const bool is_number = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
         if (is_number) runs += session.stamp({request.document, options.prompt, std::stoi(name)}) + ' ';
     }
-    return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}x{}", document->stamp(), request.figure, options.prompt, runs,
+    return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}x{}", document->stamp(), options.prompt, runs,
                        fmt::join(options.layers, ","), fmt::join(options.heads, ","), fmt::join(options.columns, ","),
                        options.source, options.title, options.width_mm, options.height_mm);
 }
 
+/// What its runs look like and how they are called depends on what else is open.
+std::string stamp_of_others(const Session& session) {
+    std::string stamp;
+    for (const auto& document : session.documents())
+        stamp += fmt::format(
+            " {}.{}.{}", document->id(), document->prompt,
+            document->prompt < document->reader()->n_prompts() ? document->reader()->n_runs(document->prompt) : 0);
+    return stamp;
+}
+
+/// The document's shown prompt with the runs that are shown.
+TraceRequest shown_trace(const Session& session, const Document& document, bool with_runs, bool with_full) {
+    TraceRequest request{document.id(), {}};
+    request.options.prompt = document.prompt;
+    if (!with_runs) return request;
+    for (const RunKey& key : session.visible_runs(with_full)) {
+        if (key.document == document.id()) request.options.runs.push_back(std::to_string(key.run));
+    }
+    return request;
+}
+
+/// The traces in their order; with runs those that show any, the full caches alone where nothing else is shown.
+std::vector<TraceRequest> shown_traces(const Session& session, const std::vector<const Document*>& documents,
+                                       bool with_runs) {
+    std::vector<TraceRequest> requests;
+    for (const bool with_full : {false, true}) {
+        for (const Document* document : documents) {
+            TraceRequest request = shown_trace(session, *document, with_runs, with_full);
+            if (!with_runs || !request.options.runs.empty()) requests.push_back(std::move(request));
+        }
+        if (!requests.empty()) return requests;
+    }
+    // Nothing is shown: the figure's own choice.
+    for (const Document* document : documents) requests.push_back(shown_trace(session, *document, false, false));
+    return requests;
+}
+
+}  // namespace
+
+std::string stamp_of(const Session& session, const FigureRequest& request) {
+    std::string stamp = fmt::format("{}|{}|{}", request.figure, request.difference, stamp_of_others(session));
+    for (size_t i = 0; i < request.n_traces(); ++i) stamp += '|' + stamp_of_trace(session, request.trace(i));
+    return stamp;
+}
+
+FigureJob::FigureJob(const Session& session, const FigureRequest& request)
+    : name_(request.figure), difference_(request.difference) {
+    for (size_t i = 0; i < request.n_traces(); ++i) {
+        const TraceRequest trace = request.trace(i);
+        const Document* document = session.document(trace.document);
+        if (!document) throw analysis::NothingToShow("the trace is closed");
+        readers_.push_back(document->reader());
+        analysis::TracePart part{document->reader().get(), trace.options};
+        if (request.n_traces() > 1) part.name = session.name_of(*document);
+        if (trace.options.prompt == document->prompt) part.styles = session.styles_of(*document);
+        if (difference_ && trace.options.runs.size() == 1) {
+            const RunKey run{trace.document, trace.options.prompt, std::stoi(trace.options.runs.front())};
+            if (session.exists(run)) part.name = session.look(run).label;
+        }
+        parts_.push_back(std::move(part));
+    }
+}
+
+analysis::Figure FigureJob::figure() const {
+    const auto& definition = analysis::figure_definition(name_);
+    return difference_ ? analysis::make_difference(definition, parts_.at(0), parts_.at(1))
+                       : analysis::make_figure(definition, parts_);
+}
+
+std::vector<analysis::TraceFigure> FigureJob::figures() const {
+    if (!difference_) return analysis::on_one_scale(parts_, analysis::figure_definition(name_).make);
+    try {
+        return {{figure(), ""}};
+    } catch (const analysis::NothingToShow& nothing) {
+        return {{std::nullopt, nothing.what()}};
+    }
+}
+
+analysis::Table FigureJob::numbers() const {
+    const auto& definition = analysis::figure_definition(name_);
+    return difference_ ? analysis::difference_numbers(definition, parts_.at(0), parts_.at(1))
+                       : analysis::make_numbers(definition, parts_);
+}
+
 Answer<MadeFigure> ask_figure(Session& session, const std::string& slot, const FigureRequest& request) {
-    const Document* document = session.document(request.document);
-    if (!document) return {std::make_shared<const MadeFigure>(MadeFigure{nullptr, "the trace is closed"}), "", true};
-    return session.tasks.ask<MadeFigure>(
-        slot, stamp_of(session, request), [reader = document->reader(), request]() -> MadeFigure {
+    try {
+        const FigureJob job(session, request);
+        return session.tasks.ask<MadeFigure>(slot, stamp_of(session, request), [job]() -> MadeFigure {
             try {
-                const auto& definition = analysis::figure_definition(request.figure);
-                return {
-                    std::make_shared<const PreparedFigure>(prepare_figure(definition.make(*reader, request.options))),
-                    ""};
+                return {std::make_shared<const PreparedFigure>(prepare_figure(job.figure())), ""};
             } catch (const analysis::NothingToShow& nothing) {
                 return {nullptr, nothing.what()};
             }
         });
+    } catch (const analysis::NothingToShow& closed) {
+        return {std::make_shared<const MadeFigure>(MadeFigure{nullptr, closed.what()}), "", true};
+    }
+}
+
+Answer<std::vector<MadeFigure>> ask_figures(Session& session, const std::string& slot, const FigureRequest& request) {
+    using Made = std::vector<MadeFigure>;
+    try {
+        const FigureJob job(session, request);
+        return session.tasks.ask<Made>(slot, stamp_of(session, request), [job] {
+            Made made;
+            for (analysis::TraceFigure& each : job.figures()) {
+                made.push_back({nullptr, each.nothing});
+                if (each.figure)
+                    made.back().figure =
+                        std::make_shared<const PreparedFigure>(prepare_figure(std::move(*each.figure)));
+            }
+            return made;
+        });
+    } catch (const analysis::NothingToShow& closed) {
+        return {std::make_shared<const Made>(request.n_traces(), MadeFigure{nullptr, closed.what()}), "", true};
+    }
 }
 
 std::shared_ptr<const PreparedFigure> figure_or_reason(const Context& context, const Answer<MadeFigure>& answer,
@@ -75,41 +181,62 @@ std::shared_ptr<const PreparedFigure> figure_or_reason(const Context& context, c
     return nullptr;
 }
 
-FigureRequest shown_request(const Session& session, const std::string& figure, bool with_runs) {
-    const Document* focus = session.focus();
+FigureRequest shown_request(const Session& session, const std::string& figure, bool with_runs, Traces traces) {
     FigureRequest request;
     request.figure = figure;
-    if (!focus || focus->prompt >= focus->reader()->n_prompts()) return request;
-    request.document = focus->id();
-    request.options.prompt = focus->prompt;
-    if (!with_runs) return request;
-    for (const bool with_full : {false, true}) {
-        for (const RunKey& key : session.visible_runs(with_full)) {
-            if (key.document == focus->id()) request.options.runs.push_back(std::to_string(key.run));
+    const auto has_prompt = [](const Document* document) {
+        return document && document->prompt < document->reader()->n_prompts();
+    };
+    std::vector<TraceRequest> requests;
+    if (traces == Traces::difference) {
+        for (const auto& run : {session.a, session.b}) {
+            if (!run || !session.exists(*run)) return request;
+            TraceRequest& of = requests.emplace_back(TraceRequest{run->document, {}});
+            of.options.prompt = run->prompt;
+            if (with_runs) of.options.runs = {std::to_string(run->run)};
         }
-        if (!request.options.runs.empty()) break;
+    } else {
+        std::vector<const Document*> documents;
+        if (traces == Traces::focused) {
+            if (has_prompt(session.focus())) documents.push_back(session.focus());
+        } else {
+            for (const auto& document : session.documents()) {
+                if (has_prompt(document.get())) documents.push_back(document.get());
+            }
+        }
+        requests = shown_traces(session, documents, with_runs);
     }
+    if (requests.empty()) return request;
+    request.document = requests.front().document;
+    request.options = requests.front().options;
+    request.others.assign(requests.begin() + 1, requests.end());
+    request.difference = traces == Traces::difference;
     return request;
 }
 
 std::map<std::string, RunKey> runs_by_label(const Session& session, const FigureRequest& request) {
     std::map<std::string, RunKey> keys;
-    const Document* document = session.document(request.document);
-    if (!document) return keys;
-    const auto& runs = document->reader()->runs(request.options.prompt);
-    for (size_t i = 0; i < runs.size(); ++i)
-        keys.try_emplace(analysis::run_label(runs[i]),
-                         RunKey{request.document, request.options.prompt, static_cast<int>(i)});
+    for (size_t i = 0; i < request.n_traces(); ++i) {
+        const TraceRequest trace = request.trace(i);
+        const Document* document = session.document(trace.document);
+        if (!document) continue;
+        for (int run = 0; run < document->reader()->n_runs(trace.options.prompt); ++run) {
+            const RunKey key{trace.document, trace.options.prompt, run};
+            const RunLook look = session.look(key);
+            keys.try_emplace(look.label, key);
+            if (request.n_traces() == 1) keys.try_emplace(look.run, key);
+        }
+    }
     return keys;
 }
 
-int n_layers_of(const Session& session, const FigureRequest& request) {
-    const Document* document = session.document(request.document);
+int n_layers_of(const Session& session, int id) {
+    const Document* document = session.document(id);
     return document && document->reader()->has_model() ? static_cast<int>(document->reader()->model().n_layers) : 0;
 }
 
-int n_heads_of(const Session& session, const FigureRequest& request) {
-    const Document* document = session.document(request.document);
+int n_heads_of(const Session& session, int id) {
+    const Document* document = session.document(id);
     return document && document->reader()->has_model() ? static_cast<int>(document->reader()->model().n_heads) : 0;
 }
 

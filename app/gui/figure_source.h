@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/figure.h"
+#include "analysis/several_traces.h"
 #include "app/gui/pyramid.h"
 #include "app/gui/view.h"
 
@@ -26,8 +27,29 @@ struct MadeFigure {
     std::string nothing;
 };
 
+/// What makes a request's figure and its numbers, in whichever thread.
+class FigureJob {
+ public:
+    /// @throws analysis::NothingToShow where a trace is closed
+    FigureJob(const Session& session, const FigureRequest& request);
+    /// Both throw what the figure's definition throws.
+    analysis::Figure figure() const;
+    /// Each trace's own on one scale; of a difference that alone.
+    std::vector<analysis::TraceFigure> figures() const;
+    analysis::Table numbers() const;
+
+ private:
+    std::string name_;
+    bool difference_;
+    std::vector<std::shared_ptr<const trace::Reader>> readers_;
+    std::vector<analysis::TracePart> parts_;
+};
+
 /// Made on a worker; made anew where the trace, a run or the options change. A view's slot has to be its own.
 Answer<MadeFigure> ask_figure(Session& session, const std::string& slot, const FigureRequest& request);
+
+/// The figures of the request's traces on one scale, or their difference alone.
+Answer<std::vector<MadeFigure>> ask_figures(Session& session, const std::string& slot, const FigureRequest& request);
 
 /// Changes whenever the figure asked for does.
 std::string stamp_of(const Session& session, const FigureRequest& request);
@@ -36,14 +58,19 @@ std::string stamp_of(const Session& session, const FigureRequest& request);
 std::shared_ptr<const PreparedFigure> figure_or_reason(const Context& context, const Answer<MadeFigure>& answer,
                                                        const char* waiting);
 
-/// The document in focus with its prompt and the runs that are shown; document −1 where there is no prompt to show.
-FigureRequest shown_request(const Session& session, const std::string& figure, bool with_runs);
+/// Which of the open traces a figure is of.
+enum class Traces { focused, all, difference };
+
+/// The prompt that is shown of the traces, with the runs that are: of the document in focus, of all that are open, or
+/// what A and B stand for. Document −1 where there is no prompt to show, or not both of A and B.
+FigureRequest shown_request(const Session& session, const std::string& figure, bool with_runs,
+                            Traces traces = Traces::focused);
 
 /// Runs by the labels that the figure asked for calls them by; of runs with the same label the first.
 std::map<std::string, RunKey> runs_by_label(const Session& session, const FigureRequest& request);
 
-/// The number of layers and of query heads that the request's trace has; 0 without a model.
-int n_layers_of(const Session& session, const FigureRequest& request);
-int n_heads_of(const Session& session, const FigureRequest& request);
+/// The number of layers and of query heads that a trace has; 0 without a model.
+int n_layers_of(const Session& session, int document);
+int n_heads_of(const Session& session, int document);
 
 }  // namespace kvscope::gui

@@ -43,6 +43,7 @@ Document& Session::open(const std::filesystem::path& path) {
 
 void Session::close(int id) {
     std::erase_if(documents_, [&](const auto& document) { return document->id() == id; });
+    styles_ = {};
     if (cursor().run.document == id) selection.set({});
     if (a && a->document == id) a.reset();
     if (b && b->document == id) b.reset();
@@ -132,11 +133,39 @@ std::vector<RunKey> Session::visible_runs(bool with_full) const {
 }
 
 RunLook Session::look(const RunKey& key) const {
-    const auto& runs = document(key)->reader()->runs(key.prompt);
-    RunLook look{analysis::run_label(runs[static_cast<size_t>(key.run)]),
-                 analysis::run_styles(runs)[static_cast<size_t>(key.run)]};
-    if (documents_.size() > 1) look.label = fmt::format("{}: {}", document(key)->name(), look.label);
+    const Document& of = *document(key);
+    const auto& runs = of.reader()->runs(key.prompt);
+    const auto i = static_cast<size_t>(key.run);
+    RunLook look;
+    look.run = analysis::run_label(runs[i]);
+    look.style = key.prompt == of.prompt ? styles_of(of)[i] : analysis::run_styles(runs)[i];
+    if (documents_.size() > 1) look.trace = name_of(of);
+    look.label = look.trace.empty() ? look.run : fmt::format("{}: {}", look.trace, look.run);
     return look;
+}
+
+std::string Session::name_of(const Document& of) const {
+    const bool is_unique = std::none_of(documents_.begin(), documents_.end(), [&](const auto& other) {
+        return other.get() != &of && other->name() == of.name();
+    });
+    if (is_unique) return of.name();
+    return (std::filesystem::absolute(of.path()).parent_path().filename() / of.name()).string();
+}
+
+const std::vector<analysis::LineStyle>& Session::styles_of(const Document& of) const {
+    std::vector<std::pair<std::shared_ptr<const trace::Reader>, int>> prompts;
+    size_t place = 0;
+    for (const auto& each : documents_) {
+        if (each.get() == &of) place = prompts.size();
+        prompts.emplace_back(each->reader(), each->prompt);
+    }
+    if (prompts != styles_.prompts) {
+        std::vector<std::vector<trace::RunAttributes>> runs;
+        for (const auto& [reader, prompt] : prompts)
+            runs.push_back(prompt < reader->n_prompts() ? reader->runs(prompt) : std::vector<trace::RunAttributes>{});
+        styles_ = {std::move(prompts), analysis::joint_run_styles(runs)};
+    }
+    return styles_.of_documents[place];
 }
 
 std::string Session::stamp(const RunKey& key) const {
@@ -179,12 +208,14 @@ void Session::remove_added_run(int of_document, int prompt, int id) {
     renumber_runs(of_document, prompt, moved);
 }
 
-void Session::select_run(const RunKey& key) {
+Cursor Session::cursor_at(const RunKey& key) const {
     Cursor moved = cursor();
     if (moved.run.document != key.document || moved.run.prompt != key.prompt) moved = {};
     moved.run = key;
-    selection.set(moved);
+    return moved;
 }
+
+void Session::select_run(const RunKey& key) { selection.set(cursor_at(key)); }
 
 void Session::select_token(int64_t token, bool extend) {
     Cursor moved = cursor();

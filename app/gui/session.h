@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/figure.h"
@@ -18,6 +19,8 @@ namespace kvscope::gui {
 /// How a run looks in every view.
 struct RunLook {
     std::string label;  ///< "snapkv 128"; with the file's name before it where several traces are open
+    std::string trace;  ///< that name; empty where one trace is open
+    std::string run;    ///< the rest
     analysis::LineStyle style;
 };
 
@@ -67,6 +70,10 @@ class Session {
     /// All of the current prompts.
     std::vector<RunKey> all_runs() const;
     RunLook look(const RunKey& key) const;
+    /// The file's name, with its folder where two open traces have the same.
+    std::string name_of(const Document& document) const;
+    /// How the runs of a document's shown prompt look beside those of the other open traces.
+    const std::vector<analysis::LineStyle>& styles_of(const Document& document) const;
     /// Stamp for Tasks of whatever is computed from one run.
     std::string stamp(const RunKey& key) const;
 
@@ -77,6 +84,8 @@ class Session {
     /// Takes a what-if out of a document (Document::add_run); runs behind it move up.
     void remove_added_run(int document, int prompt, int id);
 
+    /// The selection moved to a run: layer, head and tokens stay within a prompt.
+    Cursor cursor_at(const RunKey& key) const;
     /// Selects a run, keeping layer, head and tokens.
     void select_run(const RunKey& key);
     void select_token(int64_t token, bool extend = false);
@@ -86,7 +95,14 @@ class Session {
     void let_go();
 
  private:
+    /// Styles of all documents' runs, and what they were made from.
+    struct Styles {
+        std::vector<std::pair<std::shared_ptr<const trace::Reader>, int>> prompts;
+        std::vector<std::vector<analysis::LineStyle>> of_documents;
+    };
+
     std::vector<std::unique_ptr<Document>> documents_;
+    mutable Styles styles_;
     int next_id_ = 0;
     Cursor hover_;
     Cursor next_hover_;

@@ -44,11 +44,23 @@ struct Context {
     float scale = 1;                  ///< pixels of the design's grid
 };
 
+/// What is shown of one open trace.
+struct TraceRequest {
+    int document = -1;
+    analysis::FigureOptions options;
+};
+
 /// What a view shows, as `export` draws it.
 struct FigureRequest {
     int document = -1;
     std::string figure;  ///< analysis::FigureDefinition::name
     analysis::FigureOptions options;
+    std::vector<TraceRequest> others = {};  ///< shown with it (analysis/several_traces.h)
+    bool difference = false;                ///< the first less the only other
+
+    /// The first is the request's own.
+    size_t n_traces() const { return 1 + others.size(); }
+    TraceRequest trace(size_t i) const { return i == 0 ? TraceRequest{document, options} : others.at(i - 1); }
 };
 
 /// One dockable window. The base owns nothing that is drawn; App owns the windows, their places and their titles. State
@@ -62,6 +74,9 @@ class View {
 
     /// What is shown, for export and for copying numbers; nullopt where there is nothing.
     virtual std::optional<FigureRequest> figure(const Session&) const { return std::nullopt; }
+
+    /// The table that a view without a figure shows, for export.
+    virtual std::optional<analysis::Table> table() const { return std::nullopt; }
 
     /// Mouse and keys of this view: what is done, what happens. Shown by `?`.
     virtual std::vector<std::pair<std::string, std::string>> help() const { return {}; }

@@ -8,29 +8,12 @@
 
 #include "analysis/cost_table.h"
 #include "analysis/run_choice.h"
-#include "tests/trace/sample_trace.h"
+#include "tests/analysis/sample_figures.h"
 
 using namespace kvscope::analysis;
+using namespace kvscope::analysis::test;
 using Catch::Matchers::Contains;
 namespace trace = kvscope::trace;
-
-namespace {
-
-/// Runs of the sample: 0 full, 1 snapkv 16, 2 snapkv 24, 3 aperturekv 20, 4 kvslimmer 12, 5 think, 6 snapkv 4 (failed).
-class SampleTrace {
- public:
-    SampleTrace() : reader_((trace::sample::write(folder_ / "t.h5"), folder_ / "t.h5")) {}
-    const trace::Reader& reader() const { return reader_; }
-
- private:
-    trace::sample::TemporaryFolder folder_;
-    trace::Reader reader_;
-};
-
-int64_t whole(const Cell& cell) { return std::get<int64_t>(cell); }
-double real(const Cell& cell) { return std::get<double>(cell); }
-
-}  // namespace
 
 TEST_CASE("every figure's file is in the list, under its own name") {
     std::set<std::string> names;

@@ -6,42 +6,16 @@
 
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
-#include "tests/trace/sample_trace.h"
+#include "tests/analysis/sample_figures.h"
 
 using namespace kvscope::analysis;
+using namespace kvscope::analysis::test;
 using Catch::Matchers::Contains;
 namespace trace = kvscope::trace;
 namespace schema = kvscope::trace::schema;
 using trace::Place;
 
 namespace {
-
-/// Runs of the sample: 0 full, 1 snapkv 16, 2 snapkv 24, 3 aperturekv 20, 4 kvslimmer 12, 5 think, 6 snapkv 4 (failed).
-class SampleTrace {
- public:
-    SampleTrace() : reader_((trace::sample::write(folder_ / "t.h5"), folder_ / "t.h5")) {}
-    const trace::Reader& reader() const { return reader_; }
-
- private:
-    trace::sample::TemporaryFolder folder_;
-    trace::Reader reader_;
-};
-
-Figure made(const trace::Reader& reader, const char* name, const FigureOptions& options) {
-    return figure_definition(name).make(reader, options);
-}
-
-Table table_of(const trace::Reader& reader, const char* name, const FigureOptions& options) {
-    return figure_definition(name).numbers(reader, options);
-}
-
-template <class Layer>
-const Layer& layer_of(const Figure& figure, size_t panel, size_t layer = 0) {
-    return std::get<Layer>(figure.panels.at(panel).layers.at(layer));
-}
-
-int64_t whole(const Cell& cell) { return std::get<int64_t>(cell); }
-double real(const Cell& cell) { return std::get<double>(cell); }
 
 std::set<uint32_t> tokens_of(const trace::Reader& reader, int run, size_t layer) {
     std::set<uint32_t> tokens;

@@ -96,17 +96,15 @@ TEST_CASE("places of a panel and data coordinates are each other's inverse") {
 
 TEST_CASE("the report's preview has the size of the exported picture") {
     Opened opened;
-    const auto& definition = analysis::figure_definition("coverage");
-    const analysis::FigureOptions options;
-    const auto& reader = *opened.document->reader();
-    const FigurePicture picture = draw_picture(reader, definition, options, 100'000, 100'000);
+    const FigureJob job(opened.session, shown_request(opened.session, "coverage", true));
+    const FigurePicture picture = draw_picture(job, 100'000, 100'000);
     figures::ExportOptions print;
     print.dpi = 300;
-    const std::string png = figures::render_png(definition.make(reader, options), print);
+    const std::string png = figures::render_png(job.figure(), print);
     CHECK(static_cast<uint32_t>(picture.width) == big_endian(png, 16));
     CHECK(static_cast<uint32_t>(picture.height) == big_endian(png, 20));
     CHECK(picture.pixels.size() == static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height));
-    const FigurePicture small = draw_picture(reader, definition, options, 320, 200);
+    const FigurePicture small = draw_picture(job, 320, 200);
     CHECK(small.width <= 320);
     CHECK(small.height <= 200);
 }

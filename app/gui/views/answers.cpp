@@ -11,6 +11,7 @@
 
 #include "app/gui/answer_text.h"
 #include "app/gui/engine_session.h"
+#include "app/gui/measures.h"
 #include "app/gui/prompt_lines.h"
 #include "app/gui/prompt_text.h"
 #include "app/gui/shaped_text.h"
@@ -389,12 +390,13 @@ class AnswersView : public View {
         context.session.set_hover(over);
         if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.session.select_step(step);
         const auto t = static_cast<size_t>(step);
-        ImGui::SetTooltip("%s", fmt::format("step {}{}{}", step,
-                                            t < one.output->kl.size()
-                                                ? fmt::format(": KL to the full cache {:.4g} nats", one.output->kl[t])
-                                                : "",
-                                            word.differs ? "; not in the full cache's answer" : "")
-                                    .c_str());
+        ImGui::SetTooltip(
+            "%s",
+            fmt::format(
+                "step {}{}{}\n{}", step,
+                t < one.output->kl.size() ? fmt::format(": KL to the full cache {:.4g} nats", one.output->kl[t]) : "",
+                word.differs ? "; not in the full cache's answer" : "", measure_definition("kl"))
+                .c_str());
     }
 
     // ---- KL per step -----------------------------------------------------------------------------------------------
@@ -469,6 +471,7 @@ class AnswersView : public View {
         const auto t = static_cast<size_t>(step);
         ImGui::BeginTooltip();
         ImGui::Text("step %d: KL(full ‖ run) of the distributions it is drawn from", step);
+        ImGui::TextDisabled("%s", measure_definition("kl"));
         const float side = 0.65f * ImGui::GetFontSize();
         for (const Shown& one : shown) {
             if (!one.output || t >= one.output->kl.size() || is_full(session, one.run)) continue;

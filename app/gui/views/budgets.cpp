@@ -4,31 +4,42 @@
 #include <algorithm>
 
 #include "analysis/table_format.h"
-#include "app/gui/figure_menu.h"
-#include "app/gui/figure_plot.h"
-#include "app/gui/view.h"
+#include "app/gui/figure_view.h"
+#include "app/gui/measures.h"
 
 namespace kvscope::gui {
 namespace {
 
 /// Entries that each head of each layer keeps, one map per run on one scale.
-class BudgetsView : public View {
+class BudgetsView : public FigureView {
  public:
-    void draw(Context& context) override {
-        Session& session = context.session;
-        const auto request = figure(session);
-        if (!request) {
-            draw_nothing(context, "Open a trace or run the demo to see what each head keeps.");
-            return;
-        }
-        const auto answer = ask_figure(session, fmt::format("budgets {}", static_cast<void*>(this)), *request);
-        const auto shown = figure_or_reason(context, answer, "counting what each head keeps …");
-        if (!shown) return;
-        const auto by_label = runs_by_label(session, *request);
+    BudgetsView()
+        : FigureView({"budgets", "Open a trace or run the demo to see what each head keeps.",
+                      "counting what each head keeps …", ""},
+                     Kind::maps_of_runs) {}
+
+    std::optional<FigureRequest> figure(const Session& session) const override {
+        FigureRequest request = request_for(session, "budgets", true);
+        if (request.document < 0) return std::nullopt;
+        return request;
+    }
+
+    std::vector<std::pair<std::string, std::string>> help() const override {
+        return {{"move the mouse", "how many entries a head keeps"},
+                {"click", "select the run, layer and head"},
+                {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
+                {"F", "everything"}};
+    }
+
+ private:
+    void draw_figure(Context& context, const FigureRequest& request,
+                     const std::shared_ptr<const PreparedFigure>& shown) override {
+        const Session& session = context.session;
+        const auto by_label = runs_by_label(session, request);
         std::vector<RunKey> runs;
         for (const auto& panel : shown->figure.panels) {
             const auto found = by_label.find(panel.title);
-            runs.push_back(found == by_label.end() ? RunKey{} : found->second);
+            runs.push_back(request.difference ? *session.a : found == by_label.end() ? RunKey{} : found->second);
         }
         FigureLook look;
         const float em = ImGui::GetFontSize();
@@ -37,7 +48,7 @@ class BudgetsView : public View {
             const auto found = std::find(runs.begin(), runs.end(), run);
             return found == runs.end() || !run.valid() ? -1 : static_cast<int>(found - runs.begin());
         };
-        look.framed = place_of(session.cursor().run);
+        look.framed = request.difference ? -1 : place_of(session.cursor().run);
         look.hovered = place_of(session.hover().run);
         look.overlay = [&](size_t panel, const PlotFrame& frame, ImDrawList* list) {
             const auto mark = [&](const Cursor& cursor, ImU32 color) {
@@ -52,26 +63,9 @@ class BudgetsView : public View {
             mark(session.hover(), packed(context.theme.hover, 0.5f));
         };
         const FigureHit hit = plot_.draw(context, "budget maps", {0, 0}, shown, look);
-        if (hit.row >= 0) take_mouse(context, hit, runs[static_cast<size_t>(hit.panel)]);
-        draw_figure_menu(context, *this, "budgets", request);
+        if (hit.row >= 0) take_mouse(context, hit, runs[static_cast<size_t>(hit.panel)], request.difference);
     }
 
-    std::optional<FigureRequest> figure(const Session& session) const override {
-        FigureRequest request = shown_request(session, "budgets", true);
-        if (request.document < 0) return std::nullopt;
-        return request;
-    }
-
-    std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"move the mouse", "how many entries a head keeps"},
-                {"click", "select the run, layer and head"},
-                {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
-                {"F", "everything"}};
-    }
-
-    void fit() override { plot_.fit(); }
-
- private:
     static bool has_query_heads(const Session& session, const RunKey& run) {
         return session.exists(run) && session.attributes(run).granularity == trace::schema::run::granularity_query_head;
     }
@@ -80,7 +74,7 @@ class BudgetsView : public View {
         return has_query_heads(session, run) ? cursor.query_head : cursor.kv_head;
     }
 
-    static void take_mouse(Context& context, const FigureHit& hit, const RunKey& run) {
+    static void take_mouse(Context& context, const FigureHit& hit, const RunKey& run, bool difference) {
         Session& session = context.session;
         if (!session.exists(run)) return;
         const auto& model = session.document(run)->reader()->model();
@@ -94,19 +88,26 @@ class BudgetsView : public View {
         session.set_hover(over);
         const auto n = session.document(run)->reader()->prompt(run.prompt).visible_tokens();
         ImGui::BeginTooltip();
-        ImGui::TextUnformatted(session.look(run).label.c_str());
-        ImGui::Text("%s entries, %.1f %% of %s tokens", analysis::format_count(static_cast<int64_t>(hit.value)).c_str(),
-                    100.0 * static_cast<double>(hit.value) / static_cast<double>(n), analysis::format_count(n).c_str());
+        if (difference) {
+            ImGui::TextUnformatted(
+                fmt::format("{} − {}", session.look(*session.a).label, session.look(*session.b).label).c_str());
+            ImGui::Text("%+.0f entries", static_cast<double>(hit.value));
+        } else {
+            ImGui::TextUnformatted(session.look(run).label.c_str());
+            ImGui::Text(
+                "%s entries, %.1f %% of %s tokens", analysis::format_count(static_cast<int64_t>(hit.value)).c_str(),
+                100.0 * static_cast<double>(hit.value) / static_cast<double>(n), analysis::format_count(n).c_str());
+        }
         ImGui::TextDisabled("layer %d, %s %d", hit.column, query_heads ? "query head" : "KV head", hit.row);
+        ImGui::TextDisabled("%s", measure_definition("head_budget"));
         ImGui::EndTooltip();
         if (!hit.clicked) return;
-        Cursor next = over;
-        next.first_token = session.cursor().first_token;
-        next.last_token = session.cursor().last_token;
+        Cursor next = session.cursor_at(run);
+        next.layer = over.layer;
+        next.kv_head = over.kv_head;
+        next.query_head = over.query_head;
         session.selection.set(next);
     }
-
-    FigurePlot plot_;
 };
 
 }  // namespace

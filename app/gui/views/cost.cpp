@@ -10,6 +10,7 @@
 #include "analysis/table_format.h"
 #include "app/gui/figure_menu.h"
 #include "app/gui/file_dialog.h"
+#include "app/gui/measures.h"
 #include "app/gui/view.h"
 
 namespace kvscope::gui {
@@ -23,29 +24,6 @@ using analysis::Table;
 
 constexpr std::array<const char*, 8> hidden_at_first = {
     "run", "policy", "budget", "removed_share", "kl_stderr", "cache_bytes_predicted", "status", "message"};
-
-/// What a column's numbers are, in one line.
-const char* meaning(const std::string& column) {
-    static const std::vector<std::pair<std::string, const char*>> all = {
-        {"kept_share", "entries kept / (layers · heads · tokens)"},
-        {"removed_share", "1 − kept"},
-        {"coverage", "share of tokens that at least one head of any layer keeps; K-VEC, Table 7"},
-        {"kl_mean", "KL(full‖compressed) of the next token, mean over decode steps"},
-        {"kl_stderr", "standard error of the mean over steps"},
-        {"agreement", "share of steps at which both would draw the same greedy token"},
-        {"attention_kept", "share of the window's full attention on kept entries, mean over layers and heads"},
-        {"output_error", "‖o_compressed − o_full‖ / ‖o_full‖, mean over layers, heads and steps"},
-        {"cache_bytes", "really held after the prefill"},
-        {"cache_bytes_predicted", "what the kept entries need"},
-        {"select_s", "the policy's own seconds"},
-        {"first_token_s", "to the first token; isolated runs only"},
-        {"decode_tokens_per_s", "isolated runs only"},
-        {"peak_bytes", "highest resident memory during the run, less the weights"}};
-    for (const auto& [name, words] : all) {
-        if (name == column) return words;
-    }
-    return nullptr;
-}
 
 std::optional<double> number(const Cell& cell) {
     if (const auto* real = std::get_if<double>(&cell); real && !std::isnan(*real)) return *real;
@@ -84,6 +62,7 @@ class CostView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
+        shown_.rows.clear();
         if (session.documents().empty()) {
             draw_nothing(context, "Open a trace or run the demo to compare what the runs cost.");
             return;
@@ -112,6 +91,8 @@ class CostView : public View {
         }
         draw_table(context, tables.front()->columns, rows);
     }
+
+    std::optional<Table> table() const override { return shown_.rows.empty() ? std::nullopt : std::optional(shown_); }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"click a row", "select the run"},
@@ -144,12 +125,14 @@ class CostView : public View {
         sort(rows);
 
         Table shown;
+        const bool several = context.session.documents().size() > 1;
         shown.name = "runs";
         shown.title = "What each run keeps and costs, and how far it moves from the full cache";
         std::vector<int> order;  // as the columns stand
         for (int i = 0; i < n_columns; ++i) {
             if (ImGui::TableGetColumnFlags(i) & ImGuiTableColumnFlags_IsEnabled) order.push_back(i);
         }
+        if (several) shown.columns.push_back({"trace", "Trace", "", ColumnType::text});
         for (const int i : order) shown.columns.push_back(columns[static_cast<size_t>(i)]);
         std::vector<double> largest, best;
         for (size_t i = 0; i < columns.size(); ++i) {
@@ -160,6 +143,7 @@ class CostView : public View {
             draw_row(context, columns, row, largest, best);
             analysis::Row copied;
             copied.control = row.row->control;
+            if (several) copied.cells.emplace_back(context.session.look(row.run).trace);
             for (const int i : order) copied.cells.push_back(row.row->cells[static_cast<size_t>(i)]);
             shown.rows.push_back(std::move(copied));
         }
@@ -167,6 +151,7 @@ class CostView : public View {
         ImGui::EndTable();
         if (!on_heading || !ImGui::IsMouseReleased(ImGuiMouseButton_Right))
             draw_table_menu(context, *this, "cost", shown);
+        shown_ = std::move(shown);
     }
 
     static void setup_column(const Column& column, const std::vector<TableRow>& rows,
@@ -192,7 +177,8 @@ class CostView : public View {
         for (int i = 0; i < static_cast<int>(columns.size()); ++i) {
             if (!ImGui::TableSetColumnIndex(i)) continue;
             ImGui::TableHeader(ImGui::TableGetColumnName(i));
-            if (const char* words = meaning(columns[static_cast<size_t>(i)].name)) ImGui::SetItemTooltip("%s", words);
+            if (const char* words = measure_definition(columns[static_cast<size_t>(i)].name))
+                ImGui::SetItemTooltip("%s", words);
             heading_bottom_ = ImGui::GetItemRectMax().y;
         }
     }
@@ -297,6 +283,7 @@ class CostView : public View {
     }
 
     float heading_bottom_ = 0;
+    Table shown_;  ///< as it stands on the screen
 };
 
 }  // namespace

@@ -1,55 +1,25 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include "app/gui/figure_menu.h"
-#include "app/gui/figure_plot.h"
-#include "app/gui/view.h"
+#include <algorithm>
+#include <cmath>
+
+#include "app/gui/figure_view.h"
+#include "app/gui/measures.h"
 
 namespace kvscope::gui {
 namespace {
 
-/// Coverage by layer and of the whole model, one curve per run.
-class CoverageView : public View {
+/// Coverage by layer and of the whole model, one curve per run of all open traces.
+class CoverageView : public FigureView {
  public:
-    void draw(Context& context) override {
-        Session& session = context.session;
-        const auto request = figure(session);
-        if (!request) {
-            draw_nothing(context, "Open a trace or run the demo to see how much of the prompt the runs keep.");
-            return;
-        }
-        const auto answer = ask_figure(session, fmt::format("coverage {}", static_cast<void*>(this)), *request);
-        const auto shown = figure_or_reason(context, answer, "counting the tokens that are kept …");
-        if (!shown) return;
-        const auto runs = runs_by_label(session, *request);
-        const auto run_of = [&](size_t panel, size_t layer) {
-            const auto& drawn = shown->figure.panels[panel].layers[layer];
-            const auto* line = std::get_if<analysis::Line>(&drawn);
-            const auto* point = std::get_if<analysis::Scatter>(&drawn);
-            const auto found = runs.find(line ? line->label : point ? point->label : "");
-            return found == runs.end() ? RunKey{} : found->second;
-        };
-        FigureLook look;
-        const RunKey hovered = session.hover().run;
-        look.weight = [&](size_t panel, size_t layer) {
-            const RunKey run = run_of(panel, layer);
-            if (hovered.valid() && run.valid()) return run == hovered ? 2.0f : 0.35f;
-            return run.valid() && run == session.cursor().run ? 1.8f : 1.0f;
-        };
-        look.overlay = [&](size_t panel, const PlotFrame& frame, ImDrawList* list) {
-            if (panel != 0) return;
-            if (session.cursor().layer >= 0)
-                draw_column_mark(frame, list, session.cursor().layer, packed(context.theme.accent, 0.7f));
-            if (session.hover().layer >= 0)
-                draw_column_mark(frame, list, session.hover().layer, packed(context.theme.hover, 0.3f));
-        };
-        const FigureHit hit = plot_.draw(context, "coverage plot", {0, 0}, shown, look);
-        if (hit.panel >= 0) take_mouse(context, *request, *shown, hit, run_of);
-        draw_figure_menu(context, *this, "coverage", request);
-    }
+    CoverageView()
+        : FigureView({"coverage", "Open a trace or run the demo to see how much of the prompt the runs keep.",
+                      "counting the tokens that are kept …", ""},
+                     Kind::curves) {}
 
     std::optional<FigureRequest> figure(const Session& session) const override {
-        FigureRequest request = shown_request(session, "coverage", true);
+        FigureRequest request = request_for(session, "coverage", true);
         if (request.document < 0) return std::nullopt;
         return request;
     }
@@ -61,27 +31,45 @@ class CoverageView : public View {
                 {"double-click, F", "everything"}};
     }
 
-    void fit() override { plot_.fit(); }
-
  private:
-    template <class RunOf>
-    void take_mouse(Context& context, const FigureRequest& request, const PreparedFigure& shown, const FigureHit& hit,
-                    const RunOf& run_of) const {
+    void draw_figure(Context& context, const FigureRequest& request,
+                     const std::shared_ptr<const PreparedFigure>& shown) override {
+        const Session& session = context.session;
+        const auto runs = runs_by_label(session, request);
+        FigureLook look;
+        look.weight = [&](size_t panel, size_t layer) {
+            const RunKey run = run_at(*shown, runs, panel, layer);
+            const RunKey hovered = session.hover().run;
+            if (hovered.valid() && run.valid()) return run == hovered ? 2.0f : 0.35f;
+            return run.valid() && run == session.cursor().run ? 1.8f : 1.0f;
+        };
+        look.overlay = [&](size_t panel, const PlotFrame& frame, ImDrawList* list) {
+            if (panel == 0) draw_layer_marks(context.theme, frame, list, session.cursor().layer, session.hover().layer);
+        };
+        const FigureHit hit = plot_.draw(context, "coverage plot", {0, 0}, shown, look);
+        if (hit.panel >= 0) take_mouse(context, request, *shown, hit, runs);
+    }
+
+    static void take_mouse(Context& context, const FigureRequest& request, const PreparedFigure& shown,
+                           const FigureHit& hit, const std::map<std::string, RunKey>& runs) {
         Session& session = context.session;
         const bool by_layer = hit.panel == 0;
         const int layer = by_layer ? static_cast<int>(std::lround(hit.x)) : -1;
-        const bool is_layer = layer >= 0 && layer < n_layers_of(session, request);
+        int n_layers = 0;
+        for (size_t i = 0; i < request.n_traces(); ++i)
+            n_layers = std::max(n_layers, n_layers_of(session, request.trace(i).document));
+        const bool is_layer = layer >= 0 && layer < n_layers;
         Cursor over = session.cursor();
         over.run = {request.document, request.options.prompt, -1};
         over.kv_head = over.query_head = -1;
         over.first_token = over.last_token = -1;
         over.layer = is_layer ? layer : -1;
-        if (hit.layer >= 0) over.run = run_of(static_cast<size_t>(hit.panel), static_cast<size_t>(hit.layer));
+        if (hit.layer >= 0)
+            over.run = run_at(shown, runs, static_cast<size_t>(hit.panel), static_cast<size_t>(hit.layer));
         session.set_hover(over);
         if (over.run.valid()) draw_tooltip(context, shown, hit, over);
         if (!hit.clicked) return;
-        Cursor next = session.cursor();
-        if (over.run.valid()) next.run = over.run;
+        Cursor next = over.run.valid() ? session.cursor_at(over.run) : session.cursor();
         if (is_layer) next.layer = layer;
         session.selection.set(next);
     }
@@ -99,11 +87,9 @@ class CoverageView : public View {
                             hit.panel == 0
                                 ? fmt::format("layer {}: kept by at least one of its heads", std::lround(hit.x)).c_str()
                                 : "kept by at least one head of any layer");
-        ImGui::TextDisabled("coverage, K-VEC, Tables 6 and 7");
+        ImGui::TextDisabled("%s", measure_definition(hit.panel == 0 ? "layer_coverage" : "coverage"));
         ImGui::EndTooltip();
     }
-
-    FigurePlot plot_;
 };
 
 }  // namespace

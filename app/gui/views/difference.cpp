@@ -10,7 +10,9 @@
 
 #include "analysis/overlap.h"
 #include "app/gui/figure_menu.h"
+#include "app/gui/measures.h"
 #include "app/gui/prompt_text.h"
+#include "app/gui/run_label.h"
 #include "app/gui/shaped_text.h"
 #include "app/gui/token_map.h"
 #include "app/gui/view.h"
@@ -225,8 +227,9 @@ class DifferenceView : public View {
         if (shown.valid()) square(shown, ImGui::GetFrameHeight());
         bool changed = false;
         ImGui::SetNextItemWidth(13 * em);
-        if (ImGui::BeginCombo(id, shown.valid() ? session.look(shown).label.c_str() : "choose a run",
-                              ImGuiComboFlags_HeightLarge)) {
+        const float room = 13 * em - ImGui::GetFrameHeight() - 2 * ImGui::GetStyle().FramePadding.x;
+        const std::string preview = shown.valid() ? label_that_fits(session.look(shown), room) : "choose a run";
+        if (ImGui::BeginCombo(id, preview.c_str(), ImGuiComboFlags_HeightLarge)) {
             for (const RunKey& key : session.all_runs()) {
                 if (!is_finished(session, key)) continue;
                 ImGui::PushID(key.document * 10000 + key.run);
@@ -239,6 +242,7 @@ class DifferenceView : public View {
             }
             ImGui::EndCombo();
         }
+        if (shown.valid()) ImGui::SetItemTooltip("%s", session.look(shown).label.c_str());
         return changed;
     }
 
@@ -381,15 +385,15 @@ class DifferenceView : public View {
 
     void draw_overlap_line(const Difference& shown) const {
         ImGui::Text("same entries: %.1f %%", 100 * shown.overlap_total);
-        ImGui::SetItemTooltip("%s",
-                              fmt::format("Jaccard index: entries (layer, head, token) that both keep over those that "
-                                          "either keeps{}",
-                                          shown.pair.a->n_rows == shown.pair.b->n_rows
-                                              ? ""
-                                              : fmt::format("; one run has {} heads a layer and the other {}: a KV "
-                                                            "head stands for its group of query heads",
-                                                            shown.pair.a->n_rows, shown.pair.b->n_rows))
-                                  .c_str());
+        ImGui::SetItemTooltip(
+            "%s", fmt::format("entries (layer, head, token) that both keep over those that either keeps{}\n{}",
+                              shown.pair.a->n_rows == shown.pair.b->n_rows
+                                  ? ""
+                                  : fmt::format("; one run has {} heads a layer and the other {}: a KV "
+                                                "head stands for its group of query heads",
+                                                shown.pair.a->n_rows, shown.pair.b->n_rows),
+                              measure_definition("overlap"))
+                      .c_str());
     }
 
     /// The overlap of each layer beside the map's rows.
@@ -454,8 +458,8 @@ class DifferenceView : public View {
         over.kv_head = over.query_head = -1;
         context.session.set_hover(over);
         if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.session.select_layer(layer);
-        ImGui::SetTooltip("layer %d: %.1f %% same entries (Jaccard)", layer,
-                          100 * shown.overlap[static_cast<size_t>(layer)]);
+        ImGui::SetTooltip("layer %d: %.1f %% same entries\n%s", layer, 100 * shown.overlap[static_cast<size_t>(layer)],
+                          measure_definition("overlap"));
     }
 
     void draw_tooltip(Context& context, const Difference& shown, int row, int64_t token) const {
@@ -488,6 +492,7 @@ class DifferenceView : public View {
         ImGui::Text("A  %s: kept by %d", of_a.c_str(), in_a);
         ImGui::Text("B  %s: kept by %d", of_b.c_str(), in_b);
         ImGui::Text("A − B: %+d", in_a - in_b);
+        ImGui::TextDisabled("%s", measure_definition("retention"));
     }
 
     static std::string session_label(const Context& context, const RunKey& key) {

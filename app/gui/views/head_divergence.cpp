@@ -3,13 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "analysis/head_order.h"
 #include "app/gui/figure_choice.h"
+#include "app/gui/figure_legend.h"
 #include "app/gui/figure_menu.h"
 #include "app/gui/figure_plot.h"
+#include "app/gui/measures.h"
+#include "app/gui/trace_cells.h"
 #include "app/gui/view.h"
 
 namespace kvscope::gui {
@@ -47,50 +51,46 @@ LargeMatrix large_matrix(const analysis::Figure& all, size_t layer, bool by_simi
     return large;
 }
 
-/// Jensen-Shannon divergence between the heads of each layer: all layers small, the selected one large.
+/// Jensen-Shannon divergence between the heads of each layer: all layers small, the selected one large, of each trace.
 class HeadDivergenceView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
-        if (!figure(session)) {
+        if (!session.focus() || !session.focus()->reader()->has_model()) {
             draw_nothing(context, "Open a trace or run the demo to see how differently the heads attend.");
             return;
         }
+        if (choose_traces("head_divergence", session, traces_)) ImGui::SameLine();
         choose_source("divergence", analysis::figure_definition("jsd"), source_);
         ImGui::SameLine();
         ImGui::Checkbox("order heads by similarity##divergence", &by_similarity_);
         ImGui::SetItemTooltip("heads whose distributions are alike stand together: average linkage");
 
-        scores_of_any_ = false;
-        auto request = figure(session);
-        const std::string slot = fmt::format("divergence {}", static_cast<void*>(this));
-        auto answer = ask_figure(session, slot, *request);
-        if (answer.current && answer.value && !answer.value->figure && !request->options.runs.empty()) {
-            // The selected run has no divergence of its own: the first that has one.
-            request->options.runs.clear();
-            const auto of_any = ask_figure(session, slot + " any", *request);
-            if (of_any.value && of_any.value->figure) {
-                answer = of_any;
-                scores_of_any_ = true;
+        const auto request = figure(session);
+        const bool of_runs = source_ == "scores";
+        const std::string no_difference = why_no_difference(session, of_runs);
+        if (traces_ == Traces::difference && !no_difference.empty()) {
+            draw_nothing(context, no_difference);
+        } else if (!request) {
+            draw_nothing(context, "No prompt is in the trace yet.");
+        } else {
+            const RunKey& selected = session.cursor().run;
+            if (of_runs && !request->difference && session.exists(selected) && !stores_divergence(session, selected)) {
+                ImGui::SameLine();
+                ImGui::TextDisabled("%s stores none of its own", session.look(selected).label.c_str());
             }
+            draw_traces(context, *request);
         }
-        if (scores_of_any_) {
-            ImGui::SameLine();
-            ImGui::TextDisabled("%s stores none of its own", session.look(session.cursor().run).label.c_str());
-        }
-        const auto all = figure_or_reason(context, answer, "reading the divergences …");
-        if (all && !all->figure.panels.empty()) draw_both(context, *request, slot, all);
-        draw_figure_menu(context, *this, "head_divergence", all ? request : std::nullopt);
+        draw_figure_menu(context, *this, "head_divergence", request);
     }
 
     std::optional<FigureRequest> figure(const Session& session) const override {
-        FigureRequest request = shown_request(session, "jsd", false);
+        FigureRequest request =
+            shown_request(session, "jsd", source_ == "scores" && traces_ == Traces::difference, traces_);
         if (request.document < 0) return std::nullopt;
-        request.options.source = source_;
-        const RunKey& run = session.cursor().run;
-        if (source_ == "scores" && !scores_of_any_ && run.document == request.document && session.exists(run) &&
-            run.prompt == request.options.prompt)
-            request.options.runs = {std::to_string(run.run)};
+        set_options(session, request.difference, request.document, request.options);
+        for (TraceRequest& other : request.others)
+            set_options(session, request.difference, other.document, other.options);
         return request;
     }
 
@@ -103,20 +103,97 @@ class HeadDivergenceView : public View {
                 {"F", "everything"}};
     }
 
-    void fit() override { large_.fit(); }
+    void fit() override {
+        for (auto& [document, plots] : plots_) plots.large.fit();
+    }
     void save(nlohmann::json& state) const override {
+        save_traces(state, traces_);
         state["source"] = source_;
         state["by_similarity"] = by_similarity_;
     }
     void load(const nlohmann::json& state) override {
+        load_traces(state, traces_);
         source_ = state.value("source", source_);
         by_similarity_ = state.value("by_similarity", by_similarity_);
     }
 
  private:
-    void draw_both(Context& context, const FigureRequest& request, const std::string& slot,
+    /// One trace's.
+    struct Plots {
+        FigurePlot grid, large;
+    };
+
+    static bool stores_divergence(const Session& session, const RunKey& run) {
+        const auto answer = session.tasks.ask<bool>(
+            fmt::format("stores divergence {} {} {}", run.document, run.prompt, run.run), session.stamp(run),
+            [reader = session.document(run)->reader(), run] {
+                return reader->has(trace::Place::of_run(run.prompt, run.run), trace::schema::run::head_jsd);
+            });
+        return answer.value && *answer.value;
+    }
+
+    /// Of scores: those of the selected run, of A or of B, where they are of this trace and have any.
+    void set_options(const Session& session, bool difference, int document, analysis::FigureOptions& options) const {
+        options.source = source_;
+        if (difference) return;
+        options.runs.clear();
+        if (source_ != "scores") return;
+        for (const RunKey& run : {session.cursor().run, session.a.value_or(RunKey{}), session.b.value_or(RunKey{})}) {
+            if (run.document != document || run.prompt != options.prompt || !session.exists(run)) continue;
+            if (!stores_divergence(session, run)) continue;
+            options.runs = {std::to_string(run.run)};
+            return;
+        }
+    }
+
+    void draw_traces(Context& context, const FigureRequest& request) {
+        Session& session = context.session;
+        const std::string slot = fmt::format("divergence {}", static_cast<void*>(this));
+        const auto answer = ask_figures(session, slot, request);
+        if (!answer.value) {
+            answer.error.empty() ? draw_nothing(context, "reading the divergences …")
+                                 : draw_error(context, answer.error);
+            return;
+        }
+        std::erase_if(plots_, [&](const auto& each) { return !session.document(each.first); });
+        const analysis::Figure bar = color_bar(*answer.value);
+        const ImVec2 room = ImGui::GetContentRegionAvail();
+        const float below = legend_height(bar, false, true, room.x);
+        auto titles = cell_titles(session, request);
+        for (size_t i = 0; i < std::min(titles.size(), answer.value->size()); ++i) {
+            const auto& figure = answer.value->at(i).figure;
+            const std::string whole = figure ? figure->figure.color_scales.front().title : "";
+            if (titles.size() > 1 && !whole.empty() && whole != bar.color_scales.front().title)
+                titles[i] += " · " + whole.substr(std::min(whole.find(", ") + 2, whole.size()));
+        }
+        draw_trace_cells(context, "divergence", {0, room.y - below}, titles, [&](size_t i) {
+            if (i >= answer.value->size()) return;
+            const MadeFigure& made = answer.value->at(i);
+            if (made.figure && !made.figure->figure.panels.empty())
+                draw_both(context, request.trace(i), fmt::format("{} {}", slot, i), made.figure);
+            else
+                draw_nothing(context, made.nothing);
+        });
+        if (below > 0) draw_legend(context.theme, bar, false, true, room.x);
+    }
+
+    /// The one scale of all; of what it is is said where it is not the same.
+    static analysis::Figure color_bar(const std::vector<MadeFigure>& made) {
+        analysis::Figure bar;
+        for (const MadeFigure& each : made) {
+            if (!each.figure) continue;
+            const auto& scales = each.figure->figure.color_scales;
+            if (bar.color_scales.empty()) bar.color_scales = scales;
+            std::string& title = bar.color_scales.front().title;
+            if (title != scales.front().title) title = title.substr(0, title.find(", "));
+        }
+        return bar;
+    }
+
+    void draw_both(Context& context, const TraceRequest& request, const std::string& slot,
                    const std::shared_ptr<const PreparedFigure>& all) {
         Session& session = context.session;
+        Plots& plots = plots_[request.document];
         const auto n_layers = static_cast<int>(all->figure.panels.size());
         const int layer = std::clamp(session.cursor().layer, 0, n_layers - 1);
         const ImVec2 room = ImGui::GetContentRegionAvail();
@@ -127,9 +204,10 @@ class HeadDivergenceView : public View {
 
         FigureLook look;
         look.small = true;
+        look.color_bars = false;
         look.framed = layer;
         look.hovered = session.hover().layer;
-        const FigureHit hit = grid_.draw(context, "all layers", grid_size, all, look);
+        const FigureHit hit = plots.grid.draw(context, "all layers", grid_size, all, look);
         if (hit.panel >= 0) {
             Cursor over;
             over.run = {request.document, request.options.prompt, -1};
@@ -137,7 +215,8 @@ class HeadDivergenceView : public View {
             session.set_hover(over);
             const auto& map =
                 std::get<analysis::HeatMap>(all->figure.panels[static_cast<size_t>(hit.panel)].layers.front());
-            ImGui::SetTooltip("layer %d: mean %.3g nats", hit.panel, mean_of_pairs(map));
+            ImGui::SetTooltip("layer %d: mean over pairs of heads %.3g nats\n%s; %s", hit.panel, mean_of_pairs(map),
+                              all->figure.color_scales.front().title.c_str(), measure_definition("head_divergence"));
             if (hit.clicked) session.select_layer(hit.panel);
         }
 
@@ -148,7 +227,7 @@ class HeadDivergenceView : public View {
             });
         if (!stacked) ImGui::SameLine(0, em);
         if (!answer.value) return;
-        draw_large(context, request, *answer.value, layer, stacked ? ImVec2{0, 0} : ImVec2{side, room.y});
+        draw_large(context, request, plots.large, *answer.value, layer, stacked ? ImVec2{0, 0} : ImVec2{side, room.y});
     }
 
     static double mean_of_pairs(const analysis::HeatMap& map) {
@@ -165,7 +244,8 @@ class HeadDivergenceView : public View {
         return n > 0 ? sum / static_cast<double>(n) : 0;
     }
 
-    void draw_large(Context& context, const FigureRequest& request, const LargeMatrix& large, int layer, ImVec2 size) {
+    static void draw_large(Context& context, const TraceRequest& request, FigurePlot& plot, const LargeMatrix& large,
+                           int layer, ImVec2 size) {
         Session& session = context.session;
         const auto& panel = large.figure->figure.panels.front();
         const bool query_heads = panel.x.title == "Query head";
@@ -190,7 +270,7 @@ class HeadDivergenceView : public View {
             mark(session.cursor(), packed(context.theme.accent));
             mark(session.hover(), packed(context.theme.hover, 0.5f));
         };
-        const FigureHit hit = large_.draw(context, "one layer", size, large.figure, look);
+        const FigureHit hit = plot.draw(context, "one layer", size, large.figure, look);
         if (hit.row < 0) return;
         const auto a = static_cast<int>(large.heads[static_cast<size_t>(hit.row)]);
         const auto b = static_cast<int>(large.heads[static_cast<size_t>(hit.column)]);
@@ -208,15 +288,15 @@ class HeadDivergenceView : public View {
         ImGui::Text("layer %d, %s heads %d and %d", layer, kind, a, b);
         if (query_heads) ImGui::TextDisabled("of KV heads %d and %d", a / group, b / group);
         ImGui::TextDisabled("%s", large.figure->figure.color_scales.front().title.c_str());
-        ImGui::TextDisabled("JSD(p‖q) = ½ KL(p‖m) + ½ KL(q‖m), m = (p+q)/2; ApertureKV, Figure 5");
+        ImGui::TextDisabled("%s", measure_definition("head_divergence"));
         ImGui::EndTooltip();
         if (hit.clicked) session.select_head(layer, over.kv_head, over.query_head);
     }
 
     std::string source_ = "attention";
     bool by_similarity_ = false;
-    bool scores_of_any_ = false;  ///< the selected run stores none
-    FigurePlot grid_, large_;
+    Traces traces_ = Traces::all;
+    std::map<int, Plots> plots_;  ///< by document
 };
 
 }  // namespace

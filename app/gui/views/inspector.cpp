@@ -7,7 +7,9 @@
 
 #include "analysis/table_format.h"
 #include "analysis/token_report.h"
+#include "app/gui/measures.h"
 #include "app/gui/prompt_text.h"
+#include "app/gui/run_label.h"
 #include "app/gui/shaped_text.h"
 #include "app/gui/view.h"
 
@@ -267,15 +269,15 @@ class InspectorView : public View {
                                               : fmt::format("{} of {} heads", report.n_keeping_any, report.n_places);
         const float label_end =
             ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(is_narrow ? "dropped" : "000 of 000 heads").x - 8;
-        if (ImGui::Selectable(look.label.c_str(), key == asked.run, ImGuiSelectableFlags_AllowOverlap,
-                              {std::max(label_end, 1.0f), 0}))
+        if (ImGui::Selectable(widget_label_that_fits(look, label_end).c_str(), key == asked.run,
+                              ImGuiSelectableFlags_AllowOverlap, {std::max(label_end, 1.0f), 0}))
             session.select_run(key);
         if (ImGui::IsItemHovered()) {
             Cursor over = session.cursor();
             over.run = key;
             over.first_token = over.last_token = asked.token;
             if (!asked.is_hover) session.set_hover(over);
-            ImGui::SetTooltip("%s", report.sentence.c_str());
+            ImGui::SetTooltip("%s%s%s", look.trace.c_str(), look.trace.empty() ? "" : ": ", report.sentence.c_str());
         }
         ImGui::SameLine();
         const float width = ImGui::CalcTextSize(heads.c_str()).x;
@@ -290,7 +292,9 @@ class InspectorView : public View {
                      const Question& asked) const {
         Session& session = context.session;
         const RunLook look = session.look(asked.run);
-        ImGui::SeparatorText(look.label.c_str());
+        ImGui::SeparatorText(
+            label_that_fits(look, ImGui::GetContentRegionAvail().x - 3 * ImGui::GetFontSize()).c_str());
+        if (!look.trace.empty()) ImGui::SetItemTooltip("%s", look.label.c_str());
         const auto answer = session.tasks.ask<TokenReport>(
             slot("report"), fmt::format("{} {}", session.stamp(asked.run), asked.token),
             [reader = document.reader(), asked] {
@@ -306,7 +310,8 @@ class InspectorView : public View {
         }
         const TokenReport& report = *answer.value;
         const ImU32 color = packed(on_ground(look.style.color, context.theme));
-        draw_sparklines(context, report, color);
+        const std::string measure = score_definition(session.attributes(asked.run).policy);
+        draw_sparklines(context, report, color, measure);
         int layer = session.cursor().layer;
         const bool is_chosen = layer >= 0 && static_cast<size_t>(layer) < report.n_layers;
         if (!is_chosen) layer = nearest(report).layer;
@@ -322,7 +327,7 @@ class InspectorView : public View {
         ImGui::TextDisabled("%s", is_chosen           ? "as selected"
                                   : report.has_scores ? "where it came nearest to its cut-off"
                                                       : "");
-        draw_heads(context, document, report, layer, place.row, color);
+        draw_heads(context, document, report, layer, place.row, color, measure);
         ImGui::PushTextWrapPos(0);
         ImGui::TextUnformatted(report.sentence(static_cast<size_t>(layer), static_cast<size_t>(place.row)).c_str());
         ImGui::PopTextWrapPos();
@@ -385,7 +390,7 @@ class InspectorView : public View {
         ImGui::SetTooltip("layer %zu: %s", layer, text(layer).c_str());
     }
 
-    static void draw_sparklines(Context& context, const TokenReport& report, ImU32 color) {
+    static void draw_sparklines(Context& context, const TokenReport& report, ImU32 color, const std::string& measure) {
         const auto kept_heads = [&](size_t layer) {
             size_t n = 0;
             for (size_t r = 0; r < report.n_rows; ++r) n += report.at(layer, r).kept;
@@ -395,7 +400,10 @@ class InspectorView : public View {
             context, "##inspector kept", fmt::format("heads that keep it, of {}, by layer →", report.n_rows),
             report.n_layers, color, 0,
             [&](size_t layer) { return static_cast<float>(kept_heads(layer)) / static_cast<float>(report.n_rows); },
-            [&](size_t layer) { return fmt::format("kept by {} of {} heads", kept_heads(layer), report.n_rows); });
+            [&](size_t layer) {
+                return fmt::format("kept by {} of {} heads\n{}", kept_heads(layer), report.n_rows,
+                                   measure_definition("retention"));
+            });
         if (!report.has_scores) {
             ImGui::TextDisabled("no scores are stored: positions alone decide, or the trace leaves them out");
             return;
@@ -433,12 +441,12 @@ class InspectorView : public View {
             [&](size_t layer) {
                 const double here = best(layer);
                 return std::isnan(here) ? std::string("not ranked")
-                                        : fmt::format("best head has {:.4g} times the cut-off", here);
+                                        : fmt::format("best head has {:.4g} times the cut-off\n{}", here, measure);
             });
     }
 
     void draw_heads(Context& context, const Document& document, const TokenReport& report, int layer, int chosen,
-                    ImU32 color) const {
+                    ImU32 color, const std::string& measure) const {
         constexpr ImGuiTableFlags flags =
             ImGuiTableFlags_SizingStretchProp | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
         const float line = ImGui::GetTextLineHeightWithSpacing();
@@ -469,7 +477,7 @@ class InspectorView : public View {
                 report.query_heads ? context.session.select_head(layer, row / group, row)
                                    : context.session.select_head(layer, row);
             }
-            ImGui::SetItemTooltip("%s", report.sentence(static_cast<size_t>(layer), r).c_str());
+            ImGui::SetItemTooltip("%s\n%s", report.sentence(static_cast<size_t>(layer), r).c_str(), measure.c_str());
             ImDrawList* list = ImGui::GetWindowDrawList();
             const ImVec2 from{at.x + 2, at.y + 4};
             const ImVec2 to{from.x + side, from.y + side};

@@ -11,6 +11,7 @@
 #include "app/gui/prompt_counts.h"
 #include "app/gui/prompt_search.h"
 #include "app/gui/prompt_text.h"
+#include "app/gui/run_label.h"
 #include "app/gui/span_answers.h"
 #include "app/gui/token_tooltip.h"
 #include "app/gui/view.h"
@@ -230,7 +231,7 @@ class PromptView : public View {
             if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
             list->PushClipRect({one.x, at.y}, {one.x + grid.column - 8, at.y + height}, true);
             list->AddText({one.x + side + 6, at.y}, packed(one.error.empty() ? context.theme.ink : context.theme.error),
-                          look.label.c_str());
+                          label_that_fits(look, grid.column - side - 14).c_str());
             list->PopClipRect();
             if (is_selected) ImGui::PopFont();
             ImGui::PopID();

@@ -3,79 +3,61 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
 
+#include "app/gui/figure_choice.h"
 #include "app/gui/figure_menu.h"
 #include "app/gui/figure_plot.h"
+#include "app/gui/measures.h"
 #include "app/gui/prompt_text.h"
+#include "app/gui/trace_cells.h"
 #include "app/gui/view.h"
 
 namespace kvscope::gui {
 namespace {
 
-/// Which layer and query head the view is about, selected or the first.
+/// Which layer and query head of a trace the view is about, selected or the first.
 struct Place {
     int layer = 0;
     int head = 0;
 };
 
-/// The window's queries against each other: the selected head's matrix, all heads of its layer, and each layer's mean.
+/// The window's queries against each other: the selected head's matrix and all heads of its layer for each trace, and
+/// each layer's mean of all traces.
 class QuerySimilarityView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
-        const auto request = figure(session);
-        if (!request) {
+        if (!session.focus() || !session.focus()->reader()->has_model()) {
             draw_nothing(context, "Open a trace or run the demo to see how alike the last queries are.");
             return;
         }
-        const Place place{request->options.layers.front(), request->options.heads.front()};
-        FigureRequest heads = *request;
-        heads.options.heads.clear();
-        for (int head = 0; head < n_heads_of(session, *request); ++head) heads.options.heads.push_back(head);
-        FigureRequest curve = shown_request(session, "query-similarity", false);
-        curve.options.source = "mean-by-layer";
-
-        const auto slot = [&](const char* part) {
-            return fmt::format("similarity {} {}", part, static_cast<void*>(this));
-        };
-        const auto large_answer = ask_figure(session, slot("large"), *request);
-        const auto heads_answer = ask_figure(session, slot("heads"), heads);
-        const auto curve_answer = ask_figure(session, slot("curve"), curve);
-        const auto large = figure_or_reason(context, large_answer, "reading the queries …");
-        if (!large) return;
-        const auto drawn = [](const Answer<MadeFigure>& answer) {
-            return answer.value ? answer.value->figure : nullptr;
-        };
-
-        const ImVec2 room = ImGui::GetContentRegionAvail();
-        const float em = ImGui::GetFontSize();
-        const bool stacked = room.y > 1.2f * room.x;
-        const float gap = 1.5f * em;
-        const float side = std::min(room.y, 0.42f * room.x) + 2 * em;
-        const float rest = room.x - side - gap;
-        draw_large(context, *request, place, large, stacked ? ImVec2{0, 0.45f * room.y} : ImVec2{side, room.y});
-        if (const auto all = drawn(heads_answer)) {
-            if (!stacked) ImGui::SameLine(0, gap);
-            draw_heads(context, place, all, stacked ? ImVec2{0, 0.25f * room.y} : ImVec2{0.45f * rest, room.y});
-        }
-        if (const auto means = drawn(curve_answer)) {
-            if (!stacked) ImGui::SameLine(0, gap);
-            draw_curve(context, curve, means, stacked ? ImVec2{0, 0} : ImVec2{0, room.y});
-        }
+        choose_traces("query_similarity", session, traces_);
+        const std::string no_difference = why_no_difference(session, false);
+        const auto request = figure(session);
+        if (traces_ == Traces::difference && !no_difference.empty())
+            draw_nothing(context, no_difference);
+        else if (!request)
+            draw_nothing(context, "No prompt is in the trace yet.");
+        else
+            draw_all(context, *request);
         draw_figure_menu(context, *this, "query_similarity", request);
     }
 
     std::optional<FigureRequest> figure(const Session& session) const override {
-        FigureRequest request = shown_request(session, "query-similarity", false);
-        const int n_layers = n_layers_of(session, request);
-        const int n_heads = n_heads_of(session, request);
-        if (request.document < 0 || n_layers == 0 || n_heads == 0) return std::nullopt;
-        const Cursor& cursor = session.cursor();
-        const auto& model = session.document(request.document)->reader()->model();
-        const auto group = static_cast<int>(model.n_heads / model.n_kv_heads);
-        const int head = cursor.query_head >= 0 ? cursor.query_head : std::max(cursor.kv_head, 0) * group;
-        request.options.layers = {std::clamp(cursor.layer, 0, n_layers - 1)};
-        request.options.heads = {std::clamp(head, 0, n_heads - 1)};
+        FigureRequest request = shown_request(session, "query-similarity", false, traces_);
+        if (request.document < 0) return std::nullopt;
+        const auto set = [&](int document, analysis::FigureOptions& options) {
+            const auto place = place_in(session, document);
+            if (!place) return false;
+            options.layers = {place->layer};
+            options.heads = {place->head};
+            return true;
+        };
+        bool all = set(request.document, request.options);
+        for (TraceRequest& other : request.others) all = set(other.document, other.options) && all;
+        if (!all) return std::nullopt;
         return request;
     }
 
@@ -88,13 +70,95 @@ class QuerySimilarityView : public View {
     }
 
     void fit() override {
-        large_.fit();
+        for (auto& [document, plots] : plots_) plots.large.fit();
         curve_.fit();
     }
+    void save(nlohmann::json& state) const override { save_traces(state, traces_); }
+    void load(const nlohmann::json& state) override { load_traces(state, traces_); }
 
  private:
-    void draw_large(Context& context, const FigureRequest& request, const Place& place,
-                    const std::shared_ptr<const PreparedFigure>& figure, ImVec2 size) {
+    /// One trace's.
+    struct Plots {
+        FigurePlot large, heads;
+    };
+
+    static std::optional<Place> place_in(const Session& session, int document) {
+        const int n_layers = n_layers_of(session, document);
+        const int n_heads = n_heads_of(session, document);
+        if (n_layers == 0 || n_heads == 0) return std::nullopt;
+        const Cursor& cursor = session.cursor();
+        const auto& model = session.document(document)->reader()->model();
+        const auto group = static_cast<int>(model.n_heads / model.n_kv_heads);
+        const int head = cursor.query_head >= 0 ? cursor.query_head : std::max(cursor.kv_head, 0) * group;
+        return Place{std::clamp(cursor.layer, 0, n_layers - 1), std::clamp(head, 0, n_heads - 1)};
+    }
+
+    void draw_all(Context& context, const FigureRequest& request) {
+        Session& session = context.session;
+        FigureRequest heads = request;
+        const auto all_heads = [&](int document, analysis::FigureOptions& options) {
+            options.heads.clear();
+            for (int head = 0; head < n_heads_of(session, document); ++head) options.heads.push_back(head);
+        };
+        all_heads(heads.document, heads.options);
+        for (TraceRequest& other : heads.others) all_heads(other.document, other.options);
+        FigureRequest curve = shown_request(session, "query-similarity", false, traces_);
+        curve.options.source = "mean-by-layer";
+        for (TraceRequest& other : curve.others) other.options.source = curve.options.source;
+
+        const auto slot = [&](const char* part) {
+            return fmt::format("similarity {} {}", part, static_cast<void*>(this));
+        };
+        const auto large_answer = ask_figures(session, slot("large"), request);
+        const auto heads_answer = ask_figures(session, slot("heads"), heads);
+        const auto curve_answer = ask_figure(session, slot("curve"), curve);
+        if (!large_answer.value) {
+            large_answer.error.empty() ? draw_nothing(context, "reading the queries …")
+                                       : draw_error(context, large_answer.error);
+            return;
+        }
+        std::erase_if(plots_, [&](const auto& each) { return !session.document(each.first); });
+        const ImVec2 room = ImGui::GetContentRegionAvail();
+        const bool stacked = room.y > 1.2f * room.x;
+        const float gap = 1.5f * ImGui::GetFontSize();
+        const auto titles = cell_titles(session, request);
+        const float share = titles.size() > 1 ? 0.72f : 0.7f;
+        const auto means = curve_answer.value ? curve_answer.value->figure : nullptr;
+        const ImVec2 maps{stacked ? 0 : means ? share * room.x : room.x, stacked && means ? share * room.y : room.y};
+        draw_trace_cells(context, "similarity", maps, titles, [&](size_t i) {
+            if (i >= large_answer.value->size()) return;
+            const MadeFigure& large = large_answer.value->at(i);
+            if (!large.figure) {
+                draw_nothing(context, large.nothing);
+                return;
+            }
+            const bool has_heads = heads_answer.value && i < heads_answer.value->size();
+            draw_trace(context, request.trace(i), large.figure, has_heads ? heads_answer.value->at(i).figure : nullptr,
+                       request.difference);
+        });
+        if (!means) return;
+        if (!stacked) ImGui::SameLine(0, gap);
+        draw_curve(context, curve, means, {0, stacked ? 0 : room.y});
+    }
+
+    void draw_trace(Context& context, const TraceRequest& request, const std::shared_ptr<const PreparedFigure>& large,
+                    const std::shared_ptr<const PreparedFigure>& heads, bool difference) {
+        const auto place = place_in(context.session, request.document);
+        if (!place) return;
+        Plots& plots = plots_[request.document];
+        const ImVec2 room = ImGui::GetContentRegionAvail();
+        const float em = ImGui::GetFontSize();
+        const bool stacked = room.y > 1.1f * room.x;
+        const float side = stacked ? std::min(0.6f * room.y, room.x) : std::min(room.y, 0.58f * room.x) + 2 * em;
+        draw_large(context, request, *place, plots.large, large, stacked ? ImVec2{0, side} : ImVec2{side, room.y},
+                   difference);
+        if (!heads) return;
+        if (!stacked) ImGui::SameLine(0, em);
+        draw_heads(context, request, *place, plots.heads, heads, stacked ? ImVec2{0, 0} : ImVec2{0, room.y});
+    }
+
+    static void draw_large(Context& context, const TraceRequest& request, const Place& place, FigurePlot& plot,
+                           const std::shared_ptr<const PreparedFigure>& figure, ImVec2 size, bool difference) {
         Session& session = context.session;
         const auto first = static_cast<int64_t>(std::lround(figure->figure.panels.front().x.min + 0.5));
         FigureLook look;
@@ -107,7 +171,7 @@ class QuerySimilarityView : public View {
             mark(session.cursor(), packed(context.theme.accent));
             mark(session.hover(), packed(context.theme.hover, 0.4f));
         };
-        const FigureHit hit = large_.draw(context, "query similarity", size, figure, look);
+        const FigureHit hit = plot.draw(context, "query similarity", size, figure, look);
         if (hit.row < 0) return;
         const int64_t a = first + hit.column;
         const int64_t b = first + hit.row;
@@ -122,29 +186,30 @@ class QuerySimilarityView : public View {
             return prompt && i < prompt->shown.size() ? prompt->shown[i] : std::string("…");
         };
         ImGui::BeginTooltip();
-        ImGui::Text("cosine %.3f", static_cast<double>(hit.value));
+        ImGui::Text(difference ? "A − B of cosines %+.3f" : "cosine %.3f", static_cast<double>(hit.value));
         ImGui::PushFont(context.fonts.mono, 0);
         ImGui::Text("%s · %s", token(a).c_str(), token(b).c_str());
         ImGui::PopFont();
-        ImGui::TextDisabled("queries of tokens %lld and %lld, layer %d, query head %d, after RoPE",
-                            static_cast<long long>(a), static_cast<long long>(b), place.layer, place.head);
-        ImGui::TextDisabled("ApertureKV, Figure 4");
+        ImGui::TextDisabled("queries of tokens %lld and %lld, layer %d, query head %d", static_cast<long long>(a),
+                            static_cast<long long>(b), place.layer, place.head);
+        ImGui::TextDisabled("%s", measure_definition("query_similarity"));
         ImGui::EndTooltip();
         if (hit.clicked) session.select_token(a);
     }
 
-    void draw_heads(Context& context, const Place& place, const std::shared_ptr<const PreparedFigure>& figure,
-                    ImVec2 size) {
+    static void draw_heads(Context& context, const TraceRequest& request, const Place& place, FigurePlot& plot,
+                           const std::shared_ptr<const PreparedFigure>& figure, ImVec2 size) {
         FigureLook look;
         look.small = true;
         look.color_bars = false;
         look.framed = place.head;
-        const FigureHit hit = heads_.draw(context, "heads of the layer", size, figure, look);
+        const FigureHit hit = plot.draw(context, "heads of the layer", size, figure, look);
         if (hit.panel < 0) return;
-        ImGui::SetTooltip("layer %d, query head %d", place.layer, hit.panel);
+        ImGui::SetTooltip("layer %d, query head %d\n%s", place.layer, hit.panel,
+                          measure_definition("query_similarity"));
         if (!hit.clicked) return;
         Session& session = context.session;
-        const auto& model = session.focus()->reader()->model();
+        const auto& model = session.document(request.document)->reader()->model();
         session.select_head(place.layer, hit.panel / static_cast<int>(model.n_heads / model.n_kv_heads), hit.panel);
     }
 
@@ -153,30 +218,37 @@ class QuerySimilarityView : public View {
         Session& session = context.session;
         FigureLook look;
         look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
-            if (session.cursor().layer >= 0)
-                draw_column_mark(frame, list, session.cursor().layer, packed(context.theme.accent, 0.7f));
-            if (session.hover().layer >= 0)
-                draw_column_mark(frame, list, session.hover().layer, packed(context.theme.hover, 0.3f));
+            draw_layer_marks(context.theme, frame, list, session.cursor().layer, session.hover().layer);
         };
         const FigureHit hit = curve_.draw(context, "mean by layer", size, figure, look);
         if (hit.panel < 0) return;
-        const auto* line = std::get_if<analysis::Line>(&figure->figure.panels.front().layers.front());
+        const auto& layers = figure->figure.panels.front().layers;
+        const auto* line = std::get_if<analysis::Line>(&layers[static_cast<size_t>(std::max(hit.layer, 0))]);
         const auto layer = static_cast<int>(std::lround(hit.x));
         if (!line || layer < 0 || layer >= static_cast<int>(line->y.size())) return;
         const auto at = static_cast<size_t>(layer);
         Cursor over;
         over.run = {request.document, request.options.prompt, -1};
+        for (size_t i = 0; i < request.n_traces(); ++i) {
+            const TraceRequest of = request.trace(i);
+            const Document* document = session.document(of.document);
+            if (document && session.name_of(*document) == line->label) over.run = {of.document, of.options.prompt, -1};
+        }
         over.layer = layer;
         session.set_hover(over);
         ImGui::BeginTooltip();
-        ImGui::Text("layer %d: mean cosine %.3f", layer, line->y[at]);
-        ImGui::Text("heads from %.3f to %.3f", line->low[at], line->high[at]);
-        ImGui::TextDisabled("over pairs of different queries; ApertureKV, Figure 6");
+        if (request.n_traces() > 1 && !request.difference) ImGui::TextUnformatted(line->label.c_str());
+        ImGui::Text(request.difference ? "layer %d: A − B of mean cosines %+.3f" : "layer %d: mean cosine %.3f", layer,
+                    line->y[at]);
+        if (!line->low.empty()) ImGui::Text("heads from %.3f to %.3f", line->low[at], line->high[at]);
+        ImGui::TextDisabled("%s", measure_definition("mean_query_similarity"));
         ImGui::EndTooltip();
         if (hit.clicked) session.select_layer(layer);
     }
 
-    FigurePlot large_, heads_, curve_;
+    Traces traces_ = Traces::all;
+    std::map<int, Plots> plots_;  ///< by document
+    FigurePlot curve_;
 };
 
 }  // namespace

@@ -127,13 +127,14 @@ class ReportView : public View {
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"click a figure", "preview exactly as it is exported"},
                 {"Export…", "the figure of the preview"},
-                {"Export all…", "every figure that this trace has data for, into a folder"},
+                {"Export all…", "every figure that there is data for, into a folder"},
                 {"right-click", "copy its numbers"}};
     }
 
     void save(nlohmann::json& state) const override {
         state = {{"figure", chosen_}, {"width_mm", width_mm_}, {"height_mm", height_mm_},
                  {"format", format_}, {"dpi", dpi_},           {"title", title_}};
+        save_traces(state, traces_);
     }
 
     void load(const nlohmann::json& state) override {
@@ -146,6 +147,7 @@ class ReportView : public View {
         format_ = state.value("format", format_);
         dpi_ = state.value("dpi", dpi_);
         title_ = state.value("title", title_);
+        load_traces(state, traces_);
     }
 
  private:
@@ -155,23 +157,34 @@ class ReportView : public View {
     }
 
     std::optional<FigureRequest> request_for(const Session& session, const FigureDefinition& definition) const {
-        FigureRequest request = shown_request(session, definition.name, heeds(definition, "runs"));
+        // The figure of that name compares two runs of one trace by itself.
+        const Traces traces = definition.name == "difference" ? Traces::focused : traces_;
+        FigureRequest request = shown_request(session, definition.name, heeds(definition, "runs"), traces);
         if (request.document < 0) return std::nullopt;
+        set_options(session, definition, request, request.document, request.options);
+        for (TraceRequest& other : request.others)
+            set_options(session, definition, request, other.document, other.options);
+        if (definition.name == "difference") set_compared_runs(session, request);
+        return request;
+    }
+
+    /// What a person chose, for one of the request's traces.
+    void set_options(const Session& session, const FigureDefinition& definition, const FigureRequest& request,
+                     int document, analysis::FigureOptions& options) const {
         const auto found = choices_.find(definition.name);
         const Choices choices = found == choices_.end() ? Choices{} : found->second;
-        analysis::FigureOptions& options = request.options;
         options.source = choices.source;
         parse_numbers(choices.layers, options.layers);
         parse_numbers(choices.heads, options.heads);
         options.columns = parse_words(choices.columns);
-        if (heeds(definition, "runs") && !choices.follows_window)
+        const bool in_focus = session.focus() && session.focus()->id() == document;
+        if (heeds(definition, "runs") && !choices.follows_window && !request.difference && in_focus)
             options.runs = {choices.runs.begin(), choices.runs.end()};
-        if (definition.name == "difference") set_compared_runs(session, request);
-        if (definition.name == "jsd" && choices.follows_window) options.runs.clear();
+        if (definition.name == "jsd" && (choices.follows_window || !in_focus) && !request.difference)
+            options.runs.clear();
         options.title = title_;
         options.width_mm = static_cast<double>(width_mm_);
         options.height_mm = static_cast<double>(height_mm_);
-        return request;
     }
 
     /// A and B of the window; without them the figure's own choice.
@@ -218,6 +231,12 @@ class ReportView : public View {
 
     void draw_preview(Context& context) {
         Session& session = context.session;
+        const std::string no_difference =
+            why_no_difference(session, heeds(analysis::figure_definition(chosen_), "runs"));
+        if (traces_ == Traces::difference && chosen_ != "difference" && !no_difference.empty()) {
+            draw_nothing(context, no_difference);
+            return;
+        }
         const auto request = figure(session);
         if (!request) return;
         const ImVec2 room = ImGui::GetContentRegionAvail();
@@ -231,10 +250,7 @@ class ReportView : public View {
         const auto answer = session.tasks.ask<FigurePicture>(
             fmt::format("report {}", static_cast<void*>(this)),
             fmt::format("{} {}x{}", stamp_of(session, *request), width, height),
-            [reader = session.document(request->document)->reader(), request = *request, width, height] {
-                return draw_picture(*reader, analysis::figure_definition(request.figure), request.options, width,
-                                    height);
-            });
+            [job = FigureJob(session, *request), width, height] { return draw_picture(job, width, height); });
         if (!answer.error.empty()) {
             draw_error(context, answer.error);
             return;
@@ -289,6 +305,7 @@ class ReportView : public View {
         ImGui::PushFont(context.fonts.bold, 0);
         ImGui::TextUnformatted("What is shown");
         ImGui::PopFont();
+        if (chosen_ != "difference") choose_traces("report", context.session, traces_);
         for (const auto& option : definition.options) draw_option(context, definition, option);
 
         ImGui::Spacing();
@@ -425,11 +442,11 @@ class ReportView : public View {
         const auto answer = session.tasks.ask<Written>(
             fmt::format("report export {}", static_cast<void*>(this)),
             fmt::format("{} {} {}", n_exports_, name, path.string()),
-            [reader = session.document(request->document)->reader(), request = *request, path, options]() -> Written {
+            [job = FigureJob(session, *request), path, options]() -> Written {
                 try {
                     fs::create_directories(path.parent_path());
-                    figures::export_figure(*reader, analysis::figure_definition(request.figure), request.options, path,
-                                           options, true);
+                    figures::export_figure({[&] { return job.figure(); }, [&] { return job.numbers(); }}, path, options,
+                                           true);
                 } catch (const analysis::NothingToShow& nothing) {
                     return {nothing.what()};
                 }
@@ -462,6 +479,7 @@ class ReportView : public View {
     }
 
     std::string chosen_ = "retention";
+    Traces traces_ = Traces::all;
     std::map<std::string, Choices> choices_;
     float width_mm_ = 0;
     float height_mm_ = 0;

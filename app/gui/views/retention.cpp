@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "app/gui/figure_menu.h"
+#include "app/gui/measures.h"
 #include "app/gui/prompt_text.h"
+#include "app/gui/shaped_text.h"
 #include "app/gui/token_map.h"
 #include "app/gui/view.h"
 
@@ -213,7 +215,7 @@ class RetentionView : public View {
         const auto prompt = prompt_text(context.session, document);
         const auto t = static_cast<size_t>(token);
         ImGui::PushFont(context.fonts.mono, 0);
-        ImGui::TextUnformatted(prompt && t < prompt->shown.size() ? prompt->shown[t].c_str() : "…");
+        text_item(prompt && t < prompt->shown.size() ? prompt->shown[t] : "…");
         ImGui::PopFont();
         ImGui::SameLine();
         ImGui::TextDisabled("token %lld", static_cast<long long>(token));
@@ -229,6 +231,7 @@ class RetentionView : public View {
         ImGui::Text("layer %zu: %s", layer,
                     count == 0 ? "kept by no head"
                                : fmt::format("kept by {} of {} heads ({})", count, kept->n_rows, heads).c_str());
+        ImGui::TextDisabled("%s", measure_definition("retention"));
     }
 
     void draw_overview(Context& context, const RunKey& key, float height) {

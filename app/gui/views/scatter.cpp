@@ -6,9 +6,8 @@
 
 #include "analysis/cost_table.h"
 #include "analysis/table_format.h"
-#include "app/gui/figure_menu.h"
-#include "app/gui/figure_plot.h"
-#include "app/gui/view.h"
+#include "app/gui/figure_view.h"
+#include "app/gui/measures.h"
 
 namespace kvscope::gui {
 namespace {
@@ -35,28 +34,19 @@ std::vector<Column> numeric_columns(const trace::Reader& reader, int prompt) {
     return columns;
 }
 
-/// Any two columns of the table of runs against each other.
-class ScatterView : public View {
+/// Any two columns of the table of runs against each other, of all open traces.
+class ScatterView : public FigureView {
  public:
-    void draw(Context& context) override {
-        Session& session = context.session;
-        const auto request = figure(session);
-        if (!request) {
-            draw_nothing(context, "Open a trace or run the demo to plot its runs against each other.");
-            return;
-        }
-        draw_choices(session, *request);
-        const auto chosen = figure(session);
-        const auto answer = ask_figure(session, fmt::format("scatter {}", static_cast<void*>(this)), *chosen);
-        const auto shown = figure_or_reason(context, answer, "adding up what the runs cost …");
-        if (shown) draw_plot(context, *chosen, shown);
-        draw_figure_menu(context, *this, "scatter", shown ? chosen : std::nullopt);
-    }
+    ScatterView()
+        : FigureView({"scatter", "Open a trace or run the demo to plot its runs against each other.",
+                      "adding up what the runs cost …", ""},
+                     Kind::curves) {}
 
     std::optional<FigureRequest> figure(const Session& session) const override {
-        FigureRequest request = shown_request(session, "cost", true);
+        FigureRequest request = request_for(session, "cost", true);
         if (request.document < 0) return std::nullopt;
         request.options.columns = {x_, y_};
+        for (TraceRequest& other : request.others) other.options.columns = request.options.columns;
         return request;
     }
 
@@ -67,7 +57,6 @@ class ScatterView : public View {
                 {"double-click, F", "everything"}};
     }
 
-    void fit() override { plot_.fit(); }
     void save(nlohmann::json& state) const override {
         state["x"] = x_;
         state["y"] = y_;
@@ -78,7 +67,9 @@ class ScatterView : public View {
     }
 
  private:
-    void draw_choices(Session& session, const FigureRequest& request) {
+    bool has_choices() const override { return true; }
+    void draw_choices(Context& context, const FigureRequest& request) override {
+        Session& session = context.session;
         const Document& document = *session.document(request.document);
         const auto answer = session.tasks.ask<std::vector<Column>>(
             fmt::format("scatter columns {}", request.document),
@@ -107,15 +98,12 @@ class ScatterView : public View {
         ImGui::EndCombo();
     }
 
-    void draw_plot(Context& context, const FigureRequest& request, const std::shared_ptr<const PreparedFigure>& shown) {
+    void draw_figure(Context& context, const FigureRequest& request,
+                     const std::shared_ptr<const PreparedFigure>& shown) override {
         Session& session = context.session;
         const auto& panel = shown->figure.panels.front();
         const auto runs = runs_by_label(session, request);
-        const auto run_of = [&](size_t layer) {
-            const auto* point = std::get_if<analysis::Scatter>(&panel.layers[layer]);
-            const auto found = point ? runs.find(point->label) : runs.end();
-            return found == runs.end() ? RunKey{} : found->second;
-        };
+        const auto run_of = [&](size_t layer) { return run_at(*shown, runs, 0, layer); };
         FigureLook look;
         look.weight = [&](size_t, size_t layer) {
             const RunKey run = run_of(layer);
@@ -143,6 +131,10 @@ class ScatterView : public View {
         ImGui::TextUnformatted(session.look(run).label.c_str());
         ImGui::Text("%s: %s", title_of(panel.y).c_str(), analysis::format_real(point.y[0], 4).c_str());
         ImGui::Text("%s: %s", title_of(panel.x).c_str(), analysis::format_real(point.x[0], 4).c_str());
+        for (const std::string& column : {y_, x_}) {
+            if (const char* words = measure_definition(column))
+                ImGui::TextDisabled("%s: %s", title_of(column == y_ ? panel.y : panel.x).c_str(), words);
+        }
         ImGui::EndTooltip();
         if (hit.clicked) session.select_run(run);
     }
@@ -188,7 +180,6 @@ class ScatterView : public View {
 
     std::string x_ = "coverage";
     std::string y_ = "kl_mean";
-    FigurePlot plot_;
 };
 
 }  // namespace

@@ -7,9 +7,8 @@
 
 #include "analysis/run_choice.h"
 #include "app/gui/figure_choice.h"
-#include "app/gui/figure_menu.h"
-#include "app/gui/figure_plot.h"
-#include "app/gui/view.h"
+#include "app/gui/figure_view.h"
+#include "app/gui/measures.h"
 
 namespace kvscope::gui {
 namespace {
@@ -17,61 +16,18 @@ namespace {
 constexpr int layers_beside = 6;  // shown with the selected one, where not all are
 
 /// Eigenvalues of the projections by layer and head, their cumulative share, and how alike neighbouring tokens are.
-class SpectrumView : public View {
+class SpectrumView : public FigureView {
  public:
-    void draw(Context& context) override {
-        Session& session = context.session;
-        const auto before = figure(session);
-        if (!before) {
-            draw_nothing(context, "Open a trace or run the demo to see the spectra of the projections.");
-            return;
-        }
-        draw_choices(context, *before);
-        const auto request = figure(session);
-        const auto answer = ask_figure(session, fmt::format("spectrum {}", static_cast<void*>(this)), *request);
-        if (answer.value && !answer.value->figure) {
-            draw_nothing(context,
-                         answer.value->nothing + ".\nkvscope run --analyze computes it; the demo's trace has it.");
-            draw_figure_menu(context, *this, "spectrum", std::nullopt);
-            return;
-        }
-        const auto shown = figure_or_reason(context, answer, "reading the spectra …");
-        if (!shown) return;
-        const bool by_layer = source_ == "adjacent";
-        FigureLook look;
-        look.legend = by_layer || !all_layers_;
-        const Cursor& selected = session.cursor();
-        const Cursor& hover = session.hover();
-        if (!by_layer) {
-            look.weight = [&](size_t panel, size_t layer) {
-                const int of = layer_of(*shown, panel, layer);
-                if (hover.layer >= 0) return of == hover.layer ? 2.2f : 0.4f;
-                if (selected.layer >= 0) return of == selected.layer ? 2.2f : 0.5f;
-                return 1.0f;
-            };
-        }
-        look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
-            if (!by_layer) return;
-            if (selected.layer >= 0) draw_column_mark(frame, list, selected.layer, packed(context.theme.accent, 0.7f));
-            if (hover.layer >= 0) draw_column_mark(frame, list, hover.layer, packed(context.theme.hover, 0.3f));
-        };
-        const FigureHit hit = plot_.draw(context, "spectra", {0, 0}, shown, look);
-        if (hit.layer >= 0) take_mouse(context, *request, *shown, hit);
-        draw_figure_menu(context, *this, "spectrum", request);
-    }
+    SpectrumView()
+        : FigureView({"spectrum", "Open a trace or run the demo to see the spectra of the projections.",
+                      "reading the spectra …", "kvscope run --analyze computes it; the demo's trace has it."},
+                     Kind::maps_of_prompts) {}
 
     std::optional<FigureRequest> figure(const Session& session) const override {
-        FigureRequest request = shown_request(session, "spectrum", false);
+        FigureRequest request = request_for(session, "spectrum", false);
         if (request.document < 0) return std::nullopt;
-        request.options.source = source_;
-        const int n = n_layers_of(session, request);
-        if (source_ == "adjacent" || n == 0) return request;
-        request.options.layers = analysis::evenly_spaced(n, all_layers_ ? n : layers_beside);
-        const int selected = session.cursor().layer;
-        if (selected >= 0 && selected < n) request.options.layers.push_back(selected);
-        std::sort(request.options.layers.begin(), request.options.layers.end());
-        const int head = session.cursor().query_head >= 0 ? session.cursor().query_head : 0;
-        if (of_head_ && head < n_heads_of(session, request)) request.options.heads = {head};
+        set_options(session, request.document, request.options);
+        for (TraceRequest& other : request.others) set_options(session, other.document, other.options);
         return request;
     }
 
@@ -83,20 +39,34 @@ class SpectrumView : public View {
                 {"double-click, F", "everything"}};
     }
 
-    void fit() override { plot_.fit(); }
     void save(nlohmann::json& state) const override {
+        FigureView::save(state);
         state["source"] = source_;
         state["all_layers"] = all_layers_;
         state["of_head"] = of_head_;
     }
     void load(const nlohmann::json& state) override {
+        FigureView::load(state);
         source_ = state.value("source", source_);
         all_layers_ = state.value("all_layers", all_layers_);
         of_head_ = state.value("of_head", of_head_);
     }
 
  private:
-    void draw_choices(const Context& context, const FigureRequest& request) {
+    void set_options(const Session& session, int document, analysis::FigureOptions& options) const {
+        options.source = source_;
+        const int n = n_layers_of(session, document);
+        if (source_ == "adjacent" || n == 0) return;
+        options.layers = analysis::evenly_spaced(n, all_layers_ ? n : layers_beside);
+        const int selected = session.cursor().layer;
+        if (selected >= 0 && selected < n) options.layers.push_back(selected);
+        std::sort(options.layers.begin(), options.layers.end());
+        const int head = session.cursor().query_head >= 0 ? session.cursor().query_head : 0;
+        if (of_head_ && head < n_heads_of(session, document)) options.heads = {head};
+    }
+
+    bool has_choices() const override { return true; }
+    void draw_choices(Context& context, const FigureRequest& request) override {
         const Session& session = context.session;
         choose_source("spectrum", analysis::figure_definition("spectrum"), source_);
         if (source_ == "adjacent") return;
@@ -114,9 +84,37 @@ class SpectrumView : public View {
         ImGui::TextDisabled("layer %d is accented", session.cursor().layer);
     }
 
+    void draw_figure(Context& context, const FigureRequest& request,
+                     const std::shared_ptr<const PreparedFigure>& shown) override {
+        const Session& session = context.session;
+        const bool by_layer = source_ == "adjacent";
+        const size_t per_trace = by_layer ? 1 : 3;
+        FigureLook look;
+        look.legend = by_layer || !all_layers_;
+        // A row for each trace where not all stand beside each other.
+        if (request.others.size() > 0 && !request.difference &&
+            ImGui::GetContentRegionAvail().x < 16 * ImGui::GetFontSize() * static_cast<float>(shown->figure.columns))
+            look.columns = per_trace;
+        const Cursor& selected = session.cursor();
+        const Cursor& hover = session.hover();
+        if (!by_layer) {
+            look.weight = [&](size_t panel, size_t layer) {
+                const int of = layer_of(*shown, panel, layer);
+                if (hover.layer >= 0) return of == hover.layer ? 2.2f : 0.4f;
+                if (selected.layer >= 0) return of == selected.layer ? 2.2f : 0.5f;
+                return 1.0f;
+            };
+        }
+        look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
+            if (by_layer) draw_layer_marks(context.theme, frame, list, selected.layer, hover.layer);
+        };
+        const FigureHit hit = plot_.draw(context, "spectra", {0, 0}, shown, look);
+        if (hit.layer >= 0) take_mouse(context, request, *shown, hit);
+    }
+
     /// The colours of all layers in place of a legend with as many entries.
     static void draw_layer_colors(const Context& context, const FigureRequest& request) {
-        const int n = n_layers_of(context.session, request);
+        const int n = n_layers_of(context.session, request.document);
         if (n < 2) return;
         const float em = ImGui::GetFontSize();
         ImGui::SameLine(0, 1.5f * em);
@@ -155,26 +153,31 @@ class SpectrumView : public View {
         const bool by_layer = source_ == "adjacent";
         const int layer = by_layer ? hit.point : layer_of(shown, panel, static_cast<size_t>(hit.layer));
         Cursor over = session.cursor();
-        over.run = {request.document, request.options.prompt, -1};
+        const TraceRequest of = request.trace(shown.figure.panels[panel].trace);
+        over.run = {of.document, of.options.prompt, -1};
         over.layer = layer;
         over.kv_head = over.query_head = -1;
         over.first_token = over.last_token = -1;
         session.set_hover(over);
         ImGui::BeginTooltip();
+        const std::string& title = shown.figure.panels[panel].title;
         if (by_layer) {
-            ImGui::Text("%s: cosine %.4f", line->label.c_str(), line->y[at]);
+            ImGui::Text("%s: %s %.4f", line->label.c_str(), request.difference ? "A − B of cosines" : "cosine",
+                        line->y[at]);
+            if (!title.empty()) ImGui::TextUnformatted(title.c_str());
             ImGui::TextDisabled("layer %d, mean over neighbouring tokens before RoPE", layer);
-            ImGui::TextDisabled("KVSlimmer, Figures 2 and 8");
+            ImGui::TextDisabled("%s", measure_definition(source_));
         } else {
-            const std::string& name = shown.figure.panels[panel].title;
-            ImGui::Text("%s of layer %d", name.c_str(), layer);
-            if (source_ == "cumulative")
+            ImGui::Text("%s of layer %d", title.c_str(), layer);
+            const auto n = std::count_if(line->y.begin(), line->y.end(), [](double y) { return !std::isnan(y); });
+            if (request.difference && source_ == "cumulative")
+                ImGui::Text("the first %.0f of %zu: A − B %+.2f points", line->x[at], line->x.size(), line->y[at]);
+            else if (source_ == "cumulative")
                 ImGui::Text("the first %.0f of %zu hold %.2f %%", line->x[at], line->x.size(), line->y[at]);
             else
-                ImGui::Text("eigenvalue %.0f of %td: %.4g", line->x[at],
-                            std::count_if(line->y.begin(), line->y.end(), [](double y) { return !std::isnan(y); }),
-                            line->y[at]);
-            ImGui::TextDisabled("of WᵀW; KVSlimmer, Figures 2 and 8");
+                ImGui::Text("%s %.0f of %td: %.4g", request.difference ? "A ÷ B, eigenvalue" : "eigenvalue",
+                            line->x[at], n, line->y[at]);
+            ImGui::TextDisabled("%s", measure_definition(source_));
         }
         ImGui::EndTooltip();
         if (hit.clicked && layer >= 0) session.select_layer(layer);
@@ -183,7 +186,6 @@ class SpectrumView : public View {
     std::string source_ = "eigenvalues";
     bool all_layers_ = false;
     bool of_head_ = false;
-    FigurePlot plot_;
 };
 
 }  // namespace

@@ -10,7 +10,9 @@
 #include "analysis/table_format.h"
 #include "app/gui/engine_session.h"
 #include "app/gui/file_dialog.h"
+#include "app/gui/measures.h"
 #include "app/gui/parameter_form.h"
+#include "app/gui/run_label.h"
 #include "app/gui/view.h"
 
 namespace kvscope::gui {
@@ -70,12 +72,17 @@ class WhatIfView : public View {
         ImGui::PopStyleColor();
         ImGui::SameLine(0, 4);
         ImGui::PushFont(context.fonts.bold, 0);
-        ImGui::TextUnformatted(look.label.c_str());
+        const char* from = what_if_.has_prefill() ? "prefill in memory" : "from the trace";
+        const float whole = ImGui::GetContentRegionAvail().x;
+        const float beside = whole - ImGui::CalcTextSize(from).x - ImGui::GetStyle().ItemSpacing.x;
+        const bool in_one_line = ImGui::CalcTextSize(look.run.c_str()).x <= beside;
+        ImGui::TextUnformatted(label_that_fits(look, in_one_line ? beside : whole).c_str());
         ImGui::PopFont();
         if (ImGui::IsItemClicked()) context.session.select_run(what_if_.source());
-        ImGui::SetItemTooltip("%s\n%s", what_if_.definition().title.c_str(), what_if_.definition().paper.c_str());
-        ImGui::SameLine();
-        ImGui::TextDisabled("%s", what_if_.has_prefill() ? "prefill in memory" : "from the trace");
+        ImGui::SetItemTooltip("%s\n%s\n%s", look.label.c_str(), what_if_.definition().title.c_str(),
+                              what_if_.definition().paper.c_str());
+        if (in_one_line) ImGui::SameLine();
+        ImGui::TextDisabled("%s", from);
     }
 
     void draw_budget(Context& context) {
@@ -206,12 +213,12 @@ class WhatIfView : public View {
                        analysis::format_count(std::abs(y.n_entries - x.n_entries));
             });
         line(
-            "coverage", "prompt tokens that at least one head of one layer keeps, of all",
+            "coverage", measure_definition("coverage"),
             [](const KeptSummary& of) { return fmt::format("{:.1f} %", 100 * of.coverage); },
             [](const KeptSummary& x, const KeptSummary& y) { return points_text(x.coverage, y.coverage); });
         if (!std::isnan(before->attention_kept)) {
             line(
-                "attention", "share of the window's full attention that falls on kept entries, mean over heads",
+                "attention", measure_definition("attention_kept"),
                 [](const KeptSummary& of) { return fmt::format("{:.1f} %", 100 * of.attention_kept); },
                 [](const KeptSummary& x, const KeptSummary& y) {
                     return points_text(x.attention_kept, y.attention_kept);

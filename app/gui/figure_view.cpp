@@ -1,0 +1,51 @@
+#include "app/gui/figure_view.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <nlohmann/json.hpp>
+
+#include "app/gui/figure_choice.h"
+#include "app/gui/figure_menu.h"
+
+namespace kvscope::gui {
+
+void FigureView::draw(Context& context) {
+    Session& session = context.session;
+    if (!session.focus() || !session.focus()->reader()->has_model()) {
+        draw_nothing(context, words_.empty);
+        return;
+    }
+    if (kind_ != Kind::curves && choose_traces(words_.kind, session, traces_) && has_choices()) ImGui::SameLine();
+    const std::string no_difference = why_no_difference(session, kind_ == Kind::maps_of_runs);
+    const auto before = figure(session);
+    if (before) draw_choices(context, *before);
+    const auto request = figure(session);
+    std::shared_ptr<const PreparedFigure> shown;
+    if (traces_ == Traces::difference && !no_difference.empty()) {
+        draw_nothing(context, no_difference);
+    } else if (!request) {
+        draw_nothing(context, words_.empty);
+    } else {
+        const auto answer = ask_figure(session, fmt::format("{} {}", words_.kind, static_cast<void*>(this)), *request);
+        if (answer.value && !answer.value->figure && *words_.remedy)
+            draw_nothing(context, fmt::format("{}.\n{}", answer.value->nothing, words_.remedy));
+        else
+            shown = figure_or_reason(context, answer, words_.waiting);
+    }
+    if (shown) draw_figure(context, *request, shown);
+    draw_figure_menu(context, *this, words_.kind, shown ? request : std::nullopt);
+}
+
+void FigureView::save(nlohmann::json& state) const { save_traces(state, traces_); }
+void FigureView::load(const nlohmann::json& state) { load_traces(state, traces_); }
+
+RunKey run_at(const PreparedFigure& shown, const std::map<std::string, RunKey>& runs, size_t panel, size_t layer) {
+    const auto& drawn = shown.figure.panels[panel].layers[layer];
+    const auto* line = std::get_if<analysis::Line>(&drawn);
+    const auto* point = std::get_if<analysis::Scatter>(&drawn);
+    const auto found = runs.find(line ? line->label : point ? point->label : "");
+    return found == runs.end() ? RunKey{} : found->second;
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "app/gui/session.h"
+
+namespace kvscope::gui {
+
+/// "a long n…me.h5: snapkv 64": a run's label with the trace's name shortened in the middle until it fits into `width`
+/// pixels of the current font; where that does not do, the run alone. The whole label belongs into a tooltip.
+std::string label_that_fits(const RunLook& look, float width);
+
+/// The same as the label of a widget whose id is that of the whole label.
+std::string widget_label_that_fits(const RunLook& look, float width);
+
+}  // namespace kvscope::gui

@@ -1,0 +1,40 @@
+// Figures of the sample trace, and what their tests read from them.
+#pragma once
+
+#include <string>
+
+#include "analysis/figure_definition.h"
+#include "tests/trace/sample_trace.h"
+#include "trace/reader.h"
+
+namespace kvscope::analysis::test {
+
+/// Runs of the sample: 0 full, 1 snapkv 16, 2 snapkv 24, 3 aperturekv 20, 4 kvslimmer 12, 5 think, 6 snapkv 4 (failed).
+class SampleTrace {
+ public:
+    explicit SampleTrace(const trace::sample::Options& options = {})
+        : reader_((trace::sample::write(folder_ / "t.h5", options), folder_ / "t.h5")) {}
+    const trace::Reader& reader() const { return reader_; }
+
+ private:
+    trace::sample::TemporaryFolder folder_;
+    trace::Reader reader_;
+};
+
+inline Figure made(const trace::Reader& reader, const char* name, const FigureOptions& options) {
+    return figure_definition(name).make(reader, options);
+}
+
+inline Table table_of(const trace::Reader& reader, const char* name, const FigureOptions& options) {
+    return figure_definition(name).numbers(reader, options);
+}
+
+template <class Layer>
+const Layer& layer_of(const Figure& figure, size_t panel, size_t layer = 0) {
+    return std::get<Layer>(figure.panels.at(panel).layers.at(layer));
+}
+
+inline int64_t whole(const Cell& cell) { return std::get<int64_t>(cell); }
+inline double real(const Cell& cell) { return std::get<double>(cell); }
+
+}  // namespace kvscope::analysis::test

@@ -1,0 +1,148 @@
+#include "analysis/several_traces.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "analysis/run_style.h"
+#include "tests/analysis/sample_figures.h"
+
+using namespace kvscope::analysis;
+using namespace kvscope::analysis::test;
+using Catch::Matchers::Contains;
+namespace trace = kvscope::trace;
+
+namespace {
+
+trace::sample::Options longer() {
+    trace::sample::Options options;
+    options.n_tokens = 60;
+    return options;
+}
+
+/// Two traces of one model, the second with a longer prompt.
+struct TwoTraces {
+    SampleTrace first;
+    SampleTrace second{longer()};
+
+    std::vector<TracePart> parts(const FigureOptions& options = {}) const {
+        const auto styles = joint_run_styles({first.reader().runs(0), second.reader().runs(0)});
+        return {{&first.reader(), options, "one.h5", styles[0]}, {&second.reader(), options, "two.h5", styles[1]}};
+    }
+};
+
+}  // namespace
+
+TEST_CASE("curves of several traces share a plot, each with its own trace's numbers, the first as it is alone") {
+    const TwoTraces two;
+    FigureOptions options;
+    options.runs = {"snapkv"};
+    const Figure joint = make_figure(figure_definition("coverage"), two.parts(options));
+    const Figure alone = made(two.first.reader(), "coverage", options);
+    const Figure other = made(two.second.reader(), "coverage", options);
+    REQUIRE(joint.panels.size() == 2);
+    REQUIRE(joint.panels[0].layers.size() == 4);
+    for (size_t i = 0; i < 4; ++i) {
+        const auto& curve = layer_of<Line>(joint, 0, i);
+        const auto& expected = layer_of<Line>(i < 2 ? alone : other, 0, i % 2);
+        CHECK(curve.label == (i < 2 ? "one.h5: " : "two.h5: ") + expected.label);
+        CHECK(curve.y == expected.y);
+        CHECK((curve.style.color == expected.style.color) == (i < 2));
+        CHECK(curve.style.dash == expected.style.dash);
+        CHECK(joint.panels[0].y.max >= *std::max_element(curve.y.begin(), curve.y.end()));
+    }
+    // The sample's snapkv has one budget a run: the whole model's points of a trace are joined, not those of two.
+    CHECK(joint.panels[1].layers.size() == 2 + 4);
+}
+
+TEST_CASE("maps of several traces stand side by side on one scale") {
+    const TwoTraces two;
+    const auto parts = two.parts();
+    const Figure joint = make_figure(figure_definition("jsd"), parts);
+    REQUIRE(joint.panels.size() == 6);
+    REQUIRE(joint.color_scales.size() == 1);
+    double largest = 0;
+    for (size_t i = 0; i < 6; ++i) {
+        const Figure alone = made(*parts[i / 3].reader, "jsd", {});
+        CHECK(layer_of<HeatMap>(joint, i).values == layer_of<HeatMap>(alone, i % 3).values);
+        CHECK(joint.panels[i].trace == i / 3);
+        CHECK(joint.panels[i].column == i);
+        CHECK_THAT(joint.panels[i].title, Catch::StartsWith(i < 3 ? "one.h5: " : "two.h5: "));
+        largest = std::max(largest, alone.color_scales[0].max);
+    }
+    CHECK(joint.color_scales[0].max == largest);
+    CHECK(made(two.first.reader(), "jsd", {}).color_scales[0].max !=
+          made(two.second.reader(), "jsd", {}).color_scales[0].max);
+    const auto each = on_one_scale(parts, figure_definition("jsd").make);
+    CHECK(each[0].figure->color_scales[0].max == largest);
+    CHECK(each[1].figure->color_scales[0].max == largest);
+
+    const Table numbers = make_numbers(figure_definition("jsd"), parts);
+    CHECK(numbers.columns.front().name == "trace");
+    CHECK(std::get<std::string>(numbers.rows.front().cells.front()) == "one.h5");
+    CHECK(std::get<std::string>(numbers.rows.back().cells.front()) == "two.h5");
+}
+
+TEST_CASE("a trace that lacks the data says so and the other is shown") {
+    const SampleTrace whole_trace;
+    const trace::sample::TemporaryFolder folder;
+    {
+        trace::Writer writer(folder / "bare.h5", "{}", {.force = true, .generator = "test"});
+        const trace::sample::Options options;
+        writer.write_model(trace::sample::model(options));
+        trace::PromptRecord prompt = trace::sample::prompt(options);
+        prompt.head_jsd.clear();
+        writer.write_prompt(0, prompt);
+        writer.write_run(0, 0, trace::sample::full_run(options, prompt));
+        writer.finish();
+    }
+    const trace::Reader bare(folder / "bare.h5");
+    const std::vector<TracePart> parts = {{&bare, {}, "bare.h5"}, {&whole_trace.reader(), {}, "t.h5"}};
+    const auto each = on_one_scale(parts, figure_definition("jsd").make);
+    CHECK_FALSE(each[0].figure);
+    CHECK_THAT(each[0].nothing, Contains("head_jsd"));
+    CHECK(make_figure(figure_definition("jsd"), parts).panels.size() == 3);
+    CHECK_THROWS_AS(make_figure(figure_definition("jsd"), {parts.data(), 1}), NothingToShow);
+}
+
+TEST_CASE("A − B is the difference of every cell on a scale around zero, of runs of two traces as well") {
+    const TwoTraces two;
+    auto parts = two.parts();
+    parts[0].options.runs = {"snapkv 24"};
+    parts[1].options.runs = {"aperturekv 20"};
+    const Figure difference = make_difference(figure_definition("budgets"), parts[0], parts[1]);
+    const Figure a = made(two.first.reader(), "budgets", parts[0].options);
+    const Figure b = made(two.second.reader(), "budgets", parts[1].options);
+    REQUIRE(difference.panels.size() == 1);
+    const auto& map = layer_of<HeatMap>(difference, 0);
+    for (size_t i = 0; i < map.values.size(); ++i)
+        CHECK(map.values[i] == layer_of<HeatMap>(a, 0).values[i] - layer_of<HeatMap>(b, 0).values[i]);
+    const ColorScale& scale = difference.color_scales.at(0);
+    CHECK(scale.map == ColorMap::blue_white_red);
+    CHECK(scale.max == 4);  // every head of the sample keeps its budget
+    CHECK(scale.min == -4);
+    const Table numbers = difference_numbers(figure_definition("budgets"), parts[0], parts[1]);
+    CHECK(numbers.rows.size() == map.values.size());
+    CHECK(real(numbers.rows[0].cells[3]) == 24);
+    CHECK(real(numbers.rows[0].cells[4]) == 20);
+    CHECK(real(numbers.rows[0].cells[5]) == 4);
+}
+
+TEST_CASE("A − B of spectra is a ratio where the axis is logarithmic, and of unlike models there is none") {
+    const TwoTraces two;
+    const auto parts = two.parts();
+    const Figure ratio = make_difference(figure_definition("spectrum"), parts[0], parts[1]);
+    for (const double y : layer_of<Line>(ratio, 0).y) CHECK((std::isnan(y) || y == 1));  // one model
+    CHECK(ratio.panels[0].y.scale == Scale::logarithmic);
+    CHECK_THAT(ratio.panels[0].y.title, Catch::StartsWith("A ÷ B"));
+
+    trace::sample::Options other;
+    other.n_heads = 6;
+    const SampleTrace more_heads(other);
+    const TracePart unlike{&more_heads.reader(), {}, "other.h5"};
+    CHECK_THROWS_WITH(make_difference(figure_definition("jsd"), parts[0], unlike),
+                      Contains("Layer 0 has 4 × 4 cells in A and 6 × 6 in B"));
+    other.n_layers = 5;
+    const SampleTrace more_layers(other);
+    const TracePart deeper{&more_layers.reader(), {}, "other.h5"};
+    CHECK_THROWS_WITH(make_difference(figure_definition("jsd"), parts[0], deeper), Contains("has 3") && Contains("5"));
+}
