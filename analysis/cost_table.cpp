@@ -2,9 +2,11 @@
 
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "analysis/coverage.h"
 #include "analysis/logit_divergence.h"
+#include "analysis/recall.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 
@@ -57,6 +59,7 @@ std::vector<Column> columns() {
             {"kl_stderr", "KL ±", "", ColumnType::real, 4},
             {"agreement", "Agreement", "", ColumnType::real, 3, Best::highest},
             {"attention_kept", "Attn kept", "", ColumnType::real, 3, Best::highest},
+            {"recall", "Recall", "", ColumnType::real, 3, Best::highest},
             {"output_error", "Output err", "", ColumnType::real, 3, Best::lowest},
             {"cache_bytes", "Cache", "B", ColumnType::integer, 0, Best::lowest},
             {"cache_bytes_predicted", "Predicted", "B", ColumnType::integer},
@@ -68,7 +71,7 @@ std::vector<Column> columns() {
             {"message", "Message", "", ColumnType::text}};
 }
 
-Row row_of(const trace::Reader& reader, int prompt, int run) {
+Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     const trace::RunAttributes& attributes = reader.run(prompt, run);
     const Source source{reader, prompt, run};
     Row row;
@@ -93,6 +96,7 @@ Row row_of(const trace::Reader& reader, int prompt, int run) {
         row.cells.insert(row.cells.end(), 3, Cell());
     }
     row.cells.push_back(source.mean(schema::run::attention_kept));
+    row.cells.push_back(std::move(recall));
     row.cells.push_back(source.mean(schema::run::output_error));
     row.cells.push_back(source.total(schema::run::cache_bytes));
     row.cells.push_back(source.total(schema::run::cache_bytes_predicted));
@@ -105,6 +109,19 @@ Row row_of(const trace::Reader& reader, int prompt, int run) {
     return row;
 }
 
+/// Of every run: empty where it failed or the trace lacks what recall is measured against.
+std::vector<Cell> recalls(const trace::Reader& reader, int prompt) {
+    std::vector<Cell> cells(static_cast<size_t>(reader.n_runs(prompt)));
+    if (!run_with_answer_attention(reader, prompt)) return cells;
+    std::vector<int> finished;
+    for (int run = 0; run < reader.n_runs(prompt); ++run) {
+        if (reader.run(prompt, run).status == schema::run::status_complete) finished.push_back(run);
+    }
+    const std::vector<Recall> of_finished = recall_of_runs(reader, prompt, finished);
+    for (size_t i = 0; i < finished.size(); ++i) cells[static_cast<size_t>(finished[i])] = of_finished[i].model;
+    return cells;
+}
+
 }  // namespace
 
 Table cost_table(const trace::Reader& reader, int prompt) {
@@ -113,7 +130,10 @@ Table cost_table(const trace::Reader& reader, int prompt) {
     table.name = "cost";
     table.title = "What each run keeps and costs, and how far it moves from the full cache";
     table.columns = columns();
-    for (int run = 0; run < reader.n_runs(prompt); ++run) table.rows.push_back(row_of(reader, prompt, run));
+    std::vector<Cell> recall = recalls(reader, prompt);
+    for (int run = 0; run < reader.n_runs(prompt); ++run) {
+        table.rows.push_back(row_of(reader, prompt, run, std::move(recall[static_cast<size_t>(run)])));
+    }
     return table;
 }
 

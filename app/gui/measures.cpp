@@ -8,7 +8,7 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, const char*>, 26> definitions = {
+constexpr std::array<std::pair<std::string_view, const char*>, 27> definitions = {
     {{"kept_share", "entries kept / (layers · heads · tokens)"},
      {"removed_share", "1 − kept"},
      {"coverage", "unique tokens that any head of any layer keeps, of all: C / N; K-VEC, Section 3.2, Tables 6 and 7"},
@@ -17,6 +17,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 26> definitions =
      {"agreement", "share of steps at which both would draw the same greedy token; kvscope's own"},
      {"attention_kept",
       "share Σ P_t of the window's full attention on kept entries, mean over layers and heads; P: K-VEC, Eq. 8"},
+     {"recall", "|M_gold ∩ kept| / |M_gold|, M_gold: the best B by the answer's attention; mean; DapQ, Eqs. 1 to 3"},
      {"output_error", "‖o_run − o_full‖ / ‖o_full‖, mean over layers, heads and steps; o: ApertureKV, Eq. 5"},
      {"cache_bytes", "really held after the prefill"},
      {"cache_bytes_predicted", "what the kept entries need"},

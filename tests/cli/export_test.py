@@ -13,7 +13,7 @@ import numpy
 from program import NEEDS_ENGINE, ProgramTest, csv_rows, json_rows, jsonl_rows, markdown_rows
 
 FIGURES = ["retention", "jsd", "coverage", "difference", "budgets", "cost", "step-kl", "query-similarity", "spectrum",
-           "head-statistics"]
+           "head-statistics", "recall"]
 
 
 def png_pixels(data):

@@ -264,6 +264,7 @@ inline std::vector<RunRecord> runs(const Options& o, const PromptRecord& p) {
     const auto n = detail::size(p.visible_tokens());
     std::vector<RunRecord> out;
     out.push_back(full_run(o, p));
+    out.back().answer_attention = detail::Random(3).vector(layers * rows * n);
     out.push_back(selecting_run(o, p, "snapkv", 16));
     out.push_back(selecting_run(o, p, "snapkv", 24));
 

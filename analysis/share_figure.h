@@ -1,0 +1,28 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/figure.h"
+#include "analysis/shown_runs.h"
+
+namespace kvscope::analysis {
+
+/// A share, 0 to 1, in each of the model's layers and over the whole model.
+struct RunShares {
+    ShownRun shown;
+    std::vector<double> layers;  ///< (L)
+    double model = 0;
+};
+
+struct ShareMeasure {
+    std::string title;  ///< of the vertical axis: "Coverage"
+    std::string unit;   ///< "% of tokens"
+};
+
+/// In percent by layer (left, a curve a run, the layers that the options choose) and for the whole model over the
+/// budget (right; runs that differ in nothing else are joined). Lacks a name, a title and a caption.
+Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares> runs, const ShareMeasure& measure);
+
+}  // namespace kvscope::analysis

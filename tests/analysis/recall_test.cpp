@@ -1,0 +1,94 @@
+#include "analysis/recall.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numeric>
+
+#include "analysis/cost_table.h"
+#include "analysis/figure_definition.h"
+#include "tests/analysis/kept_example.h"
+#include "tests/trace/sample_trace.h"
+
+using namespace kvscope::analysis;
+using Catch::Matchers::Contains;
+namespace trace = kvscope::trace;
+
+TEST_CASE("recall by hand") {
+    // Two KV heads, six tokens. Head 1's third best is a tie of tokens 1 and 4: the lower one.
+    const std::vector<float> attention{0.9F, 0.1F, 0.5F, 0.0F, 0.2F, 0.6F,   //
+                                       0.0F, 0.3F, 0.8F, 0.7F, 0.3F, 0.1F};  //
+    const auto gold = gold_sets(attention, 2, 3);
+    CHECK(gold == std::vector<uint32_t>{0, 2, 5, 1, 2, 3});
+    CHECK(gold_sets(attention, 2, 9).size() == 12);
+
+    const test::OwnedSets sets(1, 2, 6, {{0, 1, 5}, {4, 5}});
+    CHECK(layer_recall(gold, 2, sets.view(), 0) == std::vector<double>{2.0 / 3, 0});
+
+    // Repeated to four query heads: each against its KV head's best, whatever its neighbour keeps.
+    const test::OwnedSets repeated(1, 4, 6, {{0, 3, 4}, {2, 5}, {1, 2, 3}, {}});
+    CHECK(layer_recall(gold, 2, repeated.view(), 0) == std::vector<double>{1.0 / 3, 2.0 / 3, 1, 0});
+
+    CHECK(std::isnan(layer_recall({}, 2, sets.view(), 0)[0]));
+    CHECK_THROWS_AS(gold_sets(attention, 5, 3), std::invalid_argument);
+    CHECK_THROWS_AS(layer_recall(gold, 3, sets.view(), 0), std::invalid_argument);
+}
+
+TEST_CASE("recall of a trace: figure, table and the table of runs hold a plain loop's numbers") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "t.h5");
+    const trace::Reader reader(folder / "t.h5");
+    const auto attention =
+        reader.read<float>(trace::Place::of_run(0, 0), trace::schema::run::answer_attention);  // (3, 2, 48)
+    const auto kept = reader.kept(0, 2);                                                       // snapkv 24
+    std::vector<double> layers;
+    for (size_t layer = 0; layer < 3; ++layer) {
+        double found = 0;
+        for (size_t head = 0; head < 2; ++head) {
+            const float* of_head = &attention[(layer * 2 + head) * 48];
+            for (const uint32_t token : kept->row(layer, head)) {
+                const auto better = std::count_if(of_head, of_head + 48, [&](float a) { return a > of_head[token]; });
+                found += better < 24 ? 1 : 0;
+            }
+        }
+        layers.push_back(found / 48);
+    }
+    FigureOptions options;
+    options.runs = {"2"};
+    const FigureDefinition& definition = figure_definition("recall");
+    const Figure figure = definition.make(reader, options);
+    const auto& line = std::get<Line>(figure.panels.at(0).layers.at(0));
+    REQUIRE(line.y.size() == 3);
+    for (size_t layer = 0; layer < 3; ++layer) CHECK(line.y[layer] == Approx(100 * layers[layer]));
+    const double model = std::accumulate(layers.begin(), layers.end(), 0.0) / 3;
+    const Table numbers = definition.numbers(reader, options);
+    CHECK(numbers.rows.size() == 1 + 3 * 3);
+    CHECK(std::get<double>(numbers.rows[0].cells.back()) == Approx(model));
+
+    const Table runs = cost_table(reader, 0);
+    const auto column = static_cast<size_t>(
+        std::find_if(runs.columns.begin(), runs.columns.end(), [](const Column& c) { return c.name == "recall"; }) -
+        runs.columns.begin());
+    CHECK(std::get<double>(runs.rows[0].cells.at(column)) == 1);
+    CHECK(std::get<double>(runs.rows[2].cells.at(column)) == Approx(model));
+    CHECK(std::holds_alternative<std::monostate>(runs.rows[6].cells.at(column)));  // it failed
+}
+
+TEST_CASE("a trace that does not say what the answer attends to has no recall") {
+    const trace::sample::TemporaryFolder folder;
+    {
+        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
+        const trace::sample::Options sample;
+        const auto prompt = trace::sample::prompt();
+        writer.write_model(trace::sample::model());
+        writer.write_prompt(0, prompt);
+        writer.write_run(0, 0, trace::sample::full_run(sample, prompt));
+        writer.write_run(0, 1, trace::sample::selecting_run(sample, prompt, "snapkv", 16));
+        writer.finish();
+    }
+    const trace::Reader reader(folder / "t.h5");
+    CHECK_THROWS_AS(figure_definition("recall").make(reader, {}), NothingToShow);
+    CHECK_THROWS_WITH(figure_definition("recall").numbers(reader, {}),
+                      Contains("answer_attention") && Contains("make the trace again"));
+    for (const Row& row : cost_table(reader, 0).rows) CHECK(row.cells.size() == cost_table(reader, 0).columns.size());
+}
