@@ -1,6 +1,6 @@
 // kvscope_frame_bench: how fast the window draws a trace. Prints seconds to the first picture, then frame times while
-// all maps are panned and zoomed, and what an idle window does. Run it under a display; bench/window sets everything
-// up.
+// all maps are panned and zoomed, and what an idle window does; or how soon all views follow the what-if's slider. Run
+// it under a display; bench/window sets everything up.
 
 #include <GLFW/glfw3.h>
 #include <fmt/format.h>
@@ -11,10 +11,13 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <set>
 #include <thread>
 #include <vector>
 
 #include "app/gui/app.h"
+#include "app/gui/engine_session.h"
+#include "app/gui/what_if.h"
 #include "app/gui/window.h"
 
 namespace {
@@ -30,6 +33,7 @@ struct Options {
     int width = 1920;
     int height = 1080;
     int frames = 300;
+    bool what_if = false;
 };
 
 double percentile(std::vector<double> values, double share) {
@@ -60,6 +64,62 @@ uint64_t idle_frames(kvscope::gui::Window& window, kvscope::gui::App& app, doubl
     return window.n_frames() - settled_at;
 }
 
+/// Milliseconds from a moved budget slider until every view has redrawn, for some places of the slider.
+std::vector<double> drag_budget(kvscope::gui::Window& window, kvscope::gui::App& app,
+                                kvscope::gui::LiveWhatIf& what_if) {
+    const auto frame = [&] { return app.frame(); };
+    const auto draw_all = [&] {
+        bool is_settled = false;
+        while (!is_settled) {
+            const bool was_done = app.tasks().n_pending() == 0;
+            what_if.update(app.session(), app.engine());
+            glfwPollEvents();
+            window.draw_frame(frame);
+            is_settled = was_done && app.tasks().n_pending() == 0;
+        }
+    };
+    draw_all();
+    if (!what_if.has_source()) throw std::runtime_error("no what-if of this run: " + what_if.refusal());
+    std::vector<double> times;
+    for (int64_t budget = 100; budget < 500; budget += 20) {
+        what_if.update(app.session(), app.engine());
+        what_if.budget() = budget;
+        const auto begin = Clock::now();
+        what_if.follow_widgets(app.session());
+        draw_all();
+        times.push_back(1000 * seconds_since(begin));
+    }
+    what_if.discard(app.session());
+    draw_all();
+    return times;
+}
+
+/// For one run of each policy: from the trace, and with the prompt's prefill in memory.
+void drag_what_ifs(kvscope::gui::Window& window, kvscope::gui::App& app) {
+    const auto* document = app.session().focus();
+    const auto drag_all = [&](const char* from) {
+        std::set<std::string> policies;
+        for (const auto& key : app.session().all_runs()) {
+            const std::string policy = app.session().attributes(key).policy;
+            if (policy == "full" || !policies.insert(policy).second) continue;
+            app.session().select_run(key);
+            kvscope::gui::LiveWhatIf what_if;
+            const auto times = drag_budget(window, app, what_if);
+            fmt::print("what-if {}, {}: median {:.0f} ms until all views are redrawn, 90 % below {:.0f} ms\n", policy,
+                       from, percentile(times, 0.5), percentile(times, 0.9));
+        }
+    };
+    drag_all("from the trace");
+    if (!app.engine()) return;
+    app.engine()->repeat_prefill(document->id(), 0, {});
+    do {
+        window.draw_frame([&] { return app.frame(); });
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    } while (app.engine()->status().busy());
+    if (!app.engine()->prefill(document->id(), 0)) throw std::runtime_error(app.engine()->status().error);
+    drag_all("prefill in memory");
+}
+
 void run(const Options& options) {
     const auto start = Clock::now();
     kvscope::gui::Window window({options.width, options.height, true, false});
@@ -85,6 +145,7 @@ void run(const Options& options) {
                document->reader()->model().n_layers, document->reader()->n_runs(0), window.renderer());
     fmt::print("first frame {:.2f} s, first whole picture {:.2f} s\n", first_frame, first_picture);
 
+    if (options.what_if) return drag_what_ifs(window, app);
     std::vector<double> times;
     for (int i = 0; i < options.frames; ++i) {
         // From everything to a hundred tokens and back, wandering along the prompt.
@@ -117,6 +178,7 @@ int main(int argc, char** argv) {
     app.add_option("--width", options.width)->capture_default_str();
     app.add_option("--height", options.height)->capture_default_str();
     app.add_option("--frames", options.frames)->capture_default_str();
+    app.add_flag("--what-if", options.what_if, "Move the what-if's budget instead of the maps");
     CLI11_PARSE(app, argc, argv);
     try {
         run(options);

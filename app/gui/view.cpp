@@ -35,9 +35,10 @@ void draw_nothing(const Context& context, const std::string& why) {
     const EngineStatus status = context.engine ? context.engine->status() : EngineStatus{};
     const bool is_first_run = status.busy() && context.session.documents().empty();
     // Before there is a trace, it is the engine that all views wait for.
-    draw_centred(is_first_run ? fmt::format("{}: {}\nwhat is kept shows here once the prompt is read", status.what,
-                                            status.phase.empty() ? "starting" : status.phase)
-                              : why,
+    if (!is_first_run) return draw_centred(why, context.theme.ink_quiet);
+    const bool is_loading = status.state == EngineStatus::State::loading;
+    draw_centred(fmt::format("{}: {}{}", status.what, status.phase.empty() ? "starting" : status.phase,
+                             is_loading ? "" : "\nwhat is kept shows here once the prompt is read"),
                  context.theme.ink_quiet);
 }
 void draw_error(const Context& context, const std::string& what) { draw_centred(what, context.theme.error); }

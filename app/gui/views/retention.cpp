@@ -183,7 +183,7 @@ class RetentionView : public View {
         if (key == session.cursor().run) ImGui::PopFont();
         if (ImGui::IsItemClicked()) session.select_run(key);
         ImGui::SameLine();
-        ImGui::TextDisabled("%s", fmt::format("{:.1f} % kept", 100 * run.budget_fraction).c_str());
+        ImGui::TextDisabled("%s", fmt::format("{:.1f} % kept", 100 * std::min(run.budget_fraction, 1.0)).c_str());
         std::string error;
         const HeatMap* map = map_of(context, key, error);
         const float map_height = height - ImGui::GetTextLineHeightWithSpacing() - ImGui::GetStyle().ItemSpacing.y;

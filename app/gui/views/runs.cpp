@@ -72,6 +72,12 @@ class RunsView : public View {
         for (int run = 0; run < n; ++run) draw_run(context, {document.id(), document.prompt, run}, ++number);
     }
 
+    static std::string share_text(const trace::RunAttributes& run) {
+        const double kept = std::min(run.budget_fraction, 1.0);  // a budget may be larger than the prompt
+        return fmt::format("{} entries per KV head and layer: {:.1f} % kept, {:.1f} % removed", run.budget, 100 * kept,
+                           100 - 100 * kept);
+    }
+
     static void draw_run(Context& context, const RunKey& key, int number) {
         Session& session = context.session;
         const auto& run = session.attributes(key);
@@ -103,10 +109,7 @@ class RunsView : public View {
             if (failed)
                 ImGui::SetTooltip("failed: %s", run.message.c_str());
             else
-                ImGui::SetTooltip(
-                    "%s", fmt::format("{} entries per KV head and layer: {:.1f} % kept, {:.1f} % removed", run.budget,
-                                      100 * run.budget_fraction, 100 - 100 * run.budget_fraction)
-                              .c_str());
+                ImGui::SetTooltip("%s", share_text(run).c_str());
         }
         const auto letter = [&](const char* name, std::optional<RunKey>& slot) {
             ImGui::SameLine(0, 4);

@@ -114,7 +114,7 @@ class WhatIfView : public View {
         ImGui::EndDisabled();
         if (!obstacle.empty() && ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled))
             ImGui::SetTooltip("%s", obstacle.c_str());
-        const double share = static_cast<double>(what_if_.budget()) / static_cast<double>(high);
+        const double share = std::min(static_cast<double>(what_if_.budget()) / static_cast<double>(high), 1.0);
         ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
         ImGui::TextWrapped("%s", fmt::format("{:.1f} % of {} entries kept, {:.1f} % removed; recorded: {}", 100 * share,
                                              high, 100 - 100 * share, what_if_.recorded_budget())

@@ -30,7 +30,7 @@ class RunView : public View {
         draw_output(context);
         ImGui::EndChild();
         if (start_wanted_ && !status.busy() && form_.problem(tokens).empty()) context.engine->run(form_.filled_in());
-        start_wanted_ = false;
+        start_wanted_ = start_wanted_ && status.state == EngineStatus::State::loading;  // then, when the model is there
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
@@ -93,7 +93,7 @@ class RunView : public View {
     void draw_model(Context& context, const EngineStatus& status) {
         ImGui::SeparatorText("Model");
         const bool is_loaded = !status.model.empty();
-        ImGui::TextUnformatted(is_loaded ? status.model.c_str() : "the default model, loaded when it is needed");
+        ImGui::TextWrapped("%s", is_loaded ? status.model.c_str() : "the default model, loaded when it is needed");
         if (is_loaded) ImGui::SetItemTooltip("%s", status.model_path.c_str());
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
         if (ImGui::InputTextWithHint("##model path", "GGUF file or Hugging Face folder", &model_path_,
