@@ -13,20 +13,12 @@
 #include "engine/checkpoint/tokenizer_json_file.h"
 #include "engine/checkpoint/tokenizer_json_node.h"
 #include "engine/checkpoint/tokenizer_normalizer.h"
+#include "engine/checkpoint/tokenizer_post_processor.h"
 #include "engine/checkpoint/tokenizer_pretokenizer.h"
 #include "engine/checkpoint/tokenizer_utf8.h"
 
 namespace kvscope::checkpoint {
 namespace {
-
-/// More than any vocabulary has; keeps a damaged id from asking for all memory.
-constexpr int64_t highest_id = (int64_t{1} << 24) - 1;
-
-int32_t token_id(const JsonNode& node) {
-    const int64_t id = node.integer();
-    if (id < 0 || id > highest_id) node.fail(fmt::format("token id {} is out of range (0 to {})", id, highest_id));
-    return static_cast<int32_t>(id);
-}
 
 Bpe::Vocabulary read_vocabulary(const JsonNode& node) {
     node.require_object();
@@ -103,43 +95,6 @@ AddedToken read_added_token(const JsonNode& node) {
     token.rstrip = node.boolean_or("rstrip", false);
     token.normalized = node.boolean_or("normalized", !token.special);
     return token;
-}
-
-/// What a post-processor puts before and after a single text.
-struct Surrounding {
-    std::vector<int32_t> before, after;
-};
-
-void read_template(const JsonNode& node, Surrounding& out) {
-    const JsonNode single = node.at("single");
-    bool text_seen = false;
-    for (size_t i = 0; i < single.size(); ++i) {
-        const JsonNode step = single[i];
-        if (step.find("Sequence")) {
-            if (text_seen) step.fail("the text stands in the template twice, which is not supported");
-            text_seen = true;
-            continue;
-        }
-        const JsonNode name = step.at("SpecialToken").at("id");
-        const JsonNode ids = node.at("special_tokens").at(name.text()).at("ids");
-        for (size_t k = 0; k < ids.size(); ++k) (text_seen ? out.after : out.before).push_back(token_id(ids[k]));
-    }
-    if (!text_seen) single.fail("the template leaves the text out");
-}
-
-void read_post_processor(const JsonNode& node, Surrounding& out) {
-    const std::string& type = node.at("type").text();
-    if (type == "TemplateProcessing") return read_template(node, out);
-    if (type == "ByteLevel") return;  // changes offsets only
-    if (type == "Sequence") {
-        const JsonNode list = node.at("processors");
-        for (size_t i = 0; i < list.size(); ++i) read_post_processor(list[i], out);
-        return;
-    }
-    node.fail(
-        fmt::format("the post-processor \"{}\" is not supported; supported are TemplateProcessing, ByteLevel, "
-                    "Sequence",
-                    type));
 }
 
 void append_ids(const nlohmann::json& config, const char* key, std::set<int32_t>& out) {

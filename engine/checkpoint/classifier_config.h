@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "engine/checkpoint/error.h"
+
+namespace kvscope::checkpoint {
+
+/// What a token classifier with an encoder of BERT's kind is made of. Every field is validated.
+struct ClassifierConfig {
+    std::string architecture;  ///< BertForTokenClassification or XLMRobertaForTokenClassification
+    std::string prefix;        ///< of the encoder's tensors: "bert." or "roberta."
+    int n_layers = 0;
+    int n_heads = 0;
+    int64_t hidden_size = 0;
+    int64_t intermediate_size = 0;
+    int64_t vocab_size = 0;
+    int64_t n_positions = 0;     ///< rows of the table of positions
+    int64_t first_position = 0;  ///< row of the first token
+    int64_t type_vocab_size = 0;
+    double layer_norm_eps = 0;
+    static constexpr int n_labels = 2;  ///< drop, keep
+
+    /// Tokens that one pass reads, those around the text included.
+    int64_t context_length() const;
+};
+
+/// Reads config.json of a Hugging Face directory.
+/// @throws CheckpointError naming the file, what was expected and what was found
+ClassifierConfig read_classifier_config(const std::filesystem::path& directory);
+
+/// "supported are …", with the names of the published classifiers.
+std::string supported_classifiers();
+
+}  // namespace kvscope::checkpoint
