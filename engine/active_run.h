@@ -26,7 +26,7 @@ class ActiveRun {
     bool is_full() const { return record.policy == "full"; }
     const policies::Needs& needs() const { return needs_; }
     const policies::PassPlan& pass() const { return pass_; }
-    bool filters() const { return pass_.filter_layer >= 0; }
+    bool filters() const { return pass_.filter_layer >= 0 || pass_.classification; }
     bool looks_ahead() const { return pass_.lookahead > 0; }
     bool awaits_answer() const { return needs_.answer_attention; }
 

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "engine/active_run.h"
 #include "engine/answer_attention.h"
+#include "engine/classifier/prompt_probabilities.h"
+#include "engine/classifier/token_classifier.h"
 #include "engine/compare.h"
 #include "engine/error.h"
 #include "engine/generate.h"
@@ -109,6 +112,7 @@ struct Experiment::Impl {
     int n_failed = 0;
     std::unique_ptr<LivePrefill> live;
     std::vector<std::unique_ptr<Conversation>> conversations;
+    std::map<std::string, std::unique_ptr<TokenClassifier>> classifiers;  ///< by directory
 
     const Transformer& transformer() const { return model.transformer(); }
 
@@ -118,6 +122,7 @@ struct Experiment::Impl {
         Runs runs;
         for (size_t i = 0; i < plans.size(); ++i)
             runs.push_back(std::make_unique<ActiveRun>(model, plans[i], static_cast<int>(i), prompt, options));
+        for (const auto& run : runs) load_classifier(*run);
         const auto n_possible =
             std::count_if(runs.begin() + 1, runs.end(), [](const auto& run) { return !run->failed(); });
         if (runs.size() > 1 && n_possible == 0) {
@@ -130,13 +135,66 @@ struct Experiment::Impl {
         return runs;
     }
 
+    /// A classifier that cannot be used fails its run before anything is computed.
+    void load_classifier(ActiveRun& run) {
+        if (run.failed() || !run.pass().classification) return;
+        auto& classifier = classifiers[run.pass().classification->model];
+        if (classifier) return;
+        try {
+            classifier = std::make_unique<TokenClassifier>(run.pass().classification->model, progress);
+        } catch (const checkpoint::CheckpointError& error) {
+            run.fail(error.what());
+        }
+    }
+
     // ---- prefill -------------------------------------------------------------------------------------------------
+
+    /// Runs that go by a token classifier decide before the model reads anything; those that ask the same share it.
+    void classify(const Prompt& prompt, Runs& runs) {
+        struct Answer {
+            policies::TokenClassification question;
+            std::vector<float> probabilities;
+            double seconds;
+        };
+        std::vector<Answer> answers;
+        for (auto& run : runs) {
+            if (run->failed() || !run->pass().classification) continue;
+            const auto& question = *run->pass().classification;
+            auto answer = std::find_if(answers.begin(), answers.end(),
+                                       [&](const Answer& known) { return known.question == question; });
+            if (answer == answers.end()) {
+                const Stopwatch watch;
+                try {
+                    answers.push_back(
+                        {question,
+                         prompt_probabilities(model, prompt, *classifiers.at(question.model), question, progress), 0});
+                } catch (const Cancelled&) {
+                    throw;
+                } catch (const std::bad_alloc&) {
+                    throw;
+                } catch (const std::exception& error) {
+                    run->fail(error.what());
+                    continue;
+                }
+                answer = answers.end() - 1;
+                answer->seconds = watch.seconds();
+                timings.prefill_s += answer->seconds;
+            }
+            run->record.prefill_s = answer->seconds;
+            policies::LayerObservations observations;
+            observations.shape = transformer().shape();
+            observations.n_tokens = prompt.n_visible();
+            observations.token_probabilities = answer->probabilities;
+            run->filter(observations);
+        }
+    }
 
     /// Reads what the policies see of the prompt and lets each run decide, layer by layer. `record` receives `full/*`
     /// where it is wanted, `live` what is kept for later decisions.
     /// @returns the layers, where a run has yet to decide by the full cache's answer
     Held compress(const Prompt& prompt, Runs& runs, trace::PromptRecord* record, std::span<const float> known_attention,
                   std::unique_ptr<LivePrefill>* live_prefill = nullptr) {
+        classify(prompt, runs);
         const Tails tails(runs);
         PrefillRequest request;
         request.ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(prompt.n_visible()));
@@ -201,7 +259,7 @@ struct Experiment::Impl {
             }
             if (holds) held.push_back(std::make_unique<ObservedLayer>(layer.prompt, layer.dense));
         };
-        auto result = prefill(transformer(), request, on_layer, progress);
+        auto result = request.n_layers == 0 ? PrefillResult{} : prefill(transformer(), request, on_layer, progress);
         if (live_prefill) *live_prefill = std::move(kept);
         timings.prefill_s += result.seconds;
         timings.record_s += result.recording_seconds + recording;
@@ -218,7 +276,7 @@ struct Experiment::Impl {
         bool awaits = false;
         for (auto& run : runs) {
             if (run->failed()) continue;
-            run->record.prefill_s = result.seconds;
+            if (!run->pass().classification) run->record.prefill_s = result.seconds;
             awaits = awaits || run->awaits_answer();
             if (run->awaits_answer()) {
                 run->set_first_logits(result.last_logits);
@@ -628,7 +686,7 @@ struct Experiment::Impl {
 
 Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer& writer,
                        Progress& progress)
-    : impl_(new Impl{model, std::move(plans), options, writer, progress, {}, 0, {}, {}}) {
+    : impl_(new Impl{model, std::move(plans), options, writer, progress, {}, 0, {}, {}, {}}) {
     if (impl_->plans.empty() || impl_->plans[0].spec.definition->name != "full")
         throw std::logic_error("an experiment's first run is the full cache");
     if (options.n_new < 1) throw UsageError("the number of tokens to generate must be at least 1");

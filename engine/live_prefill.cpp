@@ -53,9 +53,12 @@ std::string LivePrefill::obstacle(const policies::PolicySpec& spec, int64_t budg
         const auto pass = policy->plan(run);
         if (!pass.appended_ids.empty()) return spec.label() + " reads tokens of its own behind the prompt";
         if (pass.filter_layer >= 0) return spec.label() + " reads the prompt twice";
+        if (pass.classification) return spec.label() + " compresses the text before the model reads it";
         if (pass.lookahead > 0) return spec.label() + " generates tokens before it decides";
     } catch (const policies::BudgetError&) {
         // Reported by `select`.
+    } catch (const policies::ParameterError& error) {
+        return error.what();
     }
     const auto needs = policy->needs();
     if (needs.answer_attention) return spec.label() + " looks at what the full cache's answer attends to";

@@ -92,6 +92,7 @@ Definition headkv_definition() {
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<HeadKv>(values);
         },
+        .needs_file = true,
     };
 }
 

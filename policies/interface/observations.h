@@ -50,8 +50,10 @@ class LayerObservations {
     EntriesView values;                     ///< (G, N, d)
     std::span<const float> window_queries;  ///< (H, n_window, d) f32 post-RoPE, the last n_window prompt tokens
     int n_window = 0;
-    std::span<const float> attention_sums;    ///< (H, N) over all prompt queries; empty where nobody needed them
-    std::span<const float> hidden_states;     ///< (N, hidden); empty where nobody needed them
+    std::span<const float> attention_sums;  ///< (H, N) over all prompt queries; empty where nobody needed them
+    std::span<const float> hidden_states;   ///< (N, hidden); empty where nobody needed them
+    /// (N) of PassPlan's token classification, NaN for tokens that are not the user's text; empty without.
+    std::span<const float> token_probabilities;
     std::span<const float> answer_attention;  ///< (H, N) summed over the full cache's answer's queries; empty without
 
     /// Mean over the last `window` queries of softmax(q k / sqrt d) per query head: (H, N) for `visible`, where columns

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "policies/interface/layer_store.h"
 #include "policies/interface/observations.h"
 #include "policies/interface/parameters.h"
+#include "policies/interface/token_classification.h"
 
 namespace kvscope::policies {
 
@@ -45,6 +47,9 @@ struct PassPlan {
     /// A layer after whose prefill the prompt is filtered; -1 for none. `select` is called for that layer alone, its
     /// rows all alike: the positions on which the model runs again, renumbered from 0, and every layer's kept set.
     int filter_layer = -1;
+    /// The same, but by a token classifier that reads the user's text before the model reads anything: `select` is
+    /// called once, with `LayerObservations::token_probabilities` alone.
+    std::optional<TokenClassification> classification;
     /// Tokens generated greedily from a draft of the compressed cache before the decision; 0 for none. `draft` says
     /// layer by layer what the draft keeps; `select` then finds the tokens' queries and keys as the appended ones.
     int64_t lookahead = 0;
@@ -144,6 +149,8 @@ struct Definition {
     std::unique_ptr<Policy> (*create)(const ParameterValues&) = nullptr;
     /// The scores themselves depend on the budget: those of one run say nothing about another budget.
     bool scores_follow_budget = false;
+    /// It cannot run with its defaults: a parameter names a file or folder that only the user can give.
+    bool needs_file = false;
 };
 
 }  // namespace kvscope::policies

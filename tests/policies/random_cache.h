@@ -20,6 +20,7 @@ struct Layer {
     int64_t n_tokens = 0;
     std::vector<float> queries, keys, values;
     std::vector<float> window_queries, attention_sums, answer_attention, appended_queries, appended_keys;
+    std::vector<float> token_probabilities;  ///< from the values
 
     /// From the queries and keys: copies of the window's queries, and sums by the definition. What stands behind the
     /// prompt are its first tokens once more, three at most; the answer's queries are theirs.
@@ -46,6 +47,10 @@ struct Layer {
         observations.window_queries = window_queries;
         observations.n_window = static_cast<int>(w);
         observations.attention_sums = attention_sums;
+        token_probabilities.clear();
+        for (int64_t j = 0; j < n; ++j)
+            token_probabilities.push_back(1.0f / (1.0f + std::exp(values[static_cast<size_t>(j * d)])));
+        observations.token_probabilities = token_probabilities;
         append(std::min<int64_t>(3, n), observations);
     }
 

@@ -1,0 +1,74 @@
+#include "engine/classifier/context_span.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "engine/error.h"
+
+namespace kvscope::engine {
+namespace {
+
+bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+/// How many characters of `text` are `expected`, white space aside; what white space both have at the end counts, too.
+/// @param begin, end of iterators in reading direction, so that the same finds what a text ends with
+template <typename Iterator, typename Expected>
+std::optional<size_t> length_of(Iterator begin, Iterator end, Expected expected, Expected expected_end) {
+    auto at = begin;
+    while (expected != expected_end && std::any_of(expected, expected_end, [](char c) { return !is_space(c); })) {
+        if (is_space(*expected)) {
+            ++expected;
+            continue;
+        }
+        while (at != end && is_space(*at)) ++at;
+        if (at == end || *at != *expected) return std::nullopt;
+        ++at;
+        ++expected;
+    }
+    while (expected != expected_end && at != end && *at == *expected) ++at, ++expected;
+    return static_cast<size_t>(at - begin);
+}
+
+}  // namespace
+
+ContextSpan find_context(const Model& model, const Prompt& prompt) {
+    constexpr std::string_view stand_in = "kvscope";
+    std::optional<checkpoint::ChatTemplate> chat_template;
+    if (!prompt.chat_template.empty())
+        chat_template.emplace(
+            prompt.chat_template,
+            model.chat_template() ? model.chat_template()->special_tokens() : std::map<std::string, std::string>(),
+            "the prompt's chat template");
+    const std::string rendered = checkpoint::render_prompt(chat_template, stand_in, prompt.question).text;
+    const size_t at = rendered.rfind(prompt.question.empty() ? std::string(stand_in)
+                                                             : std::string(stand_in) + "\n\n" + prompt.question);
+    if (at == std::string::npos)
+        throw RunError("the chat template alters the user's text, so that it cannot be told from the template's own");
+    const std::string_view before = std::string_view(rendered).substr(0, at);
+    const std::string_view after = std::string_view(rendered).substr(at + stand_in.size());
+
+    ContextSpan span;
+    for (const int32_t id : prompt.ids) {
+        span.token_at.push_back(span.text.size());
+        span.text += model.tokenizer().piece(id);
+    }
+    span.token_at.push_back(span.text.size());
+    // A first token that the template does not write is the tokenizer's own (BOS).
+    const size_t own =
+        prompt.chat_template.empty() && model.tokenizer().is_special(prompt.ids[0]) ? span.token_at[1] : 0;
+    const auto head =
+        length_of(span.text.begin() + static_cast<std::ptrdiff_t>(own), span.text.end(), before.begin(), before.end());
+    const auto tail = length_of(span.text.rbegin(), span.text.rend(), after.rbegin(), after.rend());
+    if (!head || !tail || own + *head + *tail > span.text.size())
+        throw RunError(
+            "the user's text cannot be told from the chat template's in this prompt, as its template writes something "
+            "else by now; run with --chat-template off");
+    span.begin = own + *head;
+    span.end = span.text.size() - *tail;
+    return span;
+}
+
+}  // namespace kvscope::engine

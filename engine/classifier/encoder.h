@@ -1,0 +1,54 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "engine/checkpoint/classifier_config.h"
+#include "engine/progress.h"
+
+namespace kvscope::engine {
+
+/// An encoder of BERT's kind with a linear classifier on top, in f32 (Devlin et al. 2019, arXiv:1810.04805): every
+/// token attends to every other, norms come after the residual sums. Const after construction.
+class Encoder {
+ public:
+    /// Reads all weights of a Hugging Face directory.
+    /// @throws checkpoint::CheckpointError for missing or damaged files and tensors of another shape; Cancelled.
+    Encoder(const std::filesystem::path& directory, checkpoint::ClassifierConfig config, Progress& progress);
+
+    const checkpoint::ClassifierConfig& config() const { return config_; }
+
+    /// Logits (n, labels) f32 of tokens read together, those around the text included.
+    /// @throws std::logic_error for more tokens than `context_length`
+    at::Tensor logits(std::span<const int32_t> ids) const;
+
+ private:
+    struct Linear {
+        at::Tensor weight, bias;  ///< (out, in), (out)
+    };
+    struct Norm {
+        at::Tensor weight, bias;
+    };
+    struct Layer {
+        Linear query, key, value, output;
+        Norm attention_norm;
+        Linear up, down;
+        Norm norm;
+    };
+    class Loader;
+
+    at::Tensor normalised(const at::Tensor& x, const Norm& norm) const;
+    at::Tensor attend(const Layer& layer, const at::Tensor& x) const;
+
+    checkpoint::ClassifierConfig config_;
+    at::Tensor words_, positions_, types_;
+    Norm norm_;
+    std::vector<Layer> layers_;
+    Linear classifier_;
+};
+
+}  // namespace kvscope::engine

@@ -1,0 +1,109 @@
+#include "engine/classifier/token_classifier.h"
+
+#include <ATen/Functions.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "engine/checkpoint/tokenizer_characters.h"
+#include "engine/error.h"
+
+namespace kvscope::engine {
+namespace {
+
+/// Sets the bytes of every place where `wanted` stands, words whole.
+void force(std::string_view text, std::string_view wanted, std::vector<float>& probabilities) {
+    if (wanted.empty()) return;
+    for (size_t at = text.find(wanted); at != std::string_view::npos; at = text.find(wanted, at + 1)) {
+        const size_t end = at + wanted.size();
+        const bool begins_inside =
+            checkpoint::starts_with_word(wanted) && checkpoint::ends_with_word(text.substr(0, at));
+        const bool ends_inside = checkpoint::ends_with_word(wanted) && checkpoint::starts_with_word(text.substr(end));
+        if (begins_inside || ends_inside) continue;
+        std::fill(probabilities.begin() + static_cast<std::ptrdiff_t>(at),
+                  probabilities.begin() + static_cast<std::ptrdiff_t>(end), 1.0f);
+    }
+}
+
+}  // namespace
+
+TokenClassifier::TokenClassifier(const std::filesystem::path& directory, Progress& progress)
+    : TokenClassifier(directory, checkpoint::read_classifier_config(directory), progress) {}
+
+TokenClassifier::TokenClassifier(const std::filesystem::path& directory, checkpoint::ClassifierConfig config,
+                                 Progress& progress)
+    : tokenizer_(directory), encoder_(directory, std::move(config), progress) {
+    const int64_t n_embeddings = encoder_.config().vocab_size;
+    if (tokenizer_.vocab_size() > n_embeddings)
+        throw checkpoint::CheckpointError(
+            directory, fmt::format("the tokenizer has {} tokens, the model only {} embeddings; the two do not belong "
+                                   "together",
+                                   tokenizer_.vocab_size(), n_embeddings));
+}
+
+std::vector<Window> TokenClassifier::windows(std::span<const checkpoint::TextToken> tokens) const {
+    const auto around = static_cast<int64_t>(tokenizer_.before().size() + tokenizer_.after().size());
+    return cut_into_windows(tokenizer_, tokens,
+                            static_cast<size_t>(std::max<int64_t>(1, encoder_.config().context_length() - around)));
+}
+
+std::vector<double> TokenClassifier::read(std::span<const checkpoint::TextToken> tokens) const {
+    std::vector<int32_t> ids(tokenizer_.before().begin(), tokenizer_.before().end());
+    for (const auto& token : tokens) ids.push_back(token.id);
+    ids.insert(ids.end(), tokenizer_.after().begin(), tokenizer_.after().end());
+    const at::Tensor probabilities = at::softmax(encoder_.logits(ids).to(at::kDouble), -1).contiguous();
+    std::vector<double> keep;
+    for (size_t i = 0; i < tokens.size(); ++i) {
+        const size_t row = tokenizer_.before().size() + i;
+        keep.push_back(probabilities.const_data_ptr<double>()[row * checkpoint::ClassifierConfig::n_labels + 1]);
+    }
+    return keep;
+}
+
+std::vector<float> TokenClassifier::byte_probabilities(std::string_view text, const policies::TokenClassification& how,
+                                                       Progress& progress) const {
+    const auto tokens = tokenizer_.encode(text);
+    const auto windows = this->windows(tokens);
+    std::vector<float> probabilities(text.size(), std::numeric_limits<float>::quiet_NaN());
+    progress.begin("classify", static_cast<int64_t>(windows.size()));
+    int64_t done = 0;
+    for (const Window& window : windows) {
+        if (progress.cancelled()) throw Cancelled();
+        const auto all = std::span(tokens).subspan(window.begin, window.end - window.begin);
+        std::vector<double> keep = read(all);
+        for (size_t i = 0; how.keep_digits && i < all.size(); ++i) {
+            if (checkpoint::has_digit(text.substr(all[i].begin, all[i].end - all[i].begin))) keep[i] = 1.0;
+        }
+        for (size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+            end = begin + 1;
+            double sum = keep[begin];
+            uint32_t last_byte = all[begin].end;
+            for (; end < all.size() && tokenizer_.continues_word(all[end].id); ++end) {
+                sum += keep[end];
+                last_byte = std::max(last_byte, all[end].end);
+            }
+            const double word = how.first_token ? keep[begin] : sum / static_cast<double>(end - begin);
+            std::fill(probabilities.begin() + all[begin].begin, probabilities.begin() + last_byte,
+                      static_cast<float>(word));
+        }
+        progress.advance(++done);
+    }
+    for (const std::string& wanted : how.force_tokens) force(text, wanted, probabilities);
+    return probabilities;
+}
+
+float mean_probability(std::span<const float> of_bytes, size_t begin, size_t end) {
+    double sum = 0;
+    int64_t n = 0;
+    for (size_t i = begin; i < end; ++i) {
+        if (std::isnan(of_bytes[i])) continue;
+        sum += of_bytes[i];
+        ++n;
+    }
+    return n == 0 ? 0.0f : static_cast<float>(sum / static_cast<double>(n));
+}
+
+}  // namespace kvscope::engine
