@@ -112,11 +112,12 @@ void drag_what_ifs(kvscope::gui::Window& window, kvscope::gui::App& app) {
     drag_all("from the trace");
     if (!app.engine()) return;
     app.engine()->repeat_prefill(document->id(), 0, {});
-    do {
+    const auto has_prefill = [&] { return app.engine()->prefill(document->id(), 0) != nullptr; };
+    while (!has_prefill()) {
         window.draw_frame([&] { return app.frame(); });
+        if (!has_prefill() && !app.notices().empty()) throw std::runtime_error(app.notices().back());
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    } while (app.engine()->status().busy());
-    if (!app.engine()->prefill(document->id(), 0)) throw std::runtime_error(app.engine()->status().error);
+    }
     drag_all("prefill in memory");
 }
 

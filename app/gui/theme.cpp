@@ -147,6 +147,7 @@ Theme apply_theme(Brightness brightness, float scale) {
     colors[ImGuiCol_NavCursor] = theme.accent;
     colors[ImGuiCol_TextSelectedBg] = faded(theme.accent, 0.35f);
     colors[ImGuiCol_DockingPreview] = faded(theme.accent, 0.4f);
+    colors[ImGuiCol_ModalWindowDimBg] = hex(0x000000, is_dark ? 0.45f : 0.2f);
     colors[ImGuiCol_DragDropTarget] = theme.accent;
     colors[ImGuiCol_ResizeGrip] = faded(theme.accent, 0);
     colors[ImGuiCol_ScrollbarBg] = faded(theme.panel, 0);

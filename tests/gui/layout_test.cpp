@@ -1,5 +1,7 @@
+#include <GLFW/glfw3.h>
 #include <imgui_internal.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 
 #include "app/gui/layouts.h"
@@ -121,6 +123,27 @@ TEST_CASE("every view draws a trace whose prompt has no runs yet") {
             c.KeyPress(key);
     });
     CHECK(driven.app().notices().empty());
+}
+
+TEST_CASE("files that are dropped on the window open beside each other; what is no trace is told") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    const auto second = sample.folder / "second.h5";
+    std::filesystem::copy_file(sample.path, second);
+    DrivenApp driven(AppOptions{});
+    test_window()->on_drop = [&](const auto& paths) { driven.app().open_files(paths); };
+    GLFWwindow* window = glfwGetCurrentContext();
+    const GLFWdropfun dropped = glfwSetDropCallback(window, nullptr);
+    REQUIRE(dropped);
+    glfwSetDropCallback(window, dropped);
+    const std::string nowhere = sample.folder / "nowhere.h5";
+    std::array paths{sample.path.c_str(), second.c_str(), nowhere.c_str()};
+    dropped(window, static_cast<int>(paths.size()), paths.data());
+    test_window()->on_drop = nullptr;
+    driven.settle();
+    CHECK(driven.session().documents().size() == 2);
+    REQUIRE(driven.app().notices().size() == 1);
+    CHECK(driven.app().notices()[0].find("nowhere.h5") != std::string::npos);
 }
 
 TEST_CASE("where large texts leave no room for a place, its views are tabs of their neighbours") {
