@@ -87,9 +87,10 @@ Definition cam_definition() {
                 recent_parameter(),
                 integer_parameter("merge", 32, {.low = 1},
                                   "Kept values m behind an evicted one that each take in 1 / m of it."),
-                choice_parameter("denominator", {"mean", "max"}, "mean",
-                                 "The probability of merging is the evicted entry's attention divided by the mean of "
-                                 "those m entries', or by the largest of the first 4 and the recent entries."),
+                choice_parameter("denominator", {"max", "mean"}, "max",
+                                 "The probability of merging is the evicted entry's attention divided by the largest "
+                                 "of the first 4 and the recent entries, or by the mean of those m entries': a whole "
+                                 "prompt evicted at once then drowns the kept values, as the paper never does."),
                 reduce_parameter(),
                 granularity_parameter(),
                 positions_parameter(),
