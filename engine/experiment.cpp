@@ -106,7 +106,7 @@ struct Experiment::Impl {
     const Model& model;
     std::vector<RunPlan> plans;
     ExperimentOptions options;
-    trace::Writer& writer;
+    trace::Writer* writer;  // nullptr: nothing is written, nothing known beforehand
     Progress& progress;
     Timings timings;
     int n_failed = 0;
@@ -498,7 +498,7 @@ struct Experiment::Impl {
 
     void write(int prompt, int run, const trace::RunRecord& record, const Experiment& owner) {
         const Stopwatch watch;
-        writer.write_run(prompt, run, record);
+        if (writer) writer->write_run(prompt, run, record);
         timings.write_s += watch.seconds();
         ++timings.n_runs;
         if (record.status == "failed") ++n_failed;
@@ -506,16 +506,18 @@ struct Experiment::Impl {
     }
 
     void write(int prompt, const trace::PromptRecord& record) {
-        if (writer.has_prompt(prompt)) return;
+        if (!writer || writer->has_prompt(prompt)) return;
         const Stopwatch watch;
-        writer.write_prompt(prompt, record);
+        writer->write_prompt(prompt, record);
         timings.write_s += watch.seconds();
     }
 
+    bool has_run(int prompt, int run) const { return writer && writer->has_run(prompt, run); }
+
     bool is_finished(int prompt) const {
-        if (!writer.has_prompt(prompt)) return false;
+        if (!writer || !writer->has_prompt(prompt)) return false;
         for (size_t run = 0; run < plans.size(); ++run) {
-            if (!writer.has_run(prompt, static_cast<int>(run))) return false;
+            if (!writer->has_run(prompt, static_cast<int>(run))) return false;
         }
         return true;
     }
@@ -532,7 +534,7 @@ struct Experiment::Impl {
             if (run->is_full() || run->failed() || options.keep_caches) continue;
             bool known = true;
             for (size_t q = 0; q < prompts.size(); ++q)
-                known = known && writer.has_run(first + static_cast<int>(q), run->index());
+                known = known && has_run(first + static_cast<int>(q), run->index());
             if (known) run.reset();
         }
         std::erase(runs, nullptr);
@@ -562,7 +564,7 @@ struct Experiment::Impl {
             if (owner.on_prompt) owner.on_prompt(index, record);
             for (const auto& run : runs) {
                 if (run->failed()) {
-                    if (!writer.has_run(index, run->index())) write(index, run->index(), run->record, owner);
+                    if (!has_run(index, run->index())) write(index, run->index(), run->record, owner);
                 } else if (owner.on_kept) {
                     owner.on_kept(index, run->index(), run->record);
                 }
@@ -587,7 +589,7 @@ struct Experiment::Impl {
                     finished_run.answer_attention =
                         mean_over_groups(attention, transformer().shape(), shared_prompt->n_visible());
                 if (options.compare) add_comparison(finished_run, comparisons[i]);
-                if (!writer.has_run(index, alive[i]->index())) write(index, alive[i]->index(), finished_run, owner);
+                if (!has_run(index, alive[i]->index())) write(index, alive[i]->index(), finished_run, owner);
                 answers[i] = std::move(finished_run.output_text);
             }
         }
@@ -617,7 +619,7 @@ struct Experiment::Impl {
         for (size_t i = 0; i < plans.size(); ++i) {
             bool known = true;
             for (size_t q = 0; q < prompts.size(); ++q)
-                known = known && writer.has_run(first + static_cast<int>(q), static_cast<int>(i));
+                known = known && has_run(first + static_cast<int>(q), static_cast<int>(i));
             if (known && i > 0) continue;
             run_alone(prompts, first, i, context, references, owner);
         }
@@ -679,12 +681,19 @@ struct Experiment::Impl {
                 add_comparison(record, run.is_full() ? comparison_of_full(transformer(), *references[q])
                                                      : compare_all(*references[q], starts)[0]);
             }
-            if (!writer.has_run(index, run.index())) write(index, run.index(), record, owner);
+            if (!has_run(index, run.index())) write(index, run.index(), record, owner);
         }
     }
 };
 
 Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer& writer,
+                       Progress& progress)
+    : Experiment(model, std::move(plans), options, &writer, progress) {}
+
+Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, Progress& progress)
+    : Experiment(model, std::move(plans), options, nullptr, progress) {}
+
+Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer* writer,
                        Progress& progress)
     : impl_(new Impl{model, std::move(plans), options, writer, progress, {}, 0, {}, {}, {}}) {
     if (impl_->plans.empty() || impl_->plans[0].spec.definition->name != "full")
@@ -698,10 +707,10 @@ Experiment::~Experiment() = default;
 
 void Experiment::run(std::span<const Prompt> prompts) {
     const Stopwatch watch;
-    if (!impl_->writer.has_model()) {
+    if (impl_->writer && !impl_->writer->has_model()) {
         trace::ModelRecord record;
         static_cast<trace::ModelAttributes&>(record) = impl_->model.attributes();
-        impl_->writer.write_model(record);
+        impl_->writer->write_model(record);
     }
     size_t begin = 0;
     while (begin < prompts.size()) {

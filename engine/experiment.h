@@ -70,6 +70,8 @@ class Experiment {
     /// @param plans as `with_full_run` returns them
     Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer& writer,
                Progress& progress);
+    /// Without a trace: what becomes of the runs is the business of `on_run`.
+    Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, Progress& progress);
     ~Experiment();
 
     /// Called with every finished run, also a failed one; for tables and windows.
@@ -100,6 +102,9 @@ class Experiment {
     int n_failed() const;
 
  private:
+    Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer* writer,
+               Progress& progress);
+
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };

@@ -1,0 +1,176 @@
+#include "analysis/task_scores.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+#include <stdexcept>
+
+#include "analysis/figure_definition.h"
+#include "policies/interface/registry.h"
+
+namespace kvscope::analysis {
+namespace {
+
+constexpr int n_resamples = 10000;
+
+/// A policy setting at one budget, over all samples.
+struct Group {
+    std::string policy;
+    std::string setting;
+    std::string budget;
+    std::vector<double> scores;
+    std::set<int64_t> budgets;
+    double fraction = 0;
+    int n_failed = 0;
+};
+
+std::string setting_of(const trace::ResultRow& row) {
+    const auto* definition = policies::find_definition(row.policy);
+    if (definition == nullptr) return row.policy;
+    try {
+        const auto values = policies::ParameterValues::from_json(definition->parameters, row.parameters_json);
+        const std::string changes = values.text_of_changes();
+        return changes.empty() ? row.policy : row.policy + ":" + changes;
+    } catch (const policies::ParameterError&) {
+        return row.policy;
+    }
+}
+
+std::vector<Group> groups_of(std::span<const trace::ResultRow> rows) {
+    if (rows.empty()) throw FigureError("there are no results: no sample was finished");
+    std::vector<Group> groups;
+    std::map<std::pair<std::string, int>, size_t> places;        // setting, which of its budgets
+    std::map<std::pair<std::string, std::string>, int> counted;  // sample, setting
+    for (const auto& row : rows) {
+        const std::string setting = setting_of(row);
+        const int nth = counted[{row.sample_id, setting}]++;
+        const auto [place, is_new] = places.try_emplace({setting, nth}, groups.size());
+        if (is_new) groups.push_back({row.policy, setting, {}, {}, {}, row.budget_fraction, 0});
+        auto& group = groups[place->second];
+        group.budgets.insert(row.budget);
+        if (row.status == "complete") {
+            group.scores.push_back(row.score);
+        } else {
+            ++group.n_failed;
+        }
+    }
+    for (auto& group : groups) {
+        group.budget = group.policy == "full"      ? "all"
+                       : group.budgets.size() == 1 ? std::to_string(*group.budgets.begin())
+                                                   : fmt::format("{:.3g} %", 100 * group.fraction);
+    }
+    return groups;
+}
+
+}  // namespace
+
+BootstrapMean bootstrap_mean(std::span<const double> values) {
+    if (values.empty()) throw std::invalid_argument("a mean of no values");
+    const double n = static_cast<double>(values.size());
+    BootstrapMean result;
+    for (const double value : values) result.mean += value / n;
+    std::mt19937_64 random(1);
+    std::vector<double> means(n_resamples);
+    for (double& mean : means) {
+        for (size_t i = 0; i < values.size(); ++i) mean += values[static_cast<size_t>((random() >> 11) * 0x1p-53 * n)];
+        mean /= n;
+    }
+    std::sort(means.begin(), means.end());
+    result.low = means[static_cast<size_t>(0.025 * n_resamples)];
+    result.high = means[static_cast<size_t>(0.975 * n_resamples)];
+    return result;
+}
+
+Table task_scores(std::span<const trace::ResultRow> rows) {
+    Table table{"task_scores",
+                "Scores by policy and budget",
+                {{"policy", "Policy", ""},
+                 {"budget", "Budget", ""},
+                 {"samples", "Samples", "", ColumnType::integer},
+                 {"score", "Score", "", ColumnType::real, 3, Best::highest},
+                 {"low", "95 % from", "", ColumnType::real},
+                 {"high", "to", "", ColumnType::real},
+                 {"failed", "Failed", "", ColumnType::integer}},
+                {}};
+    for (const auto& group : groups_of(rows)) {
+        Row row{{group.setting,
+                 group.budget,
+                 static_cast<int64_t>(group.scores.size()),
+                 {},
+                 {},
+                 {},
+                 int64_t{group.n_failed}},
+                group.policy == "full"};
+        if (!group.scores.empty()) {
+            const auto [mean, low, high] = bootstrap_mean(group.scores);
+            row.cells[3] = mean;
+            row.cells[4] = low;
+            row.cells[5] = high;
+        }
+        table.rows.push_back(std::move(row));
+    }
+    return table;
+}
+
+Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
+    const auto groups = groups_of(rows);
+    std::vector<std::string> settings, budgets;
+    const auto place_in = [](std::vector<std::string>& all, const std::string& one) {
+        const auto found = std::find(all.begin(), all.end(), one);
+        if (found != all.end()) return static_cast<size_t>(found - all.begin());
+        all.push_back(one);
+        return all.size() - 1;
+    };
+    Table table{
+        "task_scores", "Right answers in per cent, with 95 % bootstrap intervals", {{"policy", "Policy", ""}}, {}};
+    for (const auto& group : groups) {
+        if (place_in(settings, group.setting) == table.rows.size())
+            table.rows.push_back({{group.setting}, group.policy == "full"});
+        if (group.policy != "full" && place_in(budgets, group.budget) + 1 == table.columns.size())
+            table.columns.push_back({"budget_" + group.budget, group.budget, ""});
+    }
+    if (budgets.empty()) table.columns.push_back({"all", "all", ""});
+    for (auto& row : table.rows) row.cells.resize(table.columns.size());
+    for (const auto& group : groups) {
+        auto& cells = table.rows[place_in(settings, group.setting)].cells;
+        std::string text = "failed";
+        if (!group.scores.empty()) {
+            const auto [mean, low, high] = bootstrap_mean(group.scores);
+            text = fmt::format("{:.1f} [{:.1f}, {:.1f}]", 100 * mean, 100 * low, 100 * high);
+        }
+        cells[group.policy == "full" ? 1 : place_in(budgets, group.budget) + 1] = text;
+    }
+    return table;
+}
+
+std::string task_verdict(std::span<const trace::ResultRow> rows) {
+    const auto groups = groups_of(rows);
+    const auto mean = [](const Group& group) { return bootstrap_mean(group.scores).mean; };
+    const Group* full = nullptr;
+    const Group* random = nullptr;
+    for (const auto& group : groups) {
+        if (group.scores.empty()) continue;
+        if (group.policy == "full") full = &group;
+        if (group.policy == "random" && (!random || *group.budgets.begin() < *random->budgets.begin())) random = &group;
+    }
+    if (!full) return "Not usable: the full cache answered nothing.";
+    std::vector<std::string> missing;
+    if (full->scores.size() < 60) missing.push_back(fmt::format("{} samples, 60 are needed", full->scores.size()));
+    if (mean(*full) < 0.9)
+        missing.push_back(fmt::format("the full cache is right in {:.1f} %, 90 % are needed", 100 * mean(*full)));
+    if (!random) {
+        missing.push_back("no run of the policy `random` to compare with chance");
+    } else if (mean(*random) > 0.1) {
+        missing.push_back(fmt::format("random at {} is right in {:.1f} %, more than 10 %: the task is too easy",
+                                      random->budget, 100 * mean(*random)));
+    }
+    if (!missing.empty()) return fmt::format("Not usable: {}.", fmt::join(missing, "; "));
+    return fmt::format("Usable: {} samples, the full cache right in {:.1f} %, random at {} in {:.1f} %.",
+                       full->scores.size(), 100 * mean(*full), random->budget, 100 * mean(*random));
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "analysis/table.h"
+#include "trace/records.h"
+
+namespace kvscope::analysis {
+
+/// A mean over samples with its 95 % percentile bootstrap interval (10,000 resamples, always the same draws).
+struct BootstrapMean {
+    double mean = 0, low = 0, high = 0;
+};
+
+/// @throws std::invalid_argument for no values
+BootstrapMean bootstrap_mean(std::span<const double> values);
+
+/// A task's results, one row a policy setting and budget: samples, mean score with its interval, and how many failed.
+/// `full` is the control and comes first. Budgets given as shares differ between samples and are shown as shares.
+/// @throws FigureError for no rows
+Table task_scores(std::span<const trace::ResultRow> rows);
+
+/// The same with one row a policy setting and one column a budget, in per cent: "93.3 [86.7, 98.3]".
+Table task_scores_by_budget(std::span<const trace::ResultRow> rows);
+
+/// Whether the table means anything: at least 60 samples, the full cache right in 90 % of them, and `random` in at most
+/// 10 % at its smallest budget. One sentence that says so, or what is missing.
+std::string task_verdict(std::span<const trace::ResultRow> rows);
+
+}  // namespace kvscope::analysis

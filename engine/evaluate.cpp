@@ -1,0 +1,91 @@
+#include "engine/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "engine/checkpoint/sha256.h"
+
+namespace kvscope::engine {
+namespace {
+
+/// Entries kept, as a share of all of the prompt's.
+double kept_share(const trace::RunRecord& record, int64_t n_tokens) {
+    if (record.kept_offsets.size() < 2 || n_tokens == 0) return 0;
+    const double rows = static_cast<double>(record.kept_offsets.size() - 1);
+    return static_cast<double>(record.kept_indices.size()) / (rows * static_cast<double>(n_tokens));
+}
+
+std::string hash_of(const std::string& text) {
+    checkpoint::Sha256 hash;
+    hash.update(text);
+    return hash.hex_digest();
+}
+
+trace::ResultRow row_of(const TaskSample& sample, const trace::RunRecord& record) {
+    trace::ResultRow row;
+    row.sample_id = sample.id;
+    row.prompt_hash = hash_of(sample.prompt.text);
+    row.policy = record.policy;
+    row.parameters_json = record.parameters_json;
+    row.budget = record.budget;
+    row.budget_fraction = record.budget_fraction;
+    row.length = sample.length;
+    row.depth = sample.depth;
+    row.prediction = record.output_text;
+    row.answers_json = nlohmann::json::array({sample.answer}).dump();
+    row.metric = "string_match_all";
+    row.scored_as = "ruler";
+    row.kept_share = kept_share(record, sample.prompt.n_visible());
+    row.status = record.status;
+    if (record.status == "complete") row.score = string_match(record.output_text, sample.answer);
+    return row;
+}
+
+}  // namespace
+
+std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& task) {
+    std::vector<TaskSample> samples;
+    uint64_t seed = task.seed;
+    for (const int64_t length : task.lengths) {
+        for (const double depth : task.depths) {
+            for (int i = 0; i < task.n_seeds; ++i) {
+                const auto needle =
+                    make_needle(model.tokenizer(), {NeedleKind::retrieval, length, depth, seed++, task.haystack});
+                PromptOptions options = task.prompt;
+                options.name = fmt::format("niah-{}-{:g}-{}", length, depth, i);
+                samples.push_back({options.name, prepare_prompt(model, needle.context, needle.question, options),
+                                   needle.answer, length, depth});
+            }
+        }
+    }
+    return samples;
+}
+
+void evaluate(const Model& model, const std::string& task, std::span<const TaskSample> samples,
+              const std::vector<RunPlan>& plans, const ExperimentOptions& options, trace::Writer& writer,
+              Progress& progress,
+              const std::function<void(size_t sample, std::span<const trace::ResultRow>)>& on_sample) {
+    if (!writer.has_model()) {
+        trace::ModelRecord record;
+        static_cast<trace::ModelAttributes&>(record) = model.attributes();
+        writer.write_model(record);
+    }
+    for (size_t i = 0; i < samples.size(); ++i) {
+        if (writer.has_results(task, static_cast<int>(i))) continue;
+        const auto start = std::chrono::steady_clock::now();
+        std::vector<trace::ResultRow> rows(plans.size());
+        Experiment experiment(model, plans, options, progress);
+        experiment.on_run = [&](int, int run, const trace::RunRecord& record) {
+            rows[static_cast<size_t>(run)] = row_of(samples[i], record);
+        };
+        experiment.run(std::span(&samples[i].prompt, 1));
+        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        for (auto& row : rows) row.seconds = seconds / static_cast<double>(rows.size());
+        writer.write_results(task, static_cast<int>(i), rows);
+        if (on_sample) on_sample(i, rows);
+    }
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,209 @@
+#include "engine/head_profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+#include <sstream>
+
+#include "engine/decode.h"
+#include "engine/error.h"
+#include "engine/needle.h"
+#include "engine/prefill.h"
+#include "engine/prompt.h"
+#include "engine/sampler.h"
+
+namespace kvscope::engine {
+namespace {
+
+/// Looks at the full cache's attention at each decode step and evicts nothing.
+class Watcher final : public policies::Policy {
+ public:
+    Watcher(const policies::ModelShape& shape, int64_t begin, int64_t end)
+        : shape_(shape),
+          begin_(begin),
+          end_(end),
+          most_attended_(static_cast<size_t>(shape.n_layers * shape.n_heads)),
+          needle_attention_(most_attended_.size()) {}
+
+    policies::Needs needs() const override { return {}; }
+    void begin(const policies::RunContext&) override {}
+    policies::Selection select(policies::LayerObservations&) override { return {}; }
+    bool acts_while_decoding() const override { return true; }
+
+    policies::StepEvictions step(const policies::StepObservations& step) override {
+        auto head = static_cast<size_t>(step.layer * shape_.n_heads);
+        for (const auto& row : step.rows) {
+            for (int q = 0; q < row.n_query_heads; ++q, ++head) {
+                const auto weights =
+                    row.attention.subspan(static_cast<size_t>(q) * row.positions.size(), row.positions.size());
+                observe(head, weights);
+            }
+        }
+        return {};
+    }
+
+    /// Position that a head attended to most, in the latest step.
+    int64_t most_attended(size_t head) const { return most_attended_[head]; }
+    /// Attention to those of a head's n most attended tokens that lie in the needle, in the latest step.
+    double needle_attention(size_t head) const { return needle_attention_[head]; }
+    bool in_needle(int64_t position) const { return position >= begin_ && position < end_; }
+
+ private:
+    void observe(size_t head, std::span<const float> weights) {
+        std::vector<uint32_t> order(weights.size());
+        std::iota(order.begin(), order.end(), 0u);
+        const auto n = std::min(order.size(), static_cast<size_t>(end_ - begin_));
+        std::partial_sort(
+            order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end(),
+            [&](uint32_t a, uint32_t b) { return weights[a] != weights[b] ? weights[a] > weights[b] : a < b; });
+        most_attended_[head] = order[0];
+        needle_attention_[head] = 0;
+        for (size_t i = 0; i < n; ++i) {
+            if (in_needle(order[i])) needle_attention_[head] += weights[order[i]];
+        }
+    }
+
+    policies::ModelShape shape_;
+    int64_t begin_, end_;
+    std::vector<int64_t> most_attended_;
+    std::vector<double> needle_attention_;
+};
+
+std::vector<std::string> words(const std::string& text) {
+    std::vector<std::string> all;
+    std::string word;
+    for (const char c : text + " ") {
+        const bool is_part = static_cast<unsigned char>(c) >= 0x80 || std::isalnum(static_cast<unsigned char>(c));
+        if (is_part) {
+            word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        } else if (!word.empty()) {
+            all.push_back(std::exchange(word, {}));
+        }
+    }
+    return all;
+}
+
+/// ROUGE-1 recall, or F1, of the answer's words.
+double overlap(const std::string& prediction, const std::string& answer, HeadMeasure measure) {
+    const auto found = words(prediction), expected = words(answer);
+    std::multiset<std::string> left(found.begin(), found.end());
+    double common = 0;
+    for (const auto& word : expected) {
+        const auto at = left.find(word);
+        if (at == left.end()) continue;
+        left.erase(at);
+        ++common;
+    }
+    if (common == 0) return 0;
+    const double recall = common / static_cast<double>(expected.size());
+    if (measure == HeadMeasure::retrieval) return recall;
+    const double precision = common / static_cast<double>(found.size());
+    return 2 * precision * recall / (precision + recall);
+}
+
+struct Sample {
+    Prompt prompt;
+    std::string expected;
+    int64_t begin = 0, end = 0;  ///< the needle's tokens
+};
+
+Sample make_sample(const Model& model, const HeadProfileOptions& options, int64_t length, double depth, uint64_t seed) {
+    const auto kind = options.measure == HeadMeasure::retrieval ? NeedleKind::retrieval : NeedleKind::reasoning;
+    const auto needle = make_needle(model.tokenizer(), {kind, length, depth, seed, options.haystack});
+    Sample sample{prepare_prompt(model, needle.context, needle.question, {.name = "needle", .n_new = options.n_new}),
+                  needle.answer};
+    const size_t first = sample.prompt.text.find(needle.needle);
+    size_t offset = 0;
+    for (size_t i = 0; i < sample.prompt.ids.size(); ++i) {
+        const size_t length_of = model.tokenizer().piece(sample.prompt.ids[i]).size();
+        if (offset + length_of <= first) sample.begin = static_cast<int64_t>(i) + 1;
+        if (offset < first + needle.needle.size()) sample.end = static_cast<int64_t>(i) + 1;
+        offset += length_of;
+    }
+    return sample;
+}
+
+/// Answers one sample; the heads' gains over all steps, or nothing where the answer is wrong.
+std::optional<std::vector<double>> measure_sample(const Model& model, const HeadProfileOptions& options,
+                                                  const Sample& sample, Progress& progress) {
+    const auto& transformer = model.transformer();
+    const auto shape = transformer.shape();
+    const auto n = static_cast<int64_t>(sample.prompt.ids.size());
+    // The last token is fed as the first decode step, so that the step which finds the answer is watched, too.
+    PrefillRequest request;
+    request.ids = std::span<const int32_t>(sample.prompt.ids).first(static_cast<size_t>(n - 1));
+    auto prefilled = prefill(transformer, request, nullptr, progress);
+    RunCache cache(transformer, policies::Granularity::kv_head, policies::Positions::prompt, false);
+    for (size_t layer = 0; layer < prefilled.cache.size(); ++layer)
+        cache.adopt(static_cast<int>(layer), prefilled.cache[layer], n - 1);
+    cache.reserve(options.n_new);
+    Watcher watcher(shape, sample.begin, sample.end);
+    Sequence sequence{&cache, n - 1, 0, &watcher};
+    std::vector<double> gains(static_cast<size_t>(shape.n_layers * shape.n_heads), 0.0);
+    const double share = 1.0 / static_cast<double>(sample.end - sample.begin);
+    const auto end_ids = model.stop_ids(false);
+    std::vector<int32_t> answer;
+    int32_t token = sample.prompt.ids.back();
+    while (static_cast<int64_t>(answer.size()) < options.n_new) {
+        if (progress.cancelled()) throw Cancelled();
+        const std::span<const int32_t> tokens(&token, 1);
+        const at::Tensor logits = transformer.logits(feed(transformer, {&sequence, 1}, {&tokens, 1}));
+        const int32_t next = greedy_token({logits.const_data_ptr<float>(), static_cast<size_t>(logits.size(1))});
+        for (size_t head = 0; head < gains.size(); ++head) {
+            if (options.measure == HeadMeasure::reasoning) {
+                gains[head] += watcher.needle_attention(head) * share;
+                continue;
+            }
+            const int64_t position = watcher.most_attended(head);
+            if (watcher.in_needle(position) && sample.prompt.ids[static_cast<size_t>(position)] == next)
+                gains[head] += share;
+        }
+        answer.push_back(token = next);
+        if (std::binary_search(end_ids.begin(), end_ids.end(), next)) break;
+    }
+    if (overlap(model.answer_text(answer), sample.expected, options.measure) <= 0.5) return std::nullopt;
+    return gains;
+}
+
+}  // namespace
+
+HeadProfile profile_heads(const Model& model, const HeadProfileOptions& options, Progress& progress) {
+    const auto shape = model.transformer().shape();
+    HeadProfile profile;
+    profile.scores.resize(static_cast<size_t>(shape.n_layers * shape.n_heads));
+    uint64_t seed = 0;
+    for (const int64_t length : options.lengths) {
+        for (const double depth : options.depths) {
+            for (int i = 0; i < options.n_seeds; ++i) {
+                const auto sample = make_sample(model, options, length, depth, seed++);
+                const auto gains = measure_sample(model, options, sample, progress);
+                ++profile.n_prompts;
+                progress.message(fmt::format("{} tokens, depth {:.2f}: {}", sample.prompt.ids.size(), depth,
+                                             gains ? "right" : "wrong, not counted"));
+                if (!gains) continue;
+                ++profile.n_right;
+                for (size_t head = 0; head < gains->size(); ++head) profile.scores[head].push_back((*gains)[head]);
+            }
+        }
+    }
+    if (profile.n_right == 0)
+        throw RunError(fmt::format(
+            "none of the {} needle prompts was answered right, so nothing can be said about the heads; give shorter "
+            "--lengths, or a model that can answer them",
+            profile.n_prompts));
+    return profile;
+}
+
+std::string to_json(const HeadProfile& profile, const policies::ModelShape& shape) {
+    nlohmann::ordered_json json;
+    for (int layer = 0; layer < shape.n_layers; ++layer) {
+        for (int head = 0; head < shape.n_heads; ++head)
+            json[fmt::format("{}-{}", layer, head)] = profile.scores[static_cast<size_t>(layer * shape.n_heads + head)];
+    }
+    return json.dump(1) + "\n";
+}
+
+}  // namespace kvscope::engine

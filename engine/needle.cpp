@@ -1,0 +1,113 @@
+#include "engine/needle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "engine/error.h"
+#include "policies/interface/seeded_random.h"
+
+namespace kvscope::engine {
+namespace {
+
+using policies::SeededRandom;
+
+constexpr std::array noise{"The grass is green.", "The sky is blue.", "The sun is yellow.", "Here we go.",
+                           "There and back again."};
+
+constexpr std::array names{"lantern", "anchor",  "compass", "kettle", "violin", "meadow", "harbor", "orchard",
+                           "saddle",  "pepper",  "marble",  "walnut", "candle", "pillow", "ribbon", "basket",
+                           "hammer",  "feather", "blanket", "mirror", "bottle", "ladder", "pencil", "window"};
+
+/// Sentences of a text: they end in . ! or ? before white space, line breaks become spaces.
+std::vector<std::string> sentences_of(std::string_view text) {
+    std::vector<std::string> sentences;
+    std::string sentence;
+    for (size_t i = 0; i < text.size(); ++i) {
+        const bool is_space = text[i] == ' ' || text[i] == '\n' || text[i] == '\r' || text[i] == '\t';
+        if (!is_space) sentence += text[i];
+        if (is_space && !sentence.empty() && sentence.back() != ' ') sentence += ' ';
+        const bool ends = !is_space && (text[i] == '.' || text[i] == '!' || text[i] == '?') &&
+                          (i + 1 == text.size() || text[i + 1] == ' ' || text[i + 1] == '\n' || text[i + 1] == '\r');
+        if (ends) sentences.push_back(std::exchange(sentence, {}));
+    }
+    while (!sentence.empty() && sentence.back() == ' ') sentence.pop_back();
+    if (!sentence.empty()) sentences.push_back(sentence);
+    return sentences;
+}
+
+/// An endless row of sentences.
+class Haystack {
+ public:
+    Haystack(const std::string& text, SeededRandom random) : random_(random) {
+        if (!text.empty()) sentences_ = sentences_of(text);
+        is_noise_ = sentences_.empty();
+        if (is_noise_) sentences_.assign(noise.begin(), noise.end());
+    }
+
+    const std::string& next() {
+        if (next_ == 0 && !is_noise_) {
+            for (size_t i = sentences_.size(); i > 1; --i)
+                std::swap(sentences_[i - 1], sentences_[static_cast<size_t>(random_.below(static_cast<int64_t>(i)))]);
+        }
+        const std::string& sentence = sentences_[next_];
+        next_ = (next_ + 1) % sentences_.size();
+        return sentence;
+    }
+
+ private:
+    SeededRandom random_;
+    std::vector<std::string> sentences_;
+    bool is_noise_ = false;
+    size_t next_ = 0;
+};
+
+}  // namespace
+
+NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOptions& options) {
+    if (!(options.depth >= 0.0 && options.depth <= 1.0))
+        throw UsageError(fmt::format("a needle's depth is a share from 0 to 1, found {}", options.depth));
+    SeededRandom random(options.seed);
+    const auto draw = [&](const auto& from) {
+        return std::string(from[static_cast<size_t>(random.below(static_cast<int64_t>(from.size())))]);
+    };
+    NeedlePrompt prompt;
+    const std::string name = draw(names);
+    prompt.answer = std::to_string(100000 + random.below(900000));
+    prompt.needle = fmt::format("The special magic number of the {} is {}.", name, prompt.answer);
+    prompt.question = fmt::format("What is the special magic number of the {}? Answer with the number.", name);
+    if (options.kind == NeedleKind::reasoning) {
+        std::string owner = draw(std::array{"Alice", "Boris", "Clara", "David", "Elena", "Frank"});
+        prompt.needle = fmt::format("{} owns the {}. {}", owner, name, prompt.needle);
+        prompt.question =
+            fmt::format("What is the special magic number of the thing that {} owns? Answer with the number.", owner);
+    }
+    const auto n_tokens = [&](const std::string& sentence) {
+        return static_cast<int64_t>(tokenizer.encode(" " + sentence, false, false).size());
+    };
+    Haystack haystack(options.text, random);
+    std::vector<std::string> sentences;
+    int64_t total = n_tokens(prompt.needle);
+    for (;;) {
+        const std::string& sentence = haystack.next();
+        const int64_t length = n_tokens(sentence);
+        if (total + length > options.n_tokens) break;
+        total += length;
+        sentences.push_back(sentence);
+    }
+    if (sentences.empty())
+        throw UsageError(
+            fmt::format("{} tokens hold no sentence beside the needle; give a longer context", options.n_tokens));
+    const auto place = std::lround(options.depth * static_cast<double>(sentences.size()));
+    sentences.insert(sentences.begin() + place, prompt.needle);
+    prompt.context = fmt::format("{}", fmt::join(sentences, " "));
+    return prompt;
+}
+
+double string_match(std::string_view prediction, std::string_view answer) {
+    return prediction.find(answer) != std::string_view::npos ? 1.0 : 0.0;
+}
+
+}  // namespace kvscope::engine
