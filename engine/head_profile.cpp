@@ -104,9 +104,15 @@ double overlap(const std::string& prediction, const std::string& answer, HeadMea
     return 2 * precision * recall / (precision + recall);
 }
 
+/// The measure's own rule, over the number alone or the sentence that says it; a sentence with another number is wrong.
+bool is_right(const std::string& prediction, const NeedlePrompt& needle, HeadMeasure measure) {
+    return string_match(prediction, needle.answer) > 0 &&
+           (overlap(prediction, needle.answer, measure) > 0.5 || overlap(prediction, needle.statement, measure) > 0.5);
+}
+
 struct Sample {
     Prompt prompt;
-    std::string expected;
+    NeedlePrompt needle;
     int64_t begin = 0, end = 0;  ///< the needle's tokens
 };
 
@@ -114,7 +120,7 @@ Sample make_sample(const Model& model, const HeadProfileOptions& options, int64_
     const auto kind = options.measure == HeadMeasure::retrieval ? NeedleKind::retrieval : NeedleKind::reasoning;
     const auto needle = make_needle(model.tokenizer(), {kind, length, depth, seed, options.haystack});
     Sample sample{prepare_prompt(model, needle.context, needle.question, {.name = "needle", .n_new = options.n_new}),
-                  needle.answer};
+                  needle};
     const size_t first = sample.prompt.text.find(needle.needle);
     size_t offset = 0;
     for (size_t i = 0; i < sample.prompt.ids.size(); ++i) {
@@ -164,7 +170,7 @@ std::optional<std::vector<double>> measure_sample(const Model& model, const Head
         answer.push_back(token = next);
         if (std::binary_search(end_ids.begin(), end_ids.end(), next)) break;
     }
-    if (overlap(model.answer_text(answer), sample.expected, options.measure) <= 0.5) return std::nullopt;
+    if (!is_right(model.answer_text(answer), sample.needle, options.measure)) return std::nullopt;
     return gains;
 }
 

@@ -31,7 +31,8 @@ struct HeadProfile {
 };
 
 /// Measures how much each query head has to do with finding a needle, by greedy answers of the full cache. A prompt
-/// counts where the answer is right: ROUGE-1 recall (retrieval) or F1 (reasoning) of the words above 0.5.
+/// counts where the answer is right: it has the number, and ROUGE-1 recall (retrieval) or F1 (reasoning) of its words
+/// against the number, or the sentence that says it, is above 0.5.
 /// At each decode step a head gains, for R: 1 / n where the token it attends to most lies in the needle of n tokens and
 /// is the one generated; for R2: attention / n for each of its n most attended tokens that lies in the needle.
 /// @throws UsageError where no prompt fits in the context; RunError where none was answered right; Cancelled.

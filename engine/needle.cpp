@@ -76,11 +76,12 @@ NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOpt
     NeedlePrompt prompt;
     const std::string name = draw(names);
     prompt.answer = std::to_string(100000 + random.below(900000));
-    prompt.needle = fmt::format("The special magic number of the {} is {}.", name, prompt.answer);
+    prompt.statement = fmt::format("The special magic number of the {} is {}.", name, prompt.answer);
+    prompt.needle = prompt.statement;
     prompt.question = fmt::format("What is the special magic number of the {}? Answer with the number.", name);
     if (options.kind == NeedleKind::reasoning) {
         std::string owner = draw(std::array{"Alice", "Boris", "Clara", "David", "Elena", "Frank"});
-        prompt.needle = fmt::format("{} owns the {}. {}", owner, name, prompt.needle);
+        prompt.needle = fmt::format("{} owns the {}. {}", owner, name, prompt.statement);
         prompt.question =
             fmt::format("What is the special magic number of the thing that {} owns? Answer with the number.", owner);
     }

@@ -16,8 +16,9 @@ enum class NeedleKind { retrieval, reasoning };
 struct NeedlePrompt {
     std::string context;
     std::string question;
-    std::string needle;  ///< as it stands in the context
-    std::string answer;  ///< the number
+    std::string needle;     ///< as it stands in the context
+    std::string answer;     ///< the number
+    std::string statement;  ///< the sentence that says the number
 };
 
 struct NeedleOptions {
