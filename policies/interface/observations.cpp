@@ -7,8 +7,7 @@
 
 #include "kernels/bf16.h"
 #include "kernels/diversify_queries.h"
-#include "kernels/reduce_heads.h"
-#include "kernels/window_attention.h"
+#include "kernels/window_peak.h"
 
 namespace kvscope::policies {
 
@@ -43,23 +42,20 @@ int LayerObservations::observed_window(int window) const {
     return static_cast<int>(w);
 }
 
-void LayerObservations::attend(const float* queries, int64_t query_head_stride, int64_t w, int64_t n,
-                               SoftmaxRange range, float* mean) const {
+kernels::WindowAttention LayerObservations::problem_of(int64_t w) const {
     kernels::WindowAttention problem;
     problem.n_heads = shape.n_heads;
     problem.n_kv_heads = shape.n_kv_heads;
     problem.head_dim = shape.head_dim;
     problem.window = static_cast<int>(w);
-    problem.n_tokens = n;
-    problem.queries = queries;
-    problem.query_head_stride = query_head_stride;
+    problem.n_tokens = n_tokens;
+    problem.queries = window_queries.data() + (n_window - w) * shape.head_dim;
+    problem.query_head_stride = int64_t{n_window} * shape.head_dim;
     problem.keys = keys.data;
     problem.keys_dtype = keys.dtype;
     problem.key_head_stride = keys.head_stride;
-    problem.prefix_only = range == SoftmaxRange::prefix;
     problem.sliding_window = sliding_window;
-    problem.mean = mean;
-    kernels::window_attention(keys.device, problem);
+    return problem;
 }
 
 const std::vector<float>& LayerObservations::window_attention(int window, float lambda, SoftmaxRange range) {
@@ -83,9 +79,14 @@ const std::vector<float>& LayerObservations::window_attention(int window, float 
             }
         }
         mean.resize(static_cast<size_t>(shape.n_heads * columns));
-        const bool as_observed = diversified.empty();
-        attend(as_observed ? window_queries.data() + (n_window - w) * d : diversified.data(),
-               as_observed ? observed : w * d, w, n_tokens, range, mean.data());
+        kernels::WindowAttention problem = problem_of(w);
+        if (!diversified.empty()) {
+            problem.queries = diversified.data();
+            problem.query_head_stride = w * d;
+        }
+        problem.prefix_only = range == SoftmaxRange::prefix;
+        problem.mean = mean.data();
+        kernels::window_attention(keys.device, problem);
     } catch (...) {
         window_attention_.erase(entry);
         throw;
@@ -142,27 +143,19 @@ const std::vector<float>& LayerObservations::appended_attention() {
 
 const std::vector<float>& LayerObservations::window_peak(int window) {
     const int64_t w = observed_window(window);
+    if (keys.device != kernels::Device::cpu) {
+        throw std::logic_error("the window's peak can be computed from keys in the processor's memory only");
+    }
     const std::lock_guard lock(mutex_);
     auto [entry, is_new] = window_peak_.try_emplace(static_cast<int>(w));
     entry->second.asked = ++n_asked_;
     std::vector<float>& peak = entry->second.values;
     if (!is_new) return peak;
     try {
-        peak.assign(static_cast<size_t>(n_tokens), 0.0f);
-        std::vector<float> of_heads(static_cast<size_t>(shape.n_heads * n_tokens));
-        std::vector<float> of_groups(static_cast<size_t>(shape.n_kv_heads * n_tokens));
-        for (int64_t i = 0; i < w; ++i) {
-            const int64_t visible = n_tokens - w + i + 1;
-            attend(window_queries.data() + (n_window - w + i) * shape.head_dim, int64_t{n_window} * shape.head_dim, 1,
-                   visible, SoftmaxRange::visible, of_heads.data());
-            kernels::reduce_heads(kernels::HeadReduction::mean, of_heads.data(), visible, shape.n_kv_heads,
-                                  shape.group(), visible, of_groups.data(), visible);
-            kernels::reduce_heads(kernels::HeadReduction::max, of_groups.data(), visible, 1, shape.n_kv_heads, visible,
-                                  of_heads.data(), visible);
-            for (int64_t j = 0; j < visible; ++j) {
-                peak[static_cast<size_t>(j)] += of_heads[static_cast<size_t>(j)] / static_cast<float>(w);
-            }
-        }
+        peak.resize(static_cast<size_t>(n_tokens));
+        kernels::WindowAttention problem = problem_of(w);
+        problem.mean = peak.data();
+        kernels::window_peak(problem);
     } catch (...) {
         window_peak_.erase(entry);
         throw;

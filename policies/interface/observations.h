@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/types.h"
+#include "kernels/window_attention.h"
 
 namespace kvscope::policies {
 
@@ -64,7 +65,8 @@ class LayerObservations {
 
     /// (N): mean over the last `window` queries of the largest softmax weight (over all visible keys) that any KV head
     /// gives a key, a KV head's weight being the mean over its group (K-VEC's Eq. 13). `window` is cut to N.
-    /// @throws std::logic_error when more queries are asked for than were observed.
+    /// @throws std::logic_error when more queries are asked for than were observed, or for keys that are not in the
+    ///         processor's memory.
     const std::vector<float>& window_peak(int window);
 
     /// Tokens behind the prompt, PassPlan's appended or generated ones: the M last queries (H, M, d), f32 post-RoPE, of
@@ -91,9 +93,8 @@ class LayerObservations {
 
     /// `window` cut to N. @throws std::logic_error when more queries are asked for than were observed.
     int observed_window(int window) const;
-    /// Softmax over the first n keys of the queries that stand at the last w of these, mean into (H, n or n - w).
-    void attend(const float* queries, int64_t query_head_stride, int64_t w, int64_t n, SoftmaxRange range,
-                float* mean) const;
+    /// Of the last w prompt queries, as they were observed, over all keys; where to is the caller's.
+    kernels::WindowAttention problem_of(int64_t w) const;
 
     std::span<const float> appended_queries_;
     EntriesView appended_keys_;

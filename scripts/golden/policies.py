@@ -296,6 +296,7 @@ class Selector:
             for layer in range(n_layers):
                 scores = random_scores(layer, rows, n, ids, p["shared"] == "on")
                 self._take(decision, scores[:, : n - p["recent"]], np.full(rows, budget - p["recent"]))
+            decision.ranked = []  # whole numbers' quotients: nothing of them is rounded
             return decision
         if budget <= p["window"]:
             raise SystemExit(f"{text}: budget {budget} is not above the window")

@@ -103,6 +103,11 @@ TEST_CASE("what-if: another budget or parameter gives what the policy decides fr
         {"aperturekv", "raba", "off", 20, "aperturekv:raba=off"},
         {"aperturekv:sharpen=none", "divergence", "kl", 20, "aperturekv:sharpen=none,divergence=kl"},
         {"aperturekv", "alpha", "0.5", 20, "aperturekv:alpha=0.5"},
+        {"k-vec:window=8,cross_layer=off", nullptr, nullptr, 13, "k-vec:window=8,cross_layer=off"},
+        {"lacache", "span", "1", 20, "lacache:span=1"},
+        {"longcache", "chunk", "5", 20, "longcache:chunk=5"},
+        {"longcache:sinks=2", "recent", "7", 13, "longcache:sinks=2,recent=7"},
+        {"random", "recent", "6", 13, "random:recent=6"},
     };
     for (const Change& change : changes) {
         CAPTURE(change.expected, change.budget);
@@ -147,6 +152,17 @@ TEST_CASE("what-if: parameters that act before the scores need the prefill", "[w
     CHECK_THAT(weighed.needs_prefill(with(weighed, "alpha", "0.5"), 20),
                Equals(std::vector<std::string>{"alpha", "budget"}));
     CHECK_THROWS_AS(weighed(weighed.recorded(), 20), policies::ParameterError);
+}
+
+TEST_CASE("what-if: k-vec's scores follow from the budget as long as layers look at what others kept", "[what-if]") {
+    const PolicyTrace stored({{"k-vec:window=8", kBudget}, {"k-vec:window=8,cross_layer=off", kBudget}});
+    const trace::Reader reader = stored.reader();
+    const WhatIf whole(reader, 0, 0);
+    CHECK(whole.needs_prefill(whole.recorded(), kBudget).empty());
+    CHECK_THAT(whole.needs_prefill(whole.recorded(), 11), Equals(std::vector<std::string>{"budget"}));
+    const WhatIf heads(reader, 0, 1);
+    CHECK(heads.needs_prefill(heads.recorded(), 11).empty());
+    CHECK_THAT(heads.needs_prefill(with(heads, "delta", "1")), Equals(std::vector<std::string>{"delta"}));
 }
 
 TEST_CASE("what-if: a run that cannot be recomputed says why", "[what-if]") {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
+#include "kernels/bf16.h"
 #include "kernels/diversify_queries.h"
 #include "tests/policies/random_cache.h"
 
@@ -52,27 +53,50 @@ TEST_CASE("window attention is the mean of the definition, for both ranges, with
 TEST_CASE("the window's peak is the mean over its queries of the most attention from any KV head", "[observations]") {
     Cache cache = random_cache({1, 6, 3, 16}, 77, 31, 20);
     const Layer& layer = cache.layers[0];
-    for (int window : {1, 8, 20}) {
-        CAPTURE(window);
-        std::vector<double> expected(77, 0.0);
-        for (int64_t i = 77 - window; i < 77; ++i) {
-            std::vector<double> most(77, 0.0);
-            for (int g = 0; g < 3; ++g) {
-                std::vector<double> of_group(77, 0.0);
-                for (int h : {2 * g, 2 * g + 1}) {
-                    const auto weights = layer.attention(h, layer.queries.data() + (h * 77 + i) * 16, i + 1);
-                    for (size_t j = 0; j < weights.size(); ++j) of_group[j] += weights[j] / 2;
+    for (int64_t sliding : {0, 30}) {
+        cache.observe(20);
+        LayerObservations& observations = *cache.observations[0];
+        observations.sliding_window = sliding;
+        for (int window : {1, 8, 20}) {
+            CAPTURE(window, sliding);
+            std::vector<double> expected(77, 0.0);
+            for (int64_t i = 77 - window; i < 77; ++i) {
+                std::vector<double> most(77, 0.0);
+                const auto begin = static_cast<size_t>(sliding ? i - sliding + 1 : 0);
+                for (int g = 0; g < 3; ++g) {
+                    std::vector<double> of_group(77, 0.0);
+                    for (int h : {2 * g, 2 * g + 1}) {
+                        const auto weights = layer.attention(h, layer.queries.data() + (h * 77 + i) * 16, i + 1);
+                        double sum = 0.0;
+                        for (size_t j = begin; j < weights.size(); ++j) sum += weights[j];
+                        for (size_t j = begin; j < weights.size(); ++j) of_group[j] += weights[j] / sum / 2;
+                    }
+                    for (size_t j = 0; j < most.size(); ++j) most[j] = std::max(most[j], of_group[j]);
                 }
-                for (size_t j = 0; j < most.size(); ++j) most[j] = std::max(most[j], of_group[j]);
+                for (size_t j = 0; j < most.size(); ++j) expected[j] += most[j] / window;
             }
-            for (size_t j = 0; j < most.size(); ++j) expected[j] += most[j] / window;
+            const auto& found = observations.window_peak(window);
+            REQUIRE(found.size() == expected.size());
+            for (size_t j = 0; j < found.size(); ++j) CHECK(found[j] == Approx(expected[j]).epsilon(2e-4).margin(1e-7));
+            CHECK(&observations.window_peak(window) == &found);
         }
-        const auto& found = cache.observations[0]->window_peak(window);
-        REQUIRE(found.size() == expected.size());
-        for (size_t j = 0; j < found.size(); ++j) CHECK(found[j] == Approx(expected[j]).epsilon(2e-4).margin(1e-7));
-        CHECK(&cache.observations[0]->window_peak(window) == &found);
+        CHECK_THROWS_AS(observations.window_peak(21), std::logic_error);
     }
-    CHECK_THROWS_AS(cache.observations[0]->window_peak(21), std::logic_error);
+}
+
+TEST_CASE("the window's peak is the same from bf16 keys", "[observations]") {
+    Cache cache = random_cache({1, 6, 3, 16}, 77, 31, 20);
+    std::vector<kvscope::kernels::bf16> rounded;
+    for (float& value : cache.layers[0].keys) {
+        rounded.push_back(kvscope::kernels::bf16_from_float(value));
+        value = kvscope::kernels::to_float(rounded.back());
+    }
+    cache.observe(20);
+    const std::vector<float> of_floats = cache.observations[0]->window_peak(8);
+    cache.observe(20);
+    cache.observations[0]->keys.data = rounded.data();
+    cache.observations[0]->keys.dtype = kvscope::kernels::DType::bf16;
+    CHECK(cache.observations[0]->window_peak(8) == of_floats);
 }
 
 TEST_CASE("more queries than were observed are an error; a window is cut to the prompt", "[observations]") {

@@ -1,0 +1,83 @@
+#include "kernels/window_peak.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <vector>
+
+#include "kernels/bf16.h"
+#include "kernels/linear.h"
+
+namespace kvscope::kernels {
+
+namespace {
+
+void check(const WindowAttention& problem) {
+    if (problem.prefix_only || problem.n_kv_heads < 1 || problem.n_heads < 1 ||
+        problem.n_heads % problem.n_kv_heads != 0 || problem.head_dim < 1 || problem.window < 1 ||
+        problem.window > problem.n_tokens || problem.sliding_window < 0 || problem.scale < 0) {
+        throw std::invalid_argument("window_peak: sizes that do not fit together");
+    }
+    if (problem.keys_dtype != DType::f32 && problem.keys_dtype != DType::bf16) {
+        throw std::invalid_argument("window_peak: expected keys in f32 or bf16");
+    }
+    if (!problem.queries || !problem.keys || !problem.mean) throw std::invalid_argument("window_peak: a null array");
+}
+
+/// Adds a group's part of the softmax of n logits, which it overwrites, to sums.
+void add_weights(float* logits, int64_t n, int group, float* sums) {
+    const float largest = *std::max_element(logits, logits + n);
+    double total = 0.0;
+    for (int64_t j = 0; j < n; ++j) total += logits[j] = std::exp(logits[j] - largest);
+    const auto part = static_cast<float>(1.0 / (total * group));
+    for (int64_t j = 0; j < n; ++j) sums[j] += logits[j] * part;
+}
+
+}  // namespace
+
+void window_peak(const WindowAttention& problem) {
+    check(problem);
+    const int64_t n = problem.n_tokens, d = problem.head_dim, w = problem.window;
+    const int group = problem.n_heads / problem.n_kv_heads;
+    const int64_t query_head_stride = problem.query_head_stride != 0 ? problem.query_head_stride : w * d;
+    const float scale = problem.scale != 0 ? problem.scale : 1.0f / std::sqrt(static_cast<float>(d));
+    const auto size = [](int64_t count) { return static_cast<size_t>(count); };
+    std::vector<float> most(size(w * n), 0.0f), logits(size(w * group * n)), queries(size(w * group * d)), converted;
+    for (int64_t g = 0; g < problem.n_kv_heads; ++g) {
+        for (int64_t row = 0; row < w * group; ++row) {  // (w, group), so that a query's heads stand together
+            const float* from = problem.queries + (g * group + row % group) * query_head_stride + row / group * d;
+            for (int64_t c = 0; c < d; ++c) queries[size(row * d + c)] = from[c] * scale;
+        }
+        const float* keys = static_cast<const float*>(problem.keys) + g * problem.key_head_stride;
+        if (problem.keys_dtype == DType::bf16) {
+            const bf16* from = static_cast<const bf16*>(problem.keys) + g * problem.key_head_stride;
+            converted.resize(size(n * d));
+            for (int64_t i = 0; i < n * d; ++i) converted[size(i)] = to_float(from[i]);
+            keys = converted.data();
+        }
+        linear({.dtype = DType::f32,
+                .n_rows = w * group,
+                .in = d,
+                .out = n,
+                .x = queries.data(),
+                .weight = keys,
+                .y = logits.data()});
+#pragma omp parallel for schedule(static)
+        for (int64_t i = 0; i < w; ++i) {
+            const int64_t end = n - w + i + 1;
+            const int64_t begin = problem.sliding_window > 0 ? std::max<int64_t>(end - problem.sliding_window, 0) : 0;
+            std::vector<float> sums(size(end - begin), 0.0f);
+            for (int h = 0; h < group; ++h) {
+                add_weights(logits.data() + (i * group + h) * n + begin, end - begin, group, sums.data());
+            }
+            float* of_query = most.data() + i * n + begin;
+            for (size_t j = 0; j < sums.size(); ++j) of_query[j] = std::max(of_query[j], sums[j]);
+        }
+    }
+    std::fill(problem.mean, problem.mean + n, 0.0f);
+    for (int64_t i = 0; i < w; ++i) {
+        for (int64_t j = 0; j < n; ++j) problem.mean[j] += most[size(i * n + j)] / static_cast<float>(w);
+    }
+}
+
+}  // namespace kvscope::kernels
