@@ -12,7 +12,7 @@ from program import (GGUF_MODEL, HF_MODEL, MODELS, NEEDS_ENGINE, SOURCE, Program
                      markdown_rows)
 
 POLICIES = ["ada-pyramidkv", "ada-snapkv", "aperturekv", "cam", "dapq", "full", "gemfilter", "h2o", "headkv", "k-vec",
-            "lacache", "laq", "laq++", "longcache", "oracle", "pyramidkv", "random", "snapkv", "streaming-llm"]
+            "lacache", "laq", "laq++", "llmlingua-2", "longcache", "oracle", "pyramidkv", "random", "snapkv", "streaming-llm"]
 
 
 def stored_weights(folder):
