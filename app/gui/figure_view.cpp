@@ -22,7 +22,7 @@ void FigureView::draw(Context& context) {
     if (before) draw_choices(context, *before);
     const auto request = figure(session);
     std::shared_ptr<const PreparedFigure> shown;
-    if (traces_ == Traces::difference && !no_difference.empty()) {
+    if (kind_ != Kind::curves && traces_ == Traces::difference && !no_difference.empty()) {
         draw_nothing(context, no_difference);
     } else if (!request) {
         draw_nothing(context, words_.empty);

@@ -30,7 +30,7 @@ class FigureView : public View {
 
     /// The figure of the traces that are chosen; document −1 where there is nothing to show.
     FigureRequest request_for(const Session& session, const char* figure_name, bool with_runs) const {
-        return shown_request(session, figure_name, with_runs, traces_);
+        return shown_request(session, figure_name, with_runs, kind_ == Kind::curves ? Traces::all : traces_);
     }
     /// Whether there is more to choose, which draw_choices() draws in a line above the figure.
     virtual bool has_choices() const { return false; }

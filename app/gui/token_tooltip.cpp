@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include "app/gui/measures.h"
 #include "app/gui/shaped_text.h"
 
 namespace kvscope::gui {
@@ -23,6 +24,7 @@ void draw_token_tooltip(Context& context, const PromptColumn& one, const std::ve
         ImGui::PopTextWrapPos();
     }
     const float side = 0.65f * ImGui::GetFontSize();
+    bool any = false;
     for (const RunKey& key : runs) {
         if (key.document != one.run.document || key.prompt != one.run.prompt) continue;
         const Document* document = context.session.document(key);
@@ -40,7 +42,9 @@ void draw_token_tooltip(Context& context, const PromptColumn& one, const std::ve
         if (key == one.run) ImGui::PopFont();
         ImGui::SameLine();
         ImGui::TextDisabled("%s", where_kept(*answer.value->kept, token).c_str());
+        any = true;
     }
+    if (any) ImGui::TextDisabled("%s", measure_definition("layers"));
     ImGui::PopFont();
     ImGui::EndTooltip();
 }

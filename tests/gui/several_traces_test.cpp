@@ -1,0 +1,193 @@
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "app/figures/figure_format.h"
+#include "app/gui/export_dialog.h"
+#include "app/gui/figure_source.h"
+#include "tests/gui/driven_window.h"
+#include "tests/skip.h"
+#include "tests/trace/sample_trace.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Two traces of one model; the second has a longer prompt.
+struct TwoFiles {
+    trace::sample::TemporaryFolder folder;
+    fs::path first = folder / "one.h5";
+    fs::path second = folder / "two.h5";
+
+    TwoFiles() {
+        trace::sample::write(first);
+        trace::sample::Options longer;
+        longer.n_tokens = 60;
+        trace::sample::write(second, longer);
+    }
+
+    AppOptions alone_in_the_window(const char* view) const {
+        AppOptions options;
+        options.traces = {first, second};
+        options.view = view;
+        options.layout = "explore";
+        options.remember = false;
+        return options;
+    }
+};
+
+/// What the only view shows, as numbers.
+analysis::Figure shown_by(DrivenApp& driven) {
+    const auto request = driven.app().views().at(0)->view->figure(driven.session());
+    REQUIRE(request);
+    return FigureJob(driven.session(), *request).figure();
+}
+
+RunKey run_called(const Session& session, const std::string& label) {
+    for (const RunKey& key : session.all_runs()) {
+        if (session.look(key).label == label) return key;
+    }
+    FAIL("no run is called " << label);
+    return {};
+}
+
+const analysis::HeatMap& map_of(const analysis::Figure& figure, size_t panel) {
+    return std::get<analysis::HeatMap>(figure.panels.at(panel).layers.front());
+}
+
+}  // namespace
+
+TEST_CASE("the runs of all open traces are in one plot, called by their files, and a label finds its run") {
+    const TwoFiles files;
+    Tasks tasks([] {});
+    Session session(tasks);
+    const int first = session.open(files.first).id();
+    const int second = session.open(files.second).id();
+    const FigureRequest request = shown_request(session, "coverage", true, Traces::all);
+    const analysis::Figure figure = FigureJob(session, request).figure();
+    const auto runs = runs_by_label(session, request);
+    size_t n_second = 0;
+    for (const auto& layer : figure.panels.front().layers) {
+        const auto& line = std::get<analysis::Line>(layer);
+        REQUIRE(runs.contains(line.label));
+        const RunKey run = runs.at(line.label);
+        CHECK(line.label == session.look(run).label);
+        CHECK(line.style.color == session.look(run).style.color);
+        n_second += run.document == second;
+    }
+    CHECK(figure.panels.front().layers.size() == session.visible_runs().size());
+    CHECK(n_second == 5);
+
+    session.set_visible(runs.at("two.h5: snapkv 16"), false);
+    const FigureRequest fewer = shown_request(session, "coverage", true, Traces::all);
+    CHECK(stamp_of(session, fewer) != stamp_of(session, request));
+    CHECK(FigureJob(session, fewer).figure().panels.front().layers.size() + 1 == figure.panels.front().layers.size());
+
+    session.close(second);
+    const FigureRequest alone = shown_request(session, "coverage", true, Traces::all);
+    CHECK(alone.document == first);
+    CHECK(runs_by_label(session, alone).contains("snapkv 16"));
+}
+
+TEST_CASE("files of the same name are told apart by their folders") {
+    const trace::sample::TemporaryFolder folder;
+    fs::create_directories(folder / "a");
+    fs::create_directories(folder / "b");
+    trace::sample::write(folder / "a" / "t.h5");
+    trace::sample::write(folder / "b" / "t.h5");
+    Tasks tasks([] {});
+    Session session(tasks);
+    CHECK(session.name_of(session.open(folder / "a" / "t.h5")) == "t.h5");
+    CHECK(session.name_of(session.open(folder / "b" / "t.h5")) == "b/t.h5");
+    CHECK(session.look({session.documents()[0]->id(), 0, 1}).label == "a/t.h5: snapkv 16");
+}
+
+TEST_CASE("head divergence shows both traces on one scale, and A − B of two when it is chosen") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoFiles files;
+    DrivenApp driven(files.alone_in_the_window("head_divergence"));
+    driven.settle();
+    Session& session = driven.session();
+    const analysis::Figure both = shown_by(driven);
+    REQUIRE(both.panels.size() == 6);
+    const auto choose = [&](const char* traces) {
+        driven.drive([&](ImGuiTestContext& context) {
+            context.SetRef(DrivenApp::window_of("Head divergence###head_divergence").c_str());
+            context.ComboClick((std::string("##traces head_divergence/") + traces).c_str());
+        });
+    };
+    choose("A − B");
+    session.a = run_called(session, "one.h5: snapkv 16");
+    session.b = run_called(session, "two.h5: snapkv 16");
+    driven.settle();
+    const analysis::Figure difference = shown_by(driven);
+    REQUIRE(difference.panels.size() == 3);
+    for (size_t panel = 0; panel < 3; ++panel) {
+        for (size_t i = 0; i < map_of(difference, panel).values.size(); ++i) {
+            CHECK(map_of(difference, panel).values[i] ==
+                  map_of(both, panel).values[i] - map_of(both, panel + 3).values[i]);
+        }
+    }
+    choose("the selected trace");
+    driven.settle();
+    CHECK(map_of(shown_by(driven), 0).values == map_of(both, 0).values);
+    CHECK(driven.app().notices().empty());
+}
+
+TEST_CASE("every figure view shows two traces, and A − B of them, without an error") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoFiles files;
+    const char* view =
+        GENERATE("coverage", "budgets", "spectrum", "query_similarity", "head_divergence", "cost", "scatter", "report");
+    CAPTURE(view);
+    DrivenApp driven(files.alone_in_the_window(view));
+    Session& session = driven.session();
+    for (const bool difference : {false, true}) {
+        if (difference) {
+            session.a = run_called(session, "one.h5: snapkv 16");
+            session.b = run_called(session, "two.h5: aperturekv 20");
+            driven.app().views().front()->view->load({{"traces", "difference"}});
+        }
+        driven.settle();
+        const View& shown = *driven.app().views().front()->view;
+        if (const auto request = shown.figure(session)) {
+            CHECK(request->n_traces() == 2);
+            if (difference && request->figure == "retention") {  // of prompts of unlike length
+                CHECK_THROWS_AS(FigureJob(session, *request).figure(), analysis::NothingToShow);
+                continue;
+            }
+            CHECK_NOTHROW(FigureJob(session, *request).figure());
+            CHECK_FALSE(FigureJob(session, *request).numbers().rows.empty());
+        }
+    }
+    CHECK(driven.app().notices().empty());
+}
+
+TEST_CASE("Ctrl+Shift+E on the table of runs writes the table, with the traces' names") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoFiles files;
+    DrivenApp driven(files.alone_in_the_window("cost"));
+    driven.settle();
+    const auto table = driven.app().views().front()->view->table();
+    REQUIRE(table);
+    CHECK(table->rows.size() == driven.session().all_runs().size());
+    const std::string markdown = ExportDialog::text(*table, "md");
+    CHECK(markdown.find("two.h5") != std::string::npos);
+    CHECK_THROWS_AS(figures::figure_format_for("t.pdf").render({{}, [&] { return *table; }}, {}), figures::FormatError);
+
+    const fs::path path = files.folder / "runs.md";
+    driven.drive([&](ImGuiTestContext& context) {
+        context.WindowFocus(DrivenApp::window_of("Cost###cost").c_str());
+        context.KeyPress(ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_E);
+        context.Yield(2);
+        context.SetRef("//$FOCUSED");
+        context.ItemInputValue("**/##path", path.c_str());
+        context.Yield(2);
+    });
+    driven.draw_until([&] { return fs::exists(path); }, 4000);
+    REQUIRE(fs::exists(path));
+    std::ifstream file(path);
+    CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == markdown);
+}
+
+}  // namespace kvscope::gui::testing
