@@ -67,7 +67,7 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
     const Document& demo = *session.documents()[0];
     CHECK(demo.path().filename() == "demo.h5");
     CHECK(demo.reader()->complete());
-    REQUIRE(demo.reader()->n_runs(0) == 2 * 7 + 1);
+    REQUIRE(demo.reader()->n_runs(0) == 2 * 12 + 1);
     CHECK(fs::exists(here.folder / "kvscope-demo/demo.h5"));
     CHECK(!fs::exists(here.folder / "kvscope-demo/demo.h5.part"));
     CHECK(session.visible_runs().size() == 7);
@@ -96,7 +96,7 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
     session.select_run({demo.id(), 0, snapkv});
     driven.settle();
     driven.drive([](ImGuiTestContext& c) { c.ItemInputValue("//what_if-1/**/##budget number", 100); });
-    REQUIRE(driven.draw_until([&] { return demo.reader()->n_runs(0) == 16; }, patience));
+    REQUIRE(driven.draw_until([&] { return demo.reader()->n_runs(0) == 26; }, patience));
     driven.settle();
     const int added = demo.reader()->n_runs(0) - 1;
     CHECK(demo.reader()->run(0, added).policy == "snapkv");

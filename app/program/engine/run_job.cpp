@@ -68,9 +68,8 @@ RunJob demo_job(const std::filesystem::path& output) {
     std::string question = read_text(asset("demo/demo_question.txt"));
     while (!question.empty() && question.back() == '\n') question.pop_back();
     job.prompts.push_back({"demo", read_text(asset("demo/demo_context.txt")), {question}});
-    for (const auto& definition : policies::definitions()) {
-        if (!definition.needs_file) job.policies.push_back(definition.name);
-    }
+    job.policies = {"streaming-llm", "h2o",  "snapkv", "pyramidkv", "ada-snapkv", "aperturekv",
+                    "k-vec",         "dapq", "laq",    "gemfilter", "random",     "oracle"};
     job.budgets = {"64,256"};
     job.experiment.n_new = 48;
     job.analyze = true;

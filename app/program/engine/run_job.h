@@ -46,7 +46,7 @@ struct RunOutcome {
     engine::Timings timings;
 };
 
-/// Every policy on the demo prompt at two budgets.
+/// A dozen policies on the demo prompt at two budgets.
 RunJob demo_job(const std::filesystem::path& output);
 
 /// The runs that the job names, the full cache first.
