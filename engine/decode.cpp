@@ -69,10 +69,9 @@ class Feed {
 
     void run_layer(int layer) {
         at::Tensor qkv = model_.project(layer, residual_);
-        plain_ = qkv;
-        for (const auto& sequence : sequences_) {
-            if (sequence.cache->renumbers()) plain_ = qkv.clone();
-        }
+        const bool any_renumbers = std::any_of(sequences_.begin(), sequences_.end(),
+                                               [](const auto& sequence) { return sequence.cache->renumbers(); });
+        plain_ = any_renumbers || options_.record_plain ? qkv.clone() : qkv;
         model_.rotate(qkv, rotation_);
         at::Tensor out = at::empty({qkv.size(0), int64_t{shape_.n_heads} * d()}, qkv.options());
         rows_.clear();
@@ -85,8 +84,11 @@ class Feed {
         compare(layer);
         act(layer);
         for (size_t s = 0; s < options_.records.size(); ++s) {
-            const at::Tensor queries = qkv.narrow(0, first_row_[s], n_tokens(s)).narrow(1, 0, shape_.n_heads * d());
-            options_.records[s].queries.push_back(queries.clone());
+            const auto queries_of = [&](const at::Tensor& rows) {
+                return rows.narrow(0, first_row_[s], n_tokens(s)).narrow(1, 0, shape_.n_heads * d()).clone();
+            };
+            options_.records[s].queries.push_back(queries_of(qkv));
+            if (options_.record_plain) options_.records[s].plain_queries.push_back(queries_of(plain_));
             options_.records[s].outputs.push_back(out.narrow(0, first_row_[s], n_tokens(s)).clone());
         }
         model_.finish_layer(layer, out, residual_);
@@ -266,7 +268,7 @@ class Feed {
     policies::ModelShape shape_;
     std::vector<int64_t> first_row_;
     at::Tensor residual_;
-    at::Tensor plain_;  // of the layer before rotation, for caches that renumber
+    at::Tensor plain_;  // of the layer before rotation, for caches that renumber and for records
     Transformer::Rotation rotation_;
     std::vector<kernels::DecodeRow> rows_;
     std::vector<F32Row> f32_;

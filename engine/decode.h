@@ -23,9 +23,10 @@ struct Sequence {
 /// What a sequence's queries found in its own cache: of the full run reading its own answer, the yardstick for
 /// `output_error`.
 struct AttentionReference {
-    int64_t first_position = 0;       ///< of the first token
-    std::vector<at::Tensor> queries;  ///< per layer (T, H d), post-RoPE
-    std::vector<at::Tensor> outputs;  ///< per layer (T, H d)
+    int64_t first_position = 0;             ///< of the first token
+    std::vector<at::Tensor> queries;        ///< per layer (T, H d), post-RoPE
+    std::vector<at::Tensor> plain_queries;  ///< the same before RoPE, where it was asked for
+    std::vector<at::Tensor> outputs;        ///< per layer (T, H d)
 };
 
 /// Sum over the fed tokens of |o - o_full| / |o_full|, per layer and query head (L, H).
@@ -34,6 +35,7 @@ using OutputErrors = std::vector<double>;
 struct FeedOptions {
     /// One for each of the first sequences: records their queries and attention outputs.
     std::span<AttentionReference> records{};
+    bool record_plain = false;  ///< their queries before RoPE, too
     /// Sets the reference's queries to every cache, token by token, and adds the errors: one for each sequence. Every
     /// sequence is fed exactly the reference's tokens `reference_first` and following.
     const AttentionReference* compare = nullptr;

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "engine/error.h"
-#include "kernels/attention_prefill.h"
+#include "engine/prompt_attention.h"
 #include "kernels/bf16.h"
 #include "kernels/cosine.h"
 
@@ -51,16 +51,12 @@ class Pass {
           shape_(model.shape()),
           n_tokens_(static_cast<int64_t>(request.ids.size())),
           n_layers_(request.n_layers < 0 ? shape_.n_layers : std::min(request.n_layers, shape_.n_layers)),
-          n_window_(static_cast<int>(std::min<int64_t>(request.needs.window_queries, n_tokens_))) {
+          n_window_(static_cast<int>(std::min<int64_t>(request.needs.window_queries, n_tokens_))),
+          tails_(model, request.tails) {
         residual_ = model.embed(request.ids);
         std::vector<int64_t> positions(static_cast<size_t>(n_tokens_));
         std::iota(positions.begin(), positions.end(), int64_t{0});
         rotation_ = model.rotation(positions);
-        for (const auto& tail : request.tails) {
-            tail_capacity_ = std::max(tail_capacity_, static_cast<int64_t>(tail.ids.size()));
-            tail_residuals_.push_back(model.embed(tail.ids));
-            tail_rotations_.push_back(model.rotation(tail.positions));
-        }
         if (n_window_ > 0) window_queries_.resize(static_cast<size_t>(shape_.n_heads) * n_window_ * shape_.head_dim);
         if (request.needs.attention_sums)
             sums_.resize(static_cast<size_t>(shape_.n_heads) * static_cast<size_t>(n_tokens_));
@@ -73,7 +69,8 @@ class Pass {
 
     /// Runs a layer over the prompt and the tails.
     DenseLayer run_layer(int layer, Progress& progress, int64_t& steps) {
-        DenseLayer dense = DenseLayer::allocate(shape_, n_tokens_ + tail_capacity_, model_.scalar_type());
+        DenseLayer dense =
+            DenseLayer::allocate(shape_, n_tokens_ + std::max(tails_.capacity(), request_.room), model_.scalar_type());
         if (request_.needs.hidden_states) {
             const float* data = residual_.const_data_ptr<float>();
             hidden_.assign(data, data + residual_.numel());
@@ -111,15 +108,8 @@ class Pass {
     /// A tail's pass through the layer, behind the prompt's entries; its own entries stay in the returned observations'
     /// arrays only.
     std::unique_ptr<policies::LayerObservations> run_tail(int layer, size_t tail, DenseLayer& dense) {
-        auto& residual = tail_residuals_[tail];
-        const int64_t n = residual.size(0);
-        at::Tensor qkv = model_.project(layer, residual);
-        model_.rotate(qkv, tail_rotations_[tail]);
-        dense.write(shape_, qkv, n_tokens_);
-        if (layer + 1 < shape_.n_layers) {
-            const at::Tensor out = attend(layer, qkv, 0, n, n_tokens_, dense, nullptr);
-            model_.finish_layer(layer, out, residual);
-        }
+        const at::Tensor qkv = tails_.run_layer(layer, tail, dense, n_tokens_).qkv;
+        const int64_t n = qkv.size(0);
         auto& queries = tail_queries_[tail];
         queries.resize(static_cast<size_t>(shape_.n_heads * n * shape_.head_dim));
         copy_queries(model_, qkv, 0, n, queries, n, 0);
@@ -140,31 +130,6 @@ class Pass {
     at::Tensor last_residual() const { return residual_.narrow(0, n_tokens_ - 1, 1); }
 
  private:
-    at::Tensor attend(int layer, const at::Tensor& qkv, int64_t row, int64_t n, int64_t q_begin,
-                      const DenseLayer& dense, double* sums) const {
-        const int64_t width = int64_t{shape_.n_heads} * shape_.head_dim;
-        at::Tensor out = at::empty({n, width}, qkv.options());
-        kernels::attention_prefill({.dtype = model_.dtype(),
-                                    .n_heads = shape_.n_heads,
-                                    .n_kv_heads = shape_.n_kv_heads,
-                                    .head_dim = shape_.head_dim,
-                                    .scale = model_.attention_scale(),
-                                    .q_begin = q_begin,
-                                    .n_queries = n,
-                                    .sliding_window = model_.config().sliding_window[static_cast<size_t>(layer)],
-                                    .q = static_cast<const char*>(qkv.const_data_ptr()) +
-                                         static_cast<size_t>(row * qkv.size(1)) * kernels::size_of(model_.dtype()),
-                                    .q_token_stride = qkv.size(1),
-                                    .k = dense.keys.const_data_ptr(),
-                                    .v = dense.values.const_data_ptr(),
-                                    .kv_head_stride = dense.capacity() * shape_.head_dim,
-                                    .out = out.data_ptr(),
-                                    .out_token_stride = width,
-                                    .column_sums = sums,
-                                    .column_stride = n_tokens_});
-        return out;
-    }
-
     void run_chunk(int layer, int64_t begin, int64_t n, DenseLayer& dense) {
         at::Tensor residual = residual_.narrow(0, begin, n);
         at::Tensor qkv = model_.project(layer, residual);
@@ -187,12 +152,14 @@ class Pass {
         const bool is_last = layer == shape_.n_layers - 1;
         if (is_last && sums_.empty()) {
             if (begin + n < n_tokens_) return;
-            const at::Tensor out = attend(layer, qkv, n - 1, 1, n_tokens_ - 1, dense, nullptr);
+            const at::Tensor out = attend(model_, layer, qkv, dense, {.row = n - 1, .n = 1, .first = n_tokens_ - 1});
             at::Tensor last = residual.narrow(0, n - 1, 1);
             model_.finish_layer(layer, out, last);
             return;
         }
-        const at::Tensor out = attend(layer, qkv, 0, n, begin, dense, sums_.empty() ? nullptr : sums_.data());
+        const at::Tensor out =
+            attend(model_, layer, qkv, dense,
+                   {.n = n, .first = begin, .sums = sums_.empty() ? nullptr : sums_.data(), .sums_stride = n_tokens_});
         model_.finish_layer(layer, out, residual);
     }
 
@@ -237,7 +204,7 @@ class Pass {
     int64_t n_tokens_;
     int n_layers_;
     int n_window_;
-    int64_t tail_capacity_ = 0;
+    TailPass tails_;
     at::Tensor residual_;
     Transformer::Rotation rotation_;
     std::vector<float> window_queries_;
@@ -248,8 +215,6 @@ class Pass {
     std::array<double, 3> similarity_{};
     AdjacentSimilarity adjacent_;
     double recording_seconds_ = 0;
-    std::vector<at::Tensor> tail_residuals_;
-    std::vector<Transformer::Rotation> tail_rotations_;
     std::vector<std::vector<float>> tail_queries_;
     std::vector<at::Tensor> tail_keys_;
 };

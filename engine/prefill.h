@@ -9,15 +9,10 @@
 #include "engine/cache/dense_cache.h"
 #include "engine/model/transformer.h"
 #include "engine/progress.h"
+#include "engine/tail_pass.h"
 #include "policies/interface/policy.h"
 
 namespace kvscope::engine {
-
-/// Pseudo tokens put behind the prompt for some runs only.
-struct Tail {
-    std::vector<int32_t> ids;
-    std::vector<int64_t> positions;
-};
 
 struct PrefillRequest {
     std::span<const int32_t> ids;      ///< (N), at least one
@@ -25,6 +20,7 @@ struct PrefillRequest {
     bool adjacent_similarity = false;  ///< record the cosines of adjacent tokens' queries, keys and values
     std::span<const Tail> tails;
     int n_layers = -1;       ///< stop after this many layers; -1: all
+    int64_t room = 0;        ///< entries left free behind the prompt's in each layer's cache
     bool keep_cache = true;  ///< false: each layer's cache is freed after `on_layer`
 };
 

@@ -8,8 +8,8 @@ import unittest
 import h5py
 import numpy
 
-from program import (GGUF_MODEL, HF_MODEL, MODELS, NEEDS_ENGINE, SOURCE, ProgramTest, csv_rows, json_rows, jsonl_rows,
-                     markdown_rows)
+from program import (GGUF_MODEL, HF_MODEL, MODELS, NEEDS_ENGINE, SOURCE, TEXT, ProgramTest, csv_rows, json_rows,
+                     jsonl_rows, markdown_rows)
 
 POLICIES = ["ada-pyramidkv", "ada-snapkv", "aperturekv", "cam", "dapq", "full", "gemfilter", "h2o", "headkv", "k-vec",
             "lacache", "laq", "laq++", "llmlingua-2", "longcache", "oracle", "pyramidkv", "random", "snapkv", "streaming-llm"]
@@ -129,6 +129,27 @@ class Analyze(AllForms):
         self.check()
         self.assertTrue(any(self.cache.rglob("*")), "nothing is kept for the next time")
         self.check()
+
+
+@NEEDS_ENGINE
+class Queries(AllForms):
+    def test_queries_by_content_and_position(self):
+        rows, _ = self.rows("analyze", HF_MODEL, "--queries", "-p", TEXT, "-n", 6, "--trials", 3, "--offsets", 2,
+                            "--dtype", "f32", "-q")
+        self.assertEqual([row["condition"] for row in rows],
+                         ["SC & SP", "DC & SP", "SC & DP", "DC & DP"] + ["DC & SP"] + ["SC & DP"] * 2 + ["DC & DP"] * 2 +
+                         ["SC & DP", "SC & SP"])
+        for row in (rows[0], rows[-1]):
+            self.assertAlmostEqual(row["after_rope"], 1, places=4)
+            self.assertAlmostEqual(row["before_rope"], 1, places=4)
+        self.assertEqual(rows[2]["after_rope"], rows[-2]["after_rope"])
+        self.assertLess(rows[4]["after_min"], rows[4]["after_median"])
+        self.assertIsNone(rows[3]["after_min"])
+
+    def test_queries_need_a_prompt_and_a_prompt_needs_queries(self):
+        self.refuses(2, ["there is no prompt", "-p", "-f"], "analyze", HF_MODEL, "--queries")
+        self.refuses(2, ["--queries"], "analyze", HF_MODEL, "-p", TEXT)
+        self.refuses(2, ["context is 512"], "analyze", HF_MODEL, "--queries", "-p", TEXT, "-n", 500, "-q")
 
 
 @NEEDS_ENGINE

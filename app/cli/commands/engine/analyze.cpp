@@ -1,14 +1,21 @@
-#include <cmath>
+#include <omp.h>
+
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "app/cli/command.h"
+#include "app/cli/engine/query_table.h"
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/output_option.h"
 #include "app/program/paths.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/device.h"
+#include "engine/error.h"
 #include "engine/spectra.h"
 
 namespace kvscope::cli {
@@ -25,46 +32,119 @@ int64_t modes_holding(std::span<const float> eigenvalues, double share) {
     return n;
 }
 
-std::function<int()> declare(CLI::App& app) {
-    const auto model = std::make_shared<std::filesystem::path>();
-    const auto format = std::make_shared<OutputFormat>();
-    const auto quiet = std::make_shared<bool>(false);
-    app.add_option("model", *model, "GGUF file or Hugging Face directory (default: the model that comes along)");
-    app.add_flag("-q,--quiet", *quiet, "No progress");
-    format->declare(app);
-    return [model, format, quiet] {
-        const auto path = model->empty() ? program::default_model() : *model;
-        TerminalProgress progress(*quiet);
-        const auto checkpoint = checkpoint::open_checkpoint(path);
-        const auto& config = checkpoint->config();
-        trace::ModelRecord record;
-        engine::add_spectra(*checkpoint, checkpoint->fingerprint(), record, progress);
-        using analysis::ColumnType;
-        analysis::Table table{"spectra",
-                              "Spectra of the projections of " + config.name,
-                              {{"layer", "Layer", "", ColumnType::integer},
-                               {"projection", "Projection", ""},
-                               {"largest", "Largest eigenvalue", "", ColumnType::real},
-                               {"sum", "Sum", "", ColumnType::real},
-                               {"modes_50", "Modes holding 50 %", "", ColumnType::integer},
-                               {"modes_90", "Modes holding 90 %", "", ColumnType::integer},
-                               {"modes_99", "Modes holding 99 %", "", ColumnType::integer},
-                               {"modes", "Modes", "", ColumnType::integer}},
-                              {}};
-        const auto hidden = static_cast<size_t>(config.hidden_size);
-        const std::pair<const char*, const std::vector<float>*> parts[] = {
-            {"q", &record.spectrum_q}, {"k", &record.spectrum_k}, {"v", &record.spectrum_v}};
-        for (int layer = 0; layer < config.n_layers; ++layer) {
-            for (const auto& [name, values] : parts) {
-                const auto row = std::span<const float>(*values).subspan(static_cast<size_t>(layer) * hidden, hidden);
-                double sum = 0;
-                for (const float value : row) sum += value;
-                table.rows.push_back(
-                    {{int64_t{layer}, std::string(name), double{row[0]}, sum, modes_holding(row, 0.5),
-                      modes_holding(row, 0.9), modes_holding(row, 0.99), static_cast<int64_t>(hidden)}});
-            }
+analysis::Table spectra_of(const std::filesystem::path& model, engine::Progress& progress) {
+    const auto checkpoint = checkpoint::open_checkpoint(model);
+    const auto& config = checkpoint->config();
+    trace::ModelRecord record;
+    engine::add_spectra(*checkpoint, checkpoint->fingerprint(), record, progress);
+    using analysis::ColumnType;
+    analysis::Table table{"spectra",
+                          "Spectra of the projections of " + config.name,
+                          {{"layer", "Layer", "", ColumnType::integer},
+                           {"projection", "Projection", ""},
+                           {"largest", "Largest eigenvalue", "", ColumnType::real},
+                           {"sum", "Sum", "", ColumnType::real},
+                           {"modes_50", "Modes holding 50 %", "", ColumnType::integer},
+                           {"modes_90", "Modes holding 90 %", "", ColumnType::integer},
+                           {"modes_99", "Modes holding 99 %", "", ColumnType::integer},
+                           {"modes", "Modes", "", ColumnType::integer}},
+                          {}};
+    const auto hidden = static_cast<size_t>(config.hidden_size);
+    const std::pair<const char*, const std::vector<float>*> parts[] = {
+        {"q", &record.spectrum_q}, {"k", &record.spectrum_k}, {"v", &record.spectrum_v}};
+    for (int layer = 0; layer < config.n_layers; ++layer) {
+        for (const auto& [name, values] : parts) {
+            const auto row = std::span<const float>(*values).subspan(static_cast<size_t>(layer) * hidden, hidden);
+            double sum = 0;
+            for (const float value : row) sum += value;
+            table.rows.push_back({{int64_t{layer}, std::string(name), double{row[0]}, sum, modes_holding(row, 0.5),
+                                   modes_holding(row, 0.9), modes_holding(row, 0.99), static_cast<int64_t>(hidden)}});
         }
-        format->print(table);
+    }
+    return table;
+}
+
+struct Arguments {
+    std::filesystem::path model;
+    OutputFormat format;
+    bool quiet = false;
+    bool queries = false;
+    std::string prompt;
+    std::vector<std::string> prompt_files;
+    std::string question;
+    bool use_template = true;
+    std::string dtype = "auto";
+    int threads = 0;
+    QueryTableOptions options;
+};
+
+analysis::Table queries_of(const Arguments& arguments, const std::filesystem::path& path, engine::Progress& progress) {
+    std::vector<std::pair<std::string, std::string>> texts;
+    if (!arguments.prompt.empty()) texts.emplace_back("prompt", arguments.prompt);
+    for (const auto& file : arguments.prompt_files)
+        texts.emplace_back(std::filesystem::path(file).stem().string(), program::read_text(file));
+    if (texts.empty())
+        throw std::invalid_argument(
+            "there is no prompt whose answer pseudo tokens are held against: give a text with "
+            "-p or a file with -f");
+    if (arguments.threads > 0) omp_set_num_threads(arguments.threads);
+    const auto model = engine::Model::open(path, engine::dtype_from_name(arguments.dtype), progress);
+    std::vector<engine::Prompt> prompts;
+    for (const auto& [name, text] : texts)
+        prompts.push_back(engine::prepare_prompt(
+            model, text, arguments.question,
+            {.name = name, .use_template = arguments.use_template, .n_new = arguments.options.n_answer}));
+    try {
+        return query_table(model, prompts, arguments.options, progress);
+    } catch (const engine::Cancelled&) {
+        throw std::runtime_error("stopped; nothing was written");
+    }
+}
+
+std::function<int()> declare(CLI::App& app) {
+    const auto arguments = std::make_shared<Arguments>();
+    auto& options = arguments->options;
+    app.add_option("model", arguments->model,
+                   "GGUF file or Hugging Face directory (default: the model that comes along)");
+    auto* queries =
+        app.add_flag("--queries", arguments->queries,
+                     "Cosine of pseudo tokens' queries with those of a prompt's true answer, by content and "
+                     "position (DapQ, Table 1), instead of the spectra");
+    for (auto* option :
+         {app.add_option("-p,--prompt", arguments->prompt, "Text of the prompt")->type_name("TEXT"),
+          app.add_option("-f,--prompt-file,--file", arguments->prompt_files,
+                         "File with the prompt, - for standard input; repeatable")
+              ->type_name("FILE"),
+          app.add_option("--question", arguments->question, "Question asked of the prompts")->type_name("TEXT"),
+          app.add_option("-n,--n-predict,--predict", options.n_answer,
+                         "Tokens of the answer, and pseudo tokens; fewer where the answer ends")
+              ->check(CLI::PositiveNumber)
+              ->capture_default_str(),
+          app.add_option(
+                 "--trials", options.n_trials,
+                 "Also tokens drawn from the vocabulary and positions drawn from the prompt's, as often as this, "
+                 "with the five numbers of a box (Figure 2a has 100)")
+              ->check(CLI::NonNegativeNumber),
+          app.add_option("--offsets", options.n_offsets,
+                         "Also the answer's own tokens at this many start positions from 0 to the prompt's end (Figure "
+                         "2b)")
+              ->check(CLI::NonNegativeNumber),
+          app.add_option("-s,--seed", options.seed, "Seed of whatever is drawn")->capture_default_str(),
+          app.add_option("--dtype", arguments->dtype,
+                         "f32, bf16, or auto: bf16 where the processor multiplies it natively")
+              ->check(CLI::IsMember({"f32", "bf16", "auto"}))
+              ->capture_default_str(),
+          app.add_option("-t,--threads", arguments->threads, "Threads (default: one a core)")
+              ->check(CLI::PositiveNumber),
+          app.add_flag("!--no-template", arguments->use_template, "Leave out the model's chat template")})
+        option->needs(queries);
+    app.add_flag("-q,--quiet", arguments->quiet, "No progress");
+    arguments->format.declare(app);
+    return [arguments] {
+        const auto path = arguments->model.empty() ? program::default_model() : arguments->model;
+        TerminalProgress progress(arguments->quiet);
+        arguments->format.print(arguments->queries ? queries_of(*arguments, path, progress)
+                                                   : spectra_of(path, progress));
         return 0;
     };
 }
@@ -72,8 +152,10 @@ std::function<int()> declare(CLI::App& app) {
 }  // namespace
 
 Command analyze_command() {
-    return {"analyze", "Spectra of a model's query, key and value projections",
-            "  kvscope analyze\n  kvscope analyze model.gguf --format csv", declare};
+    return {"analyze", "Spectra of a model's projections, or how far queries depend on content and position",
+            "  kvscope analyze\n  kvscope analyze model.gguf --format csv\n"
+            "  kvscope analyze --queries -f report.txt --question \"Who signed it?\" --trials 100 --offsets 20",
+            declare};
 }
 
 }  // namespace kvscope::cli

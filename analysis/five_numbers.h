@@ -1,0 +1,20 @@
+#pragma once
+
+#include <vector>
+
+namespace kvscope::analysis {
+
+/// What a box of a box plot shows.
+struct FiveNumbers {
+    double min = 0;
+    double lower_quartile = 0;
+    double median = 0;
+    double upper_quartile = 0;
+    double max = 0;
+};
+
+/// Quartiles by linear interpolation between the two nearest values (Hyndman and Fan's type 7).
+/// @throws std::invalid_argument for no values or NaN
+FiveNumbers five_numbers(std::vector<double> values);
+
+}  // namespace kvscope::analysis
