@@ -70,7 +70,7 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
     REQUIRE(demo.reader()->n_runs(0) == 2 * 12 + 1);
     CHECK(fs::exists(here.folder / "kvscope-demo/demo.h5"));
     CHECK(!fs::exists(here.folder / "kvscope-demo/demo.h5.part"));
-    CHECK(session.visible_runs().size() == 7);
+    CHECK(session.visible_runs().size() == 12);
     CHECK(session.is_visible(session.cursor().run));
 
     // Into a layer's heads and back.
