@@ -29,7 +29,7 @@ bool is_full(const trace::RunAttributes& run) { return run.policy == "full"; }
 /// Policy and parameters together are what a colour stands for.
 std::string method(const trace::RunAttributes& run) { return run.policy + '\n' + run.parameters_json; }
 
-/// Of the i-th of several traces.
+/// Of the i-th of several traces, or of colours that are used for the i-th time.
 Rgb shade(Rgb color, size_t i) {
     const auto mixed = [&](uint8_t channel, int with) { return static_cast<uint8_t>((3 * channel + 2 * with) / 5); };
     const auto all = [&](int with) { return Rgb{mixed(color.r, with), mixed(color.g, with), mixed(color.b, with)}; };
@@ -56,7 +56,7 @@ std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs)
         } else {
             const size_t color = place_of(methods, method(run));
             const size_t budget = place_of(budgets, run.budget);
-            style.color = colors[color % colors.size()];
+            style.color = shade(colors[color % colors.size()], color / colors.size());
             style.dash = kDashes[budget % kDashes.size()];
             style.marker = kMarkers[(budget + color / colors.size() * 2) % kMarkers.size()];
         }

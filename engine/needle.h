@@ -26,7 +26,7 @@ struct NeedleOptions {
     int64_t n_tokens = 1000;  ///< of the context, about: whole sentences that do not exceed it
     double depth = 0.5;       ///< 0: the needle comes first, 1: last
     uint64_t seed = 0;        ///< of the name, the number, and the order of a text's sentences
-    std::string text;         ///< the haystack's sentences, in drawn order, again and again; empty: RULER's noise
+    std::string text{};       ///< the haystack's sentences, in drawn order, again and again; empty: RULER's noise
 };
 
 /// @throws UsageError for a length that holds no sentence beside the needle, or a depth outside [0, 1].
