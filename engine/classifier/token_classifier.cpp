@@ -92,6 +92,10 @@ std::vector<float> TokenClassifier::byte_probabilities(std::string_view text, co
         progress.advance(++done);
     }
     for (const std::string& wanted : how.force_tokens) force(text, wanted, probabilities);
+    // Tokenizers that cut numbers into digits leave the space before them alone.
+    for (size_t i = 0; i + 1 < text.size(); ++i) {
+        if (text[i] == ' ' && std::isnan(probabilities[i])) probabilities[i] = probabilities[i + 1];
+    }
     return probabilities;
 }
 

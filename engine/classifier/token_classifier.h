@@ -27,7 +27,8 @@ class TokenClassifier {
     std::vector<Window> windows(std::span<const checkpoint::TextToken> tokens) const;
 
     /// For each byte of a text the probability that the word it is in is kept: the mean over the word's tokens (or its
-    /// first token's), 1 within `force_tokens`; NaN where no word is, as in white space.
+    /// first token's), 1 within `force_tokens`. A space has that of the word behind it; NaN where no word is, as in
+    /// line breaks.
     /// @throws std::invalid_argument for a text that is not UTF-8; Cancelled.
     std::vector<float> byte_probabilities(std::string_view text, const policies::TokenClassification& how,
                                           Progress& progress) const;

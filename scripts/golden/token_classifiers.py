@@ -222,6 +222,9 @@ class Reference:
             for match in re.finditer(pattern, text):
                 begin, end = byte_offsets(text, [match.span()])[0]
                 of_byte[begin:end] = [1.0] * (end - begin)
+        for i, byte in enumerate(text.encode()[:-1]):  # a space belongs to the word behind it
+            if byte == 0x20 and of_byte[i] is None and text.encode()[i + 1] != 0x20:
+                of_byte[i] = of_byte[i + 1]
         means = []
         for begin, end in spans:
             known = [p for p in of_byte[begin:end] if p is not None]
