@@ -51,7 +51,11 @@ class DapQ : public ScoringPolicy {
         SeededRandom random(context.seed);
         std::vector<int32_t> ids;
         if (content_ == "fixed-phrase") {
-            const std::vector<int32_t> phrase = context.tokenize(phrase_);
+            // Running text, as in the paper's Table 1: a phrase's last space belongs to the next one's first word.
+            std::string text;
+            const char* between = phrase_.empty() || phrase_.back() == ' ' ? "" : " ";
+            for (int64_t i = 0; i < n_pseudo_; ++i) text += phrase_ + between;
+            const std::vector<int32_t> phrase = context.tokenize(text);
             if (phrase.empty()) throw ParameterError("dapq: the phrase is empty; give some text");
             for (int64_t i = 0; i < n_pseudo_; ++i) ids.push_back(phrase[static_cast<size_t>(i) % phrase.size()]);
             return ids;
@@ -110,7 +114,8 @@ Definition dapq_definition() {
                 integer_parameter("first", 4, {.low = 0}, "first-last: tokens from the prompt's beginning."),
                 automatic_integer_parameter("last", "the rest of pseudo_tokens", {.low = 0},
                                             "first-last: tokens from the prompt's end."),
-                text_parameter("phrase", "Sorry, I don't know. ", "fixed-phrase: what is repeated (Table 1)."),
+                text_parameter("phrase", "Sorry, I don't know. ",
+                               "fixed-phrase: what is repeated, with a blank between (Table 1)."),
                 integer_parameter("offset", 0, {},
                                   "Position of the first pseudo token, counted from the prompt's end (Fig. 2b); 0 is "
                                   "where the answer begins."),

@@ -139,8 +139,8 @@ def observe(reference, ids) -> Observation:
     return Observation(list(ids), layers, logits, cache)
 
 
-def decode(reference, cache, tokens, kept=None, record=False):
-    """Feeds `tokens` after what the cache holds, at their true positions; logits (n, vocab).
+def decode(reference, cache, tokens, kept=None, record=False, first=None):
+    """Feeds `tokens` after what the cache holds, at their true positions or from position `first` on; logits (n, vocab).
 
     kept: None, or per layer (H, N) bool: the prompt's entries that each query head may see. An evicted
     entry that is masked gives the same attention as one that is gone; the cache itself stays whole.
@@ -148,7 +148,8 @@ def decode(reference, cache, tokens, kept=None, record=False):
     _Recorder.kept, _Recorder.decoded = kept, [] if record else None
     try:
         with torch.inference_mode():
-            logits = reference.model(torch.tensor([tokens]), past_key_values=cache).logits[0]
+            positions = None if first is None else torch.arange(first, first + len(tokens))[None]
+            logits = reference.model(torch.tensor([tokens]), past_key_values=cache, position_ids=positions).logits[0]
         return (logits, _Recorder.decoded) if record else logits
     finally:
         _Recorder.kept = _Recorder.decoded = None

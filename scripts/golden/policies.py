@@ -38,10 +38,10 @@ DEFAULTS = {
 }
 
 
-def parse(text):
+def parse(text, defaults=DEFAULTS):
     """'ada-snapkv:window=8,lambda=0.45' -> name and all parameters."""
     name, _, rest = text.partition(":")
-    parameters = dict(DEFAULTS[name])
+    parameters = dict(defaults[name])
     for pair in filter(None, rest.split(",")):
         key, _, value = pair.partition("=")
         if key not in parameters:

@@ -58,22 +58,41 @@ def masks(reference, decision, n):
     return result
 
 
-def generate(reference, observation, kept=None):
-    """Greedy ids, end-of-text included, and the smallest margin on the way."""
+def generate(reference, observation, kept=None, limit=MAX_TOKENS, start=()):
+    """At most `limit` greedy ids, end-of-text included, and the smallest margin on the way.
+
+    start: ids that are known to come first, read in one step.
+    """
     cache, logits, tokens, margin = copy.deepcopy(observation.cache), observation.logits, [], float("inf")
+    known = decode(reference, cache, list(start), kept) if start else None
     while True:
         best = logits.topk(2)
         margin = min(margin, (best.values[0] - best.values[1]).item())
         tokens.append(int(best.indices[0]))
-        if tokens[-1] == reference.eos or len(tokens) == MAX_TOKENS:
+        if tokens[-1] == reference.eos or len(tokens) == limit:
             return tokens, margin
-        logits = decode(reference, cache, tokens[-1:], kept)[-1]
+        if len(tokens) <= len(start):
+            assert tokens[-1] == start[len(tokens) - 1]
+            logits = known[len(tokens) - 1]
+        else:
+            logits = decode(reference, cache, tokens[-1:], kept)[-1]
 
 
 def forced(reference, observation, tokens, kept=None):
     """All T tokens read back: logits (T, vocab) that they are drawn from, and each layer's (q, k, v)."""
     logits, decoded = decode(reference, copy.deepcopy(observation.cache), tokens, kept, record=True)
     return torch.cat((observation.logits[None], logits[:-1])), decoded
+
+
+def divergence(full, logits):
+    """step_kl, step_agreement and agreement_margin from two runs' (T, vocab) logits."""
+    full_log, log = torch.log_softmax(full, -1), torch.log_softmax(logits, -1)
+    best = logits.topk(2).values
+    return {
+        "step_kl": rounded((full_log.exp() * (full_log - log)).sum(1).clamp(min=0).tolist()),
+        "step_agreement": (full.argmax(1) == logits.argmax(1)).int().tolist(),
+        "agreement_margin": rounded((best[:, 0] - best[:, 1]).min()),
+    }
 
 
 def output_errors(full, compressed, kept, n):
@@ -120,7 +139,6 @@ def main():
         tokens, margin = generate(exact, observation)
         full, full_decoded = forced(exact, observation, tokens)
         print(name, len(tokens), repr(exact.text(tokens)), "margin", margin)
-        full_log = torch.log_softmax(full, -1)
         results = []
         for policy, budget in cases:
             decision = selector.select(policy, budget)
@@ -129,9 +147,7 @@ def main():
             if policy.partition(":")[0] in ("snapkv", "streaming-llm", "h2o") and name != "demo":
                 difference = (gathered_logits(stock, ids, decision, tokens) - logits[1:]).abs().max().item()
                 assert difference < 2e-3, (policy, difference)
-            log = torch.log_softmax(logits, -1)
-            kl = (full_log.exp() * (full_log - log)).sum(1)
-            best = logits.topk(2).values
+            steps = divergence(full, logits)
             own, own_margin = generate(exact, observation, kept)
             attention = [
                 (layer.window_attention * mask).sum(1).tolist() for layer, mask in zip(observation.layers, kept)
@@ -140,16 +156,14 @@ def main():
                 {
                     "policy": policy,
                     "budget": budget,
-                    "step_kl": rounded(kl.clamp(min=0).tolist()),
-                    "step_agreement": (full.argmax(1) == logits.argmax(1)).int().tolist(),
-                    "agreement_margin": rounded((best[:, 0] - best[:, 1]).min()),
+                    **steps,
                     "output_ids": own,
                     "output_margin": rounded(own_margin),
                     "attention_kept": rounded(attention, 6),
                     "output_error": rounded(output_errors(full_decoded, decoded, kept, len(ids)), 6),
                 }
             )
-            print(f"  {policy} {budget}: mean KL {kl.mean():.4f} margin {own_margin:.4f} {exact.text(own)!r}", flush=True)
+            print(f"  {policy} {budget}: mean KL {np.mean(steps['step_kl']):.4f} margin {own_margin:.4f} {exact.text(own)!r}", flush=True)
         prompts[name] = {"full": {"output_ids": tokens, "output_margin": rounded(margin)}, "cases": results}
         write(path, exact, prompts)
 
