@@ -22,7 +22,7 @@ DEFAULTS = {
                  reduce="mean"),
     "laq": dict(window=32, pooling="max", kernel=7, reduce="mean", lookahead=8),
     "gemfilter": dict(layer=None, kernel=5),
-    "cam": dict(recent=None, merge=32, denominator="mean", reduce="mean"),
+    "cam": dict(recent=None, merge=32, denominator="max", reduce="mean"),
     "oracle": dict(reduce="mean"),
 }
 DEFAULTS["laq++"] = DEFAULTS["laq"]

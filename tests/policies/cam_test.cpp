@@ -59,15 +59,15 @@ TEST_CASE("cam: a certain merge adds 1 / m to each of the next m kept values, no
     // Kept at 4 with two recent ones: 0, 3, 6, 7. Token 4 has more than the mean of 6 and 7, so it surely goes into
     // them; 1, 2 and 5 have nothing and surely go nowhere.
     Cache cache = cache_of({{9, 0, 0, 8, 1, 0, 0.25f, 0.5f}});
-    const Merged merged = merge("recent=2,merge=2", cache, 4);
+    const Merged merged = merge("recent=2,merge=2,denominator=mean", cache, 4);
     CHECK(merged.kept == Kept{0, 3, 6, 7});
     CHECK(merged.first == std::vector<float>{1, 4, 7 + 2.5f, 8 + 2.5f});
     // All coordinates alike.
     for (size_t i = 0; i < merged.values.size(); ++i)
         CHECK(merged.values[i] == Approx(merged.first[i / 8] * static_cast<float>(i % 8 + 1)));
     // With one kept value to go into, all of it goes there; with three, the last entries are all there are.
-    CHECK(merge("recent=2,merge=1", cache, 4).first == std::vector<float>{1, 4, 7 + 5, 8});
-    const auto few = merge("recent=2,merge=4", cache, 4).first;
+    CHECK(merge("recent=2,merge=1,denominator=mean", cache, 4).first == std::vector<float>{1, 4, 7 + 5, 8});
+    const auto few = merge("recent=2,merge=4,denominator=mean", cache, 4).first;
     CHECK(few == std::vector<float>{1, 4, 7 + 1.25f, 8 + 1.25f});
 }
 
