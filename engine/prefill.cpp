@@ -69,8 +69,7 @@ class Pass {
 
     /// Runs a layer over the prompt and the tails.
     DenseLayer run_layer(int layer, Progress& progress, int64_t& steps) {
-        DenseLayer dense =
-            DenseLayer::allocate(shape_, n_tokens_ + std::max(tails_.capacity(), request_.room), model_.scalar_type());
+        DenseLayer dense = DenseLayer::allocate(shape_, n_tokens_ + request_.room, model_.scalar_type());
         if (request_.needs.hidden_states) {
             const float* data = residual_.const_data_ptr<float>();
             hidden_.assign(data, data + residual_.numel());
@@ -105,16 +104,27 @@ class Pass {
         return observations;
     }
 
-    /// A tail's pass through the layer, behind the prompt's entries; its own entries stay in the returned observations'
-    /// arrays only.
-    std::unique_ptr<policies::LayerObservations> run_tail(int layer, size_t tail, DenseLayer& dense) {
-        const at::Tensor qkv = tails_.run_layer(layer, tail, dense, n_tokens_).qkv;
+    /// The tails' passes through the layer, behind a copy of the prompt's entries, so that the layer's own cache is no
+    /// larger for them; what is theirs stays in the returned observations' arrays.
+    std::vector<std::unique_ptr<policies::LayerObservations>> run_tails(int layer, const DenseLayer& dense) {
+        std::vector<std::unique_ptr<policies::LayerObservations>> tails;
+        if (request_.tails.empty()) return tails;
+        if (!tail_dense_.keys.defined())
+            tail_dense_ = DenseLayer::allocate(shape_, n_tokens_ + tails_.capacity(), model_.scalar_type());
+        tail_dense_.keys.narrow(1, 0, n_tokens_).copy_(dense.keys.narrow(1, 0, n_tokens_));
+        tail_dense_.values.narrow(1, 0, n_tokens_).copy_(dense.values.narrow(1, 0, n_tokens_));
+        for (size_t tail = 0; tail < request_.tails.size(); ++tail) tails.push_back(run_tail(layer, tail, dense));
+        return tails;
+    }
+
+    std::unique_ptr<policies::LayerObservations> run_tail(int layer, size_t tail, const DenseLayer& dense) {
+        const at::Tensor qkv = tails_.run_layer(layer, tail, tail_dense_, n_tokens_).qkv;
         const int64_t n = qkv.size(0);
         auto& queries = tail_queries_[tail];
         queries.resize(static_cast<size_t>(shape_.n_heads * n * shape_.head_dim));
         copy_queries(model_, qkv, 0, n, queries, n, 0);
         auto& keys = tail_keys_[tail];
-        keys = dense.keys.narrow(1, n_tokens_, n).contiguous();
+        keys = tail_dense_.keys.narrow(1, n_tokens_, n).contiguous();
         auto observations = observe(layer, dense);
         observations->set_appended(queries,
                                    {keys.const_data_ptr(), model_.dtype(), kernels::Device::cpu, n * shape_.head_dim},
@@ -205,6 +215,7 @@ class Pass {
     int n_layers_;
     int n_window_;
     TailPass tails_;
+    DenseLayer tail_dense_;
     at::Tensor residual_;
     Transformer::Rotation rotation_;
     std::vector<float> window_queries_;
@@ -237,8 +248,7 @@ PrefillResult prefill(const Transformer& model, const PrefillRequest& request,
     int64_t steps = 0;
     for (int layer = 0; layer < pass.n_layers(); ++layer) {
         DenseLayer dense = pass.run_layer(layer, progress, steps);
-        std::vector<std::unique_ptr<policies::LayerObservations>> tails;
-        for (size_t tail = 0; tail < request.tails.size(); ++tail) tails.push_back(pass.run_tail(layer, tail, dense));
+        const auto tails = pass.run_tails(layer, dense);
         const auto prompt = pass.observe(layer, dense);
         if (on_layer) {
             const auto called = Clock::now();

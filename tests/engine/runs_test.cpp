@@ -158,6 +158,7 @@ TEST_CASE("each question is asked of the same compressed context") {
         const auto of_alone = alone.run_record(0, run);
         CAPTURE(of_first.label, of_first.message, of_second.message);
         CHECK(of_first.kept_indices == of_second.kept_indices);
+        if (of_first.policy == "oracle") continue;  // goes by the answers to all questions
         CHECK(of_second.kept_indices == of_alone.kept_indices);
         CHECK(of_second.output_ids == of_alone.output_ids);
         CHECK(of_second.step_kl == of_alone.step_kl);

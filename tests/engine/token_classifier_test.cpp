@@ -250,7 +250,8 @@ TEST_CASE("classifiers that are damaged or of another kind are refused with file
          "AutoModelForTokenClassification");
     says([](const fs::path& f) { fs::remove(f / "tokenizer.json"); }, "has no tokenizer.json", "AutoTokenizer");
     says([](const fs::path& f) { fs::remove(f / "config.json"); }, "config.json", "");
-    says([](const fs::path& f) { fs::resize_file(f / "model.safetensors", 50000); }, "model.safetensors", "truncated or damaged");
+    says([](const fs::path& f) { fs::resize_file(f / "model.safetensors", 50000); }, "model.safetensors",
+         "truncated or damaged");
     says([](const fs::path& f) { fs::resize_file(f / "model.safetensors", 100); }, "model.safetensors", "truncated");
     says(configured("/architectures", json::array({"BertForMaskedLM"})), "describes a BertForMaskedLM",
          "XLMRobertaForTokenClassification with 2 labels");
