@@ -3,46 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <map>
 #include <optional>
 #include <utility>
 
 #include "engine/active_run.h"
 #include "engine/answer_attention.h"
-#include "engine/classifier/prompt_probabilities.h"
-#include "engine/classifier/token_classifier.h"
 #include "engine/compare.h"
+#include "engine/compression.h"
 #include "engine/error.h"
 #include "engine/generate.h"
-#include "engine/look_ahead.h"
 #include "engine/measures.h"
 #include "engine/memory.h"
-#include "engine/observed_layer.h"
+#include "engine/stopwatch.h"
 
 namespace kvscope::engine {
 namespace {
-
-class Stopwatch {
- public:
-    double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-
- private:
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-using Runs = std::vector<std::unique_ptr<ActiveRun>>;
-
-policies::Needs union_of(const Runs& runs) {
-    policies::Needs all;
-    for (const auto& run : runs) {
-        if (run->failed()) continue;
-        all.window_queries = std::max(all.window_queries, run->needs().window_queries);
-        all.attention_sums = all.attention_sums || run->needs().attention_sums;
-        all.hidden_states = all.hidden_states || run->needs().hidden_states;
-    }
-    return all;
-}
 
 /// The first layers of the prompt's record, filled while the prefill goes on.
 trace::PromptRecord record_of(const Prompt& prompt, const Model& model, std::optional<int> context_of) {
@@ -71,33 +46,11 @@ struct Start {
     Sequence sequence() { return {&cache, position, 0, acting}; }
 };
 
-/// The layers of a prefill, kept for those who decide after it.
-using Held = std::vector<std::unique_ptr<ObservedLayer>>;
-
 /// What the full cache answered to one question.
 struct FullAnswer {
     Generation generation;
     FullReference reference;
     std::vector<float> attention;  ///< (L, H, N) as `answer_attention`
-};
-
-/// The runs' pseudo tokens, those that are alike once.
-struct Tails {
-    std::vector<Tail> tails;
-    std::vector<int> of_run;  ///< -1 for none
-
-    explicit Tails(const Runs& runs) : of_run(runs.size(), -1) {
-        for (size_t i = 0; i < runs.size(); ++i) {
-            if (runs[i]->failed() || runs[i]->pass().appended_ids.empty()) continue;
-            const auto& pass = runs[i]->pass();
-            const auto same = [&](const Tail& tail) {
-                return tail.ids == pass.appended_ids && tail.positions == pass.appended_positions;
-            };
-            const auto found = std::find_if(tails.begin(), tails.end(), same);
-            of_run[i] = static_cast<int>(found - tails.begin());
-            if (found == tails.end()) tails.push_back({pass.appended_ids, pass.appended_positions});
-        }
-    }
 };
 
 }  // namespace
@@ -112,7 +65,7 @@ struct Experiment::Impl {
     int n_failed = 0;
     std::unique_ptr<LivePrefill> live;
     std::vector<std::unique_ptr<Conversation>> conversations;
-    std::map<std::string, std::unique_ptr<TokenClassifier>> classifiers;  ///< by directory
+    Compression compression{model, options, timings, progress};
 
     const Transformer& transformer() const { return model.transformer(); }
 
@@ -122,7 +75,7 @@ struct Experiment::Impl {
         Runs runs;
         for (size_t i = 0; i < plans.size(); ++i)
             runs.push_back(std::make_unique<ActiveRun>(model, plans[i], static_cast<int>(i), prompt, options));
-        for (const auto& run : runs) load_classifier(*run);
+        for (const auto& run : runs) compression.load_classifier(*run);
         const auto n_possible =
             std::count_if(runs.begin() + 1, runs.end(), [](const auto& run) { return !run->failed(); });
         if (runs.size() > 1 && n_possible == 0) {
@@ -133,202 +86,6 @@ struct Experiment::Impl {
                                          prompt.n_visible(), reasons));
         }
         return runs;
-    }
-
-    /// A classifier that cannot be used fails its run before anything is computed.
-    void load_classifier(ActiveRun& run) {
-        if (run.failed() || !run.pass().classification) return;
-        auto& classifier = classifiers[run.pass().classification->model];
-        if (classifier) return;
-        try {
-            classifier = std::make_unique<TokenClassifier>(run.pass().classification->model, progress);
-        } catch (const checkpoint::CheckpointError& error) {
-            run.fail(error.what());
-        }
-    }
-
-    // ---- prefill -------------------------------------------------------------------------------------------------
-
-    /// Runs that go by a token classifier decide before the model reads anything; those that ask the same share it.
-    void classify(const Prompt& prompt, Runs& runs) {
-        struct Answer {
-            policies::TokenClassification question;
-            std::vector<float> probabilities;
-            double seconds;
-        };
-        std::vector<Answer> answers;
-        for (auto& run : runs) {
-            if (run->failed() || !run->pass().classification) continue;
-            const auto& question = *run->pass().classification;
-            auto answer = std::find_if(answers.begin(), answers.end(),
-                                       [&](const Answer& known) { return known.question == question; });
-            if (answer == answers.end()) {
-                const Stopwatch watch;
-                try {
-                    answers.push_back(
-                        {question,
-                         prompt_probabilities(model, prompt, *classifiers.at(question.model), question, progress), 0});
-                } catch (const Cancelled&) {
-                    throw;
-                } catch (const std::bad_alloc&) {
-                    throw;
-                } catch (const std::exception& error) {
-                    run->fail(error.what());
-                    continue;
-                }
-                answer = answers.end() - 1;
-                answer->seconds = watch.seconds();
-                timings.prefill_s += answer->seconds;
-            }
-            run->record.prefill_s = answer->seconds;
-            policies::LayerObservations observations;
-            observations.shape = transformer().shape();
-            observations.n_tokens = prompt.n_visible();
-            observations.token_probabilities = answer->probabilities;
-            run->filter(observations);
-        }
-    }
-
-    /// Reads what the policies see of the prompt and lets each run decide, layer by layer. `record` receives `full/*`
-    /// where it is wanted, `live` what is kept for later decisions.
-    /// @returns the layers, where a run has yet to decide by the full cache's answer
-    Held compress(const Prompt& prompt, Runs& runs, trace::PromptRecord* record, std::span<const float> known_attention,
-                  std::unique_ptr<LivePrefill>* live_prefill = nullptr) {
-        classify(prompt, runs);
-        const Tails tails(runs);
-        PrefillRequest request;
-        request.ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(prompt.n_visible()));
-        request.needs = union_of(runs);
-        const int window = std::max(options.window, request.needs.window_queries);
-        if (record) request.needs.window_queries = window;
-        if (live_prefill) {
-            request.needs.window_queries = std::max(window, LivePrefill::least_window);
-            request.needs.attention_sums = true;
-        }
-        request.adjacent_similarity = record != nullptr;
-        request.tails = tails.tails;
-        request.keep_cache = false;
-        const bool all_filter =
-            std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run->failed() || run->filters(); });
-        if (all_filter && !record) {
-            request.n_layers = 0;
-            for (const auto& run : runs) {
-                if (!run->failed()) request.n_layers = std::max(request.n_layers, run->pass().filter_layer + 1);
-            }
-        }
-        const auto per_layer = static_cast<size_t>(transformer().shape().n_heads * prompt.n_visible());
-        std::unique_ptr<LivePrefill> kept;
-        if (live_prefill)
-            kept = std::make_unique<LivePrefill>(transformer().shape(),
-                                                 std::vector<int32_t>(request.ids.begin(), request.ids.end()), window);
-
-        Held held;
-        const bool holds = std::any_of(runs.begin(), runs.end(), [](const auto& run) {
-            return !run->failed() && (run->looks_ahead() || run->awaits_answer());
-        });
-
-        double recording = 0;
-        const auto on_layer = [&](PrefillLayer& layer) {
-            std::span<const float> attention;
-            if (record) {
-                const Stopwatch watch;
-                record_full_layer(layer.prompt, window, *record);
-                recording += watch.seconds();
-                attention = std::span<const float>(record->window_attention).last(per_layer);
-            } else if (!known_attention.empty()) {
-                attention = known_attention.subspan(static_cast<size_t>(layer.layer) * per_layer, per_layer);
-            }
-            if (kept) {
-                const Stopwatch watch;
-                kept->add_layer(layer.prompt, layer.dense);
-                recording += watch.seconds();
-            }
-            for (size_t i = 0; i < runs.size(); ++i) {
-                auto& run = *runs[i];
-                if (run.failed()) continue;
-                if (progress.cancelled()) throw Cancelled();
-                const int tail = tails.of_run[i];
-                auto& observations = tail >= 0 ? *layer.tails[static_cast<size_t>(tail)] : layer.prompt;
-                if (run.looks_ahead()) {
-                    run.draft(observations, layer.dense);
-                } else if (run.filters()) {
-                    if (layer.layer == run.pass().filter_layer) run.filter(observations);
-                } else if (!run.awaits_answer()) {
-                    run.decide(observations, layer.dense, attention);
-                }
-            }
-            if (holds) held.push_back(std::make_unique<ObservedLayer>(layer.prompt, layer.dense));
-        };
-        auto result = request.n_layers == 0 ? PrefillResult{} : prefill(transformer(), request, on_layer, progress);
-        if (live_prefill) *live_prefill = std::move(kept);
-        timings.prefill_s += result.seconds;
-        timings.record_s += result.recording_seconds + recording;
-        timings.n_prompt_tokens += prompt.n_visible();
-        if (record) {
-            record->window = std::min<int64_t>(window, prompt.n_visible());
-            record->adjacent_similarity_q = std::move(result.adjacent.q);
-            record->adjacent_similarity_k = std::move(result.adjacent.k);
-            record->adjacent_similarity_v = std::move(result.adjacent.v);
-            record->last_logits = result.last_logits;
-            known_attention = record->window_attention;
-        }
-        if (holds) decide_by_lookahead(prompt, runs, held, result.last_logits, known_attention);
-        bool awaits = false;
-        for (auto& run : runs) {
-            if (run->failed()) continue;
-            if (!run->pass().classification) run->record.prefill_s = result.seconds;
-            awaits = awaits || run->awaits_answer();
-            if (run->awaits_answer()) {
-                run->set_first_logits(result.last_logits);
-                continue;
-            }
-            if (run->filters())
-                run_again(prompt, *run, known_attention);
-            else
-                run->finish_prompt(result.last_logits);
-            timings.select_s += run->select_seconds;
-        }
-        if (!awaits) held.clear();
-        return held;
-    }
-
-    /// The second decision of runs that generate tokens from a draft of their cache first.
-    void decide_by_lookahead(const Prompt& prompt, Runs& runs, const Held& held, std::span<const float> last_logits,
-                             std::span<const float> attention) {
-        std::vector<ActiveRun*> looking;
-        std::vector<RunCache*> drafts;
-        std::vector<int64_t> n_tokens;
-        for (const auto& run : runs) {
-            if (run->failed() || !run->looks_ahead()) continue;
-            looking.push_back(run.get());
-            drafts.push_back(&run->draft_cache());
-            n_tokens.push_back(run->pass().lookahead);
-        }
-        const Stopwatch watch;
-        const auto lookaheads = look_ahead(transformer(), drafts, n_tokens, prompt.n_visible(), last_logits, progress);
-        timings.decode_s += watch.seconds();
-        for (size_t i = 0; i < looking.size(); ++i) {
-            auto& run = *looking[i];
-            run.record.lookahead_ids = lookaheads[i].ids;
-            for (size_t layer = 0; layer < held.size() && !run.failed(); ++layer) {
-                if (progress.cancelled()) throw Cancelled();
-                auto& observations = held[layer]->observations;
-                const auto n = static_cast<int>(n_tokens[i]);
-                observations.set_appended(lookaheads[i].queries[layer],
-                                          {lookaheads[i].keys[layer].const_data_ptr(), transformer().dtype(),
-                                           kernels::Device::cpu, int64_t{n} * transformer().shape().head_dim},
-                                          n, n);
-                run.decide(observations, held[layer]->dense, of_layer(attention, layer, prompt.n_visible()));
-            }
-            run.drop_draft();
-        }
-    }
-
-    /// A layer's part of (L, H, N); empty where that is.
-    std::span<const float> of_layer(std::span<const float> attention, size_t layer, int64_t n_tokens) const {
-        if (attention.empty()) return attention;
-        const auto size = static_cast<size_t>(transformer().shape().n_heads * n_tokens);
-        return attention.subspan(layer * size, size);
     }
 
     /// The decision of runs that go by what the full cache's answers to all questions of a context attend to.
@@ -355,27 +112,14 @@ struct Experiment::Impl {
             if (!waiting(run)) continue;
             for (size_t layer = 0; layer < held.size() && !run->failed(); ++layer) {
                 auto& observations = held[layer]->observations;
-                observations.answer_attention = of_layer(sum, layer, n);
-                run->decide(observations, held[layer]->dense, of_layer(attention, layer, n));
+                observations.answer_attention = layer_of(sum, layer, n, transformer().shape());
+                run->decide(observations, held[layer]->dense, layer_of(attention, layer, n, transformer().shape()));
             }
             if (run->failed()) continue;
             run->finish_prompt(logits);
             timings.select_s += run->select_seconds;
         }
         return answers;
-    }
-
-    /// The second pass of a policy that filters the prompt.
-    void run_again(const Prompt& prompt, ActiveRun& run, std::span<const float> attention) {
-        std::vector<int32_t> ids;
-        for (const uint32_t position : run.filtered()) ids.push_back(prompt.ids[position]);
-        PrefillRequest request;
-        request.ids = ids;
-        auto result = prefill(transformer(), request, nullptr, progress);
-        timings.prefill_s += result.seconds;
-        run.record.prefill_s += result.seconds;
-        run.adopt_filtered(result.cache, attention);
-        run.finish_prompt(result.last_logits);
     }
 
     // ---- answers -------------------------------------------------------------------------------------------------
@@ -539,8 +283,8 @@ struct Experiment::Impl {
         }
         std::erase(runs, nullptr);
         trace::PromptRecord context = record_of(prompts[0], model, std::nullopt);
-        Held held = compress(*shared_prompt, runs, options.record ? &context : nullptr, {},
-                             options.keep_prefill ? &live : nullptr);
+        Held held = compression.compress(*shared_prompt, runs, options.record ? &context : nullptr, {},
+                                         options.keep_prefill ? &live : nullptr);
         std::vector<FullAnswer> known;
         if (!held.empty()) known = decide_by_answer(prompts, runs, held, context.window_attention);
         held.clear();
@@ -614,7 +358,7 @@ struct Experiment::Impl {
         trace::PromptRecord context = record_of(prompts[0], model, std::nullopt);
         if (options.record) {
             Runs nobody;
-            compress(prompts[0], nobody, &context, {});
+            compression.compress(prompts[0], nobody, &context, {});
         }
         for (size_t i = 0; i < plans.size(); ++i) {
             bool known = true;
@@ -634,7 +378,7 @@ struct Experiment::Impl {
         runs.push_back(std::make_unique<ActiveRun>(model, plans[plan], static_cast<int>(plan), prompts[0], options));
         auto& run = *runs[0];
         if (!run.failed()) {
-            const Held held = compress(prompts[0], runs, nullptr, context.window_attention);
+            const Held held = compression.compress(prompts[0], runs, nullptr, context.window_attention);
             if (!held.empty()) decide_by_answer(prompts, runs, held, context.window_attention);
         }
         for (size_t q = 0; q < prompts.size(); ++q) {
@@ -695,7 +439,7 @@ Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, Experimen
 
 Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer* writer,
                        Progress& progress)
-    : impl_(new Impl{model, std::move(plans), options, writer, progress, {}, 0, {}, {}, {}}) {
+    : impl_(new Impl{model, std::move(plans), options, writer, progress, {}, 0, {}, {}}) {
     if (impl_->plans.empty() || impl_->plans[0].spec.definition->name != "full")
         throw std::logic_error("an experiment's first run is the full cache");
     if (options.n_new < 1) throw UsageError("the number of tokens to generate must be at least 1");

@@ -266,3 +266,18 @@ TEST_CASE("classifiers that are damaged or of another kind are refused with file
     says(configured("/max_position_embeddings", 2), "max_position_embeddings 2", "no room");
     CHECK(message_after("bert", [](const fs::path&) {}) == "opened");
 }
+
+TEST_CASE("a classifier that is not there fails its run alone, shared or isolated", "[classifier]") {
+    const auto& model = tiny_model();
+    for (const bool isolated : {false, true}) {
+        const TemporaryFolder folder;
+        const auto reader =
+            run_experiment(folder, "t.h5", model, {prompt_of_ids(some_ids(model, 60))},
+                           {plan("llmlingua-2:model=no-such-folder", "20"), plan("streaming-llm", "20")},
+                           options_of(4, true, isolated));
+        CAPTURE(isolated);
+        CHECK(reader.run(0, 1).status == "failed");
+        CHECK(reader.run(0, 1).message.find("no-such-folder") != std::string::npos);
+        CHECK(reader.run(0, 2).status == "complete");
+    }
+}

@@ -1,0 +1,253 @@
+#include "engine/compression.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/classifier/prompt_probabilities.h"
+#include "engine/error.h"
+#include "engine/look_ahead.h"
+#include "engine/measures.h"
+#include "engine/prefill.h"
+#include "engine/stopwatch.h"
+
+namespace kvscope::engine {
+namespace {
+
+policies::Needs union_of(const Runs& runs) {
+    policies::Needs all;
+    for (const auto& run : runs) {
+        if (run->failed()) continue;
+        all.window_queries = std::max(all.window_queries, run->needs().window_queries);
+        all.attention_sums = all.attention_sums || run->needs().attention_sums;
+        all.hidden_states = all.hidden_states || run->needs().hidden_states;
+    }
+    return all;
+}
+
+/// The runs' pseudo tokens, those that are alike once.
+struct Tails {
+    std::vector<Tail> tails;
+    std::vector<int> of_run;  ///< -1 for none
+
+    explicit Tails(const Runs& runs) : of_run(runs.size(), -1) {
+        for (size_t i = 0; i < runs.size(); ++i) {
+            if (runs[i]->failed() || runs[i]->pass().appended_ids.empty()) continue;
+            const auto& pass = runs[i]->pass();
+            const auto same = [&](const Tail& tail) {
+                return tail.ids == pass.appended_ids && tail.positions == pass.appended_positions;
+            };
+            const auto found = std::find_if(tails.begin(), tails.end(), same);
+            of_run[i] = static_cast<int>(found - tails.begin());
+            if (found == tails.end()) tails.push_back({pass.appended_ids, pass.appended_positions});
+        }
+    }
+};
+
+}  // namespace
+
+std::span<const float> layer_of(std::span<const float> attention, size_t layer, int64_t n_tokens,
+                                const policies::ModelShape& shape) {
+    if (attention.empty()) return attention;
+    const auto size = static_cast<size_t>(shape.n_heads * n_tokens);
+    return attention.subspan(layer * size, size);
+}
+
+void Compression::load_classifier(ActiveRun& run) {
+    if (run.failed() || !run.pass().classification) return;
+    auto& classifier = classifiers_[run.pass().classification->model];
+    if (classifier) return;
+    try {
+        classifier = std::make_unique<TokenClassifier>(run.pass().classification->model, progress_);
+    } catch (const checkpoint::CheckpointError& error) {
+        run.fail(error.what());
+    }
+}
+
+/// Runs that go by a token classifier decide before the model reads anything; those that ask the same share it.
+void Compression::classify(const Prompt& prompt, Runs& runs) {
+    struct Answer {
+        policies::TokenClassification question;
+        std::vector<float> probabilities;
+        double seconds;
+    };
+    std::vector<Answer> answers;
+    for (auto& run : runs) {
+        load_classifier(*run);
+        if (run->failed() || !run->pass().classification) continue;
+        const auto& question = *run->pass().classification;
+        auto answer = std::find_if(answers.begin(), answers.end(),
+                                   [&](const Answer& known) { return known.question == question; });
+        if (answer == answers.end()) {
+            const Stopwatch watch;
+            try {
+                answers.push_back(
+                    {question,
+                     prompt_probabilities(model_, prompt, *classifiers_.at(question.model), question, progress_), 0});
+            } catch (const Cancelled&) {
+                throw;
+            } catch (const std::bad_alloc&) {
+                throw;
+            } catch (const std::exception& error) {
+                run->fail(error.what());
+                continue;
+            }
+            answer = answers.end() - 1;
+            answer->seconds = watch.seconds();
+            timings_.prefill_s += answer->seconds;
+        }
+        run->record.prefill_s = answer->seconds;
+        policies::LayerObservations observations;
+        observations.shape = transformer().shape();
+        observations.n_tokens = prompt.n_visible();
+        observations.token_probabilities = answer->probabilities;
+        run->filter(observations);
+    }
+}
+
+Held Compression::compress(const Prompt& prompt, Runs& runs, trace::PromptRecord* record,
+                           std::span<const float> known_attention, std::unique_ptr<LivePrefill>* live_prefill) {
+    classify(prompt, runs);
+    const Tails tails(runs);
+    PrefillRequest request;
+    request.ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(prompt.n_visible()));
+    request.needs = union_of(runs);
+    const int window = std::max(options_.window, request.needs.window_queries);
+    if (record) request.needs.window_queries = window;
+    if (live_prefill) {
+        request.needs.window_queries = std::max(window, LivePrefill::least_window);
+        request.needs.attention_sums = true;
+    }
+    request.adjacent_similarity = record != nullptr;
+    request.tails = tails.tails;
+    request.keep_cache = false;
+    const bool all_filter =
+        std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run->failed() || run->filters(); });
+    if (all_filter && !record) {
+        request.n_layers = 0;
+        for (const auto& run : runs) {
+            if (!run->failed()) request.n_layers = std::max(request.n_layers, run->pass().filter_layer + 1);
+        }
+    }
+    const auto per_layer = static_cast<size_t>(transformer().shape().n_heads * prompt.n_visible());
+    std::unique_ptr<LivePrefill> kept;
+    if (live_prefill)
+        kept = std::make_unique<LivePrefill>(transformer().shape(),
+                                             std::vector<int32_t>(request.ids.begin(), request.ids.end()), window);
+
+    Held held;
+    const bool holds = std::any_of(runs.begin(), runs.end(), [](const auto& run) {
+        return !run->failed() && (run->looks_ahead() || run->awaits_answer());
+    });
+
+    double recording = 0;
+    const auto on_layer = [&](PrefillLayer& layer) {
+        std::span<const float> attention;
+        if (record) {
+            const Stopwatch watch;
+            record_full_layer(layer.prompt, window, *record);
+            recording += watch.seconds();
+            attention = std::span<const float>(record->window_attention).last(per_layer);
+        } else if (!known_attention.empty()) {
+            attention = known_attention.subspan(static_cast<size_t>(layer.layer) * per_layer, per_layer);
+        }
+        if (kept) {
+            const Stopwatch watch;
+            kept->add_layer(layer.prompt, layer.dense);
+            recording += watch.seconds();
+        }
+        for (size_t i = 0; i < runs.size(); ++i) {
+            auto& run = *runs[i];
+            if (run.failed()) continue;
+            if (progress_.cancelled()) throw Cancelled();
+            const int tail = tails.of_run[i];
+            auto& observations = tail >= 0 ? *layer.tails[static_cast<size_t>(tail)] : layer.prompt;
+            if (run.looks_ahead()) {
+                run.draft(observations, layer.dense);
+            } else if (run.filters()) {
+                if (layer.layer == run.pass().filter_layer) run.filter(observations);
+            } else if (!run.awaits_answer()) {
+                run.decide(observations, layer.dense, attention);
+            }
+        }
+        if (holds) held.push_back(std::make_unique<ObservedLayer>(layer.prompt, layer.dense));
+    };
+    auto result = request.n_layers == 0 ? PrefillResult{} : prefill(transformer(), request, on_layer, progress_);
+    if (live_prefill) *live_prefill = std::move(kept);
+    timings_.prefill_s += result.seconds;
+    timings_.record_s += result.recording_seconds + recording;
+    timings_.n_prompt_tokens += prompt.n_visible();
+    if (record) {
+        record->window = std::min<int64_t>(window, prompt.n_visible());
+        record->adjacent_similarity_q = std::move(result.adjacent.q);
+        record->adjacent_similarity_k = std::move(result.adjacent.k);
+        record->adjacent_similarity_v = std::move(result.adjacent.v);
+        record->last_logits = result.last_logits;
+        known_attention = record->window_attention;
+    }
+    if (holds) decide_by_lookahead(prompt, runs, held, result.last_logits, known_attention);
+    bool awaits = false;
+    for (auto& run : runs) {
+        if (run->failed()) continue;
+        if (!run->pass().classification) run->record.prefill_s = result.seconds;
+        awaits = awaits || run->awaits_answer();
+        if (run->awaits_answer()) {
+            run->set_first_logits(result.last_logits);
+            continue;
+        }
+        if (run->filters())
+            run_again(prompt, *run, known_attention);
+        else
+            run->finish_prompt(result.last_logits);
+        timings_.select_s += run->select_seconds;
+    }
+    if (!awaits) held.clear();
+    return held;
+}
+
+/// The second decision of runs that generate tokens from a draft of their cache first.
+void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const Held& held,
+                                      std::span<const float> last_logits, std::span<const float> attention) {
+    std::vector<ActiveRun*> looking;
+    std::vector<RunCache*> drafts;
+    std::vector<int64_t> n_tokens;
+    for (const auto& run : runs) {
+        if (run->failed() || !run->looks_ahead()) continue;
+        looking.push_back(run.get());
+        drafts.push_back(&run->draft_cache());
+        n_tokens.push_back(run->pass().lookahead);
+    }
+    const Stopwatch watch;
+    const auto lookaheads = look_ahead(transformer(), drafts, n_tokens, prompt.n_visible(), last_logits, progress_);
+    timings_.decode_s += watch.seconds();
+    for (size_t i = 0; i < looking.size(); ++i) {
+        auto& run = *looking[i];
+        run.record.lookahead_ids = lookaheads[i].ids;
+        for (size_t layer = 0; layer < held.size() && !run.failed(); ++layer) {
+            if (progress_.cancelled()) throw Cancelled();
+            auto& observations = held[layer]->observations;
+            const auto n = static_cast<int>(n_tokens[i]);
+            observations.set_appended(lookaheads[i].queries[layer],
+                                      {lookaheads[i].keys[layer].const_data_ptr(), transformer().dtype(),
+                                       kernels::Device::cpu, int64_t{n} * transformer().shape().head_dim},
+                                      n, n);
+            run.decide(observations, held[layer]->dense,
+                       layer_of(attention, layer, prompt.n_visible(), transformer().shape()));
+        }
+        run.drop_draft();
+    }
+}
+
+/// The second pass of a policy that filters the prompt.
+void Compression::run_again(const Prompt& prompt, ActiveRun& run, std::span<const float> attention) {
+    std::vector<int32_t> ids;
+    for (const uint32_t position : run.filtered()) ids.push_back(prompt.ids[position]);
+    PrefillRequest request;
+    request.ids = ids;
+    auto result = prefill(transformer(), request, nullptr, progress_);
+    timings_.prefill_s += result.seconds;
+    run.record.prefill_s += result.seconds;
+    run.adopt_filtered(result.cache, attention);
+    run.finish_prompt(result.last_logits);
+}
+
+}  // namespace kvscope::engine

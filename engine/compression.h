@@ -1,0 +1,58 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/active_run.h"
+#include "engine/classifier/token_classifier.h"
+#include "engine/live_prefill.h"
+#include "engine/observed_layer.h"
+
+namespace kvscope::engine {
+
+using Runs = std::vector<std::unique_ptr<ActiveRun>>;
+
+/// The layers of a prefill, kept for those who decide after it.
+using Held = std::vector<std::unique_ptr<ObservedLayer>>;
+
+/// A layer's part of (L, H, N); empty where that is.
+std::span<const float> layer_of(std::span<const float> attention, size_t layer, int64_t n_tokens,
+                                const policies::ModelShape& shape);
+
+/// One prefill and the decisions of all runs on it: those made layer by layer, those before the prefill (token
+/// classifiers), and those behind it (lookahead, a second pass on a filtered prompt).
+class Compression {
+ public:
+    Compression(const Model& model, const ExperimentOptions& options, Timings& timings, Progress& progress)
+        : model_(model), options_(options), timings_(timings), progress_(progress) {}
+
+    /// Reads the token classifier that a run asks for, once. One that cannot be used fails the run.
+    void load_classifier(ActiveRun& run);
+
+    /// Reads what the policies see of the prompt and lets each run decide. `record` receives `full/*` where it is
+    /// wanted, `live_prefill` what is kept for later decisions.
+    /// @param known_attention `full/window_attention` (L, H, N) of an earlier prefill, where there is no record; may be
+    ///                        empty
+    /// @returns the layers, where a run has yet to decide by the full cache's answer; else nothing
+    /// @throws Cancelled
+    Held compress(const Prompt& prompt, Runs& runs, trace::PromptRecord* record, std::span<const float> known_attention,
+                  std::unique_ptr<LivePrefill>* live_prefill = nullptr);
+
+ private:
+    const Transformer& transformer() const { return model_.transformer(); }
+    void classify(const Prompt& prompt, Runs& runs);
+    void decide_by_lookahead(const Prompt& prompt, Runs& runs, const Held& held, std::span<const float> last_logits,
+                             std::span<const float> attention);
+    void run_again(const Prompt& prompt, ActiveRun& run, std::span<const float> attention);
+
+    const Model& model_;
+    const ExperimentOptions& options_;
+    Timings& timings_;
+    Progress& progress_;
+    std::map<std::string, std::unique_ptr<TokenClassifier>> classifiers_;  ///< by directory
+};
+
+}  // namespace kvscope::engine
