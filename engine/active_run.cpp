@@ -130,11 +130,9 @@ void ActiveRun::filter(policies::LayerObservations& observations) {
 void ActiveRun::adopt_filtered(const DenseCache& cache, std::span<const float> window_attention) {
     const auto n = static_cast<int64_t>(filtered().size());
     cache_.emplace(model_, policies::Granularity::kv_head, policies::Positions::prompt, policy_->acts_while_decoding());
-    const auto per_layer = static_cast<size_t>(model_.shape().n_heads) * static_cast<size_t>(n_tokens_);
     for (size_t layer = 0; layer < cache.size(); ++layer) {
         cache_->adopt(static_cast<int>(layer), cache[layer], n);
-        record_selection(filtered_, window_attention.empty() ? window_attention
-                                                             : window_attention.subspan(layer * per_layer, per_layer));
+        record_selection(filtered_, layer_of(window_attention, layer, n_tokens_, model_.shape()));
     }
     position_ = n;
 }

@@ -45,13 +45,6 @@ struct Tails {
 
 }  // namespace
 
-std::span<const float> layer_of(std::span<const float> attention, size_t layer, int64_t n_tokens,
-                                const policies::ModelShape& shape) {
-    if (attention.empty()) return attention;
-    const auto size = static_cast<size_t>(shape.n_heads * n_tokens);
-    return attention.subspan(layer * size, size);
-}
-
 void Compression::load_classifier(ActiveRun& run) {
     if (run.failed() || !run.pass().classification) return;
     auto& classifier = classifiers_[run.pass().classification->model];
@@ -128,7 +121,6 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, trace::PromptRecord
             if (!run->failed()) request.n_layers = std::max(request.n_layers, run->pass().filter_layer + 1);
         }
     }
-    const auto per_layer = static_cast<size_t>(transformer().shape().n_heads * prompt.n_visible());
     std::unique_ptr<LivePrefill> kept;
     if (live_prefill)
         kept = std::make_unique<LivePrefill>(transformer().shape(),
@@ -141,20 +133,18 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, trace::PromptRecord
 
     double recording = 0;
     const auto on_layer = [&](PrefillLayer& layer) {
-        std::span<const float> attention;
         if (record) {
             const Stopwatch watch;
             record_full_layer(layer.prompt, window, *record);
             recording += watch.seconds();
-            attention = std::span<const float>(record->window_attention).last(per_layer);
-        } else if (!known_attention.empty()) {
-            attention = known_attention.subspan(static_cast<size_t>(layer.layer) * per_layer, per_layer);
         }
         if (kept) {
             const Stopwatch watch;
             kept->add_layer(layer.prompt, layer.dense);
             recording += watch.seconds();
         }
+        const auto attention = layer_of(record ? std::span<const float>(record->window_attention) : known_attention,
+                                        static_cast<size_t>(layer.layer), prompt.n_visible(), transformer().shape());
         for (size_t i = 0; i < runs.size(); ++i) {
             auto& run = *runs[i];
             if (run.failed()) continue;

@@ -18,10 +18,6 @@ using Runs = std::vector<std::unique_ptr<ActiveRun>>;
 /// The layers of a prefill, kept for those who decide after it.
 using Held = std::vector<std::unique_ptr<ObservedLayer>>;
 
-/// A layer's part of (L, H, N); empty where that is.
-std::span<const float> layer_of(std::span<const float> attention, size_t layer, int64_t n_tokens,
-                                const policies::ModelShape& shape);
-
 /// One prefill and the decisions of all runs on it: those made layer by layer, those before the prefill (token
 /// classifiers), and those behind it (lookahead, a second pass on a filtered prompt).
 class Compression {

@@ -91,16 +91,17 @@ struct Experiment::Impl {
     /// The decision of runs that go by what the full cache's answers to all questions of a context attend to.
     std::vector<FullAnswer> decide_by_answer(std::span<const Prompt> prompts, Runs& runs, const Held& held,
                                              std::span<const float> attention) {
-        RunCache full(transformer(), policies::Granularity::kv_head, policies::Positions::prompt, false);
         const int64_t n = prompts[0].n_visible();
-        for (size_t layer = 0; layer < held.size(); ++layer) full.adopt(static_cast<int>(layer), held[layer]->dense, n);
         const auto waiting = [](const auto& run) { return !run->failed() && run->awaits_answer(); };
         const std::vector<float> logits = (*std::find_if(runs.begin(), runs.end(), waiting))->first_logits();
         std::vector<FullAnswer> answers;
         std::vector<float> sum;
         for (const Prompt& prompt : prompts) {
+            RunCache full(transformer(), policies::Granularity::kv_head, policies::Positions::prompt, false);
+            for (size_t layer = 0; layer < held.size(); ++layer)
+                full.adopt(static_cast<int>(layer), held[layer]->dense, n);
             std::vector<Start> start;
-            start.push_back({full.clone(), nullptr, n, logits});
+            start.push_back({std::move(full), nullptr, n, logits});
             read_question(prompt, start);
             FullAnswer& answer = answers.emplace_back();
             answer.generation = std::move(decode(start, nullptr)[0]);
@@ -319,7 +320,8 @@ struct Experiment::Impl {
             if (options.compare) {
                 FullReference reference;
                 if (known.empty()) {
-                    reference = make_reference(starts[0], generations[0], shared_prompt->n_visible(), &attention);
+                    reference = make_reference(starts[0], generations[0], shared_prompt->n_visible(),
+                                               options.record ? &attention : nullptr);
                 } else {
                     reference = std::move(known[q].reference);
                     attention = std::move(known[q].attention);

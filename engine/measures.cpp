@@ -29,6 +29,13 @@ void record_full_layer(policies::LayerObservations& observations, int window, tr
     kernels::jsd_matrix_of_weights(attention.data(), heads, n > w ? n - w : n, n, record.head_jsd.data() + jsd_first);
 }
 
+std::span<const float> layer_of(std::span<const float> attention, size_t layer, int64_t n_tokens,
+                                const policies::ModelShape& shape) {
+    if (attention.empty()) return attention;
+    const auto size = static_cast<size_t>(shape.n_heads * n_tokens);
+    return attention.subspan(layer * size, size);
+}
+
 std::vector<float> attention_kept(std::span<const float> window_attention, const policies::ModelShape& shape,
                                   int64_t n_tokens, const policies::Selection& selection) {
     const int per_row = shape.n_heads / static_cast<int>(selection.rows.size());

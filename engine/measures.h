@@ -14,6 +14,10 @@ namespace kvscope::engine {
 /// the heads' JSD (H, H) over the prefix before the window (over everything where the window is the whole prompt).
 void record_full_layer(policies::LayerObservations& observations, int window, trace::PromptRecord& record);
 
+/// A layer's part of (L, H, N); empty where that is.
+std::span<const float> layer_of(std::span<const float> attention, size_t layer, int64_t n_tokens,
+                                const policies::ModelShape& shape);
+
 /// Share of the window's full attention (H, N) that falls on the kept entries, for each query head (H).
 std::vector<float> attention_kept(std::span<const float> window_attention, const policies::ModelShape& shape,
                                   int64_t n_tokens, const policies::Selection& selection);
