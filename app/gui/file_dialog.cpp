@@ -6,11 +6,25 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <cstring>
 #include <system_error>
+#include <utility>
 
 namespace kvscope::gui {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// "~" and "~/…" as a shell reads them.
+fs::path without_tilde(const std::string& typed) {
+    const char* home = std::getenv("HOME");
+    if (!home || !typed.starts_with('~') || (typed.size() > 1 && typed[1] != '/')) return typed;
+    return fs::path(home) / typed.substr(std::min<size_t>(typed.size(), 2));
+}
+
+}  // namespace
 
 std::string bytes_text(double bytes) {
     constexpr std::array units = {"B", "kB", "MB", "GB", "TB"};
@@ -36,8 +50,8 @@ void FileDialog::ask(Question question) {
 void FileDialog::list_folder() {
     entries_.clear();
     std::error_code error;
-    for (auto at = fs::directory_iterator(folder_, fs::directory_options::skip_permission_denied, error);
-         !error && at != fs::directory_iterator(); at.increment(error)) {
+    for (auto at = fs::directory_iterator(folder_, error); !error && at != fs::directory_iterator();
+         at.increment(error)) {
         const std::string name = at->path().filename().string();
         std::error_code ignored;
         const bool is_folder = at->is_directory(ignored);
@@ -51,8 +65,31 @@ void FileDialog::list_folder() {
     }
     if (error) error_ = folder_.string() + " cannot be read: " + error.message();
     std::sort(entries_.begin(), entries_.end(), [](const Entry& x, const Entry& y) {
-        return std::pair(!x.is_folder, x.name) < std::pair(!y.is_folder, y.name);
+        return x.is_folder != y.is_folder ? x.is_folder : strverscmp(x.name.c_str(), y.name.c_str()) < 0;
     });
+}
+
+const FileDialog::Entry* FileDialog::neighbour(std::string_view typed, int step) const {
+    if (entries_.empty()) return nullptr;
+    const auto last = std::ssize(entries_) - 1;
+    const auto place = [&](auto fits) { return std::find_if(entries_.begin(), entries_.end(), fits); };
+    const auto same = place([&](const Entry& entry) { return entry.name == typed; });
+    if (same != entries_.end()) return &entries_[std::clamp<ptrdiff_t>(same - entries_.begin() + step, 0, last)];
+    const auto begun = place([&](const Entry& entry) { return entry.name.starts_with(typed); });
+    if (begun != entries_.end() && !typed.empty()) return &*begun;
+    return &entries_[step > 0 ? 0 : last];
+}
+
+/// Puts the entry before or after the typed one into the field.
+int FileDialog::step_through(ImGuiInputTextCallbackData* data) {
+    auto& dialog = *static_cast<FileDialog*>(data->UserData);
+    const Entry* entry = dialog.neighbour({data->Buf, static_cast<size_t>(data->BufTextLen)},
+                                          data->EventKey == ImGuiKey_DownArrow ? 1 : -1);
+    if (!entry) return 0;
+    data->DeleteChars(0, data->BufTextLen);
+    data->InsertChars(0, entry->name.c_str());
+    dialog.scroll_to_typed_ = true;
+    return 0;
 }
 
 std::string FileDialog::objection_to(const fs::path& path) const {
@@ -73,8 +110,10 @@ void FileDialog::draw() {
     if (!ImGui::BeginPopupModal(popup.c_str(), nullptr, ImGuiWindowFlags_NoCollapse)) return;
     const auto go_to = [&](const fs::path& folder) {
         folder_ = folder.lexically_normal();
+        if (folder_.filename().empty() && folder_.has_relative_path()) folder_ = folder_.parent_path();
         error_.clear();
         list_folder();
+        focus_field_ = true;
     };
     if (ImGui::Button("Up") && folder_.has_parent_path()) go_to(folder_.parent_path());
     ImGui::SameLine();
@@ -86,8 +125,11 @@ void FileDialog::draw() {
         const Entry entry = entries_[i];
         const std::string shown = entry.is_folder ? entry.name + "/" : entry.name;
         const bool is_typed = typed_ == entry.name;
+        if (is_typed && std::exchange(scroll_to_typed_, false)) ImGui::SetScrollHereY();
         if (ImGui::Selectable(shown.c_str(), is_typed, ImGuiSelectableFlags_AllowDoubleClick)) {
             typed_ = entry.name;
+            error_.clear();
+            focus_field_ = true;
             if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
                 if (entry.is_folder) {
                     go_to(folder_ / entry.name);
@@ -107,10 +149,13 @@ void FileDialog::draw() {
     ImGui::EndChild();
 
     ImGui::SetNextItemWidth(-FLT_MIN);
-    if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
-    if (ImGui::InputTextWithHint("##path", "a name or a whole path", &typed_, ImGuiInputTextFlags_EnterReturnsTrue))
-        chosen = true;
-    const fs::path path = (folder_ / typed_).lexically_normal();  // an absolute path replaces the folder
+    if (ImGui::IsWindowAppearing() || std::exchange(focus_field_, false)) ImGui::SetKeyboardFocusHere();
+    if (ImGui::InputTextWithHint("##path", "a name or a whole path", &typed_,
+                                 ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CallbackHistory,
+                                 &FileDialog::step_through, this))
+        chosen = focus_field_ = true;
+    if (ImGui::IsItemEdited()) error_.clear();
+    const fs::path path = (folder_ / without_tilde(typed_)).lexically_normal();  // an absolute path replaces the folder
     std::error_code error;
     const bool is_there = fs::exists(path, error);
     if (!error_.empty())
@@ -127,7 +172,9 @@ void FileDialog::draw() {
     ImGui::SameLine();
     if (ImGui::Button("Cancel") || ImGui::IsKeyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
 
-    if (chosen && (!typed_.empty() || question_.kind == Kind::folder)) {
+    if (chosen && typed_.empty() && question_.kind != Kind::folder) {
+        error_ = "choose an entry, or type a name";
+    } else if (chosen) {
         const bool is_folder = fs::is_directory(path, error);
         const bool is_answer =
             question_.kind == Kind::folder || fs::exists(path / "config.json", error) || path.extension() == ".part";
@@ -136,6 +183,8 @@ void FileDialog::draw() {
             typed_ = question_.suggestion.string();
         } else if (question_.kind == Kind::folder && is_there && !is_folder) {
             error_ = path.string() + " is a file; choose a folder";
+        } else if (question_.kind == Kind::save && !fs::is_directory(path.parent_path(), error)) {
+            error_ = path.parent_path().string() + " is no folder";
         } else if (const std::string objection = objection_to(path); !objection.empty() && !is_confirmed) {
             error_ = objection;
             objected_to_ = path;

@@ -3,11 +3,15 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+struct ImGuiInputTextCallbackData;
 
 namespace kvscope::gui {
 
-/// Asks for a file or folder in the window itself: a path to type, and the folder's contents to click.
+/// Asks for a file or folder in the window itself: a path to type, and the folder's contents to click or, from the
+/// field, to step through with the arrow keys.
 class FileDialog {
  public:
     enum class Kind { open, open_folder_or_file, save, folder };
@@ -33,6 +37,9 @@ class FileDialog {
         uintmax_t bytes;
     };
     void list_folder();
+    /// The entry after (step 1) or before (−1) the typed one; the first that begins like it where it is none.
+    const Entry* neighbour(std::string_view typed, int step) const;
+    static int step_through(ImGuiInputTextCallbackData* data);
     std::string objection_to(const std::filesystem::path& path) const;
 
     Question question_;
@@ -41,6 +48,8 @@ class FileDialog {
     std::string error_;
     std::vector<Entry> entries_;
     bool wanted_ = false;
+    bool focus_field_ = false;
+    bool scroll_to_typed_ = false;
     std::string objected_to_;  ///< path that a further click confirms
 };
 

@@ -65,7 +65,8 @@ bool save_settings(const Settings& settings, const fs::path& path) {
     const fs::path beside = path.string() + ".new";
     {
         std::ofstream file(beside);
-        file << json.dump(1) << '\n';
+        // A path may hold any bytes.
+        file << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
         file.close();
         if (!file) return false;
     }

@@ -87,6 +87,9 @@ void write_workspace(const fs::path& path, const nlohmann::json& state,
         writer.put(text.data(), text.size());
         for (const auto& [file, name] : files) put_file(writer, file, name);
         writer.finish();
+    } catch (const nlohmann::json::type_error&) {
+        fs::remove(beside, error);
+        throw WorkspaceError("the name of a trace is not UTF-8: rename it, so that it can be read elsewhere");
     } catch (...) {
         fs::remove(beside, error);
         throw;

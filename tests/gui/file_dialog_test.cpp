@@ -46,4 +46,36 @@ TEST_CASE("all figures go into a folder that is there already, and replace those
     CHECK(driven.app().notices().size() == n_notices);
 }
 
+TEST_CASE("the file dialog goes by the keyboard alone: names, arrow keys, Enter, and what is wrong is said") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    fs::create_directory(sample.folder / "deeper");
+    fs::copy_file(sample.path, sample.folder / "sample10.h5");
+    fs::copy_file(sample.path, sample.folder / "sample9.h5");
+    DrivenApp driven({});
+    driven.drive([&](ImGuiTestContext& c) {
+        const auto is_open = [&] { return c.ItemExists("//$FOCUSED/##path"); };
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_O);
+        c.Yield(2);
+        c.KeyPress(ImGuiKey_Enter);  // an empty name
+        c.Yield(2);
+        IM_CHECK(is_open());
+        c.KeyCharsReplaceEnter((sample.path.parent_path() / "nowhere").c_str());
+        c.Yield(2);
+        IM_CHECK(is_open());
+        c.KeyCharsReplaceEnter((sample.path.parent_path().string() + "/deeper/").c_str());
+        c.Yield(2);
+        c.ItemClick("//$FOCUSED/Up");
+        c.Yield(2);
+        // deeper/, sample.h5, sample9.h5, sample10.h5
+        for (int i = 0; i < 3; ++i) c.KeyPress(ImGuiKey_DownArrow);
+        c.Yield(2);
+        c.KeyPress(ImGuiKey_Enter);
+        c.Yield(2);
+        IM_CHECK(!is_open());
+    });
+    REQUIRE(driven.session().documents().size() == 1);
+    CHECK(driven.session().documents().front()->name() == "sample9.h5");
+}
+
 }  // namespace kvscope::gui::testing

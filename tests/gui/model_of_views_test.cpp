@@ -127,6 +127,7 @@ TEST_CASE("settings survive being written and read, and a damaged file gives the
     settings.ui_scale = 1.5f;
     for (int i = 0; i < 20; ++i) settings.remember_trace("/traces/" + std::to_string(i) + ".h5");
     settings.remember_trace("/traces/15.h5");
+    settings.remember_model("/models/\xff.gguf");  // a path need not be UTF-8
     settings.layout = {{"views", nlohmann::json::array()}};
     REQUIRE(save_settings(settings, file));
     const Settings read = load_settings(file);
