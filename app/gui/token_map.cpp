@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/ticks.h"
 #include "app/gui/prompt_text.h"
 
 namespace kvscope::gui {
@@ -21,10 +22,33 @@ Shown shown_tokens(const TokenAxis& axis, double n) {
     return axis.max > axis.min ? Shown{axis.min, axis.max} : Shown{0, n};
 }
 
-int format_whole(double value, char* text, int size, void*) {
-    const double whole = std::round(value);
-    if (std::abs(value - whole) > 1e-6) return std::snprintf(text, static_cast<size_t>(size), "%s", "");
-    return std::snprintf(text, static_cast<size_t>(size), "%.0f", whole);
+/// Whole numbers from `min` to `max`, at most as many as have room.
+std::vector<analysis::Tick> whole_ticks(double min, double max, float room, float room_each) {
+    analysis::Axis axis;
+    axis.min = min;
+    axis.max = max;
+    axis.whole_numbers = true;
+    if (!(max > min)) return {{min, std::to_string(std::lround(min))}};
+    return analysis::ticks_for(axis, std::max<size_t>(2, static_cast<size_t>(room / room_each))).ticks;
+}
+
+/// Width of the column with the rows' numbers.
+float row_axis_width(size_t rows, float tick) { return ImGui::CalcTextSize(rows > 100 ? "000" : "00").x + 3 * tick; }
+
+/// Numbers beside the middle of their rows, none beyond the map's upper and lower edge.
+void draw_row_axis(const Context& context, ImVec2 from, float height, size_t rows, float tick) {
+    const float line = ImGui::GetFontSize();
+    const ImU32 color = packed(context.theme.ink_quiet);
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    float free_from = from.y;
+    for (const auto& [row, label] : whole_ticks(0, static_cast<double>(rows) - 1, height, 1.7f * line)) {
+        const float middle = from.y + height * static_cast<float>((row + 0.5) / static_cast<double>(rows));
+        const float top = std::clamp(middle - line / 2, from.y, std::max(from.y, from.y + height - line));
+        if (top < free_from) continue;
+        free_from = top + line;
+        list->AddLine({from.x - tick, middle}, {from.x, middle}, color);
+        list->AddText({from.x - 2 * tick - ImGui::CalcTextSize(label.c_str()).x, top}, color, label.c_str());
+    }
 }
 
 /// Vertical bands for tokens, drawn over the map.
@@ -106,7 +130,7 @@ void MapStore::drop_unused() {
     for (auto& [slot, entry] : entries_) entry.used = false;
 }
 
-int draw_token_map(Context& context, const char* id, ImVec2 size, const TokenMap& map) {
+DrawnTokenMap draw_token_map(Context& context, const char* id, ImVec2 size, const TokenMap& map) {
     const auto columns = static_cast<double>(map.map->columns());
     const auto rows = static_cast<double>(map.map->rows());
     TokenAxis& axis = context.session.token_axis;
@@ -114,20 +138,21 @@ int draw_token_map(Context& context, const char* id, ImVec2 size, const TokenMap
     const Shown before = shown;
     constexpr ImPlotFlags flags = ImPlotFlags_NoTitle | ImPlotFlags_NoLegend | ImPlotFlags_NoMouseText |
                                   ImPlotFlags_NoMenus | ImPlotFlags_NoFrame;
-    ImPlot::PushStyleVar(ImPlotStyleVar_PlotPadding, ImVec2(2, 2));
+    const float tick = 3 * context.scale;
+    const float row_axis = row_axis_width(map.map->rows(), tick);
+    size.x = std::max((size.x > 0 ? size.x : ImGui::GetContentRegionAvail().x) - row_axis, 1.0f);
+    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + row_axis);
+    ImPlot::PushStyleVar(ImPlotStyleVar_PlotPadding, ImVec2(0, 2));
     ImPlot::PushStyleColor(ImPlotCol_PlotBg, ImVec4(0, 0, 0, 0));  // the map fills it
     if (!ImPlot::BeginPlot(id, size, flags)) {
         ImPlot::PopStyleColor();
         ImPlot::PopStyleVar();
-        return -1;
+        return {};
     }
     constexpr ImPlotAxisFlags common =
-        ImPlotAxisFlags_NoGridLines | ImPlotAxisFlags_NoHighlight | ImPlotAxisFlags_NoSideSwitch;
-    ImPlot::SetupAxis(ImAxis_X1, nullptr,
-                      common | (map.show_token_axis ? 0 : ImPlotAxisFlags_NoTickLabels | ImPlotAxisFlags_NoTickMarks));
+        ImPlotAxisFlags_NoDecorations | ImPlotAxisFlags_NoHighlight | ImPlotAxisFlags_NoSideSwitch;
+    ImPlot::SetupAxis(ImAxis_X1, nullptr, common);
     ImPlot::SetupAxis(ImAxis_Y1, nullptr, common | ImPlotAxisFlags_Invert | ImPlotAxisFlags_Lock);
-    ImPlot::SetupAxisFormat(ImAxis_X1, format_whole);
-    ImPlot::SetupAxisFormat(ImAxis_Y1, format_whole);
     ImPlot::SetupAxisLinks(ImAxis_X1, &shown.min, &shown.max);
     ImPlot::SetupAxisLimitsConstraints(ImAxis_X1, 0, columns);
     ImPlot::SetupAxisZoomConstraints(ImAxis_X1, std::min<double>(fewest_tokens, columns), columns);
@@ -141,7 +166,7 @@ int draw_token_map(Context& context, const char* id, ImVec2 size, const TokenMap
                   map.colors);
     draw_selection(context, map);
 
-    int entered = -1;
+    DrawnTokenMap drawn{from.x, to.x};
     if (ImPlot::IsPlotHovered()) {
         const ImPlotPoint mouse = ImPlot::GetPlotMousePos();
         const auto token = static_cast<int64_t>(std::floor(mouse.x));
@@ -167,7 +192,7 @@ int draw_token_map(Context& context, const char* id, ImVec2 size, const TokenMap
                 }
                 context.session.selection.set(next);
             }
-            if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && !map.rows_are_heads) entered = row;
+            if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && !map.rows_are_heads) drawn.entered = row;
             if (map.tooltip && !ImGui::IsMouseDragging(ImGuiMouseButton_Left)) {
                 ImGui::BeginTooltip();
                 map.tooltip(row, token);
@@ -178,19 +203,39 @@ int draw_token_map(Context& context, const char* id, ImVec2 size, const TokenMap
     ImPlot::EndPlot();
     ImPlot::PopStyleColor();
     ImPlot::PopStyleVar();
+    draw_row_axis(context, from, to.y - from.y, map.map->rows(), tick);
     if (shown.min != before.min || shown.max != before.max) {
         axis.min = shown.min;
         axis.max = shown.max;
         if (axis.min <= 0 && axis.max >= columns) axis.show_everything();
     }
-    return entered;
+    return drawn;
 }
 
-void draw_token_overview(Context& context, const char* id, float height, const Document& document, const HeatMap& map,
-                         const MapColors& colors) {
+void draw_token_axis(const Context& context, const DrawnTokenMap& place, int64_t n_tokens) {
+    const Shown shown = shown_tokens(context.session.token_axis, static_cast<double>(n_tokens));
+    const float width = place.right - place.left;
+    const float em = ImGui::GetFontSize();
+    const float tick = 3 * context.scale;
+    const float top = ImGui::GetCursorScreenPos().y;
+    const ImU32 color = packed(context.theme.ink_quiet);
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    for (const auto& [token, label] : whole_ticks(std::ceil(shown.min), std::ceil(shown.max) - 1, width, 5 * em)) {
+        const float x = place.left + width * static_cast<float>((token + 0.5 - shown.min) / (shown.max - shown.min));
+        const float text = ImGui::CalcTextSize(label.c_str()).x;
+        list->AddLine({x, top}, {x, top + tick}, color);
+        list->AddText({std::clamp(x - text / 2, place.left, std::max(place.left, place.right - text)), top + tick},
+                      color, label.c_str());
+    }
+    ImGui::Dummy({1, em + tick});
+}
+
+void draw_token_overview(Context& context, const char* id, const DrawnTokenMap& place, float height,
+                         const Document& document, const HeatMap& map, const MapColors& colors) {
     const auto columns = static_cast<double>(map.columns());
-    const ImVec2 at = ImGui::GetCursorScreenPos();
-    const float width = std::max(ImGui::GetContentRegionAvail().x, 1.0f);
+    const ImVec2 at{place.left, ImGui::GetCursorScreenPos().y};
+    const float width = std::max(place.right - place.left, 1.0f);
+    ImGui::SetCursorScreenPos(at);
     ImGui::InvisibleButton(id, {width, height});
     ImDrawList* list = ImGui::GetWindowDrawList();
     map.draw(list, at, {at.x + width, at.y + height}, {0, columns, 0, static_cast<double>(map.rows())}, colors);

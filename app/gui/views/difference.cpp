@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/overlap.h"
+#include "analysis/table_format.h"
 #include "app/gui/figure_menu.h"
 #include "app/gui/measures.h"
 #include "app/gui/prompt_text.h"
@@ -298,7 +299,7 @@ class DifferenceView : public View {
                 ImGui::SameLine(0, 1);
                 return;
             }
-            ImGui::SameLine(0, 4);
+            ImGui::SameLine(0, 0.25f * side);
             ImGui::TextDisabled("%s", label.c_str());
             ImGui::SameLine();
         };
@@ -309,15 +310,13 @@ class DifferenceView : public View {
         const auto color = [&](int difference) {
             return color_of(colors, drawn(static_cast<float>(difference), static_cast<float>(most)));
         };
-        ImGui::TextDisabled("only B keeps it");
-        ImGui::SameLine();
+        ImGui::TextDisabled("%s", fmt::format("B keeps more  −{}", most).c_str());
+        ImGui::SameLine(0, 0.25f * side);
         const int step = std::max(1, (most + 3) / 4);
-        for (int i = most; i >= 1; i -= step) patch(color(-i), i == most ? fmt::format("−{}", most) : "");
-        patch(packed(context.theme.ground), "alike");
+        for (int i = most; i >= 1; i -= step) patch(color(-i), "");
+        patch(packed(context.theme.ground), "");
         for (int i = most - (most - 1) / step * step; i <= most; i += step)
-            patch(color(i), i == most ? fmt::format("+{} heads", most) : "");
-        ImGui::TextDisabled("only A keeps it");
-        ImGui::SameLine();
+            patch(color(i), i == most ? fmt::format("+{} {}  A keeps more", most, most == 1 ? "head" : "heads") : "");
     }
 
     // ---- the map ---------------------------------------------------------------------------------------------------
@@ -361,9 +360,10 @@ class DifferenceView : public View {
         const float em = ImGui::GetFontSize();
         const bool with_curve = room.x > 55 * em && layer_ < 0;
         const float curve = with_curve ? 13 * em : 0;
-        const float overview = room.y > 14 * em ? 1.6f * em : 0;
-        const float gap = ImGui::GetStyle().ItemSpacing.y;
-        const float height = std::max(room.y - (overview > 0 ? overview + gap : 0), 4 * em);
+        const float overview = room.y > 14 * em ? 1.4f * em : 0;
+        const ImVec2 gap = ImGui::GetStyle().ItemSpacing;
+        const float axis = em + 3 * context.scale;
+        const float height = std::max(room.y - axis - gap.y - (overview > 0 ? overview + gap.y : 0), 2 * em);
         const std::shared_ptr<const Pyramid> pyramid(answer.value, &answer.value->map);
         TokenMap map;
         map.document = session.document(a_);
@@ -372,15 +372,18 @@ class DifferenceView : public View {
         map.rows_are_heads = layer_ >= 0;
         map.layer = layer_;
         map.tooltip = [&](int row, int64_t token) { draw_tooltip(context, shown, row, token); };
-        const int entered =
-            draw_token_map(context, "##difference map", {with_curve ? room.x - curve - gap : -1, height}, map);
+        const DrawnTokenMap drawn =
+            draw_token_map(context, "##difference map", {with_curve ? room.x - curve - gap.x : 0, height}, map);
         if (with_curve) {
             ImGui::SameLine();
             draw_curve(context, shown, {curve, height});
         }
-        if (overview > 0 && layer_ < 0)
-            draw_token_overview(context, "##difference overview", overview, *map.document, *map.map, colors);
-        if (entered >= 0) layer_ = entered;
+        if (drawn.is_visible()) {
+            draw_token_axis(context, drawn, static_cast<int64_t>(shown.pair.n_tokens));
+            if (overview > 0 && layer_ < 0)
+                draw_token_overview(context, "##difference overview", drawn, overview, *map.document, *map.map, colors);
+        }
+        if (drawn.entered >= 0) layer_ = drawn.entered;
     }
 
     void draw_overlap_line(const Difference& shown) const {
@@ -396,21 +399,20 @@ class DifferenceView : public View {
                       .c_str());
     }
 
-    /// The overlap of each layer beside the map's rows.
+    /// The overlap of each layer beside the map's rows; the numbers stand on the line of the token axis.
     void draw_curve(Context& context, const Difference& shown, ImVec2 size) const {
         constexpr ImPlotFlags flags = ImPlotFlags_NoTitle | ImPlotFlags_NoLegend | ImPlotFlags_NoMouseText |
                                       ImPlotFlags_NoMenus | ImPlotFlags_NoFrame | ImPlotFlags_NoInputs;
-        ImPlot::PushStyleVar(ImPlotStyleVar_PlotPadding, ImVec2(2, 2));
+        ImPlot::PushStyleVar(ImPlotStyleVar_PlotPadding, ImVec2(0, 2));
         if (ImPlot::BeginPlot("##difference overlap", size, flags)) {
             const auto n = static_cast<double>(shown.overlap.size());
-            ImPlot::SetupAxis(ImAxis_X1, nullptr, ImPlotAxisFlags_Lock);
+            ImPlot::SetupAxis(ImAxis_X1, nullptr,
+                              ImPlotAxisFlags_Lock | ImPlotAxisFlags_NoTickLabels | ImPlotAxisFlags_NoTickMarks);
             ImPlot::SetupAxis(ImAxis_Y1, nullptr,
-                              ImPlotAxisFlags_Lock | ImPlotAxisFlags_Invert | ImPlotAxisFlags_NoTickLabels |
-                                  ImPlotAxisFlags_NoGridLines);
+                              ImPlotAxisFlags_Lock | ImPlotAxisFlags_Invert | ImPlotAxisFlags_NoDecorations);
             ImPlot::SetupAxisLimits(ImAxis_X1, 0, 100, ImPlotCond_Always);
             ImPlot::SetupAxisLimits(ImAxis_Y1, 0, n, ImPlotCond_Always);
-            constexpr std::array<double, 4> ticks = {0, 25, 50, 75};
-            ImPlot::SetupAxisFormat(ImAxis_X1, "%.0f%%");
+            constexpr std::array<double, 5> ticks = {0, 25, 50, 75, 100};
             ImPlot::SetupAxisTicks(ImAxis_X1, ticks.data(), static_cast<int>(ticks.size()));
             std::vector<double> share;
             std::vector<double> layer;
@@ -422,15 +424,17 @@ class DifferenceView : public View {
                 "same entries", share.data(), layer.data(), static_cast<int>(share.size()), 0.7,
                 {ImPlotProp_FillColor, context.theme.accent, ImPlotProp_Flags, ImPlotBarsFlags_Horizontal});
             draw_curve_mouse(context, shown);
-            const char* title = "same entries";
             const ImVec2 from = ImPlot::GetPlotPos();
-            const ImVec2 text = ImGui::CalcTextSize(title);
-            const ImVec2 at{from.x + ImPlot::GetPlotSize().x - text.x - 6, from.y + 3};
-            ImDrawList* list = ImPlot::GetPlotDrawList();
-            list->AddRectFilled({at.x - 4, at.y - 2}, {at.x + text.x + 4, at.y + text.y + 2},
-                                packed(context.theme.ground));
-            list->AddText(at, packed(context.theme.ink_quiet), title);
+            const ImVec2 plot = ImPlot::GetPlotSize();
             ImPlot::EndPlot();
+            const float below = from.y + plot.y + 2 + ImGui::GetStyle().ItemSpacing.y + 3 * context.scale;
+            const auto label = [&](const char* text, float place) {
+                const float x = from.x + place * (plot.x - ImGui::CalcTextSize(text).x);
+                ImGui::GetWindowDrawList()->AddText({x, below}, packed(context.theme.ink_quiet), text);
+            };
+            label("0", 0);
+            label("same entries", 0.5f);
+            label("100 %", 1);
         }
         ImPlot::PopStyleVar();
     }
@@ -469,7 +473,7 @@ class DifferenceView : public View {
         text_item(prompt && t < prompt->shown.size() ? prompt->shown[t] : "…");
         ImGui::PopFont();
         ImGui::SameLine();
-        ImGui::TextDisabled("token %lld", static_cast<long long>(token));
+        ImGui::TextDisabled("token %s", analysis::format_count(token).c_str());
         const Pair& pair = shown.pair;
         const auto position = static_cast<uint32_t>(token);
         const std::string of_a = session_label(context, a_);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "analysis/table_format.h"
 #include "app/gui/figure_menu.h"
 #include "app/gui/measures.h"
 #include "app/gui/prompt_text.h"
@@ -56,16 +57,26 @@ class RetentionView : public View {
         draw_header(context, runs);
 
         const float em = ImGui::GetFontSize();
-        const float overview = 1.6f * em;
+        const float overview = 1.4f * em;
+        const float axis = em + 3 * context.scale;
         const float spacing = ImGui::GetStyle().ItemSpacing.y;
-        const float room = ImGui::GetContentRegionAvail().y - overview - spacing;
-        const float each = std::max(room / static_cast<float>(runs.size()), 4.5f * em);
+        const float room = ImGui::GetContentRegionAvail().y - axis - overview - 2 * spacing;
+        const auto n_at_once = std::clamp<size_t>(static_cast<size_t>(room / (4.2f * em)), 1, runs.size());
+        const float each = std::max(room / static_cast<float>(n_at_once), 4.2f * em);
+        DrawnTokenMap place;
         ImGui::BeginChild("maps", {0, std::max(room, 4 * em)});
-        for (size_t i = 0; i < runs.size(); ++i) draw_run(context, runs[i], each, i + 1 == runs.size());
+        for (const RunKey& key : runs) {
+            const DrawnTokenMap drawn = draw_run(context, key, each);
+            if (drawn.is_visible()) place = drawn;
+            if (drawn.entered >= 0) layer_ = drawn.entered;
+        }
         ImGui::EndChild();
-        const RunKey selected = session.cursor().run;
-        draw_overview(context, std::find(runs.begin(), runs.end(), selected) != runs.end() ? selected : runs.front(),
-                      overview);
+        if (place.is_visible()) {
+            const RunKey selected = session.cursor().run;
+            const RunKey& key = std::find(runs.begin(), runs.end(), selected) != runs.end() ? selected : runs.front();
+            draw_token_axis(context, place, session.document(key)->reader()->prompt(key.prompt).visible_tokens());
+            draw_overview(context, key, place, overview);
+        }
         maps_.drop_unused();
         draw_figure_menu(context, *this, "retention", figure(session));
     }
@@ -125,7 +136,7 @@ class RetentionView : public View {
             list->AddRectFilled(at, {at.x + side, at.y + side}, color);
             list->AddRect(at, {at.x + side, at.y + side}, packed(context.theme.line));
             ImGui::Dummy({side, side});
-            ImGui::SameLine(0, 3);
+            ImGui::SameLine(0, 0.25f * side);
             ImGui::TextDisabled("%s", label);
             ImGui::SameLine();
         };
@@ -167,14 +178,16 @@ class RetentionView : public View {
         return answer.value ? &maps_.get(slot, answer.value) : nullptr;
     }
 
-    void draw_run(Context& context, const RunKey& key, float height, bool is_last) {
+    DrawnTokenMap draw_run(Context& context, const RunKey& key, float height) {
+        DrawnTokenMap drawn;
         Session& session = context.session;
         const RunLook look = session.look(key);
         const auto& run = session.attributes(key);
         ImGui::PushID(fmt::format("{}.{}", key.document, key.run).c_str());
         const ImVec2 at = ImGui::GetCursorScreenPos();
         const float side = 0.65f * ImGui::GetFontSize();
-        ImGui::GetWindowDrawList()->AddRectFilled({at.x, at.y + 4}, {at.x + side, at.y + 4 + side},
+        const float top = at.y + (ImGui::GetTextLineHeight() - side) / 2;
+        ImGui::GetWindowDrawList()->AddRectFilled({at.x, top}, {at.x + side, top + side},
                                                   packed(on_ground(look.style.color, context.theme)));
         ImGui::Dummy({side, 0});
         ImGui::SameLine();
@@ -195,10 +208,8 @@ class RetentionView : public View {
             shown.colors = colors_for(context, static_cast<int>(shown.document->reader()->n_rows(key.prompt, key.run)));
             shown.rows_are_heads = layer_ >= 0;
             shown.layer = layer_;
-            shown.show_token_axis = is_last;
             shown.tooltip = [&](int row, int64_t token) { draw_tooltip(context, key, row, token); };
-            const int entered = draw_token_map(context, "##map", {-1, map_height}, shown);
-            if (entered >= 0) layer_ = entered;
+            drawn = draw_token_map(context, "##map", {0, map_height}, shown);
         } else {
             ImGui::BeginChild("waiting", {0, map_height});
             if (error.empty())
@@ -208,6 +219,7 @@ class RetentionView : public View {
             ImGui::EndChild();
         }
         ImGui::PopID();
+        return drawn;
     }
 
     void draw_tooltip(Context& context, const RunKey& key, int row, int64_t token) const {
@@ -218,7 +230,7 @@ class RetentionView : public View {
         text_item(prompt && t < prompt->shown.size() ? prompt->shown[t] : "…");
         ImGui::PopFont();
         ImGui::SameLine();
-        ImGui::TextDisabled("token %lld", static_cast<long long>(token));
+        ImGui::TextDisabled("token %s", analysis::format_count(token).c_str());
         const auto kept = document.reader()->kept(key.prompt, key.run);
         const auto layer = static_cast<size_t>(layer_ >= 0 ? layer_ : row);
         std::string heads;
@@ -234,7 +246,7 @@ class RetentionView : public View {
         ImGui::TextDisabled("%s", measure_definition("retention"));
     }
 
-    void draw_overview(Context& context, const RunKey& key, float height) {
+    void draw_overview(Context& context, const RunKey& key, const DrawnTokenMap& place, float height) {
         const int entered = layer_;
         layer_ = -1;
         std::string error;
@@ -242,7 +254,7 @@ class RetentionView : public View {
         const MapColors colors =
             colors_for(context, static_cast<int>(context.session.document(key)->reader()->n_rows(key.prompt, key.run)));
         layer_ = entered;
-        if (map) draw_token_overview(context, "overview", height, *context.session.document(key), *map, colors);
+        if (map) draw_token_overview(context, "overview", place, height, *context.session.document(key), *map, colors);
     }
 
     int layer_ = -1;  ///< whose heads are shown; −1: all layers
