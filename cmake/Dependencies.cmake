@@ -84,5 +84,6 @@ add_library(kvscope::jinja ALIAS kvscope_jinja)
 kvscope_fetch(KVSCOPE_DEFAULT_MODEL model)
 
 if(KVSCOPE_GUI)
+    pkg_check_modules(fribidi REQUIRED IMPORTED_TARGET fribidi)
     include(Imgui)
 endif()

@@ -3,7 +3,10 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+
+#include "app/gui/reading_levels.h"
 
 namespace kvscope::gui {
 namespace {
@@ -39,14 +42,81 @@ class Breaker {
         for (uint32_t token = 0; token < prompt_.tokens.size(); ++token) add(token);
         if (out_.begins.back() != out_.placed.size() || out_.begins.size() == 1)
             out_.begins.push_back(out_.placed.size());
-        for (size_t i = 0; i < out_.size(); ++i) turn_round(out_.begins[i], out_.begins[i + 1]);
+        levels_ = reading_levels(prompt_);
+        for (size_t i = 0; i < out_.size(); ++i) {
+            join(out_.begins[i], out_.begins[i + 1]);
+            put_in_order(i);
+        }
         return std::move(out_);
     }
 
  private:
+    uint8_t level(size_t place) const { return levels_.empty() ? uint8_t{0} : levels_[out_.placed[place].token]; }
+
+    void join(size_t first, size_t end) {
+        const auto is_whole = [&](const PlacedToken& piece) {
+            return piece.begin == 0 && piece.end == prompt_.shown[piece.token].size();
+        };
+        for (size_t i = first; i < end;) {
+            size_t last = i;
+            while (last + 1 < end && is_whole(out_.placed[last]) && is_whole(out_.placed[last + 1]) &&
+                   level(last) == level(last + 1) && joins_next(prompt_, out_.placed[last].token))
+                ++last;
+            if (last > i || (is_whole(out_.placed[i]) && is_set_as_one(prompt_, out_.placed[i].token))) {
+                out_.joined.push_back(join_tokens(prompt_, out_.placed[i].token, out_.placed[last].token));
+                JoinedTokens& joined = out_.joined.back();
+                joined.first = i;
+                joined.end = last + 1;
+                joined.is_right_to_left = level(i) % 2 == 1;
+                keep_room(joined);
+            }
+            i = last + 1;
+        }
+    }
+
+    /// Emoji that are one picture together take the room of one.
+    void keep_room(const JoinedTokens& joined) {
+        auto room = static_cast<uint32_t>(n_cells(joined.text) + (joined.has_space ? 1 : 0));
+        for (size_t i = joined.first; i < joined.end; ++i) {
+            out_.placed[i].n_cells = std::min(out_.placed[i].n_cells, room);
+            room -= out_.placed[i].n_cells;
+        }
+    }
+
+    void put_in_order(size_t line) {
+        const size_t first = out_.begins[line];
+        std::vector<uint8_t> levels;
+        for (size_t i = first; i < out_.begins[line + 1]; ++i) levels.push_back(level(i));
+        uint32_t cell = 0;
+        for (const size_t i : visual_order(levels)) {
+            PlacedToken& piece = out_.placed[first + i];
+            piece.is_turned = levels[i] % 2 == 1;
+            piece.cell = cell;
+            cell += piece.n_cells;
+        }
+        if (!levels.empty() && *std::min_element(levels.begin(), levels.end()) % 2 == 1) out_.turned.push_back(line);
+    }
+
+    /// Cells of the characters that begin in a token, where it shares bytes of one with a neighbour.
+    std::optional<uint32_t> cells_of_shared(uint32_t token) const {
+        const std::string_view whole = whole_characters(prompt_, token, token);
+        const size_t begin = prompt_.begins[token];
+        if (whole.size() == prompt_.begins[token + 1] - begin) return {};
+        const auto before = static_cast<size_t>(prompt_.text.data() + begin - whole.data());
+        size_t cells = 0;
+        for (size_t at = 0; at < whole.size();) {
+            const Character next = character_at(whole, at);
+            if (at >= before) cells += next.cells;
+            at += next.bytes;
+        }
+        return static_cast<uint32_t>(cells);
+    }
+
     /// Lets runs of right-to-left tokens of a line change places.
     void turn_round(size_t first, size_t end) {
-        const auto is_turned = [&](size_t i) { return is_right_to_left(prompt_.shown[out_.placed[i].token]); };
+        const auto is_turned = [&](size_t i) {
+            return is_right_to_left(whole_characters(prompt_, out_.placed[i].token, out_.placed[i].token));
+        };
         for (size_t i = first; i < end;) {
             size_t j = i;
             while (j < end && is_turned(j)) ++j;
@@ -62,10 +132,17 @@ class Breaker {
     void add(uint32_t token) {
         const std::string& shown = prompt_.shown[token];
         const std::string& text = prompt_.tokens[token];
-        const bool is_wide = !shown.empty() && character_at(shown, 0).cells == 2;  // scripts without blanks
+        const std::string_view whole = whole_characters(prompt_, token, token);
+        const bool is_inside = whole.data() != prompt_.text.data() + prompt_.begins[token] && !whole.empty();
+        const bool is_wide =
+            !whole.empty() && !is_inside && character_at(whole, 0).cells == 2;  // scripts without blanks
         const bool begins_word = !text.empty() && (text.front() == ' ' || text.front() == '\t' || is_wide);
         if (begins_word || ends_word_) word_ = out_.placed.size();
         ends_word_ = !text.empty() && (text.back() == ' ' || text.back() == '-');
+        if (const auto cells = cells_of_shared(token)) {
+            place({token, 0, static_cast<uint32_t>(shown.size()), 0, *cells});
+            return;
+        }
         size_t begin = 0;
         do {
             size_t end = begin;
@@ -111,9 +188,18 @@ class Breaker {
     size_t at_ = 0;    ///< cell where the next token begins
     size_t word_ = 0;  ///< first token of the current word
     bool ends_word_ = false;
+    std::vector<uint8_t> levels_;
 };
 
 }  // namespace
+
+std::span<const JoinedTokens> PromptLines::joined_in(size_t line) const {
+    const auto from = [&](size_t place) {
+        return std::lower_bound(joined.begin(), joined.end(), place,
+                                [](const JoinedTokens& one, size_t wanted) { return one.first < wanted; });
+    };
+    return {from(begins[line]), from(begins[line + 1])};
+}
 
 size_t PromptLines::line_of(int64_t token) const {
     const auto first = std::lower_bound(placed.begin(), placed.end(), token, [](const PlacedToken& p, int64_t wanted) {

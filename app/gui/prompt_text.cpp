@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <optional>
 
 #include "app/gui/session.h"
 
@@ -17,20 +19,91 @@ std::string lowered(std::string_view text) {
     return out;
 }
 
-PromptText read_prompt(const trace::Reader& reader, int prompt) {
-    PromptText out;
-    out.ids = reader.token_ids(prompt);
-    out.tokens = reader.token_text(prompt);
+constexpr std::string_view escape_begin = "⟨";
+constexpr std::string_view escape_end = "⟩";
+constexpr size_t escape_size = escape_begin.size() + 2 + escape_end.size();
+constexpr size_t longest_character = 4;
+
+/// The byte that is escaped at a place of a token.
+std::optional<char> escaped_byte(std::string_view token, size_t at) {
+    const std::string_view escape = token.substr(at, escape_size);
+    if (escape.size() < escape_size || !escape.starts_with(escape_begin) || !escape.ends_with(escape_end)) return {};
+    const std::string_view digits = escape.substr(escape_begin.size(), 2);
+    unsigned value = 0;
+    const auto read = std::from_chars(digits.begin(), digits.end(), value, 16);
+    if (read.ptr != digits.end() || value < 0x80) return {};
+    return static_cast<char>(value);
+}
+
+/// Length of the character that begins at a byte; 0 where none does.
+size_t character_size(std::string_view text, size_t at) {
+    utf8proc_int32_t code = 0;
+    const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
+                                         static_cast<utf8proc_ssize_t>(text.size() - at), &code);
+    return static_cast<size_t>(std::max<utf8proc_ssize_t>(length, 0));
+}
+
+/// Puts the tokens together. @param stays by escape, in order: whether it is kept as it is written
+/// @returns where in the text the bytes of the other escapes are
+std::vector<std::pair<size_t, size_t>> put_together(PromptText& out, const std::vector<bool>& stays) {
+    std::vector<std::pair<size_t, size_t>> bytes;  // place, number of the escape
+    size_t n_escapes = 0;
+    out.text.clear();
+    out.begins.clear();
     for (const auto& token : out.tokens) {
         out.begins.push_back(out.text.size());
-        out.text += token;
-        out.shown.push_back(shown_token(token));
+        for (size_t at = 0; at < token.size();) {
+            const auto byte = escaped_byte(token, at);
+            const size_t number = n_escapes;
+            if (byte) ++n_escapes;
+            if (byte && !(number < stays.size() && stays[number])) {
+                bytes.emplace_back(out.text.size(), number);
+                out.text += *byte;
+                at += escape_size;
+            } else {
+                out.text += token[at++];
+            }
+        }
     }
     out.begins.push_back(out.text.size());
-    return out;
+    return bytes;
+}
+
+/// Where the character begins that a byte belongs to; the byte itself where the text is no UTF-8.
+size_t character_begin(std::string_view text, size_t byte) {
+    for (size_t back = 0; back < longest_character && back <= byte; ++back) {
+        if (character_size(text, byte - back) > back) return byte - back;
+    }
+    return byte;
 }
 
 }  // namespace
+
+PromptText make_prompt_text(std::vector<int32_t> ids, std::vector<std::string> tokens) {
+    PromptText out;
+    out.ids = std::move(ids);
+    out.tokens = std::move(tokens);
+    for (const auto& token : out.tokens) out.shown.push_back(shown_token(token));
+    const auto bytes = put_together(out, {});
+    std::vector<bool> stays;
+    for (const auto& [place, number] : bytes) {
+        if (character_size(out.text, character_begin(out.text, place)) > 0) continue;
+        stays.resize(number + 1, false);
+        stays[number] = true;
+    }
+    if (!stays.empty()) put_together(out, stays);
+    return out;
+}
+
+std::string_view whole_characters(const PromptText& prompt, size_t first, size_t last) {
+    const std::string_view text = prompt.text;
+    const size_t begin = prompt.begins[first];
+    const size_t end = prompt.begins[last + 1];
+    if (begin == end) return text.substr(begin, 0);
+    const size_t from = character_begin(text, begin);
+    const size_t last_character = character_begin(text, end - 1);
+    return text.substr(from, std::max(last_character + character_size(text, last_character), end) - from);
+}
 
 std::string shown_token(std::string_view token) {
     std::string out;
@@ -67,8 +140,9 @@ std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& 
     if (prompt >= reader->n_prompts()) return nullptr;
     const std::string stamp = fmt::format("{}/{}", document.stamp(), prompt);
     return session.tasks
-        .ask<PromptText>(fmt::format("prompt text {}", document.id()), stamp,
-                         [reader, prompt] { return read_prompt(*reader, prompt); })
+        .ask<PromptText>(
+            fmt::format("prompt text {}", document.id()), stamp,
+            [reader, prompt] { return make_prompt_text(reader->token_ids(prompt), reader->token_text(prompt)); })
         .value;
 }
 

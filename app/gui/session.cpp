@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "analysis/run_style.h"
+#include "trace/schema.h"
 
 namespace kvscope::gui {
 
@@ -29,16 +30,21 @@ Document& Session::open(const std::filesystem::path& path) {
     auto& document = *documents_.emplace_back(std::make_unique<Document>(next_id_, path));
     ++next_id_;
     show_one_budget(document);
-    if (!cursor().run.valid()) {
-        for (const RunKey& key : all_runs()) {
-            const auto& run = attributes(key);
-            if (key.document != document.id() || run.policy == "full" || run.status != "complete" || !is_visible(key))
-                continue;
-            select_run(key);
-            break;
-        }
-    }
+    if (!cursor().run.valid()) select_first_run(document);
     return document;
+}
+
+void Session::select_first_run(const Document& document) {
+    std::optional<RunKey> first;
+    for (const RunKey& key : all_runs()) {
+        const auto& run = attributes(key);
+        if (key.document != document.id() || run.policy == "full" || run.status != "complete" || !is_visible(key))
+            continue;
+        if (!first) first = key;
+        if (!document.file()->has({key.prompt, key.run}, trace::schema::run::scores)) continue;
+        return select_run(key);
+    }
+    if (first) select_run(*first);
 }
 
 void Session::close(int id) {
@@ -97,11 +103,7 @@ void Session::show_one_budget(Document& document) {
         }
     }
     if (cursor().run.document != document.id() || is_visible(cursor().run)) return;
-    for (const RunKey& key : visible_runs()) {
-        if (key.document != document.id()) continue;
-        select_run(key);
-        return;
-    }
+    select_first_run(document);
 }
 
 void Session::set_visible(const RunKey& key, bool visible) {

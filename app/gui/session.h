@@ -65,6 +65,8 @@ class Session {
     void set_visible(const RunKey& key, bool visible);
     /// Where a trace has more runs than one looks at together and nobody chose yet: those of the largest budget alone.
     void show_one_budget(Document& document);
+    /// Of the shown compressed runs, the first whose scores say why a token was dropped, else the first.
+    void select_first_run(const Document& document);
     /// Finished, shown runs of all open traces' current prompts, in order; `full` only where `with_full`.
     std::vector<RunKey> visible_runs(bool with_full = false) const;
     /// All of the current prompts.

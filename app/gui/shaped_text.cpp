@@ -35,8 +35,9 @@ struct Shaped {
     float left = 0;  ///< of the texture, from where the text begins
     float top = 0;   ///< of the texture, from the baseline
     float advance = 0;
-    bool is_colored = false;  ///< has colours of its own: tinting it would be wrong
-    int used = 0;             ///< frame
+    bool is_colored = false;   ///< has colours of its own: tinting it would be wrong
+    int used = 0;              ///< frame
+    std::vector<float> edges;  ///< of each byte, in pixels; empty until somebody asks
     size_t bytes() const { return static_cast<size_t>(width) * static_cast<size_t>(height) * 4; }
 };
 
@@ -76,20 +77,6 @@ std::unique_ptr<Store>& store_of_window() {
         ImGui::AddContextHook(ImGui::GetCurrentContext(), &hook);
     }
     return store;
-}
-
-/// Scripts whose letters join, reorder or stack, and characters that only shaping gives a meaning.
-bool is_complex(uint32_t c) {
-    if (c < 0x300) return false;
-    const bool script = (c >= 0x590 && c <= 0x10ff && !(c >= 0x10a0 && c <= 0x10ff)) ||  // Hebrew … Myanmar
-                        (c >= 0x1100 && c <= 0x11ff) || (c >= 0x1700 && c <= 0x18af) ||  // Jamo, Khmer, Mongolian
-                        (c >= 0x1900 && c <= 0x1cff) || (c >= 0xa800 && c <= 0xabff) ||  // Limbu … Meetei Mayek
-                        (c >= 0xfb1d && c <= 0xfdff) || (c >= 0xfe70 && c <= 0xfefe) ||  // presentation forms
-                        (c >= 0x10800 && c <= 0x11fff);
-    const bool emoji = (c >= 0x1f1e6 && c <= 0x1f1ff) || (c >= 0x1f300 && c <= 0x1faff) || (c >= 0xfe00 && c <= 0xfe0f);
-    if (script || emoji || c == 0x200c || c == 0x200d) return true;
-    const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
-    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC || category == UTF8PROC_CATEGORY_ME;
 }
 
 bool font_has(ImFont* font, uint32_t c) {
@@ -175,12 +162,19 @@ Shaped set(const std::string& text, float pixels, bool mono, ImVec4 color) {
     return shaped;
 }
 
+bool is_mono() { return std::string_view(ImGui::GetFont()->GetDebugName()).find("Mono") != std::string_view::npos; }
+
+float framebuffer_scale() { return std::max(ImGui::GetIO().DisplayFramebufferScale.y, 1.0f); }
+
+/// Size of the current font as Pango has it: Dear ImGui's is that of ascent and descent together, Pango's of the em.
+float pango_pixels() {
+    return std::round(ImGui::GetFontSize() * framebuffer_scale() / (is_mono() ? mono_height : text_height));
+}
+
 /// From the store, or made now. @param color of texts that have colours of their own; white for all others
-const Shaped& shaped_of(std::string_view text, ImU32 color) {
-    const float scale = std::max(ImGui::GetIO().DisplayFramebufferScale.y, 1.0f);
-    const bool mono = std::string_view(ImGui::GetFont()->GetDebugName()).find("Mono") != std::string_view::npos;
-    // Dear ImGui's size is that of ascent and descent together, Pango's that of the em.
-    const float pixels = std::round(ImGui::GetFontSize() * scale / (mono ? mono_height : text_height));
+Shaped& shaped_of(std::string_view text, ImU32 color) {
+    const float pixels = pango_pixels();
+    const bool mono = is_mono();
     Store& store = *store_of_window();
     const auto key_of = [&](ImU32 of) {
         return std::string(text) + '\n' + std::to_string(static_cast<int>(pixels)) + (mono ? 'm' : 't') +
@@ -206,7 +200,43 @@ const Shaped& shaped_of(std::string_view text, ImU32 color) {
     return *shaped;
 }
 
+std::vector<float> measure_edges(const std::string& text, float pixels, bool mono) {
+    const Layout layout = make_layout(text, pixels, mono);
+    PangoLayoutLine* line = pango_layout_get_line_readonly(layout.get(), 0);
+    std::vector<float> edges(text.size() + 1, 0.0f);
+    for (size_t at = 0; at < text.size();) {
+        utf8proc_int32_t code = 0;
+        const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
+                                             static_cast<utf8proc_ssize_t>(text.size() - at), &code);
+        const auto bytes = static_cast<size_t>(std::max<utf8proc_ssize_t>(length, 1));
+        int from = 0;
+        int to = 0;
+        pango_layout_line_index_to_x(line, static_cast<int>(at), FALSE, &from);
+        pango_layout_line_index_to_x(line, static_cast<int>(at), TRUE, &to);
+        for (size_t i = 0; i < bytes; ++i) {
+            const float share = static_cast<float>(i) / static_cast<float>(bytes);
+            edges[at + i] = (static_cast<float>(from) + static_cast<float>(to - from) * share) / PANGO_SCALE;
+        }
+        at += bytes;
+        if (at == text.size()) edges.back() = static_cast<float>(to) / PANGO_SCALE;
+    }
+    return edges;
+}
+
 }  // namespace
+
+bool joins_neighbours(uint32_t c) {
+    if (c < 0x300) return false;
+    const bool script = (c >= 0x590 && c <= 0x10ff && !(c >= 0x10a0 && c <= 0x10ff)) ||  // Hebrew … Myanmar
+                        (c >= 0x1100 && c <= 0x11ff) || (c >= 0x1700 && c <= 0x18af) ||  // Jamo, Khmer, Mongolian
+                        (c >= 0x1900 && c <= 0x1cff) || (c >= 0xa800 && c <= 0xabff) ||  // Limbu … Meetei Mayek
+                        (c >= 0xfb1d && c <= 0xfdff) || (c >= 0xfe70 && c <= 0xfefe) ||  // presentation forms
+                        (c >= 0x10800 && c <= 0x11fff);
+    const bool emoji = (c >= 0x1f1e6 && c <= 0x1f1ff) || (c >= 0x1f300 && c <= 0x1faff) || (c >= 0xfe00 && c <= 0xfe0f);
+    if (script || emoji || c == 0x200c || c == 0x200d) return true;
+    const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC || category == UTF8PROC_CATEGORY_ME;
+}
 
 bool needs_shaping(std::string_view text, ImFont* font) {
     const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
@@ -218,7 +248,7 @@ bool needs_shaping(std::string_view text, ImFont* font) {
                                              static_cast<utf8proc_ssize_t>(text.size() - at), &code);
         if (length <= 0) return false;
         const auto c = static_cast<uint32_t>(code);
-        if (c >= 0x80 && (is_complex(c) || !font_has(font, c))) return true;
+        if (c >= 0x80 && (joins_neighbours(c) || !font_has(font, c))) return true;
         at += static_cast<size_t>(length);
     }
     return false;
@@ -230,22 +260,39 @@ void draw_text(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text, 
         list->AddText(at, color, text.data(), text.data() + text.size());
         return;
     }
+    const float advance = shaped_of(text, color).advance / framebuffer_scale();
+    draw_text_between(list, at, color, text, 0, advance, most > 0 && advance > most ? most / advance : 1.0f);
+}
+
+void draw_text_between(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text, float left, float right,
+                       float squeeze) {
     const Shaped& shaped = shaped_of(text, color);
-    const float scale = std::max(ImGui::GetIO().DisplayFramebufferScale.y, 1.0f);
+    const float scale = framebuffer_scale();
+    const auto width = static_cast<float>(shaped.width);
+    // Ink that stands out at either end belongs to the piece there.
+    const float from = left <= 0 ? 0 : left * scale - shaped.left;
+    const float to = right * scale >= shaped.advance ? width : right * scale - shaped.left;
+    if (to <= from) return;
     const float baseline = at.y + ImGui::GetFontBaked()->Ascent;
-    const float advance = shaped.advance / scale;
-    const float squeeze = most > 0 && advance > most ? most / advance : 1.0f;
-    const ImVec2 from{std::round(at.x + shaped.left / scale * squeeze), std::round(baseline + shaped.top / scale)};
-    const ImVec2 to{from.x + static_cast<float>(shaped.width) / scale * squeeze,
-                    from.y + static_cast<float>(shaped.height) / scale};
+    const ImVec2 origin{std::round(at.x + shaped.left / scale * squeeze), std::round(baseline + shaped.top / scale)};
+    const ImVec2 low{origin.x + from / scale * squeeze, origin.y};
+    const ImVec2 high{origin.x + to / scale * squeeze, origin.y + static_cast<float>(shaped.height) / scale};
     const ImU32 tint = shaped.is_colored ? (color | 0xffffffu) : color;
-    list->AddImage(static_cast<ImTextureID>(shaped.texture), from, to, {0, 0}, {1, 1}, tint);
+    list->AddImage(static_cast<ImTextureID>(shaped.texture), low, high, {from / width, 0}, {to / width, 1}, tint);
 }
 
 float text_width(std::string_view text) {
     if (!needs_shaping(text)) return ImGui::CalcTextSize(text.data(), text.data() + text.size()).x;
-    const float scale = std::max(ImGui::GetIO().DisplayFramebufferScale.y, 1.0f);
-    return shaped_of(text, IM_COL32_WHITE).advance / scale;
+    return shaped_of(text, IM_COL32_WHITE).advance / framebuffer_scale();
+}
+
+std::span<const float> byte_edges(std::string_view text) {
+    Shaped& shaped = shaped_of(text, IM_COL32_WHITE);
+    if (shaped.edges.empty()) {
+        shaped.edges = measure_edges(std::string(text), pango_pixels(), is_mono());
+        for (float& edge : shaped.edges) edge /= framebuffer_scale();
+    }
+    return shaped.edges;
 }
 
 void text_item(std::string_view text) {

@@ -2,6 +2,8 @@
 
 #include <imgui.h>
 
+#include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace kvscope::gui {
@@ -11,6 +13,10 @@ namespace kvscope::gui {
 /// @param font nullptr: the current one
 bool needs_shaping(std::string_view text, ImFont* font = nullptr);
 
+/// Whether a character joins, reorders or stacks with its neighbours, or is an emoji: two of them side by side must be
+/// set together.
+bool joins_neighbours(uint32_t character);
+
 /// Draws one line of UTF-8 with its upper left corner at `at`, in the current font. Plain text goes Dear ImGui's way;
 /// what needs shaping is set by Pango into a texture of the whole text, kept for the next frames (emoji in their own
 /// colours).
@@ -19,6 +25,18 @@ void draw_text(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text, 
 
 /// Width of the same, in pixels.
 float text_width(std::string_view text);
+
+/// Where each byte of a text that is set by Pango begins, in pixels from the text's left end, and where the last one
+/// ends: falling numbers in a script that is written from right to left. Bytes share their character's width. Valid in
+/// this frame.
+std::span<const float> byte_edges(std::string_view text);
+
+/// Draws what of a text that is set by Pango stands between two distances from its left end, in pixels: one piece of
+/// letters that join across pieces.
+/// @param at upper left corner of the whole text
+/// @param squeeze of all distances, `left` and `right` among them, which are given as byte_edges() has them
+void draw_text_between(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text, float left, float right,
+                       float squeeze);
 
 /// The text as a widget, as ImGui::TextUnformatted, in one line.
 void text_item(std::string_view text);

@@ -9,6 +9,7 @@
 #include "analysis/token_report.h"
 #include "app/gui/engine_session.h"
 #include "app/gui/prompt_text.h"
+#include "app/gui/shaped_text.h"
 
 namespace kvscope::gui {
 namespace {
@@ -39,9 +40,13 @@ void draw_mark_answer(Session& session, const Theme& theme) {
             if (report.run == selected.run.run) line += " · " + report.sentence;
         }
     }
-    ImGui::PushStyleColor(ImGuiCol_Text, theme.mark);
-    const bool goes_on = ImGui::MenuItem((line + "###marked text").c_str());
-    ImGui::PopStyleColor();
+    constexpr std::string_view from_left = "\u200e";  // the sentence is, whatever the marked text is
+    if (needs_shaping(line)) line.insert(0, from_left);
+    const ImVec2 corner = ImGui::GetCursorScreenPos();
+    const bool goes_on = ImGui::InvisibleButton("###marked text", {text_width(line), ImGui::GetFrameHeight()});
+    if (ImGui::IsItemHovered()) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+    draw_text(ImGui::GetWindowDrawList(), {corner.x, corner.y + ImGui::GetStyle().FramePadding.y}, packed(theme.mark),
+              line);
     ImGui::SetItemTooltip("%s\nClick to select its places in turn.", line.c_str());
     if (!goes_on) return;
     const auto& next = places[here == places.end() ? 0 : (at + 1) % places.size()];

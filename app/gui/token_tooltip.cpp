@@ -8,11 +8,21 @@
 
 namespace kvscope::gui {
 
+void draw_shared_character(const PromptText& prompt, size_t token) {
+    const std::string_view whole = whole_characters(prompt, token, token);
+    if (whole.size() == prompt.begins[token + 1] - prompt.begins[token]) return;
+    ImGui::PushStyleColor(ImGuiCol_Text, ImGui::GetStyleColorVec4(ImGuiCol_TextDisabled));
+    text_item("in " + shown_token(whole));
+    ImGui::PopStyleColor();
+    ImGui::SameLine();
+}
+
 void draw_token_tooltip(Context& context, const PromptColumn& one, const std::vector<RunKey>& runs, int64_t token) {
     const auto t = static_cast<size_t>(token);
     ImGui::BeginTooltip();
     text_item(one.prompt->shown[t]);
     ImGui::SameLine();
+    draw_shared_character(*one.prompt, t);
     ImGui::PushFont(context.fonts.text, 0);
     ImGui::TextDisabled("token %lld · id %d%s", static_cast<long long>(token), one.prompt->ids[t],
                         token >= one.document->reader()->prompt(one.document->prompt).visible_tokens()

@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "analysis/table_format.h"
 #include "analysis/token_report.h"
+#include "app/gui/joined_tokens.h"
 #include "app/gui/measures.h"
 #include "app/gui/prompt_text.h"
 #include "app/gui/run_label.h"
 #include "app/gui/shaped_text.h"
+#include "app/gui/token_tooltip.h"
 #include "app/gui/view.h"
 
 namespace kvscope::gui {
@@ -146,6 +149,9 @@ class InspectorView : public View {
         const auto t = static_cast<size_t>(asked.token);
         ImGui::PushFont(context.fonts.mono, 1.35f * ImGui::GetStyle().FontSizeBase);
         text_item(prompt.shown[t]);
+        ImGui::SameLine();
+        draw_shared_character(prompt, t);
+        ImGui::NewLine();
         ImGui::PopFont();
         ImGui::TextDisabled(
             "token %s%s · id %d%s", count(t).c_str(),
@@ -153,19 +159,56 @@ class InspectorView : public View {
             prompt.ids[t], asked.is_hover ? " · under the mouse" : "");
         // A few words of context, so that a token is found again in the text.
         const size_t first = t < 6 ? 0 : t - 6;
-        const size_t last = std::min(t + 7, prompt.shown.size());
+        const size_t last = std::min(t + 7, prompt.shown.size()) - 1;
+        bool is_joined = false;
+        for (size_t i = first; i <= last; ++i) is_joined = is_joined || is_set_as_one(prompt, static_cast<uint32_t>(i));
         ImGui::PushFont(context.fonts.mono, 0);
+        if (is_joined)
+            draw_joined_context(context, prompt, first, t, last);
+        else
+            draw_context(context, prompt, first, t, last);
+        ImGui::PopFont();
+    }
+
+    static void draw_context(const Context& context, const PromptText& prompt, size_t first, size_t token,
+                             size_t last) {
         const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
-        for (size_t i = first; i < last; ++i) {
+        for (size_t i = first; i <= last; ++i) {
             if (i > first) {
                 ImGui::SameLine(0, 0);
                 if (ImGui::GetCursorPosX() + text_width(prompt.shown[i]) > right) ImGui::NewLine();
             }
-            ImGui::PushStyleColor(ImGuiCol_Text, i == t ? context.theme.accent : context.theme.ink_quiet);
+            ImGui::PushStyleColor(ImGuiCol_Text, i == token ? context.theme.accent : context.theme.ink_quiet);
             text_item(prompt.shown[i]);
             ImGui::PopStyleColor();
         }
-        ImGui::PopFont();
+    }
+
+    /// In one line, of as many tokens as find room in it.
+    static void draw_joined_context(const Context& context, const PromptText& prompt, size_t first, size_t token,
+                                    size_t last) {
+        const float room = ImGui::GetContentRegionAvail().x;
+        JoinedTokens joined;
+        std::span<const float> edges;
+        float advance = 0;
+        while (true) {
+            joined = join_tokens(prompt, static_cast<uint32_t>(first), static_cast<uint32_t>(last));
+            edges = byte_edges(joined.text);
+            advance = *std::max_element(edges.begin(), edges.end());
+            if (advance <= room || first == last) break;
+            if (last > token) --last;
+            if (first < token) ++first;
+        }
+        const auto begin = static_cast<ptrdiff_t>(token > first ? joined.ends[token - first - 1] : 0);
+        const auto [low, high] = std::minmax_element(
+            edges.begin() + begin, edges.begin() + static_cast<ptrdiff_t>(joined.ends[token - first]) + 1);
+        const ImVec2 at = ImGui::GetCursorScreenPos();
+        ImDrawList* list = ImGui::GetWindowDrawList();
+        const ImU32 quiet = packed(context.theme.ink_quiet);
+        draw_text_between(list, at, quiet, joined.text, 0, *low, 1);
+        draw_text_between(list, at, packed(context.theme.accent), joined.text, *low, *high, 1);
+        draw_text_between(list, at, quiet, joined.text, *high, advance, 1);
+        ImGui::Dummy({advance, ImGui::GetTextLineHeight()});
     }
 
     // ---- notes -----------------------------------------------------------------------------------------------------
