@@ -53,8 +53,9 @@ struct Sides {
 Sides read_sides(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
     Sides sides{definition.make(*a.reader, a.options), definition.make(*b.reader, b.options)};
     if (sides.a.panels.size() != sides.b.panels.size()) {
-        disagree(fmt::format("A ({}) has {} panels, B ({}) has {}: their models differ", a.name, sides.a.panels.size(),
-                             b.name, sides.b.panels.size()));
+        disagree(
+            fmt::format("A ({}) has {} panels, B ({}) has {}: choose the same runs, layers and heads on both sides",
+                        a.name, sides.a.panels.size(), b.name, sides.b.panels.size()));
     }
     for (size_t p = 0; p < sides.a.panels.size(); ++p) {
         const Panel& of_a = sides.a.panels[p];

@@ -68,7 +68,15 @@ class Transformers:
             "snapkv": lambda: kvpress.SnapKVPress(**snap),
             "pyramidkv": lambda: kvpress.PyramidKVPress(**snap),
             "ada-snapkv": lambda: kvpress.AdaKVPress(kvpress.SnapKVPress(**snap)),
+            "ada-pyramidkv": lambda: kvpress.AdaKVPress(kvpress.PyramidKVPress(**snap)),
             "streaming-llm": lambda: kvpress.StreamingLLMPress(compression_ratio=ratio, n_sink=4),
+            "random": lambda: kvpress.RandomPress(compression_ratio=ratio),
+            "knorm": lambda: kvpress.KnormPress(compression_ratio=ratio),
+            "keydiff": lambda: kvpress.KeyDiffPress(compression_ratio=ratio),
+            "tova": lambda: kvpress.TOVAPress(compression_ratio=ratio),
+            "lagkv": lambda: kvpress.LagKVPress(compression_ratio=ratio),
+            "critical-snapkv": lambda: kvpress.CriticalKVPress(kvpress.SnapKVPress(**snap)),
+            "expected-attention": lambda: kvpress.ExpectedAttentionPress(compression_ratio=ratio),
         }[press]()
         with self.torch.inference_mode():
             cache = DynamicCache()

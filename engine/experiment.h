@@ -56,7 +56,9 @@ struct Timings {
     double total_s = 0;
 };
 
-/// The canonical description of all that a trace is to hold; a trace is resumed only by the same.
+/// The canonical description of all that a trace is to hold, the contents of files that policies read among it; a trace
+/// is resumed only by the same.
+/// @throws checkpoint::CheckpointError for such a file that cannot be read.
 std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
                         const ExperimentOptions& options);
 

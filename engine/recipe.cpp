@@ -1,9 +1,32 @@
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/checkpoint/fingerprint.h"
 #include "engine/experiment.h"
 
 namespace kvscope::engine {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of the files that a policy's parameters name, those in a folder included; empty where there are none.
+std::string fingerprint_of_files(const policies::PolicySpec& spec) {
+    std::vector<fs::path> files;
+    for (const auto& parameter : spec.values.declared()) {
+        const auto* text = std::get_if<std::string>(&spec.values.value(parameter.name));
+        std::error_code none;
+        if (!text || text->empty()) continue;
+        if (fs::is_regular_file(*text, none)) files.emplace_back(*text);
+        for (auto entry = fs::directory_iterator(*text, none); entry != fs::directory_iterator(); entry.increment(none))
+            if (entry->is_regular_file(none)) files.push_back(entry->path());
+    }
+    std::sort(files.begin(), files.end());
+    return files.empty() ? "" : checkpoint::fingerprint_files(files, "");
+}
+
+}  // namespace
 
 std::string RunPlan::label() const {
     return spec.definition->name == "full" ? spec.label() : spec.label() + " @ " + budget.text();
@@ -25,6 +48,9 @@ std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std
         recipe["runs"].push_back({{"policy", plan.spec.definition->name},
                                   {"parameters", nlohmann::ordered_json::parse(plan.spec.values.to_json())},
                                   {"budget", plan.budget.text()}});
+        if (!plan.spec.definition->needs_file) continue;
+        const std::string files = fingerprint_of_files(plan.spec);
+        if (!files.empty()) recipe["runs"].back()["files"] = files;
     }
     recipe["new_tokens"] = options.n_new;
     if (options.ignore_eos) recipe["ignore_eos"] = true;

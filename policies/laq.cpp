@@ -21,21 +21,10 @@ class Laq : public LookaheadPolicy {
 }  // namespace
 
 Definition laq_definition() {
-    return {
-        .name = "laq",
-        .title = "LAQ",
-        .paper =
-            "Wang et al., Lookahead Q-Cache: Achieving More Consistent KV Cache Eviction via Pseudo Query, EMNLP 2025, "
-            "arXiv:2505.20334",
-        .summary =
-            "Generates a few tokens from a cache compressed as SnapKV does, ranks the full cache by their queries, and "
-            "compresses again.",
-        .parameters = snapkv_family_parameters({lookahead_parameter()}),
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<Laq>(values);
-        },
-        .scores_follow_budget = true,
-    };
+    return lookahead_q_cache_definition<Laq>(
+        "laq", "LAQ",
+        "Generates a few tokens from a cache compressed as SnapKV does, ranks the full cache by their queries, and "
+        "compresses again.");
 }
 
 }  // namespace kvscope::policies

@@ -21,19 +21,8 @@ class LaqPlusPlus : public LookaheadPolicy {
 }  // namespace
 
 Definition laq_plus_plus_definition() {
-    return {
-        .name = "laq++",
-        .title = "LAQ++",
-        .paper =
-            "Wang et al., Lookahead Q-Cache: Achieving More Consistent KV Cache Eviction via Pseudo Query, EMNLP 2025, "
-            "arXiv:2505.20334",
-        .summary = "LAQ that ranks by the window's queries together with those of the tokens looked ahead.",
-        .parameters = snapkv_family_parameters({lookahead_parameter()}),
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<LaqPlusPlus>(values);
-        },
-        .scores_follow_budget = true,
-    };
+    return lookahead_q_cache_definition<LaqPlusPlus>(
+        "laq++", "LAQ++", "LAQ that ranks by the window's queries together with those of the tokens looked ahead.");
 }
 
 }  // namespace kvscope::policies

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "policies/interface/snapkv_family.h"
@@ -25,9 +28,21 @@ class LookaheadPolicy : public SnapKvFamily {
     int64_t lookahead_;
 };
 
-inline Parameter lookahead_parameter() {
-    return integer_parameter("lookahead", 8, {.low = 1},
-                             "Tokens generated from the draft, whose queries rank the full cache.");
+/// The definition of Wang et al.'s variant P.
+template <class P>
+Definition lookahead_q_cache_definition(std::string name, std::string title, std::string summary) {
+    return {
+        .name = std::move(name),
+        .title = std::move(title),
+        .paper =
+            "Wang et al., Lookahead Q-Cache: Achieving More Consistent KV Cache Eviction via Pseudo Query, EMNLP 2025, "
+            "arXiv:2505.20334",
+        .summary = std::move(summary),
+        .parameters = snapkv_family_parameters({integer_parameter(
+            "lookahead", 8, {.low = 1}, "Tokens generated from the draft, whose queries rank the full cache.")}),
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> { return std::make_unique<P>(values); },
+        .scores_follow_budget = true,
+    };
 }
 
 }  // namespace kvscope::policies

@@ -2,6 +2,7 @@
 """`kvscope export`: every figure in every form, with the numbers of the trace."""
 
 import re
+import shutil
 import struct
 import unittest
 import xml.etree.ElementTree
@@ -106,6 +107,35 @@ class Export(ProgramTest):
         for row in rows:
             found[int(row["layer"]), int(row["token"])] = float(row["difference"])
         self.assertEqual(found.tolist(), (a - b).tolist())
+
+    def test_several_traces_in_one_figure(self):
+        shutil.copy(self.path("t.h5"), self.path("u.h5"))
+        both = csv_rows(self.export("coverage", "csv", "u.h5").decode())
+        alone = csv_rows(self.export("coverage", "csv").decode())
+        self.assertEqual([row.pop("trace") for row in both], ["t"] * len(alone) + ["u"] * len(alone))
+        self.assertEqual(both, alone + alone)
+        self.assertTrue(self.export("coverage", "pdf", "u.h5").startswith(b"%PDF"))
+
+    def test_difference_of_two_runs_and_of_two_traces(self):
+        def differences(*arguments):
+            rows = csv_rows(self.export("retention", "csv", *arguments, "--difference").decode())
+            found = numpy.zeros_like(self.heads_keeping(1))
+            for row in rows:
+                self.assertEqual(float(row["difference"]), float(row["a"]) - float(row["b"]))
+                found[int(float(row["row"])), int(float(row["x"]))] = float(row["difference"])
+            return found, rows[0]["panel"]
+
+        found, panel = differences("--run", "aperturekv @ 24", "--run", 1)
+        runs = [self.prompt[f"runs/{j}"].attrs["label"] for j in range(len(self.prompt["runs"]))]
+        j = runs.index("aperturekv @ 24")
+        self.assertEqual(found.tolist(), (self.heads_keeping(j) - self.heads_keeping(1)).tolist())
+        self.assertEqual(panel, f"aperturekv @ 24 − {runs[1]}")
+        shutil.copy(self.path("t.h5"), self.path("u.h5"))
+        found, _ = differences("u.h5", "--run", 1)
+        self.assertFalse(found.any())
+        self.refuses(2, ["two traces", "two --run"], "export", "t.h5", "--figure", "retention", "--difference", "-o", "no.pdf")
+        self.refuses(2, ["snapkv names 2 runs"], "export", "t.h5", "--figure", "retention", "--difference", "--run",
+                     "snapkv", "--run", 1, "-o", "no.pdf")
 
     def test_heads_and_columns(self):
         rows = csv_rows(self.export("query-similarity", "csv", "--head", "1,3", "--layer", 1).decode())

@@ -171,6 +171,19 @@ TEST_CASE("llmlingua-2 keeps what the reference keeps, and the model runs again 
     }
 }
 
+TEST_CASE("a trace of one classifier is not resumed with another in the same folder", "[classifier]") {
+    const auto& model = tiny_model();
+    const TemporaryFolder folder;
+    for (const auto& entry : fs::directory_iterator(test_data("classifiers/bert")))
+        fs::copy_file(entry.path(), folder.path() / entry.path().filename());
+    const auto plans = engine::with_full_run({plan("llmlingua-2:model=" + folder.path().string(), "64")});
+    const auto recipe = [&] { return engine::recipe_json(model, {}, plans, options_of(8)); };
+    const std::string before = recipe();
+    CHECK(recipe() == before);
+    std::ofstream(folder.path() / "config.json", std::ios::app) << ' ';
+    CHECK(recipe() != before);
+}
+
 TEST_CASE("llmlingua-2 compresses the context alone, whatever stands around it", "[classifier]") {
     const auto& model = tiny_model();
     const std::string policy = "llmlingua-2:model=" + folder_of("bert");
