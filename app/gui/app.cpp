@@ -82,7 +82,8 @@ void App::open_trace(const std::filesystem::path& path) {
         Document& document = session_.open(path);
         load_annotations(document);
         settings_.remember_trace(path);
-        spdlog::info("{} opened: {} prompts", document.path().string(), document.reader()->n_prompts());
+        const int n = document.reader()->n_prompts();
+        spdlog::info("{} opened: {} {}", document.path().string(), n, n == 1 ? "prompt" : "prompts");
         window_.set_title(fmt::format("{} – kvscope", document.name()));
     } catch (const std::exception& error) {
         notice(error.what(), true);
@@ -275,14 +276,14 @@ void App::draw_start() {
     if (engine_) {
         cards.push_back({"Run the demo",
                          "Every policy on a prompt of about 2,000 tokens, on the model that came with kvscope.",
-                         [this] { engine_->run_demo(); }});
+                         "Run it", [this] { engine_->run_demo(); }});
     }
     cards.push_back({"Open a trace",
                      "What kvscope run, the window or a script of yours has recorded. Files can be dropped, too.",
-                     [this] { ask_for_trace(); }});
+                     "Browse… (Ctrl+O)", [this] { ask_for_trace(); }});
     if (engine_) {
         cards.push_back({"Choose a model",
-                         "A GGUF file or a Hugging Face directory; then write a prompt and tick policies.",
+                         "A GGUF file or a Hugging Face directory; then write a prompt and tick policies.", "Browse…",
                          [this] { ask_for_model(); }});
     }
     draw_start_cards(

@@ -61,8 +61,8 @@ float flow(const analysis::Figure& figure, bool legend, bool color_bars, float w
     const float line = 1.25f * em;
     float x = 0, y = 0;
     bool any = false;
-    const auto next = [&](float item, const auto& draw) {
-        if (x > 0 && x + item > width) {
+    const auto next = [&](float item, const auto& draw, float with_next = 0) {
+        if (x > 0 && x + item + with_next > width) {
             x = 0;
             y += line;
         }
@@ -83,8 +83,13 @@ float flow(const analysis::Figure& figure, bool legend, bool color_bars, float w
         }
     }
     if (legend) {
-        for (const LegendEntry& entry : figure.legend)
-            next(entry_width(entry), [&](ImVec2 at) { draw_entry(entry, at); });
+        for (size_t i = 0; i < figure.legend.size(); ++i) {
+            const LegendEntry& entry = figure.legend[i];
+            const bool is_heading = entry.symbol == LegendEntry::Symbol::none && i + 1 < figure.legend.size();
+            next(
+                entry_width(entry), [&](ImVec2 at) { draw_entry(entry, at); },
+                is_heading ? em + entry_width(figure.legend[i + 1]) : 0);
+        }
     }
     return any ? y + line : 0;
 }

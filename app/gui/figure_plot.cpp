@@ -44,12 +44,18 @@ analysis::Ticks x_ticks(const Axis& axis, float width) {
     return analysis::ticks_for(axis, ticks_that_fit(width, 3.2f * ImGui::GetFontSize()));
 }
 
-/// A small panel is called by its number alone: "Layer 12" becomes "12".
-std::string title_that_fits(const std::string& title, float width) {
+/// "12" of "Layer 12"; a title without a number as it is.
+std::string number_of_title(const std::string& title) {
     const size_t space = title.rfind(' ');
     const bool ends_in_number = space != std::string::npos && space + 1 < title.size() &&
                                 title.find_first_not_of("0123456789", space + 1) == std::string::npos;
-    return ends_in_number && text_size(title).x > width ? title.substr(space + 1) : title;
+    return ends_in_number ? title.substr(space + 1) : title;
+}
+
+/// Small panels are called by their numbers alone, all of them where one has no room for more.
+bool titles_fit(const analysis::Figure& figure, float width) {
+    return std::all_of(figure.panels.begin(), figure.panels.end(),
+                       [&](const Panel& panel) { return text_size(panel.title).x <= width; });
 }
 
 float widest_label(const analysis::Ticks& ticks) {
@@ -412,7 +418,8 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
             const bool framed = static_cast<int>(i) == drawing.look.framed;
             const ImU32 color = packed(framed ? drawing.context.theme.accent : drawing.context.theme.ink);
             list->PushClipRect({box.min.x, box.min.y - top}, {box.max.x, box.min.y}, true);
-            add_text(list, {box.min.x, box.min.y - top}, color, title_that_fits(panel.title, box.max.x - box.min.x));
+            add_text(list, {box.min.x, box.min.y - top}, color,
+                     titles_fit(figure, box.max.x - box.min.x) ? panel.title : number_of_title(panel.title));
             const float note = text_size(panel.note).x;
             if (note + text_size(panel.title).x + em < box.max.x - box.min.x)
                 add_text(list, {box.max.x - note, box.min.y - top}, packed(drawing.context.theme.ink_quiet),

@@ -49,7 +49,7 @@ std::optional<ParameterValue> real_field(const Parameter& parameter, double valu
     const double low = slider_begin(parameter);
     const double high = slider_end(parameter, value);
     double now = value;
-    if (!ImGui::SliderScalar("##value", ImGuiDataType_Double, &now, &low, &high, "%.3f")) return std::nullopt;
+    if (!ImGui::SliderScalar("##value", ImGuiDataType_Double, &now, &low, &high, "%.6g")) return std::nullopt;
     now = std::round(now * 1000) / 1000;
     return now == value ? std::nullopt : std::optional<ParameterValue>(now);
 }

@@ -11,11 +11,13 @@ void draw_start_cards(const std::vector<StartCard>& cards, const std::vector<std
                       const std::function<void(const std::string&)>& open, const Theme& theme, const Fonts& fonts) {
     const ImGuiViewport* viewport = ImGui::GetMainViewport();
     const float em = ImGui::GetFontSize();
-    const ImVec2 size{17 * em, 12 * em};
     const float gap = 1.5f * em;
     const float n = static_cast<float>(cards.size());
+    const float padding = ImGui::GetStyle().WindowPadding.x;
+    const float room = viewport->WorkSize.x - 2 * padding - (n - 1) * gap;
+    const ImVec2 size{std::clamp(room / n, 9 * em, 17 * em), room / n < 14 * em ? 12 * em : 9.5f * em};
     ImGui::SetNextWindowPos(viewport->GetCenter(), ImGuiCond_Always, {0.5f, 0.5f});
-    ImGui::SetNextWindowSize({n * (size.x + gap) + 2 * em, size.y + 10 * em});
+    ImGui::SetNextWindowSize({n * size.x + (n - 1) * gap + 2 * padding, size.y + 10 * em});
     ImGui::Begin("Start", nullptr,
                  ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking |
                      ImGuiWindowFlags_NoBackground);
@@ -33,6 +35,7 @@ void draw_start_cards(const std::vector<StartCard>& cards, const std::vector<std
         list->AddText(fonts.bold, 1.2f * em, {at.x + em, at.y + em}, packed(theme.ink), cards[i].title);
         list->AddText(fonts.text, em, {at.x + em, at.y + 3.2f * em}, packed(theme.ink_quiet), cards[i].text, nullptr,
                       size.x - 2 * em);
+        list->AddText(fonts.text, em, {at.x + em, at.y + size.y - 2 * em}, packed(theme.accent), cards[i].action);
         ImGui::PopID();
         if (chosen) cards[i].run();
     }

@@ -12,6 +12,7 @@ namespace kvscope::gui {
 struct StartCard {
     const char* title;
     const char* text;
+    const char* action;  ///< what a click does, in a word or two
     std::function<void()> run;
 };
 

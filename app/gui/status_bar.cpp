@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "analysis/table_format.h"
 #include "analysis/token_report.h"
 #include "app/gui/engine_session.h"
 #include "app/gui/prompt_text.h"
@@ -55,6 +56,21 @@ void draw_mark_answer(Session& session, const Theme& theme) {
     session.selection.set(cursor);
 }
 
+/// The trace in focus in a few words; in fewer where the room is short, never in half a word.
+std::string trace_line(const Document& focus, float room) {
+    const auto& reader = *focus.reader();
+    if (!reader.has_model() || reader.n_prompts() <= focus.prompt) return {};
+    const auto& model = reader.model();
+    const std::string incomplete = reader.complete() ? "" : " · incomplete trace";
+    const std::string tokens =
+        analysis::format_count(reader.prompt(focus.prompt).visible_tokens()) + " tokens" + incomplete;
+    const std::string shape = fmt::format("{} layers · {} KV heads · {}", model.n_layers, model.n_kv_heads, tokens);
+    for (const std::string& line : {fmt::format("{} · {} · {}", model.name, model.dtype, shape), shape, tokens}) {
+        if (ImGui::CalcTextSize(line.c_str()).x <= room) return line;
+    }
+    return {};
+}
+
 }  // namespace
 
 void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme) {
@@ -80,23 +96,18 @@ void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme
             }
         }
         const std::string rate = fmt::format("{:.0f} fps", ImGui::GetIO().Framerate);
-        const float end = ImGui::GetWindowWidth() - ImGui::CalcTextSize("000 fps").x - 16;
+        const float margin = ImGui::GetFontSize();
+        const float end = ImGui::GetWindowWidth() - ImGui::CalcTextSize("0000 fps").x - margin;
         ImGui::PushClipRect(ImGui::GetWindowPos(), {ImGui::GetWindowPos().x + end, FLT_MAX}, true);
         draw_mark_answer(session, theme);
         if (session.tasks.n_pending() > 0) ImGui::TextDisabled("computing");
         if (const Document* focus = session.focus()) {
-            const auto& reader = *focus->reader();
-            if (reader.has_model() && reader.n_prompts() > focus->prompt) {
-                const auto& model = reader.model();
-                ImGui::TextDisabled(
-                    "%s", fmt::format("{} · {} · {} layers · {} KV heads · {} tokens{}", model.name, model.dtype,
-                                      model.n_layers, model.n_kv_heads, reader.prompt(focus->prompt).visible_tokens(),
-                                      reader.complete() ? "" : " · incomplete trace")
-                              .c_str());
-            }
+            const float room = end - ImGui::GetCursorPosX();
+            if (const std::string line = trace_line(*focus, room); !line.empty())
+                ImGui::TextDisabled("%s", line.c_str());
         }
         ImGui::PopClipRect();
-        ImGui::SetCursorPosX(ImGui::GetWindowWidth() - ImGui::CalcTextSize(rate.c_str()).x - 16);
+        ImGui::SetCursorPosX(ImGui::GetWindowWidth() - ImGui::CalcTextSize(rate.c_str()).x - margin);
         ImGui::TextDisabled("%s", rate.c_str());
         ImGui::EndMenuBar();
     }

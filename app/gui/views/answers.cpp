@@ -9,11 +9,14 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "analysis/table_format.h"
+#include "analysis/ticks.h"
 #include "app/gui/answer_text.h"
 #include "app/gui/engine_session.h"
 #include "app/gui/measures.h"
 #include "app/gui/prompt_lines.h"
 #include "app/gui/prompt_text.h"
+#include "app/gui/run_label.h"
 #include "app/gui/shaped_text.h"
 #include "app/gui/view.h"
 #include "trace/schema.h"
@@ -56,6 +59,19 @@ Output read_output(const trace::Reader& reader, const RunKey& key) {
     if (reader.has(place, schema::run::step_agreement))
         out.agreement = reader.read<uint8_t>(place, schema::run::step_agreement);
     return out;
+}
+
+/// The first characters of a line, up to its first line break, with "…" where that is not all.
+std::string beginning_that_fits(const std::string& text, float width) {
+    const size_t line = std::min(text.find('\n'), text.size());
+    if (line == text.size() && text_width(text) <= width) return text;
+    constexpr size_t most = 400;  // bytes; no line of the window is as long
+    for (size_t end = std::min(line, most); end > 0; --end) {
+        if (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) continue;
+        const std::string beginning = text.substr(0, end) + "…";
+        if (text_width(beginning) <= width) return beginning;
+    }
+    return "…";
 }
 
 /// Steps are whole.
@@ -162,9 +178,13 @@ class AnswersView : public View {
         if (attributes.question.empty()) {
             ImGui::TextDisabled("no question apart from the context");
         } else {
-            text_item(attributes.question);
+            const char* seen = attributes.query_aware ? "policies saw it" : "policies did not see it";
+            const float space = ImGui::GetStyle().ItemSpacing.x;
+            const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(seen).x - space;
+            text_item(beginning_that_fits(attributes.question, room));
+            ImGui::SetItemTooltip("%s", attributes.question.c_str());
             ImGui::SameLine();
-            ImGui::TextDisabled("%s", attributes.query_aware ? "policies saw it" : "policies did not see it");
+            ImGui::TextDisabled("%s", seen);
         }
         if (attributes.truncated) {
             ImGui::SameLine();
@@ -188,8 +208,10 @@ class AnswersView : public View {
         if (ImGui::BeginTable("about the prompt", 2, ImGuiTableFlags_SizingFixedFit)) {
             ImGui::TableSetupColumn("what");
             ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthStretch);
-            row("tokens", fmt::format("{}, of them {} context; policies saw {}", attributes.n_tokens,
-                                      attributes.n_context, attributes.visible_tokens()));
+            row("tokens",
+                fmt::format("{}, of them {} context; policies saw {}", analysis::format_count(attributes.n_tokens),
+                            analysis::format_count(attributes.n_context),
+                            analysis::format_count(attributes.visible_tokens())));
             row("cut", attributes.truncated ? "yes, in the middle of the context" : "no");
             row("end of text", fmt::format("{}", fmt::join(attributes.eos_ids, ", ")));
             row("question", attributes.question.empty() ? "none" : attributes.question);
@@ -213,32 +235,33 @@ class AnswersView : public View {
 
     // ---- the outputs -----------------------------------------------------------------------------------------------
 
+    /// Side by side as many as can be read, and no fewer than two; the others in further rows.
+    static size_t columns_for(size_t n, float width) {
+        const auto most = std::max<size_t>(static_cast<size_t>(width / (15 * ImGui::GetFontSize())), 2);
+        const size_t rows = (n + most - 1) / most;
+        return (n + rows - 1) / rows;
+    }
+
     void draw_outputs(Context& context, const std::vector<Shown>& shown, float height) {
-        const float em = ImGui::GetFontSize();
-        const auto n = static_cast<float>(shown.size());
-        const float gap = em;
-        ImGui::BeginChild("outputs", {0, height}, ImGuiChildFlags_None,
-                          stacked_ ? 0 : ImGuiWindowFlags_HorizontalScrollbar);
+        const float gap = ImGui::GetFontSize();
+        ImGui::BeginChild("outputs", {0, height}, ImGuiChildFlags_None);
         const float available = ImGui::GetContentRegionAvail().x;
-        const float width = stacked_ ? available : std::max(available / n, 17 * em);
+        const size_t columns = stacked_ ? 1 : columns_for(shown.size(), available);
+        const float width = available / static_cast<float>(columns);
         const ImVec2 origin = ImGui::GetCursorScreenPos();
         const RunKey& selected = context.session.cursor().run;
-        ImVec2 at = origin;
+        float top = origin.y;
         float lowest = origin.y;
-        for (const Shown& one : shown) {
-            const float bottom = draw_output(context, one, at, width - gap);
-            lowest = std::max(lowest, bottom);
-            if (one.run == selected && seen_.valid() && selected != seen_)
-                stacked_ ? ImGui::SetScrollY(at.y - origin.y) : ImGui::SetScrollX(at.x - origin.x);
-            if (stacked_)
-                at.y = bottom + gap / 2;
-            else
-                at.x += width;
+        for (size_t i = 0; i < shown.size(); ++i) {
+            if (i % columns == 0 && i > 0) top = lowest + gap / 2;
+            const float left = origin.x + width * static_cast<float>(i % columns);
+            lowest = std::max(lowest, draw_output(context, shown[i], {left, top}, width - gap));
+            if (shown[i].run == selected && seen_.valid() && selected != seen_) ImGui::SetScrollY(top - origin.y);
         }
         ImGui::SetCursorScreenPos(origin);
-        ImGui::Dummy({stacked_ ? 1 : width * n, lowest - origin.y});
+        ImGui::Dummy({1, lowest - origin.y});
         seen_ = selected;
-        text_height_ = lowest - origin.y + ImGui::GetStyle().ScrollbarSize + em;
+        text_height_ = lowest - origin.y + gap;
         ImGui::EndChild();
     }
 
@@ -247,6 +270,10 @@ class AnswersView : public View {
         if (reader.is_in_file(key.prompt, key.run)) return "it answered nothing";
         return reader.complete() ? "a what-if has kept sets but no answer: run it to get one"
                                  : "its answer appears when it is decoded";
+    }
+
+    static std::string words_text(const Output& output) {
+        return fmt::format("\n{} of {} words are not the full cache's", output.n_differ, output.words.size());
     }
 
     /// @returns where it ends
@@ -260,20 +287,28 @@ class AnswersView : public View {
         ImGui::PushID(one.run.run);
         ImGui::SetCursorScreenPos(at);
         if (ImGui::InvisibleButton("run", {width, line})) session.select_run(one.run);
-        list->AddRectFilled({at.x, at.y + 4}, {at.x + side, at.y + 4 + side},
+        const bool has_words = one.output && one.output->has_reference;
+        ImGui::SetItemTooltip("%s", (one.look.label + (has_words ? words_text(*one.output) : "")).c_str());
+        const float top = at.y + (em - side) / 2;
+        list->AddRectFilled({at.x, top}, {at.x + side, top + side},
                             packed(on_ground(one.look.style.color, context.theme)));
+        std::string differs;
+        if (has_words) {
+            differs = one.output->n_differ == 0
+                          ? "as full"
+                          : fmt::format("{}/{} differ", one.output->n_differ, one.output->words.size());
+        }
+        const float begin = 1.6f * side;
+        const float beside = differs.empty() ? 0 : ImGui::CalcTextSize(differs.c_str()).x + em / 2;
         const bool is_selected = one.run == session.cursor().run;
         if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
+        const std::string shown_label = label_that_fits(one.look, width - begin - beside);
+        const float label = ImGui::CalcTextSize(shown_label.c_str()).x;
         list->PushClipRect(at, {at.x + width, at.y + line}, true);
-        list->AddText({at.x + side + 6, at.y}, packed(context.theme.ink), one.look.label.c_str());
-        const float label = ImGui::CalcTextSize(one.look.label.c_str()).x;
+        list->AddText({at.x + begin, at.y}, packed(context.theme.ink), shown_label.c_str());
         if (is_selected) ImGui::PopFont();
-        if (one.output && one.output->has_reference) {
-            const std::string differs =
-                one.output->n_differ == 0 ? "as full"
-                                          : fmt::format("{}/{} differ", one.output->n_differ, one.output->words.size());
-            list->AddText({at.x + side + 6 + label + em / 2, at.y}, packed(context.theme.ink_quiet), differs.c_str());
-        }
+        if (begin + label + beside <= width)
+            list->AddText({at.x + begin + label + em / 2, at.y}, packed(context.theme.ink_quiet), differs.c_str());
         list->PopClipRect();
         at.y += line;
         const auto note = [&](const std::string& text, const ImVec4& color) {
@@ -422,6 +457,7 @@ class AnswersView : public View {
         ImPlot::SetupAxisLimits(ImAxis_X1, -0.5, static_cast<double>(n_steps) - 0.5, ImPlotCond_Always);
         ImPlot::SetupAxisLimits(ImAxis_Y1, 0, most > 0 ? 1.05 * static_cast<double>(most) : 1, ImPlotCond_Always);
         ImPlot::SetupAxisFormat(ImAxis_X1, format_step);
+        set_kl_ticks(most, height);
         ImPlot::SetupFinish();
         draw_step_band(session.cursor().step, n_steps, packed(context.theme.accent, 0.2f));
         draw_step_band(session.hover().step, n_steps, packed(context.theme.hover, 0.08f));
@@ -442,6 +478,24 @@ class AnswersView : public View {
         }
         scrub(context, shown, n_steps);
         ImPlot::EndPlot();
+    }
+
+    /// As many as stand apart in a plot of this height.
+    static void set_kl_ticks(float most, float height) {
+        if (most <= 0) return;
+        analysis::Axis axis;
+        axis.max = static_cast<double>(most);
+        const float em = ImGui::GetFontSize();
+        const auto n = static_cast<size_t>(std::max((height - 4 * em) / (1.8f * em), 2.0f));
+        std::vector<double> values;
+        std::vector<std::string> labels;
+        for (auto& [value, label] : analysis::ticks_for(axis, n).ticks) {
+            values.push_back(value);
+            labels.push_back(std::move(label));
+        }
+        std::vector<const char*> texts;
+        for (const std::string& label : labels) texts.push_back(label.c_str());
+        ImPlot::SetupAxisTicks(ImAxis_Y1, values.data(), static_cast<int>(values.size()), texts.data());
     }
 
     static bool is_full(const Session& session, const RunKey& key) { return session.attributes(key).policy == "full"; }
@@ -476,7 +530,8 @@ class AnswersView : public View {
         for (const Shown& one : shown) {
             if (!one.output || t >= one.output->kl.size() || is_full(session, one.run)) continue;
             const ImVec2 at = ImGui::GetCursorScreenPos();
-            ImGui::GetWindowDrawList()->AddRectFilled({at.x, at.y + 4}, {at.x + side, at.y + 4 + side},
+            const float top = at.y + (ImGui::GetTextLineHeight() - side) / 2;
+            ImGui::GetWindowDrawList()->AddRectFilled({at.x, top}, {at.x + side, top + side},
                                                       packed(on_ground(one.look.style.color, context.theme)));
             ImGui::Dummy({side, side});
             ImGui::SameLine();

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
+#include <set>
 
 #include "analysis/cost_table.h"
 #include "analysis/table_format.h"
@@ -37,7 +39,10 @@ std::string text_of(const Column& column, const Cell& cell) {
     if (!value) return std::holds_alternative<std::monostate>(cell) ? "" : "NaN";
     if (column.unit == "B") return bytes_text(*value);
     if (const auto* whole = std::get_if<int64_t>(&cell)) return analysis::format_count(*whole);
-    return analysis::format_real(*value, column.decimals);
+    const double step = std::pow(10.0, -column.decimals);
+    const bool is_short_time = column.unit == "s" && *value > 0 && *value < step / 2;
+    return is_short_time ? fmt::format("< {:.{}f}", step, column.decimals)
+                         : analysis::format_real(*value, column.decimals);
 }
 
 struct TableRow {
@@ -202,18 +207,22 @@ class CostView : public View {
         return largest;
     }
 
-    /// NaN where the column has no best.
+    /// NaN where the column has no best, or all runs look alike.
     static double best_of(const Session& session, const Column& column, const std::vector<TableRow>& rows,
                           size_t index) {
         double best = std::numeric_limits<double>::quiet_NaN();
         if (column.best == Best::none) return best;
+        size_t n = 0;
+        std::set<std::string> texts;
         for (const TableRow& row : rows) {
             const auto value = number(row.row->cells[index]);
             if (!value || row.row->control || !session.is_visible(row.run)) continue;
             const bool better = column.best == Best::highest ? *value > best : *value < best;
             if (std::isnan(best) || better) best = *value;
+            texts.insert(text_of(column, row.row->cells[index]));
+            ++n;
         }
-        return best;
+        return n > 1 && texts.size() == 1 ? std::numeric_limits<double>::quiet_NaN() : best;
     }
 
     static void draw_row(Context& context, const std::vector<Column>& columns, const TableRow& row,
@@ -264,10 +273,10 @@ class CostView : public View {
         const float side = 0.65f * ImGui::GetFontSize();
         const ImVec2 at = ImGui::GetCursorScreenPos();
         ImDrawList* list = ImGui::GetWindowDrawList();
-        const ImVec2 from{at.x, at.y + 4};
+        const ImVec2 from{at.x, at.y + (ImGui::GetTextLineHeight() - side) / 2};
         visible ? list->AddRectFilled(from, {from.x + side, from.y + side}, packed(color))
                 : list->AddRect(from, {from.x + side, from.y + side}, packed(color));
-        ImGui::SetCursorPosX(ImGui::GetCursorPosX() + side + 6);
+        ImGui::SetCursorPosX(ImGui::GetCursorPosX() + 1.6f * side);
         ImGui::PushStyleColor(ImGuiCol_Text, visible ? context.theme.ink : context.theme.ink_quiet);
         const std::string label =
             fmt::format("{}{}##cost row", session.look(row.run).label, run.status == "complete" ? "" : " (failed)");

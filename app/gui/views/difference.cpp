@@ -209,6 +209,10 @@ class DifferenceView : public View {
 
     // ---- above the map ---------------------------------------------------------------------------------------------
 
+    static float choice_width(const Session& session) {
+        return (session.documents().size() > 1 ? 19 : 13) * ImGui::GetFontSize();
+    }
+
     static bool choose_run(Context& context, const char* letter, const char* id, const RunKey& shown,
                            std::optional<RunKey>& slot) {
         Session& session = context.session;
@@ -227,8 +231,9 @@ class DifferenceView : public View {
         ImGui::SameLine();
         if (shown.valid()) square(shown, ImGui::GetFrameHeight());
         bool changed = false;
-        ImGui::SetNextItemWidth(13 * em);
-        const float room = 13 * em - ImGui::GetFrameHeight() - 2 * ImGui::GetStyle().FramePadding.x;
+        const float width = choice_width(session);
+        ImGui::SetNextItemWidth(width);
+        const float room = width - ImGui::GetFrameHeight() - 2 * ImGui::GetStyle().FramePadding.x;
         const std::string preview = shown.valid() ? label_that_fits(session.look(shown), room) : "choose a run";
         if (ImGui::BeginCombo(id, preview.c_str(), ImGuiComboFlags_HeightLarge)) {
             for (const RunKey& key : session.all_runs()) {
@@ -256,7 +261,7 @@ class DifferenceView : public View {
             session.a = b_;
             session.b = a_;
         }
-        same_line_if_fits(16 * em);
+        same_line_if_fits(choice_width(session) + 3 * em);
         choose_run(context, "B", "##difference B", b_, session.b);
         choose_pair(session);
         int mode = classes_ ? 1 : 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/run_style.h"
+#include "analysis/table_format.h"
 #include "app/gui/view.h"
 
 namespace kvscope::gui {
@@ -43,7 +44,7 @@ class RunsView : public View {
     void draw_document(Context& context, Document& document, int& number) {
         const trace::Reader& reader = *document.reader();
         ImGui::PushID(document.id());
-        const std::string title = fmt::format("{}###document", document.name());
+        const std::string title = fmt::format("{}###document", context.session.name_of(document));
         const bool open =
             ImGui::TreeNodeEx(title.c_str(), ImGuiTreeNodeFlags_DefaultOpen | ImGuiTreeNodeFlags_SpanAvailWidth);
         ImGui::SetItemTooltip("%s\n%s%s", document.path().c_str(), reader.generator().c_str(),
@@ -62,7 +63,8 @@ class RunsView : public View {
 
     static void draw_prompt_choice(Document& document, int prompt) {
         const auto& attributes = document.reader()->prompt(prompt);
-        const std::string label = fmt::format("{} ({} tokens)##prompt{}", attributes.name, attributes.n_tokens, prompt);
+        const std::string label = fmt::format("{} ({} tokens)##prompt{}", attributes.name,
+                                              analysis::format_count(attributes.n_tokens), prompt);
         if (ImGui::RadioButton(label.c_str(), prompt == document.prompt)) document.prompt = prompt;
         if (!attributes.question.empty()) ImGui::SetItemTooltip("%s", attributes.question.c_str());
     }
@@ -74,8 +76,8 @@ class RunsView : public View {
 
     static std::string share_text(const trace::RunAttributes& run) {
         const double kept = std::min(run.budget_fraction, 1.0);  // a budget may be larger than the prompt
-        return fmt::format("{} entries per KV head and layer: {:.1f} % kept, {:.1f} % removed", run.budget, 100 * kept,
-                           100 - 100 * kept);
+        return fmt::format("{} entries per KV head and layer: {:.1f} % kept, {:.1f} % removed",
+                           analysis::format_count(run.budget), 100 * kept, 100 - 100 * kept);
     }
 
     static void draw_run(Context& context, const RunKey& key, int number) {
@@ -92,14 +94,18 @@ class RunsView : public View {
                               number <= 9 ? fmt::format(" (key {})", number).c_str() : "");
         const ImU32 color = packed(on_ground(look.style.color, context.theme));
         ImDrawList* list = ImGui::GetWindowDrawList();
-        const ImVec2 from{at.x + 2, at.y + 3};
-        const ImVec2 to{at.x + side - 4, at.y + side - 3};
+        const float inset = std::round(0.17f * side);
+        const ImVec2 from{at.x + inset, at.y + inset};
+        const ImVec2 to{at.x + side - inset, at.y + side - inset};
         visible ? list->AddRectFilled(from, to, color) : list->AddRect(from, to, color);
-        ImGui::SameLine(0, 4);
+        const float gap = 4 * context.scale;
+        ImGui::SameLine(0, gap);
         ImGui::BeginDisabled(failed);
-        const float buttons = 3.2f * side;
-        if (ImGui::Selectable(analysis::run_label(session.attributes(key)).c_str(), key == session.cursor().run,
-                              ImGuiSelectableFlags_AllowOverlap, {ImGui::GetContentRegionAvail().x - buttons, 0}))
+        const float buttons =
+            ImGui::CalcTextSize("AB").x + 4 * ImGui::GetStyle().FramePadding.x + 2 * gap;  // as letter() draws them
+        const std::string label = analysis::run_label(session.attributes(key)) + (failed ? " (failed)" : "");
+        if (ImGui::Selectable(label.c_str(), key == session.cursor().run, ImGuiSelectableFlags_AllowOverlap,
+                              {ImGui::GetContentRegionAvail().x - buttons, 0}))
             session.select_run(key);
         ImGui::EndDisabled();
         if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled)) {
@@ -112,7 +118,7 @@ class RunsView : public View {
                 ImGui::SetTooltip("%s", share_text(run).c_str());
         }
         const auto letter = [&](const char* name, std::optional<RunKey>& slot) {
-            ImGui::SameLine(0, 4);
+            ImGui::SameLine(0, gap);
             const bool is_set = slot == key;
             ImGui::PushStyleColor(ImGuiCol_Text, is_set ? context.theme.accent : context.theme.ink_quiet);
             if (ImGui::SmallButton(name)) {

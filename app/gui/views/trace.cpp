@@ -120,10 +120,10 @@ class TraceView : public View {
  private:
     void draw_documents(const Session& session) {
         ImGui::SetNextItemWidth(20 * ImGui::GetFontSize());
-        if (!ImGui::BeginCombo("##trace file", session.document(document_)->name().c_str())) return;
+        if (!ImGui::BeginCombo("##trace file", session.name_of(*session.document(document_)).c_str())) return;
         for (const auto& document : session.documents()) {
             ImGui::PushID(document->id());
-            if (ImGui::Selectable(document->name().c_str(), document->id() == document_)) {
+            if (ImGui::Selectable(session.name_of(*document).c_str(), document->id() == document_)) {
                 document_ = document->id();
                 chosen_ = true;
             }

@@ -95,29 +95,37 @@ class WhatIfView : public View {
         ImGui::TextUnformatted("budget");
         ImGui::PopStyleColor();
         ImGui::SetItemTooltip("entries kept per KV head and layer, window and sinks included");
-        ImGui::SameLine(6.2f * ImGui::GetFontSize());
+        const float em = ImGui::GetFontSize();
+        const float number = 4.5f * em;
+        const bool is_narrow = ImGui::GetContentRegionAvail().x < 22 * em;  // the slider has a line of its own
+        ImGui::SameLine(6.2f * em);
         ImGui::BeginDisabled(!obstacle.empty());
         ImGui::BeginGroup();
-        const float number = 4.5f * ImGui::GetFontSize();
-        ImGui::SetNextItemWidth(
-            std::max(ImGui::GetContentRegionAvail().x - number - ImGui::GetStyle().ItemSpacing.x, number));
-        ImGui::SliderScalar("##budget", ImGuiDataType_S64, &what_if_.budget(), &low, &high, "",
-                            ImGuiSliderFlags_Logarithmic | ImGuiSliderFlags_AlwaysClamp);
-        draw_tick(context, low, high);
-        ImGui::SameLine();
-        ImGui::SetNextItemWidth(number);
+        const auto slider = [&](float width) {
+            ImGui::SetNextItemWidth(width);
+            ImGui::SliderScalar("##budget", ImGuiDataType_S64, &what_if_.budget(), &low, &high, "",
+                                ImGuiSliderFlags_Logarithmic | ImGuiSliderFlags_AlwaysClamp);
+            draw_tick(context, low, high);
+        };
+        if (!is_narrow) {
+            slider(ImGui::GetContentRegionAvail().x - number - ImGui::GetStyle().ItemSpacing.x);
+            ImGui::SameLine();
+        }
+        ImGui::SetNextItemWidth(is_narrow ? -FLT_MIN : number);
         ImGui::PushFont(context.fonts.mono, 0);
         if (ImGui::InputScalar("##budget number", ImGuiDataType_S64, &what_if_.budget()))
             what_if_.budget() = std::clamp(what_if_.budget(), low, high);
         ImGui::PopFont();
         ImGui::EndGroup();
+        if (is_narrow) slider(-FLT_MIN);
         ImGui::EndDisabled();
         if (!obstacle.empty() && ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled))
             ImGui::SetTooltip("%s", obstacle.c_str());
         const double share = std::min(static_cast<double>(what_if_.budget()) / static_cast<double>(high), 1.0);
         ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
         ImGui::TextWrapped("%s", fmt::format("{:.1f} % of {} entries kept, {:.1f} % removed; recorded: {}", 100 * share,
-                                             high, 100 - 100 * share, what_if_.recorded_budget())
+                                             analysis::format_count(high), 100 - 100 * share,
+                                             analysis::format_count(what_if_.recorded_budget()))
                                      .c_str());
         ImGui::PopStyleColor();
     }
@@ -130,7 +138,8 @@ class WhatIfView : public View {
         const double at = std::log(static_cast<double>(what_if_.recorded_budget()) / static_cast<double>(low)) /
                           std::log(static_cast<double>(high) / static_cast<double>(low));
         const float x = min.x + static_cast<float>(at) * (max.x - min.x);
-        ImGui::GetWindowDrawList()->AddLine({x, max.y - 4}, {x, max.y}, packed(context.theme.ink_quiet), 2);
+        ImGui::GetWindowDrawList()->AddLine({x, max.y - 4 * context.scale}, {x, max.y}, packed(context.theme.ink_quiet),
+                                            2 * context.scale);
     }
 
     void draw_prefill_button(Context& context) {
@@ -144,7 +153,7 @@ class WhatIfView : public View {
         ImGui::EndDisabled();
         ImGui::SetItemTooltip(
             "%s", fmt::format("Reads the prompt's {} tokens once more with {}: then every parameter is live.",
-                              what_if_.n_tokens(), name)
+                              analysis::format_count(what_if_.n_tokens()), name)
                       .c_str());
         ImGui::SameLine();
         if (ImGui::Button("with…")) {
