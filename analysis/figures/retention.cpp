@@ -11,6 +11,7 @@
 #include "analysis/layer_axis.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
+#include "analysis/table_format.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -133,9 +134,8 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     }
     figure.caption = fmt::format(
         "How many heads of a layer keep each of the prompt's {} tokens. Where one pixel holds several tokens the "
-        "largest "
-        "count shows. Coverage: tokens that at least one head of any layer keeps.",
-        n_tokens);
+        "largest count shows. Coverage: tokens that at least one head of any layer keeps.",
+        format_count(static_cast<int64_t>(n_tokens)));
     complete_figure(figure, reader, options, indices);
     return figure;
 }

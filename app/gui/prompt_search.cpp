@@ -30,7 +30,7 @@ void PromptSearch::draw(Context& context, const Document& document) {
     else if (match_ < found.size())
         ImGui::TextDisabled("%zu of %zu", match_ + 1, found.size());
     else
-        ImGui::TextDisabled("%zu matches", found.size());
+        ImGui::TextDisabled(found.size() == 1 ? "%zu match" : "%zu matches", found.size());
 }
 
 const TokenSpans& PromptSearch::matches(Context& context, const Document& document) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include "analysis/table_format.h"
 #include "app/gui/measures.h"
 #include "app/gui/shaped_text.h"
 
@@ -24,7 +25,7 @@ void draw_token_tooltip(Context& context, const PromptColumn& one, const std::ve
     ImGui::SameLine();
     draw_shared_character(*one.prompt, t);
     ImGui::PushFont(context.fonts.text, 0);
-    ImGui::TextDisabled("token %lld · id %d%s", static_cast<long long>(token), one.prompt->ids[t],
+    ImGui::TextDisabled("token %s · id %d%s", analysis::format_count(token).c_str(), one.prompt->ids[t],
                         token >= one.document->reader()->prompt(one.document->prompt).visible_tokens()
                             ? " · after what policies saw: kept whole, in no budget"
                             : "");
@@ -43,7 +44,8 @@ void draw_token_tooltip(Context& context, const PromptColumn& one, const std::ve
         if (!answer.value) continue;
         const ImVec2 at = ImGui::GetCursorScreenPos();
         const RunLook look = context.session.look(key);
-        ImGui::GetWindowDrawList()->AddRectFilled({at.x, at.y + 5}, {at.x + side, at.y + 5 + side},
+        const float top = at.y + (ImGui::GetTextLineHeight() - side) / 2;
+        ImGui::GetWindowDrawList()->AddRectFilled({at.x, top}, {at.x + side, top + side},
                                                   packed(on_ground(look.style.color, context.theme)));
         ImGui::Dummy({side, 0});
         ImGui::SameLine();

@@ -155,7 +155,9 @@ class InspectorView : public View {
         ImGui::PopFont();
         ImGui::TextDisabled(
             "token %s%s · id %d%s", count(t).c_str(),
-            of_several ? fmt::format(", first of {}–{}", selected.first_token, selected.last_token).c_str() : "",
+            of_several
+                ? fmt::format(", first of {}–{}", count(selected.first_token), count(selected.last_token)).c_str()
+                : "",
             prompt.ids[t], asked.is_hover ? " · under the mouse" : "");
         // A few words of context, so that a token is found again in the text.
         const size_t first = t < 6 ? 0 : t - 6;
@@ -244,8 +246,8 @@ class InspectorView : public View {
             if (note.prompt != document.prompt) continue;
             ImGui::PushID(&note);
             const std::string where = note.first_token == note.last_token
-                                          ? fmt::format("{}", note.first_token)
-                                          : fmt::format("{}–{}", note.first_token, note.last_token);
+                                          ? count(note.first_token)
+                                          : fmt::format("{}–{}", count(note.first_token), count(note.last_token));
             if (ImGui::Selectable(fmt::format("{}  {}", where, note.text).c_str())) {
                 Cursor cursor = context.session.cursor();
                 if (cursor.run.document != document.id() || cursor.run.prompt != document.prompt)
@@ -301,17 +303,18 @@ class InspectorView : public View {
         const ImVec2 at = ImGui::GetCursorScreenPos();
         const ImU32 color = packed(on_ground(look.style.color, context.theme));
         ImDrawList* list = ImGui::GetWindowDrawList();
-        const ImVec2 to{at.x + side, at.y + 4 + side};
-        report.n_keeping_any > 0 ? list->AddRectFilled({at.x, at.y + 4}, to, color)
-                                 : list->AddRect({at.x, at.y + 4}, to, color);
+        const ImVec2 from{at.x, at.y + (ImGui::GetTextLineHeight() - side) / 2};
+        const ImVec2 to{from.x + side, from.y + side};
+        report.n_keeping_any > 0 ? list->AddRectFilled(from, to, color) : list->AddRect(from, to, color);
         ImGui::Dummy({side, side});
         ImGui::SameLine();
         const bool is_narrow = ImGui::GetContentRegionAvail().x < 17 * ImGui::GetFontSize();
         const std::string heads = report.n_keeping_any == 0 ? "dropped"
                                   : is_narrow ? fmt::format("{}/{}", report.n_keeping_any, report.n_places)
                                               : fmt::format("{} of {} heads", report.n_keeping_any, report.n_places);
-        const float label_end =
-            ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(is_narrow ? "dropped" : "000 of 000 heads").x - 8;
+        const float label_end = ImGui::GetContentRegionAvail().x -
+                                ImGui::CalcTextSize(is_narrow ? "dropped" : "000 of 000 heads").x -
+                                ImGui::GetStyle().ItemSpacing.x;
         if (ImGui::Selectable(widget_label_that_fits(look, label_end).c_str(), key == asked.run,
                               ImGuiSelectableFlags_AllowOverlap, {std::max(label_end, 1.0f), 0}))
             session.select_run(key);
@@ -522,16 +525,16 @@ class InspectorView : public View {
             }
             ImGui::SetItemTooltip("%s\n%s", report.sentence(static_cast<size_t>(layer), r).c_str(), measure.c_str());
             ImDrawList* list = ImGui::GetWindowDrawList();
-            const ImVec2 from{at.x + 2, at.y + 4};
+            const ImVec2 from{at.x + 0.2f * side, at.y + (ImGui::GetTextLineHeight() - side) / 2};
             const ImVec2 to{from.x + side, from.y + side};
             d.kept ? list->AddRectFilled(from, to, color) : list->AddRect(from, to, color);
-            list->AddText({to.x + 6, at.y}, packed(context.theme.ink), std::to_string(row).c_str());
+            list->AddText({to.x + 0.6f * side, at.y}, packed(context.theme.ink), std::to_string(row).c_str());
             ImGui::PushFont(context.fonts.mono, 0.9f * ImGui::GetStyle().FontSizeBase);
             const int digits = digits_apart(d.score, d.cut_off);
             ImGui::TableNextColumn();
             ImGui::TextUnformatted(std::isnan(d.score) ? "–" : fmt::format("{:.{}g}", d.score, digits).c_str());
             ImGui::TableNextColumn();
-            ImGui::TextUnformatted(d.candidate                       ? std::to_string(d.rank).c_str()
+            ImGui::TextUnformatted(d.candidate                       ? count(d.rank).c_str()
                                    : d.forced() && report.has_scores ? "forced in"
                                                                      : "–");
             ImGui::TableNextColumn();
@@ -578,7 +581,7 @@ class InspectorView : public View {
         ImGui::TableNextRow();
         ImGui::TableNextColumn();
         if (!kept) ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
-        if (ImGui::Selectable(fmt::format("{}##border", entry.rank).c_str(), entry.token == asked.token,
+        if (ImGui::Selectable(fmt::format("{}##border", count(entry.rank)).c_str(), entry.token == asked.token,
                               ImGuiSelectableFlags_SpanAllColumns)) {
             Cursor cursor = context.session.cursor();
             cursor.run = asked.run;
@@ -590,7 +593,8 @@ class InspectorView : public View {
             over.run = asked.run;
             over.first_token = over.last_token = entry.token;
             context.session.set_hover(over);
-            ImGui::SetTooltip("token %u, %s: click to select it", entry.token, kept ? "kept" : "dropped");
+            ImGui::SetTooltip("token %s, %s: click to select it", count(entry.token).c_str(),
+                              kept ? "kept" : "dropped");
         }
         ImGui::TableNextColumn();
         ImGui::PushFont(context.fonts.mono, 0.9f * ImGui::GetStyle().FontSizeBase);

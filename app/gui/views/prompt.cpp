@@ -118,7 +118,7 @@ class PromptView : public View {
 
     static void draw_mark_field(Context& context) {
         ImGui::SetNextItemWidth(9 * ImGui::GetFontSize());
-        ImGui::InputTextWithHint("##prompt mark", "mark a text everywhere", &context.session.mark);
+        ImGui::InputTextWithHint("##prompt mark", "mark a text", &context.session.mark);
         ImGui::SetItemTooltip("outlined in every view; below: was it kept, and where?");
     }
 
@@ -133,14 +133,15 @@ class PromptView : public View {
         const ImVec2 at = ImGui::GetCursorScreenPos();
         const float y = at.y + ImGui::GetStyle().FramePadding.y;
         ImDrawList* list = ImGui::GetWindowDrawList();
+        const float gap = 0.3f * side;
         float x = at.x;
         const auto label = [&](const std::string& text) {
             list->AddText({x, y}, packed(context.theme.ink_quiet), text.c_str());
-            x += ImGui::CalcTextSize(text.c_str()).x + 4;
+            x += ImGui::CalcTextSize(text.c_str()).x + gap;
         };
         list->AddRectFilled({x, y}, {x + side, y + side}, colors.ground);
         list->AddRect({x, y}, {x + side, y + side}, packed(context.theme.line));
-        x += side + 3;
+        x += side + gap;
         label("not kept  1");
         const float width = 5 * side;
         for (int i = 0; i < static_cast<int>(width); ++i) {
@@ -148,7 +149,7 @@ class PromptView : public View {
             list->AddRectFilled({x + static_cast<float>(i), y}, {x + static_cast<float>(i) + 1, y + side},
                                 color_of(colors, value));
         }
-        x += width + 4;
+        x += width + gap;
         label(fmt::format("{} {}", most, by_heads_ ? "heads" : "layers"));
         ImGui::Dummy({x - at.x, ImGui::GetFrameHeight()});
     }

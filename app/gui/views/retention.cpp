@@ -4,6 +4,7 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "analysis/table_format.h"
@@ -62,9 +63,10 @@ class RetentionView : public View {
         const float spacing = ImGui::GetStyle().ItemSpacing.y;
         const float room = ImGui::GetContentRegionAvail().y - axis - overview - 2 * spacing;
         const auto n_at_once = std::clamp<size_t>(static_cast<size_t>(room / (4.2f * em)), 1, runs.size());
-        const float each = std::max(room / static_cast<float>(n_at_once), 4.2f * em);
+        // Whole pixels, so that no edge of a further one shows.
+        const float each = std::floor(std::max(room / static_cast<float>(n_at_once), 4.2f * em));
         DrawnTokenMap place;
-        ImGui::BeginChild("maps", {0, std::max(room, 4 * em)});
+        ImGui::BeginChild("maps", {0, each * static_cast<float>(n_at_once)});
         for (const RunKey& key : runs) {
             const DrawnTokenMap drawn = draw_run(context, key, each);
             if (drawn.is_visible()) place = drawn;

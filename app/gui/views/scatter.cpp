@@ -111,7 +111,7 @@ class ScatterView : public FigureView {
             return run == session.hover().run || run == session.cursor().run ? 1.5f : 1.0f;
         };
         look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
-            draw_labels(context, panel, frame, list);
+            draw_labels(context, panel, frame, list, run_of);
             for (size_t i = 0; i < panel.layers.size(); ++i) {
                 const RunKey run = run_of(i);
                 if (!run.valid() || run != session.cursor().run) continue;
@@ -139,9 +139,10 @@ class ScatterView : public FigureView {
         if (hit.clicked) session.select_run(run);
     }
 
-    /// Beside the points, left out where they would cover one another.
+    /// Beside the points and the selected one's ring, left out where they would cover one another.
+    template <class RunOf>
     static void draw_labels(const Context& context, const analysis::Panel& panel, const PlotFrame& frame,
-                            ImDrawList* list) {
+                            ImDrawList* list, const RunOf& run_of) {
         struct Box {
             ImVec2 min, max;
         };
@@ -160,8 +161,11 @@ class ScatterView : public FigureView {
             if (!point) continue;
             const ImVec2 at{frame.x_of(point->x[0]), frame.y_of(point->y[0])};
             const float width = ImGui::GetFont()->CalcTextSizeA(size, FLT_MAX, 0, point->label.c_str()).x;
-            for (const ImVec2 offset : {ImVec2{0.6f * em, -0.55f * em}, ImVec2{-0.6f * em - width, -0.55f * em},
-                                        ImVec2{-width / 2, -1.5f * em}, ImVec2{-width / 2, 0.5f * em}}) {
+            const RunKey run = run_of(static_cast<size_t>(&layer - panel.layers.data()));
+            const bool has_ring = run.valid() && run == context.session.cursor().run;
+            const float beside = (has_ring ? 1.0f : 0.6f) * em;
+            for (const ImVec2 offset : {ImVec2{beside, -0.55f * em}, ImVec2{-beside - width, -0.55f * em},
+                                        ImVec2{-width / 2, -beside - 0.9f * em}, ImVec2{-width / 2, beside}}) {
                 const Box box{{at.x + offset.x, at.y + offset.y}, {at.x + offset.x + width, at.y + offset.y + size}};
                 const bool outside = box.min.x < frame.min.x || box.max.x > frame.max.x || box.min.y < frame.min.y ||
                                      box.max.y > frame.max.y;

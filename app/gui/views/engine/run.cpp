@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analysis/table_format.h"
 #include "app/gui/actions.h"
 #include "app/gui/engine_session.h"
 #include "app/gui/file_dialog.h"
@@ -163,8 +164,9 @@ class RunView : public View {
         } else {
             const bool fits = tokens->n_tokens + form_.request.n_new <= tokens->context_length;
             ImGui::PushStyleColor(ImGuiCol_Text, fits ? context.theme.ink_quiet : context.theme.error);
-            ImGui::TextUnformatted(
-                fmt::format("{} tokens of a context of {}", tokens->n_tokens, tokens->context_length).c_str());
+            ImGui::TextUnformatted(fmt::format("{} tokens of a context of {}", analysis::format_count(tokens->n_tokens),
+                                               analysis::format_count(tokens->context_length))
+                                       .c_str());
             ImGui::PopStyleColor();
         }
     }
