@@ -112,7 +112,7 @@ void App::open_model(const std::filesystem::path& path) {
         return;
     }
     engine_->load_model(path);
-    settings_.remember_model(path);
+    wanted_model_ = path;
 }
 
 void App::save_workspace(const std::filesystem::path& path) {
@@ -148,6 +148,8 @@ void App::open_workspace(const std::filesystem::path& path) {
 
 bool App::frame() {
     if (engine_) engine_->update();
+    if (!wanted_model_.empty() && engine_->status().model_path == wanted_model_)
+        settings_.remember_model(std::exchange(wanted_model_, {}));
     actions_.handle_keys(window_.take_chords());
     for (const auto button : {ImGuiMouseButton_Left, ImGuiMouseButton_Right, ImGuiMouseButton_Middle})
         if (ImGui::IsMouseClicked(button)) refresh_undo();

@@ -64,6 +64,7 @@ class App {
     void open_workspace(const std::filesystem::path& path);
 
     /// The views instead of the start cards, although no trace is open.
+    const Settings& settings() const { return settings_; }
     void dismiss_start() { start_dismissed_ = true; }
 
     void apply_layout(const std::string& name);
@@ -134,6 +135,7 @@ class App {
     const View* picture_of_ = nullptr;  ///< to be copied as it is seen
     int frames_to_picture_ = 0;         ///< until its menu is gone
     bool start_dismissed_ = false;
+    std::filesystem::path wanted_model_;  ///< remembered once it is loaded
     bool quit_ = false;
 };
 

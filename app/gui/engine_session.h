@@ -93,6 +93,7 @@ class EngineSession {
     virtual void run(const RunRequest& request) = 0;
     /// The demo's trace in kvscope-demo/ of the current folder: opened where it is complete, else run.
     virtual void run_demo() = 0;
+    /// @param path empty: the default model
     virtual void load_model(const std::filesystem::path& path) = 0;
     /// Makes a prompt's prefill again from its exact token ids. @param model empty: the one that is loaded where it is
     /// the trace's, else the default model

@@ -15,16 +15,11 @@ namespace kvscope::gui {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-/// "~" and "~/…" as a shell reads them.
 fs::path without_tilde(const std::string& typed) {
     const char* home = std::getenv("HOME");
     if (!home || !typed.starts_with('~') || (typed.size() > 1 && typed[1] != '/')) return typed;
     return fs::path(home) / typed.substr(std::min<size_t>(typed.size(), 2));
 }
-
-}  // namespace
 
 std::string bytes_text(double bytes) {
     constexpr std::array units = {"B", "kB", "MB", "GB", "TB"};

@@ -53,6 +53,8 @@ class FileDialog {
     std::string objected_to_;  ///< path that a further click confirms
 };
 
+/// What was typed as a path, with "~" and "~/…" as a shell reads them.
+std::filesystem::path without_tilde(const std::string& typed);
 /// "12.3 MB"
 std::string bytes_text(double bytes);
 

@@ -28,7 +28,7 @@ struct Desk {
     std::function<void(const std::string& kind, const nlohmann::json& state)> open_view;
     /// The view's part of the window, as it looks when menus are gone, as an image on the clipboard.
     std::function<void(const View&)> copy_as_seen;
-    /// Loads a model and remembers it among the recent ones.
+    /// Loads a model, the default where the path is empty, and remembers among the recent ones what could be loaded.
     std::function<void(const std::filesystem::path&)> load_model;
     const std::vector<std::string>& recent_models;
 };

@@ -8,6 +8,8 @@
 
 #include "app/gui/engine_session.h"
 #include "app/gui/run_form.h"
+#include "app/gui/settings.h"
+#include "app/program/paths.h"
 #include "tests/gui/driven_window.h"
 #include "tests/skip.h"
 #include "tests/trace/sample_trace.h"
@@ -144,6 +146,30 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
 
     driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_Q); });
     CHECK(driven.has_ended());
+}
+
+TEST_CASE("the list of recent models has the default and what could be loaded") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const fs::path model = fs::path(KVSCOPE_TEST_DATA) / "models" / "llama3-gqa-sharded";
+    AppOptions options;
+    options.view = "run";
+    options.traces = {model};  // as if dropped
+    DrivenApp driven(options);
+    driven.app().dismiss_start();
+    const auto loaded = [&] { return driven.app().engine()->status().model_path; };
+    REQUIRE(driven.draw_until([&] { return loaded() == model; }, patience));
+    const auto wrong = (model / "nothing.gguf").lexically_normal();
+    driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef("//run-1");
+        c.ItemInput("**/##model path");
+        c.KeyCharsReplace(wrong.c_str());
+        c.ItemClick("**/Chat template");  // leaves the field without Enter
+    });
+    REQUIRE(driven.draw_until([&] { return !driven.app().engine()->status().error.empty(); }, patience));
+    CHECK(loaded() == model);
+    CHECK(driven.app().settings().recent_models == std::vector<std::string>{model.lexically_normal().string()});
+    driven.app().engine()->load_model({});
+    CHECK(driven.draw_until([&] { return loaded() == program::default_model(); }, patience));
 }
 
 TEST_CASE("a form that was left with two policies ticked runs them on a prompt written in the window") {

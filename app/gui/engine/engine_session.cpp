@@ -112,7 +112,8 @@ class ThreadedSession final : public EngineSession {
     }
 
     void load_model(const fs::path& path) override {
-        enqueue(path.filename().string(), [this, path] { need_model(path, "auto"); });
+        enqueue(path.empty() ? "the default model" : path.filename().string(),
+                [this, path] { need_model(path.empty() ? program::default_model() : path, "auto"); });
     }
 
     void repeat_prefill(int document, int prompt, const fs::path& path) override {

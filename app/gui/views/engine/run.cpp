@@ -97,10 +97,10 @@ class RunView : public View {
         ImGui::TextWrapped("%s", is_loaded ? status.model.c_str() : "the default model, loaded when it is needed");
         if (is_loaded) ImGui::SetItemTooltip("%s", status.model_path.c_str());
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
-        if (ImGui::InputTextWithHint("##model path", "GGUF file or Hugging Face folder", &model_path_,
-                                     ImGuiInputTextFlags_EnterReturnsTrue) &&
-            !model_path_.empty())
-            context.desk.load_model(model_path_);
+        const bool entered = ImGui::InputTextWithHint("##model path", "GGUF file or Hugging Face folder", &model_path_,
+                                                      ImGuiInputTextFlags_EnterReturnsTrue);
+        if ((entered || ImGui::IsItemDeactivatedAfterEdit()) && !model_path_.empty())
+            context.desk.load_model(without_tilde(model_path_));
         ImGui::SameLine();
         if (ImGui::Button("Browse…##model")) {
             context.desk.files.ask({FileDialog::Kind::open_folder_or_file,
@@ -112,9 +112,12 @@ class RunView : public View {
                                         load(path);
                                     }});
         }
-        if (context.desk.recent_models.empty()) return;
         ImGui::SetNextItemWidth(-FLT_MIN);
         if (!ImGui::BeginCombo("##recent models", "Recent models")) return;
+        if (ImGui::Selectable("the default model")) {
+            model_path_.clear();
+            context.desk.load_model({});
+        }
         const auto recent = context.desk.recent_models;
         for (const auto& path : recent) {
             if (!ImGui::Selectable(path.c_str())) continue;
