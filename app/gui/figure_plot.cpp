@@ -78,7 +78,14 @@ struct Grid {
     }
 };
 
-/// Small multiples stand in as many columns as make them largest; others where the figure or the look says.
+/// Between two panels.
+float gap_of(const FigureLook& look) { return (look.small ? 0.4f : 0.8f) * ImGui::GetFontSize(); }
+
+/// Side of a panel below which panels are scrolled to.
+float least_side() { return 2 * ImGui::GetFontSize(); }
+
+/// Small multiples stand in as many columns as make them largest and find room; others where the figure or the look
+/// says.
 Grid grid_of(const analysis::Figure& figure, const FigureLook& look, ImVec2 room, float title) {
     Grid grid{figure.rows, figure.columns, {}};
     const size_t n = figure.panels.size();
@@ -98,6 +105,12 @@ Grid grid_of(const analysis::Figure& figure, const FigureLook& look, ImVec2 room
             best = side;
             grid.rows = rows;
             grid.columns = columns;
+        }
+        if (best < least_side()) {
+            const float gap = gap_of(look);
+            const float most = (room.x - ImGui::GetStyle().ScrollbarSize + gap) / (least_side() + gap);
+            grid.columns = std::clamp<size_t>(static_cast<size_t>(std::max(most, 1.0f)), 1, n);
+            grid.rows = (n + grid.columns - 1) / grid.columns;
         }
         for (size_t i = 0; i < n; ++i) grid.places.emplace_back(i / grid.columns, i % grid.columns);
         return grid;
@@ -325,7 +338,7 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
     const float em = ImGui::GetFontSize();
     const float line = small_text * em;
     const ImVec2 room = ImGui::GetContentRegionAvail();
-    const float gap = small ? 0.4f * em : 0.8f * em;
+    const float gap = gap_of(drawing.look);
 
     const auto carries_x = [&](size_t i) {
         const auto [row, column] = grid.places[i];
@@ -350,7 +363,7 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
     float margins =
         static_cast<float>(grid.rows) * top + static_cast<float>(grid.rows - 1) * (small ? 0.2f : 0.5f) * em;
     for (const float bottom : bottoms) margins += bottom;
-    const float usual_least = small ? 2 * em : has_curves ? 6 * em : 2 * em;
+    const float usual_least = has_curves && !small ? 6 * em : least_side();
     const float least = drawing.look.least_height > 0 ? drawing.look.least_height : usual_least;
     float height = std::max((room.y - margins) / static_cast<float>(grid.rows), least);
 
@@ -372,7 +385,7 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
     std::vector<float> xs, widths;
     float x = 0;
     for (size_t column = 0; column < grid.columns; ++column) {
-        widths.push_back(std::max(across * static_cast<float>(share(column) / shares), 2 * em));
+        widths.push_back(std::max(across * static_cast<float>(share(column) / shares), least_side()));
         x += lefts[column];
         xs.push_back(x);
         x += widths.back() + gap;

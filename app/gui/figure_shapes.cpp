@@ -178,7 +178,7 @@ struct ShapePainter {
     }
 
     void operator()(const analysis::Bars& bars) const {
-        const ImU32 color = packed(seen_on_ground(bars.color, theme), alpha());
+        const ImU32 color = packed(line_on_ground(bars.color, theme), alpha());
         for (size_t i = 0; i < bars.x.size(); ++i) {
             if (std::isnan(bars.y[i])) continue;
             const ImVec2 a = place(bars.x[i] - bars.width / 2, bars.base);
@@ -247,13 +247,13 @@ void draw_stroke(const Theme& theme, const analysis::LineStyle& style, std::span
     if (weight > 2) add_line(points, {}, dash_unit, width + 2, packed(theme.ink, 0.85f), list);
     if (wants_rim(theme, style.color))
         add_line(points, pattern, dash_unit, width + 1, packed(rim_of(style.color), alpha), list);
-    add_line(points, pattern, dash_unit, width, packed(seen_on_ground(style.color, theme), alpha), list);
+    add_line(points, pattern, dash_unit, width, packed(line_on_ground(style.color, theme), alpha), list);
 }
 
 void draw_marker(const Theme& theme, Marker marker, ImVec2 at, float size, analysis::Rgb color, float alpha,
                  ImDrawList* list) {
     const float r = size / 2;
-    const ImU32 fill = packed(seen_on_ground(color, theme), alpha);
+    const ImU32 fill = packed(line_on_ground(color, theme), alpha);
     const bool rim = wants_rim(theme, color);
     std::vector<ImVec2> outline;
     switch (marker) {
@@ -306,6 +306,12 @@ ImVec4 seen_on_ground(analysis::Rgb color, const Theme& theme) {
     }
     for (int i = 0; i < 10 && luminance(seen) < 0.3; ++i) seen = mixed(seen, theme.ink, 0.1f);
     return seen;
+}
+
+ImVec4 line_on_ground(analysis::Rgb color, const Theme& theme) {
+    const auto [least, most] = std::minmax({color.r, color.g, color.b});
+    const bool is_pale_hue = least > 0xc0 && most - least >= 8;
+    return is_pale_hue ? on_ground(color, theme) : seen_on_ground(color, theme);
 }
 
 MapColors map_colors(const analysis::ColorScale& scale, const Theme& theme) {

@@ -35,8 +35,12 @@ void draw_stroke(const Theme& theme, const analysis::LineStyle& style, std::span
 void draw_marker(const Theme& theme, analysis::Marker marker, ImVec2 at, float size, analysis::Rgb color, float alpha,
                  ImDrawList* list);
 
-/// A curve's or point's colour on this ground: black becomes ink, and what would not be seen is lightened.
+/// An area's colour on this ground: black becomes ink, what is nearly paper nearly this ground, and what would not be
+/// seen is lightened.
 ImVec4 seen_on_ground(analysis::Rgb color, const Theme& theme);
+
+/// A curve's or point's colour: the same, but a pale hue, as runs of a second trace have it, stays.
+ImVec4 line_on_ground(analysis::Rgb color, const Theme& theme);
 
 /// The map and range of a scale for the shader; on dark ground maps that get darker upwards are turned round.
 MapColors map_colors(const analysis::ColorScale& scale, const Theme& theme);

@@ -2,6 +2,7 @@
 
 #include <imgui.h>
 
+#include <filesystem>
 #include <vector>
 
 namespace kvscope::gui {
@@ -23,11 +24,19 @@ std::vector<size_t> character_starts(const std::string& text) {
 
 std::string label_that_fits(const RunLook& look, float width) {
     if (look.trace.empty() || fits(look.label, width)) return look.label;
-    const std::vector<size_t> starts = character_starts(look.trace);
-    for (size_t kept = starts.size() - 2; kept >= 2; --kept) {
+    const std::filesystem::path name(look.trace);
+    const std::string folder = name.parent_path().string();
+    const std::string stem = (name.parent_path() / name.stem()).string();
+    const auto with_run = [&](const std::string& trace) { return trace + ": " + look.run; };
+    if (fits(with_run(stem), width)) return with_run(stem);
+    if (!folder.empty() && fits(with_run(folder + "/…"), width)) return with_run(folder + "/…");
+    const std::string& telling = folder.empty() ? stem : folder;
+    const std::vector<size_t> starts = character_starts(telling);
+    for (size_t kept = starts.size() - 1; kept >= 2; --kept) {
         const size_t head = (kept + 1) / 2;
-        const std::string shortened = look.trace.substr(0, starts[head]) + "…" +
-                                      look.trace.substr(starts[starts.size() - 1 - (kept - head)]) + ": " + look.run;
+        const std::string tail = telling.substr(starts[starts.size() - 1 - (kept - head)]);
+        const std::string shortened =
+            with_run(kept + 1 == starts.size() ? telling : telling.substr(0, starts[head]) + "…" + tail);
         if (fits(shortened, width)) return shortened;
     }
     return look.run;

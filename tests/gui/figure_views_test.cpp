@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "analysis/run_style.h"
 #include "app/figures/png.h"
 #include "app/gui/figure_preview.h"
 #include "app/gui/figure_shapes.h"
@@ -44,6 +45,26 @@ uint32_t big_endian(const std::string& bytes, size_t at) {
 }
 
 }  // namespace
+
+TEST_CASE("the curve of each run of two traces with many policies is seen on either ground") {
+    std::vector<trace::RunAttributes> runs;
+    for (const char* policy : {"full", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}) {
+        trace::RunAttributes run;
+        run.policy = run.label = policy;
+        runs.push_back(run);
+    }
+    const auto luminance = [](const ImVec4& of) { return 0.2126f * of.x + 0.7152f * of.y + 0.0722f * of.z; };
+    Theme dark;
+    dark.brightness = Brightness::dark;
+    dark.ground = {0.08f, 0.09f, 0.1f, 1};
+    dark.ink = {0.87f, 0.89f, 0.92f, 1};
+    for (const auto& of_trace : analysis::joint_run_styles({runs, runs})) {
+        for (size_t i = 0; i < of_trace.size(); ++i) {
+            CAPTURE(i);
+            CHECK(luminance(line_on_ground(of_trace[i].color, dark)) > luminance(dark.ground) + 0.18f);
+        }
+    }
+}
 
 TEST_CASE("a figure of the window is the figure that is exported, with its maps ready for the GPU") {
     Opened opened;

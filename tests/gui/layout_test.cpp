@@ -1,4 +1,5 @@
 #include <GLFW/glfw3.h>
+#include <fmt/format.h>
 #include <imgui_internal.h>
 
 #include <array>
@@ -158,6 +159,51 @@ TEST_CASE("where large texts leave no room for a place, its views are tabs of th
     CHECK(dock_of("prompt") == dock_of("retention"));
     CHECK(is_in_front(driven.app(), "retention"));
     CHECK(driven.app().views().size() == find_layout("explore")->views.size());
+}
+
+TEST_CASE("the overview lies below its maps, as wide as they are") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options = explore(sample);
+    for (const char* view : {"retention", "difference"}) {
+        CAPTURE(view);
+        options.view = view;
+        DrivenApp driven(options);
+        driven.settle();
+        driven.drive([&](ImGuiTestContext& c) {
+            const std::string window = DrivenApp::window_of(view);
+            const bool is_retention = view == std::string("retention");
+            const RunKey run = driven.session().visible_runs().front();
+            if (is_retention)
+                c.SetRef(c.WindowInfo((window + "/maps").c_str()).ID);
+            else
+                c.SetRef(window.c_str());
+            const std::string path = fmt::format("{}.{}/##map", run.document, run.run);
+            const ImRect map = c.ItemInfo(is_retention ? path.c_str() : "##difference map").RectFull;
+            const ImRect strip =
+                c.ItemInfo((window + (is_retention ? "/overview" : "/##difference overview")).c_str()).RectFull;
+            CHECK(strip.Min.x == Approx(map.Min.x).margin(1));
+            CHECK(strip.Max.x == Approx(map.Max.x).margin(1));
+            CHECK(strip.Min.y > map.Max.y);
+        });
+    }
+}
+
+TEST_CASE("answers side by side need no scrolling to the side") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options = explore(sample);
+    options.view = "answers";
+    DrivenApp driven(options);
+    driven.app().set_scale(2);
+    driven.settle();
+    const auto& windows = ImGui::GetCurrentContext()->Windows;
+    const auto outputs = std::find_if(windows.begin(), windows.end(), [](const ImGuiWindow* window) {
+        return window->WasActive && std::string_view(window->Name).find("/outputs_") != std::string_view::npos;
+    });
+    REQUIRE(outputs != windows.end());
+    CHECK((*outputs)->ScrollMax.x == 0);
+    CHECK((*outputs)->ContentSize.x <= (*outputs)->InnerRect.GetWidth());
 }
 
 TEST_CASE("a part of the prompt is brushed in the overview, moved, and let go by a double click") {

@@ -4,6 +4,7 @@
 #include "app/figures/figure_format.h"
 #include "app/gui/export_dialog.h"
 #include "app/gui/figure_source.h"
+#include "app/gui/run_label.h"
 #include "tests/gui/driven_window.h"
 #include "tests/skip.h"
 #include "tests/trace/sample_trace.h"
@@ -56,6 +57,31 @@ const analysis::HeatMap& map_of(const analysis::Figure& figure, size_t panel) {
 }
 
 }  // namespace
+
+TEST_CASE("however short a run's label is made, it is never that of another trace's run") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    trace::sample::TemporaryFolder folder;
+    AppOptions options;
+    for (const char* name : {"before", "after"}) {
+        fs::create_directory(folder / name);
+        trace::sample::write(folder / name / "report.h5");
+        options.traces.push_back(folder / name / "report.h5");
+    }
+    options.remember = false;
+    DrivenApp driven(options);
+    driven.settle();
+    driven.drive([&](ImGuiTestContext&) {
+        const auto& documents = driven.session().documents();
+        const RunLook first = driven.session().look({documents.at(0)->id(), 0, 1});
+        const RunLook second = driven.session().look({documents.at(1)->id(), 0, 1});
+        for (float width = 400; width > 10; width -= 10) {
+            CAPTURE(width);
+            const std::string shown = label_that_fits(first, width);
+            CHECK((shown == first.run || shown != label_that_fits(second, width)));
+            CHECK((shown == first.run || ImGui::CalcTextSize(shown.c_str()).x <= width));
+        }
+    });
+}
 
 TEST_CASE("the runs of all open traces are in one plot, called by their files, and a label finds its run") {
     const TwoFiles files;

@@ -302,7 +302,9 @@ class AnswersView : public View {
         const float beside = differs.empty() ? 0 : ImGui::CalcTextSize(differs.c_str()).x + em / 2;
         const bool is_selected = one.run == session.cursor().run;
         if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
-        const std::string shown_label = label_that_fits(one.look, width - begin - beside);
+        std::string shown_label = label_that_fits(one.look, width - begin - beside);
+        if (!one.look.trace.empty() && shown_label == one.look.run)  // which trace says more than how much differs
+            shown_label = label_that_fits(one.look, width - begin);
         const float label = ImGui::CalcTextSize(shown_label.c_str()).x;
         list->PushClipRect(at, {at.x + width, at.y + line}, true);
         list->AddText({at.x + begin, at.y}, packed(context.theme.ink), shown_label.c_str());

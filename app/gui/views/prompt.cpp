@@ -226,13 +226,15 @@ class PromptView : public View {
             if (ImGui::InvisibleButton("run", {grid.column - ImGui::GetFontSize(), height}))
                 context.session.select_run(one.run);
             ImGui::SetItemTooltip("%s", one.error.empty() ? look.label.c_str() : one.error.c_str());
-            list->AddRectFilled({one.x, at.y + 4}, {one.x + side, at.y + 4 + side},
+            const float top = at.y + (ImGui::GetFontSize() - side) / 2;
+            list->AddRectFilled({one.x, top}, {one.x + side, top + side},
                                 packed(on_ground(look.style.color, context.theme)));
             const bool is_selected = one.run == context.session.cursor().run;
             if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
-            list->PushClipRect({one.x, at.y}, {one.x + grid.column - 8, at.y + height}, true);
-            list->AddText({one.x + side + 6, at.y}, packed(one.error.empty() ? context.theme.ink : context.theme.error),
-                          label_that_fits(look, grid.column - side - 14).c_str());
+            list->PushClipRect({one.x, at.y}, {one.x + grid.column - side, at.y + height}, true);
+            list->AddText({one.x + 1.6f * side, at.y},
+                          packed(one.error.empty() ? context.theme.ink : context.theme.error),
+                          label_that_fits(look, grid.column - 2.6f * side).c_str());
             list->PopClipRect();
             if (is_selected) ImGui::PopFont();
             ImGui::PopID();
