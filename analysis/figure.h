@@ -112,7 +112,7 @@ struct Rule {
     LineStyle style;
 };
 
-/// Text at a place in data coordinates, centred on it.
+/// Text at a place in data coordinates, centred on it, on the cells of a map: its colour is drawn as it is.
 struct TextLabel {
     double x = 0;
     double y = 0;

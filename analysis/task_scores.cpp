@@ -17,17 +17,6 @@ namespace {
 
 constexpr int n_resamples = 10000;
 
-/// A policy setting at one budget, over all samples.
-struct Group {
-    std::string policy;
-    std::string setting;
-    std::string budget;
-    std::vector<double> scores;
-    std::set<int64_t> budgets;
-    double fraction = 0;
-    int n_failed = 0;
-};
-
 std::string setting_of(const trace::ResultRow& row) {
     const auto* definition = policies::find_definition(row.policy);
     if (definition == nullptr) return row.policy;
@@ -40,33 +29,45 @@ std::string setting_of(const trace::ResultRow& row) {
     }
 }
 
-std::vector<Group> groups_of(std::span<const trace::ResultRow> rows) {
+}  // namespace
+
+std::vector<double> TaskGroup::scores() const {
+    std::vector<double> values;
+    for (const auto* row : answered) values.push_back(row->score);
+    return values;
+}
+
+std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows) {
     if (rows.empty()) throw FigureError("there are no results: no sample was finished");
-    std::vector<Group> groups;
+    std::vector<TaskGroup> groups;
+    std::vector<std::set<int64_t>> budgets;
+    std::vector<double> fractions;
     std::map<std::pair<std::string, int>, size_t> places;        // setting, which of its budgets
     std::map<std::pair<std::string, std::string>, int> counted;  // sample, setting
     for (const auto& row : rows) {
         const std::string setting = setting_of(row);
         const int nth = counted[{row.sample_id, setting}]++;
         const auto [place, is_new] = places.try_emplace({setting, nth}, groups.size());
-        if (is_new) groups.push_back({row.policy, setting, {}, {}, {}, row.budget_fraction, 0});
-        auto& group = groups[place->second];
-        group.budgets.insert(row.budget);
+        if (is_new) {
+            groups.push_back({row.policy, setting, {}, {}, 0});
+            budgets.emplace_back();
+            fractions.push_back(row.budget_fraction);
+        }
+        budgets[place->second].insert(row.budget);
+        TaskGroup& group = groups[place->second];
         if (row.status == "complete") {
-            group.scores.push_back(row.score);
+            group.answered.push_back(&row);
         } else {
             ++group.n_failed;
         }
     }
-    for (auto& group : groups) {
-        group.budget = group.policy == "full"      ? "all"
-                       : group.budgets.size() == 1 ? std::to_string(*group.budgets.begin())
-                                                   : fmt::format("{:.3g} %", 100 * group.fraction);
+    for (size_t i = 0; i < groups.size(); ++i) {
+        groups[i].budget = groups[i].policy == "full" ? "all"
+                           : budgets[i].size() == 1   ? std::to_string(*budgets[i].begin())
+                                                      : fmt::format("{:.3g} %", 100 * fractions[i]);
     }
     return groups;
 }
-
-}  // namespace
 
 BootstrapMean bootstrap_mean(std::span<const double> values) {
     if (values.empty()) throw std::invalid_argument("a mean of no values");
@@ -96,17 +97,17 @@ Table task_scores(std::span<const trace::ResultRow> rows) {
                  {"high", "to", "", ColumnType::real},
                  {"failed", "Failed", "", ColumnType::integer}},
                 {}};
-    for (const auto& group : groups_of(rows)) {
+    for (const auto& group : task_groups(rows)) {
         Row row{{group.setting,
                  group.budget,
-                 static_cast<int64_t>(group.scores.size()),
+                 static_cast<int64_t>(group.answered.size()),
                  {},
                  {},
                  {},
                  int64_t{group.n_failed}},
                 group.policy == "full"};
-        if (!group.scores.empty()) {
-            const auto [mean, low, high] = bootstrap_mean(group.scores);
+        if (!group.answered.empty()) {
+            const auto [mean, low, high] = bootstrap_mean(group.scores());
             row.cells[3] = mean;
             row.cells[4] = low;
             row.cells[5] = high;
@@ -117,7 +118,7 @@ Table task_scores(std::span<const trace::ResultRow> rows) {
 }
 
 Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
-    const auto groups = groups_of(rows);
+    const auto groups = task_groups(rows);
     std::vector<std::string> settings, budgets;
     const auto place_in = [](std::vector<std::string>& all, const std::string& one) {
         const auto found = std::find(all.begin(), all.end(), one);
@@ -138,8 +139,8 @@ Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
     for (const auto& group : groups) {
         auto& cells = table.rows[place_in(settings, group.setting)].cells;
         std::string text = "failed";
-        if (!group.scores.empty()) {
-            const auto [mean, low, high] = bootstrap_mean(group.scores);
+        if (!group.answered.empty()) {
+            const auto [mean, low, high] = bootstrap_mean(group.scores());
             text = fmt::format("{:.1f} [{:.1f}, {:.1f}]", 100 * mean, 100 * low, 100 * high);
         }
         cells[group.policy == "full" ? 1 : place_in(budgets, group.budget) + 1] = text;
@@ -148,18 +149,19 @@ Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
 }
 
 std::string task_verdict(std::span<const trace::ResultRow> rows) {
-    const auto groups = groups_of(rows);
-    const auto mean = [](const Group& group) { return bootstrap_mean(group.scores).mean; };
-    const Group* full = nullptr;
-    const Group* random = nullptr;
+    const auto groups = task_groups(rows);
+    const auto mean = [](const TaskGroup& group) { return bootstrap_mean(group.scores()).mean; };
+    const TaskGroup* full = nullptr;
+    const TaskGroup* random = nullptr;
     for (const auto& group : groups) {
-        if (group.scores.empty()) continue;
+        if (group.answered.empty()) continue;
         if (group.policy == "full") full = &group;
-        if (group.policy == "random" && (!random || *group.budgets.begin() < *random->budgets.begin())) random = &group;
+        if (group.policy == "random" && (!random || group.answered.front()->budget < random->answered.front()->budget))
+            random = &group;
     }
     if (!full) return "Not usable: the full cache answered nothing.";
     std::vector<std::string> missing;
-    if (full->scores.size() < 60) missing.push_back(fmt::format("{} samples, 60 are needed", full->scores.size()));
+    if (full->answered.size() < 60) missing.push_back(fmt::format("{} samples, 60 are needed", full->answered.size()));
     if (mean(*full) < 0.9)
         missing.push_back(fmt::format("the full cache is right in {:.1f} %, 90 % are needed", 100 * mean(*full)));
     if (!random) {
@@ -170,7 +172,7 @@ std::string task_verdict(std::span<const trace::ResultRow> rows) {
     }
     if (!missing.empty()) return fmt::format("Not usable: {}.", fmt::join(missing, "; "));
     return fmt::format("Usable: {} samples, the full cache right in {:.1f} %, random at {} in {:.1f} %.",
-                       full->scores.size(), 100 * mean(*full), random->budget, 100 * mean(*random));
+                       full->answered.size(), 100 * mean(*full), random->budget, 100 * mean(*random));
 }
 
 }  // namespace kvscope::analysis

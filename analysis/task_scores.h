@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "analysis/table.h"
 #include "trace/records.h"
@@ -15,6 +16,20 @@ struct BootstrapMean {
 
 /// @throws std::invalid_argument for no values
 BootstrapMean bootstrap_mean(std::span<const double> values);
+
+/// A policy setting at one budget, over all samples of a task.
+struct TaskGroup {
+    std::string policy;
+    std::string setting;  ///< "snapkv:window=8"
+    std::string budget;   ///< "128"; "12.5 %" where a share means another number in each sample; "all" for `full`
+    std::vector<const trace::ResultRow*> answered;
+    int n_failed = 0;
+
+    std::vector<double> scores() const;
+};
+
+/// In the order of the first sample. They point into `rows`. @throws FigureError for no rows
+std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows);
 
 /// A task's results, one row a policy setting and budget: samples, mean score with its interval, and how many failed.
 /// `full` is the control and comes first. Budgets given as shares differ between samples and are shown as shares.

@@ -85,9 +85,18 @@ void App::open_trace(const std::filesystem::path& path) {
         const int n = document.reader()->n_prompts();
         spdlog::info("{} opened: {} {}", document.path().string(), n, n == 1 ? "prompt" : "prompts");
         window_.set_title(fmt::format("{} – kvscope", document.name()));
+        const trace::Reader& reader = *document.file();
+        scores_wanted_ = reader.n_prompts() == 0 && !reader.result_tasks().empty() && options_.view.empty();
     } catch (const std::exception& error) {
         notice(error.what(), true);
     }
+}
+
+void App::show_scores() {
+    if (!std::exchange(scores_wanted_, false)) return;
+    const ViewKind* kind = find_view_kind("task_scores");
+    const auto open = std::find_if(views_.begin(), views_.end(), [&](const auto& view) { return view->kind == kind; });
+    (open == views_.end() ? open_view(*kind) : **open).focus = true;
 }
 
 void App::open_files(const std::vector<std::filesystem::path>& paths) {
@@ -157,7 +166,10 @@ bool App::frame() {
     draw_status_bar(session_, engine_.get(), theme_);
     const ImGuiID dock_space =
         ImGui::DockSpaceOverViewport(ImGui::GetID("dock space"), nullptr, ImGuiDockNodeFlags_PassthruCentralNode);
-    if (!wanted_layout_.empty()) build_layout(dock_space);
+    if (!wanted_layout_.empty())
+        build_layout(dock_space);
+    else
+        show_scores();
     if (session_.documents().empty() && !(engine_ && engine_->status().busy()) && !start_dismissed_)
         draw_start();
     else

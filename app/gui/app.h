@@ -104,6 +104,8 @@ class App {
     void redo();
     void apply_style();
     void build_layout(unsigned dock_space);
+    /// Where a trace has a task's scores and no prompt, they come to the front.
+    void show_scores();
     void go_to_state(const nlohmann::json& state);
     void ask_for_trace();
     void ask_for_model();
@@ -134,6 +136,7 @@ class App {
     std::unique_ptr<FileDialog> files_;
     const View* picture_of_ = nullptr;  ///< to be copied as it is seen
     int frames_to_picture_ = 0;         ///< until its menu is gone
+    bool scores_wanted_ = false;        ///< when the layout is there
     bool start_dismissed_ = false;
     std::filesystem::path wanted_model_;  ///< remembered once it is loaded
     bool quit_ = false;

@@ -211,8 +211,7 @@ struct ShapePainter {
     void operator()(const analysis::TextLabel& label) const {
         const ImVec2 size = ImGui::CalcTextSize(label.text.c_str());
         const ImVec2 at = place(label.x, label.y);
-        list->AddText({at.x - size.x / 2, at.y - size.y / 2}, packed(seen_on_ground(label.color, theme)),
-                      label.text.c_str());
+        list->AddText({at.x - size.x / 2, at.y - size.y / 2}, packed(label.color), label.text.c_str());
     }
 };
 

@@ -184,8 +184,10 @@ std::shared_ptr<const PreparedFigure> figure_or_reason(const Context& context, c
 FigureRequest shown_request(const Session& session, const std::string& figure, bool with_runs, Traces traces) {
     FigureRequest request;
     request.figure = figure;
-    const auto has_prompt = [](const Document* document) {
-        return document && document->prompt < document->reader()->n_prompts();
+    const auto can_show = [&](const Document* document) {
+        if (!document) return false;
+        const bool has_scores = figure == "task-scores" && !document->reader()->result_tasks().empty();
+        return has_scores || document->prompt < document->reader()->n_prompts();
     };
     std::vector<TraceRequest> requests;
     if (traces == Traces::difference) {
@@ -198,10 +200,10 @@ FigureRequest shown_request(const Session& session, const std::string& figure, b
     } else {
         std::vector<const Document*> documents;
         if (traces == Traces::focused) {
-            if (has_prompt(session.focus())) documents.push_back(session.focus());
+            if (can_show(session.focus())) documents.push_back(session.focus());
         } else {
             for (const auto& document : session.documents()) {
-                if (has_prompt(document.get())) documents.push_back(document.get());
+                if (can_show(document.get())) documents.push_back(document.get());
             }
         }
         requests = shown_traces(session, documents, with_runs);

@@ -31,6 +31,12 @@ void draw_centred(const std::string& text, const ImVec4& color) {
 
 }  // namespace
 
+std::string why_no_prompt(const Document& document) {
+    if (!document.reader()->complete()) return "This trace holds no prompt yet: it appears when its prefill is done.";
+    if (document.reader()->result_tasks().empty()) return "This trace holds no prompt.";
+    return "This trace holds scores of a task and no prompt: see the view Task scores.";
+}
+
 void draw_nothing(const Context& context, const std::string& why) {
     const EngineStatus status = context.engine ? context.engine->status() : EngineStatus{};
     const bool is_first_run = status.busy() && context.session.documents().empty();

@@ -109,6 +109,9 @@ const ViewKind* find_view_kind(const std::string& name);
 
 /// "Nothing to show: …" centred in the rest of the window.
 void draw_nothing(const Context& context, const std::string& why);
+
+/// Of a trace that has no prompt to show: it is still to come, or there is none.
+std::string why_no_prompt(const Document& document);
 /// A card with what went wrong.
 void draw_error(const Context& context, const std::string& what);
 

@@ -1,8 +1,10 @@
 #include "analysis/task_scores.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "analysis/figure_definition.h"
+#include "tests/analysis/sample_figures.h"
 
 using namespace kvscope;
 using namespace kvscope::analysis;
@@ -85,4 +87,56 @@ TEST_CASE("a table that means nothing says so", "[task-scores]") {
     auto few = results(0, 0);
     few.resize(40);
     CHECK_THAT(task_verdict(few), StartsWith("Not usable") && Contains("10 samples"));
+}
+
+TEST_CASE("task scores: a table of settings by budgets, with intervals", "[task-scores]") {
+    const test::SampleTrace sample;
+    const Figure figure = test::made(sample.reader(), "task-scores", {});
+    const Panel& panel = figure.panels.at(0);
+    REQUIRE(panel.y.ticks.size() == 3);
+    CHECK(panel.y.ticks[2].label == "aperturekv:window=4");
+    REQUIRE(panel.x.ticks.size() == 2);
+    const HeatMap& map = test::layer_of<HeatMap>(figure, 0);
+    CHECK(map.values[0] == 100);  // full stands over the whole row
+    CHECK(map.values[1] == 100);
+    CHECK(map.values[2] == 50);
+    CHECK(map.values[3] == 75);
+    CHECK(map.values[4] == 0);
+    CHECK(std::isnan(map.values[5]));  // was not run at 48
+    CHECK(test::layer_of<TextLabel>(figure, 0, 2).text == "50 [0, 100]");
+    CHECK_THAT(figure.caption,
+               Catch::Matchers::Contains("4 samples of niah") && Catch::Matchers::Contains("Not usable"));
+    CHECK(test::table_of(sample.reader(), "task-scores", {}).rows.size() == 4);
+}
+
+TEST_CASE("task scores: curves over the budget with the full cache as a line across", "[task-scores]") {
+    const test::SampleTrace sample;
+    FigureOptions options;
+    options.source = "curves";
+    options.runs = {"full", "snapkv"};
+    const Figure figure = test::made(sample.reader(), "task-scores", options);
+    CHECK(test::layer_of<Rule>(figure, 0, 0).value == 100);
+    const Line& line = test::layer_of<Line>(figure, 0, 1);
+    CHECK(line.x == std::vector<double>{24, 48});
+    CHECK(line.y == std::vector<double>{50, 75});
+    CHECK(line.low[1] < 75);
+    CHECK(figure.panels[0].layers.size() == 2);
+    CHECK(test::table_of(sample.reader(), "task-scores", options).rows.size() == 3);
+}
+
+TEST_CASE("task scores: length across, depth down, a map a setting and budget", "[task-scores]") {
+    const test::SampleTrace sample;
+    FigureOptions options;
+    options.source = "depths";
+    options.runs = {"snapkv"};
+    const Figure figure = test::made(sample.reader(), "task-scores", options);
+    REQUIRE(figure.panels.size() == 2);
+    CHECK(figure.panels[1].title == "snapkv @ 48");
+    CHECK(test::layer_of<HeatMap>(figure, 1).values == std::vector<float>{100, 100, 100, 0});
+    CHECK(test::table_of(sample.reader(), "task-scores", options).rows.size() == 8);
+    options.runs = {"aperturekv:window=4"};
+    CHECK(std::isnan(test::layer_of<HeatMap>(test::made(sample.reader(), "task-scores", options), 0).values[3]));
+    options.runs = {"h2o"};
+    CHECK_THROWS_WITH(test::made(sample.reader(), "task-scores", options),
+                      Catch::Matchers::Contains("snapkv, aperturekv:window=4"));
 }

@@ -59,7 +59,7 @@ class Answers(AllForms):
         rows, markdown = self.rows("figures")
         self.assertEqual([row["figure"] for row in rows],
                          ["budgets", "cost", "coverage", "difference", "head-statistics", "jsd", "query-similarity",
-                          "recall", "retention", "spectrum", "step-kl"])
+                          "recall", "retention", "spectrum", "step-kl", "task-scores"])
         self.assertEqual(len(markdown_rows(markdown)), len(rows))
 
     def test_policies(self):

@@ -334,10 +334,41 @@ inline void write_parts(Writer& writer, const Options& o = {}) {
     }
 }
 
+/// Of a needle task: two lengths by two depths; full right in all, snapkv at 24 in those of length 100, at 48 in all
+/// but one, aperturekv with another window in none, failed in one.
+inline std::vector<ResultRow> results() {
+    std::vector<ResultRow> rows;
+    for (const std::int64_t length : {100, 200}) {
+        for (const double depth : {0.1, 0.9}) {
+            ResultRow row;
+            row.sample_id = "needle-" + std::to_string(length) + (depth < 0.5 ? "-a" : "-b");
+            row.metric = "contains";
+            row.answers_json = "[\"58\"]";
+            row.parameters_json = "{}";
+            row.length = length;
+            row.depth = depth;
+            const auto add = [&](const std::string& policy, std::int64_t budget, double score) {
+                row.policy = policy;
+                row.budget = budget;
+                row.score = score;
+                rows.push_back(row);
+            };
+            add("full", length, 1);
+            add("snapkv", 24, length == 100);
+            add("snapkv", 48, length == 100 || depth < 0.5);
+            row.parameters_json = "{\"window\": 4}";
+            if (length == 200 && depth > 0.5) row.status = "failed";
+            add("aperturekv", 24, 0);
+        }
+    }
+    return rows;
+}
+
 /// A complete trace at `path`, replacing what is there.
 inline void write(const std::filesystem::path& path, const Options& o = {}) {
     Writer writer(path, recipe, {.force = true, .generator = "sample"});
     write_parts(writer, o);
+    writer.write_results("niah", 0, results());
     writer.finish();
 }
 

@@ -93,7 +93,7 @@ class AnswersView : public View {
             return;
         }
         if (focus->prompt >= focus->reader()->n_prompts()) {
-            draw_nothing(context, "This trace holds no prompt yet: it appears when its prefill is done.");
+            draw_nothing(context, why_no_prompt(*focus));
             return;
         }
         draw_header(context, *focus);

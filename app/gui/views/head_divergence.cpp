@@ -72,7 +72,7 @@ class HeadDivergenceView : public View {
         if (traces_ == Traces::difference && !no_difference.empty()) {
             draw_nothing(context, no_difference);
         } else if (!request) {
-            draw_nothing(context, "No prompt is in the trace yet.");
+            draw_nothing(context, why_no_prompt(*session.focus()));
         } else {
             const RunKey& selected = session.cursor().run;
             if (of_runs && !request->difference && session.exists(selected) && !stores_divergence(session, selected)) {

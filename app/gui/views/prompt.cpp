@@ -31,7 +31,7 @@ class PromptView : public View {
             return;
         }
         if (focus->prompt >= focus->reader()->n_prompts()) {
-            draw_nothing(context, "This trace holds no prompt yet: it appears when its prefill is done.");
+            draw_nothing(context, why_no_prompt(*focus));
             return;
         }
         const auto runs = columns(session);

@@ -39,7 +39,7 @@ class QuerySimilarityView : public View {
         if (traces_ == Traces::difference && !no_difference.empty())
             draw_nothing(context, no_difference);
         else if (!request)
-            draw_nothing(context, "No prompt is in the trace yet.");
+            draw_nothing(context, why_no_prompt(*session.focus()));
         else
             draw_all(context, *request);
         draw_figure_menu(context, *this, "query_similarity", request);

@@ -55,7 +55,9 @@ class RunsView : public View {
                 if (reader.n_prompts() > 1) draw_prompt_choice(document, prompt);
                 if (prompt == document.prompt) draw_runs(context, document, number);
             }
-            if (reader.n_prompts() == 0) ImGui::TextDisabled("no prompt is in it yet");
+            for (const auto& task : reader.result_tasks()) ImGui::TextDisabled("scores of %s", task.c_str());
+            if (reader.n_prompts() == 0 && reader.result_tasks().empty())
+                ImGui::TextDisabled(reader.complete() ? "no prompt is in it" : "no prompt is in it yet");
             ImGui::TreePop();
         }
         ImGui::PopID();

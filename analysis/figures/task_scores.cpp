@@ -1,0 +1,370 @@
+#include "analysis/task_scores.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "analysis/figure_definition.h"
+#include "analysis/run_choice.h"
+#include "analysis/run_style.h"
+
+namespace kvscope::analysis {
+namespace {
+
+constexpr double kRowMm = 4.5;
+constexpr double kColumnMm = 24;  // "58.3 [45.0, 70.0]"
+constexpr double kNameMm = 42;
+constexpr double kCellMm = 6;  // of a map of depths
+constexpr double kCurvesMm = 60;
+constexpr size_t kMostPanels = 24;
+
+/// One task's groups: settings downwards, budgets across.
+struct Scores {
+    std::string task;
+    std::vector<trace::ResultRow> rows;
+    std::vector<TaskGroup> groups;  ///< the chosen ones; `full` first where it was run
+    std::vector<std::string> settings;
+    std::vector<std::string> budgets;  ///< without that of `full`
+};
+
+size_t index_of(const std::vector<std::string>& all, const std::string& one) {
+    return static_cast<size_t>(std::find(all.begin(), all.end(), one) - all.begin());
+}
+
+void add_once(std::vector<std::string>& all, const std::string& one) {
+    if (index_of(all, one) == all.size()) all.push_back(one);
+}
+
+/// A setting for people: of a parameter that names a file or folder the stem alone, "headkv:heads-r".
+std::string short_name(const std::string& setting) {
+    const size_t colon = setting.find(':');
+    if (colon == std::string::npos) return setting;
+    std::string name = setting.substr(0, colon + 1);
+    for (size_t begin = colon + 1; begin < setting.size();) {
+        const size_t end = std::min(setting.find(',', begin), setting.size());
+        const std::string parameter = setting.substr(begin, end - begin);
+        const std::string value = parameter.substr(parameter.find('=') + 1);
+        const bool is_path = value.find('/') != std::string::npos || value.ends_with(".json");
+        if (begin > colon + 1) name += ',';
+        name += is_path ? std::filesystem::path(value).stem().string() : parameter;
+        begin = end + 1;
+    }
+    return name;
+}
+
+/// Of a share in per cent: "58.3", "100".
+std::string short_number(double share) {
+    std::string text = fmt::format("{:.1f}", 100 * share);
+    if (text.ends_with(".0")) text.resize(text.size() - 2);
+    return text;
+}
+
+bool is_chosen(const TaskGroup& group, const FigureOptions& options) {
+    if (options.runs.empty()) return true;
+    return std::any_of(options.runs.begin(), options.runs.end(), [&](const std::string& name) {
+        return name == group.policy || name == group.setting || name == group.setting + " @ " + group.budget;
+    });
+}
+
+Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
+    const auto tasks = reader.result_tasks();
+    if (tasks.empty())
+        throw NothingToShow(fmt::format("{}: no results of a task are in it; `kvscope eval` makes such a trace",
+                                        reader.path().string()));
+    if (reader.n_prompts() > 0) check_prompt(reader, options.prompt);
+    Scores scores;
+    scores.task = tasks.front();
+    scores.rows = reader.results(scores.task);
+    const auto all = task_groups(scores.rows);
+    for (const auto& group : all) {
+        if (!is_chosen(group, options)) continue;
+        scores.groups.push_back(group);
+        add_once(scores.settings, group.setting);
+        if (group.policy != "full") add_once(scores.budgets, group.budget);
+    }
+    if (scores.groups.empty()) {
+        std::vector<std::string> names;
+        for (const auto& group : all) add_once(names, group.setting);
+        throw FigureError(fmt::format("there is no such setting in the results; there are {}", fmt::join(names, ", ")));
+    }
+    if (scores.budgets.empty()) scores.budgets.push_back("all");
+    return scores;
+}
+
+std::vector<Tick> ticks_of(const std::vector<std::string>& names) {
+    std::vector<Tick> ticks;
+    for (const auto& name : names) ticks.push_back({static_cast<double>(ticks.size()), name});
+    return ticks;
+}
+
+Axis axis_of(std::string title, const std::vector<std::string>& names, bool reversed) {
+    Axis axis;
+    axis.title = std::move(title);
+    axis.min = -0.5;
+    axis.max = static_cast<double>(names.size()) - 0.5;
+    axis.reversed = reversed;
+    axis.ticks = ticks_of(names);
+    return axis;
+}
+
+HeatMap empty_map(size_t rows, size_t columns) {
+    HeatMap map;
+    map.rows = rows;
+    map.columns = columns;
+    map.values.assign(rows * columns, NAN);
+    map.x_begin = map.y_begin = -0.5;
+    map.x_end = static_cast<double>(columns) - 0.5;
+    map.y_end = static_cast<double>(rows) - 0.5;
+    map.reduction = Reduction::mean;
+    return map;
+}
+
+ColorScale per_cent() {
+    ColorScale scale;
+    scale.title = "Score";
+    scale.unit = "%";
+    scale.max = 100;
+    return scale;
+}
+
+Rgb ink_on(double score) {
+    const Rgb ground = color_at(ColorMap::viridis, score / 100);
+    return 0.299 * ground.r + 0.587 * ground.g + 0.114 * ground.b > 140 ? Rgb{0, 0, 0} : Rgb{255, 255, 255};
+}
+
+/// Settings by budgets, each mean with its interval; `full`, whose budget is everything, over the whole row.
+void make_table(Figure& figure, const Scores& scores) {
+    std::vector<std::string> names;
+    for (const auto& setting : scores.settings) names.push_back(short_name(setting));
+    Panel panel;
+    panel.x = axis_of("Budget", scores.budgets, false);
+    panel.x.unit = "entries";
+    panel.y = axis_of("", names, true);
+    HeatMap map = empty_map(scores.settings.size(), scores.budgets.size());
+    std::vector<TextLabel> labels;
+    for (const auto& group : scores.groups) {
+        const size_t row = index_of(scores.settings, group.setting);
+        const bool is_full = group.policy == "full";
+        const size_t column = is_full ? 0 : index_of(scores.budgets, group.budget);
+        const size_t last = is_full ? scores.budgets.size() - 1 : column;
+        const double middle = (static_cast<double>(column) + static_cast<double>(last)) / 2;
+        if (group.answered.empty()) {
+            labels.push_back({middle, static_cast<double>(row), "failed", {90, 90, 90}});
+            continue;
+        }
+        const auto [mean, low, high] = bootstrap_mean(group.scores());
+        for (size_t i = column; i <= last; ++i)
+            map.values[row * scores.budgets.size() + i] = static_cast<float>(100 * mean);
+        labels.push_back({middle, static_cast<double>(row),
+                          fmt::format("{} [{}, {}]", short_number(mean), short_number(low), short_number(high)),
+                          ink_on(100 * mean)});
+    }
+    panel.layers.emplace_back(std::move(map));
+    for (auto& label : labels) panel.layers.emplace_back(std::move(label));
+    figure.panels.push_back(std::move(panel));
+    figure.color_scales.push_back(per_cent());
+    figure.panel_height_mm = kRowMm * static_cast<double>(scores.settings.size());
+    figure.width_mm = std::clamp(kNameMm + kColumnMm * static_cast<double>(scores.budgets.size()), 84.0, 174.0);
+}
+
+double number_of(const std::string& budget) {
+    double value = NAN;
+    std::from_chars(budget.data(), budget.data() + budget.size(), value);
+    return value;
+}
+
+void make_curves(Figure& figure, const Scores& scores) {
+    constexpr size_t most_bands = 4;  // more of them hide one another
+    std::vector<trace::RunAttributes> looks;
+    for (const auto& setting : scores.settings) {
+        auto& look = looks.emplace_back();
+        look.policy = setting;
+        look.label = short_name(setting);
+    }
+    const auto styles = run_styles(looks);
+    Panel panel;
+    panel.x.title = "Budget";
+    panel.x.unit = scores.budgets.front().ends_with('%') ? "% of the prompt" : "entries";
+    panel.x.scale = Scale::logarithmic;
+    panel.y.title = "Score";
+    panel.y.unit = "%";
+    panel.y.max = 106;  // room for the name of `full`
+    double low_end = INFINITY;
+    double high_end = 0;
+    for (size_t i = 0; i < scores.settings.size(); ++i) {
+        Line line;
+        line.label = looks[i].label;
+        line.style = styles[i];
+        for (const auto& group : scores.groups) {
+            if (group.setting != scores.settings[i] || group.answered.empty()) continue;
+            const auto [mean, low, high] = bootstrap_mean(group.scores());
+            if (group.policy == "full") {
+                Rule rule;
+                rule.value = 100 * mean;
+                rule.label = "full";
+                rule.style = styles[i];
+                rule.style.marker = Marker::none;
+                rule.style.dash = Dash::dashed;
+                panel.layers.emplace_back(rule);
+                continue;
+            }
+            line.x.push_back(number_of(group.budget));
+            line.y.push_back(100 * mean);
+            low_end = std::min(low_end, line.x.back());
+            high_end = std::max(high_end, line.x.back());
+            if (scores.settings.size() > most_bands + 1) continue;
+            line.low.push_back(100 * low);
+            line.high.push_back(100 * high);
+        }
+        if (line.x.empty()) continue;
+        figure.legend.push_back({line.label, LegendEntry::Symbol::line, line.style});
+        panel.layers.emplace_back(std::move(line));
+    }
+    if (!(high_end > 0)) throw NothingToShow("only the full cache answered: there is no budget to draw a curve over");
+    const double margin = low_end < high_end ? 1.06 : 2;
+    panel.x.min = low_end / margin;
+    panel.x.max = high_end * margin;
+    for (const auto& budget : scores.budgets) panel.x.ticks.push_back({number_of(budget), budget});
+    figure.panels.push_back(std::move(panel));
+    figure.panel_height_mm = kCurvesMm;
+    figure.width_mm = 120;
+}
+
+void keep_last_budget(Scores& scores) {
+    std::erase_if(scores.groups, [&](const TaskGroup& group) {
+        return group.policy != "full" && group.budget != scores.budgets.back();
+    });
+    scores.budgets = {scores.budgets.back()};
+}
+
+/// The field's own picture of a needle: length of the text across, depth of the needle down; a panel a setting.
+void make_depths(Figure& figure, Scores scores, bool are_named) {
+    constexpr size_t most_columns = 4;
+    if (!are_named && scores.groups.size() > kMostPanels) keep_last_budget(scores);
+    std::set<int64_t> length_set;
+    std::set<double> depth_set;
+    for (const auto& row : scores.rows) {
+        if (std::isnan(row.depth)) throw NothingToShow("this task has no needle whose depth could be shown");
+        length_set.insert(row.length);
+        depth_set.insert(row.depth);
+    }
+    const std::vector<int64_t> lengths(length_set.begin(), length_set.end());
+    const std::vector<double> depths(depth_set.begin(), depth_set.end());
+    std::vector<std::string> length_names;
+    std::vector<std::string> depth_names;
+    for (const int64_t length : lengths) length_names.push_back(fmt::format("{}", length));
+    for (const double depth : depths) depth_names.push_back(fmt::format("{:.0f}", 100 * depth));
+    if (scores.groups.size() > kMostPanels)
+        throw FigureError(fmt::format(
+            "{} settings and budgets are too many maps for one figure, {} are the most: choose some by --run, for "
+            "example --run \"{} @ {}\"",
+            scores.groups.size(), kMostPanels, scores.groups.back().setting, scores.groups.back().budget));
+    const bool is_grid = scores.budgets.size() > 1;  // budgets across; else one map after the other
+    figure.columns = is_grid ? scores.budgets.size() : std::min(scores.groups.size(), most_columns);
+    figure.rows = is_grid ? scores.settings.size() : (scores.groups.size() + figure.columns - 1) / figure.columns;
+    figure.shared_x = figure.shared_y = true;
+    for (const auto& group : scores.groups) {
+        Panel panel;
+        const size_t place = figure.panels.size();
+        panel.row = is_grid ? index_of(scores.settings, group.setting) : place / figure.columns;
+        panel.column = !is_grid                 ? place % figure.columns
+                       : group.policy == "full" ? 0
+                                                : index_of(scores.budgets, group.budget);
+        panel.title = group.policy == "full" ? "full" : fmt::format("{} @ {}", short_name(group.setting), group.budget);
+        panel.x = axis_of("Prompt", length_names, false);
+        panel.x.unit = "tokens";
+        panel.y = axis_of("Depth", depth_names, true);
+        panel.y.unit = "%";
+        HeatMap map = empty_map(depths.size(), lengths.size());
+        std::vector<std::vector<double>> cells(map.values.size());
+        for (const auto* row : group.answered) {
+            const auto column = std::lower_bound(lengths.begin(), lengths.end(), row->length) - lengths.begin();
+            const auto at = std::lower_bound(depths.begin(), depths.end(), row->depth) - depths.begin();
+            cells[static_cast<size_t>(at) * lengths.size() + static_cast<size_t>(column)].push_back(row->score);
+        }
+        for (size_t i = 0; i < cells.size(); ++i) {
+            double sum = 0;
+            for (const double score : cells[i]) sum += score;
+            if (!cells[i].empty()) map.values[i] = static_cast<float>(100 * sum / static_cast<double>(cells[i].size()));
+        }
+        panel.layers.emplace_back(std::move(map));
+        figure.panels.push_back(std::move(panel));
+    }
+    figure.color_scales.push_back(per_cent());
+    figure.panel_height_mm = kCellMm * static_cast<double>(depths.size());
+    figure.width_mm = figure.columns < 3 ? 84 : 174;
+}
+
+Figure make(const trace::Reader& reader, const FigureOptions& options) {
+    const Scores scores = read_scores(reader, options);
+    Figure figure;
+    figure.name = "task-scores";
+    figure.title = "Scores of " + scores.task;
+    const std::string source = options.source.empty() ? "table" : options.source;
+    if (source == "table") {
+        make_table(figure, scores);
+    } else if (source == "curves") {
+        make_curves(figure, scores);
+    } else if (source == "depths") {
+        make_depths(figure, scores, !options.runs.empty());
+    } else {
+        throw FigureError(fmt::format("task-scores has no source '{}'; there are table, curves, depths", source));
+    }
+    std::set<std::string> samples;
+    for (const auto& row : scores.rows) samples.insert(row.sample_id);
+    figure.caption =
+        fmt::format("Mean scores over {} samples of {}{}. {}", samples.size(), scores.task,
+                    source == "depths" ? "" : ", with 95 % bootstrap intervals", task_verdict(scores.rows));
+    complete_figure(figure, reader, options, {});
+    return figure;
+}
+
+Table numbers(const trace::Reader& reader, const FigureOptions& options) {
+    const Scores scores = read_scores(reader, options);
+    if (options.source != "depths") {
+        Table table = task_scores(scores.rows);
+        std::erase_if(table.rows, [&](const Row& row) {
+            return std::none_of(scores.groups.begin(), scores.groups.end(), [&](const TaskGroup& group) {
+                return group.setting == std::get<std::string>(row.cells[0]) &&
+                       group.budget == std::get<std::string>(row.cells[1]);
+            });
+        });
+        return table;
+    }
+    Table table;
+    table.name = "task-scores";
+    table.title = "Score of every sample";
+    table.columns = {{"policy", "Policy", ""},
+                     {"budget", "Budget", ""},
+                     {"sample", "Sample", ""},
+                     {"length", "Prompt", "tokens", ColumnType::integer},
+                     {"depth", "Depth", "", ColumnType::real, 2},
+                     {"score", "Score", "", ColumnType::real, 3}};
+    for (const auto& group : scores.groups) {
+        for (const auto* row : group.answered)
+            table.rows.push_back({{group.setting, group.budget, row->sample_id, row->length, row->depth, row->score}});
+    }
+    return table;
+}
+
+}  // namespace
+
+FigureDefinition task_scores_figure() {
+    return {"task-scores",
+            "Task scores",
+            "Scores of `kvscope eval` by policy and budget, or by a needle's depth and the text's length",
+            {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
+             {"source",
+              "table: policies by budgets, with 95 % bootstrap intervals; curves: over the budget; depths: length by "
+              "depth, a map a setting and budget (of many the last budget alone)",
+              {"table", "curves", "depths"}}},
+            make,
+            numbers,
+            "ApertureKV, Figure 3; DapQ, Figure 5"};
+}
+
+}  // namespace kvscope::analysis

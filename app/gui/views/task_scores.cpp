@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "app/gui/figure_choice.h"
+#include "app/gui/figure_view.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// What `kvscope eval` found: scores by policy and budget, or by a needle's depth.
+class TaskScoresView : public FigureView {
+ public:
+    TaskScoresView()
+        : FigureView({"task_scores", "No open trace holds scores of a task; `kvscope eval` makes such traces.",
+                      "averaging the scores …", ""},
+                     Kind::curves) {}
+
+    std::optional<FigureRequest> figure(const Session& session) const override {
+        FigureRequest request;
+        request.figure = "task-scores";
+        request.options.source = source_;
+        for (const auto& document : session.documents()) {
+            if (document->reader()->result_tasks().empty()) continue;
+            if (request.document < 0)
+                request.document = document->id();
+            else
+                request.others.push_back({document->id(), request.options});
+        }
+        if (request.document < 0) return std::nullopt;
+        return request;
+    }
+
+    std::vector<std::pair<std::string, std::string>> help() const override {
+        return {{"move the mouse", "the score of a policy at a budget"},
+                {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
+                {"double-click, F", "everything"}};
+    }
+
+    void save(nlohmann::json& state) const override {
+        FigureView::save(state);
+        state["source"] = source_;
+    }
+    void load(const nlohmann::json& state) override {
+        FigureView::load(state);
+        source_ = state.value("source", source_);
+    }
+
+ private:
+    bool has_choices() const override { return true; }
+    void draw_choices(Context&, const FigureRequest&) override {
+        choose_source("task_scores", analysis::figure_definition("task-scores"), source_);
+    }
+    void draw_figure(Context& context, const FigureRequest&,
+                     const std::shared_ptr<const PreparedFigure>& shown) override {
+        const float least = least_height(shown->figure) * ImGui::GetFontSize();
+        const float height = std::max(ImGui::GetContentRegionAvail().y, least);
+        ImGui::BeginChild("task scores", {0, 0}, ImGuiChildFlags_None, ImGuiWindowFlags_NoScrollWithMouse);
+        const FigureHit hit = plot_.draw(context, "task score plot", {0, height}, shown, {});
+        ImGui::EndChild();
+        if (hit.panel < 0) return;
+        const auto& panel = shown->figure.panels[static_cast<size_t>(hit.panel)];
+        if (hit.row >= 0) draw_cell_tooltip(panel, hit);
+        if (hit.layer < 0) return;
+        const auto* line = std::get_if<analysis::Line>(&panel.layers[static_cast<size_t>(hit.layer)]);
+        const auto point = static_cast<size_t>(hit.point);
+        if (!line || hit.point < 0 || point >= line->y.size()) return;
+        const std::string interval =
+            point < line->low.size() ? fmt::format(" [{:.1f}, {:.1f}]", line->low[point], line->high[point]) : "";
+        ImGui::SetTooltip("%s @ %.4g\n%.1f %%%s", line->label.c_str(), line->x[point], line->y[point],
+                          interval.c_str());
+    }
+
+    /// In lines: so that each row of a map has room for its name and numbers.
+    static float least_height(const analysis::Figure& figure) {
+        float lines = 0;
+        for (const auto& panel : figure.panels) {
+            const auto* map = std::get_if<analysis::HeatMap>(&panel.layers.front());
+            if (map && panel.column == 0) lines += 1.25f * static_cast<float>(map->rows) + (figure.rows > 1 ? 2.5f : 0);
+        }
+        return lines + 7;  // axis and colour bar
+    }
+
+    static void draw_cell_tooltip(const analysis::Panel& panel, const FigureHit& hit) {
+        const auto name = [](const analysis::Axis& axis, int place) {
+            const auto tick = static_cast<size_t>(place);
+            return tick < axis.ticks.size() ? axis.ticks[tick].label : std::string();
+        };
+        const std::string row =
+            panel.y.title.empty() ? name(panel.y, hit.row) : "depth " + name(panel.y, hit.row) + " %";
+        const std::string column = name(panel.x, hit.column);
+        ImGui::SetTooltip("%s%s%s\n%s %s\n%.1f %%", panel.title.c_str(), panel.title.empty() ? "" : "\n", row.c_str(),
+                          panel.x.title.c_str(), column.c_str(), static_cast<double>(hit.value));
+    }
+
+    std::string source_ = "table";
+};
+
+}  // namespace
+
+ViewKind task_scores_view() {
+    return {"task_scores", "Task scores", "What `kvscope eval` found, by policy and budget or by a needle's depth",
+            Dock::center, []() -> std::unique_ptr<View> { return std::make_unique<TaskScoresView>(); }};
+}
+
+}  // namespace kvscope::gui
