@@ -123,6 +123,7 @@ void Actions::draw_palette() {
     ImGui::SetNextWindowPos({viewport->GetCenter().x, viewport->WorkPos.y + 3 * em}, ImGuiCond_Always, {0.5f, 0});
     ImGui::SetNextWindowSize({std::min(42 * em, viewport->WorkSize.x - 2 * em), 0});
     if (!ImGui::BeginPopup("Command palette")) return;
+    if (ImGui::IsKeyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();  // the field would take the first for itself
     if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
     ImGui::SetNextItemWidth(-FLT_MIN);
     if (ImGui::InputTextWithHint("##search", "What do you want to do?", &search_)) chosen_ = 0;
@@ -132,21 +133,23 @@ void Actions::draw_palette() {
     if (ImGui::IsKeyPressed(ImGuiKey_UpArrow)) --chosen_;
     chosen_ = n == 0 ? 0 : (chosen_ + n) % n;
     const Action* wanted = nullptr;
+    ImGui::Spacing();
+    const float padding = ImGui::GetStyle().FramePadding.x;
     ImGui::BeginChild("found", {0, std::min(14.0f, static_cast<float>(n) + 0.5f) * ImGui::GetFrameHeight()});
     for (int i = 0; i < n; ++i) {
         const Action& action = *found[static_cast<size_t>(i)].action;
         ImGui::PushID(i);
         if (ImGui::Selectable("##action", i == chosen_, 0, {0, ImGui::GetFontSize() + 4})) wanted = &action;
         if (i == chosen_ && !ImGui::IsItemVisible()) ImGui::SetScrollHereY();
-        ImGui::SameLine(8);
         if (!action.menu.empty()) {
+            ImGui::SameLine(padding);
             ImGui::TextDisabled("%s", action.menu.c_str());
-            ImGui::SameLine();
         }
+        ImGui::SameLine(padding + 4 * em);
         ImGui::TextUnformatted(action.name.c_str());
         const std::string key = key_text(action);
         if (!key.empty()) {
-            ImGui::SameLine(ImGui::GetContentRegionMax().x - ImGui::CalcTextSize(key.c_str()).x - 8);
+            ImGui::SameLine(ImGui::GetContentRegionMax().x - ImGui::CalcTextSize(key.c_str()).x - padding);
             ImGui::TextDisabled("%s", key.c_str());
         }
         ImGui::PopID();

@@ -189,6 +189,29 @@ TEST_CASE("the overview lies below its maps, as wide as they are") {
     }
 }
 
+TEST_CASE("the map of a run that is selected elsewhere is scrolled into view") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options = explore(sample);
+    options.view = "retention";
+    DrivenApp driven(options);
+    driven.app().set_scale(4);  // a map or two at a time
+    driven.settle();
+    Session& session = driven.session();
+    const auto scroll = [&] {
+        float at = 0;
+        driven.drive([&](ImGuiTestContext& c) { at = c.WindowInfo("//retention-1/maps").Window->Scroll.y; });
+        return at;
+    };
+    session.select_run(session.visible_runs().back());
+    driven.settle();
+    const float below = scroll();
+    CHECK(below > 0);
+    session.select_run(session.visible_runs().front());
+    driven.settle();
+    CHECK(scroll() < below);
+}
+
 TEST_CASE("answers side by side need no scrolling to the side") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;

@@ -205,6 +205,22 @@ TEST_CASE("the command palette finds and starts an action") {
     CHECK(driven.app().actions().last() == "Compare");
 }
 
+TEST_CASE("Escape closes the command palette at once") {
+    NEEDS_DISPLAY();
+    DrivenApp driven(AppOptions{});
+    const auto is_open = [] {
+        return ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+    };
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
+        c.Yield(2);
+        IM_CHECK(is_open());
+        c.KeyPress(ImGuiKey_Escape);
+        c.Yield(2);
+        IM_CHECK(!is_open());
+    });
+}
+
 TEST_CASE("numbers hide and show runs") {
     NEEDS_DISPLAY();
     const SampleTrace sample;

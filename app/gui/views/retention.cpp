@@ -67,6 +67,7 @@ class RetentionView : public View {
         const float each = std::floor(std::max(room / static_cast<float>(n_at_once), 4.2f * em));
         DrawnTokenMap place;
         ImGui::BeginChild("maps", {0, each * static_cast<float>(n_at_once)});
+        scroll_to_selected(session.cursor().run, runs, each);
         for (const RunKey& key : runs) {
             const DrawnTokenMap drawn = draw_run(context, key, each);
             if (drawn.is_visible()) place = drawn;
@@ -125,6 +126,17 @@ class RetentionView : public View {
         }
         ImGui::SameLine(0, 2 * ImGui::GetFontSize());
         draw_scale(context, *document.reader(), runs.front());
+    }
+
+    /// Brings the map of a run that was selected elsewhere into view.
+    void scroll_to_selected(const RunKey& selected, const std::vector<RunKey>& runs, float each) {
+        if (selected == seen_) return;
+        seen_ = selected;
+        const auto at = std::find(runs.begin(), runs.end(), selected);
+        if (at == runs.end()) return;
+        const float middle = (static_cast<float>(at - runs.begin()) + 0.5f) * each;
+        const float room = ImGui::GetWindowHeight();
+        if (middle < ImGui::GetScrollY() || middle > ImGui::GetScrollY() + room) ImGui::SetScrollY(middle - room / 2);
     }
 
     /// The colour bar: ground is not kept, then one patch per number of heads.
@@ -261,6 +273,7 @@ class RetentionView : public View {
 
     int layer_ = -1;  ///< whose heads are shown; −1: all layers
     bool fit_ = false;
+    RunKey seen_;  ///< selected run that was brought into view last
     MapStore maps_;
 };
 
