@@ -17,21 +17,21 @@ void Document::reload() {
     reader_ = with_runs(memory_);
 }
 
-Document::MemoryRun Document::in_memory(trace::RunRecord run, int id) {
-    return {std::make_shared<const trace::RunRecord>(std::move(run)), ++run_version_, id};
+Document::MemoryRun Document::in_memory(trace::RunRecord run, int id, int source) {
+    return {std::make_shared<const trace::RunRecord>(std::move(run)), ++run_version_, id, source};
 }
 
 void Document::set_pending_runs(int prompt_index, std::vector<trace::RunRecord> runs) {
     auto all = memory_;
     auto& pending = all[prompt_index].pending;
     pending.clear();
-    for (auto& run : runs) pending.push_back(in_memory(std::move(run), -1));
+    for (auto& run : runs) pending.push_back(in_memory(std::move(run), -1, -1));
     replace(std::move(all));
 }
 
-int Document::add_run(int prompt_index, trace::RunRecord run) {
+int Document::add_run(int prompt_index, trace::RunRecord run, int source) {
     auto all = memory_;
-    all[prompt_index].added.push_back(in_memory(std::move(run), next_id_));
+    all[prompt_index].added.push_back(in_memory(std::move(run), next_id_, source));
     replace(std::move(all));
     return next_id_++;
 }
@@ -41,7 +41,7 @@ void Document::replace_run(int id, trace::RunRecord run) {
     for (auto& [prompt_index, runs] : all) {
         for (auto& added : runs.added) {
             if (added.id != id) continue;
-            added = in_memory(std::move(run), id);
+            added = in_memory(std::move(run), id, added.source);
             return replace(std::move(all));
         }
     }
@@ -69,6 +69,21 @@ int Document::added_id(int prompt_index, int run) const {
     const auto found = memory_.find(prompt_index);
     if (at < 0 || found == memory_.end() || static_cast<size_t>(at) >= found->second.added.size()) return -1;
     return found->second.added[static_cast<size_t>(at)].id;
+}
+
+std::vector<int> Document::shown_order(int prompt_index) const {
+    const int first_added = first_added_run(prompt_index);
+    const auto found = memory_.find(prompt_index);
+    const std::vector<MemoryRun> none;
+    const auto& added = found == memory_.end() ? none : found->second.added;
+    std::vector<int> order;
+    for (int run = 0; run < first_added; ++run) {
+        order.push_back(run);
+        for (size_t i = 0; i < added.size(); ++i) {
+            if (added[i].source == run) order.push_back(first_added + static_cast<int>(i));
+        }
+    }
+    return order;
 }
 
 int Document::first_added_run(int prompt_index) const {

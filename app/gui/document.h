@@ -44,9 +44,9 @@ class Document {
     /// Replaces what a job under way has kept on a prompt. @throws std::invalid_argument for arrays that do not fit,
     /// and then everything is as it was.
     void set_pending_runs(int prompt, std::vector<trace::RunRecord> runs);
-    /// Adds a what-if behind all other runs. @returns its id, which stays while runs before it come and go.
-    /// @throws as set_pending_runs
-    int add_run(int prompt, trace::RunRecord run);
+    /// Adds a what-if, numbered behind all other runs. @param source the run that it came from
+    /// @returns its id, which stays while runs before it come and go. @throws as set_pending_runs
+    int add_run(int prompt, trace::RunRecord run, int source);
     /// @throws as set_pending_runs; std::out_of_range where there is no such what-if
     void replace_run(int id, trace::RunRecord run);
     void remove_run(int id);
@@ -54,6 +54,8 @@ class Document {
     int run_of(int id) const;
     /// The id of a what-if; −1 for a run of the file, or pending.
     int added_id(int prompt, int run) const;
+    /// A prompt's runs in the order in which they are shown: each what-if behind the run that it came from.
+    std::vector<int> shown_order(int prompt) const;
     /// The run that a prompt's first what-if is, or would be.
     int first_added_run(int prompt) const;
 
@@ -80,6 +82,7 @@ class Document {
         std::shared_ptr<const trace::RunRecord> record;
         uint64_t version;
         int id;
+        int source;  ///< of a what-if
     };
     struct MemoryRuns {
         std::vector<MemoryRun> pending;
@@ -88,7 +91,7 @@ class Document {
 
     std::shared_ptr<const trace::Reader> with_runs(const std::map<int, MemoryRuns>& runs) const;
     void replace(std::map<int, MemoryRuns> runs);
-    MemoryRun in_memory(trace::RunRecord run, int id);
+    MemoryRun in_memory(trace::RunRecord run, int id, int source);
 
     int id_;
     std::filesystem::path path_;

@@ -120,7 +120,7 @@ std::vector<RunKey> Session::all_runs() const {
     std::vector<RunKey> keys;
     for (const auto& of : documents_) {
         if (of->prompt >= of->reader()->n_prompts()) continue;
-        for (int run = 0; run < of->reader()->n_runs(of->prompt); ++run) keys.push_back({of->id(), of->prompt, run});
+        for (const int run : of->shown_order(of->prompt)) keys.push_back({of->id(), of->prompt, run});
     }
     return keys;
 }

@@ -184,7 +184,9 @@ void LiveWhatIf::show(Session& session, const Computed& computed) {
     settings_->milliseconds = computed.milliseconds;
     settings_->shown = computed.settings;
     if (settings_->added >= 0) return document.replace_run(settings_->added, computed.record);
-    settings_->added = document.add_run(source_.prompt, computed.record);
+    settings_->added = document.add_run(source_.prompt, computed.record, source_.run);
+    // The views that show one run follow the slider, too.
+    if (session.cursor().run == source_) session.select_run(result(session));
     if (!session.a && !session.b) {
         session.a = source_;
         session.b = result(session);
@@ -231,7 +233,7 @@ std::string LiveWhatIf::budget_obstacle() const {
 int LiveWhatIf::widest_window() const { return prefill_ ? prefill_->widest_window() : 0; }
 
 std::optional<KeptSummary> LiveWhatIf::changed_summary() const {
-    return settings_ && settings_->added >= 0 ? settings_->summary : std::nullopt;
+    return settings_ && settings_->added >= 0 && error_.empty() ? settings_->summary : std::nullopt;
 }
 
 RunKey LiveWhatIf::result(const Session& session) const {
@@ -246,6 +248,7 @@ void LiveWhatIf::reset() {
 }
 
 void LiveWhatIf::discard(Session& session) {
+    if (session.cursor().run == result(session)) session.select_run(source_);
     session.remove_added_run(source_.document, source_.prompt, settings_->added);
     settings_->added = -1;
     settings_->summary.reset();

@@ -217,7 +217,9 @@ TEST_CASE("a what-if follows its sliders, from the trace or from the prefill in 
     what_if.budget() = 22;
     settle();
     CHECK(document.reader()->n_runs(0) == document.first_added_run(0) + 2);
+    gui.session.select_run(what_if.result(gui.session));
     what_if.discard(gui.session);
+    CHECK(gui.session.cursor().run == what_if.source());
     settle();
     CHECK(document.reader()->n_runs(0) == document.first_added_run(0) + 1);
     CHECK(document.reader()->run(0, document.first_added_run(0)).budget == 20);

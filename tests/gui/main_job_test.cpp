@@ -103,6 +103,13 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
     const int added = demo.reader()->n_runs(0) - 1;
     CHECK(demo.reader()->run(0, added).policy == "snapkv");
     CHECK(demo.reader()->run(0, added).budget == 100);
+    // It is what is selected now, and stands beside the run that it came from.
+    CHECK(session.cursor().run.run == added);
+    const auto order = session.visible_runs();
+    const auto source = std::find(order.begin(), order.end(), RunKey{demo.id(), 0, snapkv});
+    REQUIRE(source != order.end());
+    REQUIRE(source + 1 != order.end());
+    CHECK((source + 1)->run == added);
     const auto kept = demo.reader()->kept(0, added);
     for (size_t layer = 0; layer < kept->n_layers; ++layer) {
         for (size_t row = 0; row < kept->n_rows; ++row) CHECK(kept->count(layer, row) == 100);

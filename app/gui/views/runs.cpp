@@ -72,8 +72,8 @@ class RunsView : public View {
     }
 
     static void draw_runs(Context& context, Document& document, int& number) {
-        const int n = document.reader()->n_runs(document.prompt);
-        for (int run = 0; run < n; ++run) draw_run(context, {document.id(), document.prompt, run}, ++number);
+        for (const int run : document.shown_order(document.prompt))
+            draw_run(context, {document.id(), document.prompt, run}, ++number);
     }
 
     static std::string share_text(const trace::RunAttributes& run) {

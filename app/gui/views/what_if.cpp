@@ -43,10 +43,11 @@ class WhatIfView : public View {
             draw_prefill_button(context);
             return;
         }
+        // Nothing above the sliders comes and goes while one of them is moved.
         draw_budget(context);
-        draw_error_line(context);
         draw_summary(context);
         draw_buttons(context);
+        draw_state(context);
         ImGui::Separator();
         for (const auto& parameter : what_if_.definition().parameters) {
             ParameterField field{&what_if_.recorded_values(), what_if_.obstacle(parameter), 0};
@@ -171,8 +172,14 @@ class WhatIfView : public View {
         }
     }
 
-    void draw_error_line(const Context& context) const {
-        if (what_if_.error().empty()) return;
+    /// How long the last selection took, or why there is none.
+    void draw_state(const Context& context) const {
+        if (what_if_.error().empty()) {
+            ImGui::TextDisabled("%s", what_if_.changed_summary()
+                                          ? fmt::format("{:.1f} ms", what_if_.milliseconds()).c_str()
+                                          : "as recorded");
+            return;
+        }
         ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
         ImGui::TextWrapped("%s", what_if_.error().c_str());
         ImGui::PopStyleColor();
@@ -183,19 +190,17 @@ class WhatIfView : public View {
         if (!before) return;
         const auto after = what_if_.changed_summary();
         // In a narrow place what was recorded is left to the tooltips.
-        const bool is_wide = !after || ImGui::GetContentRegionAvail().x > 15 * ImGui::GetFontSize();
+        const bool is_wide = ImGui::GetContentRegionAvail().x > 15 * ImGui::GetFontSize();
         ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, {ImGui::GetFontSize() / 4, 1});
-        if (!ImGui::BeginTable("summary", 1 + (is_wide ? 1 : 0) + (after ? 2 : 0), ImGuiTableFlags_SizingFixedFit)) {
+        if (!ImGui::BeginTable("summary", is_wide ? 4 : 3, ImGuiTableFlags_SizingFixedFit)) {
             ImGui::PopStyleVar();
             return;
         }
-        if (after) {
+        ImGui::TableNextColumn();
+        for (const char* head : {"recorded", "now", "change"}) {
+            if (head == std::string_view("recorded") && !is_wide) continue;
             ImGui::TableNextColumn();
-            for (const char* head : {"recorded", "now", "change"}) {
-                if (head == std::string_view("recorded") && !is_wide) continue;
-                ImGui::TableNextColumn();
-                ImGui::TextDisabled("%s", head);
-            }
+            ImGui::TextDisabled("%s", head);
         }
         const auto line = [&](const char* name, const char* tip, const auto& text, const auto& change) {
             ImGui::TableNextColumn();
@@ -206,12 +211,10 @@ class WhatIfView : public View {
                 ImGui::TableNextColumn();
                 ImGui::TextUnformatted(text(*before).c_str());
             }
-            if (after) {
-                ImGui::TableNextColumn();
-                ImGui::TextUnformatted(text(*after).c_str());
-                ImGui::TableNextColumn();
-                ImGui::TextUnformatted(change(*before, *after).c_str());
-            }
+            ImGui::TableNextColumn();
+            ImGui::TextUnformatted(what_if_.error().empty() ? text(after ? *after : *before).c_str() : "–");
+            ImGui::TableNextColumn();
+            ImGui::TextUnformatted(after ? change(*before, *after).c_str() : "");
             ImGui::PopFont();
         };
         line(
@@ -280,8 +283,6 @@ class WhatIfView : public View {
             }
             ImGui::SetItemTooltip("takes the selected what-if, which was kept, out of the runs");
         }
-        if (what_if_.changed_summary())
-            ImGui::TextDisabled("%s", fmt::format("{:.1f} ms", what_if_.milliseconds()).c_str());
     }
 
     void show_alone(Session& session, const RunKey& result) const {
