@@ -30,7 +30,20 @@ struct Match {
     int score;
 };
 
-/// Actions whose names hold the search's letters in order, best first; all of them for an empty search.
+/// Whether a word of the text begins with the search, whatever the case of ASCII letters.
+bool has_word(const std::string& text, const std::string& search) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+    const auto same = [&](char x, char y) { return lower(x) == lower(y); };
+    for (auto from = text.begin(); from != text.end(); ++from) {
+        from = std::search(from, text.end(), search.begin(), search.end(), same);
+        if (from == text.end()) return false;
+        if (from == text.begin() || *(from - 1) == ' ') return true;
+    }
+    return false;
+}
+
+/// Actions whose names hold the search's letters in order, best first, before all others those in which a word begins
+/// with it; all of them for an empty search.
 std::vector<Match> matches(const std::vector<Action>& actions, const std::vector<Action>& extra,
                            const std::string& search) {
     std::vector<Match> found;
@@ -39,9 +52,10 @@ std::vector<Match> matches(const std::vector<Action>& actions, const std::vector
             int score = 0;
             std::array<uint8_t, 64> places{};
             int n_places = 0;
-            const bool fits =
-                search.empty() || ImCmd::FuzzySearch(search.c_str(), (action.menu + " " + action.name).c_str(), score,
-                                                     places.data(), static_cast<int>(places.size()), n_places);
+            const std::string text = action.menu + " " + action.name;
+            const bool fits = search.empty() || ImCmd::FuzzySearch(search.c_str(), text.c_str(), score, places.data(),
+                                                                   static_cast<int>(places.size()), n_places);
+            if (!search.empty() && has_word(text, search)) score += 1000;
             if (fits && action.run && is_enabled(action)) found.push_back({&action, score});
         }
     }

@@ -113,8 +113,8 @@ Theme apply_theme(Brightness brightness, float scale) {
     style.FontScaleMain = scale;
 
     auto& colors = style.Colors;
-    const ImVec4 raised = is_dark ? hex(0x262a32) : hex(0xe9ebee);
-    const ImVec4 over = is_dark ? hex(0x323843) : hex(0xdde1e6);
+    const ImVec4 raised = is_dark ? hex(0x2a2f39) : hex(0xe5e8ec);
+    const ImVec4 over = is_dark ? hex(0x363d4a) : hex(0xd8dde3);
     colors[ImGuiCol_Text] = theme.ink;
     colors[ImGuiCol_TextDisabled] = theme.ink_quiet;
     colors[ImGuiCol_WindowBg] = colors[ImGuiCol_ChildBg] = theme.panel;

@@ -205,6 +205,21 @@ TEST_CASE("the command palette finds and starts an action") {
     CHECK(driven.app().actions().last() == "Compare");
 }
 
+TEST_CASE("the command palette has whole words before scattered letters") {
+    NEEDS_DISPLAY();
+    const SampleTrace sample;
+    AppOptions options;
+    options.traces = {sample.path};
+    DrivenApp driven(options);
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
+        c.Yield(2);
+        c.KeyCharsReplaceEnter("runs");  // not "Go to run snapkv"
+        c.Yield(3);
+    });
+    CHECK(driven.app().actions().last().find("uns") != std::string::npos);
+}
+
 TEST_CASE("Escape closes the command palette at once") {
     NEEDS_DISPLAY();
     DrivenApp driven(AppOptions{});

@@ -451,7 +451,9 @@ class InspectorView : public View {
                                    measure_definition("retention"));
             });
         if (!report.has_scores) {
-            ImGui::TextDisabled("no scores are stored: positions alone decide, or the trace leaves them out");
+            ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
+            ImGui::TextWrapped("no scores are stored: positions alone decide, or the trace leaves them out");
+            ImGui::PopStyleColor();
             return;
         }
         const auto best = [&](size_t layer) {
