@@ -143,7 +143,7 @@ void App::save_workspace(const std::filesystem::path& path) {
 
 void App::open_workspace(const std::filesystem::path& path) {
     try {
-        const auto folder = state_folder() / "workspaces" / path.stem();
+        const auto folder = state_folder() / "workspaces" / workspace_folder_name(path);
         const auto state = read_workspace(path, folder);
         for (const auto& problem : restore_session(session_, state.value("session", nlohmann::json::object()), folder))
             notice(problem, true);

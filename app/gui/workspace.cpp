@@ -3,11 +3,14 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace kvscope::gui {
 namespace {
@@ -72,6 +75,62 @@ void put_file(Writer& writer, const fs::path& path, const std::string& name) {
         writer.put(block.data(), static_cast<size_t>(file.gcount()));
 }
 
+uint64_t fnv1a(const std::string& bytes) {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+    return hash;
+}
+
+/// Its state; what else is in it goes into the folder, where there is one.
+nlohmann::json read_archive(const fs::path& path, const std::optional<fs::path>& folder) {
+    const std::unique_ptr<archive, FreeReader> zip(archive_read_new());
+    archive_read_support_format_zip(zip.get());
+    check(archive_read_open_filename(zip.get(), path.c_str(), 1 << 20), zip.get(), path, "opening");
+    nlohmann::json state;
+    archive_entry* entry = nullptr;
+    std::error_code error;
+    while (state.is_null() || folder) {
+        const int code = archive_read_next_header(zip.get(), &entry);
+        if (code == ARCHIVE_EOF) break;
+        check(code, zip.get(), path, "reading");
+        const fs::path name = fs::path(archive_entry_pathname(entry)).lexically_normal();
+        if (name.is_absolute() || name.begin() == name.end() || *name.begin() == "..")
+            throw WorkspaceError(path.string() + ": the name " + name.string() + " leads out of its folder");
+        const bool is_state = name == state_name;
+        if (!is_state && !folder) continue;
+        std::string whole;
+        std::ofstream file;
+        if (!is_state) {
+            fs::create_directories((*folder / name).parent_path(), error);
+            file.open(*folder / name, std::ios::binary);
+        }
+        std::vector<char> block(1 << 20);
+        for (;;) {
+            const auto got = archive_read_data(zip.get(), block.data(), block.size());
+            if (got < 0) check(static_cast<int>(got), zip.get(), path, "reading");
+            if (got <= 0) break;
+            if (is_state)
+                whole.append(block.data(), static_cast<size_t>(got));
+            else
+                file.write(block.data(), got);
+        }
+        if (is_state) {
+            state = nlohmann::json::parse(whole, nullptr, false);
+        } else {
+            file.close();
+            if (!file) throw WorkspaceError((*folder / name).string() + " cannot be written: is the disk full?");
+        }
+    }
+    if (!state.is_object() || !state.contains("kvscope_workspace"))
+        throw WorkspaceError(path.string() + " is no kvscope workspace: expected a ZIP archive with workspace.json");
+    if (const int found = state.value("kvscope_workspace", 0); found > version) {
+        throw WorkspaceError(
+            fmt::format("{} is a workspace of version {}, this program reads up to {}; use a later one", path.string(),
+                        found, version));
+    }
+    return state;
+}
+
 }  // namespace
 
 void write_workspace(const fs::path& path, const nlohmann::json& state,
@@ -98,54 +157,36 @@ void write_workspace(const fs::path& path, const nlohmann::json& state,
     if (error) throw WorkspaceError(path.string() + " cannot be written: " + error.message());
 }
 
+std::string workspace_folder_name(const fs::path& path) {
+    // The end of a ZIP archive lists its files with their checksums.
+    constexpr std::streamoff most = 1 << 16;
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
+    if (!file) throw WorkspaceError(path.string() + " cannot be read: is it there, and may you read it?");
+    const std::streamoff bytes = file.tellg();
+    file.seekg(std::max<std::streamoff>(bytes - most, 0));
+    const std::string end{std::istreambuf_iterator<char>(file), {}};
+    std::error_code error;
+    const fs::path whole = fs::weakly_canonical(fs::absolute(path), error);
+    return fmt::format("{}-{:016x}", path.stem().string(), fnv1a(fmt::format("{}\n{}\n", whole.string(), bytes) + end));
+}
+
 nlohmann::json read_workspace(const fs::path& path, const fs::path& folder) {
     std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) throw WorkspaceError(folder.string() + " cannot be made: " + error.message());
-    const std::unique_ptr<archive, FreeReader> zip(archive_read_new());
-    archive_read_support_format_zip(zip.get());
-    check(archive_read_open_filename(zip.get(), path.c_str(), 1 << 20), zip.get(), path, "opening");
-    nlohmann::json state;
-    archive_entry* entry = nullptr;
-    for (;;) {
-        const int code = archive_read_next_header(zip.get(), &entry);
-        if (code == ARCHIVE_EOF) break;
-        check(code, zip.get(), path, "reading");
-        const fs::path name = fs::path(archive_entry_pathname(entry)).lexically_normal();
-        if (name.is_absolute() || name.begin() == name.end() || *name.begin() == "..")
-            throw WorkspaceError(path.string() + ": the name " + name.string() + " leads out of its folder");
-        std::string whole;
-        std::ofstream file;
-        const bool is_state = name == state_name;
-        if (!is_state) {
-            fs::create_directories((folder / name).parent_path(), error);
-            file.open(folder / name, std::ios::binary);
-        }
-        std::vector<char> block(1 << 20);
-        for (;;) {
-            const auto got = archive_read_data(zip.get(), block.data(), block.size());
-            if (got < 0) check(static_cast<int>(got), zip.get(), path, "reading");
-            if (got <= 0) break;
-            if (is_state)
-                whole.append(block.data(), static_cast<size_t>(got));
-            else
-                file.write(block.data(), got);
-        }
-        if (is_state) {
-            state = nlohmann::json::parse(whole, nullptr, false);
-        } else {
-            file.close();
-            if (!file) throw WorkspaceError((folder / name).string() + " cannot be written: is the disk full?");
-        }
+    if (fs::exists(folder, error)) return read_archive(path, std::nullopt);
+    const fs::path beside = fmt::format("{}.new-{}", folder.string(), getpid());
+    try {
+        fs::create_directories(beside, error);
+        if (error) throw WorkspaceError(beside.string() + " cannot be made: " + error.message());
+        auto state = read_archive(path, beside);
+        fs::rename(beside, folder, error);
+        // Another window may have unpacked it in the meantime.
+        if (error && !fs::exists(folder)) throw WorkspaceError(folder.string() + " cannot be made: " + error.message());
+        fs::remove_all(beside, error);
+        return state;
+    } catch (...) {
+        fs::remove_all(beside, error);
+        throw;
     }
-    if (!state.is_object() || !state.contains("kvscope_workspace"))
-        throw WorkspaceError(path.string() + " is no kvscope workspace: expected a ZIP archive with workspace.json");
-    if (const int found = state.value("kvscope_workspace", 0); found > version) {
-        throw WorkspaceError(
-            fmt::format("{} is a workspace of version {}, this program reads up to {}; use a later one", path.string(),
-                        found, version));
-    }
-    return state;
 }
 
 }  // namespace kvscope::gui

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,8 +20,12 @@ struct WorkspaceError : std::runtime_error {
 void write_workspace(const std::filesystem::path& path, const nlohmann::json& state,
                      const std::vector<std::pair<std::filesystem::path, std::string>>& files);
 
-/// Unpacks a workspace into `folder` (made where missing) and returns its state; names that lead out of the folder are
-/// refused. @throws WorkspaceError
+/// "mine-1f0c…": the name of a folder that only this file, with these contents, is unpacked into. @throws
+/// WorkspaceError
+std::string workspace_folder_name(const std::filesystem::path& path);
+
+/// Returns a workspace's state, and unpacks it into `folder` where that is not there yet, whole or not at all; a folder
+/// that is there is left as it is. Names that lead out of the folder are refused. @throws WorkspaceError
 nlohmann::json read_workspace(const std::filesystem::path& path, const std::filesystem::path& folder);
 
 }  // namespace kvscope::gui

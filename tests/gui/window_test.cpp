@@ -303,6 +303,43 @@ TEST_CASE("a workspace carries traces, notes, layout and selection to another fo
     unsetenv("XDG_STATE_HOME");
 }
 
+TEST_CASE(
+    "workspaces of the same name leave one another alone, and notes written in one stay when it is opened again") {
+    NEEDS_DISPLAY();
+    const SampleTrace sample;
+    setenv("XDG_STATE_HOME", (sample.folder / "state").c_str(), 1);
+    const auto file_in = [&](const char* folder) {
+        fs::create_directories(sample.folder / folder);
+        return sample.folder / folder / "same.kvscope";
+    };
+    AppOptions options;
+    options.traces = {sample.path};
+    {
+        DrivenApp driven(options);
+        driven.app().save_workspace(file_in("plain"));
+        driven.session().focus()->toggle_pin(1);
+        driven.settle();
+        driven.app().save_workspace(file_in("pinned"));
+    }
+    DrivenApp driven(AppOptions{});
+    driven.app().open_files({file_in("pinned"), file_in("plain")});
+    driven.settle();
+    REQUIRE(driven.session().documents().size() == 2);
+    Document& pinned = *driven.session().documents()[0];
+    Document& plain = *driven.session().documents()[1];
+    CHECK(pinned.path() != plain.path());
+    CHECK(pinned.pins[0] == std::set<int64_t>{1});
+    CHECK(plain.pins[0].empty());
+    plain.write_note(2, 3, "mine");
+    driven.settle();
+    DrivenApp later(AppOptions{});
+    later.app().open_files({file_in("plain")});
+    REQUIRE(later.session().documents().size() == 1);
+    CHECK(later.session().documents()[0]->path() == plain.path());
+    CHECK(later.session().documents()[0]->note_on(2, 3));
+    unsetenv("XDG_STATE_HOME");
+}
+
 TEST_CASE("a trace that goes away while it is open does not end the program") {
     NEEDS_DISPLAY();
     const SampleTrace sample;
