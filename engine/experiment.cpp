@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -44,6 +45,19 @@ struct Start {
     std::vector<float> logits;
 
     Sequence sequence() { return {&cache, position, 0, acting}; }
+};
+
+/// Work beside a phase that goes on: only its being cancelled is passed on.
+class Unseen final : public Progress {
+ public:
+    explicit Unseen(Progress& shown) : shown_(shown) {}
+    void begin(std::string_view, int64_t) override {}
+    void advance(int64_t) override {}
+    void message(std::string_view text) override { shown_.message(text); }
+    bool cancelled() const override { return shown_.cancelled(); }
+
+ private:
+    Progress& shown_;
 };
 
 /// What the full cache answered to one question.
@@ -105,7 +119,7 @@ struct Experiment::Impl {
             read_question(prompt, start);
             FullAnswer& answer = answers.emplace_back();
             answer.generation = std::move(decode(start, nullptr)[0]);
-            answer.reference = make_reference(start[0], answer.generation, n, &answer.attention);
+            answer.reference = make_reference(start[0], answer.generation, n, &answer.attention, progress);
             sum.resize(answer.attention.size());
             std::transform(sum.begin(), sum.end(), answer.attention.begin(), sum.begin(), std::plus<>());
         }
@@ -157,8 +171,9 @@ struct Experiment::Impl {
         timings.question_s += watch.seconds();
     }
 
-    /// Decodes and rewinds. Where the caches cannot be rewound, copies are decoded.
-    std::vector<Generation> decode(std::span<Start> starts, const OnToken& on_token) {
+    /// Decodes and rewinds. Where the caches cannot be rewound, copies are decoded. What `on_end` is told of is rewound
+    /// already; its time is not that of decoding.
+    std::vector<Generation> decode(std::span<Start> starts, const OnToken& on_token, const OnEnd& on_end = nullptr) {
         std::vector<std::optional<RunCache>> copies;
         std::vector<RunCache::Mark> marks;
         std::vector<Sequence> sequences;
@@ -171,55 +186,46 @@ struct Experiment::Impl {
         }
         for (size_t i = 0; i < starts.size(); ++i)
             sequences.push_back({copies[i] ? &*copies[i] : &starts[i].cache, starts[i].position, 0, starts[i].acting});
+        double elsewhere = 0;
+        const auto end = [&](std::span<const size_t> ended, std::span<const Generation> all, bool goes_on) {
+            const Stopwatch pause;
+            for (const size_t i : ended) {
+                timings.n_generated += static_cast<int64_t>(all[i].ids.size());
+                if (!copies[i]) starts[i].cache.rewind(marks[i]);
+            }
+            if (on_end) on_end(ended, all, goes_on);
+            elsewhere += pause.seconds();
+        };
         const Stopwatch watch;
         auto generations = generate(transformer(), sequences, logits, options.n_new, options.sampling,
-                                    model.stop_ids(options.ignore_eos), progress, on_token);
-        timings.decode_s += watch.seconds();
-        for (size_t i = 0; i < starts.size(); ++i) {
-            timings.n_generated += static_cast<int64_t>(generations[i].ids.size());
-            if (!copies[i]) starts[i].cache.rewind(marks[i]);
-        }
+                                    model.stop_ids(options.ignore_eos), progress, on_token, end);
+        timings.decode_s += watch.seconds() - elsewhere;
         return generations;
     }
 
-    /// @param known the full run's answer, which is then not decoded again
-    std::vector<Generation> decode_all(std::span<Start> starts, std::span<ActiveRun* const> runs, Generation* known,
-                                       const Experiment& owner) {
-        const size_t first = known ? 1 : 0;
-        OnToken on_token;
-        if (owner.on_token) {
-            on_token = [&](size_t i, int32_t id) { owner.on_token(runs[i + first]->index(), id); };
-            if (known) {
-                for (const int32_t id : known->ids) owner.on_token(runs[0]->index(), id);
-            }
-        }
-        auto generations = decode(starts.subspan(first), on_token);
-        if (known) generations.insert(generations.begin(), std::move(*known));
-        return generations;
-    }
-
-    std::vector<Comparison> compare_all(const FullReference& reference, std::span<Start> starts) {
+    std::vector<Comparison> compare_all(const FullReference& reference, std::span<Start* const> starts,
+                                        Progress& shown) {
         std::vector<Sequence> sequences;
         std::vector<std::vector<float>> logits;
         const auto extra = static_cast<int64_t>(reference.tokens.size());
-        for (auto& start : starts) {
-            start.cache.reserve(extra);
-            sequences.push_back(start.sequence());
-            logits.push_back(start.logits);
+        for (auto* start : starts) {
+            start->cache.reserve(extra);
+            sequences.push_back(start->sequence());
+            logits.push_back(start->logits);
         }
         const Stopwatch watch;
-        auto comparisons = compare(transformer(), reference, sequences, logits, progress);
+        auto comparisons = compare(transformer(), reference, sequences, logits, shown);
         timings.compare_s += watch.seconds();
         return comparisons;
     }
 
     /// @param attention receives `answer_attention` over the first n_context tokens
     FullReference make_reference(Start& full, const Generation& generation, int64_t n_context,
-                                 std::vector<float>* attention) {
+                                 std::vector<float>* attention, Progress& shown) {
         const Stopwatch watch;
         const auto mark = full.cache.mark();
         full.cache.reserve(static_cast<int64_t>(generation.ids.size()));
-        auto reference = reference_of(transformer(), full.sequence(), full.logits, generation.ids, progress);
+        auto reference = reference_of(transformer(), full.sequence(), full.logits, generation.ids, shown);
         if (attention) *attention = answer_attention(transformer(), full.cache, reference, n_context);
         full.cache.rewind(mark);
         timings.compare_s += watch.seconds();
@@ -237,6 +243,11 @@ struct Experiment::Impl {
         record.step_kl = comparison.step_kl;
         record.step_agreement = comparison.step_agreement;
         record.output_error = comparison.output_error;
+    }
+
+    static OnToken tokens_of(std::span<ActiveRun* const> runs, const Experiment& owner) {
+        if (!owner.on_token) return nullptr;
+        return [runs, &owner](size_t i, int32_t id) { owner.on_token(runs[i]->index(), id); };
     }
 
     // ---- writing -------------------------------------------------------------------------------------------------
@@ -266,6 +277,75 @@ struct Experiment::Impl {
         }
         return true;
     }
+
+    /// The answers of all runs to one question: decoded as one batch, and each compared and written as soon as it and
+    /// the full run's, which it is compared with, have ended.
+    struct AnswerWriter {
+        Impl& impl;
+        const Experiment& owner;
+        int prompt;
+        const std::vector<ActiveRun*>& runs;  ///< the first is the full one
+        std::vector<Start>& starts;
+        int64_t n_context;
+        std::vector<std::string>& answers;
+        std::vector<Generation> generations = std::vector<Generation>(runs.size());
+        std::vector<size_t> waiting = {};
+        std::optional<FullReference> reference = {};
+        std::vector<float> attention = {};
+
+        /// @param known the full run's answer, which is then not decoded again
+        void decode(FullAnswer* known) {
+            const size_t first = known ? 1 : 0;
+            if (known) {
+                if (owner.on_token)
+                    for (const int32_t id : known->generation.ids) owner.on_token(runs[0]->index(), id);
+                generations[0] = std::move(known->generation);
+                reference = std::move(known->reference);
+                attention = std::move(known->attention);
+                waiting.push_back(0);
+                write_those_waiting(impl.progress);
+            }
+            impl.decode(std::span(starts).subspan(first), tokens_of(std::span(runs).subspan(first), owner),
+                        [&](std::span<const size_t> ended, std::span<const Generation> all, bool goes_on) {
+                            for (const size_t i : ended) {
+                                generations[i + first] = all[i];
+                                waiting.push_back(i + first);
+                            }
+                            Unseen unseen(impl.progress);
+                            write_those_waiting(goes_on ? static_cast<Progress&>(unseen) : impl.progress);
+                        });
+        }
+
+        void write_those_waiting(Progress& shown) {
+            const bool has_full = std::find(waiting.begin(), waiting.end(), size_t{0}) != waiting.end();
+            std::vector<Comparison> comparisons(waiting.size());
+            if (impl.options.compare) {
+                if (!reference && !has_full) return;
+                if (!reference)
+                    reference = impl.make_reference(starts[0], generations[0], n_context,
+                                                    impl.options.record ? &attention : nullptr, shown);
+                std::vector<Start*> compared;
+                for (const size_t i : waiting)
+                    if (i != 0) compared.push_back(&starts[i]);
+                auto found = impl.compare_all(*reference, compared, shown);
+                auto next = found.begin();
+                for (size_t k = 0; k < waiting.size(); ++k)
+                    comparisons[k] =
+                        waiting[k] == 0 ? comparison_of_full(impl.transformer(), *reference) : std::move(*next++);
+            }
+            for (size_t k = 0; k < waiting.size(); ++k) write(waiting[k], comparisons[k]);
+            waiting.clear();
+        }
+
+        void write(size_t i, const Comparison& comparison) {
+            auto record = impl.finished(*runs[i], generations[i]);
+            if (impl.options.record && runs[i]->is_full() && !attention.empty())
+                record.answer_attention = mean_over_groups(attention, impl.transformer().shape(), n_context);
+            if (impl.options.compare) add_comparison(record, comparison);
+            if (!impl.has_run(prompt, runs[i]->index())) impl.write(prompt, runs[i]->index(), record, owner);
+            answers[i] = std::move(record.output_text);
+        }
+    };
 
     // ---- the two modes -------------------------------------------------------------------------------------------
 
@@ -314,30 +394,8 @@ struct Experiment::Impl {
                     owner.on_kept(index, run->index(), run->record);
                 }
             }
-            const auto generations = decode_all(starts, alive, known.empty() ? nullptr : &known[q].generation, owner);
-            std::vector<Comparison> comparisons;
-            std::vector<float> attention;
-            if (options.compare) {
-                FullReference reference;
-                if (known.empty()) {
-                    reference = make_reference(starts[0], generations[0], shared_prompt->n_visible(),
-                                               options.record ? &attention : nullptr);
-                } else {
-                    reference = std::move(known[q].reference);
-                    attention = std::move(known[q].attention);
-                }
-                comparisons = compare_all(reference, std::span(starts).subspan(1));
-                comparisons.insert(comparisons.begin(), comparison_of_full(transformer(), reference));
-            }
-            for (size_t i = 0; i < alive.size(); ++i) {
-                auto finished_run = finished(*alive[i], generations[i]);
-                if (options.record && alive[i]->is_full() && !attention.empty())
-                    finished_run.answer_attention =
-                        mean_over_groups(attention, transformer().shape(), shared_prompt->n_visible());
-                if (options.compare) add_comparison(finished_run, comparisons[i]);
-                if (!has_run(index, alive[i]->index())) write(index, alive[i]->index(), finished_run, owner);
-                answers[i] = std::move(finished_run.output_text);
-            }
+            AnswerWriter writing{*this, owner, index, alive, starts, shared_prompt->n_visible(), answers};
+            writing.decode(known.empty() ? nullptr : &known[q]);
         }
         if (options.keep_caches) keep_caches(runs, answers, shared_prompt);
     }
@@ -403,7 +461,8 @@ struct Experiment::Impl {
             };
             if (owner.on_prompt && run.is_full()) owner.on_prompt(index, prompt_record());
             if (owner.on_kept) owner.on_kept(index, run.index(), run.record);
-            const auto generations = decode_all(starts, alive, nullptr, owner);
+            const auto generations = decode(starts, tokens_of(alive, owner));
+            const std::array<Start*, 1> own{starts.data()};
             const uint64_t peak = peak_resident_bytes();
             if (q == 0 || run.is_full()) write(index, prompt_record());
             auto record = finished(run, generations[0]);
@@ -419,13 +478,13 @@ struct Experiment::Impl {
                 std::vector<float> attention;
                 if (run.is_full()) {
                     references[q] = make_reference(starts[0], generations[0], prompts[0].n_visible(),
-                                                   options.record ? &attention : nullptr);
+                                                   options.record ? &attention : nullptr, progress);
                     if (!attention.empty())
                         record.answer_attention =
                             mean_over_groups(attention, transformer().shape(), prompts[0].n_visible());
                 }
                 add_comparison(record, run.is_full() ? comparison_of_full(transformer(), *references[q])
-                                                     : compare_all(*references[q], starts)[0]);
+                                                     : compare_all(*references[q], own, progress)[0]);
             }
             if (!has_run(index, run.index())) write(index, run.index(), record, owner);
         }

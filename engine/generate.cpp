@@ -10,10 +10,14 @@ namespace kvscope::engine {
 std::vector<Generation> generate(const Transformer& model, std::span<Sequence> sequences,
                                  std::span<const std::vector<float>> first_logits, int64_t n_new,
                                  const SamplingOptions& sampling, std::span<const int32_t> end_ids, Progress& progress,
-                                 const OnToken& on_token) {
+                                 const OnToken& on_token, const OnEnd& on_end) {
     std::vector<Generation> generations(sequences.size());
     std::vector<Sampler> samplers(sequences.size(), Sampler(sampling));
-    std::vector<size_t> active;
+    std::vector<size_t> active, ended;
+    const auto hand_over = [&] {
+        if (on_end && !ended.empty()) on_end(ended, generations, !active.empty());
+        ended.clear();
+    };
     const auto draw = [&](size_t s, std::span<const float> logits) {
         const int32_t id = samplers[s].next(logits);
         generations[s].ids.push_back(id);
@@ -22,8 +26,9 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
                static_cast<int64_t>(generations[s].ids.size()) < n_new;
     };
     for (size_t s = 0; s < sequences.size() && n_new > 0; ++s) {
-        if (draw(s, first_logits[s])) active.push_back(s);
+        (draw(s, first_logits[s]) ? active : ended).push_back(s);
     }
+    hand_over();
     progress.begin("decode", n_new);
     for (int64_t done = 1; !active.empty(); ++done) {
         if (progress.cancelled()) throw Cancelled();
@@ -42,10 +47,11 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
             sequences[s] = batch[i];
             generations[s].seconds += seconds;
             const float* row = logits.const_data_ptr<float>() + static_cast<int64_t>(i) * logits.size(1);
-            if (draw(s, {row, static_cast<size_t>(logits.size(1))})) remaining.push_back(s);
+            (draw(s, {row, static_cast<size_t>(logits.size(1))}) ? remaining : ended).push_back(s);
         }
         active = std::move(remaining);
         progress.advance(done + 1);
+        hand_over();
     }
     return generations;
 }

@@ -20,12 +20,16 @@ struct Generation {
 /// Called with each token as soon as it is drawn.
 using OnToken = std::function<void(size_t sequence, int32_t id)>;
 
+/// Called with the sequences that have ended, as soon as they have; their caches are the caller's again. `all` are the
+/// answers so far; `goes_on`: others are still decoded.
+using OnEnd = std::function<void(std::span<const size_t> ended, std::span<const Generation> all, bool goes_on)>;
+
 /// Decodes all sequences as one batch, each until an end token or `n_new` tokens; a finished one leaves the batch.
 /// @param first_logits for each sequence the (vocabulary) logits that its first token is drawn from
 /// @throws Cancelled
 std::vector<Generation> generate(const Transformer& model, std::span<Sequence> sequences,
                                  std::span<const std::vector<float>> first_logits, int64_t n_new,
                                  const SamplingOptions& sampling, std::span<const int32_t> end_ids, Progress& progress,
-                                 const OnToken& on_token = nullptr);
+                                 const OnToken& on_token = nullptr, const OnEnd& on_end = nullptr);
 
 }  // namespace kvscope::engine

@@ -1,10 +1,13 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <map>
 
 #include "tests/engine/experiment_on_disk.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;
+namespace fs = std::filesystem;
 
 TEST_CASE("results appear as soon as they are known: the prompt, what is kept, each token, the run") {
     const auto& model = tiny_model();
@@ -52,6 +55,32 @@ TEST_CASE("results appear as soon as they are known: the prompt, what is kept, e
         }
         CHECK(kept.count(1) == 0);
     }
+}
+
+TEST_CASE("a run that ends early is compared and on disk while others are still decoded") {
+    const auto& model = default_model_f32();
+    const TemporaryFolder folder;
+    const auto prompt =
+        prompt_of_ids(golden("engine/prompt_ids.json")["prompts"]["short"]["ids"].get<std::vector<int32_t>>());
+    const auto plans = engine::with_full_run({plan("snapkv", "64"), plan("streaming-llm", "16"), plan("random", "32")});
+    Session session(folder, "t.h5", model, {prompt}, plans, options_of(48));
+    std::map<int, size_t> ends;  // tokens that all runs together had when a run was handed over
+    std::map<int, size_t> lengths;
+    size_t n_tokens = 0;
+    session.experiment.on_token = [&](int, int32_t) { ++n_tokens; };
+    session.experiment.on_run = [&](int, int run, const trace::RunRecord& record) {
+        CHECK(record.step_kl.size() > 1);
+        CHECK(fs::exists(folder.path() / "t.h5.part" / ("run-0-" + std::to_string(run) + ".h5")));
+        ends[run] = n_tokens;
+        lengths[run] = record.output_ids.size();
+    };
+    session.experiment.run(session.prompts);
+    REQUIRE(ends.size() == plans.size());
+    const auto longest = std::max_element(lengths.begin(), lengths.end(),
+                                          [](const auto& a, const auto& b) { return a.second < b.second; });
+    REQUIRE(lengths[0] < longest->second);
+    CHECK(ends[0] < ends[longest->first]);
+    CHECK(ends[longest->first] == n_tokens);
 }
 
 TEST_CASE("generation can go on behind the end of the text") {

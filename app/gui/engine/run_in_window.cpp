@@ -23,7 +23,6 @@ void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const e
         arrived_.emplace_back(run, record);
     };
     experiment.on_run = [this](int, int run, const trace::RunRecord& record) {
-        if (record.status != "failed") return;
         const std::lock_guard lock(mutex_);
         arrived_.emplace_back(run, record);
     };
