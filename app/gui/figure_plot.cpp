@@ -269,12 +269,24 @@ struct HitFinder {
     void operator()(const analysis::TextLabel&) {}
 };
 
-size_t x_key(const analysis::Figure& figure, const Grid& grid, size_t panel) {
-    return figure.shared_x ? 4 * grid.places[panel].second + 2 : 4 * panel;
+/// Alike axes of a figure that shares them are panned and zoomed together, also where they stand in other columns.
+size_t key_of(const analysis::Figure& figure, size_t panel, const Axis Panel::*axis, bool shared) {
+    const Axis& own = figure.panels[panel].*axis;
+    const auto is_alike = [&](const Panel& other) {
+        const Axis& its = other.*axis;
+        return its.title == own.title && its.scale == own.scale && its.min == own.min && its.max == own.max;
+    };
+    const auto& panels = figure.panels;
+    const auto first = shared ? std::find_if(panels.begin(), panels.end(), is_alike) : panels.begin() + panel;
+    return static_cast<size_t>(first - panels.begin());
 }
 
-size_t y_key(const analysis::Figure& figure, const Grid& grid, size_t panel) {
-    return figure.shared_y ? 4 * grid.places[panel].first + 3 : 4 * panel + 1;
+size_t x_key(const analysis::Figure& figure, size_t panel) {
+    return 2 * key_of(figure, panel, &Panel::x, figure.shared_x);
+}
+
+size_t y_key(const analysis::Figure& figure, size_t panel) {
+    return 2 * key_of(figure, panel, &Panel::y, figure.shared_y) + 1;
 }
 
 void setup_axis(ImAxis which, const Axis& axis, Axis& shown, bool zoom) {
@@ -370,7 +382,7 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
     std::vector<float> lefts(grid.columns, 0);
     for (size_t i = 0; i < grid.places.size(); ++i) {
         if (!carries_y(i)) continue;
-        const Axis axis = shown_axis(figure.panels[i].y, y_key(figure, grid, i));
+        const Axis axis = shown_axis(figure.panels[i].y, y_key(figure, i));
         const float title = axis.title.empty() && axis.unit.empty() ? 0 : line + 4;
         float& left = lefts[grid.places[i].second];
         left = std::max(left, std::min(widest_label(y_ticks(axis, height)), 0.4f * room.x) + title + 8);
@@ -441,8 +453,7 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
         }
         const FigureHit here = draw_panel(placed, i, box.min, box.max);
         if (here.panel >= 0) hit = here;
-        PlotFrame frame{box.min, box.max, shown_axis(panel.x, x_key(figure, grid, i)),
-                        shown_axis(panel.y, y_key(figure, grid, i))};
+        PlotFrame frame{box.min, box.max, shown_axis(panel.x, x_key(figure, i)), shown_axis(panel.y, y_key(figure, i))};
         if (!small) draw_ticks(drawing.context.theme, frame, carries_x(i), carries_y(i), box.min.x - lefts[column]);
     }
     ImGui::SetCursorScreenPos({origin.x, origin.y});
@@ -454,8 +465,8 @@ FigureHit FigurePlot::draw_panel(const Drawing& drawing, size_t index, ImVec2 mi
     const analysis::Figure& figure = drawing.figure();
     const Panel& panel = figure.panels[index];
     const Theme& theme = drawing.context.theme;
-    Axis x = shown_axis(panel.x, x_key(figure, drawing.grid, index));
-    Axis y = shown_axis(panel.y, y_key(figure, drawing.grid, index));
+    Axis x = shown_axis(panel.x, x_key(figure, index));
+    Axis y = shown_axis(panel.y, y_key(figure, index));
     ImGui::SetCursorScreenPos(min);
     bool is_over = false;
     if (drawing.look.small) {
@@ -485,8 +496,8 @@ FigureHit FigurePlot::draw_panel(const Drawing& drawing, size_t index, ImVec2 mi
                 else
                     zoomed_[key] = {shown.min, shown.max, axis.min, axis.max};
             };
-            remember(x_key(figure, drawing.grid, index), panel.x, x);
-            remember(y_key(figure, drawing.grid, index), panel.y, y);
+            remember(x_key(figure, index), panel.x, x);
+            remember(y_key(figure, index), panel.y, y);
             is_over = ImPlot::IsPlotHovered();
             ImPlot::PushPlotClipRect();
             draw_data(drawing, index, {min, max, x, y}, ImPlot::GetPlotDrawList());

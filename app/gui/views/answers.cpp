@@ -131,11 +131,13 @@ class AnswersView : public View {
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"hover, click or drag along the bars", "a decode step; its word lights up in every answer"},
+                {"wheel over the bars; double-click, F", "zoom into steps; all of them"},
                 {"click a word", "the step that wrote it"},
                 {"underlined", "words that the full cache's answer has not"},
                 {"Prompt as sent", "the exact text, template, cut and end-of-text ids"}};
     }
 
+    void fit() override { first_step_ = last_step_ = 0; }
     void save(nlohmann::json& state) const override { state = {{"stacked", stacked_}, {"prompt", prompt_open_}}; }
     void load(const nlohmann::json& state) override {
         stacked_ = state.value("stacked", false);
@@ -438,7 +440,19 @@ class AnswersView : public View {
 
     // ---- KL per step -----------------------------------------------------------------------------------------------
 
-    static void draw_steps(Context& context, const std::vector<Shown>& shown, float height) {
+    /// The wheel zooms the steps about the mouse; dragging goes through them.
+    void zoom_steps(double n_steps) {
+        if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) return fit();
+        const float wheel = ImGui::GetIO().MouseWheel;
+        if (wheel == 0) return;
+        const double at = ImPlot::GetPlotMousePos().x + 0.5;
+        const double span = last_step_ - first_step_;
+        const double zoomed = std::clamp(span * std::pow(0.9, wheel), std::min(4.0, n_steps), n_steps);
+        first_step_ = std::clamp(at - (at - first_step_) / span * zoomed, 0.0, n_steps - zoomed);
+        last_step_ = first_step_ + zoomed;
+    }
+
+    void draw_steps(Context& context, const std::vector<Shown>& shown, float height) {
         Session& session = context.session;
         size_t n_steps = 0;
         size_t n_runs = 0;
@@ -456,7 +470,12 @@ class AnswersView : public View {
         ImPlot::SetupAxis(ImAxis_X1, "decode step", ImPlotAxisFlags_NoGridLines);
         const bool is_low = height < 9 * ImGui::GetFontSize();
         ImPlot::SetupAxis(ImAxis_Y1, is_low ? "KL, nats" : "KL to full, nats");
-        ImPlot::SetupAxisLimits(ImAxis_X1, -0.5, static_cast<double>(n_steps) - 0.5, ImPlotCond_Always);
+        const auto all = static_cast<double>(n_steps);
+        if (first_step_ >= last_step_ || last_step_ > all) {
+            first_step_ = 0;
+            last_step_ = all;
+        }
+        ImPlot::SetupAxisLimits(ImAxis_X1, first_step_ - 0.5, last_step_ - 0.5, ImPlotCond_Always);
         ImPlot::SetupAxisLimits(ImAxis_Y1, 0, most > 0 ? 1.05 * static_cast<double>(most) : 1, ImPlotCond_Always);
         ImPlot::SetupAxisFormat(ImAxis_X1, format_step);
         set_kl_ticks(most, height);
@@ -510,7 +529,7 @@ class AnswersView : public View {
         ImPlot::GetPlotDrawList()->AddRectFilled({left, from.y}, {right, from.y + ImPlot::GetPlotSize().y}, color);
     }
 
-    static void scrub(Context& context, const std::vector<Shown>& shown, size_t n_steps) {
+    void scrub(Context& context, const std::vector<Shown>& shown, size_t n_steps) {
         Session& session = context.session;
         const ImVec2 from = ImPlot::GetPlotPos();
         const ImVec2 size = ImPlot::GetPlotSize();
@@ -520,6 +539,7 @@ class AnswersView : public View {
             return;
         const int step =
             std::clamp(static_cast<int>(std::lround(ImPlot::GetPlotMousePos().x)), 0, static_cast<int>(n_steps) - 1);
+        zoom_steps(static_cast<double>(n_steps));
         Cursor over = session.cursor();
         over.step = step;
         session.set_hover(over);
@@ -600,6 +620,8 @@ class AnswersView : public View {
         ImGui::EndChild();
     }
 
+    double first_step_ = 0;  ///< of those in view, before the one that is `last_step_`; alike: all
+    double last_step_ = 0;
     bool stacked_ = false;
     bool prompt_open_ = false;
     std::string question_;

@@ -28,7 +28,7 @@ class BudgetsView : public FigureView {
         return {{"move the mouse", "how many entries a head keeps"},
                 {"click", "select the run, layer and head"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
-                {"F", "everything"}};
+                {"double-click, F", "everything"}};
     }
 
  private:

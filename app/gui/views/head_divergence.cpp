@@ -100,7 +100,7 @@ class HeadDivergenceView : public View {
                 {"click the large map", "select the head"},
                 {"[ ]", "layer before, after"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
-                {"F", "everything"}};
+                {"double-click, F", "everything"}};
     }
 
     void fit() override {

@@ -66,7 +66,8 @@ class QuerySimilarityView : public View {
                 {"click a small map", "select that query head"},
                 {"click the curve", "select that layer"},
                 {"[ ]", "layer before, after"},
-                {"F", "everything"}};
+                {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
+                {"double-click, F", "everything"}};
     }
 
     void fit() override {

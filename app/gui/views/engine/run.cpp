@@ -158,10 +158,12 @@ class RunView : public View {
     }
 
     void draw_count(const Context& context, const std::optional<TokenCount>& tokens) const {
+        const EngineStatus status = context.engine->status();
+        const bool is_coming = status.busy() || !status.model.empty();
         if (form_.request.context.empty()) {
             ImGui::TextDisabled("no text yet");
         } else if (!tokens) {
-            ImGui::TextDisabled("counting tokens …");
+            ImGui::TextDisabled(is_coming ? "counting tokens …" : "tokens are counted once the model is loaded");
         } else if (!tokens->error.empty()) {
             ImGui::TextDisabled("%s", tokens->error.c_str());
         } else {
