@@ -29,6 +29,7 @@ struct RunRequest {
     std::string budgets;                ///< "64,256"
     int n_new = 48;
     std::filesystem::path output;  ///< empty: a new file in the current folder
+    bool operator==(const RunRequest&) const = default;
 };
 
 struct EngineStatus {
@@ -89,7 +90,8 @@ class EngineSession {
     virtual ~EngineSession() = default;
 
     /// Loads the model if need be and runs the job. The trace is opened in the session as soon as its prompt is there;
-    /// kept sets follow, then answers. What is finished stays on disk whatever happens.
+    /// kept sets follow, then answers. What is finished stays on disk whatever happens, and the same request once more
+    /// goes on from there.
     virtual void run(const RunRequest& request) = 0;
     /// The demo's trace in kvscope-demo/ of the current folder: opened where it is complete, else run.
     virtual void run_demo() = 0;

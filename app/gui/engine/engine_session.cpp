@@ -82,7 +82,14 @@ class ThreadedSession final : public EngineSession {
         job.policies = request.policies;
         job.budgets = {request.budgets};
         job.experiment.n_new = request.n_new;
-        job.output = request.output.empty() ? new_output() : request.output;
+        job.output = request.output;
+        if (job.output.empty()) {
+            std::error_code error;
+            const bool goes_on =
+                begun_ && begun_->request == request && fs::exists(begun_->output.string() + ".part", error);
+            job.output = goes_on ? begun_->output : new_output();
+            begun_ = Begun{request, job.output};
+        }
         start_run(job);
     }
 
@@ -112,6 +119,7 @@ class ThreadedSession final : public EngineSession {
     }
 
     void load_model(const fs::path& path) override {
+        begun_.reset();  // the next run may be another model's
         enqueue(path.empty() ? "the default model" : path.filename().string(),
                 [this, path] { need_model(path.empty() ? program::default_model() : path, "auto"); });
     }
@@ -233,6 +241,10 @@ class ThreadedSession final : public EngineSession {
         int document;
         int prompt;
         std::vector<std::shared_ptr<engine::Conversation>> of_runs;  ///< by number in the trace
+    };
+    struct Begun {
+        RunRequest request;
+        fs::path output;
     };
     struct Job {
         std::string what;
@@ -406,6 +418,7 @@ class ThreadedSession final : public EngineSession {
 
     // The window's thread alone.
     ModelPtr model_for_counts_;
+    std::optional<Begun> begun_;  ///< the last run into a file that was not named
     bool tried_to_load_ = false;
     std::shared_ptr<RunInWindow> running_;
     std::vector<PartialAnswer> partial_;
