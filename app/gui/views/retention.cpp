@@ -128,15 +128,18 @@ class RetentionView : public View {
         draw_scale(context, *document.reader(), runs.front());
     }
 
-    /// Brings the map of a run that was selected elsewhere into view.
+    /// Brings the map of a run that was selected elsewhere into view; whole maps stay whole.
     void scroll_to_selected(const RunKey& selected, const std::vector<RunKey>& runs, float each) {
         if (selected == seen_) return;
         seen_ = selected;
         const auto at = std::find(runs.begin(), runs.end(), selected);
         if (at == runs.end()) return;
-        const float middle = (static_cast<float>(at - runs.begin()) + 0.5f) * each;
+        const float top = static_cast<float>(at - runs.begin()) * each;
         const float room = ImGui::GetWindowHeight();
-        if (middle < ImGui::GetScrollY() || middle > ImGui::GetScrollY() + room) ImGui::SetScrollY(middle - room / 2);
+        if (top + each / 2 < ImGui::GetScrollY())
+            ImGui::SetScrollY(top);
+        else if (top + each / 2 > ImGui::GetScrollY() + room)
+            ImGui::SetScrollY(top + each - room);
     }
 
     /// The colour bar: ground is not kept, then one patch per number of heads.
