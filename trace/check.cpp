@@ -31,7 +31,8 @@ class TraceCheck {
                 }
                 guarded(place.group, [&] { check_prompt(place, *model); });
             }
-            if (source_.prompts.empty() && source_.root.complete) problems_.error("/prompts", "a prompt", "none");
+            if (source_.prompts.empty() && source_.results.empty() && source_.root.complete)
+                problems_.error("/prompts", "a prompt, or results of a task", "none");
         }
         for (const auto& [task, tables] : source_.results) {
             for (const GroupPlace& table : tables) {

@@ -229,6 +229,22 @@ TEST_CASE("text of any length and any bytes", "[trace]") {
     CHECK(pieces[3] == prompt.token_text[3]);
 }
 
+TEST_CASE("a trace of a task's results alone keeps to the format", "[trace]") {
+    const sample::TemporaryFolder folder;
+    for (const bool has_results : {true, false}) {
+        const auto path = folder / (has_results ? "results.h5" : "nothing.h5");
+        Writer writer(path, sample::recipe);
+        writer.write_model(sample::model());
+        if (has_results) writer.write_results("niah", 0, sample::results());
+        writer.finish();
+        const auto problems = check(path);
+        const bool has_errors = std::any_of(problems.begin(), problems.end(), [](const Problem& problem) {
+            return problem.severity == Problem::Severity::error;
+        });
+        CHECK(has_errors != has_results);
+    }
+}
+
 TEST_CASE("results are joined in the order of their batches", "[trace]") {
     const sample::TemporaryFolder folder;
     Writer writer(folder / "t.h5", sample::recipe);

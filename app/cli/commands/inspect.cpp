@@ -10,6 +10,7 @@
 #include "analysis/figure_definition.h"
 #include "analysis/reproduce.h"
 #include "analysis/table_format.h"
+#include "analysis/task_scores.h"
 #include "app/cli/command.h"
 #include "app/cli/inspect_model.h"
 #include "app/cli/output_option.h"
@@ -79,6 +80,13 @@ std::string describe(const trace::Reader& reader, bool whole_text) {
             else if (!run.output_text.empty())
                 text += fmt::format("\n{}: {}\n", run.label, first_line(run.output_text, 400));
         }
+    }
+    for (const auto& task : reader.result_tasks()) {
+        const auto rows = reader.results(task);
+        if (rows.empty()) continue;
+        text += fmt::format("\nscores of {}\n{}{}\n", task,
+                            analysis::format_table(analysis::task_scores_by_budget(rows), analysis::TableFormat::text),
+                            analysis::task_verdict(rows));
     }
     return text;
 }
@@ -150,7 +158,10 @@ int inspect_trace(const fs::path& path, const OutputFormat& format, bool whole_t
                                            : "no errors: the trace keeps to the format"));
     } else {
         const trace::Reader reader(path);
-        if (reader.n_prompts() > 0) format.print(runs_of_all_prompts(reader));
+        if (reader.n_prompts() > 0)
+            format.print(runs_of_all_prompts(reader));
+        else if (const auto tasks = reader.result_tasks(); !tasks.empty())
+            format.print(analysis::task_scores(reader.results(tasks.front())));
     }
     if (errors && !format.is_text() && format.name() != "json")
         throw std::runtime_error(fmt::format("{} breaks the trace format in {} places: `kvscope inspect` lists them",
