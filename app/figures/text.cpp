@@ -47,7 +47,9 @@ Layout make_layout(PangoContext* context, const std::string& text, const TextSty
     pango_layout_set_font_description(layout.get(), font);
     pango_font_description_free(font);
     PangoAttrList* attributes = pango_attr_list_new();
-    pango_attr_list_insert(attributes, pango_attr_font_features_new("tnum"));
+    // "<|" of a token is no arrowhead.
+    const char* features = style.monospace ? "tnum, calt=0, liga=0" : "tnum";
+    pango_attr_list_insert(attributes, pango_attr_font_features_new(features));
     pango_layout_set_attributes(layout.get(), attributes);
     pango_attr_list_unref(attributes);
     pango_layout_set_single_paragraph_mode(layout.get(), TRUE);

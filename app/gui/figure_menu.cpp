@@ -25,11 +25,9 @@ bool right_clicked() {
 }
 
 /// @param text the numbers in a form; empty: there are none
-void draw_menu(Context& context, const View& view, const char* kind,
-               const std::function<std::string(const std::string& format)>& text,
-               const std::function<void()>& copy_image, const std::function<void()>& export_it) {
-    if (right_clicked()) ImGui::OpenPopup("figure menu");
-    if (!ImGui::BeginPopup("figure menu")) return;
+void draw_items(Context& context, const View& view, const char* kind,
+                const std::function<std::string(const std::string& format)>& text,
+                const std::function<void()>& copy_image, const std::function<void()>& export_it) {
     if (ImGui::BeginMenu("Copy numbers as", static_cast<bool>(text))) {
         for (const Form& form : forms) {
             if (!ImGui::MenuItem(form.name)) continue;
@@ -58,18 +56,29 @@ void draw_menu(Context& context, const View& view, const char* kind,
         view.save(state);
         context.desk.open_view(kind, state);
     }
-    ImGui::EndPopup();
+}
+
+bool begin_menu() {
+    if (right_clicked()) ImGui::OpenPopup("figure menu");
+    return ImGui::BeginPopup("figure menu");
 }
 
 }  // namespace
 
 void draw_figure_menu(Context& context, const View& view, const char* kind,
                       const std::optional<FigureRequest>& request) {
+    if (!begin_menu()) return;
+    draw_figure_items(context, view, kind, request);
+    ImGui::EndPopup();
+}
+
+void draw_figure_items(Context& context, const View& view, const char* kind,
+                       const std::optional<FigureRequest>& request) {
     if (!request) {
-        draw_menu(context, view, kind, {}, {}, {});
+        draw_items(context, view, kind, {}, {}, {});
         return;
     }
-    draw_menu(
+    draw_items(
         context, view, kind,
         [&](const std::string& format) { return ExportDialog::numbers(context.session, *request, format); },
         [&] { ExportDialog::copy_image(context.session, *request); },
@@ -77,9 +86,11 @@ void draw_figure_menu(Context& context, const View& view, const char* kind,
 }
 
 void draw_table_menu(Context& context, const View& view, const char* kind, const analysis::Table& table) {
-    draw_menu(
+    if (!begin_menu()) return;
+    draw_items(
         context, view, kind, [&](const std::string& format) { return ExportDialog::text(table, format); }, {},
         [&] { ExportDialog::ask(table, context.desk.files, context.desk.notice); });
+    ImGui::EndPopup();
 }
 
 }  // namespace kvscope::gui

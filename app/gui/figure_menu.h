@@ -13,6 +13,10 @@ namespace kvscope::gui {
 void draw_figure_menu(Context& context, const View& view, const char* kind,
                       const std::optional<FigureRequest>& request);
 
+/// The same lines for a menu of the view's own, between BeginPopup and EndPopup.
+void draw_figure_items(Context& context, const View& view, const char* kind,
+                       const std::optional<FigureRequest>& request);
+
 /// The same for a table that is no figure: it is copied, and exported as text.
 void draw_table_menu(Context& context, const View& view, const char* kind, const analysis::Table& table);
 

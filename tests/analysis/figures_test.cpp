@@ -240,3 +240,50 @@ TEST_CASE("difference: A less B in the order they are named in") {
     options.runs = {"snapkv", "aperturekv"};
     CHECK_THROWS_WITH(made(sample.reader(), "difference", options), Contains("two runs") && Contains("3"));
 }
+
+TEST_CASE("prompt: every token on a ground that says how many layers, or heads, keep it") {
+    const SampleTrace sample;
+    const trace::Reader& reader = sample.reader();
+    FigureOptions options;
+    options.runs = {"1"};
+    const auto of_heads = [&](uint32_t token) {
+        int heads = 0;
+        for (size_t layer = 0; layer < 3; ++layer) heads += heads_keeping(reader, 1, layer, token);
+        return heads;
+    };
+    const auto of_layers = [&](uint32_t token) {
+        int layers = 0;
+        for (size_t layer = 0; layer < 3; ++layer) layers += heads_keeping(reader, 1, layer, token) > 0;
+        return layers;
+    };
+    const Table table = table_of(reader, "prompt", options);
+    const auto texts = reader.token_text(0);
+    REQUIRE(table.rows.size() == 48);
+    for (size_t token = 0; token < table.rows.size(); ++token) {
+        CHECK(whole(table.rows[token].cells[1]) == static_cast<int64_t>(token));
+        CHECK(std::get<std::string>(table.rows[token].cells[3]) == texts[token]);
+        CHECK(whole(table.rows[token].cells[4]) == of_layers(static_cast<uint32_t>(token)));
+        CHECK(whole(table.rows[token].cells[5]) == of_heads(static_cast<uint32_t>(token)));
+    }
+    for (const bool by_heads : {false, true}) {
+        options.source = by_heads ? "heads" : "layers";
+        const Figure figure = made(reader, "prompt", options);
+        const HeatMap& map = layer_of<HeatMap>(figure, 0);
+        std::string text;
+        for (size_t i = 1; i < figure.panels[0].layers.size(); ++i) {
+            const auto& label = layer_of<TextLabel>(figure, 0, i);
+            text += label.text;
+            const auto cell = static_cast<size_t>(label.x);
+            const auto line = static_cast<size_t>(label.y);
+            REQUIRE(line < map.rows);
+            CHECK(label.monospace);
+            CHECK(map.values[line * map.columns + cell] >= 0);
+        }
+        std::string all;
+        for (const auto& piece : texts) all += piece;
+        std::erase(all, '\n');
+        CHECK(text == all);
+    }
+    options.source = "tokens";
+    CHECK_THROWS_WITH(made(reader, "prompt", options), Contains("layers, heads"));
+}

@@ -14,7 +14,7 @@ import numpy
 from program import NEEDS_ENGINE, ProgramTest, csv_rows, json_rows, jsonl_rows, markdown_rows
 
 FIGURES = ["retention", "jsd", "coverage", "difference", "budgets", "cost", "step-kl", "query-similarity", "spectrum",
-           "head-statistics", "recall"]
+           "head-statistics", "recall", "prompt"]
 
 
 def png_pixels(data):

@@ -58,7 +58,7 @@ class Answers(AllForms):
     def test_figures(self):
         rows, markdown = self.rows("figures")
         self.assertEqual([row["figure"] for row in rows],
-                         ["budgets", "cost", "coverage", "difference", "head-statistics", "jsd", "query-similarity",
+                         ["budgets", "cost", "coverage", "difference", "head-statistics", "jsd", "prompt", "query-similarity",
                           "recall", "retention", "spectrum", "step-kl", "task-scores"])
         self.assertEqual(len(markdown_rows(markdown)), len(rows))
 

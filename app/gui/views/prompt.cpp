@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "app/gui/figure_menu.h"
 #include "app/gui/prompt_column.h"
 #include "app/gui/prompt_counts.h"
 #include "app/gui/prompt_search.h"
@@ -49,6 +50,19 @@ class PromptView : public View {
                 {"Ctrl+F, F3, Shift+F3", "search, next match, match before"},
                 {"P, right-click", "pin a token; more about it"},
                 {"F", "back to the prompt's begin"}};
+    }
+
+    std::optional<FigureRequest> figure(const Session& session) const override {
+        const Document* focus = session.focus();
+        if (!focus || focus->prompt >= focus->reader()->n_prompts()) return std::nullopt;
+        FigureRequest request{focus->id(), "prompt", {}};
+        request.options.prompt = focus->prompt;
+        request.options.source = by_heads_ ? "heads" : "layers";
+        for (const RunKey& key : columns(session)) {
+            if (key.document == focus->id()) request.options.runs.push_back(std::to_string(key.run));
+        }
+        if (request.options.runs.empty()) return std::nullopt;
+        return request;
     }
 
     void fit() override { wanted_token_ = 0; }
@@ -291,6 +305,8 @@ class PromptView : public View {
             if (ImGui::MenuItem("Mark this text")) context.session.mark = text;
             if (ImGui::MenuItem("Search for this text")) search_.set_text(text);
             if (ImGui::MenuItem("Copy text")) ImGui::SetClipboardText(text.c_str());
+            ImGui::Separator();
+            draw_figure_items(context, *this, "prompt", figure(context.session));
         }
         ImGui::EndPopup();
     }
