@@ -6,6 +6,7 @@
 #include <charconv>
 #include <set>
 
+#include "analysis/model_in_words.h"
 #include "analysis/run_style.h"
 
 namespace kvscope::analysis {
@@ -128,10 +129,7 @@ std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Read
                                                                const std::vector<int>& runs) {
     std::vector<std::pair<std::string, std::string>> recipe;
     recipe.emplace_back("Software", reader.generator());
-    const trace::ModelAttributes& model = reader.model();
-    recipe.emplace_back("Model",
-                        fmt::format("{}, {}, {} layers, {} heads, {} KV heads, fingerprint {}", model.name, model.dtype,
-                                    model.n_layers, model.n_heads, model.n_kv_heads, model.fingerprint));
+    recipe.emplace_back("Model", model_in_words(reader.model()));
     if (reader.n_prompts() > 0) {
         const trace::PromptAttributes& attributes = reader.prompt(prompt);
         recipe.emplace_back(

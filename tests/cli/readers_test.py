@@ -146,6 +146,21 @@ class Queries(AllForms):
         self.assertLess(rows[4]["after_min"], rows[4]["after_median"])
         self.assertIsNone(rows[3]["after_min"])
 
+    def test_queries_are_drawn_and_their_numbers_written(self):
+        said = ("analyze", HF_MODEL, "--queries", "-p", TEXT, "-n", 6, "--trials", 3, "--offsets", 3, "--dtype", "f32",
+                "-q")
+        for extension, begin in (("pdf", b"%PDF-1."), ("svg", b"<?xml"), ("png", b"\x89PNG")):
+            output = self.path(f"queries.{extension}")
+            self.assertEqual(self.made(*said, "-o", output).stdout, "")
+            self.assertTrue(output.read_bytes().startswith(begin))
+        self.assertIn("fingerprint", self.path("queries.svg").read_text())
+        self.made(*said, "-o", self.path("queries.csv"))
+        self.assertEqual(self.path("queries.csv").read_text(), self.made(*said, "--format", "csv").stdout)
+        self.refuses(1, ["queries.csv", "--force"], *said, "-o", self.path("queries.csv"))
+        self.made(*said, "-o", self.path("queries.csv"), "--force")
+        self.refuses(2, ["queries.xyz"], *said, "-o", self.path("queries.xyz"))
+        self.refuses(2, ["--queries"], "analyze", HF_MODEL, "-o", self.path("spectra.csv"))
+
     def test_queries_need_a_prompt_and_a_prompt_needs_queries(self):
         self.refuses(2, ["there is no prompt", "-p", "-f"], "analyze", HF_MODEL, "--queries")
         self.refuses(2, ["--queries"], "analyze", HF_MODEL, "-p", TEXT)

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <filesystem>
@@ -8,11 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/model_in_words.h"
+#include "analysis/pseudo_queries.h"
 #include "app/cli/command.h"
-#include "app/cli/engine/query_table.h"
+#include "app/cli/engine/measure_queries.h"
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/output_option.h"
+#include "app/figures/export_figure.h"
 #include "app/program/paths.h"
+#include "app/program/version.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/device.h"
 #include "engine/error.h"
@@ -75,10 +80,17 @@ struct Arguments {
     bool use_template = true;
     std::string dtype = "auto";
     int threads = 0;
-    QueryTableOptions options;
+    MeasureQueriesOptions options;
+    std::filesystem::path output;
+    bool force = false;
 };
 
-analysis::Table queries_of(const Arguments& arguments, const std::filesystem::path& path, engine::Progress& progress) {
+struct MeasuredQueries {
+    std::vector<analysis::PromptQueries> all;
+    std::vector<std::pair<std::string, std::string>> recipe;
+};
+
+MeasuredQueries queries_of(const Arguments& arguments, const std::filesystem::path& path, engine::Progress& progress) {
     std::vector<std::pair<std::string, std::string>> texts;
     if (!arguments.prompt.empty()) texts.emplace_back("prompt", arguments.prompt);
     for (const auto& file : arguments.prompt_files)
@@ -94,11 +106,34 @@ analysis::Table queries_of(const Arguments& arguments, const std::filesystem::pa
         prompts.push_back(engine::prepare_prompt(
             model, text, arguments.question,
             {.name = name, .use_template = arguments.use_template, .n_new = arguments.options.n_answer}));
+    MeasuredQueries measured;
     try {
-        return query_table(model, prompts, arguments.options, progress);
+        measured.all = measure_queries(model, prompts, arguments.options, progress);
     } catch (const engine::Cancelled&) {
         throw std::runtime_error("stopped; nothing was written");
     }
+    measured.recipe = {{"Software", std::string("kvscope ") + program::version()},
+                       {"Model", analysis::model_in_words(model.attributes())}};
+    for (const auto& prompt : prompts)
+        measured.recipe.emplace_back("Prompt", fmt::format("{}, {} tokens", prompt.name, prompt.ids.size()));
+    if (!arguments.question.empty()) measured.recipe.emplace_back("Question", arguments.question);
+    measured.recipe.emplace_back("Draws",
+                                 fmt::format("{} trials, seed {}", arguments.options.n_trials, arguments.options.seed));
+    return measured;
+}
+
+/// Nothing is measured for a file that cannot be written.
+void export_queries(const Arguments& arguments, const std::filesystem::path& path, engine::Progress& progress) {
+    figures::Exported what;
+    what.figure = [&] {
+        auto [all, recipe] = queries_of(arguments, path, progress);
+        auto figure = analysis::pseudo_query_figure(all);
+        figure.recipe = std::move(recipe);
+        return figure;
+    };
+    what.numbers = [&] { return analysis::pseudo_query_table(queries_of(arguments, path, progress).all); };
+    figures::export_figure(what, arguments.output, {.creator = std::string("kvscope ") + program::version()},
+                           arguments.force);
 }
 
 std::function<int()> declare(CLI::App& app) {
@@ -130,6 +165,10 @@ std::function<int()> declare(CLI::App& app) {
                          "2b)")
               ->check(CLI::NonNegativeNumber),
           app.add_option("-s,--seed", options.seed, "Seed of whatever is drawn")->capture_default_str(),
+          app.add_option("-o,--output", arguments->output,
+                         "Draw it into this file (pdf, svg, png) or write its numbers (csv, md, tex, json, jsonl)")
+              ->type_name("FILE"),
+          app.add_flag("--force", arguments->force, "Replace an existing file"),
           app.add_option("--dtype", arguments->dtype,
                          "f32, bf16, or auto: bf16 where the processor multiplies it natively")
               ->check(CLI::IsMember({"f32", "bf16", "auto"}))
@@ -140,11 +179,17 @@ std::function<int()> declare(CLI::App& app) {
         option->needs(queries);
     app.add_flag("-q,--quiet", arguments->quiet, "No progress");
     arguments->format.declare(app);
+    app.get_option("--output")->excludes(app.get_option("--format"));
     return [arguments] {
         const auto path = arguments->model.empty() ? program::default_model() : arguments->model;
         TerminalProgress progress(arguments->quiet);
-        arguments->format.print(arguments->queries ? queries_of(*arguments, path, progress)
-                                                   : spectra_of(path, progress));
+        if (!arguments->output.empty()) {
+            export_queries(*arguments, path, progress);
+        } else {
+            arguments->format.print(arguments->queries
+                                        ? analysis::pseudo_query_table(queries_of(*arguments, path, progress).all)
+                                        : spectra_of(path, progress));
+        }
         return 0;
     };
 }
@@ -154,7 +199,8 @@ std::function<int()> declare(CLI::App& app) {
 Command analyze_command() {
     return {"analyze", "Spectra of a model's projections, or how far queries depend on content and position",
             "  kvscope analyze\n  kvscope analyze model.gguf --format csv\n"
-            "  kvscope analyze --queries -f report.txt --question \"Who signed it?\" --trials 100 --offsets 20",
+            "  kvscope analyze --queries -f report.txt --question \"Who signed it?\" --trials 100 --offsets 20\n"
+            "  kvscope analyze --queries -f report.txt --trials 100 --offsets 9 -o queries.pdf",
             declare};
 }
 
