@@ -59,6 +59,15 @@ std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows) {
             group.answered.push_back(&row);
         } else {
             ++group.n_failed;
+            const size_t colon = row.status.find(": ");
+            const std::string reason = colon == std::string::npos ? "no reason is known" : row.status.substr(colon + 2);
+            const auto known = std::find_if(group.reasons.begin(), group.reasons.end(),
+                                            [&](const auto& other) { return other.first == reason; });
+            if (known != group.reasons.end()) {
+                ++known->second;
+            } else {
+                group.reasons.emplace_back(reason, 1);
+            }
         }
     }
     for (size_t i = 0; i < groups.size(); ++i) {
@@ -146,6 +155,17 @@ Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
         cells[group.policy == "full" ? 1 : place_in(budgets, group.budget) + 1] = text;
     }
     return table;
+}
+
+std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows) {
+    std::vector<std::string> failures;
+    for (const auto& group : task_groups(rows)) {
+        const auto n_samples = static_cast<size_t>(group.n_failed) + group.answered.size();
+        for (const auto& [reason, n] : group.reasons)
+            failures.push_back(fmt::format("{} @ {} failed in {} of {} samples: {}", group.setting, group.budget, n,
+                                           n_samples, reason));
+    }
+    return failures;
 }
 
 std::string task_verdict(std::span<const trace::ResultRow> rows) {

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/table.h"
@@ -24,6 +25,7 @@ struct TaskGroup {
     std::string budget;   ///< "128"; "12.5 %" where a share means another number in each sample; "all" for `full`
     std::vector<const trace::ResultRow*> answered;
     int n_failed = 0;
+    std::vector<std::pair<std::string, int>> reasons = {};  ///< each once, with how many failed for it
 
     std::vector<double> scores() const;
 };
@@ -38,6 +40,9 @@ Table task_scores(std::span<const trace::ResultRow> rows);
 
 /// The same with one row a policy setting and one column a budget, in per cent: "93.3 [86.7, 98.3]".
 Table task_scores_by_budget(std::span<const trace::ResultRow> rows);
+
+/// Why runs failed, each reason once a policy setting and budget: "headkv @ 64 failed in 60 of 60 samples: …".
+std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows);
 
 /// Whether the table means anything: at least 60 samples, the full cache right in 90 % of them, and `random` in at most
 /// 10 % at its smallest budget. One sentence that says so, or what is missing.

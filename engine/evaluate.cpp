@@ -38,7 +38,7 @@ trace::ResultRow row_of(const TaskSample& sample, const trace::RunRecord& record
     row.metric = "string_match_all";
     row.scored_as = "ruler";
     row.kept_share = kept_share(record, sample.prompt.n_visible());
-    row.status = record.status;
+    row.status = record.status == "complete" ? record.status : fmt::format("{}: {}", record.status, record.message);
     if (record.status == "complete") row.score = string_match(record.output_text, sample.answer);
     return row;
 }

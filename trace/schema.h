@@ -286,7 +286,7 @@ inline constexpr Attribute columns[] = {
     {"score", AttributeType::real, Need::always, "0 to 1"},
     {"seconds", AttributeType::real, Need::always, "seconds for the sample"},
     {"kept_share", AttributeType::real, Need::always, "share of the prompt's entries that were kept"},
-    {"status", AttributeType::text, Need::always, "complete or failed"},
+    {"status", AttributeType::text, Need::always, "complete, or \"failed: \" and why"},
 };
 }  // namespace result
 

@@ -140,3 +140,16 @@ TEST_CASE("task scores: length across, depth down, a map a setting and budget", 
     CHECK_THROWS_WITH(test::made(sample.reader(), "task-scores", options),
                       Catch::Matchers::Contains("snapkv, aperturekv:window=4"));
 }
+
+TEST_CASE("why runs failed is told once a setting and budget", "[task-scores]") {
+    auto rows = results(3, 0);
+    CHECK(task_failures(rows).empty());
+    for (auto& one : rows) {
+        if (one.policy == "snapkv" && one.budget == 64 && one.sample_id != "7") one.status = "failed: no room: 3 < 4";
+        if (one.policy == "random" && one.sample_id == "7") one.status = "failed: the file is missing";
+    }
+    const auto failures = task_failures(rows);
+    REQUIRE(failures.size() == 2);
+    CHECK(failures[0] == "snapkv @ 64 failed in 59 of 60 samples: no room: 3 < 4");
+    CHECK(failures[1] == "random @ 64 failed in 1 of 60 samples: the file is missing");
+}

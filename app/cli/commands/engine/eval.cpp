@@ -1,8 +1,13 @@
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <span>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "analysis/task_scores.h"
 #include "app/cli/command.h"
@@ -35,9 +40,37 @@ void show(const Arguments& arguments, const trace::Reader& reader) {
     const bool for_people =
         arguments.format.is_text() || arguments.format.name() == "md" || arguments.format.name() == "tex";
     arguments.format.print(for_people ? analysis::task_scores_by_budget(rows) : analysis::task_scores(rows));
-    if (arguments.format.is_text() || arguments.format.name() == "md")
-        print("\n" + analysis::task_verdict(rows) + "\n");
+    if (!arguments.format.is_text() && arguments.format.name() != "md") return;
+    std::string below = "\n";
+    for (const auto& failure : analysis::task_failures(rows)) below += failure + "\n";
+    if (below.size() > 1) below += "\n";
+    print(below + analysis::task_verdict(rows) + "\n");
 }
+
+/// Tells of each failure of a plan's runs when it is met first, also where progress is not shown.
+class FailuresOnTheWay {
+ public:
+    FailuresOnTheWay(std::span<const engine::RunPlan> plans, bool quiet, engine::Progress& progress)
+        : plans_(plans), quiet_(quiet), progress_(progress) {}
+
+    void tell(const std::string& sample, std::span<const trace::ResultRow> rows) {
+        for (size_t i = 0; i < rows.size(); ++i) {
+            if (rows[i].status == "complete" || !told_.emplace(i, rows[i].status).second) continue;
+            const std::string text = fmt::format("{}, {} {}", sample, plans_[i].label(), rows[i].status);
+            if (quiet_) {
+                fmt::print(stderr, "{}\n", text);
+            } else {
+                progress_.message(text);
+            }
+        }
+    }
+
+ private:
+    std::span<const engine::RunPlan> plans_;
+    bool quiet_;
+    engine::Progress& progress_;
+    std::set<std::pair<size_t, std::string>> told_;
+};
 
 int act(Arguments& arguments) {
     auto& job = arguments.job;
@@ -56,12 +89,14 @@ int act(Arguments& arguments) {
     for (const auto& sample : samples) prompts.push_back(sample.prompt);
     auto recipe = nlohmann::ordered_json::parse(engine::recipe_json(model, prompts, plans, job.experiment));
     recipe["task"] = arguments.tasks;
+    FailuresOnTheWay failures(plans, arguments.quiet, progress);
     try {
         trace::Writer writer(job.output, recipe.dump(), {job.force, fmt::format("kvscope {}", program::version())});
         if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
         engine::evaluate(
             model, arguments.tasks, samples, plans, job.experiment, writer, progress,
             [&](size_t i, std::span<const trace::ResultRow> rows) {
+                failures.tell(samples[i].id, rows);
                 const auto right =
                     std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.score > 0.5; });
                 progress.message(fmt::format("{}/{} {}: full {}, {} of {} runs right, {:.1f} s", i + 1, samples.size(),
