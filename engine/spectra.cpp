@@ -2,20 +2,16 @@
 
 #include <ATen/Functions.h>
 
+#include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/error.h"
+#include "trace/kept_spectra.h"
 
 namespace kvscope::engine {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct Part {
     const char* projection;
@@ -42,63 +38,16 @@ void append_descending(const at::Tensor& eigenvalues, int64_t width, std::vector
     }
 }
 
-fs::path cache_file(const std::string& fingerprint) {
-    fs::path folder;
-    if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg)
-        folder = xdg;
-    else if (const char* home = std::getenv("HOME"); home && *home)
-        folder = fs::path(home) / ".cache";
-    else
-        return {};
-    return folder / "kvscope" / "spectra" / (fingerprint + ".f32");
-}
-
-/// Sizes of the six arrays, in the order of `parts_of`, whole before heads.
-std::vector<size_t> sizes_of(const checkpoint::ModelConfig& config) {
-    std::vector<size_t> sizes;
-    for (const int heads : {config.n_heads, config.n_kv_heads, config.n_kv_heads}) {
-        sizes.push_back(static_cast<size_t>(config.n_layers) * static_cast<size_t>(config.hidden_size));
-        sizes.push_back(static_cast<size_t>(config.n_layers * heads) * static_cast<size_t>(config.head_dim));
-    }
-    return sizes;
-}
-
-bool read_cache(const fs::path& path, const checkpoint::ModelConfig& config, trace::ModelRecord& record) {
-    const auto sizes = sizes_of(config);
-    size_t total = 0;
-    for (const size_t size : sizes) total += size * sizeof(float);
-    std::error_code error;
-    if (path.empty() || fs::file_size(path, error) != total || error) return false;
-    std::ifstream file(path, std::ios::binary);
-    size_t next = 0;
-    for (auto& part : parts_of(config, record)) {
-        for (auto* array : {part.whole, part.heads}) {
-            array->resize(sizes[next++]);
-            file.read(reinterpret_cast<char*>(array->data()),
-                      static_cast<std::streamsize>(array->size() * sizeof(float)));
-        }
-    }
-    return file.good();
-}
-
-/// A cache that cannot be written is done without.
-void write_cache(const fs::path& path, const checkpoint::ModelConfig& config, trace::ModelRecord& record) {
-    if (path.empty()) return;
-    std::error_code error;
-    fs::create_directories(path.parent_path(), error);
-    fs::path temporary = path;
-    temporary += ".part";
-    std::ofstream file(temporary, std::ios::binary);
-    for (const auto& part : parts_of(config, record)) {
-        for (const auto* array : {part.whole, part.heads})
-            file.write(reinterpret_cast<const char*>(array->data()),
-                       static_cast<std::streamsize>(array->size() * sizeof(float)));
-    }
-    file.close();
-    if (file)
-        fs::rename(temporary, path, error);
-    else
-        fs::remove(temporary, error);
+/// What the kept spectra go by.
+trace::ModelAttributes attributes_of(const checkpoint::ModelConfig& config, const std::string& fingerprint) {
+    trace::ModelAttributes model;
+    model.fingerprint = fingerprint;
+    model.n_layers = config.n_layers;
+    model.n_heads = config.n_heads;
+    model.n_kv_heads = config.n_kv_heads;
+    model.head_dim = config.head_dim;
+    model.hidden_size = config.hidden_size;
+    return model;
 }
 
 }  // namespace
@@ -106,8 +55,8 @@ void write_cache(const fs::path& path, const checkpoint::ModelConfig& config, tr
 void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fingerprint, trace::ModelRecord& record,
                  Progress& progress) {
     const auto& config = checkpoint.config();
-    const auto cached = cache_file(fingerprint);
-    if (read_cache(cached, config, record)) return;
+    const auto model = attributes_of(config, fingerprint);
+    if (trace::read_kept_spectra(model, record)) return;
     for (const auto& part : parts_of(config, record)) {
         part.whole->clear();
         part.heads->clear();
@@ -131,7 +80,21 @@ void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fi
         }
         progress.advance(layer + 1);
     }
-    write_cache(cached, config, record);
+    trace::keep_spectra(model, record);
+}
+
+double spectra_seconds(const checkpoint::ModelConfig& config, const std::string& fingerprint) {
+    if (trace::has_kept_spectra(attributes_of(config, fingerprint))) return 0;
+    constexpr double operations_per_second = 5e9;
+    const double hidden = config.hidden_size;
+    const double d = config.head_dim;
+    double operations = 0;
+    for (const double heads : {config.n_heads, config.n_kv_heads, config.n_kv_heads}) {
+        const double smaller = std::min(heads * d, hidden);
+        operations += 2 * smaller * heads * d * hidden + 4 * smaller * smaller * smaller / 3;  // W Wᵀ, eigenvalues
+        operations += heads * (2 * d * d * hidden + 4 * d * d * d / 3);
+    }
+    return config.n_layers * operations / operations_per_second;
 }
 
 }  // namespace kvscope::engine

@@ -10,6 +10,8 @@
 #include "analysis/figure_definition.h"
 #include "analysis/layer_axis.h"
 #include "analysis/run_choice.h"
+#include "trace/fields.h"
+#include "trace/kept_spectra.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -31,12 +33,19 @@ Source source_from_name(const std::string& name) {
         fmt::format("there is no source '{}' of spectra; there are eigenvalues, cumulative, adjacent", name));
 }
 
+/// Without those in the trace, what is kept of its model in the cache folder. @throws NothingToShow where neither is
+void require_spectra(const trace::Reader& reader, const schema::DataSet& data_set) {
+    if (reader.has_model() && !reader.has(Place::of_model(), data_set) && trace::has_kept_spectra(reader.model()))
+        return;
+    require_data(reader, Place::of_model(), data_set);
+}
+
 /// A trace of the model alone has spectra, too.
 void check_options(const trace::Reader& reader, const FigureOptions& options, Source source) {
     if (source == Source::adjacent || options.prompt != 0 || reader.n_prompts() > 0) {
         check_prompt(reader, options.prompt);
     } else {
-        require_data(reader, Place::of_model(), schema::model::spectrum_q);
+        require_spectra(reader, schema::model::spectrum_q);
     }
 }
 
@@ -76,6 +85,32 @@ std::vector<int> heads_of(const Projection& projection, const trace::ModelAttrib
     return {heads.begin(), heads.end()};
 }
 
+/// A projection's eigenvalues, of the trace or kept, layer by layer.
+class Eigenvalues {
+ public:
+    /// @throws NothingToShow where there are none
+    Eigenvalues(const trace::Reader& reader, const schema::DataSet& data_set) : reader_(reader), data_set_(data_set) {
+        require_spectra(reader, data_set);
+        trace::ModelRecord record;
+        if (reader.has(Place::of_model(), data_set) || !trace::read_kept_spectra(reader.model(), record)) return;
+        trace::for_each_model_data_set(record, [&](const schema::DataSet& member, std::vector<float>& values) {
+            if (member.path == data_set.path) kept_ = std::move(values);
+        });
+    }
+
+    std::vector<float> of_layer(int layer) const {
+        if (kept_.empty()) return reader_.read_layer<float>(Place::of_model(), data_set_, static_cast<size_t>(layer));
+        const size_t n = kept_.size() / static_cast<size_t>(reader_.model().n_layers);
+        const auto first = kept_.begin() + static_cast<std::ptrdiff_t>(n * static_cast<size_t>(layer));
+        return {first, first + static_cast<std::ptrdiff_t>(n)};
+    }
+
+ private:
+    const trace::Reader& reader_;
+    const schema::DataSet& data_set_;
+    std::vector<float> kept_;
+};
+
 /// The dash of the i-th of the chosen query heads.
 Dash head_dash(size_t i) {
     constexpr std::array<Dash, 4> dashes = {Dash::solid, Dash::dashed, Dash::dotted, Dash::dash_dotted};
@@ -105,10 +140,10 @@ std::vector<Spectrum> read_spectra(const trace::Reader& reader, const FigureOpti
                                    const Projection& projection, Source source) {
     const std::vector<int> query_heads = chosen_heads(reader, options);
     const schema::DataSet& data_set = query_heads.empty() ? projection.whole : projection.of_heads;
-    require_data(reader, Place::of_model(), data_set);
+    const Eigenvalues eigenvalues(reader, data_set);
     std::vector<Spectrum> spectra;
     for (const int layer : shown_layers(reader, options, false)) {
-        const auto values = reader.read_layer<float>(Place::of_model(), data_set, static_cast<size_t>(layer));
+        const auto values = eigenvalues.of_layer(layer);
         if (query_heads.empty()) {
             spectra.push_back({layer, -1, as_drawn(values, 0, values.size(), source)});
             continue;

@@ -28,9 +28,13 @@ struct RunRequest {
     std::vector<std::string> policies;  ///< "snapkv:window=8"
     std::string budgets;                ///< "64,256"
     int n_new = 48;
+    std::optional<bool> spectra;   ///< of the model's projections, into the trace; unset: where they cost little
     std::filesystem::path output;  ///< empty: a new file in the current folder
     bool operator==(const RunRequest&) const = default;
 };
+
+/// Up to here spectra are computed with a run without being asked for, once for each model.
+constexpr double little_for_spectra_seconds = 20;
 
 struct EngineStatus {
     enum class State { idle, loading, running, cancelling };
@@ -42,6 +46,7 @@ struct EngineStatus {
     std::string model;                 ///< name of the model that is loaded; empty: none
     std::filesystem::path model_path;  ///< of that model
     int64_t context_length = 0;        ///< of that model
+    double spectra_seconds = 0;        ///< what that model's spectra cost, about; 0: they are kept already
     std::string error;                 ///< of the last job; empty: it went well
     bool busy() const { return state != State::idle; }
 };
@@ -100,6 +105,9 @@ class EngineSession {
     /// Makes a prompt's prefill again from its exact token ids. @param model empty: the one that is loaded where it is
     /// the trace's, else the default model
     virtual void repeat_prefill(int document, int prompt, const std::filesystem::path& model) = 0;
+    /// Computes the spectra of the trace's model and keeps them in the cache folder, where every trace of that model
+    /// has them from. @param places where that model may be beside the one loaded and the default: the first that is it
+    virtual void compute_spectra(int document, const std::vector<std::filesystem::path>& places) = 0;
     /// Ends the job under way at the next safe place and drops those that wait.
     virtual void cancel() = 0;
     virtual EngineStatus status() const = 0;

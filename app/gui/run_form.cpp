@@ -103,15 +103,17 @@ RunRequest RunForm::filled_in() const {
 nlohmann::json RunForm::to_json() const {
     nlohmann::json policies = nlohmann::json::array();
     for (const PolicyRow& row : rows) policies.push_back({{"policy", row.spec.label()}, {"ticked", row.ticked}});
-    return {{"name", request.name},
-            {"context", request.context},
-            {"question", request.question},
-            {"query_aware", request.query_aware},
-            {"template", request.use_template},
-            {"budgets", request.budgets},
-            {"new_tokens", request.n_new},
-            {"output", request.output.string()},
-            {"policies", policies}};
+    nlohmann::json state = {{"name", request.name},
+                            {"context", request.context},
+                            {"question", request.question},
+                            {"query_aware", request.query_aware},
+                            {"template", request.use_template},
+                            {"budgets", request.budgets},
+                            {"new_tokens", request.n_new},
+                            {"output", request.output.string()},
+                            {"policies", policies}};
+    if (request.spectra) state["spectra"] = *request.spectra;
+    return state;
 }
 
 void RunForm::from_json(const nlohmann::json& state) {
@@ -124,6 +126,7 @@ void RunForm::from_json(const nlohmann::json& state) {
     request.budgets = state.value("budgets", request.budgets);
     request.n_new = std::clamp(state.value("new_tokens", request.n_new), 1, 1 << 20);
     request.output = state.value("output", std::string());
+    if (state.contains("spectra") && state["spectra"].is_boolean()) request.spectra = state["spectra"].get<bool>();
     if (!state.contains("policies") || !state["policies"].is_array()) return;
     std::vector<PolicyRow> read;
     for (const auto& saved : state["policies"]) {

@@ -9,9 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "analysis/figure_definition.h"
 #include "app/gui/run_form.h"
 #include "app/gui/session.h"
 #include "app/gui/what_if.h"
+#include "trace/kept_spectra.h"
 
 namespace kvscope::gui {
 namespace {
@@ -245,6 +247,48 @@ TEST_CASE("a prefill is repeated from a trace's own tokens") {
     const auto kept = reader.kept(0, 1);
     CHECK(record.kept_indices == kept->indices);
     CHECK(record.kept_offsets == kept->offsets);
+}
+
+TEST_CASE("spectra come with a run where they cost little, and are computed later where a trace has none") {
+    const char* cache = std::getenv("XDG_CACHE_HOME");
+    const std::string before = cache ? cache : "";
+    Engine gui;
+    setenv("XDG_CACHE_HOME", (gui.folder / "cache").c_str(), 1);
+    auto without = gui.request({"snapkv:window=8"}, "16");
+    without.spectra = false;
+    gui.engine->run(without);
+    gui.until_idle();
+    REQUIRE(gui.errors.empty());
+    CHECK(gui.engine->status().spectra_seconds > 0);
+    Document& document = *gui.session.documents().front();
+    analysis::FigureOptions options;
+    const auto& figure = analysis::figure_definition("spectrum");
+    CHECK_THROWS_AS(figure.make(*document.reader(), options), analysis::NothingToShow);
+    CHECK(!trace::knows_spectra(*document.reader()));
+    const std::string stamp = document.stamp();
+    gui.engine->compute_spectra(document.id(), {});
+    gui.until_idle();
+    REQUIRE(gui.errors.empty());
+    CHECK(document.stamp() != stamp);
+    CHECK(trace::knows_spectra(*document.reader()));
+    CHECK(gui.engine->status().spectra_seconds == 0);
+    const auto kept = figure.numbers(*document.reader(), options);
+    CHECK(!document.reader()->has(trace::Place::of_model(), trace::schema::model::spectrum_q));
+
+    auto with = gui.request({"snapkv:window=8"}, "16");
+    with.output = gui.folder / "with.h5";
+    gui.engine->run(with);
+    gui.until_idle();
+    REQUIRE(gui.session.documents().size() == 2);
+    const auto& reader = *gui.session.documents().back()->reader();
+    CHECK(reader.has(trace::Place::of_model(), trace::schema::model::spectrum_q));
+    const auto stored = figure.numbers(reader, options);
+    REQUIRE(stored.rows.size() == kept.rows.size());
+    for (size_t i = 0; i < kept.rows.size(); ++i) CHECK(stored.rows[i].cells == kept.rows[i].cells);
+    if (cache)
+        setenv("XDG_CACHE_HOME", before.c_str(), 1);
+    else
+        unsetenv("XDG_CACHE_HOME");
 }
 
 TEST_CASE("tokens are counted while a person types") {

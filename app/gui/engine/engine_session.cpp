@@ -19,6 +19,8 @@
 #include "engine/conversation.h"
 #include "engine/device.h"
 #include "engine/error.h"
+#include "engine/spectra.h"
+#include "trace/kept_spectra.h"
 
 namespace kvscope::gui {
 namespace {
@@ -90,7 +92,7 @@ class ThreadedSession final : public EngineSession {
             job.output = goes_on ? begun_->output : new_output();
             begun_ = Begun{request, job.output};
         }
-        start_run(job);
+        start_run(job, request.spectra);
     }
 
     void run_demo() override {
@@ -112,7 +114,7 @@ class ThreadedSession final : public EngineSession {
         try {
             auto job = program::demo_job(output);
             job.model = program::default_model();
-            start_run(job);
+            start_run(job, job.analyze);
         } catch (const std::exception& failure) {
             notice_(failure.what(), true);
         }
@@ -141,6 +143,30 @@ class ThreadedSession final : public EngineSession {
             const auto tokens = engine::stored_prompt(*model_, *reader, prompt, 0);
             keep(document, prompt, read_prompt(*model_, tokens, reader->prompt(prompt).window, progress_));
         });
+    }
+
+    void compute_spectra(int document, const std::vector<fs::path>& places) override {
+        const Document* of = session_.document(document);
+        if (!of || !of->reader()->has_model()) return;
+        enqueue(fmt::format("{}: spectra of {}", of->name(), of->reader()->model().name),
+                [this, reader = of->file(), places] {
+                    const auto& wanted = reader->model();
+                    trace::ModelRecord record;
+                    if (model_ && model_->fingerprint() == wanted.fingerprint) {
+                        engine::add_spectra(model_->checkpoint(), wanted.fingerprint, record, progress_);
+                    } else {
+                        const auto checkpoint = checkpoint_of(wanted, places);
+                        progress_.go_on(EngineStatus::State::running, fmt::format("spectra of {}", wanted.name));
+                        engine::add_spectra(*checkpoint, wanted.fingerprint, record, progress_);
+                    }
+                    if (!trace::has_kept_spectra(wanted))
+                        throw std::runtime_error(fmt::format(
+                            "the spectra of {} cannot be kept in the cache folder (~/.cache/kvscope/spectra, or below "
+                            "$XDG_CACHE_HOME): make it writable",
+                            wanted.name));
+                    tell_spectra();
+                    post([this, fingerprint = wanted.fingerprint] { show_spectra(fingerprint); });
+                });
     }
 
     void cancel() override {
@@ -261,7 +287,8 @@ class ThreadedSession final : public EngineSession {
         changed_.notify_all();
     }
 
-    void start_run(program::RunJob job) {
+    /// @param spectra unset: where they cost little
+    void start_run(program::RunJob job, std::optional<bool> spectra) {
         std::vector<engine::RunPlan> plans;
         try {
             plans = program::plans_of(job);
@@ -272,7 +299,7 @@ class ThreadedSession final : public EngineSession {
         job.experiment.keep_caches = true;
         const std::string what = fmt::format("{}: {} runs", job.output.filename().string(), plans.size());
         const auto run = std::make_shared<RunInWindow>(job.output, notice_);
-        enqueue(what, [this, job, plans, run, what] { execute(job, plans, run, what); });
+        enqueue(what, [this, job, spectra, plans, run, what] { execute(job, spectra, plans, run, what); });
     }
 
     std::shared_ptr<engine::Conversation> conversation_of(const RunKey& run) const {
@@ -283,6 +310,18 @@ class ThreadedSession final : public EngineSession {
         if (!reader.is_in_file(run.prompt, run.run)) return nullptr;
         const auto number = static_cast<size_t>(reader.run_number(run.prompt, run.run));
         return number < conversations_->of_runs.size() ? conversations_->of_runs[number] : nullptr;
+    }
+
+    /// Figures of these traces are made anew.
+    void show_spectra(const std::string& fingerprint) {
+        for (const auto& document : session_.documents()) {
+            if (!document->reader()->has_model() || document->reader()->model().fingerprint != fingerprint) continue;
+            try {
+                document->reload();
+            } catch (const std::exception& error) {
+                notice_(error.what(), true);
+            }
+        }
     }
 
     // ---- the engine's thread ---------------------------------------------------------------------------------------
@@ -330,7 +369,38 @@ class ThreadedSession final : public EngineSession {
         model_ = model;
         model_path_ = path;
         progress_.set_model(model->attributes().name, path, model->transformer().config().context_length);
+        tell_spectra();
         post([this, model] { model_for_counts_ = model; });
+    }
+
+    /// What the loaded model's spectra would cost now.
+    void tell_spectra() {
+        if (model_)
+            progress_.set_spectra_seconds(
+                engine::spectra_seconds(model_->transformer().config(), model_->fingerprint()));
+    }
+
+    /// The weights of the model that a trace was made with. @throws std::runtime_error where it is in none of the
+    /// places
+    static std::unique_ptr<checkpoint::Checkpoint> checkpoint_of(const trace::ModelAttributes& wanted,
+                                                                 std::vector<fs::path> places) {
+        try {
+            places.insert(places.begin(), program::default_model());
+        } catch (const std::exception&) {
+            // There is none: it may be in another place.
+        }
+        for (const auto& place : places) {
+            try {
+                auto checkpoint = checkpoint::open_checkpoint(place);
+                if (checkpoint->fingerprint() == wanted.fingerprint) return checkpoint;
+            } catch (const std::exception&) {
+                continue;  // moved since, or damaged: not the one
+            }
+        }
+        throw std::runtime_error(
+            fmt::format("the trace was made with {}, which is neither loaded, nor the default model, nor among the "
+                        "recent ones: load that model first",
+                        wanted.name));
     }
 
     /// The loaded model's file where it is the one wanted, else the default's.
@@ -354,12 +424,14 @@ class ThreadedSession final : public EngineSession {
         if (prefills_.size() > most_prefills) prefills_.resize(most_prefills);
     }
 
-    void execute(const program::RunJob& job, const std::vector<engine::RunPlan>& plans,
+    void execute(program::RunJob job, std::optional<bool> spectra, const std::vector<engine::RunPlan>& plans,
                  const std::shared_ptr<RunInWindow>& run, const std::string& what) {
         fs::path path = job.model;
         if (path.empty()) path = model_ ? model_path_ : program::default_model();
         need_model(path, "auto");
         progress_.go_on(EngineStatus::State::running, what);
+        job.analyze = spectra.value_or(engine::spectra_seconds(model_->transformer().config(), model_->fingerprint()) <=
+                                       little_for_spectra_seconds);
         program::RunEvents events;
         events.on_prompts = [&](std::span<const engine::Prompt>) {
             post([this, run] {
@@ -393,6 +465,7 @@ class ThreadedSession final : public EngineSession {
             });
             throw;
         }
+        tell_spectra();
         post([this, run] {
             run->finish(session_);
             running_.reset();

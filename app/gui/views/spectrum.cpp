@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/run_choice.h"
+#include "app/gui/engine_session.h"
 #include "app/gui/figure_choice.h"
 #include "app/gui/figure_view.h"
 #include "app/gui/measures.h"
+#include "trace/kept_spectra.h"
 
 namespace kvscope::gui {
 namespace {
@@ -20,7 +22,8 @@ class SpectrumView : public FigureView {
  public:
     SpectrumView()
         : FigureView({"spectrum", "Open a trace or run the demo to see the spectra of the projections.",
-                      "reading the spectra …", "kvscope run --analyze computes it; the demo's trace has it."},
+                      "reading the spectra …",
+                      "They are computed from the model: by the button above, or by kvscope run --analyze."},
                      Kind::maps_of_prompts) {}
 
     std::optional<FigureRequest> figure(const Session& session) const override {
@@ -70,6 +73,7 @@ class SpectrumView : public FigureView {
         const Session& session = context.session;
         choose_source("spectrum", analysis::figure_definition("spectrum"), source_);
         if (source_ == "adjacent") return;
+        draw_missing(context, request);
         ImGui::SameLine();
         ImGui::Checkbox("all layers##spectrum", &all_layers_);
         ImGui::SameLine();
@@ -82,6 +86,40 @@ class SpectrumView : public FigureView {
         if (session.cursor().layer < 0) return;
         ImGui::SameLine();
         ImGui::TextDisabled("layer %d is accented", session.cursor().layer);
+    }
+
+    /// For the first of the traces whose model's spectra are not known: what computes them.
+    static void draw_missing(Context& context, const FigureRequest& request) {
+        Session& session = context.session;
+        const Document* missing = nullptr;
+        for (size_t i = 0; i < request.n_traces() && !missing; ++i) {
+            const Document* document = session.document(request.trace(i).document);
+            if (!document || !document->reader()->has_model()) continue;
+            const auto known =
+                session.tasks.ask<bool>(fmt::format("knows spectra {}", document->id()), document->stamp(),
+                                        [reader = document->reader()] { return trace::knows_spectra(*reader); });
+            if (known.value && !*known.value) missing = document;
+        }
+        if (!missing || !context.engine) return;
+        ImGui::SameLine();
+        const EngineStatus status = context.engine->status();
+        const std::string& model = missing->reader()->model().name;
+        if (status.busy()) {
+            if (ImGui::Button("Cancel##spectrum")) context.engine->cancel();
+            ImGui::SameLine();
+            ImGui::ProgressBar(static_cast<float>(status.share), {12 * ImGui::GetFontSize(), 0},
+                               status.phase.empty() ? status.what.c_str() : status.phase.c_str());
+            return;
+        }
+        if (ImGui::Button("Compute the spectra##spectrum")) {
+            const auto& recent = context.desk.recent_models;
+            context.engine->compute_spectra(missing->id(), {recent.begin(), recent.end()});
+        }
+        ImGui::SetItemTooltip("%s",
+                              fmt::format("From the weights of {}, once: they are kept in the cache folder for every "
+                                          "trace of that model, and the trace is not edited.",
+                                          model)
+                                  .c_str());
     }
 
     void draw_figure(Context& context, const FigureRequest& request,

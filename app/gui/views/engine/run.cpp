@@ -28,7 +28,7 @@ class RunView : public View {
         draw_prompt(context, tokens);
         draw_policies(context);
         draw_budgets(context, tokens);
-        draw_output(context);
+        draw_output(context, status);
         ImGui::EndChild();
         if (start_wanted_ && !status.busy() && form_.problem(tokens).empty()) context.engine->run(form_.filled_in());
         start_wanted_ = start_wanted_ && status.state == EngineStatus::State::loading;  // then, when the model is there
@@ -236,10 +236,11 @@ class RunView : public View {
         }
     }
 
-    void draw_output(Context& context) {
+    void draw_output(Context& context, const EngineStatus& status) {
         ImGui::SeparatorText("Output");
         ImGui::SetNextItemWidth(8 * ImGui::GetFontSize());
         ImGui::InputInt("tokens to generate", &form_.request.n_new);
+        draw_spectra(status);
         std::string output = form_.request.output.string();
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
         if (ImGui::InputTextWithHint("##output", "a new kvscope-N.h5 in this folder", &output))
@@ -251,6 +252,20 @@ class RunView : public View {
                      form_.request.output = path;
                  }});
         }
+    }
+
+    void draw_spectra(const EngineStatus& status) {
+        const double seconds = status.spectra_seconds;
+        bool wanted = form_.request.spectra.value_or(seconds <= little_for_spectra_seconds);
+        if (ImGui::Checkbox("spectra of the projections", &wanted)) form_.request.spectra = wanted;
+        ImGui::SetItemTooltip("eigenvalues of the Q, K and V projections into the trace, for the view Spectrum");
+        if (status.model.empty())
+            ImGui::TextDisabled("computed once for each model, then kept");
+        else if (seconds <= 0)
+            ImGui::TextDisabled("of %s they are kept already: at no cost", status.model.c_str());
+        else
+            ImGui::TextDisabled(
+                "%s", fmt::format("about {:.{}f} s, once for {}", seconds, seconds < 10 ? 1 : 0, status.model).c_str());
     }
 
     RunForm form_;
