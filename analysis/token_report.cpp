@@ -1,6 +1,7 @@
 #include "analysis/token_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -114,6 +115,45 @@ void check_token(const trace::Reader& reader, int prompt, int64_t token) {
         fmt::format("there is no token {}: policies see the prompt's tokens 0 to {}", token, n_tokens - 1));
 }
 
+/// "layer 3", "layers 2, 5–7 and 9", at most six parts of it, or "every layer". @param layers ascending, one at least
+std::string layers_text(const std::vector<size_t>& layers, size_t n_layers) {
+    constexpr size_t most_parts = 6;
+    if (layers.size() == n_layers && n_layers > 1) return "every layer";
+    std::vector<std::string> parts;
+    size_t n_named = 0;
+    for (size_t i = 0; i < layers.size() && parts.size() < most_parts;) {
+        size_t end = i + 1;
+        while (end < layers.size() && layers[end] == layers[end - 1] + 1) ++end;
+        if (end - i == 2) end = i + 1;
+        parts.push_back(end - i == 1 ? std::to_string(layers[i]) : fmt::format("{}–{}", layers[i], layers[end - 1]));
+        n_named += end - i;
+        i = end;
+    }
+    if (n_named < layers.size()) parts.push_back(fmt::format("{} more", layers.size() - n_named));
+    const std::string last = parts.back();
+    parts.pop_back();
+    const std::string first = fmt::format("{}{}", fmt::join(parts, ", "), parts.empty() ? "" : " and ");
+    return fmt::format("layer{} {}{}", layers.size() == 1 ? "" : "s", first, last);
+}
+
+std::string sentence_of(const SpanReport& report, const trace::RunAttributes& run, size_t n_layers) {
+    const std::string label = run_label(run);
+    const std::string heads = fmt::format("{} of {} heads ({})", count(report.n_keeping_all), count(report.n_places),
+                                          percent(report.n_keeping_all, report.n_places));
+    const std::string layers =
+        report.n_keeping_all > 0 ? ", in " + layers_text(report.layers_keeping_all, n_layers) : "";
+    if (report.n_tokens == 1) return fmt::format("{}: kept in {}{}", label, heads, layers);
+    const std::string sentence =
+        fmt::format("{}: whole in {}{}{} in part in {} more; {} of its {} tokens are kept somewhere", label, heads,
+                    layers, layers.empty() ? "," : ";", count(report.n_keeping_any - report.n_keeping_all),
+                    count(report.n_tokens_kept), count(report.n_tokens));
+    if (report.n_keeping_all > 0 || report.n_keeping_any == 0) return sentence;
+    const bool query_heads = run.granularity == schema::run::granularity_query_head;
+    return fmt::format("{}; most of it in layer {}, {} head {}: {} of {} tokens", sentence, report.most.layer,
+                       query_heads ? "query" : "KV", report.most.row, count(report.most.n_tokens),
+                       count(report.n_tokens));
+}
+
 }  // namespace
 
 size_t TokenReport::n_kept() const {
@@ -224,19 +264,15 @@ std::vector<SpanReport> span_report(const trace::Reader& reader, int prompt, int
                 for (auto token = begin; token != end; ++token) seen[*token - static_cast<size_t>(first)] = 1;
                 const auto n = static_cast<size_t>(end - begin);
                 report.n_keeping_any += n > 0;
-                report.n_keeping_all += n == report.n_tokens;
+                if (n > report.most.n_tokens) report.most = {layer, row, n};
+                if (n < report.n_tokens) continue;
+                ++report.n_keeping_all;
+                auto& layers = report.layers_keeping_all;
+                if (layers.empty() || layers.back() != layer) layers.push_back(layer);
             }
         }
         report.n_tokens_kept = static_cast<size_t>(std::count(seen.begin(), seen.end(), 1));
-        const std::string kept_at = fmt::format("{} of {} heads ({})", count(report.n_keeping_all),
-                                                count(report.n_places), percent(report.n_keeping_all, report.n_places));
-        report.sentence =
-            report.n_tokens == 1
-                ? fmt::format("{}: kept in {}", run_label(reader.run(prompt, run)), kept_at)
-                : fmt::format("{}: whole in {}, in part in {} more; {} of its {} tokens are kept somewhere",
-                              run_label(reader.run(prompt, run)), kept_at,
-                              count(report.n_keeping_any - report.n_keeping_all), count(report.n_tokens_kept),
-                              count(report.n_tokens));
+        report.sentence = sentence_of(report, reader.run(prompt, run), kept->n_layers);
         reports.push_back(std::move(report));
     }
     return reports;

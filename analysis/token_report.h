@@ -68,12 +68,19 @@ Border border(const trace::Reader& reader, int prompt, int run, size_t layer, si
 /// Whether a run kept the tokens first ... last (both included), and where.
 struct SpanReport {
     int run = 0;
-    size_t n_places = 0;       ///< layers times rows
-    size_t n_keeping_all = 0;  ///< of them keep every token of the span
-    size_t n_keeping_any = 0;  ///< keep at least one
-    size_t n_tokens_kept = 0;  ///< tokens of the span that at least one row of any layer keeps
-    size_t n_tokens = 0;       ///< of the span
-    std::string sentence;      ///< one line that says all this, with the run's label
+    size_t n_places = 0;                     ///< layers times rows
+    size_t n_keeping_all = 0;                ///< of them keep every token of the span
+    size_t n_keeping_any = 0;                ///< keep at least one
+    size_t n_tokens_kept = 0;                ///< tokens of the span that at least one row of any layer keeps
+    size_t n_tokens = 0;                     ///< of the span
+    std::vector<size_t> layers_keeping_all;  ///< in which a row keeps every token
+    /// The row that keeps the most of it, the first of several.
+    struct Most {
+        size_t layer = 0;
+        size_t row = 0;
+        size_t n_tokens = 0;
+    } most;
+    std::string sentence;  ///< one line that says all this, with the run's label and where
 };
 
 /// One element for each finished run of the prompt, in the trace's order.

@@ -1,5 +1,6 @@
 #include "analysis/token_report.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <set>
@@ -138,7 +139,7 @@ TEST_CASE("span report: how many heads keep all and any of a span", "[token-repo
     REQUIRE(reports.size() == 6);  // the failed run has nothing to say
     CHECK(reports[0].n_keeping_all == 6);
     CHECK_THAT(reports[0].sentence,
-               Contains("full: whole in 6 of 6 heads (100.0 %), in part in 0 more; 4 of its 4 tokens"));
+               Contains("full: whole in 6 of 6 heads (100.0 %), in every layer; in part in 0 more; 4 of its 4 tokens"));
     const auto kept = reader.kept(0, 2);
     size_t all = 0, any = 0;
     std::set<uint32_t> tokens;
@@ -157,6 +158,41 @@ TEST_CASE("span report: how many heads keep all and any of a span", "[token-repo
     CHECK(reports[2].n_keeping_all == all);
     CHECK(reports[2].n_keeping_any == any);
     CHECK(reports[2].n_tokens_kept == tokens.size());
+
+    // The sentence names the place: the layers where the span is whole, else the head that keeps the most of it.
+    bool was_whole = false, was_in_part = false;
+    for (int64_t last = 1; last < 48; ++last) {
+        for (const SpanReport& report : span_report(reader, 0, 0, last)) {
+            const auto of_run = reader.kept(0, report.run);
+            const auto n_of = [&](size_t layer, size_t row) {
+                const auto all_kept = of_run->row(layer, row);
+                return static_cast<size_t>(std::count_if(all_kept.begin(), all_kept.end(), [&](uint32_t token) {
+                    return token <= static_cast<uint32_t>(last);
+                }));
+            };
+            size_t most = 0;
+            std::vector<size_t> whole;
+            for (size_t layer = 0; layer < 3; ++layer) {
+                for (size_t row = 0; row < of_run->n_rows; ++row) {
+                    most = std::max(most, n_of(layer, row));
+                    if (n_of(layer, row) == report.n_tokens && (whole.empty() || whole.back() != layer))
+                        whole.push_back(layer);
+                }
+            }
+            INFO(report.sentence);
+            CHECK(report.layers_keeping_all == whole);
+            CHECK(report.most.n_tokens == most);
+            if (most > 0) CHECK(n_of(report.most.layer, report.most.row) == most);
+            const std::string place = "most of it in layer " + std::to_string(report.most.layer) + ", ";
+            CHECK((report.sentence.find(place) != std::string::npos) == (whole.empty() && most > 0));
+            if (whole.size() == 1)
+                CHECK_THAT(report.sentence, Contains("in layer " + std::to_string(whole.front()) + "; in part"));
+            was_whole = was_whole || !whole.empty();
+            was_in_part = was_in_part || (whole.empty() && most > 0);
+        }
+    }
+    CHECK(was_whole);
+    CHECK(was_in_part);
     CHECK_THROWS_AS(span_report(reader, 0, 6, 3), std::out_of_range);
     CHECK_THROWS_AS(span_report(reader, 0, 0, 48), std::out_of_range);
 }
