@@ -64,8 +64,34 @@ class SpectrumView : public FigureView {
         const int selected = session.cursor().layer;
         if (selected >= 0 && selected < n) options.layers.push_back(selected);
         std::sort(options.layers.begin(), options.layers.end());
-        const int head = session.cursor().query_head >= 0 ? session.cursor().query_head : 0;
-        if (of_head_ && head < n_heads_of(session, document)) options.heads = {head};
+        if (of_head_) options.heads = query_heads(session, document);
+    }
+
+    /// The selected query head, or those that read the selected KV head; of no selection head 0. Empty where the trace
+    /// has none such.
+    static std::vector<int> query_heads(const Session& session, int document) {
+        const Cursor& selected = session.cursor();
+        const Document* of = session.document(document);
+        if (!of || !of->reader()->has_model()) return {};
+        const auto& model = of->reader()->model();
+        const auto n_heads = static_cast<int>(model.n_heads);
+        const int group = n_heads / static_cast<int>(model.n_kv_heads);
+        const bool of_kv_head = selected.query_head < 0 && selected.kv_head >= 0;
+        const int first = of_kv_head ? selected.kv_head * group : std::max(selected.query_head, 0);
+        std::vector<int> heads;
+        for (int head = first; head < first + (of_kv_head ? group : 1) && head < n_heads; ++head) heads.push_back(head);
+        return heads;
+    }
+
+    /// "of KV head 1, query heads 3 to 5, alone"
+    static std::string heads_text(const Session& session, int document) {
+        const auto heads = query_heads(session, document);
+        if (heads.empty()) return "of the selected head alone";
+        const auto& model = session.document(document)->reader()->model();
+        const int kv_head = heads.front() / static_cast<int>(model.n_heads / model.n_kv_heads);
+        return heads.size() == 1
+                   ? fmt::format("of KV head {}, query head {}, alone", kv_head, heads.front())
+                   : fmt::format("of KV head {}, query heads {} to {}, alone", kv_head, heads.front(), heads.back());
     }
 
     bool has_choices() const override { return true; }
@@ -77,11 +103,10 @@ class SpectrumView : public FigureView {
         ImGui::SameLine();
         ImGui::Checkbox("all layers##spectrum", &all_layers_);
         ImGui::SameLine();
-        const int head = session.cursor().query_head;
-        ImGui::Checkbox(fmt::format("of query head {} alone###head spectrum", std::max(head, 0)).c_str(), &of_head_);
+        ImGui::Checkbox((heads_text(session, request.document) + "###head spectrum").c_str(), &of_head_);
         ImGui::SetItemTooltip(
-            "the selected head's own projection, for K and V of the KV head it reads; off: of the "
-            "layer's whole matrix");
+            "Q of the selected query head, or of those that read the selected KV head; K and V of that KV head; off: "
+            "of the layer's whole matrix");
         if (all_layers_) draw_layer_colors(context, request);
         if (session.cursor().layer < 0) return;
         ImGui::SameLine();
