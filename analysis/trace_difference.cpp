@@ -45,6 +45,17 @@ Line line_difference(const Line& a, const Line& b, bool as_ratio) {
     return line;
 }
 
+bool is_map(const Panel& panel) {
+    return std::any_of(panel.layers.begin(), panel.layers.end(),
+                       [](const Layer& layer) { return std::holds_alternative<HeatMap>(layer); });
+}
+
+std::vector<std::string> labels_of(const Axis& axis) {
+    std::vector<std::string> labels;
+    for (const auto& tick : axis.ticks) labels.push_back(tick.label);
+    return labels;
+}
+
 /// The figures of both, of which every panel of one has its like in the other.
 struct Sides {
     Figure a, b;
@@ -63,6 +74,10 @@ Sides read_sides(const FigureDefinition& definition, const TracePart& a, const T
         if (of_a.layers.size() != of_b.layers.size()) {
             disagree(
                 fmt::format("{} has {} curves in A and {} in B", of_a.title, of_a.layers.size(), of_b.layers.size()));
+        }
+        if (is_map(of_a) && labels_of(of_a.x) != labels_of(of_b.x)) {
+            disagree(fmt::format("the {} axis of {} has not the same labels in the same order in A and B",
+                                 of_a.x.title.empty() ? "x" : of_a.x.title, of_a.title));
         }
         if (of_a.y.title != of_b.y.title) disagree(fmt::format("A is by {}, B by {}", of_a.y.title, of_b.y.title));
     }

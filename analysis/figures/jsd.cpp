@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <string_view>
 
 #include "analysis/figure_definition.h"
+#include "analysis/head_order.h"
 #include "analysis/kv_head_jsd.h"
 #include "analysis/layer_axis.h"
 #include "analysis/run_choice.h"
@@ -18,21 +21,29 @@ namespace schema = trace::schema;
 /// The three divergences that a trace knows, which are never mixed.
 enum class Source { attention, kv_heads, scores };
 
+/// Behind a source's name: the heads of each layer in an order of their own, in which alike ones stand together.
+constexpr std::string_view ordered = "-by-similarity";
+
 struct Matrices {
     Source source = Source::attention;
+    bool by_similarity = false;
     std::string of;        ///< "plain attention of query heads"
     std::string head;      ///< "query head"
     std::vector<int> run;  ///< the one run whose scores are compared; empty for attention
     size_t n = 0;          ///< heads
     std::vector<int> layers;
     std::vector<std::vector<float>> values;  ///< for each layer (n, n), nats
+    std::vector<std::vector<int>> heads;     ///< for each layer (n): the head at each place
 };
 
-Source source_from_name(const std::string& name) {
+Source source_from_name(std::string_view name) {
     if (name.empty() || name == "attention") return Source::attention;
     if (name == "kv-heads" || name == "kv_heads") return Source::kv_heads;
     if (name == "scores") return Source::scores;
-    throw FigureError(fmt::format("there is no source '{}' of JSDs; there are attention, kv-heads, scores", name));
+    throw FigureError(
+        fmt::format("there is no source '{}' of JSDs; there are attention, kv-heads, scores, and each "
+                    "followed by -by-similarity",
+                    name));
 }
 
 /// The run whose stored JSD is meant: the one named, or without a name the first that has one.
@@ -58,7 +69,10 @@ int scored_run(const trace::Reader& reader, const FigureOptions& options) {
 Matrices read_matrices(const trace::Reader& reader, const FigureOptions& options) {
     check_prompt(reader, options.prompt);
     Matrices m;
-    m.source = source_from_name(options.source);
+    std::string_view source = options.source;
+    m.by_similarity = source.ends_with(ordered);
+    if (m.by_similarity) source.remove_suffix(ordered.size());
+    m.source = source_from_name(source);
     m.layers = chosen_layers(reader, options);
     const trace::ModelAttributes& model = reader.model();
     const trace::PromptAttributes& prompt = reader.prompt(options.prompt);
@@ -106,8 +120,24 @@ Matrices read_matrices(const trace::Reader& reader, const FigureOptions& options
         } else {
             m.values.push_back(reader.read_layer<float>(place, *needed, l));
         }
+        auto& heads = m.heads.emplace_back(m.n);
+        std::iota(heads.begin(), heads.end(), 0);
+        if (!m.by_similarity) continue;
+        const auto order = head_order(m.values.back(), m.n);
+        std::transform(order.begin(), order.end(), heads.begin(), [](size_t head) { return static_cast<int>(head); });
     }
     return m;
+}
+
+float value_of(const Matrices& m, size_t layer, int a, int b) {
+    return m.values[layer][static_cast<size_t>(a) * m.n + static_cast<size_t>(b)];
+}
+
+/// Each place labelled with the head that stands there.
+std::vector<Tick> named_places(const std::vector<int>& heads) {
+    std::vector<Tick> ticks;
+    for (size_t i = 0; i < heads.size(); ++i) ticks.push_back({static_cast<double>(i), std::to_string(heads[i])});
+    return ticks;
 }
 
 double largest(const Matrices& m) {
@@ -119,6 +149,8 @@ double largest(const Matrices& m) {
     }
     return value;
 }
+
+constexpr size_t most_with_labels = 6;  // columns of maps that name their heads one by one
 
 /// Small multiples in whole rows where the number of layers allows it.
 size_t columns_for(size_t n) {
@@ -134,10 +166,9 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     Figure figure;
     figure.name = "jsd";
     figure.title = fmt::format("Jensen-Shannon divergence between heads: {}", m.of);
-    figure.columns = columns_for(m.layers.size());
+    figure.columns = m.by_similarity ? std::min(m.layers.size(), most_with_labels) : columns_for(m.layers.size());
     figure.rows = (m.layers.size() + figure.columns - 1) / figure.columns;
-    figure.shared_x = true;
-    figure.shared_y = true;
+    figure.shared_x = figure.shared_y = !m.by_similarity;
     figure.width_mm = m.layers.size() <= 2 ? 84 : 174;
     if (m.layers.size() <= 2) figure.panel_height_mm = 50;
 
@@ -150,21 +181,24 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     if (scale.max <= 0) scale.max = std::log(2.0);
     figure.color_scales.push_back(scale);
 
-    std::vector<int> heads(m.n);
-    for (size_t h = 0; h < m.n; ++h) heads[h] = static_cast<int>(h);
     for (size_t i = 0; i < m.layers.size(); ++i) {
         Panel panel;
         panel.row = i / figure.columns;
         panel.column = i % figure.columns;
         panel.title = fmt::format("Layer {}", m.layers[i]);
         panel.square_cells = true;
-        panel.x = layer_axis(heads);
+        panel.x = layer_axis(m.heads[i]);
         panel.x.title = m.head;
+        if (m.by_similarity) panel.x.ticks = named_places(m.heads[i]);
         panel.y = panel.x;
+        if (m.by_similarity && panel.row + 1 < figure.rows) panel.x.title.clear();
+        if (m.by_similarity && panel.column > 0) panel.y.title.clear();
         panel.y.reversed = true;
         HeatMap map;
         map.rows = map.columns = m.n;
-        map.values = m.values[i];
+        for (const int a : m.heads[i]) {
+            for (const int b : m.heads[i]) map.values.push_back(value_of(m, i, a, b));
+        }
         map.x_begin = map.y_begin = -0.5;
         map.x_end = map.y_end = static_cast<double>(m.n) - 0.5;
         map.reduction = Reduction::mean;
@@ -172,7 +206,10 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         figure.panels.push_back(std::move(panel));
     }
     figure.caption =
-        fmt::format("Jensen-Shannon divergence ({}) between each two heads of a layer; dark heads are alike.", m.of);
+        fmt::format("Jensen-Shannon divergence ({}) between each two heads of a layer; dark heads are alike.{}", m.of,
+                    m.by_similarity ? " Each layer's heads stand in an order of their own, alike ones together "
+                                      "(average linkage)."
+                                    : "");
     complete_figure(figure, reader, options, m.run);
     return figure;
 }
@@ -188,10 +225,10 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
                      {"head_b", "Head b", "", ColumnType::integer},
                      {"jsd_nats", "JSD", "nats", ColumnType::real, 4}};
     for (size_t i = 0; i < m.layers.size(); ++i) {
-        for (size_t a = 0; a < m.n; ++a) {
-            for (size_t b = 0; b < m.n; ++b) {
-                table.rows.push_back({{m.of, int64_t{m.layers[i]}, static_cast<int64_t>(a), static_cast<int64_t>(b),
-                                       static_cast<double>(m.values[i][a * m.n + b])}});
+        for (const int a : m.heads[i]) {
+            for (const int b : m.heads[i]) {
+                table.rows.push_back(
+                    {{m.of, int64_t{m.layers[i]}, int64_t{a}, int64_t{b}, static_cast<double>(value_of(m, i, a, b))}});
             }
         }
     }
@@ -201,17 +238,20 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }  // namespace
 
 FigureDefinition jsd_figure() {
-    return {"jsd",
-            "Head divergence",
-            "Jensen-Shannon divergence between the heads of each layer, one map per layer, dark where heads are alike",
-            {{"layers", "default: all"},
-             {"source",
-              "attention: of query heads (default); kv-heads: averaged to KV heads; scores: of a run's own scores",
-              {"attention", "kv-heads", "scores"}},
-             {"runs", "with source scores: the one run whose scores are compared"}},
-            make,
-            numbers,
-            "ApertureKV, Figure 5"};
+    return {
+        "jsd",
+        "Head divergence",
+        "Jensen-Shannon divergence between the heads of each layer, one map per layer, dark where heads are alike",
+        {{"layers", "default: all"},
+         {"source",
+          "attention: of query heads (default); kv-heads: averaged to KV heads; scores: of a run's own scores; each "
+          "with -by-similarity behind it: each layer's heads in an order of their own, alike ones together",
+          {"attention", "kv-heads", "scores", "attention-by-similarity", "kv-heads-by-similarity",
+           "scores-by-similarity"}},
+         {"runs", "with source scores: the one run whose scores are compared"}},
+        make,
+        numbers,
+        "ApertureKV, Figure 5"};
 }
 
 }  // namespace kvscope::analysis

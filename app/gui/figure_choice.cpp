@@ -16,9 +16,15 @@ constexpr std::array<std::string_view, 3> stored_names = {"focused", "all", "dif
 
 std::string source_title(const std::string& source) {
     static const std::map<std::string, std::string> titles = {
-        {"kv-heads", "attention, KV heads"}, {"attention", "attention, query heads"},
-        {"scores", "a run's own scores"},    {"adjacent", "neighbouring tokens"},
-        {"cumulative", "cumulative energy"}, {"mean-by-layer", "mean by layer"}};
+        {"kv-heads", "attention, KV heads"},
+        {"attention", "attention, query heads"},
+        {"scores", "a run's own scores"},
+        {"adjacent", "neighbouring tokens"},
+        {"attention-by-similarity", "attention, query heads by similarity"},
+        {"kv-heads-by-similarity", "attention, KV heads by similarity"},
+        {"scores-by-similarity", "a run's own scores by similarity"},
+        {"cumulative", "cumulative energy"},
+        {"mean-by-layer", "mean by layer"}};
     const auto found = titles.find(source);
     return found == titles.end() ? source : found->second;
 }

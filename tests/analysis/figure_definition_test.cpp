@@ -7,7 +7,9 @@
 #include <set>
 
 #include "analysis/cost_table.h"
+#include "analysis/head_order.h"
 #include "analysis/run_choice.h"
+#include "analysis/several_traces.h"
 #include "tests/analysis/sample_figures.h"
 
 using namespace kvscope::analysis;
@@ -125,6 +127,42 @@ TEST_CASE("coverage: lines are percent of the numbers, runs keep their colours")
     options.runs = {"aperturekv"};
     const Figure one = definition.make(sample.reader(), options);
     CHECK(std::get<Line>(one.panels[0].layers[0]).style.color == line.style.color);
+}
+
+TEST_CASE("jsd: heads by similarity stand in each layer's own order, which both axes and the numbers name") {
+    const SampleTrace sample;
+    const FigureDefinition& definition = figure_definition("jsd");
+    FigureOptions options;
+    options.source = "attention-by-similarity";
+    const Figure figure = definition.make(sample.reader(), options);
+    const Table table = definition.numbers(sample.reader(), options);
+    REQUIRE(figure.panels.size() == 3);
+    CHECK(!figure.shared_x);
+    for (size_t layer = 0; layer < 3; ++layer) {
+        const auto stored =
+            sample.reader().read_layer<float>(trace::Place::of_prompt(0), trace::schema::prompt::head_jsd, layer);
+        const auto& map = layer_of<HeatMap>(figure, layer);
+        const size_t n = map.rows;
+        const auto order = head_order(stored, n);
+        const Panel& panel = figure.panels[layer];
+        REQUIRE(panel.x.ticks.size() == n);
+        REQUIRE(panel.y.ticks.size() == n);
+        for (size_t i = 0; i < n; ++i) {
+            CHECK(panel.x.ticks[i].label == std::to_string(order[i]));
+            CHECK(panel.y.ticks[i].label == panel.x.ticks[i].label);
+            for (size_t j = 0; j < n; ++j) {
+                CHECK(map.values[i * n + j] == stored[order[i] * n + order[j]]);
+                const auto& cells = table.rows.at((layer * n + i) * n + j).cells;
+                CHECK(whole(cells[2]) == static_cast<int64_t>(order[i]));
+                CHECK(whole(cells[3]) == static_cast<int64_t>(order[j]));
+                CHECK(real(cells[4]) == static_cast<double>(map.values[i * n + j]));
+            }
+        }
+    }
+    FigureOptions plain;
+    const TracePart a{&sample.reader(), options, "a"};
+    const TracePart b{&sample.reader(), plain, "b"};
+    CHECK_THROWS_WITH(make_difference(definition, a, b), Contains("order"));
 }
 
 TEST_CASE("jsd: each source is read from its own place and named") {

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "analysis/head_order.h"
 #include "app/gui/figure_choice.h"
 #include "app/gui/figure_legend.h"
 #include "app/gui/figure_menu.h"
@@ -19,36 +18,36 @@
 namespace kvscope::gui {
 namespace {
 
-/// One layer's matrix, its heads in an order of their own.
+/// One layer's matrix.
 struct LargeMatrix {
     std::shared_ptr<const PreparedFigure> figure;
     std::vector<size_t> heads;  ///< at each place
 };
 
-LargeMatrix large_matrix(const analysis::Figure& all, size_t layer, bool by_similarity) {
+LargeMatrix large_matrix(const analysis::Figure& all, size_t layer) {
     analysis::Figure figure;
     figure.color_scales = all.color_scales;
     figure.panels.push_back(all.panels.at(layer));
     auto& panel = figure.panels.front();
     panel.row = panel.column = 0;
-    auto& map = std::get<analysis::HeatMap>(panel.layers.front());
-    const size_t n = map.rows;
+    panel.x.title = panel.y.title = all.panels.back().x.title;  // small ones have it at the edges alone
     LargeMatrix large;
-    large.heads.resize(n);
+    large.heads.resize(std::get<analysis::HeatMap>(panel.layers.front()).rows);
     std::iota(large.heads.begin(), large.heads.end(), size_t{0});
-    if (by_similarity) {
-        large.heads = analysis::head_order(map.values, n);
-        const auto values = map.values;
-        for (size_t i = 0; i < n; ++i) {
-            for (size_t j = 0; j < n; ++j) map.values[i * n + j] = values[large.heads[i] * n + large.heads[j]];
-        }
-        panel.x.ticks.clear();
-        for (size_t i = 0; i < n; ++i)
-            panel.x.ticks.push_back({static_cast<double>(i), std::to_string(large.heads[i])});
-        panel.y.ticks = panel.x.ticks;
+    // An axis that is not in the heads' own order names the head at each place.
+    if (panel.x.ticks.size() == large.heads.size()) {
+        for (size_t i = 0; i < large.heads.size(); ++i) large.heads[i] = std::stoul(panel.x.ticks[i].label);
     }
     large.figure = std::make_shared<const PreparedFigure>(prepare_figure(std::move(figure)));
     return large;
+}
+
+/// The figure's sources without those that order heads: a box says that.
+analysis::FigureDefinition plain_sources() {
+    analysis::FigureDefinition definition = analysis::figure_definition("jsd");
+    for (auto& option : definition.options)
+        std::erase_if(option.choices, [](const std::string& choice) { return choice.ends_with("-by-similarity"); });
+    return definition;
 }
 
 /// Jensen-Shannon divergence between the heads of each layer: all layers small, the selected one large, of each trace.
@@ -61,10 +60,18 @@ class HeadDivergenceView : public View {
             return;
         }
         if (choose_traces("head_divergence", session, traces_)) ImGui::SameLine();
-        choose_source("divergence", analysis::figure_definition("jsd"), source_);
+        static const analysis::FigureDefinition definition = plain_sources();
+        choose_source("divergence", definition, source_);
         ImGui::SameLine();
+        const bool can_order = traces_ != Traces::difference;
+        ImGui::BeginDisabled(!can_order);
         ImGui::Checkbox("order heads by similarity##divergence", &by_similarity_);
-        ImGui::SetItemTooltip("heads whose distributions are alike stand together: average linkage");
+        ImGui::EndDisabled();
+        if (ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled))
+            ImGui::SetTooltip("%s", can_order
+                                        ? "heads whose distributions are alike stand together, in each layer in an "
+                                          "order of its own: average linkage"
+                                        : "A − B needs the same order on both sides");
 
         const auto request = figure(session);
         const bool of_runs = source_ == "scores";
@@ -136,6 +143,7 @@ class HeadDivergenceView : public View {
     void set_options(const Session& session, bool difference, int document, analysis::FigureOptions& options) const {
         options.source = source_;
         if (difference) return;
+        if (by_similarity_) options.source += "-by-similarity";
         options.runs.clear();
         if (source_ != "scores") return;
         for (const RunKey& run : {session.cursor().run, session.a.value_or(RunKey{}), session.b.value_or(RunKey{})}) {
@@ -221,10 +229,8 @@ class HeadDivergenceView : public View {
         }
 
         const auto answer = session.tasks.ask<LargeMatrix>(
-            slot + " large", fmt::format("{} {} {}", static_cast<const void*>(all.get()), layer, by_similarity_),
-            [all, layer, by_similarity = by_similarity_] {
-                return large_matrix(all->figure, static_cast<size_t>(layer), by_similarity);
-            });
+            slot + " large", fmt::format("{} {}", static_cast<const void*>(all.get()), layer),
+            [all, layer] { return large_matrix(all->figure, static_cast<size_t>(layer)); });
         if (!stacked) ImGui::SameLine(0, em);
         if (!answer.value) return;
         draw_large(context, request, plots.large, *answer.value, layer, stacked ? ImVec2{0, 0} : ImVec2{side, room.y});

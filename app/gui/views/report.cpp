@@ -356,7 +356,7 @@ class ReportView : public View {
             ImGui::InputTextWithHint("columns##report", "coverage, kl_mean", &choices.columns);
             ImGui::SetItemTooltip("%s", option.help.c_str());
         }
-        const bool of_no_run = definition.name == "jsd" && choices.source != "scores";
+        const bool of_no_run = definition.name == "jsd" && !choices.source.starts_with("scores");
         if (option.name == "runs" && !of_no_run) draw_runs(context, choices, option.help);
     }
 
