@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <set>
 
 #include "app/figures/figure_format.h"
 #include "app/gui/export_dialog.h"
@@ -57,6 +58,40 @@ const analysis::HeatMap& map_of(const analysis::Figure& figure, size_t panel) {
 }
 
 }  // namespace
+
+TEST_CASE("the inspector lists the runs of all traces with the same tokens, and its tables can be copied") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoFiles files;
+    const fs::path again = files.folder / "again.h5";
+    fs::copy_file(files.first, again);
+    AppOptions options = files.alone_in_the_window("inspector");
+    options.traces.push_back(again);  // beside them one of another prompt
+    DrivenApp driven(options);
+    driven.settle();
+    Session& session = driven.session();
+    const int first = session.documents().at(0)->id();
+    const int third = session.documents().at(2)->id();
+    session.select_run({first, 0, 1});
+    session.select_token(5);
+    driven.settle();
+    std::optional<analysis::Table> table;
+    driven.drive([&](ImGuiTestContext& c) {
+        c.MouseMoveToPos({200, 75});  // away from the lower tables
+        c.Yield(3);
+        table = driven.app().views().at(0)->view->table();
+    });
+    REQUIRE(table);
+    CHECK(table->name == "kept");
+    size_t n_shown = 0;
+    for (const RunKey& key : session.visible_runs()) n_shown += key.document == first || key.document == third;
+    REQUIRE(n_shown > 2);
+    CHECK(table->rows.size() == n_shown);
+    std::set<std::string> traces;
+    for (const auto& row : table->rows) traces.insert(std::get<std::string>(row.cells.at(0)));
+    CHECK(traces == std::set<std::string>{session.look({first, 0, 1}).trace, session.look({third, 0, 1}).trace});
+    const std::string text = ExportDialog::text(*table, "csv");
+    CHECK(text.find(session.look({third, 0, 1}).trace) != std::string::npos);
+}
 
 TEST_CASE("however short a run's label is made, it is never that of another trace's run") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");

@@ -1,13 +1,16 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <imgui.h>
 #include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 
 #include "analysis/table_format.h"
 #include "analysis/token_report.h"
+#include "app/gui/figure_menu.h"
 #include "app/gui/joined_tokens.h"
 #include "app/gui/measures.h"
 #include "app/gui/prompt_text.h"
@@ -20,6 +23,7 @@ namespace kvscope::gui {
 namespace {
 
 using analysis::Border;
+using analysis::Table;
 using analysis::TokenDecision;
 using analysis::TokenReport;
 
@@ -81,6 +85,10 @@ class InspectorView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
+        for (Table& each : tables_) each.rows.clear();
+        // An open menu keeps the table that it was opened on.
+        const bool is_open = ImGui::IsPopupOpen("figure menu");
+        if (!is_open && ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows)) pointed_at_ = 0;
         const Question asked = question(session);
         if (asked.token < 0) {
             draw_nothing(context,
@@ -111,15 +119,24 @@ class InspectorView : public View {
                 "in no budget.");
             return;
         }
-        draw_runs(context, document, asked);
+        draw_runs(context, document, *prompt, asked);
         draw_report(context, document, *prompt, asked);
+        if (const auto shown = table()) draw_table_menu(context, *this, "inspector", *shown);
+    }
+
+    /// The one under the mouse: the heads, the border, else where the token is kept.
+    std::optional<Table> table() const override {
+        const Table& pointed_at = tables_[pointed_at_];
+        const Table& shown = pointed_at.rows.empty() ? tables_[0] : pointed_at;
+        return shown.rows.empty() ? std::nullopt : std::optional(shown);
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"a run's line", "select that run"},
                 {"the small charts", "click a layer to look into it"},
                 {"a head's line", "who won and who lost at its cut-off"},
-                {"a token at the border", "select it"}};
+                {"a token at the border", "select it"},
+                {"right click, Ctrl+Shift+E", "copy or export the table under the mouse"}};
     }
 
  private:
@@ -264,40 +281,71 @@ class InspectorView : public View {
 
     // ---- by run ----------------------------------------------------------------------------------------------------
 
-    void draw_runs(Context& context, const Document& document, const Question& asked) const {
-        using Reports = std::vector<analysis::SpanReport>;
-        Session& session = context.session;
-        std::string stamp = fmt::format("{} {} {}", document.stamp(), asked.run.prompt, asked.token);
-        for (int run = document.file()->n_runs(asked.run.prompt); run < document.reader()->n_runs(asked.run.prompt);
-             ++run)
-            stamp += " " + document.run_stamp(asked.run.prompt, run);
-        const auto answer = session.tasks.ask<Reports>(
-            slot("runs"), stamp, [reader = document.reader(), index = asked.run.prompt, token = asked.token] {
-                return analysis::span_report(*reader, index, token, token);
-            });
-        if (!answer.value) return;
-        std::vector<const analysis::SpanReport*> shown;
-        size_t n_keeping = 0;
-        for (const auto& report : *answer.value) {
-            const RunKey key{document.id(), asked.run.prompt, report.run};
-            if (!session.exists(key) || session.attributes(key).policy == "full") continue;
-            if (!session.is_visible(key) && key != asked.run) continue;
-            shown.push_back(&report);
-            n_keeping += report.n_keeping_any > 0;
+    /// A run and what it did with the token.
+    struct RunReport {
+        RunKey run;
+        analysis::SpanReport report;
+    };
+
+    /// The document's prompt and, of other open traces, those that have the same tokens.
+    static std::vector<const Document*> with_same_tokens(Session& session, const Document& document,
+                                                         const PromptText& prompt) {
+        std::vector<const Document*> same;
+        for (const auto& other : session.documents()) {
+            if (other.get() == &document) {
+                same.push_back(&document);
+                continue;
+            }
+            if (!other->reader()->has_model() || other->prompt >= other->reader()->n_prompts()) continue;
+            const auto text = prompt_text(session, *other);
+            if (text && text->ids == prompt.ids) same.push_back(other.get());
         }
-        ImGui::SeparatorText(fmt::format("kept somewhere by {} of {} runs", n_keeping, shown.size()).c_str());
+        return same;
+    }
+
+    /// The compressed runs of one prompt that are shown, and the one asked about.
+    void add_reports(Session& session, const Document& document, const Question& asked,
+                     std::vector<RunReport>& reports) const {
+        using Reports = std::vector<analysis::SpanReport>;
+        const trace::Reader& reader = *document.reader();
+        if (asked.token >= reader.prompt(document.prompt).visible_tokens()) return;
+        std::string stamp = fmt::format("{} {} {}", document.stamp(), document.prompt, asked.token);
+        for (int run = document.file()->n_runs(document.prompt); run < reader.n_runs(document.prompt); ++run)
+            stamp += " " + document.run_stamp(document.prompt, run);
+        const auto answer =
+            session.tasks.ask<Reports>(fmt::format("{} {}", slot("runs"), document.id()), stamp,
+                                       [of = document.reader(), index = document.prompt, token = asked.token] {
+                                           return analysis::span_report(*of, index, token, token);
+                                       });
+        if (!answer.value) return;
+        for (const auto& report : *answer.value) {
+            const RunKey key{document.id(), document.prompt, report.run};
+            if (!session.exists(key) || session.attributes(key).policy == "full") continue;
+            if (session.is_visible(key) || key == asked.run) reports.push_back({key, report});
+        }
+    }
+
+    void draw_runs(Context& context, const Document& document, const PromptText& prompt, const Question& asked) {
+        std::vector<RunReport> reports;
+        for (const Document* each : with_same_tokens(context.session, document, prompt))
+            add_reports(context.session, *each, asked, reports);
+        if (reports.empty()) return;
+        const auto n_keeping = std::count_if(reports.begin(), reports.end(),
+                                             [](const RunReport& each) { return each.report.n_keeping_any > 0; });
+        ImGui::SeparatorText(fmt::format("kept somewhere by {} of {} runs", n_keeping, reports.size()).c_str());
         const float line = ImGui::GetTextLineHeightWithSpacing();
         const float most = std::max(0.28f * ImGui::GetWindowHeight(), 4 * line);
-        ImGui::BeginChild("runs", {0, std::min(static_cast<float>(shown.size()) * line + 4, most)});
-        for (const auto* report : shown)
-            draw_run(context, {document.id(), asked.run.prompt, report->run}, *report, asked);
+        ImGui::BeginChild("runs", {0, std::min(static_cast<float>(reports.size()) * line + 4, most)});
+        for (const RunReport& each : reports) draw_run(context, each.run, each.report, asked);
         ImGui::EndChild();
+        tables_[0] = table_of_runs(context.session, reports, prompt, asked.token);
     }
 
     static void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& report,
                          const Question& asked) {
         Session& session = context.session;
         const RunLook look = session.look(key);
+        ImGui::PushID(key.document);
         ImGui::PushID(key.run);
         const float side = 0.65f * ImGui::GetFontSize();
         const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -330,12 +378,12 @@ class InspectorView : public View {
         ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(ImGui::GetContentRegionAvail().x - width, 0.0f));
         ImGui::TextDisabled("%s", heads.c_str());
         ImGui::PopID();
+        ImGui::PopID();
     }
 
     // ---- one run ---------------------------------------------------------------------------------------------------
 
-    void draw_report(Context& context, const Document& document, const PromptText& prompt,
-                     const Question& asked) const {
+    void draw_report(Context& context, const Document& document, const PromptText& prompt, const Question& asked) {
         Session& session = context.session;
         const RunLook look = session.look(asked.run);
         ImGui::SeparatorText(
@@ -373,7 +421,10 @@ class InspectorView : public View {
         ImGui::TextDisabled("%s", is_chosen           ? "as selected"
                                   : report.has_scores ? "where it came nearest to its cut-off"
                                                       : "");
+        const float heads_top = ImGui::GetCursorScreenPos().y;
         draw_heads(context, document, report, layer, place.row, color, measure);
+        point_at(1, heads_top);
+        tables_[1] = table_of_heads(report, static_cast<size_t>(layer), look.label);
         ImGui::PushTextWrapPos(0);
         ImGui::TextUnformatted(report.sentence(static_cast<size_t>(layer), static_cast<size_t>(place.row)).c_str());
         ImGui::PopTextWrapPos();
@@ -549,7 +600,7 @@ class InspectorView : public View {
     // ---- the border ------------------------------------------------------------------------------------------------
 
     void draw_border(Context& context, const Document& document, const PromptText& prompt, const Question& asked,
-                     const Place& place) const {
+                     const Place& place) {
         const auto answer = context.session.tasks.ask<Border>(
             slot("border"), fmt::format("{} {} {}", context.session.stamp(asked.run), place.layer, place.row),
             [reader = document.reader(), run = asked.run, place] {
@@ -559,6 +610,7 @@ class InspectorView : public View {
         if (!answer.value || (answer.value->kept.empty() && answer.value->dropped.empty())) return;
         const Border& at_border = *answer.value;
         ImGui::Spacing();
+        const float top = ImGui::GetCursorScreenPos().y;
         ImGui::TextDisabled("at the border of head %d", place.row);
         constexpr ImGuiTableFlags flags = ImGuiTableFlags_SizingStretchProp;
         if (!ImGui::BeginTable("border", 4, flags)) return;
@@ -575,6 +627,90 @@ class InspectorView : public View {
         ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg0, packed(context.theme.accent, 0.7f));
         for (const auto& entry : at_border.dropped) draw_entry(context, prompt, asked, entry, cut_off, digits, false);
         ImGui::EndTable();
+        point_at(2, top);
+        tables_[2] = table_of_border(at_border, cut_off, prompt, place, context.session.look(asked.run).label);
+    }
+
+    /// What was drawn from `top` to here is what the mouse is over, where it is.
+    void point_at(size_t table, float top) {
+        if (ImGui::IsPopupOpen("figure menu") || !ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows)) return;
+        const float mouse = ImGui::GetMousePos().y;
+        if (mouse >= top && mouse < ImGui::GetCursorScreenPos().y) pointed_at_ = table;
+    }
+
+    // ---- the tables, to copy and to export -------------------------------------------------------------------------
+
+    static Table table_of_runs(const Session& session, const std::vector<RunReport>& reports, const PromptText& prompt,
+                               int64_t token) {
+        using analysis::ColumnType;
+        Table table{"kept",
+                    fmt::format("Where token {} ({}) is kept", token, prompt.tokens[static_cast<size_t>(token)]),
+                    {},
+                    {}};
+        const bool several = session.documents().size() > 1;
+        if (several) table.columns.push_back({"trace", "Trace", ""});
+        table.columns.insert(table.columns.end(), {{"run", "Run", ""},
+                                                   {"heads_keeping", "Heads that keep it", "", ColumnType::integer},
+                                                   {"heads", "Heads", "", ColumnType::integer},
+                                                   {"layers", "Layers that keep it", ""}});
+        for (const auto& [run, report] : reports) {
+            const RunLook look = session.look(run);
+            analysis::Row row;
+            if (several) row.cells.emplace_back(look.trace);
+            row.cells.insert(row.cells.end(), {look.run, static_cast<int64_t>(report.n_keeping_any),
+                                               static_cast<int64_t>(report.n_places),
+                                               fmt::format("{}", fmt::join(report.layers_keeping_all, " "))});
+            table.rows.push_back(std::move(row));
+        }
+        return table;
+    }
+
+    static Table table_of_heads(const TokenReport& report, size_t layer, const std::string& run) {
+        using analysis::ColumnType;
+        Table table{"heads",
+                    fmt::format("Token {} in layer {} of {}", report.token, layer, run),
+                    {{"head", report.query_heads ? "Query head" : "KV head", "", ColumnType::integer},
+                     {"kept", "Kept", ""},
+                     {"score", "Score", "", ColumnType::real, 6},
+                     {"rank", "Rank", "", ColumnType::integer},
+                     {"candidates", "Candidates", "", ColumnType::integer},
+                     {"cut_off", "Cut-off", "", ColumnType::real, 6}},
+                    {}};
+        const auto real = [](double value) { return std::isnan(value) ? analysis::Cell() : analysis::Cell(value); };
+        for (size_t r = 0; r < report.n_rows; ++r) {
+            const TokenDecision& d = report.at(layer, r);
+            const auto if_ranked = [&](size_t value) {
+                return d.candidate ? analysis::Cell(static_cast<int64_t>(value)) : analysis::Cell();
+            };
+            table.rows.push_back({{static_cast<int64_t>(r), std::string(d.kept ? "kept" : "dropped"), real(d.score),
+                                   if_ranked(d.rank), if_ranked(d.n_candidates), real(d.cut_off)}});
+        }
+        return table;
+    }
+
+    static Table table_of_border(const Border& border, double cut_off, const PromptText& prompt, const Place& place,
+                                 const std::string& run) {
+        using analysis::ColumnType;
+        Table table{"border",
+                    fmt::format("The border of layer {}, head {} of {}", place.layer, place.row, run),
+                    {{"rank", "Rank", "", ColumnType::integer},
+                     {"kept", "Kept", ""},
+                     {"token", "Token", "", ColumnType::integer},
+                     {"text", "Text", ""},
+                     {"score", "Score", "", ColumnType::real, 6},
+                     {"margin", "Margin", "%", ColumnType::real, 3}},
+                    {}};
+        for (const auto* side : {&border.kept, &border.dropped}) {
+            for (const auto& entry : *side) {
+                const double margin = 100 * (entry.score - cut_off) / std::abs(cut_off);
+                table.rows.push_back(
+                    {{static_cast<int64_t>(entry.rank), std::string(side == &border.kept ? "kept" : "dropped"),
+                      int64_t{entry.token},
+                      entry.token < prompt.tokens.size() ? prompt.tokens[entry.token] : std::string(), entry.score,
+                      std::isfinite(margin) ? analysis::Cell(margin) : analysis::Cell()}});
+            }
+        }
+        return table;
     }
 
     static void draw_entry(Context& context, const PromptText& prompt, const Question& asked,
@@ -614,6 +750,8 @@ class InspectorView : public View {
         ImGui::PopID();
     }
 
+    std::array<Table, 3> tables_;  ///< where it is kept, the heads of a layer, the border of one; as they are drawn
+    size_t pointed_at_ = 0;        ///< the one under the mouse
     std::string note_text_;
     bool is_writing_ = false;
 
