@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "app/figures/figure_format.h"
@@ -91,6 +92,24 @@ TEST_CASE("the inspector lists the runs of all traces with the same tokens, and 
     CHECK(traces == std::set<std::string>{session.look({first, 0, 1}).trace, session.look({third, 0, 1}).trace});
     const std::string text = ExportDialog::text(*table, "csv");
     CHECK(text.find(session.look({third, 0, 1}).trace) != std::string::npos);
+}
+
+TEST_CASE("the spectrum of a head alone follows the selected KV head, or the selected query head") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoFiles files;
+    DrivenApp driven(files.alone_in_the_window("spectrum"));
+    driven.settle();
+    View& view = *driven.app().views().at(0)->view;
+    view.load({{"of_head", true}});
+    const auto heads = [&] { return view.figure(driven.session())->options.heads; };
+    driven.session().select_head(1, 1);
+    CHECK(heads() == std::vector<int>{2, 3});  // 4 query heads read 2 KV heads
+    driven.session().select_head(1, 0, 1);
+    CHECK(heads() == std::vector<int>{1});
+    driven.session().select_head(2, 1, 3);
+    CHECK(heads() == std::vector<int>{3});
+    driven.settle();
+    CHECK(shown_by(driven).panels.size() == 6);  // Q, K, V of both traces
 }
 
 TEST_CASE("however short a run's label is made, it is never that of another trace's run") {
