@@ -85,7 +85,7 @@ void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fi
 
 double spectra_seconds(const checkpoint::ModelConfig& config, const std::string& fingerprint) {
     if (trace::has_kept_spectra(attributes_of(config, fingerprint))) return 0;
-    constexpr double operations_per_second = 5e9;
+    constexpr double operations_per_second = 2.5e9;
     const double hidden = config.hidden_size;
     const double d = config.head_dim;
     double operations = 0;
