@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <stdexcept>
+
+#include "trace/schema.h"
 
 namespace kvscope::gui {
 namespace {
 
-constexpr const char* form = "--select takes token=N or N-M, layer=N, head=N and at the end run=LABEL";
+constexpr const char* form = "--select takes token=N or N-M, layer=N, head=N, step=N and at the end run=LABEL";
 
 int64_t number(const std::string& key, std::string_view text, int64_t n, const char* there_are) {
     int64_t value = -1;
@@ -30,6 +33,17 @@ RunKey run_of(const Session& session, const std::string& label) {
     }
     throw std::invalid_argument(
         fmt::format("--select run={}: there is no such run; there are: {}", label, fmt::join(labels, ", ")));
+}
+
+/// Of the run that decoded most.
+int64_t n_steps(const trace::Reader& reader, int prompt) {
+    size_t most = 0;
+    for (int run = 0; run < reader.n_runs(prompt); ++run) {
+        const trace::Place place{prompt, run};
+        if (reader.has(place, trace::schema::run::step_kl))
+            most = std::max(most, reader.shape(place, trace::schema::run::step_kl).at(0));
+    }
+    return static_cast<int64_t>(most);
 }
 
 }  // namespace
@@ -75,6 +89,8 @@ Cursor parse_selection(const Session& session, const std::string& text) {
             const int64_t n = reader.has_model() ? reader.model().n_kv_heads : 0;
             cursor.kv_head = static_cast<int>(number(key, value, n, "KV heads of a layer:"));
             cursor.query_head = -1;
+        } else if (key == "step") {
+            cursor.step = static_cast<int>(number(key, value, n_steps(reader, document->prompt), "decode steps:"));
         } else {
             throw std::invalid_argument(fmt::format("{}; found {}", form, part));
         }

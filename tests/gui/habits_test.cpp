@@ -24,9 +24,10 @@ TEST_CASE("--select finds run, layer, head and tokens, and says what there is no
     CHECK(cursor.kv_head == 0);
     CHECK(cursor.first_token == 2);
     CHECK(cursor.last_token == 4);
+    CHECK(parse_selection(session, "step=5").step == 5);
     CHECK(parse_selection(session, "run=" + last).run == session.all_runs().back());
-    for (const char* wrong : {"token=100000", "token=4-2", "token=x", "layer=-1", "layer=99", "head=99", "run=nobody",
-                              "token", "colour=3", "token=1,,layer=0"}) {
+    for (const char* wrong : {"token=100000", "token=4-2", "token=x", "layer=-1", "layer=99", "head=99", "step=6",
+                              "run=nobody", "token", "colour=3", "token=1,,layer=0"}) {
         CAPTURE(wrong);
         CHECK_THROWS_AS(parse_selection(session, wrong), std::invalid_argument);
     }
