@@ -84,6 +84,7 @@ void Actions::add(Action action) { actions_.push_back(std::move(action)); }
 void Actions::start(const Action& action) {
     last_ = action.name;
     note_last_action(last_);
+    if (before_start) before_start();
     action.run();
 }
 

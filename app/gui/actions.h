@@ -37,6 +37,8 @@ class Actions {
     /// The last action that was started, for the crash log.
     const std::string& last() const { return last_; }
     void start(const Action& action);
+    /// Called before an action is started, with everything as it was.
+    std::function<void()> before_start;
 
  private:
     std::vector<Action> actions_;

@@ -12,6 +12,7 @@
 #include "app/gui/crash_log.h"
 #include "app/gui/engine_session.h"
 #include "app/gui/file_dialog.h"
+#include "app/gui/last_click.h"
 #include "app/gui/selection_text.h"
 #include "app/gui/session_state.h"
 #include "app/gui/settings.h"
@@ -20,6 +21,13 @@
 #include "app/gui/workspace.h"
 
 namespace kvscope::gui {
+namespace {
+
+constexpr int frames_after_input = 4;  // until what it does is seen in the window's state
+constexpr double seconds_to_save = 3;
+
+}  // namespace
+
 std::string OpenView::id() const { return fmt::format("{}-{}", kind->name, number); }
 
 std::string OpenView::title() const {
@@ -52,7 +60,7 @@ App::App(Window& window, AppOptions options)
     open_files(options_.traces);
     if (!options_.select.empty()) session_.selection.set(parse_selection(session_, options_.select));
     if (options_.run_demo && engine_) engine_->run_demo();
-    remember_undo();
+    actions_.before_start = [this] { refresh_undo(); };
 }
 
 App::~App() = default;
@@ -79,8 +87,10 @@ void App::notice(const std::string& text, bool is_error) {
 
 void App::open_trace(const std::filesystem::path& path) {
     try {
+        const size_t n_open = session_.documents().size();
         Document& document = session_.open(path);
         load_annotations(document);
+        if (session_.documents().size() > n_open) remember_view(document);
         settings_.remember_trace(path);
         const int n = document.reader()->n_prompts();
         spdlog::info("{} opened: {} {}", document.path().string(), n, n == 1 ? "prompt" : "prompts");
@@ -94,9 +104,7 @@ void App::open_trace(const std::filesystem::path& path) {
 
 void App::show_scores() {
     if (!std::exchange(scores_wanted_, false)) return;
-    const ViewKind* kind = find_view_kind("task_scores");
-    const auto open = std::find_if(views_.begin(), views_.end(), [&](const auto& view) { return view->kind == kind; });
-    (open == views_.end() ? open_view(*kind) : **open).focus = true;
+    show_view(*find_view_kind("task_scores"));
 }
 
 void App::open_files(const std::vector<std::filesystem::path>& paths) {
@@ -147,7 +155,10 @@ void App::open_workspace(const std::filesystem::path& path) {
         const auto state = read_workspace(path, folder);
         for (const auto& problem : restore_session(session_, state.value("session", nlohmann::json::object()), folder))
             notice(problem, true);
-        for (const auto& document : session_.documents()) load_annotations(*document);
+        for (const auto& document : session_.documents()) {
+            load_annotations(*document);
+            remembered_[document->id()].last = view_state(session_, *document);
+        }
         restore_layout(state.value("layout", nlohmann::json()));
         notice(fmt::format("{}: its traces are in {}", path.filename().string(), folder.string()));
     } catch (const std::exception& error) {
@@ -159,15 +170,23 @@ bool App::frame() {
     if (engine_) engine_->update();
     if (!wanted_model_.empty() && engine_->status().model_path == wanted_model_)
         settings_.remember_model(std::exchange(wanted_model_, {}));
+    frames_to_settle_ = std::max(frames_to_settle_ - 1, 0);
+    if (!ImGui::GetIO().WantTextInput) frames_of_input_ = std::max(frames_of_input_ - 1, 0);
+    if (has_input()) {
+        frames_of_input_ = frames_after_input;
+        save_at_ = ImGui::GetTime() + seconds_to_save;
+    }
+    if (const std::string click = describe_click(); !click.empty()) {
+        note_last_action(click);
+        refresh_undo();
+    }
     actions_.handle_keys(window_.take_chords());
-    for (const auto button : {ImGuiMouseButton_Left, ImGuiMouseButton_Right, ImGuiMouseButton_Middle})
-        if (ImGui::IsMouseClicked(button)) refresh_undo();
     draw_menu_bar();
     draw_status_bar(session_, engine_.get(), theme_);
-    const ImGuiID dock_space =
+    dock_space_ =
         ImGui::DockSpaceOverViewport(ImGui::GetID("dock space"), nullptr, ImGuiDockNodeFlags_PassthruCentralNode);
     if (!wanted_layout_.empty())
-        build_layout(dock_space);
+        build_layout(dock_space_);
     else
         show_scores();
     if (session_.documents().empty() && !(engine_ && engine_->status().busy()) && !start_dismissed_)
@@ -180,7 +199,10 @@ bool App::frame() {
     help_.draw_about(window_);
     if (notices_.draw(theme_)) window_.draw_again();
     save_changed_annotations();
-    if (!ImGui::IsAnyMouseDown()) remember_undo();
+    // What is typed is one step, and what is dragged.
+    if (!ImGui::IsAnyMouseDown() && !ImGui::GetIO().WantTextInput) remember_undo();
+    if (save_at_ >= 0 && ImGui::GetTime() >= save_at_) save_changes();
+    if (save_at_ >= 0) window_.draw_within(save_at_ - ImGui::GetTime());
     session_.end_frame();
     if (tasks_.n_pending() > 0) window_.draw_again();
     return !quit_;
@@ -191,23 +213,68 @@ void App::save_changed_annotations() {
     for (const auto& document : session_.documents()) {
         if (!std::exchange(document->annotations_changed, false)) continue;
         try {
-            save_annotations(*document);
+            save_annotations(*document, remembered_[document->id()].in_file);
         } catch (const std::exception& error) {
             notice(error.what(), true);
         }
     }
 }
 
+void App::remember_view(Document& document) {
+    RememberedView& view = remembered_[document.id()];
+    view.in_file = load_view(document.path());
+    if (!options_.remember) return;
+    view.by_default = view_state(session_, document);
+    restore_view(session_, document, view.in_file);
+    view.last = view_state(session_, document);
+}
+
+void App::save_changed_views() {
+    if (!options_.remember) return;
+    for (const auto& document : session_.documents()) {
+        if (!document->file()->complete()) continue;
+        RememberedView& view = remembered_[document->id()];
+        nlohmann::json now = view_state(session_, *document);
+        if (now == view.last) continue;
+        view.in_file = now == view.by_default ? nlohmann::json() : now;
+        view.last = std::move(now);
+        try {
+            save_annotations(*document, view.in_file);
+        } catch (const std::exception& error) {
+            spdlog::warn("{}", error.what());
+        }
+    }
+}
+
+void App::save_changes() {
+    save_at_ = -1;
+    save_changed_views();
+    if (!options_.remember) return;
+    if (options_.view.empty() && wanted_layout_.empty()) settings_.layout = layout_state();
+    settings_.width = static_cast<int>(ImGui::GetMainViewport()->Size.x);
+    settings_.height = static_cast<int>(ImGui::GetMainViewport()->Size.y);
+    if (settings_ == saved_settings_) return;
+    if (!save_settings(settings_, settings_file()))
+        spdlog::warn("{} cannot be written: the layout is not remembered", settings_file().string());
+    saved_settings_ = settings_;
+}
+
+bool App::has_input() {
+    const ImGuiIO& io = ImGui::GetIO();
+    if (io.InputQueueCharacters.Size > 0 || io.MouseWheel != 0 || io.MouseWheelH != 0) return true;
+    for (int button = 0; button < ImGuiMouseButton_COUNT; ++button) {
+        if (ImGui::IsMouseClicked(button) || ImGui::IsMouseReleased(button)) return true;
+    }
+    for (int key = ImGuiKey_Keyboard_BEGIN; key < ImGuiKey_Keyboard_END; ++key) {
+        if (ImGui::IsKeyPressed(static_cast<ImGuiKey>(key))) return true;
+    }
+    return false;
+}
+
 bool App::may_close() {
     if (engine_ && engine_->status().busy()) engine_->cancel();  // finished runs are on disk
     save_changed_annotations();
-    if (options_.remember) {
-        if (options_.view.empty()) settings_.layout = layout_state();
-        settings_.width = static_cast<int>(ImGui::GetMainViewport()->Size.x);
-        settings_.height = static_cast<int>(ImGui::GetMainViewport()->Size.y);
-        if (!save_settings(settings_, settings_file()))
-            spdlog::warn("{} cannot be written: the layout is not remembered", settings_file().string());
-    }
+    save_changes();
     return true;
 }
 

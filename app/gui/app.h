@@ -2,8 +2,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,12 +73,15 @@ class App {
 
     void apply_layout(const std::string& name);
     OpenView& open_view(const ViewKind& kind);
+    /// Brings the first of its kind to the front, with the keyboard, or opens one; leaves the start cards.
+    void show_view(const ViewKind& kind);
     /// "explore", "compare", "report"
     static const std::vector<std::string>& layout_names();
 
     nlohmann::json layout_state() const;
     /// Unknown kinds of view and damaged parts are left out.
-    void restore_layout(const nlohmann::json& state);
+    /// @param keep_views views that are open stay as they are set; else everything is as the state has it
+    void restore_layout(const nlohmann::json& state, bool keep_views = false);
 
     Session& session() { return session_; }
     Tasks& tasks() { return tasks_; }
@@ -85,6 +92,8 @@ class App {
     OpenView* focused_view() const;
     const Theme& theme() const { return theme_; }
     const std::vector<std::string>& notices() const { return notices_.all(); }
+    /// Of the notices, those that say what went wrong.
+    size_t n_errors() const { return notices_.n_errors(); }
 
     void set_light(bool light);
     void set_scale(float scale);
@@ -93,11 +102,39 @@ class App {
     void notice(const std::string& text, bool is_error = false);
 
  private:
+    /// What undo goes back through, besides places.
+    struct Choices {
+        Cursor cursor;
+        std::optional<RunKey> a, b;
+        std::string mark;
+        std::map<int, std::set<RunKey>> hidden;                ///< by document
+        std::map<int, std::map<int, std::set<int64_t>>> pins;  ///< by document and prompt
+        std::vector<std::string> views;
+        bool operator==(const Choices&) const = default;
+    };
+    struct UndoStep {
+        Choices choices;
+        std::string places;  ///< splitters, tabs, floating views
+        nlohmann::json layout;
+    };
+    /// How a trace is looked at, as session_state.h's view_state() has it.
+    struct RememberedView {
+        nlohmann::json by_default;  ///< as it opens where nothing is remembered
+        nlohmann::json last;        ///< as it was when it was saved last, or opened
+        nlohmann::json in_file;     ///< null: as by default
+    };
+
     void add_actions();
     void draw_menu_bar();
     void draw_views();
     void draw_start();
     void save_changed_annotations();
+    void remember_view(Document& document);
+    void save_changed_views();
+    /// Views of traces and, where it is remembered, the layout.
+    void save_changes();
+    /// True in a frame in which something was clicked, typed or turned.
+    static bool has_input();
     void remember_undo();
     void refresh_undo();
     void undo();
@@ -106,7 +143,8 @@ class App {
     void build_layout(unsigned dock_space);
     /// Where a trace has a task's scores and no prompt, they come to the front.
     void show_scores();
-    void go_to_state(const nlohmann::json& state);
+    UndoStep present_step() const;  ///< without `layout`
+    void go_to_step(const UndoStep& step);
     void ask_for_trace();
     void ask_for_model();
     void ask_for_workspace();
@@ -131,8 +169,14 @@ class App {
     std::string focus_in_the_end_;  ///< title of the view that has the keyboard after a layout is built
     Notices notices_;
     HelpPopups help_;
-    std::vector<nlohmann::json> undo_;
-    std::vector<nlohmann::json> redo_;
+    unsigned dock_space_ = 0;
+    std::vector<UndoStep> undo_;
+    std::vector<UndoStep> redo_;
+    int frames_of_input_ = 0;   ///< left, after some, in which what changes is a person's doing
+    int frames_to_settle_ = 0;  ///< left until a new layout has its places
+    double save_at_ = -1;       ///< time of the next save; negative: nothing has happened since the last
+    std::map<int, RememberedView> remembered_;  ///< by document
+    Settings saved_settings_;
     std::unique_ptr<FileDialog> files_;
     const View* picture_of_ = nullptr;  ///< to be copied as it is seen
     int frames_to_picture_ = 0;         ///< until its menu is gone

@@ -136,7 +136,11 @@ void App::add_actions() {
         },
         has_trace);
     add(
-        "File", "Close this trace", ImGuiMod_Ctrl | ImGuiKey_W, [this] { session_.close(session_.focus()->id()); },
+        "File", "Close this trace", ImGuiMod_Ctrl | ImGuiKey_W,
+        [this] {
+            save_changed_views();
+            session_.close(session_.focus()->id());
+        },
         has_trace);
     add(
         "File", "Save a workspace…", ImGuiMod_Ctrl | ImGuiKey_S, [this] { ask_for_workspace(); }, has_trace, true);
@@ -197,15 +201,7 @@ void App::add_actions() {
             session_.set_visible(key, key == (shows_a ? *session_.b : *session_.a));
     };
     add("View", "Flicker A / B", ImGuiKey_Space, flicker, [this] { return session_.a && session_.b; });
-    add("View", "Difference A − B", ImGuiKey_D, [this] {
-        for (const auto& open : views_) {
-            if (open->kind->name == "difference") {
-                open->focus = true;
-                return;
-            }
-        }
-        if (const ViewKind* kind = find_view_kind("difference")) open_view(*kind);
-    });
+    add("View", "Difference A − B", ImGuiKey_D, [this] { show_view(*find_view_kind("difference")); });
     add("View", "Everything into view", ImGuiKey_F, [this] {
         if (OpenView* open = focused_view()) open->view->fit();
     });
@@ -233,6 +229,8 @@ void App::add_actions() {
                   has_trace,
                   {},
                   false});
+    for (const ViewKind& kind : view_kinds())
+        actions_.add({"Show " + kind.title, "", 0, [this, &kind] { show_view(kind); }, {}, {}, false});
     bool is_first = true;
     for (const ViewKind& kind : view_kinds()) {
         add(

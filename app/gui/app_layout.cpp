@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "app/gui/app.h"
 #include "app/gui/layouts.h"
@@ -12,6 +13,7 @@
 namespace kvscope::gui {
 namespace {
 
+constexpr int frames_until_settled = 6;
 constexpr float most_share = 0.42f;  // that a place takes because large texts need it
 
 }  // namespace
@@ -50,6 +52,14 @@ OpenView& App::open_view(const ViewKind& kind) {
     return opened;
 }
 
+void App::show_view(const ViewKind& kind) {
+    start_dismissed_ = true;
+    const auto open = std::find_if(views_.begin(), views_.end(), [&](const auto& view) { return view->kind == &kind; });
+    OpenView& shown = open == views_.end() ? open_view(kind) : **open;
+    shown.focus = true;
+    focus_in_the_end_ = shown.title();
+}
+
 OpenView* App::focused_view() const {
     for (const auto& view : views_) {
         if (view->id() == focused_) return view.get();
@@ -70,9 +80,9 @@ nlohmann::json App::layout_state() const {
     return {{"views", views}, {"keyboard", focused_}, {"windows", ImGui::SaveIniSettingsToMemory()}};
 }
 
-void App::restore_layout(const nlohmann::json& state) {
+void App::restore_layout(const nlohmann::json& state, bool keep_views) {
     if (!state.is_object() || !state.contains("views") || !state["views"].is_array()) return;
-    views_.clear();
+    const auto before = std::exchange(views_, {});
     for (const auto& saved : state["views"]) {
         if (!saved.is_object()) continue;
         const ViewKind* kind = find_view_kind(saved.value("kind", std::string()));
@@ -80,9 +90,13 @@ void App::restore_layout(const nlohmann::json& state) {
         auto& opened = *views_.emplace_back(std::make_unique<OpenView>());
         opened.kind = kind;
         opened.number = saved.value("number", 1);
-        opened.view = kind->create();
         opened.focus = saved.value("in_front", false);
+        const auto kept = std::find_if(before.begin(), before.end(), [&](const auto& open) {
+            return keep_views && open->view && open->kind == kind && open->number == opened.number;
+        });
+        opened.view = kept == before.end() ? kind->create() : std::move((*kept)->view);
         if (opened.id() == state.value("keyboard", std::string())) focus_in_the_end_ = opened.title();
+        if (kept != before.end()) continue;
         try {
             opened.view->load(saved.value("state", nlohmann::json::object()));
         } catch (const nlohmann::json::exception&) {
@@ -92,6 +106,7 @@ void App::restore_layout(const nlohmann::json& state) {
     const std::string windows = state.value("windows", std::string());
     ImGui::LoadIniSettingsFromMemory(windows.data(), windows.size());
     wanted_layout_.clear();
+    frames_to_settle_ = frames_until_settled;
 }
 
 void App::build_layout(unsigned dock_space) {
@@ -101,6 +116,7 @@ void App::build_layout(unsigned dock_space) {
     if (!options_.view.empty()) layout = &alone;
     if (!layout) return;
     views_.clear();
+    frames_to_settle_ = frames_until_settled;
     ImGui::DockBuilderRemoveNode(dock_space);
     ImGui::DockBuilderAddNode(dock_space, ImGuiDockNodeFlags_DockSpace);
     ImGui::DockBuilderSetNodeSize(dock_space, ImGui::GetMainViewport()->WorkSize);

@@ -67,12 +67,14 @@ void install_crash_log() {
     std::error_code error;
     std::filesystem::create_directories(state_folder(), error);
     copy(log_path, (state_folder() / "crash.log").string());
-    copy(program_version, program::version());
+    copy(program_version, std::string(program::version()) + " (" + program::commit() + ")");
     std::array<void*, 1> frame{};
     backtrace(frame.data(), 1);  // loads what the handler needs
     for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGBUS}) std::signal(signal, crashed);
 }
 
 void note_last_action(std::string_view action) { copy(last_action, action); }
+
+std::string_view last_noted_action() { return last_action.data(); }
 
 }  // namespace kvscope::gui

@@ -16,6 +16,7 @@ constexpr double notice_seconds = 6;
 void Notices::add(const std::string& text, bool is_error) {
     is_error ? spdlog::error("{}", text) : spdlog::info("{}", text);
     all_.push_back(text);
+    n_errors_ += is_error ? 1 : 0;
     shown_.push_back({text, is_error, ImGui::GetTime() + (is_error ? 2 : 1) * notice_seconds});
 }
 

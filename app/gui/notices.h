@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ class Notices {
     bool draw(const Theme& theme);
     /// Since the window opened.
     const std::vector<std::string>& all() const { return all_; }
+    /// Of them, those that say what went wrong.
+    size_t n_errors() const { return n_errors_; }
 
  private:
     struct Notice {
@@ -24,6 +27,7 @@ class Notices {
         double until;
     };
     std::vector<std::string> all_;
+    size_t n_errors_ = 0;
     std::vector<Notice> shown_;
 };
 

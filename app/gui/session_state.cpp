@@ -6,6 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "analysis/run_style.h"
+
 namespace kvscope::gui {
 namespace {
 
@@ -63,6 +65,8 @@ std::vector<std::string> restore_session(Session& session, const json& state, co
             Document& document = session.open(folder / trace.at("path").get<std::string>());
             ids.back() = document.id();
             document.prompt = std::clamp(trace.value("prompt", 0), 0, std::max(document.reader()->n_prompts() - 1, 0));
+            document.hidden.clear();
+            document.runs_were_chosen = true;
             for (const json& run : trace.value("hidden", json::array()))
                 document.hidden.insert({document.id(), run.at(0).get<int>(), run.at(1).get<int>()});
         } catch (const std::exception& error) {
@@ -94,9 +98,83 @@ std::vector<std::string> restore_session(Session& session, const json& state, co
     return problems;
 }
 
+json view_state(const Session& session, const Document& document) {
+    const trace::Reader& reader = *document.reader();
+    const auto named = [&](const RunKey& key) -> json {
+        const bool is_own = key.document == document.id() && session.exists(key);
+        if (!is_own || !reader.is_in_file(key.prompt, key.run)) return nullptr;
+        return {key.prompt, key.run, analysis::run_label(reader.run(key.prompt, key.run))};
+    };
+    json hidden = json::array();
+    for (const RunKey& key : document.hidden) {
+        if (json run = named(key); !run.is_null()) hidden.push_back(std::move(run));
+    }
+    json state = {{"prompt", document.prompt}, {"hidden", hidden}, {"mark", session.mark}};
+    if (session.a) state["a"] = named(*session.a);
+    if (session.b) state["b"] = named(*session.b);
+    const Cursor& cursor = session.cursor();
+    if (json run = named(cursor.run); !run.is_null())
+        state["selection"] = {{"run", run},
+                              {"layer", cursor.layer},
+                              {"kv_head", cursor.kv_head},
+                              {"query_head", cursor.query_head},
+                              {"tokens", {cursor.first_token, cursor.last_token}},
+                              {"step", cursor.step}};
+    return state;
+}
+
+void restore_view(Session& session, Document& document, const json& state) {
+    if (!state.is_object()) return;
+    const trace::Reader& reader = *document.reader();
+    const auto found = [&](const json& run) {
+        if (!run.is_array()) return RunKey{};
+        const RunKey key{document.id(), run.at(0).get<int>(), run.at(1).get<int>()};
+        const bool is_same = session.exists(key) && analysis::run_label(reader.run(key.prompt, key.run)) == run.at(2);
+        return is_same ? key : RunKey{};
+    };
+    try {
+        std::set<RunKey> hidden;
+        for (const json& run : state.value("hidden", json::array())) {
+            if (found(run).valid()) hidden.insert(found(run));
+        }
+        document.prompt = std::clamp(state.value("prompt", 0), 0, std::max(reader.n_prompts() - 1, 0));
+        document.hidden = std::move(hidden);
+        document.runs_were_chosen = true;
+        for (auto* slot : {&session.a, &session.b}) {
+            const RunKey run = found(state.value(slot == &session.a ? "a" : "b", json()));
+            if (!*slot && run.valid()) *slot = run;
+        }
+        if (session.documents().size() > 1) return;
+        if (session.mark.empty()) session.mark = state.value("mark", std::string());
+        const json selected = state.value("selection", json::object());
+        const RunKey run = found(selected.value("run", json()));
+        if (!run.valid() || !reader.has_model()) return;
+        const auto within = [](int value, int64_t n) { return value < n ? value : -1; };
+        const trace::ModelAttributes& model = reader.model();
+        Cursor cursor{run,
+                      within(selected.value("layer", -1), model.n_layers),
+                      within(selected.value("kv_head", -1), model.n_kv_heads),
+                      within(selected.value("query_head", -1), model.n_heads),
+                      selected.at("tokens").at(0).get<int64_t>(),
+                      selected.at("tokens").at(1).get<int64_t>(),
+                      selected.value("step", -1)};
+        if (cursor.last_token >= reader.prompt(run.prompt).visible_tokens())
+            cursor.first_token = cursor.last_token = -1;
+        session.selection.set(cursor);
+    } catch (const json::exception&) {
+        return;  // what cannot be understood stays as it opens
+    }
+}
+
+json load_view(const fs::path& trace) {
+    std::ifstream file(annotations_path(trace));
+    const json read = json::parse(file, nullptr, false);
+    return read.is_object() ? read.value("view", json()) : json();
+}
+
 fs::path annotations_path(const fs::path& trace) { return trace.string() + ".notes.json"; }
 
-void save_annotations(const Document& document) {
+void save_annotations(const Document& document, const json& view) {
     json pins = json::object();
     for (const auto& [prompt, tokens] : document.pins) {
         if (!tokens.empty()) pins[std::to_string(prompt)] = tokens;
@@ -107,13 +185,16 @@ void save_annotations(const Document& document) {
             {{"prompt", note.prompt}, {"tokens", {note.first_token, note.last_token}}, {"text", note.text}});
     const fs::path path = annotations_path(document.path());
     std::error_code error;
-    if (pins.empty() && notes.empty()) {
+    if (pins.empty() && notes.empty() && view.is_null()) {
         fs::remove(path, error);
         return;
     }
     const fs::path beside = path.string() + ".new";
     std::ofstream file(beside);
-    file << json{{"kvscope_notes", 1}, {"pins", pins}, {"notes", notes}}.dump(1) << '\n';
+    json whole = {{"kvscope_notes", 1}, {"pins", pins}, {"notes", notes}};
+    if (!view.is_null()) whole["view"] = view;
+    // A mark may be half a character.
+    file << whole.dump(1, ' ', false, json::error_handler_t::replace) << '\n';
     file.close();
     if (file) fs::rename(beside, path, error);
     if (!file || error) {

@@ -17,6 +17,8 @@ struct Settings {
     int height = 1000;
     nlohmann::json layout;  ///< App's views and their places; null at the first start
 
+    bool operator==(const Settings&) const = default;
+
     static constexpr size_t most_recent = 12;
     void remember_trace(const std::filesystem::path& path);
     void remember_model(const std::filesystem::path& path);

@@ -158,7 +158,12 @@ void Window::run(const std::function<bool()>& frame, const std::function<bool()>
         if (frames_left_ > 0) {
             glfwPollEvents();
         } else {
-            ImGui::GetIO().WantTextInput ? glfwWaitEventsTimeout(0.5) : glfwWaitEvents();  // the caret blinks
+            double seconds = ImGui::GetIO().WantTextInput ? 0.5 : -1;  // the caret blinks
+            if (const double wanted_at = std::exchange(wanted_at_, -1); wanted_at >= 0) {
+                const double left = std::max(wanted_at - glfwGetTime(), 0.001);
+                seconds = seconds < 0 ? left : std::min(seconds, left);
+            }
+            seconds < 0 ? glfwWaitEvents() : glfwWaitEventsTimeout(seconds);
             frames_left_ = 5;  // press and release are two frames, and what they open is measured in a third
         }
         --frames_left_;
@@ -175,6 +180,8 @@ void Window::run(const std::function<bool()>& frame, const std::function<bool()>
         if (!ImGui::GetCurrentContext()->InputEventsQueue.empty()) draw_again();
     }
 }
+
+void Window::draw_within(double seconds) { wanted_at_ = glfwGetTime() + seconds; }
 
 void Window::wake() { glfwPostEmptyEvent(); }
 

@@ -65,6 +65,9 @@ class Window {
     /// The next frame follows without waiting for input: while something moves.
     void draw_again() { frames_left_ = 3; }
 
+    /// A frame follows after so many seconds at the latest, whether or not anything happens.
+    void draw_within(double seconds);
+
     /// One frame, and its pixels.
     Screenshot capture(const std::function<bool()>& frame);
     /// Hands over the pixels of the frame that is being drawn, when it is drawn.
@@ -84,6 +87,7 @@ class Window {
     GLFWwindow* window_ = nullptr;
     std::string renderer_;
     int frames_left_ = 3;
+    double wanted_at_ = -1;  ///< time of the next frame at the latest; negative: no matter
     uint64_t n_frames_ = 0;
     std::vector<int> chords_;
     Screenshot* capture_to_ = nullptr;

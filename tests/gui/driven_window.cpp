@@ -33,9 +33,9 @@ TestWindow* whole_window() {
 
 Window* test_window() { return whole_window() ? &whole_window()->window : nullptr; }
 
-DrivenApp::DrivenApp(AppOptions options)
+DrivenApp::DrivenApp(AppOptions options, bool remember)
     : app_(*test_window(), [&] {
-          options.remember = false;
+          options.remember = remember;
           return options;
       }()) {
     settle();

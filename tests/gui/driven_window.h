@@ -20,7 +20,8 @@ Window* test_window();
 /// An application in the test window, driven by labels as a person would with mouse and keyboard.
 class DrivenApp {
  public:
-    explicit DrivenApp(AppOptions options);
+    /// @param remember reads and writes the settings, which the test has put elsewhere
+    explicit DrivenApp(AppOptions options, bool remember = false);
 
     App& app() { return app_; }
     Session& session() { return app_.session(); }

@@ -7,6 +7,7 @@
 #include "app/cli/command.h"
 #include "app/gui/app.h"
 #include "app/gui/crash_log.h"
+#include "app/gui/end_signal.h"
 #include "app/gui/engine_session.h"
 #ifdef KVSCOPE_WITH_ENGINE
 #include "app/cli/engine/run_in_terminal.h"
@@ -66,8 +67,12 @@ int view(const Arguments& arguments) {
         }
         settle();
         gui::write_png(window.capture(frame), arguments.screenshot);
-        return app.notices().empty() ? 0 : 1;
+        return app.n_errors() == 0 ? 0 : 1;
     }
+    const gui::EndSignal end([&window] {
+        window.close();
+        gui::Window::wake();
+    });
     window.run(frame, [&] { return app.may_close(); });
     return 0;
 }
@@ -93,8 +98,9 @@ std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     app.add_option("trace", arguments->app.traces, "Traces to open, side by side")->type_name("TRACE.h5");
     app.add_option("--mark", arguments->app.mark, "Outline this text in every view: was it kept, and where?");
-    app.add_option("--select", arguments->app.select,
-                   "Begin with this selected, as in token=964,layer=21,run=snapkv @ 256; also head=1, token=3-9");
+    app.add_option(
+        "--select", arguments->app.select,
+        "Begin with this selected, as in token=964,layer=21,run=snapkv @ 256; also head=1, token=3-9, step=5");
     app.add_option("--layout", arguments->app.layout, "explore, compare or report (default: as last time)")
         ->check(CLI::IsMember(gui::App::layout_names()));
     app.add_option("--view", arguments->app.view, "Open this view alone (retention, prompt, …)");

@@ -1,0 +1,250 @@
+#include <imgui_internal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <fstream>
+#include <iterator>
+
+#include "app/gui/crash_log.h"
+#include "app/gui/end_signal.h"
+#include "app/gui/session_state.h"
+#include "app/program/version.h"
+#include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+AppOptions explore(const SampleTrace& sample) {
+    AppOptions options;
+    options.traces = {sample.path};
+    options.layout = "explore";
+    return options;
+}
+
+void press(DrivenApp& driven, ImGuiKeyChord key) {
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(key);
+        c.Yield(8);
+    });
+}
+
+std::unique_ptr<Session> new_session(Tasks& tasks) { return std::make_unique<Session>(tasks); }
+
+std::string text_of(const fs::path& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("there is nothing to undo in a window that was just opened") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    const size_t n_views = driven.app().views().size();
+    REQUIRE(n_views > 1);
+    press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
+    CHECK(driven.app().views().size() == n_views);
+    CHECK(driven.session().cursor().run.valid());
+}
+
+TEST_CASE("undo goes back through marks, pins, runs, A and B in the order in which they happened, and redo forward") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    Session& session = driven.session();
+    const RunKey second = session.all_runs()[1];
+    press(driven, ImGuiKey_2);
+    REQUIRE(!session.is_visible(second));
+    driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef(DrivenApp::window_of("Prompt###prompt").c_str());
+        c.ItemInputValue("**/##prompt mark", "w12");
+        c.Yield(8);
+    });
+    REQUIRE(session.mark == "w12");
+    driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef(DrivenApp::window_of("Runs###runs").c_str());
+        c.ItemClick("**/A");
+        c.Yield(8);
+    });
+    REQUIRE(session.a);
+    press(driven, ImGuiKey_Period);
+    REQUIRE(session.cursor().has_tokens());
+    driven.drive([&](ImGuiTestContext& c) {
+        c.WindowFocus(DrivenApp::window_of("Prompt###prompt").c_str());
+        c.KeyPress(ImGuiKey_P);
+        c.Yield(8);
+    });
+    const auto pins = session.focus()->pins[0];
+    REQUIRE(pins.size() == 1);
+
+    press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
+    CHECK(session.focus()->pins[0].empty());
+    CHECK(session.cursor().has_tokens());
+    press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
+    CHECK(!session.cursor().has_tokens());
+    CHECK(session.a);
+    press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
+    CHECK(!session.a);
+    CHECK(session.mark == "w12");
+    press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
+    CHECK(session.mark.empty());
+    CHECK(!session.is_visible(second));
+    press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
+    CHECK(session.is_visible(second));
+    for (int i = 0; i < 5; ++i) press(driven, ImGuiMod_Ctrl | ImGuiKey_Y);
+    CHECK(!session.is_visible(second));
+    CHECK(session.mark == "w12");
+    CHECK(session.a);
+    CHECK(session.focus()->pins[0] == pins);
+}
+
+TEST_CASE("a splitter that was dragged goes back by undo") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    const auto width = [] { return ImGui::FindWindowByName("Runs###runs-1")->Size.x; };
+    const ImGuiWindow* runs = ImGui::FindWindowByName("Runs###runs-1");
+    REQUIRE(runs);
+    const float before = width();
+    driven.drive([&](ImGuiTestContext& c) {
+        c.MouseMoveToPos({runs->Pos.x + runs->Size.x + 1, runs->Pos.y + 40});
+        c.MouseDown();
+        c.MouseMoveToPos({runs->Pos.x + runs->Size.x + 81, runs->Pos.y + 40});
+        c.MouseUp();
+        c.Yield(8);
+    });
+    const float after = width();
+    REQUIRE(after > before + 40);
+    press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
+    CHECK(width() == Approx(before).margin(1));
+    press(driven, ImGuiMod_Ctrl | ImGuiKey_Y);
+    CHECK(width() == Approx(after).margin(1));
+}
+
+TEST_CASE("what the window knows of a trace comes back when it is opened again, and the command line goes first") {
+    const SampleTrace sample;
+    Tasks tasks([] {});
+    const auto first = new_session(tasks);
+    Session& session = *first;
+    Document& document = session.open(sample.path);
+    const auto by_default = view_state(session, document);
+    const auto runs = session.all_runs();
+    session.set_visible(runs[2], false);
+    session.a = runs[1];
+    session.b = runs[3];
+    session.mark = "w12";
+    session.select_run(runs[3]);
+    session.select_token(5);
+    const auto state = view_state(session, document);
+    CHECK(state != by_default);
+    save_annotations(document, state);
+    const auto second = new_session(tasks);
+    Session& again = *second;
+    again.mark = "of the command line";
+    Document& reopened = again.open(sample.path);
+    restore_view(again, reopened, load_view(sample.path));
+    CHECK(again.a == session.a);
+    CHECK(again.b == session.b);
+    CHECK(again.cursor() == session.cursor());
+    CHECK(reopened.hidden == document.hidden);
+    CHECK(again.mark == "of the command line");
+    save_annotations(document, nullptr);
+    CHECK(!fs::exists(annotations_path(sample.path)));
+}
+
+TEST_CASE("views and layout are saved a while after a change, without waiting for the window to close") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    setenv("XDG_CONFIG_HOME", (sample.folder / "config").c_str(), 1);
+    {
+        DrivenApp driven(explore(sample), true);
+        driven.settle();
+        CHECK(!fs::exists(annotations_path(sample.path)));
+        press(driven, ImGuiKey_2);
+        CHECK(driven.draw_until(
+            [&] { return fs::exists(annotations_path(sample.path)) && fs::exists(settings_file()); }, 4000));
+        CHECK(load_settings(settings_file()).layout.is_object());
+    }
+    AppOptions options;
+    options.traces = {sample.path};
+    DrivenApp again(options, true);
+    CHECK(!again.session().is_visible(again.session().all_runs()[1]));
+    unsetenv("XDG_CONFIG_HOME");
+}
+
+TEST_CASE("the signal to end is told to the program") {
+    std::atomic<bool> told = false;
+    {
+        const EndSignal end([&] { told = true; });
+        raise(SIGTERM);
+        for (int i = 0; i < 10000 && !told; ++i) usleep(1000);
+    }
+    CHECK(told);
+}
+
+TEST_CASE("a crash log knows the last click, version and commit") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef(DrivenApp::window_of("Runs###runs").c_str());
+        c.MouseMove("**/A");
+        c.Yield(12);
+        c.MouseClick();
+    });
+    CHECK(last_noted_action() == "click in Runs: A");
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        setenv("XDG_STATE_HOME", sample.folder.path().c_str(), 1);
+        install_crash_log();
+        raise(SIGSEGV);
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(WIFSIGNALED(status));
+    const std::string log = text_of(sample.folder / "kvscope" / "crash.log");
+    CHECK(log.find(program::version()) != std::string::npos);
+    CHECK(log.find(program::commit()) != std::string::npos);
+    CHECK(log.find("last action: click in Runs: A") != std::string::npos);
+}
+
+TEST_CASE("what went well is no error") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    DrivenApp driven(AppOptions{});
+    driven.app().notice("done");
+    CHECK(driven.app().n_errors() == 0);
+    driven.app().notice("not done", true);
+    CHECK(driven.app().n_errors() == 1);
+}
+
+TEST_CASE("the palette shows a view that is open, and opens one that is not") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    const size_t n_views = driven.app().views().size();
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
+        c.Yield(2);
+        c.KeyCharsReplaceEnter("difference");
+        c.Yield(4);
+    });
+    CHECK(driven.app().views().size() == n_views);
+    CHECK(ImGui::FindWindowByName("Difference###difference-1")->DockTabIsVisible);
+}
+
+}  // namespace kvscope::gui::testing
