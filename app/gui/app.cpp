@@ -61,6 +61,7 @@ App::App(Window& window, AppOptions options)
     if (!options_.select.empty()) session_.selection.set(parse_selection(session_, options_.select));
     if (options_.run_demo && engine_) engine_->run_demo();
     actions_.before_start = [this] { refresh_undo(); };
+    session_.renumbered = [this](const auto& now) { renumber_undo(now); };
 }
 
 App::~App() = default;

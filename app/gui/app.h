@@ -145,6 +145,7 @@ class App {
     void show_scores();
     UndoStep present_step() const;  ///< without `layout`
     void go_to_step(const UndoStep& step);
+    void renumber_undo(const std::function<RunKey(const RunKey&)>& now);
     void ask_for_trace();
     void ask_for_model();
     void ask_for_workspace();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "analysis/reproduce.h"
 #include "app/gui/app.h"
@@ -160,7 +161,8 @@ void App::add_actions() {
     add(
         "Edit", "Selection forward", ImGuiMod_Alt | ImGuiKey_RightArrow, [this] { session_.selection.forward(); },
         [this] { return session_.selection.can_go_forward(); });
-    add("Edit", "Let go of the selection, then cancel", ImGuiKey_Escape, [this] {
+    add("Edit", "End the flicker, let go of the selection, cancel", ImGuiKey_Escape, [this] {
+        if (std::exchange(session_.flicker, std::nullopt)) return;
         const Cursor before = session_.cursor();
         session_.let_go();
         if (engine_ && engine_->status().busy() && before == session_.cursor()) engine_->cancel();
@@ -195,12 +197,14 @@ void App::add_actions() {
         "Edit", "Token after", ImGuiKey_Period, [=] { move_token(1); }, has_trace);
 
     const auto flicker = [this] {
-        if (!session_.a || !session_.b) return;
-        const bool shows_a = session_.is_visible(*session_.a) && !session_.is_visible(*session_.b);
-        for (const RunKey& key : session_.all_runs())
-            session_.set_visible(key, key == (shows_a ? *session_.b : *session_.a));
+        const auto [a, b] = session_.compared();
+        session_.flicker = session_.flicker == a ? b : a;
     };
-    add("View", "Flicker A / B", ImGuiKey_Space, flicker, [this] { return session_.a && session_.b; });
+    const auto can_flicker = [this] {
+        const auto [a, b] = session_.compared();
+        return a.valid() && b.valid() && a != b;
+    };
+    add("View", "Flicker A / B", ImGuiKey_Space, flicker, can_flicker);
     add("View", "Difference A − B", ImGuiKey_D, [this] { show_view(*find_view_kind("difference")); });
     add("View", "Everything into view", ImGuiKey_F, [this] {
         if (OpenView* open = focused_view()) open->view->fit();

@@ -75,10 +75,28 @@ void App::refresh_undo() {
     if (!undo_.empty()) undo_.back().layout = layout_state();
 }
 
+void App::renumber_undo(const std::function<RunKey(const RunKey&)>& now) {
+    for (auto* steps : {&undo_, &redo_}) {
+        for (UndoStep& step : *steps) {
+            Choices& choices = step.choices;
+            choices.cursor.run = now(choices.cursor.run);
+            for (auto* slot : {&choices.a, &choices.b}) {
+                if (*slot) *slot = now(**slot);
+            }
+            for (auto& [document, hidden] : choices.hidden) {
+                std::set<RunKey> renumbered;
+                for (const RunKey& key : hidden) renumbered.insert(now(key));
+                hidden = std::move(renumbered);
+            }
+        }
+    }
+}
+
 void App::go_to_step(const UndoStep& step) {
     const UndoStep now = present_step();
     const Choices& wanted = step.choices;
     if (now.choices.views != wanted.views || now.places != step.places) restore_layout(step.layout, true);
+    session_.flicker.reset();
     if (!wanted.cursor.run.valid() || session_.exists(wanted.cursor.run)) session_.selection.set(wanted.cursor);
     session_.a = wanted.a && session_.exists(*wanted.a) ? wanted.a : std::nullopt;
     session_.b = wanted.b && session_.exists(*wanted.b) ? wanted.b : std::nullopt;

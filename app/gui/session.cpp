@@ -13,6 +13,7 @@ namespace kvscope::gui {
 void Session::end_frame() {
     hover_ = next_hover_;
     next_hover_ = {};
+    if (flicker && (!exists(*flicker) || document(*flicker)->prompt != flicker->prompt)) flicker.reset();
     tasks.end_frame();
 }
 
@@ -53,6 +54,7 @@ void Session::close(int id) {
     if (cursor().run.document == id) selection.set({});
     if (a && a->document == id) a.reset();
     if (b && b->document == id) b.reset();
+    if (flicker && flicker->document == id) flicker.reset();
 }
 
 Document* Session::document(int id) const {
@@ -80,6 +82,7 @@ const trace::RunAttributes& Session::attributes(const RunKey& key) const {
 
 bool Session::is_visible(const RunKey& key) const {
     const Document* of = document(key);
+    if (flicker) return key == *flicker;
     return of && !of->hidden.contains(key);
 }
 
@@ -109,6 +112,7 @@ void Session::show_one_budget(Document& document) {
 void Session::set_visible(const RunKey& key, bool visible) {
     Document* of = document(key);
     if (!of) return;
+    flicker.reset();
     of->runs_were_chosen = true;
     if (visible)
         of->hidden.erase(key);
@@ -123,6 +127,20 @@ std::vector<RunKey> Session::all_runs() const {
         for (const int run : of->shown_order(of->prompt)) keys.push_back({of->id(), of->prompt, run});
     }
     return keys;
+}
+
+std::pair<RunKey, RunKey> Session::compared() const {
+    const auto is_finished = [&](const RunKey& key) { return exists(key) && attributes(key).status == "complete"; };
+    std::pair<RunKey, RunKey> pair{a && is_finished(*a) ? *a : RunKey{}, b && is_finished(*b) ? *b : RunKey{}};
+    std::vector<RunKey> shown = all_runs();
+    std::erase_if(shown, [&](const RunKey& key) { return !is_finished(key) || document(key)->hidden.contains(key); });
+    std::vector<RunKey> compressed = shown;
+    std::erase_if(compressed, [&](const RunKey& key) { return attributes(key).policy == "full"; });
+    for (const RunKey& key : compressed.size() < 2 ? shown : compressed) {
+        if (!pair.first.valid() && key != pair.second) pair.first = key;
+        if (!pair.second.valid() && key != pair.first) pair.second = key;
+    }
+    return pair;
 }
 
 std::vector<RunKey> Session::visible_runs(bool with_full) const {
@@ -177,15 +195,15 @@ std::string Session::stamp(const RunKey& key) const {
 
 void Session::renumber_runs(int of_document, int prompt, const std::vector<int>& moved) {
     const auto now = [&](const RunKey& key) {
-        RunKey renumbered = key;
+        RunKey moved_key = key;
         if (key.document == of_document && key.prompt == prompt && key.run >= 0)
-            renumbered.run = static_cast<size_t>(key.run) < moved.size() ? moved[static_cast<size_t>(key.run)] : -1;
-        return renumbered;
+            moved_key.run = static_cast<size_t>(key.run) < moved.size() ? moved[static_cast<size_t>(key.run)] : -1;
+        return moved_key;
     };
     Cursor cursor_now = cursor();
     cursor_now.run = now(cursor_now.run);
     selection.set(cursor_now);
-    for (auto* slot : {&a, &b}) {
+    for (auto* slot : {&a, &b, &flicker}) {
         if (!*slot) continue;
         *slot = now(**slot);
         if (!(*slot)->valid()) slot->reset();
@@ -197,6 +215,7 @@ void Session::renumber_runs(int of_document, int prompt, const std::vector<int>&
         }
         of->hidden = std::move(hidden);
     }
+    if (renumbered) renumbered(now);
 }
 
 void Session::remove_added_run(int of_document, int prompt, int id) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,9 @@ class Session {
     Tasks& tasks;
     Selection selection;
     std::optional<RunKey> a, b;
+    std::optional<RunKey> flicker;  ///< shown alone for the moment; the choice of shown runs stays as it is
+    /// What became of runs that were renumbered, for those who remember keys.
+    std::function<void(const std::function<RunKey(const RunKey&)>& now)> renumbered;
     TokenAxis token_axis;
     std::string mark;  ///< text whose occurrences are outlined in every view; empty: none
 
@@ -67,6 +71,9 @@ class Session {
     void show_one_budget(Document& document);
     /// Of the shown compressed runs, the first whose scores say why a token was dropped, else the first.
     void select_first_run(const Document& document);
+    /// The two that are compared: A and B, and what is left open is the first of the shown runs. Not valid where there
+    /// are too few.
+    std::pair<RunKey, RunKey> compared() const;
     /// Finished, shown runs of all open traces' current prompts, in order; `full` only where `with_full`.
     std::vector<RunKey> visible_runs(bool with_full = false) const;
     /// All of the current prompts.

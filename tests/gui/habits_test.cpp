@@ -57,6 +57,36 @@ TEST_CASE("a note on the selected tokens is on disk as soon as it is written, an
     CHECK_FALSE(fs::exists(annotations_path(sample.path)));
 }
 
+TEST_CASE("Space shows one of the compared runs after the other, and Escape what was shown before") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options;
+    options.traces = {sample.path};
+    DrivenApp driven(options);
+    driven.settle();
+    Session& session = driven.session();
+    const auto before = session.visible_runs();
+    REQUIRE(before.size() > 2);
+    const auto press = [&](ImGuiKey key) {
+        driven.drive([&](ImGuiTestContext& c) {
+            c.WindowFocus(DrivenApp::window_of("Retention###retention").c_str());
+            c.KeyPress(key);
+        });
+    };
+    press(ImGuiKey_Space);  // nobody chose A and B: the two of Difference
+    CHECK(session.visible_runs() == std::vector<RunKey>{before[0]});
+    press(ImGuiKey_Space);
+    CHECK(session.visible_runs() == std::vector<RunKey>{before[1]});
+    press(ImGuiKey_Escape);
+    CHECK(session.visible_runs() == before);
+    session.a = before[2];
+    session.b = before[0];
+    press(ImGuiKey_Space);
+    CHECK(session.visible_runs() == std::vector<RunKey>{before[2]});
+    press(ImGuiKey_Escape);
+    CHECK(session.visible_runs() == before);
+}
+
 TEST_CASE("a part of a picture is cut out, and clipped to it") {
     const Screenshot whole{2, 2, {0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3}};
     CHECK(cut_out(whole, 1, 0, 1, 2).rgb == std::vector<uint8_t>{1, 1, 1, 3, 3, 3});

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "analysis/overlap.h"
 #include "analysis/table_format.h"
@@ -141,7 +142,7 @@ class DifferenceView : public View {
             draw_nothing(context, "Open a trace or run the demo, then choose two runs to compare.");
             return;
         }
-        choose_pair(session);
+        std::tie(a_, b_) = session.compared();
         if (fit_) session.token_axis.show_everything();
         fit_ = false;
         if (layer_ >= 0 && ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows) &&
@@ -191,22 +192,6 @@ class DifferenceView : public View {
     }
 
  private:
-    static bool is_finished(const Session& session, const std::optional<RunKey>& key) {
-        return key && session.exists(*key) && session.attributes(*key).status == "complete";
-    }
-
-    /// A and B as the session has them; what it leaves open are the first shown runs.
-    void choose_pair(const Session& session) {
-        a_ = is_finished(session, session.a) ? *session.a : RunKey{};
-        b_ = is_finished(session, session.b) ? *session.b : RunKey{};
-        auto runs = session.visible_runs();
-        if (runs.size() < 2) runs = session.visible_runs(true);
-        for (const RunKey& key : runs) {
-            if (!a_.valid() && key != b_) a_ = key;
-            if (!b_.valid() && key != a_) b_ = key;
-        }
-    }
-
     // ---- above the map ---------------------------------------------------------------------------------------------
 
     static float choice_width(const Session& session) {
@@ -237,7 +222,7 @@ class DifferenceView : public View {
         const std::string preview = shown.valid() ? label_that_fits(session.look(shown), room) : "choose a run";
         if (ImGui::BeginCombo(id, preview.c_str(), ImGuiComboFlags_HeightLarge)) {
             for (const RunKey& key : session.all_runs()) {
-                if (!is_finished(session, key)) continue;
+                if (session.attributes(key).status != "complete") continue;
                 ImGui::PushID(key.document * 10000 + key.run);
                 square(key, ImGui::GetTextLineHeight());
                 if (ImGui::Selectable(session.look(key).label.c_str(), key == shown)) {
@@ -263,7 +248,7 @@ class DifferenceView : public View {
         }
         same_line_if_fits(choice_width(session) + 3 * em);
         choose_run(context, "B", "##difference B", b_, session.b);
-        choose_pair(session);
+        std::tie(a_, b_) = session.compared();
         int mode = classes_ ? 1 : 0;
         same_line_if_fits(11 * em);
         ImGui::SetNextItemWidth(11 * em);

@@ -37,7 +37,7 @@ class RunsView : public View {
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"click", "select a run"},
                 {"the square", "show or hide it in all views; 1 to 9 do the same"},
-                {"A, B", "the two runs that are compared: Space flickers, D is the difference"}};
+                {"A, B", "the two runs that are compared: Space flickers, Esc ends that, D is the difference"}};
     }
 
  private:
