@@ -105,6 +105,10 @@ Rgb color_at(ColorMap map, double t) {
     return table[static_cast<size_t>(std::lround(t * last))];
 }
 
+Rgb ink_on(Rgb ground) {
+    return 0.299 * ground.r + 0.587 * ground.g + 0.114 * ground.b > 140 ? Rgb{0, 0, 0} : Rgb{255, 255, 255};
+}
+
 std::string_view color_map_name(ColorMap map) {
     switch (map) {
         case ColorMap::viridis:

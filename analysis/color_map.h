@@ -29,6 +29,9 @@ std::span<const Rgb> color_table(ColorMap map);
 /// The entry for t in [0, 1] (cut to it; NaN is not a colour and gives the lowest).
 Rgb color_at(ColorMap map, double t);
 
+/// Black or white, whichever text is read better in on this ground.
+Rgb ink_on(Rgb ground);
+
 std::string_view color_map_name(ColorMap map);
 
 /// Okabe and Ito's colours without black, which `full` has: orange, sky blue, bluish green, vermillion, blue, reddish

@@ -28,4 +28,10 @@ std::vector<uint16_t> layer_counts(const KeptSets& kept) {
     return counts;
 }
 
+std::vector<uint16_t> head_counts(const KeptSets& kept) {
+    std::vector<uint16_t> counts(kept.n_tokens, 0);
+    for (const uint32_t token : kept.indices) ++counts[token];
+    return counts;
+}
+
 }  // namespace kvscope::analysis

@@ -6,10 +6,11 @@
 #include <limits>
 
 #include "analysis/figure_definition.h"
-#include "analysis/kept_sets.h"
+#include "analysis/retention.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/table_format.h"
+#include "analysis/utf8.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -24,24 +25,9 @@ constexpr Rgb kNotKept{150, 150, 150};
 
 /// How many layers, and heads of all layers, keep each token (N).
 struct Counts {
-    std::vector<int> layers;
-    std::vector<int> heads;
+    std::vector<uint16_t> layers;
+    std::vector<uint16_t> heads;
 };
-
-Counts count(const trace::Kept& kept, size_t n_tokens) {
-    Counts counts{std::vector<int>(n_tokens), std::vector<int>(n_tokens)};
-    std::vector<int> last(n_tokens, -1);
-    for (size_t layer = 0; layer < kept.n_layers; ++layer) {
-        for (size_t row = 0; row < kept.n_rows; ++row) {
-            for (const uint32_t token : kept.row(layer, row)) {
-                ++counts.heads[token];
-                counts.layers[token] += last[token] != static_cast<int>(layer);
-                last[token] = static_cast<int>(layer);
-            }
-        }
-    }
-    return counts;
-}
 
 /// A token, or what of it stands in one line.
 struct Piece {
@@ -54,11 +40,9 @@ struct Piece {
 
 /// One character at a time: its bytes and its cells.
 std::pair<size_t, size_t> character_at(const std::string& text, size_t at) {
-    utf8proc_int32_t code = 0;
-    const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
-                                         static_cast<utf8proc_ssize_t>(text.size() - at), &code);
-    if (length <= 0) return {1, 1};
-    return {static_cast<size_t>(length), static_cast<size_t>(std::max(utf8proc_charwidth(code), 0))};
+    const auto [code, bytes] = utf8_character(text, at);
+    if (bytes == 0) return {1, 1};
+    return {bytes, static_cast<size_t>(std::max(utf8proc_charwidth(static_cast<utf8proc_int32_t>(code)), 0))};
 }
 
 /// Breaks between tokens, before a word where one begins, and inside a token only where it is wider than a line.
@@ -145,21 +129,21 @@ Shown read_shown(const trace::Reader& reader, const FigureOptions& options) {
     shown.n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     for (const int run : shown.runs) {
         const auto kept = reader.kept(options.prompt, run);
-        shown.counts.push_back(count(*kept, shown.n_tokens));
+        const KeptSets sets = kept_sets(*kept, shown.n_tokens);
+        shown.counts.push_back({layer_counts(sets), head_counts(sets)});
         const size_t most = shown.by_heads ? kept->n_layers * kept->n_rows : kept->n_layers;
         shown.most = std::max(shown.most, static_cast<int>(most));
     }
     return shown;
 }
 
-Rgb ink_on(const ColorScale& scale, int value) {
+Rgb ink_of(const ColorScale& scale, int value) {
     if (value < 1) return kNotKept;
     const double share = scale.max > scale.min ? (value - scale.min) / (scale.max - scale.min) : 1;
-    const Rgb ground = color_at(scale.map, scale.map_begin + share * (scale.map_end - scale.map_begin));
-    return 0.299 * ground.r + 0.587 * ground.g + 0.114 * ground.b > 140 ? Rgb{0, 0, 0} : Rgb{255, 255, 255};
+    return ink_on(color_at(scale.map, scale.map_begin + share * (scale.map_end - scale.map_begin)));
 }
 
-Panel panel_of(const Page& page, const std::vector<int>& values, const ColorScale& scale, size_t width) {
+Panel panel_of(const Page& page, const std::vector<uint16_t>& values, const ColorScale& scale, size_t width) {
     HeatMap map;
     map.rows = page.n_lines();
     map.columns = width;
@@ -181,7 +165,7 @@ Panel panel_of(const Page& page, const std::vector<int>& values, const ColorScal
         for (size_t cell = piece.cell; cell < std::min(piece.cell + piece.n_cells, width); ++cell)
             map.values[piece.line * width + cell] = static_cast<float>(value);
         const double middle = static_cast<double>(piece.cell) + static_cast<double>(piece.n_cells) / 2;
-        labels.push_back({middle, static_cast<double>(piece.line) + 0.5, piece.text, ink_on(scale, value), true});
+        labels.push_back({middle, static_cast<double>(piece.line) + 0.5, piece.text, ink_of(scale, value), true});
         if (piece.cell == 0 && piece.line >= next_number) {
             panel.y.ticks.push_back(
                 {static_cast<double>(piece.line) + 0.5, format_count(static_cast<int64_t>(piece.token))});

@@ -131,11 +131,6 @@ ColorScale per_cent() {
     return scale;
 }
 
-Rgb ink_on(double score) {
-    const Rgb ground = color_at(ColorMap::viridis, score / 100);
-    return 0.299 * ground.r + 0.587 * ground.g + 0.114 * ground.b > 140 ? Rgb{0, 0, 0} : Rgb{255, 255, 255};
-}
-
 /// Settings by budgets, each mean with its interval; `full`, whose budget is everything, over the whole row.
 void make_table(Figure& figure, const Scores& scores) {
     std::vector<std::string> names;
@@ -161,7 +156,7 @@ void make_table(Figure& figure, const Scores& scores) {
             map.values[row * scores.budgets.size() + i] = static_cast<float>(100 * mean);
         labels.push_back({middle, static_cast<double>(row),
                           fmt::format("{} [{}, {}]", short_number(mean), short_number(low), short_number(high)),
-                          ink_on(100 * mean)});
+                          ink_on(color_at(ColorMap::viridis, mean))});
     }
     panel.layers.emplace_back(std::move(map));
     for (auto& label : labels) panel.layers.emplace_back(std::move(label));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "analysis/utf8.h"
+
 namespace kvscope::gui {
 namespace {
 
@@ -21,13 +23,11 @@ struct Character {
 
 Character character_at(std::string_view text, size_t i) {
     if (static_cast<unsigned char>(text[i]) < 0x80) return {};
-    utf8proc_int32_t code = 0;
-    const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + i,
-                                         static_cast<utf8proc_ssize_t>(text.size() - i), &code);
-    if (length <= 0) return {};
+    const auto [code, bytes] = analysis::utf8_character(text, i);
+    if (bytes == 0) return {};
     const bool is_hangul = code >= 0xac00 && code <= 0xd7a3;
-    return {static_cast<size_t>(length),
-            code >= 0x2e80 && code < 0x40000 && code / 0x1000 != 0x1f && !is_hangul && utf8proc_charwidth(code) == 2};
+    return {bytes, code >= 0x2e80 && code < 0x40000 && code / 0x1000 != 0x1f && !is_hangul &&
+                       utf8proc_charwidth(static_cast<utf8proc_int32_t>(code)) == 2};
 }
 
 std::string_view at(std::string_view text, const Word& word) { return text.substr(word.begin, word.end - word.begin); }

@@ -1,38 +1,23 @@
 #include "app/gui/joined_tokens.h"
 
-#include <utf8proc.h>
-
 #include <algorithm>
 
+#include "analysis/utf8.h"
 #include "app/gui/shaped_text.h"
 
 namespace kvscope::gui {
+
+using analysis::utf8_character;
+using analysis::Utf8Character;
+
 namespace {
 
-/// The character that begins at a byte; no bytes where none does.
-struct Character {
-    uint32_t code = 0;
-    size_t bytes = 0;
-};
-
-Character character_at(std::string_view text, size_t at) {
-    utf8proc_int32_t code = 0;
-    const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
-                                         static_cast<utf8proc_ssize_t>(text.size() - at), &code);
-    return length > 0 ? Character{static_cast<uint32_t>(code), static_cast<size_t>(length)} : Character{};
-}
-
-Character last_character(std::string_view text) {
+Utf8Character last_character(std::string_view text) {
     for (size_t at = text.size(); at-- > 0;) {
-        const Character last = character_at(text, at);
+        const Utf8Character last = utf8_character(text, at);
         if (last.bytes > 0 || text.size() - at >= 4) return last;
     }
     return {};
-}
-
-bool is_mark(uint32_t c) {
-    const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
-    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC || category == UTF8PROC_CATEGORY_ME;
 }
 
 }  // namespace
@@ -43,16 +28,16 @@ bool joins_next(const PromptText& prompt, uint32_t token) {
     if (static_cast<unsigned char>(prompt.text[border]) < 0x80) return false;
     const std::string_view before = whole_characters(prompt, token, token);
     if (before.data() + before.size() > prompt.text.data() + border) return true;  // the border is inside a character
-    const Character after = character_at(prompt.text, border);
+    const Utf8Character after = utf8_character(prompt.text, border);
     if (after.bytes == 0 || !joins_neighbours(after.code)) return false;
-    const Character last = last_character(before);
+    const Utf8Character last = last_character(before);
     return last.bytes > 0 && (joins_neighbours(last.code) || (is_mark(after.code) && last.code > ' '));
 }
 
 bool is_set_as_one(const PromptText& prompt, uint32_t token) {
     const std::string_view text = whole_characters(prompt, token, token);
     for (size_t at = 0; at < text.size();) {
-        const Character next = character_at(text, at);
+        const Utf8Character next = utf8_character(text, at);
         if (next.bytes > 1 && joins_neighbours(next.code)) return true;
         at += std::max<size_t>(next.bytes, 1);
     }
@@ -68,7 +53,7 @@ JoinedTokens join_tokens(const PromptText& prompt, uint32_t first, uint32_t last
     if (out.has_space) ++at;
     uint32_t token = first;
     while (at < end) {
-        const size_t bytes = std::max<size_t>(character_at(text.substr(0, end), at).bytes, 1);
+        const size_t bytes = std::max<size_t>(utf8_character(text.substr(0, end), at).bytes, 1);
         const std::string shown = shown_token(text.substr(at, bytes));
         for (; token <= last && prompt.begins[token + 1] <= at + bytes; ++token) {
             const size_t share = shown.size() * (prompt.begins[token + 1] - at) / bytes;

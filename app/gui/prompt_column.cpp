@@ -56,10 +56,9 @@ float share_out(const JoinedTokens& joined, std::span<Box> boxes, float left, fl
     const float text = joined.is_right_to_left ? left : left + blank;
     size_t byte = 0;
     for (size_t i = 0; i < boxes.size(); ++i) {
-        const auto [low, high] = std::minmax_element(edges.begin() + static_cast<ptrdiff_t>(byte),
-                                                     edges.begin() + static_cast<ptrdiff_t>(joined.ends[i]) + 1);
+        const auto [low, high] = reach_of_bytes(edges, byte, joined.ends[i]);
         boxes[i] = {
-            std::round(text + *low * squeeze), std::round(text + *high * squeeze), &joined, text, *low, *high, squeeze};
+            std::round(text + low * squeeze), std::round(text + high * squeeze), &joined, text, low, high, squeeze};
         byte = joined.ends[i];
     }
     if (joined.is_right_to_left)

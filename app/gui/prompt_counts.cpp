@@ -13,9 +13,9 @@ PromptCounts read_counts(const trace::Reader& reader, const RunKey& key) {
     PromptCounts counts;
     counts.kept = reader.kept(key.prompt, key.run);
     const auto n = static_cast<size_t>(reader.prompt(key.prompt).visible_tokens());
-    counts.layers = analysis::layer_counts(analysis::kept_sets(*counts.kept, n));
-    counts.heads.assign(n, 0);
-    for (const uint32_t token : counts.kept->indices) ++counts.heads[token];
+    const auto sets = analysis::kept_sets(*counts.kept, n);
+    counts.layers = analysis::layer_counts(sets);
+    counts.heads = analysis::head_counts(sets);
     return counts;
 }
 

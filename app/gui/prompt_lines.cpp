@@ -6,13 +6,14 @@
 #include <optional>
 #include <string>
 
+#include "analysis/utf8.h"
 #include "app/gui/reading_levels.h"
 
 namespace kvscope::gui {
 namespace {
 
 constexpr std::string_view line_break = "↵";
-constexpr int32_t zero_width_joiner = 0x200d;
+constexpr uint32_t zero_width_joiner = 0x200d;
 
 /// One character: its bytes and its cells.
 struct Character {
@@ -22,15 +23,12 @@ struct Character {
 
 Character character_at(std::string_view text, size_t at) {
     if (static_cast<unsigned char>(text[at]) < 0x80) return {};
-    utf8proc_int32_t code = 0;
-    const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
-                                         static_cast<utf8proc_ssize_t>(text.size() - at), &code);
-    if (length <= 0) return {};
-    const auto bytes = static_cast<size_t>(length);
+    const auto [code, bytes] = analysis::utf8_character(text, at);
+    if (bytes == 0) return {};
     // What a zero-width joiner joins, and a colour of skin, add nothing to the emoji before.
     if (code == zero_width_joiner && at + bytes < text.size()) return {bytes + character_at(text, at + bytes).bytes, 0};
     if (code >= 0x1f3fb && code <= 0x1f3ff && at > 0) return {bytes, 0};
-    return {bytes, static_cast<size_t>(std::max(utf8proc_charwidth(code), 0))};
+    return {bytes, static_cast<size_t>(std::max(utf8proc_charwidth(static_cast<utf8proc_int32_t>(code)), 0))};
 }
 
 class Breaker {
@@ -213,15 +211,13 @@ size_t PromptLines::line_of(int64_t token) const {
 
 bool is_right_to_left(std::string_view text) {
     for (size_t i = 0; i < text.size();) {
-        utf8proc_int32_t code = 0;
-        const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + i,
-                                             static_cast<utf8proc_ssize_t>(text.size() - i), &code);
-        if (length <= 0) return false;
-        const auto* properties = utf8proc_get_property(code);
+        const auto [code, bytes] = analysis::utf8_character(text, i);
+        if (bytes == 0) return false;
+        const auto* properties = utf8proc_get_property(static_cast<utf8proc_int32_t>(code));
         if (properties->bidi_class == UTF8PROC_BIDI_CLASS_R || properties->bidi_class == UTF8PROC_BIDI_CLASS_AL)
             return true;
         if (properties->bidi_class == UTF8PROC_BIDI_CLASS_L) return false;
-        i += static_cast<size_t>(length);
+        i += bytes;
     }
     return false;
 }

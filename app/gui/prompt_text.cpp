@@ -1,16 +1,19 @@
 #include "app/gui/prompt_text.h"
 
 #include <fmt/format.h>
-#include <utf8proc.h>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <optional>
 
+#include "analysis/utf8.h"
 #include "app/gui/session.h"
 
 namespace kvscope::gui {
+
+using analysis::utf8_character;
+
 namespace {
 
 std::string lowered(std::string_view text) {
@@ -33,14 +36,6 @@ std::optional<char> escaped_byte(std::string_view token, size_t at) {
     const auto read = std::from_chars(digits.begin(), digits.end(), value, 16);
     if (read.ptr != digits.end() || value < 0x80) return {};
     return static_cast<char>(value);
-}
-
-/// Length of the character that begins at a byte; 0 where none does.
-size_t character_size(std::string_view text, size_t at) {
-    utf8proc_int32_t code = 0;
-    const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
-                                         static_cast<utf8proc_ssize_t>(text.size() - at), &code);
-    return static_cast<size_t>(std::max<utf8proc_ssize_t>(length, 0));
 }
 
 /// Puts the tokens together. @param stays by escape, in order: whether it is kept as it is written
@@ -72,7 +67,7 @@ std::vector<std::pair<size_t, size_t>> put_together(PromptText& out, const std::
 /// Where the character begins that a byte belongs to; the byte itself where the text is no UTF-8.
 size_t character_begin(std::string_view text, size_t byte) {
     for (size_t back = 0; back < longest_character && back <= byte; ++back) {
-        if (character_size(text, byte - back) > back) return byte - back;
+        if (utf8_character(text, byte - back).bytes > back) return byte - back;
     }
     return byte;
 }
@@ -87,7 +82,7 @@ PromptText make_prompt_text(std::vector<int32_t> ids, std::vector<std::string> t
     const auto bytes = put_together(out, {});
     std::vector<bool> stays;
     for (const auto& [place, number] : bytes) {
-        if (character_size(out.text, character_begin(out.text, place)) > 0) continue;
+        if (utf8_character(out.text, character_begin(out.text, place)).bytes > 0) continue;
         stays.resize(number + 1, false);
         stays[number] = true;
     }
@@ -102,17 +97,15 @@ std::string_view whole_characters(const PromptText& prompt, size_t first, size_t
     if (begin == end) return text.substr(begin, 0);
     const size_t from = character_begin(text, begin);
     const size_t last_character = character_begin(text, end - 1);
-    return text.substr(from, std::max(last_character + character_size(text, last_character), end) - from);
+    return text.substr(from, std::max(last_character + utf8_character(text, last_character).bytes, end) - from);
 }
 
 std::string shown_token(std::string_view token) {
     std::string out;
     size_t at = 0;
     while (at < token.size()) {
-        utf8proc_int32_t code = 0;
-        const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(token.data()) + at,
-                                             static_cast<utf8proc_ssize_t>(token.size() - at), &code);
-        if (length <= 0) {
+        const auto [code, bytes] = utf8_character(token, at);
+        if (bytes == 0) {
             out += fmt::format("⟨{:02X}⟩", static_cast<unsigned char>(token[at]));
             ++at;
             continue;
@@ -128,8 +121,8 @@ std::string shown_token(std::string_view token) {
         else if (code < 32 || code == 127)
             out += fmt::format("⟨{:02X}⟩", code);
         else
-            out += token.substr(at, static_cast<size_t>(length));
-        at += static_cast<size_t>(length);
+            out += token.substr(at, bytes);
+        at += bytes;
     }
     return out;
 }

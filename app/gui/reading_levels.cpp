@@ -1,11 +1,12 @@
 #include "app/gui/reading_levels.h"
 
 #include <fribidi.h>
-#include <utf8proc.h>
 
 #include <algorithm>
 #include <numeric>
 #include <string_view>
+
+#include "analysis/utf8.h"
 
 namespace kvscope::gui {
 namespace {
@@ -47,14 +48,12 @@ std::vector<uint8_t> reading_levels(const PromptText& prompt) {
     std::vector<uint8_t> of_byte;
     Paragraph paragraph;
     for (size_t at = 0; at < text.size();) {
-        utf8proc_int32_t code = 0;
-        const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
-                                             static_cast<utf8proc_ssize_t>(text.size() - at), &code);
-        const FriBidiChar character = length > 0 ? static_cast<FriBidiChar>(code) : 0xfffd;
+        const auto [code, bytes] = analysis::utf8_character(text, at);
+        const FriBidiChar character = bytes > 0 ? code : 0xfffd;
         paragraph.characters.push_back(character);
         paragraph.begins.push_back(at);
         if (character >= 0x590 && FRIBIDI_IS_RTL(fribidi_get_bidi_type(character))) paragraph.is_turned = true;
-        at += static_cast<size_t>(std::max<utf8proc_ssize_t>(length, 1));
+        at += std::max<size_t>(bytes, 1);
         if (character != '\n' && at < text.size()) continue;
         if (paragraph.is_turned && of_byte.empty()) of_byte.resize(text.size());
         find_levels(paragraph, at, of_byte);

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/utf8.h"
 #include "app/gui/texture.h"
 
 namespace kvscope::gui {
@@ -205,10 +206,7 @@ std::vector<float> measure_edges(const std::string& text, float pixels, bool mon
     PangoLayoutLine* line = pango_layout_get_line_readonly(layout.get(), 0);
     std::vector<float> edges(text.size() + 1, 0.0f);
     for (size_t at = 0; at < text.size();) {
-        utf8proc_int32_t code = 0;
-        const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
-                                             static_cast<utf8proc_ssize_t>(text.size() - at), &code);
-        const auto bytes = static_cast<size_t>(std::max<utf8proc_ssize_t>(length, 1));
+        const size_t bytes = std::max<size_t>(analysis::utf8_character(text, at).bytes, 1);
         int from = 0;
         int to = 0;
         pango_layout_line_index_to_x(line, static_cast<int>(at), FALSE, &from);
@@ -234,8 +232,18 @@ bool joins_neighbours(uint32_t c) {
                         (c >= 0x10800 && c <= 0x11fff);
     const bool emoji = (c >= 0x1f1e6 && c <= 0x1f1ff) || (c >= 0x1f300 && c <= 0x1faff) || (c >= 0xfe00 && c <= 0xfe0f);
     if (script || emoji || c == 0x200c || c == 0x200d) return true;
+    return is_mark(c);
+}
+
+bool is_mark(uint32_t c) {
     const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
     return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC || category == UTF8PROC_CATEGORY_ME;
+}
+
+std::pair<float, float> reach_of_bytes(std::span<const float> edges, size_t begin, size_t end) {
+    const auto [low, high] = std::minmax_element(edges.begin() + static_cast<ptrdiff_t>(begin),
+                                                 edges.begin() + static_cast<ptrdiff_t>(end) + 1);
+    return {*low, *high};
 }
 
 bool needs_shaping(std::string_view text, ImFont* font) {
@@ -243,13 +251,10 @@ bool needs_shaping(std::string_view text, ImFont* font) {
     if (std::all_of(text.begin(), text.end(), is_ascii)) return false;
     if (!font) font = ImGui::GetFont();
     for (size_t at = 0; at < text.size();) {
-        utf8proc_int32_t code = 0;
-        const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
-                                             static_cast<utf8proc_ssize_t>(text.size() - at), &code);
-        if (length <= 0) return false;
-        const auto c = static_cast<uint32_t>(code);
+        const auto [c, bytes] = analysis::utf8_character(text, at);
+        if (bytes == 0) return false;
         if (c >= 0x80 && (joins_neighbours(c) || !font_has(font, c))) return true;
-        at += static_cast<size_t>(length);
+        at += bytes;
     }
     return false;
 }

@@ -2,9 +2,11 @@
 
 #include <imgui.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace kvscope::gui {
 
@@ -16,6 +18,12 @@ bool needs_shaping(std::string_view text, ImFont* font = nullptr);
 /// Whether a character joins, reorders or stacks with its neighbours, or is an emoji: two of them side by side must be
 /// set together.
 bool joins_neighbours(uint32_t character);
+
+/// Whether a character stands on the one before it: accents, vowel signs.
+bool is_mark(uint32_t character);
+
+/// Left and right of bytes begin … end of a text, of which these are the byte_edges().
+std::pair<float, float> reach_of_bytes(std::span<const float> edges, size_t begin, size_t end);
 
 /// Draws one line of UTF-8 with its upper left corner at `at`, in the current font. Plain text goes Dear ImGui's way;
 /// what needs shaping is set by Pango into a texture of the whole text, kept for the next frames (emoji in their own

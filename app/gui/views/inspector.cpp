@@ -218,15 +218,14 @@ class InspectorView : public View {
             if (last > token) --last;
             if (first < token) ++first;
         }
-        const auto begin = static_cast<ptrdiff_t>(token > first ? joined.ends[token - first - 1] : 0);
-        const auto [low, high] = std::minmax_element(
-            edges.begin() + begin, edges.begin() + static_cast<ptrdiff_t>(joined.ends[token - first]) + 1);
+        const size_t begin = token > first ? joined.ends[token - first - 1] : 0;
+        const auto [low, high] = reach_of_bytes(edges, begin, joined.ends[token - first]);
         const ImVec2 at = ImGui::GetCursorScreenPos();
         ImDrawList* list = ImGui::GetWindowDrawList();
         const ImU32 quiet = packed(context.theme.ink_quiet);
-        draw_text_between(list, at, quiet, joined.text, 0, *low, 1);
-        draw_text_between(list, at, packed(context.theme.accent), joined.text, *low, *high, 1);
-        draw_text_between(list, at, quiet, joined.text, *high, advance, 1);
+        draw_text_between(list, at, quiet, joined.text, 0, low, 1);
+        draw_text_between(list, at, packed(context.theme.accent), joined.text, low, high, 1);
+        draw_text_between(list, at, quiet, joined.text, high, advance, 1);
         ImGui::Dummy({advance, ImGui::GetTextLineHeight()});
     }
 
