@@ -12,7 +12,7 @@
 #include "analysis/table_format.h"
 #include "analysis/ticks.h"
 #include "app/gui/answer_text.h"
-#include "app/gui/engine_session.h"
+#include "app/gui/further_questions.h"
 #include "app/gui/measures.h"
 #include "app/gui/prompt_lines.h"
 #include "app/gui/prompt_text.h"
@@ -107,14 +107,14 @@ class AnswersView : public View {
         const float em = ImGui::GetFontSize();
         const bool has_kl = std::any_of(shown.begin(), shown.end(),
                                         [](const Shown& one) { return one.output && !one.output->kl.empty(); });
-        const float ask = ask_height(context);
+        const float ask = further_.height(context);
         const float room = ImGui::GetContentRegionAvail().y - ask;
         const float plot = has_kl && room > 11 * em
                                ? std::clamp(room - text_height_, std::min(0.42f * room, 14 * em), 0.7f * room)
                                : 0;
         draw_outputs(context, shown, std::max(room - plot - (plot > 0 ? ImGui::GetStyle().ItemSpacing.y : 0), 3 * em));
         if (plot > 0) draw_steps(context, shown, plot);
-        if (ask > 0) draw_ask(context);
+        if (ask > 0) further_.draw(context);
     }
 
     std::optional<FigureRequest> figure(const Session& session) const override {
@@ -566,66 +566,11 @@ class AnswersView : public View {
         ImGui::EndTooltip();
     }
 
-    // ---- a further question ----------------------------------------------------------------------------------------
-
-    static const RunKey* askable(const Context& context) {
-        const RunKey& selected = context.session.cursor().run;
-        if (!context.engine || !context.session.exists(selected) || !context.engine->can_ask(selected)) return nullptr;
-        return &selected;
-    }
-
-    float ask_height(const Context& context) const {
-        if (!context.engine) return 0;
-        const float line = ImGui::GetTextLineHeightWithSpacing();
-        const auto n = static_cast<float>(std::min<size_t>(context.engine->further_answers().size(), 3));
-        const float answers = 3 * n * line;
-        return (askable(context) ? ImGui::GetFrameHeightWithSpacing() : 0) + answers;
-    }
-
-    void draw_ask(Context& context) {
-        if (const RunKey* run = askable(context)) {
-            const std::string hint =
-                fmt::format("ask the cache of {} another question", context.session.look(*run).label);
-            ImGui::SetNextItemWidth(-6 * ImGui::GetFontSize());
-            const bool entered = ImGui::InputTextWithHint("##answers question", hint.c_str(), &question_,
-                                                          ImGuiInputTextFlags_EnterReturnsTrue);
-            ImGui::SameLine();
-            ImGui::BeginDisabled(question_.empty());
-            const bool pressed = ImGui::Button("Ask##answers", {-1, 0});
-            ImGui::EndDisabled();
-            ImGui::SetItemTooltip("the very cache that this run compressed goes on with this question");
-            if ((entered || pressed) && !question_.empty()) {
-                context.engine->ask(*run, question_);
-                question_.clear();
-            }
-        }
-        const auto& answers = context.engine->further_answers();
-        if (answers.empty()) return;
-        ImGui::BeginChild("further answers");
-        for (size_t i = answers.size(); i-- > 0;) {
-            const FurtherAnswer& answer = answers[i];
-            const std::string run =
-                context.session.exists(answer.run) ? context.session.look(answer.run).label : "closed";
-            ImGui::TextDisabled("%s", run.c_str());
-            ImGui::SameLine();
-            ImGui::PushFont(context.fonts.bold, 0);
-            text_item(answer.question);
-            ImGui::PopFont();
-            ImGui::PushTextWrapPos(0);
-            if (!answer.error.empty())
-                ImGui::TextColored(context.theme.error, "%s", answer.error.c_str());
-            else
-                ImGui::TextUnformatted((answer.text + (answer.finished ? "" : " …")).c_str());
-            ImGui::PopTextWrapPos();
-        }
-        ImGui::EndChild();
-    }
-
     double first_step_ = 0;  ///< of those in view, before the one that is `last_step_`; alike: all
     double last_step_ = 0;
     bool stacked_ = false;
     bool prompt_open_ = false;
-    std::string question_;
+    FurtherQuestions further_;
     std::string sent_;  ///< the prompt, in a field of which a part can be copied
     std::shared_ptr<const PromptText> sent_of_;
     float text_height_ = 0;  ///< of the answers, in the frame before
