@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <utility>
+#include <vector>
 
 #include "engine/decode.h"
 #include "engine/error.h"
@@ -22,15 +23,20 @@ Conversation::Conversation(std::string label, RunCache cache, std::unique_ptr<po
 std::string Conversation::text_of(const Model& model, std::string_view question) const {
     if (question.find_first_not_of(" \t\r\n") == std::string_view::npos) throw UsageError("the question is empty");
     const bool templated = !prompt_->chat_template.empty();
+    if (templated && prompt_->context.empty())
+        throw UsageError(
+            "the trace has the prompt's whole text alone, and the model's chat template does not make that text again, "
+            "so that it is not known how it would write another question: run the prompt anew");
+    const auto now = prompt_->rendered_at;
     if (!prompt_->query_aware) {
         if (!templated) return std::string(question);
-        const auto rendered = checkpoint::render_prompt(model.chat_template(), prompt_->context, question);
+        const auto rendered = checkpoint::render_prompt(model.chat_template(), prompt_->context, question, now);
         return rendered.text.substr(rendered.question_begin);
     }
     if (!templated) return std::string("\n\n").append(question);
     const checkpoint::Message turns[] = {
         {"user", prompt_->content()}, {"assistant", answer_}, {"user", std::string(question)}};
-    const std::string text = model.chat_template()->render(turns, true);
+    const std::string text = model.chat_template()->render(turns, true, now);
     if (!text.starts_with(prompt_->text))
         throw UsageError(
             "the model's chat template writes an earlier turn otherwise than the last one, so that the cache of the "
@@ -41,36 +47,79 @@ std::string Conversation::text_of(const Model& model, std::string_view question)
 
 Reply Conversation::ask(const Model& model, std::string_view question, const QuestionOptions& options,
                         Progress& progress, const std::function<void(int32_t)>& on_token) {
-    Reply reply;
-    reply.read = text_of(model, question);
-    reply.read_ids = model.tokenizer().encode(reply.read, false, !prompt_->chat_template.empty());
-    const auto n = static_cast<int64_t>(reply.read_ids.size());
+    Conversation* const self = this;
+    Reply reply = std::move(ask_all(model, {&self, 1}, question, options, progress, [&](size_t, int32_t id) {
+        if (on_token) on_token(id);
+    })[0]);
+    if (!reply.error.empty()) throw UsageError(reply.error);
+    return reply;
+}
+
+std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> conversations, std::string_view question,
+                           const QuestionOptions& options, Progress& progress,
+                           const std::function<void(size_t, int32_t)>& on_token) {
     if (options.n_new < 1) throw UsageError("the number of tokens to generate must be at least 1");
     const int64_t limit = model.transformer().config().context_length;
-    if (position_ + n + options.n_new > limit)
-        throw UsageError(fmt::format(
-            "the prompt's {} tokens, {} of the question and {} to generate are {} more than the model's context of {}: "
-            "shorten the question or ask for fewer new tokens",
-            position_, n, options.n_new, position_ + n + options.n_new - limit, limit));
+    std::vector<Reply> replies(conversations.size());
+    std::vector<size_t> asked;
+    std::vector<RunCache> caches;
+    std::vector<Sequence> reading;
+    std::vector<std::span<const int32_t>> tokens;
+    int64_t n_read = 0;
+    for (size_t i = 0; i < conversations.size(); ++i) {
+        const Conversation& to = *conversations[i];
+        Reply& reply = replies[i];
+        try {
+            reply.read = to.text_of(model, question);
+        } catch (const UsageError& error) {
+            reply.error = error.what();
+            continue;
+        }
+        reply.read_ids = model.tokenizer().encode(reply.read, false, !to.prompt_->chat_template.empty());
+        const auto n = static_cast<int64_t>(reply.read_ids.size());
+        const int64_t end = to.position_ + n + options.n_new;
+        if (end > limit) {
+            reply.error = fmt::format(
+                "the prompt's {} tokens, {} of the question and {} to generate are {} more than the model's context of "
+                "{}: shorten the question or ask for fewer new tokens",
+                to.position_, n, options.n_new, end - limit, limit);
+            continue;
+        }
+        asked.push_back(i);
+        caches.push_back(to.cache_.clone());
+        caches.back().reserve(n + options.n_new);
+        tokens.emplace_back(reply.read_ids);
+        n_read += n;
+    }
+    if (asked.empty()) return replies;
 
-    RunCache cache = cache_.clone();
-    cache.reserve(n + options.n_new);
-    progress.begin("question", n);
-    Sequence reading{&cache, position_, 0, nullptr};
-    const std::span<const int32_t> tokens = reply.read_ids;
-    const at::Tensor residual = feed(model.transformer(), {&reading, 1}, {&tokens, 1});
-    const at::Tensor logits = model.transformer().logits(residual.narrow(0, n - 1, 1));
-    progress.advance(n);
+    for (size_t k = 0; k < asked.size(); ++k)
+        reading.push_back({&caches[k], conversations[asked[k]]->position_, 0, nullptr});
+    progress.begin("question", n_read);
+    const at::Tensor residual = feed(model.transformer(), reading, tokens);
+    std::vector<std::vector<float>> first;
+    int64_t row = 0;
+    for (const auto& of_run : tokens) {
+        row += static_cast<int64_t>(of_run.size());
+        const at::Tensor logits = model.transformer().logits(residual.narrow(0, row - 1, 1));
+        first.emplace_back(logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel());
+    }
+    progress.advance(n_read);
 
     // As in a run, a policy that acts while decoding acts on the answer alone.
-    Sequence answering{&cache, reading.position, 0, policy_->acts_while_decoding() ? policy_.get() : nullptr};
-    const std::vector<float> first(logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel());
-    const auto generations = generate(model.transformer(), {&answering, 1}, {&first, 1}, options.n_new,
-                                      options.sampling, model.stop_ids(options.ignore_eos), progress,
-                                      on_token ? [&](size_t, int32_t id) { on_token(id); } : OnToken());
-    reply.ids = generations[0].ids;
-    reply.text = model.answer_text(reply.ids);
-    return reply;
+    std::vector<Sequence> answering;
+    for (size_t k = 0; k < asked.size(); ++k) {
+        policies::Policy& policy = *conversations[asked[k]]->policy_;
+        answering.push_back({&caches[k], reading[k].position, 0, policy.acts_while_decoding() ? &policy : nullptr});
+    }
+    const auto generations = generate(model.transformer(), answering, first, options.n_new, options.sampling,
+                                      model.stop_ids(options.ignore_eos), progress,
+                                      on_token ? [&](size_t k, int32_t id) { on_token(asked[k], id); } : OnToken());
+    for (size_t k = 0; k < asked.size(); ++k) {
+        replies[asked[k]].ids = generations[k].ids;
+        replies[asked[k]].text = model.answer_text(generations[k].ids);
+    }
+    return replies;
 }
 
 }  // namespace kvscope::engine

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,7 @@ struct Reply {
     std::vector<int32_t> read_ids;  ///< its tokens
     std::vector<int32_t> ids;       ///< the answer, its end-of-text token included
     std::string text;
+    std::string error;  ///< why it could not be asked; empty where it was
 };
 
 /// A finished run that can be asked more: its compressed cache as it stood at the end of what the policy saw. Every
@@ -41,20 +43,25 @@ class Conversation {
                  std::shared_ptr<const Prompt> prompt, std::string answer);
 
     const std::string& label() const { return label_; }
+    /// What stands as the run's own answer in the turns before a further question.
+    void set_answer(std::string answer) { answer_ = std::move(answer); }
 
     /// What is read for a question. Where policies did not see the prompt's question: the new one in its place, split
     /// as `prepare_prompt` does. Where they saw all of the prompt: the run's own answer and a further user turn, as the
     /// chat template writes them; without a template the question alone, behind an empty line.
-    /// @throws UsageError for an empty question or a template that writes earlier turns otherwise.
+    /// @throws UsageError for an empty question, a template that writes earlier turns otherwise, and a trace's prompt
+    /// of
+    ///         which the context is not known.
     std::string text_of(const Model& model, std::string_view question) const;
 
-    /// @param model    the one that the run was made with
-    /// @param on_token called with each token of the answer
-    /// @throws UsageError as text_of, and where question and answer do not fit in the model's context; Cancelled.
+    /// As `ask_all` of this one alone. @throws UsageError with what would be its `Reply::error`; Cancelled.
     Reply ask(const Model& model, std::string_view question, const QuestionOptions& options, Progress& progress,
               const std::function<void(int32_t)>& on_token = nullptr);
 
  private:
+    friend std::vector<Reply> ask_all(const Model&, std::span<Conversation* const>, std::string_view,
+                                      const QuestionOptions&, Progress&, const std::function<void(size_t, int32_t)>&);
+
     std::string label_;
     RunCache cache_;
     std::unique_ptr<policies::Policy> policy_;
@@ -62,5 +69,13 @@ class Conversation {
     std::shared_ptr<const Prompt> prompt_;
     std::string answer_;
 };
+
+/// The same question to many runs of one model, read and answered as one batch. A run whose `text_of` throws, or whose
+/// question and answer do not fit in the model's context, has its error in its reply, and the others are asked.
+/// @param on_token called with each token of an answer and the number of its conversation
+/// @throws Cancelled; UsageError where `n_new` is below 1
+std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> conversations, std::string_view question,
+                           const QuestionOptions& options, Progress& progress,
+                           const std::function<void(size_t, int32_t)>& on_token = nullptr);
 
 }  // namespace kvscope::engine

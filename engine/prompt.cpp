@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <ctime>
+
+#include "engine/checkpoint/error.h"
 #include "engine/error.h"
 
 namespace kvscope::engine {
@@ -17,6 +20,36 @@ void require_room(const Model& model, const Prompt& prompt, int64_t n_new) {
         prompt.name, n, n_new, limit, n + n_new - limit));
 }
 
+/// "2026-11-22T05:00:00Z"; the present where it is no such time.
+std::time_t time_of(const std::string& utc) {
+    std::tm time{};
+    const char* end = strptime(utc.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time);
+    return end ? timegm(&time) : std::time(nullptr);
+}
+
+/// What the model's template makes the prompt's text of; empty where it does not come out exactly.
+std::string context_of(const Model& model, const Prompt& prompt) {
+    const bool templated = !prompt.chat_template.empty();
+    if (templated && !model.chat_template()) return {};
+    const auto chat_template = templated ? model.chat_template() : std::nullopt;
+    const auto render = [&](std::string_view context, std::string_view question) {
+        return checkpoint::render_prompt(chat_template, context, question, prompt.rendered_at).text;
+    };
+    try {
+        const std::string_view stand_in = "(the context)";
+        const std::string around = render(stand_in, "");
+        const size_t before = around.rfind(stand_in);
+        if (before == std::string::npos || prompt.text.size() + stand_in.size() < around.size()) return {};
+        std::string context = prompt.text.substr(before, prompt.text.size() + stand_in.size() - around.size());
+        const std::string ending = prompt.question.empty() ? "" : "\n\n" + prompt.question;
+        if (!context.ends_with(ending)) return {};
+        context.resize(context.size() - ending.size());
+        return render(context, prompt.question) == prompt.text ? context : "";
+    } catch (const checkpoint::CheckpointError&) {
+        return {};
+    }
+}
+
 }  // namespace
 
 Prompt prepare_prompt(const Model& model, std::string_view context, std::string_view question,
@@ -25,10 +58,12 @@ Prompt prepare_prompt(const Model& model, std::string_view context, std::string_
         throw UsageError("the prompt is empty: give a text with -p or a file with -f");
     const auto& tokenizer = model.tokenizer();
     const bool templated = options.use_template && model.chat_template().has_value();
+    const std::time_t now = std::time(nullptr);
     const auto rendered =
-        checkpoint::render_prompt(templated ? model.chat_template() : std::nullopt, context, question);
+        checkpoint::render_prompt(templated ? model.chat_template() : std::nullopt, context, question, now);
 
     Prompt prompt;
+    prompt.rendered_at = now;
     prompt.name = options.name;
     prompt.context = std::string(context);
     prompt.text = rendered.text;
@@ -69,6 +104,8 @@ Prompt stored_prompt(const Model& model, const trace::Reader& reader, int prompt
     stored.token_text = reader.token_text(prompt);
     stored.n_context = attributes.n_context;
     stored.query_aware = attributes.query_aware;
+    stored.rendered_at = time_of(reader.created_utc());
+    stored.context = context_of(model, stored);
     require_room(model, stored, n_new);
     return stored;
 }

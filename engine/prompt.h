@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +14,7 @@ namespace kvscope::engine {
 /// A prompt as the model reads it.
 struct Prompt {
     std::string name;
-    std::string context;                  ///< as given
+    std::string context;                  ///< as given; empty where a trace's cannot be told from its template's text
     std::string text;                     ///< exactly what is tokenised, template applied
     std::string question;                 ///< as asked; empty without
     std::string chat_template;            ///< source; empty where none was applied
@@ -21,6 +22,7 @@ struct Prompt {
     std::vector<std::string> token_text;  ///< (N) as shown to a person
     int64_t n_context = 0;                ///< tokens before the question; N without one
     bool query_aware = true;              ///< policies see the question
+    std::time_t rendered_at = 0;          ///< what the template took for the present
 
     /// What the user says: the context, and the question behind an empty line.
     std::string content() const { return question.empty() ? context : context + "\n\n" + question; }
@@ -41,8 +43,8 @@ struct PromptOptions {
 Prompt prepare_prompt(const Model& model, std::string_view context, std::string_view question,
                       const PromptOptions& options);
 
-/// A trace's prompt as it stands there, token ids and all: nothing is rendered or tokenised again. Its `context` stays
-/// empty, as a trace has the whole text alone.
+/// A trace's prompt as it stands there, token ids and all: nothing is rendered or tokenised again. A trace has the
+/// whole text alone: its `context` is what the model's template makes exactly that text of, at the time of the trace.
 /// @param n_new tokens that have to fit behind the prompt
 /// @throws UsageError where the trace was made with another model, has no such prompt, or where it does not fit.
 Prompt stored_prompt(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new);

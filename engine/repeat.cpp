@@ -1,0 +1,146 @@
+#include "engine/repeat.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "engine/error.h"
+#include "trace/schema.h"
+
+namespace kvscope::engine {
+namespace {
+
+int64_t n_recorded_tokens(const trace::Reader& reader, int prompt, int run) {
+    const trace::Place place = trace::Place::of_run(prompt, run);
+    if (!reader.has(place, trace::schema::run::output_ids)) return 0;
+    return static_cast<int64_t>(reader.shape(place, trace::schema::run::output_ids).at(0));
+}
+
+/// Entries that one of the two keeps and the other does not; 0 where the trace has no kept sets of the run.
+int64_t n_other_entries(const trace::Reader& reader, int prompt, int run, const trace::RunRecord& again) {
+    if (!reader.has(trace::Place::of_run(prompt, run), trace::schema::run::kept_indices)) return 0;
+    const auto recorded = reader.kept(prompt, run);
+    if (recorded->offsets.size() != again.kept_offsets.size()) return static_cast<int64_t>(again.kept_indices.size());
+    int64_t n = 0;
+    for (size_t i = 0; i + 1 < again.kept_offsets.size(); ++i) {
+        const auto row = [&](const auto& indices, const auto& offsets) {
+            return std::span(indices).subspan(offsets[i], offsets[i + 1] - offsets[i]);
+        };
+        const auto a = row(recorded->indices, recorded->offsets);
+        const auto b = row(again.kept_indices, again.kept_offsets);
+        std::vector<uint32_t> other;
+        std::set_symmetric_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(other));
+        n += static_cast<int64_t>(other.size());
+    }
+    return n;
+}
+
+/// Prompts that share one compression with this one, itself among them.
+std::vector<int> of_same_context(const trace::Reader& reader, int prompt) {
+    const int first = reader.prompt(prompt).context_of.value_or(prompt);
+    std::vector<int> all;
+    for (int i = 0; i < reader.n_prompts(); ++i)
+        if (i == first || i == prompt || reader.prompt(i).context_of == first) all.push_back(i);
+    return all;
+}
+
+}  // namespace
+
+ExperimentOptions recorded_options(const trace::Reader& reader, int prompt) {
+    ExperimentOptions options;
+    const auto full = reader.full_run(prompt);
+    const int64_t n_full = full ? n_recorded_tokens(reader, prompt, *full) : 0;
+    if (n_full > 0) options.n_new = n_full;
+    if (full) options.seed = reader.run(prompt, *full).seed;
+    if (reader.prompt(prompt).window > 0) options.window = static_cast<int>(reader.prompt(prompt).window);
+    const auto recipe = nlohmann::json::parse(reader.recipe_json(), nullptr, false);
+    if (!recipe.is_object()) return options;
+    try {
+        options.n_new = std::max<int64_t>(recipe.value("new_tokens", options.n_new), 1);
+        options.ignore_eos = recipe.value("ignore_eos", options.ignore_eos);
+        options.sampling.temperature = recipe.value("temperature", options.sampling.temperature);
+        options.sampling.top_p = recipe.value("top_p", options.sampling.top_p);
+        options.sampling.seed = recipe.value("sampling_seed", options.sampling.seed);
+        options.seed = recipe.value("seed", options.seed);
+        options.window = recipe.value("window", options.window);
+    } catch (const nlohmann::json::exception&) {
+        return options;  // another program's recipe
+    }
+    return options;
+}
+
+RunPlan recorded_plan(const trace::RunAttributes& run) {
+    RunPlan plan;
+    plan.spec.definition = policies::find_definition(run.policy);
+    if (!plan.spec.definition)
+        throw UsageError(fmt::format("{}: this program does not know the policy '{}'", run.label, run.policy));
+    try {
+        plan.spec.values = policies::ParameterValues::from_json(plan.spec.definition->parameters, run.parameters_json);
+    } catch (const policies::ParameterError& error) {
+        throw UsageError(fmt::format("{}: its parameters are not those of this program: {}", run.label, error.what()));
+    }
+    plan.budget = policies::parse_budget(run.policy == "full" ? "100%" : std::to_string(run.budget));
+    return plan;
+}
+
+std::vector<RepeatedRun> repeat_runs(const Model& model, const trace::Reader& reader, int prompt,
+                                     std::span<const int> runs, bool answers, Progress& progress,
+                                     const std::function<void(size_t, int32_t)>& on_token) {
+    ExperimentOptions options = recorded_options(reader, prompt);
+    options.keep_caches = true;
+    options.compare = options.record = answers;
+    std::vector<RunPlan> plans;
+    for (const int run : runs) plans.push_back(recorded_plan(reader.run(prompt, run)));
+    const bool go_by_answers = std::any_of(
+        plans.begin(), plans.end(), [](const RunPlan& plan) { return plan.spec.create()->needs().answer_attention; });
+    if (!answers && !go_by_answers) options.n_new = 1;
+    std::vector<Prompt> prompts;
+    size_t wanted = 0;
+    for (const int i : go_by_answers ? of_same_context(reader, prompt) : std::vector<int>{prompt}) {
+        if (i == prompt) wanted = prompts.size();
+        prompts.push_back(stored_prompt(model, reader, i, options.n_new));
+    }
+
+    const std::vector<RunPlan> all = with_full_run(plans);
+    const auto place_of = [&](const RunPlan& plan) {
+        return static_cast<size_t>(std::find_if(all.begin(), all.end(),
+                                                [&](const RunPlan& other) {
+                                                    const bool is_full = plan.spec.definition->name == "full";
+                                                    return other.spec == plan.spec &&
+                                                           (is_full || other.budget == plan.budget);
+                                                }) -
+                                   all.begin());
+    };
+    Experiment experiment(model, all, options, progress);
+    std::vector<trace::RunRecord> records(all.size());
+    experiment.on_run = [&](int at, int run, const trace::RunRecord& record) {
+        if (static_cast<size_t>(at) == wanted) records[static_cast<size_t>(run)] = record;
+    };
+    size_t reading = 0;
+    experiment.on_prompt = [&](int at, const trace::PromptRecord&) { reading = static_cast<size_t>(at); };
+    experiment.on_token = [&](int run, int32_t id) {
+        if (!on_token || reading != wanted) return;
+        for (size_t i = 0; i < plans.size(); ++i)
+            if (place_of(plans[i]) == static_cast<size_t>(run)) on_token(i, id);
+    };
+    experiment.run(prompts);
+    std::vector<std::shared_ptr<Conversation>> caches;
+    for (auto& cache : experiment.take_caches()) caches.push_back(std::move(cache));
+
+    std::vector<RepeatedRun> repeated(runs.size());
+    for (size_t i = 0; i < runs.size(); ++i) {
+        const size_t place = place_of(plans[i]);
+        repeated[i].record = records[place];
+        repeated[i].cache = caches[place];
+        if (!repeated[i].cache) continue;
+        repeated[i].n_other = n_other_entries(reader, prompt, runs[i], records[place]);
+        if (n_recorded_tokens(reader, prompt, runs[i]) > 0)
+            repeated[i].cache->set_answer(reader.run(prompt, runs[i]).output_text);
+    }
+    return repeated;
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,160 @@
+#include "engine/repeat.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "engine/error.h"
+#include "tests/engine/experiment_on_disk.h"
+
+using namespace kvscope;
+using namespace kvscope::engine::testing;
+
+namespace {
+
+constexpr int64_t n_new = 12;
+const std::string context =
+    "The quick brown fox jumps over the lazy dog, and then the other fox in the northern forest finds the hen within "
+    "the inner garden; there are ten of them.";
+const std::string question = "Which animal is lazy?";
+const std::string further_question = "How many hens are there?";
+
+std::vector<engine::RunPlan> plans() {
+    return {plan("full", "100%"),
+            plan("snapkv:window=8", "40"),
+            plan("aperturekv", "25%"),
+            plan("snapkv:positions=cache", "40"),
+            plan("h2o:rolling=on", "40"),
+            plan("random", "40"),
+            plan("oracle", "40"),
+            plan("snapkv:window=20", "15"),  // cannot take the budget
+            plan("ada-snapkv:granularity=query_head,window=8", "40")};
+}
+
+std::vector<engine::Prompt> prompts_of(bool templated, bool query_aware) {
+    std::vector<engine::Prompt> prompts;
+    for (const auto& asked : {question, std::string("What do the foxes find?")})
+        prompts.push_back(engine::prepare_prompt(tiny_model(), context, asked, {"p", templated, query_aware, n_new}));
+    return prompts;
+}
+
+}  // namespace
+
+TEST_CASE("the context of a trace's prompt is what its text was made of") {
+    const TemporaryFolder folder;
+    for (const bool templated : {true, false}) {
+        for (const std::string& asked : {std::string(), question}) {
+            for (const std::string& given : {context, "  " + context + "\n"}) {
+                const auto prompt = engine::prepare_prompt(tiny_model(), given, asked, {"p", templated, true, 1});
+                Session session(folder, "p.h5", tiny_model(), {prompt}, {plan("full", "100%")}, options_of(1, false));
+                session.experiment.run(session.prompts);
+                session.writer.finish();
+                const trace::Reader reader(folder.path() / "p.h5");
+                const auto stored = engine::stored_prompt(tiny_model(), reader, 0, 1);
+                CAPTURE(templated, asked, given);
+                CHECK(!stored.context.empty());
+                CHECK(prompt.text.find(stored.context) != std::string::npos);
+                CHECK(engine::prepare_prompt(tiny_model(), stored.context, asked, {"p", templated, true, 1}).ids ==
+                      prompt.ids);
+                std::filesystem::remove(folder.path() / "p.h5");
+            }
+        }
+    }
+}
+
+TEST_CASE("runs of a trace are made again from its tokens, and their caches answer as the first ones do") {
+    const TemporaryFolder folder;
+    const bool templated = GENERATE(true, false);
+    const bool query_aware = GENERATE(true, false);
+    auto options = options_of(n_new);
+    options.keep_caches = true;
+    options.seed = 7;
+    Session session(folder, "t.h5", tiny_model(), prompts_of(templated, query_aware), plans(), options);
+    std::map<std::pair<int, int>, trace::RunRecord> records;
+    session.experiment.on_run = [&](int prompt, int run, const trace::RunRecord& record) {
+        records[{prompt, run}] = record;
+    };
+    session.experiment.run(session.prompts);
+    session.writer.finish();
+    const auto originals = session.experiment.take_caches();
+    const trace::Reader reader(folder.path() / "t.h5");
+
+    const int prompt = 1;  // the last one, which the original caches belong to
+    std::vector<int> runs;
+    for (int run = static_cast<int>(plans().size()); run-- > 0;) runs.push_back(run);
+    engine::SilentProgress progress;
+    const bool answers = GENERATE(true, false);
+    CAPTURE(templated, query_aware, answers);
+    std::map<size_t, std::vector<int32_t>> streamed;
+    const auto repeated = engine::repeat_runs(tiny_model(), reader, prompt, runs, answers, progress,
+                                              [&](size_t i, int32_t id) { streamed[i].push_back(id); });
+    REQUIRE(repeated.size() == runs.size());
+    std::vector<engine::Conversation*> caches;
+    std::vector<engine::Reply> expected;
+    for (size_t i = 0; i < runs.size(); ++i) {
+        const auto& recorded = records.at({prompt, runs[i]});
+        CAPTURE(recorded.label, recorded.message);
+        const auto& again = repeated[i];
+        REQUIRE((again.cache == nullptr) == (recorded.status == "failed"));
+        CHECK(again.record.status == recorded.status);
+        if (!again.cache) continue;
+        CHECK(again.n_other == 0);
+        CHECK(again.record.kept_indices == recorded.kept_indices);
+        if (answers) {
+            CHECK(again.record.output_ids == recorded.output_ids);
+            CHECK(again.record.step_kl == recorded.step_kl);
+            CHECK(streamed[i] == recorded.output_ids);
+        }
+        caches.push_back(again.cache.get());
+        const engine::QuestionOptions asking{n_new, {}, false};
+        expected.push_back(
+            originals[static_cast<size_t>(runs[i])]->ask(tiny_model(), further_question, asking, progress));
+    }
+    const auto replies = engine::ask_all(tiny_model(), caches, further_question, {n_new, {}, false}, progress);
+    REQUIRE(replies.size() == expected.size());
+    for (size_t i = 0; i < replies.size(); ++i) {
+        CHECK(replies[i].error.empty());
+        CHECK(replies[i].read == expected[i].read);
+        CHECK(replies[i].ids == expected[i].ids);
+    }
+}
+
+TEST_CASE("a question that is too long for one run is answered by the others") {
+    const TemporaryFolder folder;
+    auto options = options_of(n_new, false);
+    options.keep_caches = true;
+    const auto prompt = engine::prepare_prompt(tiny_model(), context, question, {"p", true, false, n_new});
+    const auto shorter = engine::prepare_prompt(tiny_model(), "A hen.", question, {"p", true, false, n_new});
+    Session one(folder, "a.h5", tiny_model(), {prompt}, {plan("full", "100%")}, options);
+    Session two(folder, "b.h5", tiny_model(), {shorter}, {plan("full", "100%")}, options);
+    one.experiment.run(one.prompts);
+    two.experiment.run(two.prompts);
+    const auto a = one.experiment.take_caches();
+    const auto b = two.experiment.take_caches();
+    engine::Conversation* both[] = {a[0].get(), b[0].get()};
+    const int64_t limit = tiny_model().transformer().config().context_length;
+    const int64_t n_long = limit - prompt.n_context;
+    engine::SilentProgress progress;
+    const auto replies = engine::ask_all(tiny_model(), both, question, {n_long, {}, false}, progress);
+    CHECK(replies[0].error.find("context") != std::string::npos);
+    CHECK(replies[0].ids.empty());
+    CHECK(replies[1].error.empty());
+    CHECK(!replies[1].ids.empty());
+}
+
+TEST_CASE("runs that cannot be made again say why") {
+    const TemporaryFolder folder;
+    const auto prompt = engine::prepare_prompt(tiny_model(), context, question, {"p", true, true, n_new});
+    Session session(folder, "t.h5", tiny_model(), {prompt}, {plan("full", "100%"), plan("snapkv:window=8", "40")},
+                    options_of(n_new, false));
+    session.experiment.run(session.prompts);
+    session.writer.finish();
+    const trace::Reader reader(folder.path() / "t.h5");
+    trace::RunAttributes run = reader.run(0, 1);
+    CHECK(engine::recorded_plan(run).label() == "snapkv:window=8 @ 40");
+    run.policy = "another";
+    CHECK_THROWS_AS(engine::recorded_plan(run), engine::UsageError);
+    run.policy = "snapkv";
+    run.parameters_json = R"({"breadth": 8})";
+    CHECK_THROWS_AS(engine::recorded_plan(run), engine::UsageError);
+    CHECK(engine::recorded_options(reader, 0).n_new == n_new);
+}
