@@ -44,7 +44,10 @@ App::App(Window& window, AppOptions options)
       files_(std::make_unique<FileDialog>()) {
 #ifdef KVSCOPE_WITH_ENGINE
     engine_ = make_engine_session(
-        session_, [this](const std::string& text, bool is_error) { notice(text, is_error); }, [] { Window::wake(); });
+        session_, [this](const std::string& text, bool is_error) { notice(text, is_error); }, [] { Window::wake(); },
+        [this] {
+            return std::vector<std::filesystem::path>(settings_.recent_models.begin(), settings_.recent_models.end());
+        });
 #endif
     apply_style();
     add_actions();

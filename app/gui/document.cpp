@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "analysis/run_style.h"
+
 namespace kvscope::gui {
 
 Document::Document(int id, const std::filesystem::path& path)
@@ -60,6 +62,14 @@ int Document::run_of(int id) const {
         for (size_t i = 0; i < runs.added.size(); ++i) {
             if (runs.added[i].id == id) return first_added_run(prompt_index) + static_cast<int>(i);
         }
+    }
+    return -1;
+}
+
+int Document::prompt_of(int id) const {
+    for (const auto& [prompt_index, runs] : memory_) {
+        for (const MemoryRun& added : runs.added)
+            if (added.id == id) return prompt_index;
     }
     return -1;
 }
@@ -130,6 +140,43 @@ void Document::toggle_pin(int64_t token) {
     auto& pinned = pins[prompt];
     if (!pinned.erase(token)) pinned.insert(token);
     annotations_changed = true;
+}
+
+void Document::set_further_answers(std::vector<FurtherAnswer> answers) {
+    for (FurtherAnswer& answer : answers) answer.id = next_answer_++;
+    further_answers_ = std::move(answers);
+}
+
+void Document::remove_further_answer(int id) {
+    std::erase_if(further_answers_, [&](const FurtherAnswer& answer) { return answer.id == id; });
+    annotations_changed = true;
+}
+
+int Document::add_further_answer(int prompt_index, int run, const std::string& question) {
+    FurtherAnswer answer;
+    answer.id = next_answer_++;
+    answer.prompt = prompt_index;
+    if (reader_->is_in_file(prompt_index, run)) answer.run_number = reader_->run_number(prompt_index, run);
+    answer.run = analysis::run_label(reader_->run(prompt_index, run));
+    answer.question = question;
+    further_answers_.push_back(std::move(answer));
+    return further_answers_.back().id;
+}
+
+FurtherAnswer* Document::further_answer(int id) {
+    const auto found = std::find_if(further_answers_.begin(), further_answers_.end(),
+                                    [&](const auto& answer) { return answer.id == id; });
+    return found == further_answers_.end() ? nullptr : &*found;
+}
+
+int Document::run_of(const FurtherAnswer& answer) const {
+    if (answer.prompt >= reader_->n_prompts()) return -1;
+    for (int run = 0; run < reader_->n_runs(answer.prompt); ++run) {
+        const int number = reader_->is_in_file(answer.prompt, run) ? reader_->run_number(answer.prompt, run) : -1;
+        if (number == answer.run_number && analysis::run_label(reader_->run(answer.prompt, run)) == answer.run)
+            return run;
+    }
+    return -1;
 }
 
 std::string Document::stamp() const { return fmt::format("{}.{}", id_, file_version_); }

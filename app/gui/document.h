@@ -21,6 +21,20 @@ struct Note {
     std::string text;
 };
 
+/// A question that a run's cache was asked after the trace was made, and what it answered; it grows while it is
+/// decoded.
+struct FurtherAnswer {
+    int id = -1;
+    int prompt = 0;
+    int run_number = -1;  ///< in the trace; −1: a what-if
+    std::string run;      ///< its label
+    std::string question;
+    std::string text;
+    std::string remark;  ///< what has to be known about it; empty where nothing
+    bool finished = false;
+    std::string error;  ///< why there is none
+};
+
 /// An open trace. The file is never edited; runs that the window adds are held in memory and stand behind those in it:
 /// first what a job under way has kept so far, then what-ifs.
 class Document {
@@ -52,6 +66,8 @@ class Document {
     void remove_run(int id);
     /// The run of its prompt that a what-if is now; −1 where there is none of that id.
     int run_of(int id) const;
+    /// The prompt of a what-if; −1 where there is none of that id.
+    int prompt_of(int id) const;
     /// The id of a what-if; −1 for a run of the file, or pending.
     int added_id(int prompt, int run) const;
     /// A prompt's runs in the order in which they are shown: each what-if behind the run that it came from.
@@ -68,13 +84,24 @@ class Document {
     std::set<RunKey> hidden;                ///< runs that views leave out
     std::map<int, std::set<int64_t>> pins;  ///< pinned tokens by prompt
     std::vector<Note> notes;
-    bool annotations_changed = false;  ///< pins or notes, since they were saved
+    bool annotations_changed = false;  ///< pins, notes or further answers, since they were saved
 
     /// The note on exactly these tokens of the shown prompt; nullptr where there is none.
     const Note* note_on(int64_t first_token, int64_t last_token) const;
     /// Sets, changes or, with an empty text, takes away the note on these tokens of the shown prompt.
     void write_note(int64_t first_token, int64_t last_token, const std::string& text);
     void toggle_pin(int64_t token);
+
+    const std::vector<FurtherAnswer>& further_answers() const { return further_answers_; }  ///< oldest first
+    /// Those that were saved. Numbers them.
+    void set_further_answers(std::vector<FurtherAnswer> answers);
+    void remove_further_answer(int id);
+    /// Begins an answer of a run of a prompt. @returns its id
+    int add_further_answer(int prompt, int run, const std::string& question);
+    /// nullptr where it was taken away.
+    FurtherAnswer* further_answer(int id);
+    /// The run that an answer is of, as long as it is there; −1.
+    int run_of(const FurtherAnswer& answer) const;
 
  private:
     /// A run in memory. Its version is its own among all that ever were in this document.
@@ -101,6 +128,8 @@ class Document {
     uint64_t file_version_ = 0;
     uint64_t run_version_ = 0;
     int next_id_ = 0;
+    std::vector<FurtherAnswer> further_answers_;
+    int next_answer_ = 0;
 };
 
 }  // namespace kvscope::gui

@@ -57,15 +57,6 @@ struct PartialAnswer {
     std::string text;
 };
 
-/// An answer to a further question asked of a compressed cache; it grows while it is decoded.
-struct FurtherAnswer {
-    RunKey run;
-    std::string question;
-    std::string text;
-    bool finished = false;
-    std::string error;
-};
-
 /// How many tokens a text has for the model that is loaded.
 struct TokenCount {
     int64_t n_tokens = 0;
@@ -102,12 +93,11 @@ class EngineSession {
     virtual void run_demo() = 0;
     /// @param path empty: the default model
     virtual void load_model(const std::filesystem::path& path) = 0;
-    /// Makes a prompt's prefill again from its exact token ids. @param model empty: the one that is loaded where it is
-    /// the trace's, else the default model
+    /// Makes a prompt's prefill again from its exact token ids. @param model empty: the trace's, among those known
     virtual void repeat_prefill(int document, int prompt, const std::filesystem::path& model) = 0;
     /// Computes the spectra of the trace's model and keeps them in the cache folder, where every trace of that model
-    /// has them from. @param places where that model may be beside the one loaded and the default: the first that is it
-    virtual void compute_spectra(int document, const std::vector<std::filesystem::path>& places) = 0;
+    /// has them from.
+    virtual void compute_spectra(int document) = 0;
     /// Ends the job under way at the next safe place and drops those that wait.
     virtual void cancel() = 0;
     virtual EngineStatus status() const = 0;
@@ -121,10 +111,15 @@ class EngineSession {
     /// nullptr where the prompt's prefill is not in memory.
     virtual std::shared_ptr<const PrefillInMemory> prefill(int document, int prompt) const = 0;
 
-    /// Whether the run's cache is still there to be asked.
-    virtual bool can_ask(const RunKey& run) const = 0;
-    virtual void ask(const RunKey& run, const std::string& question) = 0;
-    virtual const std::vector<FurtherAnswer>& further_answers() const = 0;
+    /// Why a run can neither be asked more nor decoded, as a sentence; empty where it can.
+    virtual std::string obstacle_to_asking(const RunKey& run) const = 0;
+    /// Whether the run's cache is still there to be asked; else it is made again first, with one prefill for all.
+    virtual bool has_cache(const RunKey& run) const = 0;
+    /// Asks the caches of runs one question each, all those of a prompt as one batch, with as many new tokens and the
+    /// sampling of their trace. The answers go into their documents.
+    virtual void ask(const std::vector<RunKey>& runs, const std::string& question) = 0;
+    /// Makes what-ifs as runs: they get an answer, how far it is from the full cache's, and what their caches hold.
+    virtual void decode(const std::vector<RunKey>& what_ifs) = 0;
 
     /// Once a frame: what arrived from the engine's thread goes into the session.
     virtual void update() = 0;
@@ -132,8 +127,11 @@ class EngineSession {
 
 /// @param notice called on the window's thread with what a person should see
 /// @param wake   called on any thread: something arrived, draw soon
+/// @param known_models where a trace's model may be, beside the one loaded and the default; called on the window's
+///               thread
 std::unique_ptr<EngineSession> make_engine_session(Session& session,
                                                    std::function<void(const std::string&, bool is_error)> notice,
-                                                   std::function<void()> wake);
+                                                   std::function<void()> wake,
+                                                   std::function<std::vector<std::filesystem::path>()> known_models);
 
 }  // namespace kvscope::gui

@@ -5,7 +5,9 @@
 #include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
+#include <vector>
 
+#include "analysis/table_format.h"
 #include "app/gui/engine_session.h"
 #include "app/gui/run_label.h"
 #include "app/gui/shaped_text.h"
@@ -13,57 +15,158 @@
 namespace kvscope::gui {
 namespace {
 
-const RunKey* askable(const Context& context) {
-    const RunKey& selected = context.session.cursor().run;
-    if (!context.engine || !context.session.exists(selected) || !context.engine->can_ask(selected)) return nullptr;
-    return &selected;
+bool has_answers(const Document* document) {
+    if (!document) return false;
+    const auto& answers = document->further_answers();
+    return std::any_of(answers.begin(), answers.end(),
+                       [&](const FurtherAnswer& answer) { return answer.prompt == document->prompt; });
+}
+
+/// What becomes of a question before it is answered.
+std::string how_it_is_asked(const Context& context, const std::vector<RunKey>& runs) {
+    const auto n_missing =
+        std::count_if(runs.begin(), runs.end(), [&](const RunKey& run) { return !context.engine->has_cache(run); });
+    if (n_missing == 0)
+        return runs.size() == 1 ? "the very cache that this run compressed goes on with this question"
+                                : "the very caches that these runs compressed go on with this question";
+    const Document& document = *context.session.document(runs.front());
+    const trace::Reader& reader = *document.reader();
+    return fmt::format(
+        "{} of {} caches {} not in memory: made again first from the trace's own {} tokens with {}, by one prefill",
+        n_missing, runs.size(), n_missing == 1 ? "is" : "are",
+        analysis::format_count(reader.prompt(document.prompt).n_tokens), reader.model().name);
+}
+
+std::vector<RunKey> shown_runs(const Context& context, const Document& document) {
+    std::vector<RunKey> runs;
+    for (const RunKey& run : context.session.visible_runs(true)) {
+        if (run.document == document.id() && context.engine->obstacle_to_asking(run).empty()) runs.push_back(run);
+    }
+    return runs;
+}
+
+std::string as_markdown(const Document& document, const std::string& question) {
+    std::string text = "**" + question + "**\n\n| run | answer |\n| --- | --- |\n";
+    for (const FurtherAnswer& answer : document.further_answers()) {
+        if (answer.prompt != document.prompt || answer.question != question || !answer.finished) continue;
+        std::string cell = answer.error.empty() ? answer.text : answer.error;
+        for (size_t at = 0; (at = cell.find_first_of("\n|", at)) != std::string::npos; at += 2)
+            cell.replace(at, 1, cell[at] == '|' ? "\\|" : "  ");
+        text += fmt::format("| {} | {} |\n", answer.run, cell);
+    }
+    return text;
 }
 
 }  // namespace
 
-float FurtherQuestions::height(const Context& context) const {
-    if (!context.engine) return 0;
-    const float line = ImGui::GetTextLineHeightWithSpacing();
-    const auto n = static_cast<float>(std::min<size_t>(context.engine->further_answers().size(), 3));
-    const float answers = 3 * n * line;
-    return (askable(context) ? ImGui::GetFrameHeightWithSpacing() : 0) + answers;
+float FurtherQuestions::height(const Context& context, float room) const {
+    const Document* document = context.session.focus();
+    const float field = context.engine ? ImGui::GetFrameHeightWithSpacing() : 0;
+    if (!has_answers(document)) return field;
+    const float some = 4 * ImGui::GetTextLineHeightWithSpacing();
+    return field + std::min(std::max(answers_height_, some), std::max(0.45f * room, some));
 }
 
-void FurtherQuestions::draw(Context& context) {
-    if (const RunKey* run = askable(context)) {
-        const std::string hint = fmt::format("ask the cache of {} another question", context.session.look(*run).label);
-        ImGui::SetNextItemWidth(-6 * ImGui::GetFontSize());
-        const bool entered = ImGui::InputTextWithHint("##answers question", hint.c_str(), &question_,
-                                                      ImGuiInputTextFlags_EnterReturnsTrue);
-        ImGui::SameLine();
-        ImGui::BeginDisabled(question_.empty());
-        const bool pressed = ImGui::Button("Ask##answers", {-1, 0});
-        ImGui::EndDisabled();
-        ImGui::SetItemTooltip("the very cache that this run compressed goes on with this question");
-        if ((entered || pressed) && !question_.empty()) {
-            context.engine->ask(*run, question_);
-            question_.clear();
-        }
-    }
-    const auto& answers = context.engine->further_answers();
-    if (answers.empty()) return;
-    ImGui::BeginChild("further answers");
-    for (size_t i = answers.size(); i-- > 0;) {
-        const FurtherAnswer& answer = answers[i];
-        const std::string run = context.session.exists(answer.run) ? context.session.look(answer.run).label : "closed";
-        ImGui::TextDisabled("%s", run.c_str());
-        ImGui::SameLine();
-        ImGui::PushFont(context.fonts.bold, 0);
-        text_item(answer.question);
-        ImGui::PopFont();
-        ImGui::PushTextWrapPos(0);
-        if (!answer.error.empty())
-            ImGui::TextColored(context.theme.error, "%s", answer.error.c_str());
-        else
-            ImGui::TextUnformatted((answer.text + (answer.finished ? "" : " …")).c_str());
-        ImGui::PopTextWrapPos();
-    }
+void FurtherQuestions::draw(Context& context, float height) {
+    Document* document = context.session.focus();
+    if (!document) return;
+    if (context.engine) draw_field(context);
+    if (!has_answers(document)) return;
+    if (context.engine) height -= ImGui::GetFrameHeightWithSpacing();
+    ImGui::BeginChild("further answers", {0, height});
+    const float top = ImGui::GetCursorPosY();
+    draw_answers(context, *document);
+    answers_height_ = ImGui::GetCursorPosY() - top + ImGui::GetStyle().ItemSpacing.y;
     ImGui::EndChild();
+}
+
+void FurtherQuestions::draw_field(Context& context) {
+    const Document& document = *context.session.focus();
+    const RunKey selected = context.session.cursor().run;
+    const std::string obstacle = context.engine->obstacle_to_asking(selected);
+    const std::vector<RunKey> shown = shown_runs(context, document);
+    const std::string hint =
+        obstacle.empty() ? fmt::format("ask the cache of {} another question", context.session.look(selected).label)
+                         : obstacle + ": no question can be asked of its cache";
+    const auto width_of = [](const char* label) {
+        return ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x + ImGui::GetStyle().ItemSpacing.x;
+    };
+    const std::string all = fmt::format("Ask all {} shown", shown.size());
+    ImGui::SetNextItemWidth(-width_of("Ask") - width_of(all.c_str()));
+    const bool entered =
+        ImGui::InputTextWithHint("##answers question", hint.c_str(), &question_, ImGuiInputTextFlags_EnterReturnsTrue);
+    const bool is_empty = question_.find_first_not_of(" \t\r\n") == std::string::npos;
+    const auto button = [&](const char* label, const std::vector<RunKey>& runs, bool by_key) {
+        ImGui::SameLine();
+        ImGui::BeginDisabled(is_empty || runs.empty());
+        const bool pressed = ImGui::Button(label);
+        ImGui::EndDisabled();
+        if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled | ImGuiHoveredFlags_DelayNormal) && !runs.empty())
+            ImGui::SetTooltip("%s", how_it_is_asked(context, runs).c_str());
+        if ((!pressed && !by_key) || is_empty || runs.empty()) return;
+        context.engine->ask(runs, question_);
+        question_.clear();
+    };
+    button("Ask##answers", obstacle.empty() ? std::vector{selected} : std::vector<RunKey>{}, entered);
+    button((all + "###ask all").c_str(), shown, false);
+}
+
+void FurtherQuestions::draw_answers(Context& context, Document& document) {
+    std::vector<std::string> questions;  // newest first
+    const auto& answers = document.further_answers();
+    for (size_t i = answers.size(); i-- > 0;) {
+        const bool is_known = std::find(questions.begin(), questions.end(), answers[i].question) != questions.end();
+        if (answers[i].prompt == document.prompt && !is_known) questions.push_back(answers[i].question);
+    }
+    std::vector<int> removed;
+    const float em = ImGui::GetFontSize();
+    for (const std::string& question : questions) {
+        ImGui::PushID(question.c_str());
+        ImGui::PushFont(context.fonts.bold, 0);
+        text_item(question);
+        ImGui::PopFont();
+        if (ImGui::BeginPopupContextItem("of the question")) {
+            if (ImGui::MenuItem("Copy the answers as Markdown"))
+                ImGui::SetClipboardText(as_markdown(document, question).c_str());
+            if (ImGui::MenuItem("Remove the question")) {
+                for (const FurtherAnswer& answer : answers)
+                    if (answer.prompt == document.prompt && answer.question == question) removed.push_back(answer.id);
+            }
+            ImGui::EndPopup();
+        }
+        for (const FurtherAnswer& answer : answers) {
+            if (answer.prompt != document.prompt || answer.question != question) continue;
+            ImGui::PushID(answer.id);
+            const int run = document.run_of(answer);
+            const RunKey key{document.id(), document.prompt, run};
+            ImGui::PushStyleColor(ImGuiCol_Text, run < 0
+                                                     ? context.theme.ink_quiet
+                                                     : on_ground(context.session.look(key).style.color, context.theme));
+            ImGui::TextUnformatted("■");
+            ImGui::PopStyleColor();
+            ImGui::SameLine(0, em / 3);
+            ImGui::TextDisabled("%s", answer.run.c_str());
+            if (run >= 0 && ImGui::IsItemClicked()) context.session.select_run(key);
+            ImGui::SameLine(12 * em);
+            ImGui::BeginGroup();
+            ImGui::PushTextWrapPos(0);
+            if (!answer.error.empty())
+                ImGui::TextColored(context.theme.error, "%s", answer.error.c_str());
+            else
+                ImGui::TextUnformatted((answer.text + (answer.finished ? "" : " …")).c_str());
+            if (!answer.remark.empty()) ImGui::TextColored(context.theme.warning, "%s", answer.remark.c_str());
+            ImGui::PopTextWrapPos();
+            ImGui::EndGroup();
+            if (ImGui::BeginPopupContextItem("of the answer")) {
+                if (ImGui::MenuItem("Copy the answer")) ImGui::SetClipboardText(answer.text.c_str());
+                if (ImGui::MenuItem("Remove", nullptr, false, answer.finished)) removed.push_back(answer.id);
+                ImGui::EndPopup();
+            }
+            ImGui::PopID();
+        }
+        ImGui::PopID();
+    }
+    for (const int id : removed) document.remove_further_answer(id);
 }
 
 }  // namespace kvscope::gui

@@ -183,23 +183,35 @@ void save_annotations(const Document& document, const json& view) {
     for (const Note& note : document.notes)
         notes.push_back(
             {{"prompt", note.prompt}, {"tokens", {note.first_token, note.last_token}}, {"text", note.text}});
+    json answers = json::array();
+    for (const FurtherAnswer& answer : document.further_answers()) {
+        if (!answer.finished || !answer.error.empty()) continue;
+        answers.push_back({{"prompt", answer.prompt},
+                           {"run", answer.run},
+                           {"run_number", answer.run_number},
+                           {"question", answer.question},
+                           {"answer", answer.text}});
+        if (!answer.remark.empty()) answers.back()["remark"] = answer.remark;
+    }
     const fs::path path = annotations_path(document.path());
     std::error_code error;
-    if (pins.empty() && notes.empty() && view.is_null()) {
+    if (pins.empty() && notes.empty() && answers.empty() && view.is_null()) {
         fs::remove(path, error);
         return;
     }
     const fs::path beside = path.string() + ".new";
     std::ofstream file(beside);
     json whole = {{"kvscope_notes", 1}, {"pins", pins}, {"notes", notes}};
+    if (!answers.empty()) whole["further_answers"] = answers;
     if (!view.is_null()) whole["view"] = view;
     // A mark may be half a character.
     file << whole.dump(1, ' ', false, json::error_handler_t::replace) << '\n';
     file.close();
     if (file) fs::rename(beside, path, error);
     if (!file || error) {
-        throw std::runtime_error(fmt::format("{} cannot be written: pins and notes of {} last until the window closes",
-                                             path.string(), document.name()));
+        throw std::runtime_error(
+            fmt::format("{} cannot be written: pins, notes and further answers of {} last until the window closes",
+                        path.string(), document.name()));
     }
 }
 
@@ -217,8 +229,21 @@ void load_annotations(Document& document) {
             notes.push_back({note.value("prompt", 0), note.at("tokens").at(0).get<int64_t>(),
                              note.at("tokens").at(1).get<int64_t>(), note.value("text", std::string())});
         }
+        std::vector<FurtherAnswer> answers;
+        for (const json& answer : read.value("further_answers", json::array())) {
+            answers.push_back({-1,
+                               answer.value("prompt", 0),
+                               answer.value("run_number", -1),
+                               answer.value("run", std::string()),
+                               answer.value("question", std::string()),
+                               answer.value("answer", std::string()),
+                               answer.value("remark", std::string()),
+                               true,
+                               {}});
+        }
         document.pins = std::move(pins);
         document.notes = std::move(notes);
+        document.set_further_answers(std::move(answers));
     } catch (const std::exception&) {
         return;
     }

@@ -230,6 +230,12 @@ std::string LiveWhatIf::budget_obstacle() const {
     return "the recorded scores were made for the recorded budget: the prefill has to be repeated";
 }
 
+int64_t LiveWhatIf::least_budget() const {
+    const auto& values = settings_->values;
+    const int64_t least = values.has("window") ? values.integer("window") + 1 : 1;
+    return std::clamp<int64_t>(std::min(least, recorded_budget()), 1, std::max<int64_t>(n_tokens(), 1));
+}
+
 int LiveWhatIf::widest_window() const { return prefill_ ? prefill_->widest_window() : 0; }
 
 std::optional<KeptSummary> LiveWhatIf::changed_summary() const {

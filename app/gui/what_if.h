@@ -53,6 +53,8 @@ class LiveWhatIf {
     const policies::ParameterValues& recorded_values() const { return settings_->recorded.values; }
     int64_t recorded_budget() const { return settings_->recorded_budget; }
     int64_t n_tokens() const { return settings_->n_tokens; }
+    /// Below it the policy's window alone would not fit.
+    int64_t least_budget() const;
     /// To be set by widgets.
     policies::ParameterValues& values() { return settings_->values; }
     int64_t& budget() { return settings_->budget; }

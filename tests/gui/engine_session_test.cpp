@@ -13,72 +13,13 @@
 #include "app/gui/run_form.h"
 #include "app/gui/session.h"
 #include "app/gui/what_if.h"
+#include "tests/gui/session_with_engine.h"
 #include "trace/kept_spectra.h"
 
 namespace kvscope::gui {
 namespace {
 
 namespace fs = std::filesystem;
-
-const std::string text =
-    "The quick brown fox jumps over the lazy dog, and then the other fox in the northern forest finds the hen within "
-    "the inner garden; there are ten of them, 12 in winter, and naturally all of them are thirsty.";
-
-/// A session with an engine on a small model, in a folder of its own; frames are drawn by hand.
-class Engine {
- public:
-    Engine() {
-        fs::remove_all(folder);
-        fs::create_directories(folder);
-        session.tasks.wait();
-    }
-    ~Engine() { fs::remove_all(folder); }
-
-    RunRequest request(std::vector<std::string> policies, const std::string& budgets) const {
-        RunRequest wanted;
-        wanted.model = fs::path(KVSCOPE_TEST_DATA) / "models" / "llama3-gqa-sharded";
-        wanted.context = text;
-        wanted.policies = std::move(policies);
-        wanted.budgets = budgets;
-        wanted.n_new = 4;
-        wanted.output = folder / "run.h5";
-        return wanted;
-    }
-
-    void frame() {
-        engine->update();
-        session.end_frame();
-    }
-
-    void until_idle() {
-        for (int i = 0; i < 60'000 && engine->status().busy(); ++i) {
-            frame();
-            std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        }
-        REQUIRE(!engine->status().busy());
-        frame();
-    }
-
-    /// Frames until the what-if has nothing more to compute.
-    void settle(LiveWhatIf& what_if) {
-        for (int i = 0; i < 4; ++i) {
-            what_if.update(session, engine.get());
-            session.tasks.wait();
-        }
-        what_if.update(session, engine.get());
-    }
-
-    fs::path folder = fs::temp_directory_path() / "kvscope-engine-session-test";
-    Tasks tasks{[] {}};
-    Session session{tasks};
-    std::vector<std::string> errors;
-    std::unique_ptr<EngineSession> engine = make_engine_session(
-        session,
-        [this](const std::string& message, bool is_error) {
-            if (is_error) errors.push_back(message);
-        },
-        [] {});
-};
 
 bool same_kept(const trace::Reader& reader, int a, int b) {
     const auto x = reader.kept(0, a);
@@ -89,7 +30,7 @@ bool same_kept(const trace::Reader& reader, int a, int b) {
 }  // namespace
 
 TEST_CASE("a run in the window is a whole trace, whose caches can be asked more") {
-    Engine gui;
+    testing::SessionWithEngine gui;
     gui.engine->run(gui.request({"snapkv:window=8", "h2o"}, "16,32"));
     gui.until_idle();
     REQUIRE(gui.errors.empty());
@@ -103,19 +44,14 @@ TEST_CASE("a run in the window is a whole trace, whose caches can be asked more"
     CHECK(gui.engine->prefill(document.id(), 0) != nullptr);
 
     const RunKey run{document.id(), 0, 1};
-    REQUIRE(gui.engine->can_ask(run));
-    gui.engine->ask(run, "And who is thirsty?");
-    gui.until_idle();
-    REQUIRE(gui.engine->further_answers().size() == 1);
-    CHECK(gui.engine->further_answers()[0].finished);
-    CHECK(gui.engine->further_answers()[0].error.empty());
+    CHECK(gui.engine->has_cache(run));
     gui.session.close(document.id());
     gui.frame();
-    CHECK(!gui.engine->can_ask(run));
+    CHECK(!gui.engine->has_cache(run));
 }
 
 TEST_CASE("what cannot be run becomes a notice, and the next job runs") {
-    Engine gui;
+    testing::SessionWithEngine gui;
     auto wrong = gui.request({"snapkv"}, "64");
     wrong.model = gui.folder / "nothing.gguf";
     gui.engine->run(wrong);
@@ -136,7 +72,7 @@ TEST_CASE("what cannot be run becomes a notice, and the next job runs") {
 }
 
 TEST_CASE("a run that fails alone is shown as failed beside the others") {
-    Engine gui;
+    testing::SessionWithEngine gui;
     gui.engine->run(gui.request({"snapkv:window=8"}, "4,16"));
     gui.until_idle();
     REQUIRE(gui.session.documents().size() == 1);
@@ -147,7 +83,7 @@ TEST_CASE("a run that fails alone is shown as failed beside the others") {
 }
 
 TEST_CASE("cancelling is seen at once and leaves the window as it was") {
-    Engine gui;
+    testing::SessionWithEngine gui;
     gui.engine->run(gui.request({"snapkv:window=8"}, "16"));
     gui.engine->cancel();
     const auto state = gui.engine->status().state;
@@ -157,7 +93,7 @@ TEST_CASE("cancelling is seen at once and leaves the window as it was") {
 }
 
 TEST_CASE("a what-if follows its sliders, from the trace or from the prefill in memory") {
-    Engine gui;
+    testing::SessionWithEngine gui;
     gui.engine->run(gui.request({"snapkv:window=8", "snapkv:window=12"}, "16,24"));
     gui.until_idle();
     Document& document = *gui.session.documents().front();
@@ -230,7 +166,7 @@ TEST_CASE("a what-if follows its sliders, from the trace or from the prefill in 
 }
 
 TEST_CASE("a prefill is repeated from a trace's own tokens") {
-    Engine gui;
+    testing::SessionWithEngine gui;
     gui.engine->run(gui.request({"snapkv:window=8"}, "16"));
     gui.until_idle();
     gui.session.close(gui.session.documents().front()->id());
@@ -252,7 +188,7 @@ TEST_CASE("a prefill is repeated from a trace's own tokens") {
 TEST_CASE("spectra come with a run where they cost little, and are computed later where a trace has none") {
     const char* cache = std::getenv("XDG_CACHE_HOME");
     const std::string before = cache ? cache : "";
-    Engine gui;
+    testing::SessionWithEngine gui;
     setenv("XDG_CACHE_HOME", (gui.folder / "cache").c_str(), 1);
     auto without = gui.request({"snapkv:window=8"}, "16");
     without.spectra = false;
@@ -266,7 +202,7 @@ TEST_CASE("spectra come with a run where they cost little, and are computed late
     CHECK_THROWS_AS(figure.make(*document.reader(), options), analysis::NothingToShow);
     CHECK(!trace::knows_spectra(*document.reader()));
     const std::string stamp = document.stamp();
-    gui.engine->compute_spectra(document.id(), {});
+    gui.engine->compute_spectra(document.id());
     gui.until_idle();
     REQUIRE(gui.errors.empty());
     CHECK(document.stamp() != stamp);
@@ -292,7 +228,7 @@ TEST_CASE("spectra come with a run where they cost little, and are computed late
 }
 
 TEST_CASE("tokens are counted while a person types") {
-    Engine gui;
+    testing::SessionWithEngine gui;
     auto typed = gui.request({}, "");
     gui.engine->load_model(typed.model);
     gui.until_idle();
@@ -310,7 +246,7 @@ TEST_CASE("tokens are counted while a person types") {
 TEST_CASE("the form says what is wrong, and keeps what was filled in") {
     RunForm form;
     CHECK(form.problem({}).find("prompt") != std::string::npos);
-    form.request.context = text;
+    form.request.context = testing::text;
     for (auto& row : form.rows) row.ticked = false;
     CHECK(form.problem({}).find("policy") != std::string::npos);
     form.rows[0].ticked = true;

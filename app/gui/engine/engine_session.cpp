@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <thread>
 
 #include "app/gui/engine/job_progress.h"
 #include "app/gui/engine/live_prefill.h"
+#include "app/gui/engine/question_job.h"
+#include "app/gui/engine/run_caches.h"
 #include "app/gui/engine/run_in_window.h"
 #include "app/gui/engine/token_counter.h"
 #include "app/gui/session.h"
@@ -19,6 +22,7 @@
 #include "engine/conversation.h"
 #include "engine/device.h"
 #include "engine/error.h"
+#include "engine/repeat.h"
 #include "engine/spectra.h"
 #include "trace/kept_spectra.h"
 
@@ -55,10 +59,12 @@ fs::path new_output() {
 
 class ThreadedSession final : public EngineSession {
  public:
-    ThreadedSession(Session& session, std::function<void(const std::string&, bool)> notice, std::function<void()> wake)
+    ThreadedSession(Session& session, std::function<void(const std::string&, bool)> notice, std::function<void()> wake,
+                    std::function<std::vector<fs::path>()> known_models)
         : session_(session),
           notice_(std::move(notice)),
           wake_(std::move(wake)),
+          known_models_(std::move(known_models)),
           progress_(wake_),
           counter_(wake_),
           thread_([this] { work(); }) {}
@@ -130,32 +136,27 @@ class ThreadedSession final : public EngineSession {
         const Document* of = session_.document(document);
         if (!of || prompt >= of->reader()->n_prompts()) return;
         const auto reader = of->file();
-        enqueue(fmt::format("{}: prefill", of->name()), [this, document, prompt, path, reader] {
-            const auto& wanted = reader->model();
-            const bool is_loaded =
-                model_ && model_->fingerprint() == wanted.fingerprint && model_->attributes().dtype == wanted.dtype;
-            if (!is_loaded || !path.empty()) {
-                const bool is_type = wanted.dtype == "f32" || wanted.dtype == "bf16";
-                need_model(path.empty() ? path_for(wanted) : path, is_type ? wanted.dtype : "auto");
-            }
-            progress_.go_on(EngineStatus::State::running,
-                            fmt::format("{}: prefill", reader->path().filename().string()));
-            const auto tokens = engine::stored_prompt(*model_, *reader, prompt, 0);
-            keep(document, prompt, read_prompt(*model_, tokens, reader->prompt(prompt).window, progress_));
-        });
+        enqueue(fmt::format("{}: prefill", of->name()),
+                [this, document, prompt, path, reader, places = known_models_()] {
+                    need_model_of(reader->model(), path.empty() ? places : std::vector{path});
+                    progress_.go_on(EngineStatus::State::running,
+                                    fmt::format("{}: prefill", reader->path().filename().string()));
+                    const auto tokens = engine::stored_prompt(*model_, *reader, prompt, 0);
+                    keep(document, prompt, read_prompt(*model_, tokens, reader->prompt(prompt).window, progress_));
+                });
     }
 
-    void compute_spectra(int document, const std::vector<fs::path>& places) override {
+    void compute_spectra(int document) override {
         const Document* of = session_.document(document);
         if (!of || !of->reader()->has_model()) return;
         enqueue(fmt::format("{}: spectra of {}", of->name(), of->reader()->model().name),
-                [this, reader = of->file(), places] {
+                [this, reader = of->file(), places = known_models_()] {
                     const auto& wanted = reader->model();
                     trace::ModelRecord record;
                     if (model_ && model_->fingerprint() == wanted.fingerprint) {
                         engine::add_spectra(model_->checkpoint(), wanted.fingerprint, record, progress_);
                     } else {
-                        const auto checkpoint = checkpoint_of(wanted, places);
+                        const auto checkpoint = checkpoint::open_checkpoint(place_of(wanted, places));
                         progress_.go_on(EngineStatus::State::running, fmt::format("spectra of {}", wanted.name));
                         engine::add_spectra(*checkpoint, wanted.fingerprint, record, progress_);
                     }
@@ -170,11 +171,14 @@ class ThreadedSession final : public EngineSession {
     }
 
     void cancel() override {
+        std::deque<Job> dropped;
         {
             const std::lock_guard lock(mutex_);
-            jobs_.clear();
+            dropped.swap(jobs_);
         }
         progress_.cancel();
+        for (const Job& job : dropped)
+            if (job.on_dropped) job.on_dropped();
     }
 
     EngineStatus status() const override {
@@ -207,40 +211,46 @@ class ThreadedSession final : public EngineSession {
         return nullptr;
     }
 
-    bool can_ask(const RunKey& run) const override { return conversation_of(run) != nullptr; }
-
-    void ask(const RunKey& run, const std::string& question) override {
-        const auto conversation = conversation_of(run);
-        if (!conversation) return;
-        const size_t index = further_.size();
-        further_.push_back({run, question, {}, false, {}});
-        const auto answer = [this, index](auto change) {
-            post([this, index, change] {
-                if (index < further_.size()) change(further_[index]);
-            });
-        };
-        enqueue(fmt::format("{}: a further question", conversation->label()),
-                [this, conversation, question, answer, model = model_for_counts_] {
-                    std::vector<int32_t> ids;
-                    try {
-                        const auto reply = conversation->ask(*model, question, {}, progress_, [&](int32_t id) {
-                            ids.push_back(id);
-                            answer([text = model->answer_text(ids)](FurtherAnswer& to) { to.text = text; });
-                        });
-                        answer([text = reply.text](FurtherAnswer& to) {
-                            to.text = text;
-                            to.finished = true;
-                        });
-                    } catch (const std::exception& error) {
-                        answer([message = std::string(error.what())](FurtherAnswer& to) {
-                            to.finished = true;
-                            to.error = message;
-                        });
-                    }
-                });
+    std::string obstacle_to_asking(const RunKey& run) const override {
+        if (!session_.exists(run)) return "select a run";
+        const Document& document = *session_.document(run);
+        const trace::Reader& reader = *document.reader();
+        const trace::RunAttributes& attributes = reader.run(run.prompt, run.run);
+        if (attributes.status != "complete") return attributes.label + " failed: it has no cache";
+        const bool is_pending = !reader.is_in_file(run.prompt, run.run) && !is_what_if(document, run);
+        if (is_pending && running_ && running_->document() == document.id())
+            return attributes.label + " is still being decoded";
+        return {};
     }
 
-    const std::vector<FurtherAnswer>& further_answers() const override { return further_; }
+    bool has_cache(const RunKey& run) const override { return caches_.find(session_, run) != nullptr; }
+
+    void ask(const std::vector<RunKey>& runs, const std::string& question) override {
+        std::map<std::pair<int, int>, QuestionJob> by_prompt;
+        for (const RunKey& run : runs) {
+            if (!obstacle_to_asking(run).empty()) continue;
+            Document& document = *session_.document(run);
+            QuestionJob& job = by_prompt[{run.document, run.prompt}];
+            job.document = run.document;
+            job.prompt = run.prompt;
+            job.reader = document.reader();
+            job.question = question;
+            job.runs.push_back({run.run, document.add_further_answer(run.prompt, run.run, question),
+                                RunCaches::name_of(document, run), caches_.find(session_, run)});
+        }
+        for (auto& [place, job] : by_prompt) enqueue_question(std::move(job));
+    }
+
+    void decode(const std::vector<RunKey>& what_ifs) override {
+        std::map<std::pair<int, int>, std::vector<WhatIfRun>> by_prompt;
+        for (const RunKey& run : what_ifs) {
+            if (!session_.exists(run) || !is_what_if(*session_.document(run), run)) continue;
+            const Document& document = *session_.document(run);
+            by_prompt[{run.document, run.prompt}].push_back(
+                {run.run, document.added_id(run.prompt, run.run), RunCaches::name_of(document, run)});
+        }
+        for (const auto& [place, runs] : by_prompt) enqueue_decoding(place.first, place.second, runs);
+    }
 
     void update() override {
         std::deque<std::function<void()>> arrived;
@@ -254,7 +264,7 @@ class ThreadedSession final : public EngineSession {
             partial_ = running_->partial_answers();
         }
         std::erase_if(prefills_, [&](const Kept& kept) { return !session_.document(kept.document); });
-        if (conversations_ && !session_.document(conversations_->document)) conversations_.reset();
+        caches_.drop_closed(session_);
     }
 
  private:
@@ -263,10 +273,10 @@ class ThreadedSession final : public EngineSession {
         int prompt;
         std::shared_ptr<const PrefillInMemory> prefill;
     };
-    struct Conversations {
-        int document;
-        int prompt;
-        std::vector<std::shared_ptr<engine::Conversation>> of_runs;  ///< by number in the trace
+    struct WhatIfRun {
+        int run;
+        int added;         ///< Document::added_id
+        std::string name;  ///< RunCaches::name_of
     };
     struct Begun {
         RunRequest request;
@@ -275,14 +285,15 @@ class ThreadedSession final : public EngineSession {
     struct Job {
         std::string what;
         std::function<void()> run;
+        std::function<void()> on_dropped;  ///< the window's thread; may be empty
     };
 
     // ---- the window's thread ---------------------------------------------------------------------------------------
 
-    void enqueue(std::string what, std::function<void()> run) {
+    void enqueue(std::string what, std::function<void()> run, std::function<void()> on_dropped = nullptr) {
         {
             const std::lock_guard lock(mutex_);
-            jobs_.push_back({std::move(what), std::move(run)});
+            jobs_.push_back({std::move(what), std::move(run), std::move(on_dropped)});
         }
         changed_.notify_all();
     }
@@ -302,14 +313,106 @@ class ThreadedSession final : public EngineSession {
         enqueue(what, [this, job, spectra, plans, run, what] { execute(job, spectra, plans, run, what); });
     }
 
-    std::shared_ptr<engine::Conversation> conversation_of(const RunKey& run) const {
-        if (!conversations_ || run.document != conversations_->document || run.prompt != conversations_->prompt ||
-            !session_.exists(run))
-            return nullptr;
-        const auto& reader = *session_.document(run)->reader();
-        if (!reader.is_in_file(run.prompt, run.run)) return nullptr;
-        const auto number = static_cast<size_t>(reader.run_number(run.prompt, run.run));
-        return number < conversations_->of_runs.size() ? conversations_->of_runs[number] : nullptr;
+    static bool is_what_if(const Document& document, const RunKey& run) {
+        return document.added_id(run.prompt, run.run) >= 0;
+    }
+
+    /// @param change what becomes of the answer, where it is still there
+    void change_answer(int document, int answer, const std::function<void(FurtherAnswer&)>& change) {
+        Document* of = session_.document(document);
+        FurtherAnswer* to = of ? of->further_answer(answer) : nullptr;
+        if (!to) return;
+        change(*to);
+        if (to->finished) of->annotations_changed = true;
+    }
+
+    /// A what-if that was made as a run, unless its settings have changed since.
+    void take_decoded(int document, const WhatIfRun& what_if, trace::RunRecord record) {
+        Document* of = session_.document(document);
+        const int run = of ? of->run_of(what_if.added) : -1;
+        if (run < 0) return;
+        const int prompt = of->prompt_of(what_if.added);
+        if (RunCaches::name_of(*of, {document, prompt, run}) != what_if.name) return;
+        const auto cache = caches_.find(session_, {document, prompt, run});
+        record.label = of->reader()->run(prompt, run).label;
+        try {
+            of->replace_run(what_if.added, std::move(record));
+        } catch (const std::exception& error) {
+            return notice_(error.what(), true);
+        }
+        if (cache) caches_.keep(document, prompt, RunCaches::name_of(*of, {document, prompt, run}), cache);
+    }
+
+    void enqueue_question(QuestionJob question) {
+        const auto job = std::make_shared<QuestionJob>(std::move(question));
+        const int document = job->document;
+        enqueue(
+            fmt::format("{}: a further question", session_.document(document)->name()),
+            [this, job, document, places = known_models_()] {
+                QuestionEvents events;
+                events.on_change = [this, document](int id, auto change) {
+                    post([this, document, id, change] { change_answer(document, id, change); });
+                };
+                events.on_made_again = [this, job](const QuestionJob::Asked& asked, const engine::RepeatedRun& again) {
+                    if (!again.cache) return;
+                    post([this, job, name = asked.name, cache = again.cache] {
+                        caches_.keep(job->document, job->prompt, name, cache);
+                    });
+                };
+                try {
+                    need_model_of(job->reader->model(), places);
+                } catch (const std::exception& error) {
+                    end_all(*job, events, error.what());
+                    throw;
+                }
+                progress_.go_on(EngineStatus::State::running,
+                                fmt::format("{}: a further question", job->reader->path().filename().string()));
+                answer(*job, *model_, progress_, events);
+            },
+            [this, job, document] {
+                for (const auto& asked : job->runs) {
+                    change_answer(document, asked.answer, [](FurtherAnswer& to) {
+                        to.error = "stopped";
+                        to.finished = true;
+                    });
+                }
+            });
+    }
+
+    void enqueue_decoding(int document, int prompt, const std::vector<WhatIfRun>& what_ifs) {
+        const Document& of = *session_.document(document);
+        const std::string what = fmt::format("{}: what-if", of.name());
+        enqueue(what, [this, document, prompt, what_ifs, what, reader = of.reader(), places = known_models_()] {
+            need_model_of(reader->model(), places);
+            progress_.go_on(EngineStatus::State::running, what);
+            std::vector<int> runs;
+            for (const auto& what_if : what_ifs) runs.push_back(what_if.run);
+            std::vector<std::vector<int32_t>> ids(runs.size());
+            auto repeated =
+                engine::repeat_runs(*model_, *reader, prompt, runs, true, progress_, [&](size_t i, int32_t id) {
+                    ids[i].push_back(id);
+                    post([this, label = reader->run(prompt, runs[i]).label, text = model_->answer_text(ids[i])] {
+                        set_partial(label, text);
+                    });
+                });
+            for (size_t i = 0; i < runs.size(); ++i) {
+                if (!repeated[i].cache) throw std::runtime_error(repeated[i].record.message);
+                post([this, document, prompt, what_if = what_ifs[i], again = repeated[i]] {
+                    caches_.keep(document, prompt, what_if.name, again.cache);
+                    take_decoded(document, what_if, again.record);
+                    partial_.clear();
+                });
+            }
+        });
+    }
+
+    void set_partial(const std::string& label, const std::string& text) {
+        const auto found = std::find_if(partial_.begin(), partial_.end(),
+                                        [&](const PartialAnswer& partial) { return partial.label == label; });
+        if (found != partial_.end())
+            found->text = text;
+        else
+            partial_.push_back({label, text});
     }
 
     /// Figures of these traces are made anew.
@@ -380,19 +483,16 @@ class ThreadedSession final : public EngineSession {
                 engine::spectra_seconds(model_->transformer().config(), model_->fingerprint()));
     }
 
-    /// The weights of the model that a trace was made with. @throws std::runtime_error where it is in none of the
-    /// places
-    static std::unique_ptr<checkpoint::Checkpoint> checkpoint_of(const trace::ModelAttributes& wanted,
-                                                                 std::vector<fs::path> places) {
+    /// Where the model that a trace was made with is. @throws std::runtime_error where it is in none of the places
+    static fs::path place_of(const trace::ModelAttributes& wanted, std::vector<fs::path> places) {
         try {
-            places.insert(places.begin(), program::default_model());
+            places.push_back(program::default_model());
         } catch (const std::exception&) {
             // There is none: it may be in another place.
         }
         for (const auto& place : places) {
             try {
-                auto checkpoint = checkpoint::open_checkpoint(place);
-                if (checkpoint->fingerprint() == wanted.fingerprint) return checkpoint;
+                if (checkpoint::open_checkpoint(place)->fingerprint() == wanted.fingerprint) return place;
             } catch (const std::exception&) {
                 continue;  // moved since, or damaged: not the one
             }
@@ -403,14 +503,12 @@ class ThreadedSession final : public EngineSession {
                         wanted.name));
     }
 
-    /// The loaded model's file where it is the one wanted, else the default's.
-    fs::path path_for(const trace::ModelAttributes& wanted) const {
-        if (model_ && model_->fingerprint() == wanted.fingerprint) return model_path_;
-        try {
-            return program::default_model();
-        } catch (const std::exception&) {
-            throw std::runtime_error(fmt::format("the trace was made with {}: choose that model first", wanted.name));
-        }
+    /// Loads the model that a trace was made with, in the trace's type.
+    void need_model_of(const trace::ModelAttributes& wanted, const std::vector<fs::path>& places) {
+        const bool is_same = model_ && model_->fingerprint() == wanted.fingerprint;
+        if (is_same && model_->attributes().dtype == wanted.dtype) return;
+        const bool is_type = wanted.dtype == "f32" || wanted.dtype == "bf16";
+        need_model(is_same ? model_path_ : place_of(wanted, places), is_type ? wanted.dtype : "auto");
     }
 
     void keep(int document, int prompt, std::shared_ptr<const engine::LivePrefill> live) {
@@ -436,8 +534,7 @@ class ThreadedSession final : public EngineSession {
         events.on_prompts = [&](std::span<const engine::Prompt>) {
             post([this, run] {
                 running_ = run;
-                conversations_.reset();  // the last run's caches make room
-                further_.clear();
+                caches_.clear();  // they make room; what is asked again is made again
             });
         };
         events.on_begin = [&](engine::Experiment& experiment) {
@@ -452,7 +549,7 @@ class ThreadedSession final : public EngineSession {
             post([this, run, kept, caches] {
                 if (run->document() < 0) return;
                 if (kept) remember(run->document(), 0, kept);
-                if (!caches.empty()) conversations_ = Conversations{run->document(), 0, caches};
+                if (!caches.empty()) caches_.keep_job(run->document(), 0, caches);
             });
         };
         try {
@@ -476,6 +573,7 @@ class ThreadedSession final : public EngineSession {
     Session& session_;
     std::function<void(const std::string&, bool)> notice_;
     std::function<void()> wake_;
+    std::function<std::vector<fs::path>()> known_models_;
     JobProgress progress_;
     TokenCounter counter_;
 
@@ -496,8 +594,7 @@ class ThreadedSession final : public EngineSession {
     std::shared_ptr<RunInWindow> running_;
     std::vector<PartialAnswer> partial_;
     std::vector<Kept> prefills_;  ///< newest first
-    std::optional<Conversations> conversations_;
-    std::vector<FurtherAnswer> further_;
+    RunCaches caches_;
 
     std::thread thread_;  ///< last: it uses all of the above
 };
@@ -506,8 +603,9 @@ class ThreadedSession final : public EngineSession {
 
 std::unique_ptr<EngineSession> make_engine_session(Session& session,
                                                    std::function<void(const std::string&, bool is_error)> notice,
-                                                   std::function<void()> wake) {
-    return std::make_unique<ThreadedSession>(session, std::move(notice), std::move(wake));
+                                                   std::function<void()> wake,
+                                                   std::function<std::vector<fs::path>()> known_models) {
+    return std::make_unique<ThreadedSession>(session, std::move(notice), std::move(wake), std::move(known_models));
 }
 
 }  // namespace kvscope::gui

@@ -107,14 +107,14 @@ class AnswersView : public View {
         const float em = ImGui::GetFontSize();
         const bool has_kl = std::any_of(shown.begin(), shown.end(),
                                         [](const Shown& one) { return one.output && !one.output->kl.empty(); });
-        const float ask = further_.height(context);
+        const float ask = further_.height(context, ImGui::GetContentRegionAvail().y);
         const float room = ImGui::GetContentRegionAvail().y - ask;
         const float plot = has_kl && room > 11 * em
                                ? std::clamp(room - text_height_, std::min(0.42f * room, 14 * em), 0.7f * room)
                                : 0;
         draw_outputs(context, shown, std::max(room - plot - (plot > 0 ? ImGui::GetStyle().ItemSpacing.y : 0), 3 * em));
         if (plot > 0) draw_steps(context, shown, plot);
-        if (ask > 0) further_.draw(context);
+        if (ask > 0) further_.draw(context, ask);
     }
 
     std::optional<FigureRequest> figure(const Session& session) const override {
@@ -271,7 +271,7 @@ class AnswersView : public View {
     static std::string why_empty(const Session& session, const RunKey& key) {
         const trace::Reader& reader = *session.document(key)->reader();
         if (reader.is_in_file(key.prompt, key.run)) return "it answered nothing";
-        return reader.complete() ? "a what-if has kept sets but no answer: run it to get one"
+        return reader.complete() ? "a what-if has kept sets but no answer: Decode in What-if gets one"
                                  : "its answer appears when it is decoded";
     }
 

@@ -136,10 +136,7 @@ class SpectrumView : public FigureView {
                                status.phase.empty() ? status.what.c_str() : status.phase.c_str());
             return;
         }
-        if (ImGui::Button("Compute the spectra##spectrum")) {
-            const auto& recent = context.desk.recent_models;
-            context.engine->compute_spectra(missing->id(), {recent.begin(), recent.end()});
-        }
+        if (ImGui::Button("Compute the spectra##spectrum")) context.engine->compute_spectra(missing->id());
         ImGui::SetItemTooltip("%s",
                               fmt::format("From the weights of {}, once: they are kept in the cache folder for every "
                                           "trace of that model, and the trace is not edited.",

@@ -61,6 +61,7 @@ class WhatIfView : public View {
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"drag a slider", "select again with that value; the result is a run that all views follow"},
                 {"Ctrl-click a slider", "type the number"},
+                {"Decode", "makes the what-if as a run: its answer and how far it is from the full cache's"},
                 {"Keep", "lets this what-if stand and goes on from its settings"},
                 {"grey", "acts before the scores are made: repeat the prefill to change it"}};
     }
@@ -87,7 +88,7 @@ class WhatIfView : public View {
     }
 
     void draw_budget(Context& context) {
-        const int64_t low = 1;
+        const int64_t low = what_if_.least_budget();
         const int64_t high = std::max<int64_t>(what_if_.n_tokens(), 1);
         const std::string obstacle = what_if_.budget_obstacle();
         const bool differs = what_if_.budget() != what_if_.recorded_budget();
@@ -274,6 +275,7 @@ class WhatIfView : public View {
         ImGui::EndDisabled();
         const RunKey selected = session.cursor().run;
         const Document& document = *session.document(what_if_.source());
+        draw_decode_button(context, document.added_id(selected.prompt, selected.run) >= 0 ? selected : result);
         const int id = selected.document == document.id() ? document.added_id(selected.prompt, selected.run) : -1;
         if (id >= 0 && selected != result) {
             ImGui::SameLine();
@@ -282,6 +284,24 @@ class WhatIfView : public View {
                 session.select_run(what_if_.source());
             }
             ImGui::SetItemTooltip("takes the selected what-if, which was kept, out of the runs");
+        }
+    }
+
+    /// @param what_if invalid where there is none
+    static void draw_decode_button(Context& context, const RunKey& what_if) {
+        if (!context.engine) return;
+        const bool has_answer = what_if.valid() && !context.session.attributes(what_if).output_text.empty();
+        const EngineStatus status = context.engine->status();
+        ImGui::BeginDisabled(!what_if.valid() || has_answer || status.busy());
+        if (flowing_button("Decode",
+                           "makes this what-if as a run, from the trace's own tokens: its answer, the KL to the full "
+                           "cache per step, and what its cache holds. Another setting has no answer again: Keep holds "
+                           "on to one that was decoded"))
+            context.engine->decode({what_if});
+        ImGui::EndDisabled();
+        if (status.busy()) {
+            ImGui::SameLine();
+            ImGui::TextDisabled("%s", status.phase.empty() ? "waiting" : status.phase.c_str());
         }
     }
 

@@ -1,0 +1,98 @@
+#include "app/gui/engine/question_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/table_format.h"
+#include "engine/error.h"
+
+namespace kvscope::gui {
+namespace {
+
+std::string remark_on(const engine::RepeatedRun& again) {
+    if (again.n_other == 0) return {};
+    return fmt::format(
+        "its cache was made again, and {} entries are kept by one of the recorded and this one alone: the arithmetic "
+        "is not that of the machine that wrote the trace",
+        analysis::format_count(again.n_other));
+}
+
+void make_again(QuestionJob& job, const engine::Model& model, engine::Progress& progress,
+                const QuestionEvents& events) {
+    std::vector<QuestionJob::Asked*> missing;
+    std::vector<int> runs;
+    bool lacks_answer = false;
+    for (auto& asked : job.runs) {
+        if (asked.cache) continue;
+        missing.push_back(&asked);
+        runs.push_back(asked.run);
+        lacks_answer = lacks_answer || job.reader->run(job.prompt, asked.run).output_text.empty();
+    }
+    if (missing.empty()) return;
+    // Where policies saw the question, a further one stands behind the run's own answer.
+    const bool needs_answers = lacks_answer && job.reader->prompt(job.prompt).query_aware;
+    const auto repeated = engine::repeat_runs(model, *job.reader, job.prompt, runs, needs_answers, progress);
+    for (size_t i = 0; i < missing.size(); ++i) {
+        missing[i]->cache = repeated[i].cache;
+        events.on_made_again(*missing[i], repeated[i]);
+        events.on_change(missing[i]->answer, [remark = remark_on(repeated[i]), failed = !repeated[i].cache,
+                                              message = repeated[i].record.message](FurtherAnswer& to) {
+            to.remark = remark;
+            if (!failed) return;
+            to.finished = true;
+            to.error = message;
+        });
+    }
+}
+
+void ask(QuestionJob& job, const engine::Model& model, engine::Progress& progress, const QuestionEvents& events) {
+    std::vector<engine::Conversation*> caches;
+    std::vector<int> answers;
+    for (const auto& asked : job.runs) {
+        if (!asked.cache) continue;
+        caches.push_back(asked.cache.get());
+        answers.push_back(asked.answer);
+    }
+    const auto recorded = engine::recorded_options(*job.reader, job.prompt);
+    const engine::QuestionOptions options{recorded.n_new, recorded.sampling, recorded.ignore_eos};
+    std::vector<std::vector<int32_t>> ids(caches.size());
+    const auto replies = engine::ask_all(model, caches, job.question, options, progress, [&](size_t i, int32_t id) {
+        ids[i].push_back(id);
+        events.on_change(answers[i], [text = model.answer_text(ids[i])](FurtherAnswer& to) { to.text = text; });
+    });
+    for (size_t i = 0; i < replies.size(); ++i) {
+        events.on_change(answers[i], [text = replies[i].text, error = replies[i].error](FurtherAnswer& to) {
+            to.text = text;
+            to.error = error;
+            to.finished = true;
+        });
+    }
+}
+
+}  // namespace
+
+void end_all(const QuestionJob& job, const QuestionEvents& events, const std::string& error) {
+    for (const auto& asked : job.runs) {
+        events.on_change(asked.answer, [error](FurtherAnswer& to) {
+            if (!to.finished) to.error = error;
+            to.finished = true;
+        });
+    }
+}
+
+void answer(QuestionJob& job, const engine::Model& model, engine::Progress& progress, const QuestionEvents& events) {
+    try {
+        make_again(job, model, progress, events);
+        ask(job, model, progress, events);
+    } catch (const engine::Cancelled&) {
+        end_all(job, events, "stopped");
+        throw;
+    } catch (const std::exception& error) {
+        end_all(job, events, error.what());
+        throw;
+    }
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/gui/document.h"
+#include "engine/conversation.h"
+#include "engine/model/model.h"
+#include "engine/progress.h"
+#include "engine/repeat.h"
+#include "trace/reader.h"
+
+namespace kvscope::gui {
+
+/// One question to runs of one prompt.
+struct QuestionJob {
+    struct Asked {
+        int run;                                      ///< of the reader
+        int answer;                                   ///< FurtherAnswer::id
+        std::string name;                             ///< RunCaches::name_of
+        std::shared_ptr<engine::Conversation> cache;  ///< nullptr: to be made again
+    };
+    int document = -1;
+    int prompt = 0;
+    std::shared_ptr<const trace::Reader> reader;
+    std::string question;
+    std::vector<Asked> runs;
+};
+
+/// What a question job tells on its way; called on the engine's thread.
+struct QuestionEvents {
+    std::function<void(int answer, std::function<void(FurtherAnswer&)>)> on_change;
+    std::function<void(const QuestionJob::Asked&, const engine::RepeatedRun&)> on_made_again;
+};
+
+/// Makes the caches again that are missing, with one prefill, then asks all of them as one batch. Every answer ends,
+/// with its error where it has one. @throws what engine::repeat_runs and engine::ask_all throw, when that is told
+void answer(QuestionJob& job, const engine::Model& model, engine::Progress& progress, const QuestionEvents& events);
+
+/// Ends the answers that have not ended, with an error.
+void end_all(const QuestionJob& job, const QuestionEvents& events, const std::string& error);
+
+}  // namespace kvscope::gui

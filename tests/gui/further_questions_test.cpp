@@ -1,0 +1,149 @@
+#ifdef KVSCOPE_WITH_ENGINE
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "app/gui/session_state.h"
+#include "tests/gui/session_with_engine.h"
+#include "trace/schema.h"
+
+namespace kvscope::gui {
+namespace {
+
+const std::string question = "And who is thirsty?";
+
+RunRequest request(const testing::SessionWithEngine& gui) {
+    auto wanted = gui.request({"snapkv:window=8", "h2o"}, "16,32");
+    wanted.question = "Who jumps?";
+    wanted.query_aware = false;
+    return wanted;
+}
+
+/// Texts of the answers to all runs of the first document, in the order of the runs.
+std::vector<std::string> answers_of_all_runs(testing::SessionWithEngine& gui) {
+    Document& document = *gui.session.documents().front();
+    std::vector<RunKey> runs;
+    for (int run = 0; run < document.reader()->n_runs(0); ++run) runs.push_back({document.id(), 0, run});
+    const size_t before = document.further_answers().size();
+    gui.engine->ask(runs, question);
+    gui.until_idle();
+    std::vector<std::string> texts;
+    REQUIRE(document.further_answers().size() == before + runs.size());
+    for (size_t i = before; i < document.further_answers().size(); ++i) {
+        const FurtherAnswer& answer = document.further_answers()[i];
+        CAPTURE(answer.run, answer.error);
+        CHECK(answer.finished);
+        CHECK(answer.error.empty());
+        CHECK(answer.remark.empty());
+        CHECK(answer.question == question);
+        CHECK(document.run_of(answer) == runs[i - before].run);
+        texts.push_back(answer.text);
+    }
+    return texts;
+}
+
+}  // namespace
+
+TEST_CASE("caches of an opened trace answer as those of the job that wrote it, and answers outlast the window") {
+    std::vector<std::string> expected;
+    std::filesystem::path trace;
+    testing::SessionWithEngine first;
+    first.engine->run(request(first));
+    first.until_idle();
+    REQUIRE(first.errors.empty());
+    trace = first.session.documents().front()->path();
+    expected = answers_of_all_runs(first);
+    CHECK(std::set<std::string>(expected.begin(), expected.end()).size() > 1);
+    save_annotations(*first.session.documents().front(), nlohmann::json());
+
+    // Another window, whose engine has another model loaded at first or none.
+    testing::SessionWithEngine second{"another"};
+    second.known_models = {"/nowhere", second.request({}, "").model};
+    Document& document = second.session.open(trace);
+    load_annotations(document);
+    REQUIRE(document.further_answers().size() == expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+        CHECK(document.further_answers()[i].text == expected[i]);
+        CHECK(document.run_of(document.further_answers()[i]) == static_cast<int>(i));
+    }
+    CHECK(!second.engine->has_cache({document.id(), 0, 1}));
+    CHECK(answers_of_all_runs(second) == expected);
+    CHECK(second.errors.empty());
+    CHECK(second.engine->has_cache({document.id(), 0, 1}));
+    CHECK(document.annotations_changed);
+
+    document.remove_further_answer(document.further_answers().front().id);
+    CHECK(document.further_answers().size() == 2 * expected.size() - 1);
+}
+
+TEST_CASE("a question that cannot be asked ends with its reason") {
+    testing::SessionWithEngine gui;
+    gui.engine->run(gui.request({"snapkv:window=8"}, "4,16"));
+    gui.until_idle();
+    Document& document = *gui.session.documents().front();
+    const RunKey failed{document.id(), 0, 1};
+    CHECK(gui.engine->obstacle_to_asking(failed).find("failed") != std::string::npos);
+    CHECK(!gui.engine->obstacle_to_asking({document.id(), 0, 99}).empty());
+    gui.engine->ask({failed}, question);
+    CHECK(document.further_answers().empty());
+
+    testing::SessionWithEngine elsewhere{"another"};  // which does not know where the model is
+    Document& opened = elsewhere.session.open(document.path());
+    elsewhere.engine->ask({{opened.id(), 0, 2}}, question);
+    elsewhere.until_idle();
+    REQUIRE(opened.further_answers().size() == 1);
+    CHECK(opened.further_answers()[0].finished);
+    CHECK(opened.further_answers()[0].error.find("load that model first") != std::string::npos);
+    CHECK(elsewhere.errors.size() == 1);
+
+    gui.engine->ask({{document.id(), 0, 2}}, std::string(3000, '?'));
+    gui.until_idle();
+    REQUIRE(document.further_answers().size() == 1);
+    CHECK(document.further_answers()[0].error.find("context") != std::string::npos);
+
+    // Whatever waits when everything is cancelled ends, too.
+    for (int i = 0; i < 3; ++i) gui.engine->ask({{document.id(), 0, 2}}, question);
+    gui.engine->cancel();
+    gui.until_idle();
+    for (const FurtherAnswer& answer : document.further_answers()) CHECK(answer.finished);
+}
+
+TEST_CASE("a what-if that is decoded answers as the run with its settings") {
+    testing::SessionWithEngine gui;
+    gui.engine->run(gui.request({"snapkv:window=8"}, "16,24"));
+    gui.until_idle();
+    Document& document = *gui.session.documents().front();
+    gui.session.select_run({document.id(), 0, 1});
+    LiveWhatIf what_if;
+    gui.settle(what_if);
+    what_if.budget() = 24;
+    gui.settle(what_if);
+    const RunKey result = what_if.result(gui.session);
+    REQUIRE(result.valid());
+    CHECK(gui.session.attributes(result).output_text.empty());
+    gui.engine->decode({result, {document.id(), 0, 1}});  // a run of the file is none that could be decoded
+    gui.until_idle();
+    REQUIRE(gui.errors.empty());
+    gui.settle(what_if);
+
+    namespace schema = trace::schema::run;
+    const auto& reader = *document.reader();
+    const auto of = [&](int run) { return trace::Place::of_run(0, run); };
+    REQUIRE(what_if.result(gui.session) == result);
+    CHECK(gui.session.attributes(result).output_text == reader.run(0, 2).output_text);
+    CHECK(gui.session.look(result).label.find("what-if") != std::string::npos);
+    CHECK(reader.read<int32_t>(of(result.run), schema::output_ids) == reader.read<int32_t>(of(2), schema::output_ids));
+    CHECK(reader.read<float>(of(result.run), schema::step_kl) == reader.read<float>(of(2), schema::step_kl));
+    CHECK(reader.kept(0, result.run)->indices == reader.kept(0, 2)->indices);
+    CHECK(gui.engine->has_cache(result));
+
+    what_if.budget() = 20;
+    gui.settle(what_if);
+    CHECK(gui.session.attributes(what_if.result(gui.session)).output_text.empty());
+    CHECK(!gui.engine->has_cache(what_if.result(gui.session)));
+}
+
+}  // namespace kvscope::gui
+
+#endif

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/gui/engine_session.h"
+#include "app/gui/session.h"
+#include "app/gui/what_if.h"
+
+namespace kvscope::gui::testing {
+
+namespace fs = std::filesystem;
+
+inline const std::string text =
+    "The quick brown fox jumps over the lazy dog, and then the other fox in the northern forest finds the hen within "
+    "the inner garden; there are ten of them, 12 in winter, and naturally all of them are thirsty.";
+
+/// A session with an engine on a small model, in a folder of its own; frames are drawn by hand.
+class SessionWithEngine {
+ public:
+    explicit SessionWithEngine(const std::string& name = "test")
+        : folder(fs::temp_directory_path() / ("kvscope-engine-session-" + name)) {
+        fs::remove_all(folder);
+        fs::create_directories(folder);
+        session.tasks.wait();
+    }
+    ~SessionWithEngine() { fs::remove_all(folder); }
+
+    RunRequest request(std::vector<std::string> policies, const std::string& budgets) const {
+        RunRequest wanted;
+        wanted.model = fs::path(KVSCOPE_TEST_DATA) / "models" / "llama3-gqa-sharded";
+        wanted.context = text;
+        wanted.policies = std::move(policies);
+        wanted.budgets = budgets;
+        wanted.n_new = 4;
+        wanted.output = folder / "run.h5";
+        return wanted;
+    }
+
+    void frame() {
+        engine->update();
+        session.end_frame();
+    }
+
+    void until_idle() {
+        for (int i = 0; i < 60'000 && engine->status().busy(); ++i) {
+            frame();
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        REQUIRE(!engine->status().busy());
+        frame();
+    }
+
+    /// Frames until the what-if has nothing more to compute.
+    void settle(LiveWhatIf& what_if) {
+        for (int i = 0; i < 4; ++i) {
+            what_if.update(session, engine.get());
+            session.tasks.wait();
+        }
+        what_if.update(session, engine.get());
+    }
+
+    fs::path folder;
+    Tasks tasks{[] {}};
+    Session session{tasks};
+    std::vector<std::string> errors;
+    std::vector<fs::path> known_models;
+    std::unique_ptr<EngineSession> engine = make_engine_session(
+        session,
+        [this](const std::string& message, bool is_error) {
+            if (is_error) errors.push_back(message);
+        },
+        [] {}, [this] { return known_models; });
+};
+
+}  // namespace kvscope::gui::testing
