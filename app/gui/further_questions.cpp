@@ -67,13 +67,12 @@ float FurtherQuestions::height(const Context& context, float room) const {
     return field + std::min(std::max(answers_height_, some), std::max(0.45f * room, some));
 }
 
-void FurtherQuestions::draw(Context& context, float height) {
+void FurtherQuestions::draw(Context& context) {
     Document* document = context.session.focus();
     if (!document) return;
     if (context.engine) draw_field(context);
     if (!has_answers(document)) return;
-    if (context.engine) height -= ImGui::GetFrameHeightWithSpacing();
-    ImGui::BeginChild("further answers", {0, height});
+    ImGui::BeginChild("further answers");
     const float top = ImGui::GetCursorPosY();
     draw_answers(context, *document);
     answers_height_ = ImGui::GetCursorPosY() - top + ImGui::GetStyle().ItemSpacing.y;
@@ -153,7 +152,7 @@ void FurtherQuestions::draw_answers(Context& context, Document& document) {
             if (!answer.error.empty())
                 ImGui::TextColored(context.theme.error, "%s", answer.error.c_str());
             else
-                ImGui::TextUnformatted((answer.text + (answer.finished ? "" : " …")).c_str());
+                draw_words(context, document, answer);
             if (!answer.remark.empty()) ImGui::TextColored(context.theme.warning, "%s", answer.remark.c_str());
             ImGui::PopTextWrapPos();
             ImGui::EndGroup();
@@ -167,6 +166,54 @@ void FurtherQuestions::draw_answers(Context& context, Document& document) {
         ImGui::PopID();
     }
     for (const int id : removed) document.remove_further_answer(id);
+}
+
+const std::vector<Word>& FurtherQuestions::words(const Document& document, const FurtherAnswer& answer) {
+    std::string reference;
+    for (const FurtherAnswer& other : document.further_answers()) {
+        const int run = document.run_of(other);
+        const bool is_full = run >= 0 && document.reader()->run(other.prompt, run).policy == "full";
+        if (is_full && other.prompt == answer.prompt && other.question == answer.question && other.finished &&
+            other.id != answer.id)
+            reference = other.text;
+    }
+    Compared& compared = compared_[{document.id(), answer.id}];
+    if (compared.words.empty() || compared.text != answer.text || compared.reference != reference) {
+        compared = {answer.text, reference, words_of(answer.text)};
+        if (answer.finished && !reference.empty()) mark_differences(answer.text, compared.words, reference);
+    }
+    return compared.words;
+}
+
+/// One paragraph, whose line breaks are shown as such.
+void FurtherQuestions::draw_words(const Context& context, const Document& document, const FurtherAnswer& answer) {
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float width = ImGui::GetContentRegionAvail().x;
+    const float line = ImGui::GetTextLineHeightWithSpacing();
+    const float space = text_width(" ");
+    float x = 0;
+    float y = 0;
+    const auto put = [&](std::string_view text, const ImVec4& color, bool glued) {
+        const float w = text_width(text);
+        if (x > 0 && !glued) x += space;
+        if (x > 0 && x + w > width) {
+            x = 0;
+            y += line;
+        }
+        draw_text(list, {at.x + x, at.y + y}, packed(color), text);
+        x += w;
+    };
+    for (const Word& word : words(document, answer)) {
+        if (word.line_breaks > 0 && word.begin > 0) put("↵", context.theme.ink_quiet, false);
+        put(std::string_view(answer.text).substr(word.begin, word.end - word.begin),
+            word.differs ? context.theme.warning : context.theme.ink, word.glued);
+    }
+    if (!answer.finished)
+        put("…", context.theme.ink_quiet, false);
+    else if (answer.text.empty())
+        put("it answered nothing", context.theme.ink_quiet, false);
+    ImGui::Dummy({width, y + ImGui::GetTextLineHeight()});
 }
 
 }  // namespace kvscope::gui

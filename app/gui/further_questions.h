@@ -1,7 +1,11 @@
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "app/gui/answer_text.h"
 #include "app/gui/view.h"
 
 namespace kvscope::gui {
@@ -11,14 +15,25 @@ class FurtherQuestions {
  public:
     /// @param room of which it may take a part
     float height(const Context& context, float room) const;
-    void draw(Context& context, float height);
+    /// In the rest of the window, which should be `height`.
+    void draw(Context& context);
 
  private:
+    /// An answer beside that of the full cache to the same question.
+    struct Compared {
+        std::string text;
+        std::string reference;  ///< empty: not asked
+        std::vector<Word> words;
+    };
+
     void draw_field(Context& context);
     void draw_answers(Context& context, Document& document);
+    void draw_words(const Context& context, const Document& document, const FurtherAnswer& answer);
+    const std::vector<Word>& words(const Document& document, const FurtherAnswer& answer);
 
     std::string question_;
-    float answers_height_ = 0;  ///< in the frame before
+    std::map<std::pair<int, int>, Compared> compared_;  ///< by document and answer
+    float answers_height_ = 0;                          ///< in the frame before
 };
 
 }  // namespace kvscope::gui

@@ -114,7 +114,7 @@ class AnswersView : public View {
                                : 0;
         draw_outputs(context, shown, std::max(room - plot - (plot > 0 ? ImGui::GetStyle().ItemSpacing.y : 0), 3 * em));
         if (plot > 0) draw_steps(context, shown, plot);
-        if (ask > 0) further_.draw(context, ask);
+        if (ask > 0) further_.draw(context);
     }
 
     std::optional<FigureRequest> figure(const Session& session) const override {
