@@ -62,7 +62,7 @@ std::string as_markdown(const Document& document, const std::string& question) {
 float FurtherQuestions::height(const Context& context, float room) const {
     const Document* document = context.session.focus();
     const float field = context.engine ? ImGui::GetFrameHeightWithSpacing() : 0;
-    if (!has_answers(document)) return field;
+    if (!has_answers(document) || (context.engine && !is_open_)) return field;
     const float some = 4 * ImGui::GetTextLineHeightWithSpacing();
     return field + std::min(std::max(answers_height_, some), std::max(0.45f * room, some));
 }
@@ -71,7 +71,7 @@ void FurtherQuestions::draw(Context& context) {
     Document* document = context.session.focus();
     if (!document) return;
     if (context.engine) draw_field(context);
-    if (!has_answers(document)) return;
+    if (!has_answers(document) || (context.engine && !is_open_)) return;
     ImGui::BeginChild("further answers");
     const float top = ImGui::GetCursorPosY();
     draw_answers(context, *document);
@@ -90,6 +90,11 @@ void FurtherQuestions::draw_field(Context& context) {
     const auto width_of = [](const char* label) {
         return ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x + ImGui::GetStyle().ItemSpacing.x;
     };
+    if (has_answers(&document)) {
+        if (ImGui::ArrowButton("##further answers", is_open_ ? ImGuiDir_Down : ImGuiDir_Right)) is_open_ = !is_open_;
+        ImGui::SetItemTooltip(is_open_ ? "hide the further answers" : "show the further answers");
+        ImGui::SameLine();
+    }
     const std::string all = fmt::format("Ask all {} shown", shown.size());
     ImGui::SetNextItemWidth(-width_of("Ask") - width_of(all.c_str()));
     const bool entered =
@@ -104,6 +109,7 @@ void FurtherQuestions::draw_field(Context& context) {
             ImGui::SetTooltip("%s", how_it_is_asked(context, runs).c_str());
         if ((!pressed && !by_key) || is_empty || runs.empty()) return;
         context.engine->ask(runs, question_);
+        is_open_ = true;
         question_.clear();
     };
     button("Ask##answers", obstacle.empty() ? std::vector{selected} : std::vector<RunKey>{}, entered);

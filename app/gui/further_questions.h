@@ -32,6 +32,7 @@ class FurtherQuestions {
     const std::vector<Word>& words(const Document& document, const FurtherAnswer& answer);
 
     std::string question_;
+    bool is_open_ = true;  ///< answers are shown
     std::map<std::pair<int, int>, Compared> compared_;  ///< by document and answer
     float answers_height_ = 0;                          ///< in the frame before
 };

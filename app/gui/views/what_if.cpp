@@ -294,9 +294,8 @@ class WhatIfView : public View {
         const EngineStatus status = context.engine->status();
         ImGui::BeginDisabled(!what_if.valid() || has_answer || status.busy());
         if (flowing_button("Decode",
-                           "makes this what-if as a run, from the trace's own tokens: its answer, the KL to the full "
-                           "cache per step, and what its cache holds. Another setting has no answer again: Keep holds "
-                           "on to one that was decoded"))
+                           "makes this what-if as a run, from the trace's own tokens:\n"
+                           "its answer, the KL to the full cache per step, and what its cache holds"))
             context.engine->decode({what_if});
         ImGui::EndDisabled();
         if (status.busy()) {
