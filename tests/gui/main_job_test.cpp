@@ -115,6 +115,36 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
         for (size_t row = 0; row < kept->n_rows; ++row) CHECK(kept->count(layer, row) == 100);
     }
 
+    // Decoded, it has an answer and its distance from the full cache's; its cache and others go on with a question.
+    driven.drive([](ImGuiTestContext& c) { c.ItemClick("//what_if-1/**/Decode"); });
+    const RunKey what_if{demo.id(), 0, added};
+    REQUIRE(driven.draw_until([&] { return !session.attributes(what_if).output_text.empty(); }, patience));
+    CHECK(demo.reader()->has(trace::Place::of_run(0, added), trace::schema::run::step_kl));
+    CHECK(demo.reader()->kept(0, added)->indices == kept->indices);
+    driven.drive([](ImGuiTestContext& c) {
+        c.WindowFocus("//answers-1");
+        c.ItemInput("//answers-1/**/##answers question");
+        c.KeyCharsReplace("Who wrote the log book?");
+        c.ItemClick("//answers-1/**/Ask##answers");
+        c.ItemInput("//answers-1/**/##answers question");
+        c.KeyCharsReplace("What is the name of the ship?");
+        c.ItemClick("//answers-1/**/###ask all");
+    });
+    const auto& further = demo.further_answers();
+    const size_t n_asked = 1 + session.visible_runs(true).size();
+    REQUIRE(further.size() == n_asked);
+    CHECK(demo.run_of(further[0]) == added);
+    const auto all_ended = [&] {
+        return std::all_of(further.begin(), further.end(), [](const FurtherAnswer& one) { return one.finished; });
+    };
+    REQUIRE(driven.draw_until(all_ended, patience));
+    for (const FurtherAnswer& one : further) {
+        CAPTURE(one.run, one.error);
+        CHECK(one.error.empty());
+        CHECK(one.remark.empty());
+        CHECK(!one.text.empty());
+    }
+
     // The what-if and its run are what is compared, until other letters are clicked; then their difference.
     REQUIRE(session.a);
     REQUIRE(session.b);
