@@ -5,8 +5,11 @@
 #include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 #include <vector>
 
+#include "analysis/run_style.h"
 #include "analysis/table_format.h"
 #include "app/gui/engine_session.h"
 #include "app/gui/run_label.h"
@@ -43,6 +46,38 @@ std::vector<RunKey> shown_runs(const Context& context, const Document& document)
         if (run.document == document.id() && context.engine->obstacle_to_asking(run).empty()) runs.push_back(run);
     }
     return runs;
+}
+
+/// What was asked of the shown prompt.
+struct Question {
+    std::string text;
+    std::vector<std::pair<const FurtherAnswer*, int>> answers;  ///< and their runs, −1 where these are gone
+    std::string full;                                           ///< the full cache's answer; empty: none
+};
+
+/// Newest first.
+std::vector<Question> questions_of(const Document& document) {
+    const trace::Reader& reader = *document.reader();
+    std::map<std::pair<int, std::string>, int> runs;
+    for (int run = reader.n_runs(document.prompt); run-- > 0;) {
+        const bool is_in_file = reader.is_in_file(document.prompt, run);
+        runs[{is_in_file ? reader.run_number(document.prompt, run) : -1,
+              analysis::run_label(reader.run(document.prompt, run))}] = run;
+    }
+    const auto full = reader.full_run(document.prompt);
+    std::vector<Question> questions;
+    for (const FurtherAnswer& answer : document.further_answers()) {
+        if (answer.prompt != document.prompt) continue;
+        auto question = std::find_if(questions.begin(), questions.end(),
+                                     [&](const Question& known) { return known.text == answer.question; });
+        if (question == questions.end())
+            question = questions.insert(questions.end(), Question{answer.question, {}, {}});
+        const auto run = runs.find({answer.run_number, answer.run});
+        question->answers.emplace_back(&answer, run == runs.end() ? -1 : run->second);
+        if (full && question->answers.back().second == *full && answer.finished) question->full = answer.text;
+    }
+    std::reverse(questions.begin(), questions.end());
+    return questions;
 }
 
 std::string as_markdown(const Document& document, const std::string& question) {
@@ -117,56 +152,23 @@ void FurtherQuestions::draw_field(Context& context) {
 }
 
 void FurtherQuestions::draw_answers(Context& context, Document& document) {
-    std::vector<std::string> questions;  // newest first
-    const auto& answers = document.further_answers();
-    for (size_t i = answers.size(); i-- > 0;) {
-        const bool is_known = std::find(questions.begin(), questions.end(), answers[i].question) != questions.end();
-        if (answers[i].prompt == document.prompt && !is_known) questions.push_back(answers[i].question);
-    }
     std::vector<int> removed;
-    const float em = ImGui::GetFontSize();
-    for (const std::string& question : questions) {
-        ImGui::PushID(question.c_str());
+    for (const Question& question : questions_of(document)) {
+        ImGui::PushID(question.text.c_str());
         ImGui::PushFont(context.fonts.bold, 0);
-        text_item(question);
+        text_item(question.text);
         ImGui::PopFont();
         if (ImGui::BeginPopupContextItem("of the question")) {
             if (ImGui::MenuItem("Copy the answers as Markdown"))
-                ImGui::SetClipboardText(as_markdown(document, question).c_str());
+                ImGui::SetClipboardText(as_markdown(document, question.text).c_str());
             if (ImGui::MenuItem("Remove the question")) {
-                for (const FurtherAnswer& answer : answers)
-                    if (answer.prompt == document.prompt && answer.question == question) removed.push_back(answer.id);
+                for (const auto& [answer, run] : question.answers) removed.push_back(answer->id);
             }
             ImGui::EndPopup();
         }
-        for (const FurtherAnswer& answer : answers) {
-            if (answer.prompt != document.prompt || answer.question != question) continue;
-            ImGui::PushID(answer.id);
-            const int run = document.run_of(answer);
-            const RunKey key{document.id(), document.prompt, run};
-            ImGui::PushStyleColor(ImGuiCol_Text, run < 0
-                                                     ? context.theme.ink_quiet
-                                                     : on_ground(context.session.look(key).style.color, context.theme));
-            ImGui::TextUnformatted("■");
-            ImGui::PopStyleColor();
-            ImGui::SameLine(0, em / 3);
-            ImGui::TextDisabled("%s", answer.run.c_str());
-            if (run >= 0 && ImGui::IsItemClicked()) context.session.select_run(key);
-            ImGui::SameLine(12 * em);
-            ImGui::BeginGroup();
-            ImGui::PushTextWrapPos(0);
-            if (!answer.error.empty())
-                ImGui::TextColored(context.theme.error, "%s", answer.error.c_str());
-            else
-                draw_words(context, document, answer);
-            if (!answer.remark.empty()) ImGui::TextColored(context.theme.warning, "%s", answer.remark.c_str());
-            ImGui::PopTextWrapPos();
-            ImGui::EndGroup();
-            if (ImGui::BeginPopupContextItem("of the answer")) {
-                if (ImGui::MenuItem("Copy the answer")) ImGui::SetClipboardText(answer.text.c_str());
-                if (ImGui::MenuItem("Remove", nullptr, false, answer.finished)) removed.push_back(answer.id);
-                ImGui::EndPopup();
-            }
+        for (const auto& [answer, run] : question.answers) {
+            ImGui::PushID(answer->id);
+            if (draw_answer(context, document, *answer, run, question.full)) removed.push_back(answer->id);
             ImGui::PopID();
         }
         ImGui::PopID();
@@ -174,25 +176,52 @@ void FurtherQuestions::draw_answers(Context& context, Document& document) {
     for (const int id : removed) document.remove_further_answer(id);
 }
 
-const std::vector<Word>& FurtherQuestions::words(const Document& document, const FurtherAnswer& answer) {
-    std::string reference;
-    for (const FurtherAnswer& other : document.further_answers()) {
-        const int run = document.run_of(other);
-        const bool is_full = run >= 0 && document.reader()->run(other.prompt, run).policy == "full";
-        if (is_full && other.prompt == answer.prompt && other.question == answer.question && other.finished &&
-            other.id != answer.id)
-            reference = other.text;
+bool FurtherQuestions::draw_answer(Context& context, const Document& document, const FurtherAnswer& answer, int run,
+                                   const std::string& full) {
+    const float em = ImGui::GetFontSize();
+    const RunKey key{document.id(), document.prompt, run};
+    const ImVec4 color =
+        run < 0 ? context.theme.ink_quiet : on_ground(context.session.look(key).style.color, context.theme);
+    ImGui::TextColored(color, "■");
+    ImGui::SameLine(0, em / 3);
+    const float room = 11 * em - ImGui::CalcTextSize("■").x;
+    RunLook look;
+    look.label = look.run = answer.run;
+    if (run >= 0) look = context.session.look(key);
+    ImGui::TextDisabled("%s", label_that_fits(look, room).c_str());
+    ImGui::SetItemTooltip("%s", look.label.c_str());
+    if (run >= 0 && ImGui::IsItemClicked()) context.session.select_run(key);
+    ImGui::SameLine(12 * em);
+    ImGui::BeginGroup();
+    ImGui::PushTextWrapPos(0);
+    if (!answer.error.empty())
+        ImGui::TextColored(context.theme.error, "%s", answer.error.c_str());
+    else
+        draw_words(context, answer, words({document.id(), answer.id}, answer, full));
+    if (!answer.remark.empty()) ImGui::TextColored(context.theme.warning, "%s", answer.remark.c_str());
+    ImGui::PopTextWrapPos();
+    ImGui::EndGroup();
+    bool is_removed = false;
+    if (ImGui::BeginPopupContextItem("of the answer")) {
+        if (ImGui::MenuItem("Copy the answer")) ImGui::SetClipboardText(answer.text.c_str());
+        is_removed = ImGui::MenuItem("Remove", nullptr, false, answer.finished);
+        ImGui::EndPopup();
     }
-    Compared& compared = compared_[{document.id(), answer.id}];
-    if (compared.words.empty() || compared.text != answer.text || compared.reference != reference) {
-        compared = {answer.text, reference, words_of(answer.text)};
-        if (answer.finished && !reference.empty()) mark_differences(answer.text, compared.words, reference);
+    return is_removed;
+}
+
+const std::vector<Word>& FurtherQuestions::words(const std::pair<int, int>& id, const FurtherAnswer& answer,
+                                                 const std::string& full) {
+    Compared& compared = compared_[id];
+    if (compared.words.empty() || compared.text != answer.text || compared.reference != full) {
+        compared = {answer.text, full, words_of(answer.text)};
+        if (answer.finished && !full.empty()) mark_differences(answer.text, compared.words, full);
     }
     return compared.words;
 }
 
 /// One paragraph, whose line breaks are shown as such.
-void FurtherQuestions::draw_words(const Context& context, const Document& document, const FurtherAnswer& answer) {
+void FurtherQuestions::draw_words(const Context& context, const FurtherAnswer& answer, const std::vector<Word>& words) {
     ImDrawList* list = ImGui::GetWindowDrawList();
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float width = ImGui::GetContentRegionAvail().x;
@@ -210,7 +239,7 @@ void FurtherQuestions::draw_words(const Context& context, const Document& docume
         draw_text(list, {at.x + x, at.y + y}, packed(color), text);
         x += w;
     };
-    for (const Word& word : words(document, answer)) {
+    for (const Word& word : words) {
         if (word.line_breaks > 0 && word.begin > 0) put("↵", context.theme.ink_quiet, false);
         put(std::string_view(answer.text).substr(word.begin, word.end - word.begin),
             word.differs ? context.theme.warning : context.theme.ink, word.glued);

@@ -28,11 +28,16 @@ class FurtherQuestions {
 
     void draw_field(Context& context);
     void draw_answers(Context& context, Document& document);
-    void draw_words(const Context& context, const Document& document, const FurtherAnswer& answer);
-    const std::vector<Word>& words(const Document& document, const FurtherAnswer& answer);
+    /// @param run  −1 where it is gone
+    /// @param full the full cache's answer to the same question
+    /// @returns whether it is to be removed
+    bool draw_answer(Context& context, const Document& document, const FurtherAnswer& answer, int run,
+                     const std::string& full);
+    static void draw_words(const Context& context, const FurtherAnswer& answer, const std::vector<Word>& words);
+    const std::vector<Word>& words(const std::pair<int, int>& id, const FurtherAnswer& answer, const std::string& full);
 
     std::string question_;
-    bool is_open_ = true;  ///< answers are shown
+    bool is_open_ = true;                               ///< answers are shown
     std::map<std::pair<int, int>, Compared> compared_;  ///< by document and answer
     float answers_height_ = 0;                          ///< in the frame before
 };
