@@ -12,7 +12,6 @@
 #include "analysis/run_style.h"
 #include "analysis/table_format.h"
 #include "app/gui/engine_session.h"
-#include "app/gui/run_label.h"
 #include "app/gui/shaped_text.h"
 
 namespace kvscope::gui {
@@ -184,12 +183,12 @@ bool FurtherQuestions::draw_answer(Context& context, const Document& document, c
         run < 0 ? context.theme.ink_quiet : on_ground(context.session.look(key).style.color, context.theme);
     ImGui::TextColored(color, "■");
     ImGui::SameLine(0, em / 3);
-    const float room = 11 * em - ImGui::CalcTextSize("■").x;
-    RunLook look;
-    look.label = look.run = answer.run;
-    if (run >= 0) look = context.session.look(key);
-    ImGui::TextDisabled("%s", label_that_fits(look, room).c_str());
-    ImGui::SetItemTooltip("%s", look.label.c_str());
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float right = ImGui::GetWindowPos().x + 11.5f * em;
+    ImGui::PushClipRect(at, {right, at.y + ImGui::GetTextLineHeight()}, true);
+    ImGui::TextDisabled("%s", answer.run.c_str());
+    ImGui::PopClipRect();
+    if (at.x + ImGui::CalcTextSize(answer.run.c_str()).x > right) ImGui::SetItemTooltip("%s", answer.run.c_str());
     if (run >= 0 && ImGui::IsItemClicked()) context.session.select_run(key);
     ImGui::SameLine(12 * em);
     ImGui::BeginGroup();
