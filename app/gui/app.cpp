@@ -13,6 +13,7 @@
 #include "app/gui/engine_session.h"
 #include "app/gui/file_dialog.h"
 #include "app/gui/last_click.h"
+#include "app/gui/saved_what_ifs.h"
 #include "app/gui/selection_text.h"
 #include "app/gui/session_state.h"
 #include "app/gui/settings.h"
@@ -172,6 +173,7 @@ void App::open_workspace(const std::filesystem::path& path) {
 
 bool App::frame() {
     if (engine_) engine_->update();
+    restore_what_ifs(session_, [this](const std::string& text) { notice(text, false); });
     if (!wanted_model_.empty() && engine_->status().model_path == wanted_model_)
         settings_.remember_model(std::exchange(wanted_model_, {}));
     frames_to_settle_ = std::max(frames_to_settle_ - 1, 0);

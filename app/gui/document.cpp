@@ -43,7 +43,9 @@ void Document::replace_run(int id, trace::RunRecord run) {
     for (auto& [prompt_index, runs] : all) {
         for (auto& added : runs.added) {
             if (added.id != id) continue;
+            const bool kept = added.kept;
             added = in_memory(std::move(run), id, added.source);
+            added.kept = kept;
             return replace(std::move(all));
         }
     }
@@ -52,9 +54,35 @@ void Document::replace_run(int id, trace::RunRecord run) {
 
 void Document::remove_run(int id) {
     auto all = memory_;
-    for (auto& [prompt_index, runs] : all)
-        std::erase_if(runs.added, [&](const MemoryRun& run) { return run.id == id; });
+    for (auto& [prompt_index, runs] : all) {
+        std::erase_if(runs.added, [&](const MemoryRun& run) {
+            if (run.id == id && run.kept) annotations_changed = true;
+            return run.id == id;
+        });
+    }
     replace(std::move(all));
+}
+
+void Document::keep_run(int id) {
+    for (auto& [prompt_index, runs] : memory_) {
+        for (MemoryRun& added : runs.added) {
+            if (added.id != id || added.kept || !file_->is_in_file(prompt_index, added.source)) continue;
+            added.kept = annotations_changed = true;
+        }
+    }
+}
+
+std::vector<KeptWhatIf> Document::kept_what_ifs() const {
+    std::vector<KeptWhatIf> all = saved_what_ifs;
+    for (const auto& [prompt_index, runs] : memory_) {
+        for (const MemoryRun& added : runs.added) {
+            if (!added.kept) continue;
+            all.push_back({prompt_index, file_->run_number(prompt_index, added.source),
+                           analysis::run_label(file_->run(prompt_index, added.source)), added.record->parameters_json,
+                           added.record->budget});
+        }
+    }
+    return all;
 }
 
 int Document::run_of(int id) const {
@@ -170,11 +198,14 @@ FurtherAnswer* Document::further_answer(int id) {
 }
 
 int Document::run_of(const FurtherAnswer& answer) const {
-    if (answer.prompt >= reader_->n_prompts()) return -1;
-    for (int run = 0; run < reader_->n_runs(answer.prompt); ++run) {
-        const int number = reader_->is_in_file(answer.prompt, run) ? reader_->run_number(answer.prompt, run) : -1;
-        if (number == answer.run_number && analysis::run_label(reader_->run(answer.prompt, run)) == answer.run)
-            return run;
+    return run_called(answer.prompt, answer.run_number, answer.run);
+}
+
+int Document::run_called(int prompt_index, int run_number, const std::string& label) const {
+    if (prompt_index < 0 || prompt_index >= reader_->n_prompts()) return -1;
+    for (int run = 0; run < reader_->n_runs(prompt_index); ++run) {
+        const int number = reader_->is_in_file(prompt_index, run) ? reader_->run_number(prompt_index, run) : -1;
+        if (number == run_number && analysis::run_label(reader_->run(prompt_index, run)) == label) return run;
     }
     return -1;
 }

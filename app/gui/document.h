@@ -35,6 +35,16 @@ struct FurtherAnswer {
     std::string error;  ///< why there is none
 };
 
+/// Settings of a what-if that is kept beside the trace: from them its selection is made again.
+struct KeptWhatIf {
+    int prompt = 0;
+    int run_number = -1;  ///< in the trace, of the run that it came from
+    std::string run;      ///< its label
+    std::string parameters_json;
+    int64_t budget = 0;
+    bool tried = false;  ///< and could not be made again
+};
+
 /// An open trace. The file is never edited; runs that the window adds are held in memory and stand behind those in it:
 /// first what a job under way has kept so far, then what-ifs.
 class Document {
@@ -64,6 +74,10 @@ class Document {
     /// @throws as set_pending_runs; std::out_of_range where there is no such what-if
     void replace_run(int id, trace::RunRecord run);
     void remove_run(int id);
+    /// A what-if is to be there again when the trace is opened the next time. None that came from a run in memory is.
+    void keep_run(int id);
+    /// Those to be written beside the trace, also what was not made again yet.
+    std::vector<KeptWhatIf> kept_what_ifs() const;
     /// The run of its prompt that a what-if is now; −1 where there is none of that id.
     int run_of(int id) const;
     /// The prompt of a what-if; −1 where there is none of that id.
@@ -84,7 +98,8 @@ class Document {
     std::set<RunKey> hidden;                ///< runs that views leave out
     std::map<int, std::set<int64_t>> pins;  ///< pinned tokens by prompt
     std::vector<Note> notes;
-    bool annotations_changed = false;  ///< pins, notes or further answers, since they were saved
+    std::vector<KeptWhatIf> saved_what_ifs;  ///< beside the trace, but not among the runs (restore_what_ifs())
+    bool annotations_changed = false;        ///< pins, notes, further answers or kept what-ifs, since they were saved
 
     /// The note on exactly these tokens of the shown prompt; nullptr where there is none.
     const Note* note_on(int64_t first_token, int64_t last_token) const;
@@ -102,6 +117,8 @@ class Document {
     FurtherAnswer* further_answer(int id);
     /// The run that an answer is of, as long as it is there; −1.
     int run_of(const FurtherAnswer& answer) const;
+    /// The run of that number and label, −1: a what-if of that label; −1 where there is none.
+    int run_called(int prompt, int run_number, const std::string& label) const;
 
  private:
     /// A run in memory. Its version is its own among all that ever were in this document.
@@ -110,6 +127,7 @@ class Document {
         uint64_t version;
         int id;
         int source;  ///< of a what-if
+        bool kept = false;
     };
     struct MemoryRuns {
         std::vector<MemoryRun> pending;

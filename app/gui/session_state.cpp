@@ -193,9 +193,17 @@ void save_annotations(const Document& document, const json& view) {
                            {"answer", answer.text}});
         if (!answer.remark.empty()) answers.back()["remark"] = answer.remark;
     }
+    json what_ifs = json::array();
+    for (const KeptWhatIf& what_if : document.kept_what_ifs()) {
+        what_ifs.push_back({{"prompt", what_if.prompt},
+                            {"run", what_if.run},
+                            {"run_number", what_if.run_number},
+                            {"parameters", json::parse(what_if.parameters_json, nullptr, false)},
+                            {"budget", what_if.budget}});
+    }
     const fs::path path = annotations_path(document.path());
     std::error_code error;
-    if (pins.empty() && notes.empty() && answers.empty() && view.is_null()) {
+    if (pins.empty() && notes.empty() && answers.empty() && what_ifs.empty() && view.is_null()) {
         fs::remove(path, error);
         return;
     }
@@ -203,15 +211,16 @@ void save_annotations(const Document& document, const json& view) {
     std::ofstream file(beside);
     json whole = {{"kvscope_notes", 1}, {"pins", pins}, {"notes", notes}};
     if (!answers.empty()) whole["further_answers"] = answers;
+    if (!what_ifs.empty()) whole["what_ifs"] = what_ifs;
     if (!view.is_null()) whole["view"] = view;
     // A mark may be half a character.
     file << whole.dump(1, ' ', false, json::error_handler_t::replace) << '\n';
     file.close();
     if (file) fs::rename(beside, path, error);
     if (!file || error) {
-        throw std::runtime_error(
-            fmt::format("{} cannot be written: pins, notes and further answers of {} last until the window closes",
-                        path.string(), document.name()));
+        throw std::runtime_error(fmt::format(
+            "{} cannot be written: pins, notes, further answers and kept what-ifs of {} last until the window closes",
+            path.string(), document.name()));
     }
 }
 
@@ -241,8 +250,15 @@ void load_annotations(Document& document) {
                                true,
                                {}});
         }
+        std::vector<KeptWhatIf> what_ifs;
+        for (const json& what_if : read.value("what_ifs", json::array())) {
+            what_ifs.push_back({what_if.value("prompt", 0), what_if.value("run_number", -1),
+                                what_if.value("run", std::string()), what_if.value("parameters", json::object()).dump(),
+                                what_if.value("budget", int64_t{0})});
+        }
         document.pins = std::move(pins);
         document.notes = std::move(notes);
+        document.saved_what_ifs = std::move(what_ifs);
         document.set_further_answers(std::move(answers));
     } catch (const std::exception&) {
         return;

@@ -263,7 +263,8 @@ void LiveWhatIf::discard(Session& session) {
     reset();
 }
 
-void LiveWhatIf::keep() {
+void LiveWhatIf::keep(Session& session) {
+    session.document(source_)->keep_run(settings_->added);
     settings_->kept = settings_->shown;
     settings_->added = -1;
     settings_->summary.reset();

@@ -76,7 +76,8 @@ class LiveWhatIf {
 
     void reset();  ///< back to the recorded settings
     void discard(Session& session);
-    void keep();  ///< lets the what-if stand and starts another from its settings
+    /// Lets the what-if stand, also when the trace is opened the next time, and starts another from its settings.
+    void keep(Session& session);
 
  private:
     struct Settings {

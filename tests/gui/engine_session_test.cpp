@@ -149,7 +149,7 @@ TEST_CASE("a what-if follows its sliders, from the trace or from the prefill in 
     what_if.budget() = 20;
     settle();
     CHECK(what_if.error().empty());
-    what_if.keep();
+    what_if.keep(gui.session);
     settle();
     CHECK(!what_if.result(gui.session).valid());
     what_if.budget() = 22;
