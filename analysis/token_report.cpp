@@ -11,6 +11,7 @@
 
 #include "analysis/figure_definition.h"
 #include "analysis/kept_sets.h"
+#include "analysis/number_text.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/table_format.h"
@@ -92,18 +93,8 @@ struct LayerRows {
     }
 };
 
-std::string number(double value, int digits) { return fmt::format("{:.{}g}", value, digits); }
-
-/// Two scores with as many digits as tell them apart.
-std::pair<std::string, std::string> apart(double a, double b) {
-    for (int digits = 3; digits < 17; ++digits) {
-        if (number(a, digits) != number(b, digits) || a == b) return {number(a, digits), number(b, digits)};
-    }
-    return {number(a, 17), number(b, 17)};
-}
-
 std::string percent(size_t part, size_t whole) {
-    return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+    return format_share(static_cast<double>(part) / static_cast<double>(whole));
 }
 
 std::string count(size_t value) { return format_count(static_cast<int64_t>(value)); }
@@ -174,12 +165,13 @@ std::string TokenReport::sentence(size_t layer, size_t row) const {
                       : what + ": it was not among the entries that were ranked";
     }
     if (d.n_candidates_kept == 0) {
-        return fmt::format("{}: score {} is rank {} of {}, of which none is kept", what, number(d.score, 3),
+        return fmt::format("{}: score {} is rank {} of {}, of which none is kept", what, format_number(d.score),
                            count(d.rank), count(d.n_candidates));
     }
-    const auto [score, cut_off] = apart(d.score, d.cut_off);
-    return fmt::format("{}: score {} is rank {} of {}; {} of them are kept, the cut-off is {}", what, score,
-                       count(d.rank), count(d.n_candidates), count(d.n_candidates_kept), cut_off);
+    const int digits = digits_apart(d.score, d.cut_off);
+    return fmt::format("{}: score {} is rank {} of {}; {} of them are kept, the cut-off is {}", what,
+                       format_number(d.score, digits), count(d.rank), count(d.n_candidates), count(d.n_candidates_kept),
+                       format_number(d.cut_off, digits));
 }
 
 TokenReport token_report(const trace::Reader& reader, int prompt, int run, int64_t token) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "analysis/number_text.h"
 #include "app/gui/figure_choice.h"
 #include "app/gui/figure_legend.h"
 #include "app/gui/figure_menu.h"
@@ -223,7 +224,8 @@ class HeadDivergenceView : public View {
             session.set_hover(over);
             const auto& map =
                 std::get<analysis::HeatMap>(all->figure.panels[static_cast<size_t>(hit.panel)].layers.front());
-            ImGui::SetTooltip("layer %d: mean over pairs of heads %.3g nats\n%s; %s", hit.panel, mean_of_pairs(map),
+            ImGui::SetTooltip("layer %d: mean over pairs of heads %s nats\n%s; %s", hit.panel,
+                              analysis::format_number(mean_of_pairs(map)).c_str(),
                               all->figure.color_scales.front().title.c_str(), measure_definition("head_divergence"));
             if (hit.clicked) session.select_layer(hit.panel);
         }
@@ -290,7 +292,7 @@ class HeadDivergenceView : public View {
         session.set_hover(over);
         const char* kind = query_heads ? "query" : "KV";
         ImGui::BeginTooltip();
-        ImGui::Text("%.4g nats", static_cast<double>(hit.value));
+        ImGui::Text("%s nats", analysis::format_number(static_cast<double>(hit.value)).c_str());
         ImGui::Text("layer %d, %s heads %d and %d", layer, kind, a, b);
         if (query_heads) ImGui::TextDisabled("of KV heads %d and %d", a / group, b / group);
         ImGui::TextDisabled("%s", large.figure->figure.color_scales.front().title.c_str());

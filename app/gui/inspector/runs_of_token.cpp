@@ -1,0 +1,141 @@
+#include "app/gui/inspector/runs_of_token.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <imgui.h>
+
+#include <algorithm>
+
+#include "analysis/token_report.h"
+#include "app/gui/run_label.h"
+
+namespace kvscope::gui {
+namespace {
+
+using analysis::Table;
+
+/// A run and what it did with the token.
+struct RunReport {
+    RunKey run;
+    analysis::SpanReport report;
+};
+
+/// The document's prompt and, of other open traces, those that have the same tokens.
+std::vector<const Document*> with_same_tokens(Session& session, const Document& document, const PromptText& prompt) {
+    std::vector<const Document*> same;
+    for (const auto& other : session.documents()) {
+        if (other.get() == &document) {
+            same.push_back(&document);
+            continue;
+        }
+        if (!other->reader()->has_model() || other->prompt >= other->reader()->n_prompts()) continue;
+        const auto text = prompt_text(session, *other);
+        if (text && text->ids == prompt.ids) same.push_back(other.get());
+    }
+    return same;
+}
+
+/// The compressed runs of one prompt that are shown, and the one asked about.
+void add_reports(Session& session, const Document& document, const TokenQuestion& asked, const std::string& slot,
+                 std::vector<RunReport>& reports) {
+    using Reports = std::vector<analysis::SpanReport>;
+    const trace::Reader& reader = *document.reader();
+    if (asked.token >= reader.prompt(document.prompt).visible_tokens()) return;
+    std::string stamp = fmt::format("{} {} {}", document.stamp(), document.prompt, asked.token);
+    for (int run = document.file()->n_runs(document.prompt); run < reader.n_runs(document.prompt); ++run)
+        stamp += " " + document.run_stamp(document.prompt, run);
+    const auto answer =
+        session.tasks.ask<Reports>(fmt::format("{} {}", slot, document.id()), stamp,
+                                   [of = document.reader(), index = document.prompt, token = asked.token] {
+                                       return analysis::span_report(*of, index, token, token);
+                                   });
+    if (!answer.value) return;
+    for (const auto& report : *answer.value) {
+        const RunKey key{document.id(), document.prompt, report.run};
+        if (!session.exists(key) || session.attributes(key).policy == "full") continue;
+        if (session.is_visible(key) || key == asked.run) reports.push_back({key, report});
+    }
+}
+
+void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& report, const TokenQuestion& asked) {
+    Session& session = context.session;
+    const RunLook look = session.look(key);
+    ImGui::PushID(key.document);
+    ImGui::PushID(key.run);
+    const float side = 0.65f * ImGui::GetFontSize();
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const ImU32 color = packed(on_ground(look.style.color, context.theme));
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const ImVec2 from{at.x, at.y + (ImGui::GetTextLineHeight() - side) / 2};
+    const ImVec2 to{from.x + side, from.y + side};
+    report.n_keeping_any > 0 ? list->AddRectFilled(from, to, color) : list->AddRect(from, to, color);
+    ImGui::Dummy({side, side});
+    ImGui::SameLine();
+    const bool is_narrow = ImGui::GetContentRegionAvail().x < 17 * ImGui::GetFontSize();
+    const std::string heads = report.n_keeping_any == 0 ? "dropped"
+                              : is_narrow               ? fmt::format("{}/{}", report.n_keeping_any, report.n_places)
+                                          : fmt::format("{} of {} heads", report.n_keeping_any, report.n_places);
+    const float label_end = ImGui::GetContentRegionAvail().x -
+                            ImGui::CalcTextSize(is_narrow ? "dropped" : "000 of 000 heads").x -
+                            ImGui::GetStyle().ItemSpacing.x;
+    if (ImGui::Selectable(widget_label_that_fits(look, label_end).c_str(), key == asked.run,
+                          ImGuiSelectableFlags_AllowOverlap, {std::max(label_end, 1.0f), 0}))
+        session.select_run(key);
+    if (ImGui::IsItemHovered()) {
+        Cursor over = session.cursor();
+        over.run = key;
+        over.first_token = over.last_token = asked.token;
+        if (!asked.is_hover) session.set_hover(over);
+        ImGui::SetTooltip("%s%s%s", look.trace.c_str(), look.trace.empty() ? "" : ": ", report.sentence.c_str());
+    }
+    ImGui::SameLine();
+    const float width = ImGui::CalcTextSize(heads.c_str()).x;
+    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(ImGui::GetContentRegionAvail().x - width, 0.0f));
+    ImGui::TextDisabled("%s", heads.c_str());
+    ImGui::PopID();
+    ImGui::PopID();
+}
+
+Table table_of_runs(const Session& session, const std::vector<RunReport>& reports, const PromptText& prompt,
+                    int64_t token) {
+    using analysis::ColumnType;
+    Table table{
+        "kept", fmt::format("Where token {} ({}) is kept", token, prompt.tokens[static_cast<size_t>(token)]), {}, {}};
+    const bool several = session.documents().size() > 1;
+    if (several) table.columns.push_back({"trace", "Trace", ""});
+    table.columns.insert(table.columns.end(), {{"run", "Run", ""},
+                                               {"heads_keeping", "Heads that keep it", "", ColumnType::integer},
+                                               {"heads", "Heads", "", ColumnType::integer},
+                                               {"layers", "Layers that keep it", ""}});
+    for (const auto& [run, report] : reports) {
+        const RunLook look = session.look(run);
+        analysis::Row row;
+        if (several) row.cells.emplace_back(look.trace);
+        row.cells.insert(row.cells.end(),
+                         {look.run, static_cast<int64_t>(report.n_keeping_any), static_cast<int64_t>(report.n_places),
+                          fmt::format("{}", fmt::join(report.layers_keeping_all, " "))});
+        table.rows.push_back(std::move(row));
+    }
+    return table;
+}
+
+}  // namespace
+
+Table draw_runs_of_token(Context& context, const std::string& slot, const Document& document, const PromptText& prompt,
+                         const TokenQuestion& asked) {
+    std::vector<RunReport> reports;
+    for (const Document* each : with_same_tokens(context.session, document, prompt))
+        add_reports(context.session, *each, asked, slot, reports);
+    if (reports.empty()) return {};
+    const auto n_keeping = std::count_if(reports.begin(), reports.end(),
+                                         [](const RunReport& each) { return each.report.n_keeping_any > 0; });
+    ImGui::SeparatorText(fmt::format("kept somewhere by {} of {} runs", n_keeping, reports.size()).c_str());
+    const float line = ImGui::GetTextLineHeightWithSpacing();
+    const float most = std::max(0.28f * ImGui::GetWindowHeight(), 4 * line);
+    ImGui::BeginChild("runs", {0, std::min(static_cast<float>(reports.size()) * line + 4, most)});
+    for (const RunReport& each : reports) draw_run(context, each.run, each.report, asked);
+    ImGui::EndChild();
+    return table_of_runs(context.session, reports, prompt, asked.token);
+}
+
+}  // namespace kvscope::gui

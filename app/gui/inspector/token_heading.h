@@ -1,0 +1,12 @@
+#pragma once
+
+#include "app/gui/inspector/token_question.h"
+#include "app/gui/prompt_text.h"
+#include "app/gui/view.h"
+
+namespace kvscope::gui {
+
+/// The token in large, its position and id, and a few words around it, so that it is found again in the text.
+void draw_token_heading(const Context& context, const PromptText& prompt, const TokenQuestion& asked);
+
+}  // namespace kvscope::gui

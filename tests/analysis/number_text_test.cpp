@@ -1,0 +1,32 @@
+#include "analysis/number_text.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+namespace kvscope::analysis {
+
+TEST_CASE("numbers have three significant digits, or as many as tell two of them apart") {
+    CHECK(format_number(0.003149) == "0.00315");
+    CHECK(format_number(0.5) == "0.5");
+    CHECK(format_number(12345.6) == "12,346");
+    CHECK(format_number(0.0000123456) == "1.23e-05");
+    CHECK(format_number(NAN) == "–");
+    CHECK(digits_apart(0.1, 0.2) == 3);
+    CHECK(digits_apart(0.1, 0.1) == 3);
+    CHECK(digits_apart(0.100001, 0.100002) == 6);
+    CHECK(format_number(0.100001, 6) != format_number(0.100002, 6));
+}
+
+TEST_CASE("a share is never shown as nothing or as all that is not") {
+    CHECK(format_share(0.1234) == "12.3 %");
+    CHECK(format_share(0) == "0.0 %");
+    CHECK(format_share(1) == "100.0 %");
+    CHECK(format_share(0.99999) == "99.9 %");
+    CHECK(format_share(0.0000312) == "0.0031 %");
+    CHECK(format_share(2.5) == "250.0 %");
+    CHECK(format_share(NAN) == "–");
+    CHECK(format_change(0.5) == "+50.0 %");
+    CHECK(format_change(-0.0000312) == "−0.0031 %");
+}
+
+}  // namespace kvscope::analysis
