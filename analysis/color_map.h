@@ -16,8 +16,8 @@ struct Rgb {
 };
 
 enum class ColorMap {
-    viridis,           ///< sequential, dark to light
-    viridis_reversed,  ///< sequential, light to dark: on paper the larger value stands out more
+    viridis,           ///< sequential, dark to light: on dark ground the larger value stands out more
+    viridis_reversed,  ///< sequential, light to dark: the same on paper
     blue_white_red,    ///< diverging, told apart by colour-blind eyes; the middle is exactly neutral
     blue_dark_red      ///< the same for a dark ground: the middle is dark, the ends are light
 };

@@ -135,12 +135,12 @@ struct Panel {
     size_t trace = 0;           ///< which of several traces it is of
 };
 
-/// From numbers to colours on light ground (a dark window turns maps round that have a `background_label`); each scale
-/// that a heat map uses has a colour bar.
+/// From numbers to colours on light ground; each scale that a heat map uses has a colour bar. The larger a number, the
+/// more it stands out from the ground: sequential maps get darker upwards, and a dark window turns them round.
 struct ColorScale {
     std::string title;
     std::string unit;
-    ColorMap map = ColorMap::viridis;
+    ColorMap map = ColorMap::viridis_reversed;
     double map_begin = 0;  ///< the part of the map in use, as shares of it
     double map_end = 1;
     double min = 0;

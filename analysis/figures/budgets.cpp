@@ -63,7 +63,6 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     figure.width_mm = figure.columns == 1 ? 84 : 174;
     ColorScale scale;
     scale.title = "Entries kept";
-    scale.map = ColorMap::viridis_reversed;
     std::vector<int> indices;
     size_t most_rows = 1;
     for (size_t i = 0; i < runs.size(); ++i) {

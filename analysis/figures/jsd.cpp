@@ -175,7 +175,6 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     ColorScale scale;
     scale.title = fmt::format("JSD, {}", m.of);
     scale.unit = "nats";
-    scale.map = ColorMap::viridis;
     scale.min = 0;
     scale.max = largest(m);
     if (scale.max <= 0) scale.max = std::log(2.0);

@@ -194,7 +194,6 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
                                         format_count(static_cast<int64_t>(shown.n_tokens)), page.n_lines(),
                                         kMostLines));
     ColorScale scale;
-    scale.map = ColorMap::viridis_reversed;
     scale.map_begin = 0.1;
     scale.min = 1;
     scale.max = std::max(shown.most, 2);

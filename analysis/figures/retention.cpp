@@ -95,7 +95,6 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     figure.panel_height_mm = std::clamp(0.55 * static_cast<double>(layers.size()), 5.0, std::max(5.0, room_mm));
 
     ColorScale scale;
-    scale.map = ColorMap::viridis_reversed;
     scale.map_begin = kLightest;
     scale.background_label = "none";
     if (same_rows) {

@@ -156,7 +156,7 @@ void make_table(Figure& figure, const Scores& scores) {
             map.values[row * scores.budgets.size() + i] = static_cast<float>(100 * mean);
         labels.push_back({middle, static_cast<double>(row),
                           fmt::format("{} [{}, {}]", short_number(mean), short_number(low), short_number(high)),
-                          ink_on(color_at(ColorMap::viridis, mean))});
+                          ink_on(color_at(ColorScale().map, mean))});
     }
     panel.layers.emplace_back(std::move(map));
     for (auto& label : labels) panel.layers.emplace_back(std::move(label));

@@ -47,6 +47,14 @@ ImVec4 rim_of(analysis::Rgb color) {
             0.55f * static_cast<float>(color.b) / 255, 1};
 }
 
+/// Labels stand on maps, which are turned round on dark ground.
+analysis::Rgb label_color(analysis::Rgb color, const Theme& theme) {
+    const bool is_grey = color.r == color.g && color.g == color.b;
+    if (theme.brightness == Brightness::light || !is_grey) return color;
+    const auto turned = static_cast<uint8_t>(255 - color.r);
+    return {turned, turned, turned};
+}
+
 std::vector<float> pattern_of(Dash dash) {
     switch (dash) {
         case Dash::solid:
@@ -211,7 +219,8 @@ struct ShapePainter {
     void operator()(const analysis::TextLabel& label) const {
         const ImVec2 size = ImGui::CalcTextSize(label.text.c_str());
         const ImVec2 at = place(label.x, label.y);
-        list->AddText({at.x - size.x / 2, at.y - size.y / 2}, packed(label.color), label.text.c_str());
+        list->AddText({at.x - size.x / 2, at.y - size.y / 2}, packed(label_color(label.color, theme)),
+                      label.text.c_str());
     }
 };
 
@@ -313,18 +322,21 @@ ImVec4 line_on_ground(analysis::Rgb color, const Theme& theme) {
     return is_pale_hue ? on_ground(color, theme) : seen_on_ground(color, theme);
 }
 
+analysis::ColorMap map_on_ground(analysis::ColorMap on_paper, const Theme& theme) {
+    using analysis::ColorMap;
+    if (theme.brightness == Brightness::light) return on_paper;
+    if (on_paper == ColorMap::viridis_reversed) return ColorMap::viridis;
+    return on_paper == ColorMap::blue_white_red ? ColorMap::blue_dark_red : on_paper;
+}
+
 MapColors map_colors(const analysis::ColorScale& scale, const Theme& theme) {
     MapColors colors;
-    colors.map = scale.map;
+    colors.map = map_on_ground(scale.map, theme);
     colors.map_begin = static_cast<float>(scale.map_begin);
     colors.map_end = static_cast<float>(scale.map_end);
-    if (theme.brightness == Brightness::dark && scale.map == analysis::ColorMap::viridis_reversed) {
-        colors.map = analysis::ColorMap::viridis;
-        // The lowest value has to differ from the ground that means none.
-        if (!scale.background_label.empty()) colors.map_begin = std::max(colors.map_begin, 0.25f);
-    }
-    if (theme.brightness == Brightness::dark && scale.map == analysis::ColorMap::blue_white_red)
-        colors.map = analysis::ColorMap::blue_dark_red;
+    // The lowest value has to differ from the ground that means none.
+    if (colors.map == analysis::ColorMap::viridis && !scale.background_label.empty())
+        colors.map_begin = std::max(colors.map_begin, 0.25f);
     colors.min = static_cast<float>(scale.min);
     colors.max = static_cast<float>(scale.max);
     colors.logarithmic = scale.scale == Scale::logarithmic;

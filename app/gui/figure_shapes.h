@@ -42,7 +42,10 @@ ImVec4 seen_on_ground(analysis::Rgb color, const Theme& theme);
 /// A curve's or point's colour: the same, but a pale hue, as runs of a second trace have it, stays.
 ImVec4 line_on_ground(analysis::Rgb color, const Theme& theme);
 
-/// The map and range of a scale for the shader; on dark ground maps that get darker upwards are turned round.
+/// The map on this ground: on either the larger value stands out more, and around zero the ground's own lightness.
+analysis::ColorMap map_on_ground(analysis::ColorMap on_paper, const Theme& theme);
+
+/// The map and range of a scale for the shader.
 MapColors map_colors(const analysis::ColorScale& scale, const Theme& theme);
 
 /// "Coverage (% of tokens)"

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/retention.h"
+#include "app/gui/figure_shapes.h"
 
 namespace kvscope::gui {
 namespace {
@@ -60,7 +61,7 @@ std::string where_kept(const trace::Kept& kept, int64_t token) {
 MapColors prompt_colors(const Theme& theme, size_t most) {
     const bool is_dark = theme.brightness == Brightness::dark;
     MapColors colors;
-    colors.map = is_dark ? analysis::ColorMap::viridis : analysis::ColorMap::viridis_reversed;
+    colors.map = map_on_ground(analysis::ColorMap::viridis_reversed, theme);
     colors.map_begin = is_dark ? 0.25f : 0.1f;
     colors.map_end = 1;
     colors.min = 1;

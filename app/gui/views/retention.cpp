@@ -7,8 +7,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "analysis/number_text.h"
 #include "analysis/table_format.h"
 #include "app/gui/figure_menu.h"
+#include "app/gui/figure_shapes.h"
 #include "app/gui/measures.h"
 #include "app/gui/prompt_text.h"
 #include "app/gui/shaped_text.h"
@@ -130,7 +132,7 @@ class RetentionView : public View {
 
     /// Brings the map of a run that was selected elsewhere into view; whole maps stay whole.
     void scroll_to_selected(const RunKey& selected, const std::vector<RunKey>& runs, float each) {
-        if (selected == seen_) return;
+        if (selected == seen_ || ImGui::IsWindowAppearing()) return;  // what appears knows not yet how far it scrolls
         seen_ = selected;
         const auto at = std::find(runs.begin(), runs.end(), selected);
         if (at == runs.end()) return;
@@ -167,8 +169,7 @@ class RetentionView : public View {
 
     MapColors colors_for(const Context& context, int rows) const {
         MapColors colors;
-        colors.map = context.theme.brightness == Brightness::dark ? analysis::ColorMap::viridis
-                                                                  : analysis::ColorMap::viridis_reversed;
+        colors.map = map_on_ground(analysis::ColorMap::viridis_reversed, context.theme);
         colors.map_begin = context.theme.brightness == Brightness::dark ? 0.25f : 0.1f;
         colors.map_end = 1;
         colors.min = 1;
@@ -213,7 +214,7 @@ class RetentionView : public View {
         if (key == session.cursor().run) ImGui::PopFont();
         if (ImGui::IsItemClicked()) session.select_run(key);
         ImGui::SameLine();
-        ImGui::TextDisabled("%s", fmt::format("{:.1f} % kept", 100 * std::min(run.budget_fraction, 1.0)).c_str());
+        ImGui::TextDisabled("%s", (analysis::format_share(std::min(run.budget_fraction, 1.0)) + " kept").c_str());
         std::string error;
         const HeatMap* map = map_of(context, key, error);
         const float map_height = height - ImGui::GetTextLineHeightWithSpacing() - ImGui::GetStyle().ItemSpacing.y;
