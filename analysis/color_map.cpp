@@ -106,7 +106,10 @@ Rgb color_at(ColorMap map, double t) {
 }
 
 Rgb ink_on(Rgb ground) {
-    return 0.299 * ground.r + 0.587 * ground.g + 0.114 * ground.b > 140 ? Rgb{0, 0, 0} : Rgb{255, 255, 255};
+    const auto light = [](uint8_t channel) { return std::pow(static_cast<double>(channel) / 255, 2.2); };
+    const double luminance = 0.2126 * light(ground.r) + 0.7152 * light(ground.g) + 0.0722 * light(ground.b);
+    constexpr double even = 0.179;  // at which black and white stand out alike (WCAG 2)
+    return luminance > even ? Rgb{0, 0, 0} : Rgb{255, 255, 255};
 }
 
 std::string_view color_map_name(ColorMap map) {
