@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "analysis/table_format.h"
-#include "analysis/ticks.h"
+#include "app/gui/figure_axes.h"
 #include "app/gui/figure_legend.h"
 
 namespace kvscope::gui {
@@ -19,30 +19,6 @@ namespace {
 using analysis::Axis;
 using analysis::Panel;
 using analysis::Scale;
-
-constexpr float small_text = 0.87f;  // of the usual text: tick labels, titles of panels
-constexpr float reach = 10;          // pixels from a curve at which the mouse is over it
-
-ImVec2 text_size(const std::string& text) {
-    return ImGui::GetFont()->CalcTextSizeA(small_text * ImGui::GetFontSize(), FLT_MAX, 0, text.c_str());
-}
-
-void add_text(ImDrawList* list, ImVec2 at, ImU32 color, const std::string& text) {
-    list->AddText(ImGui::GetFont(), small_text * ImGui::GetFontSize(), at, color, text.c_str());
-}
-
-size_t ticks_that_fit(float length, float each) {
-    return static_cast<size_t>(std::clamp(length / std::max(each, 1.0f), 2.0f, 12.0f));
-}
-
-/// Ticks of an axis with text of which none overlaps the one before.
-analysis::Ticks y_ticks(const Axis& axis, float height) {
-    return analysis::ticks_for(axis, ticks_that_fit(height, 1.7f * ImGui::GetFontSize()));
-}
-
-analysis::Ticks x_ticks(const Axis& axis, float width) {
-    return analysis::ticks_for(axis, ticks_that_fit(width, 3.2f * ImGui::GetFontSize()));
-}
 
 /// "12" of "Layer 12"; a title without a number as it is.
 std::string number_of_title(const std::string& title) {
@@ -55,13 +31,7 @@ std::string number_of_title(const std::string& title) {
 /// Small panels are called by their numbers alone, all of them where one has no room for more.
 bool titles_fit(const analysis::Figure& figure, float width) {
     return std::all_of(figure.panels.begin(), figure.panels.end(),
-                       [&](const Panel& panel) { return text_size(panel.title).x <= width; });
-}
-
-float widest_label(const analysis::Ticks& ticks) {
-    float width = 0;
-    for (const auto& tick : ticks.ticks) width = std::max(width, text_size(tick.label).x);
-    return width;
+                       [&](const Panel& panel) { return small_text_size(panel.title).x <= width; });
 }
 
 /// Where the panels of a figure stand.
@@ -132,142 +102,12 @@ Box squared(const Panel& panel, Box box) {
     return {box.min, {box.min.x + unit * across, box.min.y + unit * down}};
 }
 
-void draw_ticks(const Theme& theme, const PlotFrame& frame, bool x_labels, bool y_labels, float y_title_x) {
-    ImDrawList* list = ImGui::GetWindowDrawList();
-    const ImU32 ink = packed(theme.ink_quiet);
-    const float line = small_text * ImGui::GetFontSize();
-    const float gap = 3;
-    if (x_labels) {
-        const auto ticks = x_ticks(frame.x_axis, frame.max.x - frame.min.x);
-        float free_from = -FLT_MAX;
-        for (const auto& tick : ticks.ticks) {
-            const float x = frame.x_of(tick.value);
-            if (x < frame.min.x - 1 || x > frame.max.x + 1) continue;
-            const float width = text_size(tick.label).x;
-            if (x - width / 2 < free_from) continue;
-            list->AddLine({x, frame.max.y}, {x, frame.max.y + gap}, ink);
-            add_text(list, {std::round(x - width / 2), frame.max.y + gap + 1}, ink, tick.label);
-            free_from = x + width / 2 + 0.4f * line;
-        }
-        const std::string title = analysis::axis_title(frame.x_axis.title, frame.x_axis.unit, ticks.exponent);
-        const float width = text_size(title).x;
-        const float most_right = ImGui::GetWindowPos().x + ImGui::GetWindowWidth() - width;
-        const float left = std::min((frame.min.x + frame.max.x - width) / 2, most_right);
-        add_text(list, {std::max(left, ImGui::GetWindowPos().x), frame.max.y + line + gap + 2}, ink, title);
-    }
-    if (y_labels) {
-        const auto ticks = y_ticks(frame.y_axis, frame.max.y - frame.min.y);
-        std::vector<float> taken;
-        for (const auto& tick : ticks.ticks) {
-            const float y = frame.y_of(tick.value);
-            if (y < frame.min.y - 1 || y > frame.max.y + 1) continue;
-            const bool overlaps = std::any_of(taken.begin(), taken.end(),
-                                              [&](float other) { return std::abs(other - y) < 0.95f * line; });
-            if (overlaps) continue;
-            taken.push_back(y);
-            list->AddLine({frame.min.x - gap, y}, {frame.min.x, y}, ink);
-            add_text(list, {frame.min.x - gap - 2 - text_size(tick.label).x, std::round(y - line / 2)}, ink,
-                     tick.label);
-        }
-        const std::string title = analysis::axis_title(frame.y_axis.title, frame.y_axis.unit, ticks.exponent);
-        if (title.empty()) return;
-        ImGui::PushFont(nullptr, ImGui::GetStyle().FontSizeBase * small_text);
-        const float length = ImGui::CalcTextSize(title.c_str()).x;
-        const float middle = (frame.min.y + frame.max.y + length) / 2;
-        ImPlot::AddTextVertical(list, {y_title_x, std::round(middle)}, ink, title.c_str());
-        ImGui::PopFont();
-    }
-}
-
 /// Such a panel needs neither ground nor grid.
 bool has_map(const Panel& panel) {
     return std::any_of(panel.layers.begin(), panel.layers.end(), [](const analysis::Layer& layer) {
         return std::holds_alternative<analysis::HeatMap>(layer) || std::holds_alternative<analysis::Categories>(layer);
     });
 }
-
-void draw_grid_lines(const Theme& theme, const PlotFrame& frame, const Panel& panel, ImDrawList* list) {
-    if (has_map(panel)) return;
-    const ImU32 color = packed(theme.ink, 0.09f);
-    for (const auto& tick : x_ticks(frame.x_axis, frame.max.x - frame.min.x).ticks) {
-        const float x = frame.x_of(tick.value);
-        list->AddLine({x, frame.min.y}, {x, frame.max.y}, color);
-    }
-    for (const auto& tick : y_ticks(frame.y_axis, frame.max.y - frame.min.y).ticks) {
-        const float y = frame.y_of(tick.value);
-        list->AddLine({frame.min.x, y}, {frame.max.x, y}, color);
-    }
-}
-
-float distance_to_segment(ImVec2 p, ImVec2 a, ImVec2 b) {
-    const ImVec2 nearest = ImLineClosestPoint(a, b, p);
-    return std::hypot(p.x - nearest.x, p.y - nearest.y);
-}
-
-/// Finds out what of a panel the mouse is over.
-struct HitFinder {
-    const PlotFrame& frame;
-    ImVec2 mouse;
-    FigureHit& hit;
-    float nearest = reach;
-    int layer = 0;
-
-    void offer(float distance, int point) {
-        if (distance >= nearest) return;
-        nearest = distance;
-        hit.layer = layer;
-        hit.point = point;
-        hit.row = hit.column = -1;
-    }
-
-    ImVec2 place(double x, double y) const { return {frame.x_of(x), frame.y_of(y)}; }
-
-    void cell(size_t rows, size_t columns, double x_begin, double x_end, double y_begin, double y_end) {
-        const double column = std::floor((hit.x - x_begin) / (x_end - x_begin) * static_cast<double>(columns));
-        const double row = std::floor((hit.y - y_begin) / (y_end - y_begin) * static_cast<double>(rows));
-        if (column < 0 || row < 0 || column >= static_cast<double>(columns) || row >= static_cast<double>(rows)) return;
-        if (hit.point >= 0) return;
-        hit.layer = layer;
-        hit.row = static_cast<int>(row);
-        hit.column = static_cast<int>(column);
-    }
-
-    void operator()(const analysis::HeatMap& map) {
-        cell(map.rows, map.columns, map.x_begin, map.x_end, map.y_begin, map.y_end);
-        if (hit.layer == layer && hit.row >= 0)
-            hit.value = map.values[static_cast<size_t>(hit.row) * map.columns + static_cast<size_t>(hit.column)];
-    }
-    void operator()(const analysis::Categories& map) {
-        cell(map.rows, map.columns, map.x_begin, map.x_end, map.y_begin, map.y_end);
-    }
-    void operator()(const analysis::Line& line) {
-        for (size_t i = 0; i < line.x.size(); ++i) {
-            if (std::isnan(line.y[i])) continue;
-            const ImVec2 at = place(line.x[i], line.y[i]);
-            offer(std::hypot(mouse.x - at.x, mouse.y - at.y) - 2, static_cast<int>(i));
-            if (i + 1 >= line.x.size() || std::isnan(line.y[i + 1])) continue;
-            const ImVec2 next = place(line.x[i + 1], line.y[i + 1]);
-            if (mouse.x < std::min(at.x, next.x) - reach || mouse.x > std::max(at.x, next.x) + reach) continue;
-            offer(distance_to_segment(mouse, at, next),
-                  static_cast<int>(std::abs(mouse.x - at.x) <= std::abs(mouse.x - next.x) ? i : i + 1));
-        }
-    }
-    void operator()(const analysis::Bars& bars) {
-        for (size_t i = 0; i < bars.x.size(); ++i) {
-            const bool across = std::abs(hit.x - bars.x[i]) <= bars.width / 2;
-            const bool up = hit.y >= std::min(bars.base, bars.y[i]) && hit.y <= std::max(bars.base, bars.y[i]);
-            if (across && up) offer(0, static_cast<int>(i));
-        }
-    }
-    void operator()(const analysis::Scatter& scatter) {
-        for (size_t i = 0; i < scatter.x.size(); ++i) {
-            const ImVec2 at = place(scatter.x[i], scatter.y[i]);
-            offer(std::hypot(mouse.x - at.x, mouse.y - at.y) - 4, static_cast<int>(i));
-        }
-    }
-    void operator()(const analysis::Rule&) {}
-    void operator()(const analysis::TextLabel&) {}
-};
 
 /// Alike axes of a figure that shares them are panned and zoomed together, also where they stand in other columns.
 size_t key_of(const analysis::Figure& figure, size_t panel, const Axis Panel::*axis, bool shared) {
@@ -307,7 +147,7 @@ struct FigurePlot::Drawing {
     const PreparedFigure& prepared;
     const FigureLook& look;
     Grid grid;
-    bool scrolls = false;
+    bool wheel_scrolls = false;  ///< which began beside the panels
     const analysis::Figure& figure() const { return prepared.figure; }
 };
 
@@ -323,7 +163,8 @@ FigureHit FigurePlot::draw(const Context& context, const char* id, ImVec2 size,
     const float least = 3 * ImGui::GetFontSize();
     ImGui::BeginChild("panels", {0, std::max(size.y - below, least)});
     const float title = small_text * ImGui::GetFontSize() + 4;
-    const Drawing drawing{context, *figure, look, grid_of(figure->figure, look, ImGui::GetContentRegionAvail(), title)};
+    const Drawing drawing{context, *figure, look, grid_of(figure->figure, look, ImGui::GetContentRegionAvail(), title),
+                          ImGui::GetCurrentContext()->WheelingWindow == ImGui::GetCurrentWindow()};
     hit = draw_panels(drawing);
     ImGui::EndChild();
     if (below > 0) draw_legend(context.theme, figure->figure, look.legend, look.color_bars, size.x);
@@ -429,8 +270,7 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
         tops.push_back(y);
         y += height + bottoms[row] + (small ? 0.2f : 0.5f) * em;
     }
-    Drawing placed = drawing;
-    placed.scrolls = y - 0.5f * em > room.y + 1;
+    if (y - 0.5f * em > room.y + 1) scroll_panels(drawing, tops, top, height);
     for (size_t i = 0; i < figure.panels.size(); ++i) {
         const Panel& panel = figure.panels[i];
         const auto [row, column] = grid.places[i];
@@ -443,15 +283,15 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
             const bool framed = static_cast<int>(i) == drawing.look.framed;
             const ImU32 color = packed(framed ? drawing.context.theme.accent : drawing.context.theme.ink);
             list->PushClipRect({box.min.x, box.min.y - top}, {box.max.x, box.min.y}, true);
-            add_text(list, {box.min.x, box.min.y - top}, color,
-                     titles_fit(figure, box.max.x - box.min.x) ? panel.title : number_of_title(panel.title));
-            const float note = text_size(panel.note).x;
-            if (note + text_size(panel.title).x + em < box.max.x - box.min.x)
-                add_text(list, {box.max.x - note, box.min.y - top}, packed(drawing.context.theme.ink_quiet),
-                         panel.note);
+            add_small_text(list, {box.min.x, box.min.y - top}, color,
+                           titles_fit(figure, box.max.x - box.min.x) ? panel.title : number_of_title(panel.title));
+            const float note = small_text_size(panel.note).x;
+            if (note + small_text_size(panel.title).x + em < box.max.x - box.min.x)
+                add_small_text(list, {box.max.x - note, box.min.y - top}, packed(drawing.context.theme.ink_quiet),
+                               panel.note);
             list->PopClipRect();
         }
-        const FigureHit here = draw_panel(placed, i, box.min, box.max);
+        const FigureHit here = draw_panel(drawing, i, box.min, box.max);
         if (here.panel >= 0) hit = here;
         PlotFrame frame{box.min, box.max, shown_axis(panel.x, x_key(figure, i)), shown_axis(panel.y, y_key(figure, i))};
         if (!small) draw_ticks(drawing.context.theme, frame, carries_x(i), carries_y(i), box.min.x - lefts[column]);
@@ -459,6 +299,29 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
     ImGui::SetCursorScreenPos({origin.x, origin.y});
     ImGui::Dummy({1, std::max(y - 0.5f * em, 1.0f)});
     return hit;
+}
+
+void FigurePlot::scroll_panels(const Drawing& drawing, const std::vector<float>& tops, float title, float height) {
+    const float room = ImGui::GetWindowHeight();
+    if (ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows) && !ImGui::GetIO().WantTextInput) {
+        const ImGuiID owner = ImGui::GetID("page keys");
+        const auto is_pressed = [&](ImGuiKey key) {
+            ImGui::SetKeyOwner(key, owner);
+            return ImGui::IsKeyPressed(key, ImGuiInputFlags_Repeat, owner);
+        };
+        if (is_pressed(ImGuiKey_PageDown)) ImGui::SetScrollY(ImGui::GetScrollY() + 0.9f * room);
+        if (is_pressed(ImGuiKey_PageUp)) ImGui::SetScrollY(ImGui::GetScrollY() - 0.9f * room);
+    }
+    const int framed = drawing.look.framed;
+    if (framed == framed_ || ImGui::IsWindowAppearing()) return;  // what appears knows not yet how far it scrolls
+    framed_ = framed;
+    if (framed < 0 || static_cast<size_t>(framed) >= drawing.grid.places.size()) return;
+    const float begin = tops[drawing.grid.places[static_cast<size_t>(framed)].first] - title;
+    const float end = begin + title + height;
+    if (begin < ImGui::GetScrollY())
+        ImGui::SetScrollY(begin);
+    else if (end > ImGui::GetScrollY() + room)
+        ImGui::SetScrollY(std::min(begin, end - room));
 }
 
 FigureHit FigurePlot::draw_panel(const Drawing& drawing, size_t index, ImVec2 min, ImVec2 max) {
@@ -480,9 +343,9 @@ FigureHit FigurePlot::draw_panel(const Drawing& drawing, size_t index, ImVec2 mi
         ImPlot::PushStyleVar(ImPlotStyleVar_PlotMinSize, ImVec2(4, 4));
         ImPlot::PushStyleColor(ImPlotCol_PlotBg, packed(theme.ground, has_map(panel) ? 0.0f : 1.0f));
         if (ImPlot::BeginPlot(fmt::format("##panel {}", index).c_str(), {max.x - min.x, max.y - min.y}, flags)) {
-            const bool may_zoom = !drawing.scrolls;
-            setup_axis(ImAxis_X1, panel.x, x, may_zoom);
-            setup_axis(ImAxis_Y1, panel.y, y, may_zoom);
+            const bool wheels = ImGui::GetIO().MouseWheel != 0;
+            setup_axis(ImAxis_X1, panel.x, x, !drawing.wheel_scrolls && !(wheels && ImGui::GetIO().KeyShift));
+            setup_axis(ImAxis_Y1, panel.y, y, !drawing.wheel_scrolls && !(wheels && ImGui::GetIO().KeyAlt));
             ImPlot::SetupFinish();
             const ImPlotRect limits = ImPlot::GetPlotLimits();
             x.min = limits.X.Min;
@@ -521,11 +384,7 @@ FigureHit FigurePlot::draw_panel(const Drawing& drawing, size_t index, ImVec2 mi
     hit.x = frame.x_at(io.MousePos.x);
     hit.y = frame.y_at(io.MousePos.y);
     hit.clicked = ImGui::IsMouseReleased(ImGuiMouseButton_Left) && io.MouseDragMaxDistanceSqr[0] < 9 && !io.KeyCtrl;
-    HitFinder finder{frame, io.MousePos, hit};
-    for (size_t l = 0; l < panel.layers.size(); ++l) {
-        finder.layer = static_cast<int>(l);
-        std::visit(finder, panel.layers[l]);
-    }
+    find_hit(panel, frame, io.MousePos, hit);
     return hit;
 }
 
@@ -535,7 +394,7 @@ void FigurePlot::draw_data(const Drawing& drawing, size_t index, const PlotFrame
     const Theme& theme = drawing.context.theme;
     list->PushClipRect(frame.min, frame.max, true);
     if (drawing.look.small && !has_map(panel)) list->AddRectFilled(frame.min, frame.max, packed(theme.ground));
-    if (!drawing.look.small) draw_grid_lines(theme, frame, panel, list);
+    if (!drawing.look.small && !has_map(panel)) draw_grid_lines(theme, frame, list);
     for (const bool accented : {false, true}) {  // accented ones last, above the others
         for (size_t l = 0; l < panel.layers.size(); ++l) {
             const float weight = drawing.look.weight ? drawing.look.weight(index, l) : 1;

@@ -3,29 +3,16 @@
 #include <imgui.h>
 
 #include <functional>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "app/gui/figure_hit.h"
 #include "app/gui/figure_shapes.h"
 #include "app/gui/figure_source.h"
 #include "app/gui/token_map.h"
 
 namespace kvscope::gui {
-
-/// What the mouse is over in a drawn figure; −1 where it is over nothing of the kind.
-struct FigureHit {
-    int panel = -1;  ///< index into Figure::panels
-    double x = 0;
-    double y = 0;
-    int layer = -1;   ///< of the panel: the curve, bar or point beside the mouse, else the map under it
-    int point = -1;   ///< of a curve, bars or points
-    int row = -1;     ///< of a map
-    int column = -1;  ///< of a map
-    float value = std::numeric_limits<float>::quiet_NaN();  ///< of the map's cell
-    bool clicked = false;                                   ///< and not dragged
-};
 
 /// How a figure is shown beyond what it says itself.
 struct FigureLook {
@@ -42,8 +29,10 @@ struct FigureLook {
     std::function<void(size_t panel, const PlotFrame& frame, ImDrawList* list)> overlay;
 };
 
-/// Draws the same description that is exported, with ImPlot's mouse: drag pans, the wheel zooms, Ctrl-drag zooms into a
-/// box, double click shows everything. Maps are drawn by the GPU. Keeps what is zoomed and uploaded; one per place.
+/// Draws the same description that is exported, with ImPlot's mouse: drag pans, the wheel zooms (Alt across, Shift up
+/// and down alone), Ctrl-drag zooms into a box, double click shows everything. Panels that find no room are scrolled to
+/// by the wheel beside their data, page keys and scroll bar. Maps are drawn by the GPU. Keeps what is zoomed and
+/// uploaded; one per place.
 class FigurePlot {
  public:
     /// Fills `size` (0 or less: to the right and lower end of the window, as for child windows).
@@ -63,11 +52,15 @@ class FigurePlot {
     struct Drawing;  ///< what the parts of one call of draw() share
 
     FigureHit draw_panels(const Drawing& drawing);
+    /// Where they find no room: by key, and to the framed one where that has changed. @param tops of the rows' data
+    /// areas
+    void scroll_panels(const Drawing& drawing, const std::vector<float>& tops, float title, float height);
     FigureHit draw_panel(const Drawing& drawing, size_t panel, ImVec2 min, ImVec2 max);
     void draw_data(const Drawing& drawing, size_t panel, const PlotFrame& frame, ImDrawList* list);
     analysis::Axis shown_axis(const analysis::Axis& axis, size_t key) const;
 
     std::map<size_t, Range> zoomed_;
+    int framed_ = -1;  ///< panel that was brought into view last
     MapStore maps_;
 };
 

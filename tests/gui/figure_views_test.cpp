@@ -1,3 +1,5 @@
+#include <imgui_internal.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -166,6 +168,114 @@ TEST_CASE("every figure view shows the sample trace without an error") {
         CHECK_NOTHROW(definition.numbers(*driven.session().document(request->document)->reader(), request->options));
     }
     CHECK(driven.app().notices().empty());
+}
+
+TEST_CASE("maps that are scrolled to are zoomed by the wheel and scrolled beside their data and by key") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    trace::sample::TemporaryFolder folder;
+    trace::sample::Options sample;
+    sample.n_layers = 40;
+    trace::sample::write(folder / "sample.h5", sample);
+    AppOptions options;
+    options.traces = {folder / "sample.h5"};
+    options.view = "budgets";
+    DrivenApp driven(options);
+    driven.app().set_scale(4);  // a map or two at a time
+    driven.settle();
+    const auto panels = [] {
+        for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
+            if (window->WasActive && std::string_view(window->Name).find("/panels_") != std::string_view::npos)
+                return window;
+        }
+        return static_cast<const ImGuiWindow*>(nullptr);
+    };
+    REQUIRE(panels());
+    REQUIRE(panels()->ScrollMax.y > 0);
+    ImRect map;
+    const auto layer_at = [&](ImGuiTestContext& c, float share) {
+        c.MouseMoveToPos({map.Min.x + share * map.GetWidth(), map.GetCenter().y});
+        c.Yield(2);
+        return driven.session().hover().layer;
+    };
+    driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef(panels()->ID);
+        map = c.ItemInfo("##panel 0").RectFull;
+        const int before = layer_at(c, 0.2f);
+        const int there = layer_at(c, 0.8f);
+        c.MouseWheelY(4);
+        c.Yield(2);
+        CHECK(panels()->Scroll.y == 0);
+        CHECK(layer_at(c, 0.8f) == there);
+        CHECK(layer_at(c, 0.2f) > before);
+        c.KeyPress(ImGuiKey_F);
+        c.Yield(2);
+        CHECK(layer_at(c, 0.2f) == before);
+        c.MouseMoveToPos({map.GetCenter().x, map.Min.y - 4});  // the map's title
+        c.MouseWheelY(-1);
+        c.Yield(2);
+        CHECK(panels()->Scroll.y > 0);
+        c.KeyPress(ImGuiKey_PageUp);
+        c.Yield(2);
+        CHECK(panels()->Scroll.y == 0);
+    });
+    Session& session = driven.session();
+    session.select_run(session.visible_runs(true).back());
+    driven.settle();
+    CHECK(panels()->Scroll.y > 0);
+}
+
+TEST_CASE("the bars of the difference are clicked, dragged through, zoomed, and gone through by key") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    trace::sample::TemporaryFolder folder;
+    trace::sample::Options sample;
+    sample.n_layers = 10;
+    trace::sample::write(folder / "sample.h5", sample);
+    AppOptions options;
+    options.traces = {folder / "sample.h5"};
+    options.view = "difference";
+    DrivenApp driven(options);
+    driven.settle();
+    Session& session = driven.session();
+    ImRect bars;
+    const auto at = [&](double layer, float share) {
+        return ImVec2{bars.Min.x + share * bars.GetWidth(),
+                      bars.Min.y + static_cast<float>((layer + 0.5) / 10) * bars.GetHeight()};
+    };
+    int dragged_to = -1;
+    driven.drive([&](ImGuiTestContext& c) {
+        bars = c.ItemInfo("//difference-1/##difference overlap").RectFull;
+        c.MouseMoveToPos(at(2, 0.5f));
+        c.MouseDown();
+        c.Yield(2);
+        CHECK(session.cursor().layer == 2);
+        c.MouseMoveToPos(at(6, 0.5f));
+        dragged_to = session.cursor().layer;
+        c.MouseUp();
+        c.KeyPress(ImGuiKey_DownArrow);
+        c.KeyPress(ImGuiKey_DownArrow);
+        c.KeyPress(ImGuiKey_UpArrow);
+        CHECK(session.cursor().layer == 7);
+        c.KeyPress(ImGuiKey_End);
+        CHECK(session.cursor().layer == 9);
+        c.MouseMoveToPos(at(6, 0.02f));
+    });
+    CHECK(dragged_to == 6);
+    const auto ink = [&] {  // of the bars, right of a third
+        const Screenshot shot = driven.picture();
+        size_t n = 0;
+        for (auto y = static_cast<size_t>(bars.Min.y); y < static_cast<size_t>(bars.Max.y); ++y) {
+            for (auto x = static_cast<size_t>(at(0, 0.34f).x); x < static_cast<size_t>(bars.Max.x); ++x) {
+                const uint8_t* pixel = shot.rgb.data() + 3 * (y * static_cast<size_t>(shot.width) + x);
+                n += pixel[2] > 150 && pixel[2] > pixel[0] + 60;  // the accent's blue
+            }
+        }
+        return n;
+    };
+    const size_t before = ink();
+    driven.drive([&](ImGuiTestContext& c) { c.MouseWheelY(5); });
+    CHECK(ink() > before + 100);
+    driven.drive([&](ImGuiTestContext& c) { c.KeyPress(ImGuiKey_F); });
+    CHECK(ink() == before);
 }
 
 }  // namespace kvscope::gui::testing

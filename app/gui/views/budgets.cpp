@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/number_text.h"
 #include "analysis/table_format.h"
 #include "app/gui/figure_view.h"
 #include "app/gui/measures.h"
@@ -28,6 +29,7 @@ class BudgetsView : public FigureView {
         return {{"move the mouse", "how many entries a head keeps"},
                 {"click", "select the run, layer and head"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
+                {"wheel beside a map, Page Up, Page Down", "to the other maps"},
                 {"double-click, F", "everything"}};
     }
 
@@ -94,9 +96,11 @@ class BudgetsView : public FigureView {
             ImGui::Text("%+.0f entries", static_cast<double>(hit.value));
         } else {
             ImGui::TextUnformatted(session.look(run).label.c_str());
-            ImGui::Text(
-                "%s entries, %.1f %% of %s tokens", analysis::format_count(static_cast<int64_t>(hit.value)).c_str(),
-                100.0 * static_cast<double>(hit.value) / static_cast<double>(n), analysis::format_count(n).c_str());
+            ImGui::TextUnformatted(
+                fmt::format("{} entries, {} of {} tokens", analysis::format_count(static_cast<int64_t>(hit.value)),
+                            analysis::format_share(static_cast<double>(hit.value) / static_cast<double>(n)),
+                            analysis::format_count(n))
+                    .c_str());
         }
         ImGui::TextDisabled("layer %d, %s %d", hit.column, query_heads ? "query head" : "KV head", hit.row);
         ImGui::TextDisabled("%s", measure_definition("head_budget"));

@@ -1,19 +1,19 @@
 #include <fmt/format.h>
 #include <imgui.h>
-#include <implot.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "analysis/overlap.h"
+#include "analysis/number_text.h"
 #include "analysis/table_format.h"
 #include "app/gui/figure_menu.h"
+#include "app/gui/figure_shapes.h"
 #include "app/gui/measures.h"
+#include "app/gui/overlap_bars.h"
 #include "app/gui/prompt_text.h"
+#include "app/gui/run_difference.h"
 #include "app/gui/run_label.h"
 #include "app/gui/shaped_text.h"
 #include "app/gui/token_map.h"
@@ -24,114 +24,6 @@ namespace kvscope::gui {
 namespace {
 
 constexpr std::array<const char*, 4> class_names = {"neither", "both", "only A", "only B"};
-
-/// Two runs whose heads are counted alike: where one has query heads and the other KV heads, a KV head stands for its
-/// group.
-struct Pair {
-    std::shared_ptr<const trace::Kept> a, b;
-    size_t n_tokens = 0;
-    size_t n_layers = 0;
-    size_t n_rows = 0;  ///< the larger of the two
-
-    static bool keeps(const trace::Kept& kept, size_t layer, size_t row, size_t n_rows, uint32_t token) {
-        const auto entries = kept.row(layer, row * kept.n_rows / n_rows);
-        return std::binary_search(entries.begin(), entries.end(), token);
-    }
-    int heads(const trace::Kept& kept, size_t layer, uint32_t token) const {
-        int count = 0;
-        for (size_t row = 0; row < n_rows; ++row) count += keeps(kept, layer, row, n_rows, token);
-        return count;
-    }
-};
-
-/// What the view shows of two runs.
-struct Difference {
-    Pair pair;
-    Pyramid map;                  ///< (L, N), or (R, N) of one layer
-    std::vector<double> overlap;  ///< (L)
-    double overlap_total = 0;
-};
-
-/// @throws std::runtime_error where the two cannot be laid over each other
-Pair read_pair(const trace::Reader& a, const RunKey& a_key, const trace::Reader& b, const RunKey& b_key) {
-    Pair pair;
-    pair.a = a.kept(a_key.prompt, a_key.run);
-    pair.b = b.kept(b_key.prompt, b_key.run);
-    const auto n_a = static_cast<size_t>(a.prompt(a_key.prompt).visible_tokens());
-    const auto n_b = static_cast<size_t>(b.prompt(b_key.prompt).visible_tokens());
-    if (pair.a->n_layers != pair.b->n_layers) {
-        throw std::runtime_error(fmt::format(
-            "A and B have not the same layers ({} and {}): their models differ, and no token of one layer answers to "
-            "one of the other. Choose two runs of one model.",
-            pair.a->n_layers, pair.b->n_layers));
-    }
-    if (n_a != n_b || a.token_ids(a_key.prompt) != b.token_ids(b_key.prompt)) {
-        throw std::runtime_error(fmt::format(
-            "A and B have not the same prompt ({} and {} tokens): choose two runs of one prompt.", n_a, n_b));
-    }
-    const size_t more = std::max(pair.a->n_rows, pair.b->n_rows);
-    const size_t fewer = std::min(pair.a->n_rows, pair.b->n_rows);
-    if (fewer == 0 || more % fewer != 0) {
-        throw std::runtime_error(fmt::format("A has {} heads a layer and B has {}: one is no multiple of the other.",
-                                             pair.a->n_rows, pair.b->n_rows));
-    }
-    pair.n_layers = pair.a->n_layers;
-    pair.n_tokens = n_a;
-    pair.n_rows = more;
-    return pair;
-}
-
-/// Adds `weight` to each token that a head keeps. (R, N) of the layer, or its sums over the heads (N).
-void add_kept(const Pair& pair, const trace::Kept& kept, size_t layer, bool sum_heads, float weight, float* values) {
-    for (size_t row = 0; row < pair.n_rows; ++row) {
-        float* const to = values + (sum_heads ? 0 : row * pair.n_tokens);
-        for (const uint32_t token : kept.row(layer, row * kept.n_rows / pair.n_rows)) to[token] += weight;
-    }
-}
-
-/// Signed numbers of heads as they are drawn: a difference of one head is told from none at once, and none is NaN, the
-/// ground itself.
-float drawn(float difference, float most) {
-    if (difference == 0) return std::numeric_limits<float>::quiet_NaN();
-    return std::copysign(0.25f * most + 0.75f * std::abs(difference), difference);
-}
-
-float class_of(float in_a, float in_b) {
-    if (in_a > 0) return in_b > 0 ? 1.0f : 2.0f;
-    return in_b > 0 ? 3.0f : 0.0f;
-}
-
-Pyramid make_map(const Pair& pair, int layer, bool classes) {
-    const bool all_layers = layer < 0;
-    const size_t rows = all_layers ? pair.n_layers : pair.n_rows;
-    const size_t n = pair.n_tokens;
-    std::vector<float> a(rows * n, 0.0f);
-    std::vector<float> b(rows * n, 0.0f);
-    if (all_layers) {
-        for (size_t l = 0; l < pair.n_layers; ++l) {
-            add_kept(pair, *pair.a, l, true, 1, a.data() + l * n);
-            add_kept(pair, *pair.b, l, true, 1, b.data() + l * n);
-        }
-    } else {
-        add_kept(pair, *pair.a, static_cast<size_t>(layer), false, 1, a.data());
-        add_kept(pair, *pair.b, static_cast<size_t>(layer), false, 1, b.data());
-    }
-    const float most = all_layers ? static_cast<float>(pair.n_rows) : 1.0f;
-    for (size_t i = 0; i < a.size(); ++i) a[i] = classes ? class_of(a[i], b[i]) : drawn(a[i] - b[i], most);
-    return make_pyramid(std::move(a), rows, n, classes ? Reduce::maximum : Reduce::largest_magnitude);
-}
-
-Difference compare(const trace::Reader& a, const RunKey& a_key, const trace::Reader& b, const RunKey& b_key, int layer,
-                   bool classes) {
-    Difference out;
-    out.pair = read_pair(a, a_key, b, b_key);
-    const auto sets_a = analysis::kept_sets(*out.pair.a, out.pair.n_tokens);
-    const auto sets_b = analysis::kept_sets(*out.pair.b, out.pair.n_tokens);
-    out.overlap = analysis::run_overlap(sets_a, sets_b);
-    out.overlap_total = analysis::run_overlap_total(sets_a, sets_b);
-    out.map = make_map(out.pair, std::min(layer, static_cast<int>(out.pair.n_layers) - 1), classes);
-    return out;
-}
 
 /// Where A keeps more than B, and where less.
 class DifferenceView : public View {
@@ -180,11 +72,17 @@ class DifferenceView : public View {
                 {"click, Shift-click", "select a token and layer; extend the tokens"},
                 {"double-click, Backspace", "into a layer's heads, back to all layers"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
+                {"bars: click, drag", "select a layer, go through the layers"},
+                {"bars: ↑ ↓ after a click", "layer before, after"},
+                {"bars: wheel, double-click", "zoom into the shares, back to 0 to 100 %"},
                 {"right-click", "copy, export, open once more"},
-                {"F", "the whole prompt"}};
+                {"F", "the whole prompt, all shares"}};
     }
 
-    void fit() override { fit_ = true; }
+    void fit() override {
+        fit_ = true;
+        bars_.fit();
+    }
     void save(nlohmann::json& state) const override { state = {{"classes", classes_}, {"layer", layer_}}; }
     void load(const nlohmann::json& state) override {
         classes_ = state.value("classes", false);
@@ -257,7 +155,7 @@ class DifferenceView : public View {
 
     std::vector<ImU32> class_colors(const Theme& theme) const {
         const bool is_dark = theme.brightness == Brightness::dark;
-        const auto map = is_dark ? analysis::ColorMap::blue_dark_red : analysis::ColorMap::blue_white_red;
+        const auto map = map_on_ground(analysis::ColorMap::blue_white_red, theme);
         return {packed(theme.ground), is_dark ? IM_COL32(0x70, 0x76, 0x80, 255) : IM_COL32(0xb8, 0xb8, 0xb8, 255),
                 packed(analysis::color_at(map, is_dark ? 0.85 : 0.9)),
                 packed(analysis::color_at(map, is_dark ? 0.15 : 0.1))};
@@ -270,8 +168,7 @@ class DifferenceView : public View {
             colors.classes = class_colors(context.theme);
             return colors;
         }
-        colors.map = context.theme.brightness == Brightness::dark ? analysis::ColorMap::blue_dark_red
-                                                                  : analysis::ColorMap::blue_white_red;
+        colors.map = map_on_ground(analysis::ColorMap::blue_white_red, context.theme);
         colors.min = -most;
         colors.max = most;
         return colors;
@@ -298,7 +195,7 @@ class DifferenceView : public View {
             return;
         }
         const auto color = [&](int difference) {
-            return color_of(colors, drawn(static_cast<float>(difference), static_cast<float>(most)));
+            return color_of(colors, drawn_difference(static_cast<float>(difference), static_cast<float>(most)));
         };
         ImGui::TextDisabled("%s", fmt::format("B keeps more  −{}", most).c_str());
         ImGui::SameLine(0, 0.25f * side);
@@ -317,9 +214,9 @@ class DifferenceView : public View {
         const auto b = session.document(b_)->reader();
         const std::string slot = fmt::format("difference {} {} {}", static_cast<const void*>(this), layer_, classes_);
         const std::string stamp = session.stamp(a_) + " " + session.stamp(b_);
-        const auto answer = session.tasks.ask<Difference>(
+        const auto answer = session.tasks.ask<RunDifference>(
             slot, stamp, [a, b, a_key = a_, b_key = b_, layer = layer_, classes = classes_] {
-                return compare(*a, a_key, *b, b_key, layer, classes);
+                return compare_runs(*a, a_key, *b, b_key, layer, classes);
             });
         if (!answer.error.empty()) {
             draw_nothing(context, answer.error);
@@ -329,7 +226,7 @@ class DifferenceView : public View {
             draw_nothing(context, "comparing …");
             return;
         }
-        const Difference& shown = *answer.value;
+        const RunDifference& shown = *answer.value;
         layer_ = std::min(layer_, static_cast<int>(shown.pair.n_layers) - 1);
         const int most = layer_ >= 0 ? 1 : static_cast<int>(shown.pair.n_rows);
         const MapColors colors = colors_for(context, static_cast<float>(most));
@@ -348,8 +245,8 @@ class DifferenceView : public View {
 
         const ImVec2 room = ImGui::GetContentRegionAvail();
         const float em = ImGui::GetFontSize();
-        const bool with_curve = room.x > 55 * em && layer_ < 0;
-        const float curve = with_curve ? 13 * em : 0;
+        const bool with_bars = room.x > 55 * em && layer_ < 0;
+        const float bars = with_bars ? 13 * em : 0;
         const float overview = room.y > 14 * em ? 1.4f * em : 0;
         const ImVec2 gap = ImGui::GetStyle().ItemSpacing;
         const float axis = em + 3 * context.scale;
@@ -363,10 +260,10 @@ class DifferenceView : public View {
         map.layer = layer_;
         map.tooltip = [&](int row, int64_t token) { draw_tooltip(context, shown, row, token); };
         const DrawnTokenMap drawn =
-            draw_token_map(context, "##difference map", {with_curve ? room.x - curve - gap.x : 0, height}, map);
-        if (with_curve) {
+            draw_token_map(context, "##difference map", {with_bars ? room.x - bars - gap.x : 0, height}, map);
+        if (with_bars) {
             ImGui::SameLine();
-            draw_curve(context, shown, {curve, height});
+            bars_.draw(context, shown.overlap, {bars, height});
         }
         if (drawn.is_visible()) {
             draw_token_axis(context, drawn, static_cast<int64_t>(shown.pair.n_tokens));
@@ -376,8 +273,8 @@ class DifferenceView : public View {
         if (drawn.entered >= 0) layer_ = drawn.entered;
     }
 
-    void draw_overlap_line(const Difference& shown) const {
-        ImGui::Text("same entries: %.1f %%", 100 * shown.overlap_total);
+    void draw_overlap_line(const RunDifference& shown) const {
+        ImGui::TextUnformatted(("same entries: " + analysis::format_share(shown.overlap_total)).c_str());
         ImGui::SetItemTooltip(
             "%s", fmt::format("entries (layer, head, token) that both keep over those that either keeps{}\n{}",
                               shown.pair.a->n_rows == shown.pair.b->n_rows
@@ -389,74 +286,7 @@ class DifferenceView : public View {
                       .c_str());
     }
 
-    /// The overlap of each layer beside the map's rows; the numbers stand on the line of the token axis.
-    void draw_curve(Context& context, const Difference& shown, ImVec2 size) const {
-        constexpr ImPlotFlags flags = ImPlotFlags_NoTitle | ImPlotFlags_NoLegend | ImPlotFlags_NoMouseText |
-                                      ImPlotFlags_NoMenus | ImPlotFlags_NoFrame | ImPlotFlags_NoInputs;
-        ImPlot::PushStyleVar(ImPlotStyleVar_PlotPadding, ImVec2(0, 2));
-        if (ImPlot::BeginPlot("##difference overlap", size, flags)) {
-            const auto n = static_cast<double>(shown.overlap.size());
-            ImPlot::SetupAxis(ImAxis_X1, nullptr,
-                              ImPlotAxisFlags_Lock | ImPlotAxisFlags_NoTickLabels | ImPlotAxisFlags_NoTickMarks);
-            ImPlot::SetupAxis(ImAxis_Y1, nullptr,
-                              ImPlotAxisFlags_Lock | ImPlotAxisFlags_Invert | ImPlotAxisFlags_NoDecorations);
-            ImPlot::SetupAxisLimits(ImAxis_X1, 0, 100, ImPlotCond_Always);
-            ImPlot::SetupAxisLimits(ImAxis_Y1, 0, n, ImPlotCond_Always);
-            constexpr std::array<double, 5> ticks = {0, 25, 50, 75, 100};
-            ImPlot::SetupAxisTicks(ImAxis_X1, ticks.data(), static_cast<int>(ticks.size()));
-            std::vector<double> share;
-            std::vector<double> layer;
-            for (size_t l = 0; l < shown.overlap.size(); ++l) {
-                share.push_back(100 * shown.overlap[l]);
-                layer.push_back(static_cast<double>(l) + 0.5);
-            }
-            ImPlot::PlotBars(
-                "same entries", share.data(), layer.data(), static_cast<int>(share.size()), 0.7,
-                {ImPlotProp_FillColor, context.theme.accent, ImPlotProp_Flags, ImPlotBarsFlags_Horizontal});
-            draw_curve_mouse(context, shown);
-            const ImVec2 from = ImPlot::GetPlotPos();
-            const ImVec2 plot = ImPlot::GetPlotSize();
-            ImPlot::EndPlot();
-            const float below = from.y + plot.y + 2 + ImGui::GetStyle().ItemSpacing.y + 3 * context.scale;
-            const auto label = [&](const char* text, float place) {
-                const float x = from.x + place * (plot.x - ImGui::CalcTextSize(text).x);
-                ImGui::GetWindowDrawList()->AddText({x, below}, packed(context.theme.ink_quiet), text);
-            };
-            label("0", 0);
-            label("same entries", 0.5f);
-            label("100 %", 1);
-        }
-        ImPlot::PopStyleVar();
-    }
-
-    static void draw_curve_mouse(Context& context, const Difference& shown) {
-        const ImVec2 from = ImPlot::GetPlotPos();
-        const ImVec2 size = ImPlot::GetPlotSize();
-        ImDrawList* list = ImPlot::GetPlotDrawList();
-        const auto outline = [&](int layer, ImU32 color) {
-            if (layer < 0 || static_cast<size_t>(layer) >= shown.overlap.size()) return;
-            const float top = ImPlot::PlotToPixels(0.0, static_cast<double>(layer)).y;
-            const float bottom = ImPlot::PlotToPixels(0.0, static_cast<double>(layer + 1)).y;
-            list->AddRect({from.x, top}, {from.x + size.x, bottom}, color);
-        };
-        outline(context.session.cursor().layer, packed(context.theme.accent));
-        outline(context.session.hover().layer, packed(context.theme.hover, 0.35f));
-        const ImVec2 mouse = ImGui::GetMousePos();
-        if (!ImGui::IsWindowHovered() || mouse.x < from.x || mouse.x >= from.x + size.x || mouse.y < from.y ||
-            mouse.y >= from.y + size.y)
-            return;
-        const int layer = static_cast<int>(std::floor(ImPlot::GetPlotMousePos().y));
-        if (layer < 0 || static_cast<size_t>(layer) >= shown.overlap.size()) return;
-        Cursor over = context.session.cursor();
-        over.layer = layer;
-        over.kv_head = over.query_head = -1;
-        context.session.set_hover(over);
-        if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.session.select_layer(layer);
-        ImGui::SetTooltip("layer %d: %.1f %% same entries\n%s", layer, 100 * shown.overlap[static_cast<size_t>(layer)],
-                          measure_definition("overlap"));
-    }
-
-    void draw_tooltip(Context& context, const Difference& shown, int row, int64_t token) const {
+    void draw_tooltip(Context& context, const RunDifference& shown, int row, int64_t token) const {
         const auto prompt = prompt_text(context.session, *context.session.document(a_));
         const auto t = static_cast<size_t>(token);
         ImGui::PushFont(context.fonts.mono, 0);
@@ -464,15 +294,15 @@ class DifferenceView : public View {
         ImGui::PopFont();
         ImGui::SameLine();
         ImGui::TextDisabled("token %s", analysis::format_count(token).c_str());
-        const Pair& pair = shown.pair;
+        const RunPair& pair = shown.pair;
         const auto position = static_cast<uint32_t>(token);
         const std::string of_a = session_label(context, a_);
         const std::string of_b = session_label(context, b_);
         if (layer_ >= 0) {
             const auto r = static_cast<size_t>(row);
             const auto layer = static_cast<size_t>(layer_);
-            const bool in_a = Pair::keeps(*pair.a, layer, r, pair.n_rows, position);
-            const bool in_b = Pair::keeps(*pair.b, layer, r, pair.n_rows, position);
+            const bool in_a = pair.keeps(*pair.a, layer, r, position);
+            const bool in_b = pair.keeps(*pair.b, layer, r, position);
             ImGui::Text("layer %d, head %d: %s", layer_, row,
                         in_a && in_b ? "kept by both"
                         : in_a       ? "kept by A alone"
@@ -497,6 +327,7 @@ class DifferenceView : public View {
     bool classes_ = false;
     int layer_ = -1;
     bool fit_ = false;
+    OverlapBars bars_;
     MapStore maps_;
 };
 

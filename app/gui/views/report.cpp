@@ -1,22 +1,19 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <imgui.h>
-#include <imgui_stdlib.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
-#include "app/figures/export_figure.h"
+#include "app/figures/figure_format.h"
 #include "app/gui/figure_choice.h"
+#include "app/gui/figure_export.h"
 #include "app/gui/figure_menu.h"
 #include "app/gui/figure_preview.h"
 #include "app/gui/figure_source.h"
 #include "app/gui/file_dialog.h"
+#include "app/gui/report_choices.h"
 #include "app/gui/view.h"
 #include "app/program/version.h"
 
@@ -27,70 +24,6 @@ namespace fs = std::filesystem;
 using analysis::FigureDefinition;
 
 constexpr int room_step = 32;  // pixels by which the preview's room has to change before it is drawn anew
-
-/// "0, 3, 8-11". @returns false where it is no such list
-bool parse_numbers(const std::string& text, std::vector<int>& numbers) {
-    numbers.clear();
-    const char* at = text.data();
-    const char* end = at + text.size();
-    const auto skip = [&] {
-        while (at < end && (*at == ' ' || *at == ',')) ++at;
-    };
-    const auto number = [&](int& value) {
-        const auto [next, error] = std::from_chars(at, end, value);
-        at = next;
-        return error == std::errc() && value >= 0;
-    };
-    for (skip(); at < end; skip()) {
-        int first = 0;
-        if (!number(first)) return false;
-        int last = first;
-        if (at < end && *at == '-') {
-            ++at;
-            if (!number(last) || last - first > 10'000) return false;
-        }
-        for (int i = first; i <= last; ++i) numbers.push_back(i);
-    }
-    return true;
-}
-
-std::vector<std::string> parse_words(const std::string& text) {
-    std::vector<std::string> words;
-    std::string word;
-    for (const char c : text + ',') {
-        if (c != ',' && c != ' ') {
-            word += c;
-        } else if (!word.empty()) {
-            words.push_back(std::exchange(word, {}));
-        }
-    }
-    return words;
-}
-
-/// What a person chose about one figure.
-struct Choices {
-    std::string source;
-    std::string layers;
-    std::string heads;
-    std::string columns;
-    bool follows_window = true;  ///< the runs that are shown in the window
-    std::set<std::string> runs;  ///< else these
-};
-
-/// An export that goes on beside the window.
-struct Export {
-    fs::path folder;                ///< of all figures; empty: `file`
-    fs::path file;                  ///< of one figure
-    std::vector<std::string> left;  ///< figures yet to be written, the first is under way
-    size_t n_all = 1;
-    size_t n_written = 0;
-    std::vector<std::string> problems;
-};
-
-/// What came of writing a figure.
-struct Written {
-    std::string nothing;
-};
 
 /// All figures with a preview exactly as they are exported.
 class ReportView : public View {
@@ -116,7 +49,10 @@ class ReportView : public View {
         ImGui::BeginChild("options", {0, height});
         draw_options(context);
         ImGui::EndChild();
-        go_on_exporting(context);
+        export_.go_on(
+            context, {static_cast<double>(dpi_), std::string("kvscope ") + program::version()},
+            [&](const std::string& name) { return request_for(session, analysis::figure_definition(name)); },
+            [&](const std::string& name) { return file_name(session, name); });
         draw_figure_menu(context, *this, "report", figure(session));
     }
 
@@ -172,11 +108,8 @@ class ReportView : public View {
     void set_options(const Session& session, const FigureDefinition& definition, const FigureRequest& request,
                      int document, analysis::FigureOptions& options) const {
         const auto found = choices_.find(definition.name);
-        const Choices choices = found == choices_.end() ? Choices{} : found->second;
-        options.source = choices.source;
-        parse_numbers(choices.layers, options.layers);
-        parse_numbers(choices.heads, options.heads);
-        options.columns = parse_words(choices.columns);
+        const ReportChoices choices = found == choices_.end() ? ReportChoices{} : found->second;
+        choices.set(options);
         const bool in_focus = session.focus() && session.focus()->id() == document;
         if (heeds(definition, "runs") && !choices.follows_window && !request.difference && in_focus)
             options.runs = {choices.runs.begin(), choices.runs.end()};
@@ -306,7 +239,7 @@ class ReportView : public View {
         ImGui::TextUnformatted("What is shown");
         ImGui::PopFont();
         if (chosen_ != "difference") choose_traces("report", context.session, traces_);
-        for (const auto& option : definition.options) draw_option(context, definition, option);
+        draw_report_choices(context, definition, choices_[definition.name]);
 
         ImGui::Spacing();
         ImGui::PushFont(context.fonts.bold, 0);
@@ -326,59 +259,12 @@ class ReportView : public View {
             ImGui::InputInt("dots per inch##report", &dpi_, 50, 100);
             dpi_ = std::clamp(dpi_, 10, 2400);
         }
-        ImGui::BeginDisabled(export_.has_value());
+        ImGui::BeginDisabled(export_.is_running());
         if (ImGui::Button("Export…##report")) ask_for_file(context);
         ImGui::SameLine();
         if (ImGui::Button("Export all…##report")) ask_for_folder(context);
         ImGui::EndDisabled();
-        if (!export_) return;
-        const auto done = static_cast<float>(export_->n_all - export_->left.size());
-        ImGui::ProgressBar(done / static_cast<float>(export_->n_all), {-FLT_MIN, 0},
-                           export_->left.empty() ? "" : export_->left.front().c_str());
-    }
-
-    void draw_option(Context& context, const FigureDefinition& definition, const analysis::FigureOption& option) {
-        Choices& choices = choices_[definition.name];
-        const auto numbers = [&](const char* label, std::string& text) {
-            std::vector<int> parsed;
-            const bool is_list = parse_numbers(text, parsed);
-            if (!is_list) ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
-            ImGui::SetNextItemWidth(11 * ImGui::GetFontSize());
-            ImGui::InputTextWithHint(label, "0, 3, 8-11", &text);
-            if (!is_list) ImGui::PopStyleColor();
-            ImGui::SetItemTooltip("%s", option.help.c_str());
-        };
-        if (option.name == "source") choose_source("report", definition, choices.source);
-        if (option.name == "layers") numbers("layers##report", choices.layers);
-        if (option.name == "heads") numbers("heads##report", choices.heads);
-        if (option.name == "columns") {
-            ImGui::SetNextItemWidth(11 * ImGui::GetFontSize());
-            ImGui::InputTextWithHint("columns##report", "coverage, kl_mean", &choices.columns);
-            ImGui::SetItemTooltip("%s", option.help.c_str());
-        }
-        const bool of_no_run = definition.name == "jsd" && !choices.source.starts_with("scores");
-        if (option.name == "runs" && !of_no_run) draw_runs(context, choices, option.help);
-    }
-
-    static void draw_runs(Context& context, Choices& choices, const std::string& help) {
-        Session& session = context.session;
-        ImGui::Checkbox("runs as in the window##report", &choices.follows_window);
-        ImGui::SetItemTooltip("%s", help.c_str());
-        if (choices.follows_window) return;
-        const Document& document = *session.focus();
-        ImGui::Indent();
-        for (int run = 0; run < document.reader()->n_runs(document.prompt); ++run) {
-            const RunKey key{document.id(), document.prompt, run};
-            if (session.attributes(key).status != "complete") continue;
-            const std::string name = std::to_string(run);
-            bool chosen = choices.runs.contains(name);
-            if (!ImGui::Checkbox(fmt::format("{}##report run", session.look(key).label).c_str(), &chosen)) continue;
-            if (chosen)
-                choices.runs.insert(name);
-            else
-                choices.runs.erase(name);
-        }
-        ImGui::Unindent();
+        export_.draw_progress();
     }
 
     std::string file_name(const Session& session, const std::string& figure_name) const {
@@ -393,7 +279,7 @@ class ReportView : public View {
         question.suggestion = file_name(context.session, chosen_);
         question.answer = [this, alive = std::weak_ptr<bool>(alive_)](const fs::path& path) {
             if (!alive.lock()) return;
-            export_ = Export{{}, path, {chosen_}, 1, 0, {}};
+            export_.start_one(path, chosen_);
         };
         context.desk.files.ask(std::move(question));
     }
@@ -413,81 +299,23 @@ class ReportView : public View {
         };
         question.answer = [this, alive = std::weak_ptr<bool>(alive_)](const fs::path& path) {
             if (!alive.lock()) return;
-            Export all;
-            all.folder = path;
+            std::vector<std::string> figures;
             for (const FigureDefinition& definition : analysis::figure_definitions())
-                all.left.push_back(definition.name);
-            all.n_all = all.left.size();
-            export_ = std::move(all);
+                figures.push_back(definition.name);
+            export_.start_all(path, std::move(figures));
         };
         context.desk.files.ask(std::move(question));
     }
 
-    /// One figure at a time on a worker; this asks how far it is.
-    void go_on_exporting(Context& context) {
-        if (!export_) return;
-        Session& session = context.session;
-        if (export_->left.empty()) {
-            finish(context);
-            return;
-        }
-        const std::string name = export_->left.front();
-        const auto request = request_for(session, analysis::figure_definition(name));
-        if (!request) {
-            export_.reset();
-            return;
-        }
-        const fs::path path = export_->folder.empty() ? export_->file : export_->folder / file_name(session, name);
-        const figures::ExportOptions options{static_cast<double>(dpi_), std::string("kvscope ") + program::version()};
-        const auto answer = session.tasks.ask<Written>(
-            fmt::format("report export {}", static_cast<void*>(this)),
-            fmt::format("{} {} {}", n_exports_, name, path.string()),
-            [job = FigureJob(session, *request), path, options]() -> Written {
-                try {
-                    fs::create_directories(path.parent_path());
-                    figures::export_figure({[&] { return job.figure(); }, [&] { return job.numbers(); }}, path, options,
-                                           true);
-                } catch (const analysis::NothingToShow& nothing) {
-                    return {nothing.what()};
-                }
-                return {};
-            });
-        if (!answer.current) return;
-        if (!answer.error.empty())
-            export_->problems.push_back(fmt::format("{}: {}", name, answer.error));
-        else if (!answer.value->nothing.empty() && export_->folder.empty())
-            export_->problems.push_back(answer.value->nothing);
-        else if (answer.value->nothing.empty())
-            ++export_->n_written;
-        export_->left.erase(export_->left.begin());
-    }
-
-    void finish(Context& context) {
-        const Export& done = *export_;
-        if (!done.folder.empty()) {
-            const bool lacks_some = done.n_written + done.problems.size() < done.n_all;
-            context.desk.notice(
-                fmt::format("{} of {} figures written into {}{}", done.n_written, done.n_all, done.folder.string(),
-                            lacks_some ? "; for the others this trace has no data" : ""),
-                false);
-        } else if (done.n_written > 0) {
-            context.desk.notice(done.file.string() + " written", false);
-        }
-        for (const std::string& problem : done.problems) context.desk.notice(problem, true);
-        ++n_exports_;
-        export_.reset();
-    }
-
     std::string chosen_ = "retention";
     Traces traces_ = Traces::all;
-    std::map<std::string, Choices> choices_;
+    std::map<std::string, ReportChoices> choices_;
     float width_mm_ = 0;
     float height_mm_ = 0;
     std::string format_ = "pdf";
     int dpi_ = 300;
     bool title_ = false;
-    std::optional<Export> export_;
-    int n_exports_ = 0;
+    FigureExport export_;
     PictureTexture texture_;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< for the file dialog's answers
 };
