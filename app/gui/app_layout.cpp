@@ -127,8 +127,8 @@ void App::build_layout(unsigned dock_space) {
         const bool is_across = cut.side == ImGuiDir_Left || cut.side == ImGuiDir_Right;
         const float least = cut.least * ImGui::GetFontSize() / std::max(is_across ? size.x : size.y, 1.0f);
         const float share = std::max(cut.share, least);
-        if (share > std::max(cut.share, most_share)) {  // no room: its views become tabs of what it were cut from
-            places[cut.to] = places.at(cut.from);
+        if (share > std::max(cut.share, most_share)) {  // no room: its views become tabs
+            places[cut.to] = places.at(cut.otherwise.empty() ? cut.from : cut.otherwise);
             continue;
         }
         places[cut.to] = ImGui::DockBuilderSplitNode(places.at(cut.from), cut.side, share, nullptr, &rest);

@@ -20,6 +20,7 @@ struct Cut {
     float share;
     std::string to;
     float least = 0;  ///< in ems: takes more than its share where that is less, and is left out where there is no room
+    std::string otherwise = {};  ///< the place whose tabs its views then are; empty: the one that it were cut from
 };
 
 struct Layout {

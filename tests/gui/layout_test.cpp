@@ -156,8 +156,9 @@ TEST_CASE("where large texts leave no room for a place, its views are tabs of th
     driven.app().set_scale(2);
     driven.app().apply_layout("explore");
     driven.settle();
-    CHECK(dock_of("prompt") == dock_of("retention"));
+    CHECK(dock_of("prompt") == dock_of("head_divergence"));
     CHECK(is_in_front(driven.app(), "retention"));
+    CHECK(is_in_front(driven.app(), "prompt"));
     CHECK(driven.app().views().size() == find_layout("explore")->views.size());
 }
 
@@ -210,6 +211,25 @@ TEST_CASE("the map of a run that is selected elsewhere is scrolled into view") {
     session.select_run(session.visible_runs().front());
     driven.settle();
     CHECK(scroll() < below);
+}
+
+TEST_CASE("a run that is selected from the start is in view") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options = explore(sample);
+    options.view = "retention";
+    {
+        DrivenApp driven(options);
+        options.select = "run=" + driven.session().look(driven.session().visible_runs().back()).label;
+    }
+    setenv("XDG_CONFIG_HOME", sample.folder.path().c_str(), 1);
+    Settings settings;
+    settings.ui_scale = 4;  // a map or two at a time
+    REQUIRE(save_settings(settings, settings_file()));
+    DrivenApp driven(options, true);
+    driven.settle();
+    driven.drive([&](ImGuiTestContext& c) { CHECK(c.WindowInfo("//retention-1/maps").Window->Scroll.y > 0); });
+    unsetenv("XDG_CONFIG_HOME");
 }
 
 TEST_CASE("answers side by side need no scrolling to the side") {
