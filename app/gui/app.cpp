@@ -25,6 +25,7 @@ namespace kvscope::gui {
 namespace {
 
 constexpr int frames_after_input = 4;  // until what it does is seen in the window's state
+constexpr int frames_until_dropped = 2;
 constexpr double seconds_to_save = 3;
 
 }  // namespace
@@ -205,8 +206,14 @@ bool App::frame() {
     help_.draw_about(window_);
     if (notices_.draw(theme_)) window_.draw_again();
     save_changed_annotations();
-    // What is typed is one step, and what is dragged.
-    if (!ImGui::IsAnyMouseDown() && !ImGui::GetIO().WantTextInput) remember_undo();
+    // What is typed is one step, and what is dragged; a view that is dropped is in its place some frames later.
+    const bool is_dragging = ImGui::IsAnyMouseDown();
+    if (is_dragging || ImGui::IsMouseReleased(ImGuiMouseButton_Left))
+        frames_to_drop_ = frames_until_dropped;
+    else
+        frames_to_drop_ = std::max(frames_to_drop_ - 1, 0);
+    if (frames_to_drop_ > 0 && !is_dragging) window_.draw_again();
+    if (frames_to_drop_ == 0 && !ImGui::GetIO().WantTextInput) remember_undo();
     if (save_at_ >= 0 && ImGui::GetTime() >= save_at_) save_changes();
     if (save_at_ >= 0) window_.draw_within(save_at_ - ImGui::GetTime());
     session_.end_frame();

@@ -174,6 +174,7 @@ class App {
     std::vector<UndoStep> undo_;
     std::vector<UndoStep> redo_;
     int frames_of_input_ = 0;   ///< left, after some, in which what changes is a person's doing
+    int frames_to_drop_ = 0;    ///< left until what was dragged is in its place
     int frames_to_settle_ = 0;  ///< left until a new layout has its places
     double save_at_ = -1;       ///< time of the next save; negative: nothing has happened since the last
     std::map<int, RememberedView> remembered_;  ///< by document

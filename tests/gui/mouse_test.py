@@ -123,6 +123,22 @@ class Mouse(unittest.TestCase):
         self.assertEqual([pathlib.Path(path).name for path in settings["recent_traces"]], [TRACE.name])
         self.assertEqual([view["kind"] for view in settings["layout"]["views"]], kinds)
 
+    def test_the_signal_to_end_leaves_what_was_done(self):
+        trace = self.folder / TRACE.name
+        shutil.copy(TRACE, trace)
+        self.start(trace, "--layout", "explore")
+        self.xdotool("mousemove", "650", "130")
+        time.sleep(0.5)
+        self.xdotool("click", "1")
+        time.sleep(1)
+        self.program.terminate()
+        self.program.wait(PATIENCE)
+        notes = json.loads(pathlib.Path(f"{trace}.notes.json").read_text())
+        self.assertGreaterEqual(notes["view"]["selection"]["tokens"][0], 0)
+        settings = json.loads((self.folder / "config" / "kvscope" / "settings.json").read_text())
+        self.assertEqual(settings["recent_traces"], [str(trace)])
+        self.assertIn("retention", [view["kind"] for view in settings["layout"]["views"]])
+
     def test_a_damaged_trace_leaves_a_window_that_works(self):
         damaged = self.folder / "damaged.h5"
         damaged.write_bytes(TRACE.read_bytes()[:3000])

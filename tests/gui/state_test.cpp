@@ -37,6 +37,12 @@ void press(DrivenApp& driven, ImGuiKeyChord key) {
 
 std::unique_ptr<Session> new_session(Tasks& tasks) { return std::make_unique<Session>(tasks); }
 
+/// In no other file's sight, so that its name is in no table of exported functions.
+[[gnu::noinline]] void crash_here() {
+    raise(SIGSEGV);
+    asm volatile("");  // so that it is no tail call
+}
+
 std::string text_of(const fs::path& path) {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -132,6 +138,62 @@ TEST_CASE("a splitter that was dragged goes back by undo") {
     CHECK(width() == Approx(after).margin(1));
 }
 
+TEST_CASE("a tab that was moved to another place goes back by undo, and one that was dragged out") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    const auto dock_of = [](const char* title) { return ImGui::FindWindowByName(title)->DockId; };
+    const ImGuiID home = dock_of("Difference###difference-1");
+    REQUIRE(home == dock_of("Retention###retention-1"));
+    const bool is_dragged_out = GENERATE(false, true);
+    CAPTURE(is_dragged_out);
+    driven.drive([&](ImGuiTestContext& c) {
+        if (is_dragged_out)
+            c.UndockWindow("//Difference###difference-1");
+        else
+            c.DockInto("//Difference###difference-1", "//Inspector###inspector-1");
+        c.Yield(12);
+    });
+    const ImGuiID moved = dock_of("Difference###difference-1");
+    if (is_dragged_out)
+        REQUIRE(!ImGui::FindWindowByName("Difference###difference-1")->DockIsActive);
+    else
+        REQUIRE(moved == dock_of("Inspector###inspector-1"));
+    press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
+    driven.settle();
+    CHECK(dock_of("Difference###difference-1") == dock_of("Retention###retention-1"));
+    CHECK(ImGui::FindWindowByName("Difference###difference-1")->DockIsActive);
+    CHECK(dock_of("Inspector###inspector-1") != dock_of("Retention###retention-1"));
+    press(driven, ImGuiMod_Ctrl | ImGuiKey_Y);
+    driven.settle();
+    if (is_dragged_out)
+        CHECK(!ImGui::FindWindowByName("Difference###difference-1")->DockIsActive);
+    else
+        CHECK(dock_of("Difference###difference-1") == dock_of("Inspector###inspector-1"));
+}
+
+TEST_CASE("a place that was split by dropping a tab on its edge is whole again by undo") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    const auto window = [](const char* title) { return ImGui::FindWindowByName(title); };
+    const float height = window("Retention###retention-1")->Size.y;
+    driven.drive([&](ImGuiTestContext& c) {
+        c.DockInto("//Difference###difference-1", "//Retention###retention-1", ImGuiDir_Down);
+        c.Yield(12);
+    });
+    REQUIRE(window("Retention###retention-1")->Size.y < 0.8f * height);
+    press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
+    driven.settle();
+    CHECK(window("Retention###retention-1")->Size.y == Approx(height).margin(1));
+    CHECK(window("Difference###difference-1")->DockId == window("Retention###retention-1")->DockId);
+    press(driven, ImGuiMod_Ctrl | ImGuiKey_Y);
+    driven.settle();
+    CHECK(window("Retention###retention-1")->Size.y < 0.8f * height);
+}
+
 TEST_CASE("what the window knows of a trace comes back when it is opened again, and the command line goes first") {
     const SampleTrace sample;
     Tasks tasks([] {});
@@ -210,7 +272,7 @@ TEST_CASE("a crash log knows the last click, version and commit") {
     if (child == 0) {
         setenv("XDG_STATE_HOME", sample.folder.path().c_str(), 1);
         install_crash_log();
-        raise(SIGSEGV);
+        crash_here();
         _exit(0);
     }
     int status = 0;
@@ -220,6 +282,7 @@ TEST_CASE("a crash log knows the last click, version and commit") {
     CHECK(log.find(program::version()) != std::string::npos);
     CHECK(log.find(program::commit()) != std::string::npos);
     CHECK(log.find("last action: click in Runs: A") != std::string::npos);
+    CHECK(log.find("kvscope::gui::testing::(anonymous namespace)::crash_here()") != std::string::npos);
 }
 
 TEST_CASE("what went well is no error") {
