@@ -13,7 +13,10 @@ std::string format_number(double value, int digits) {
     if (std::isnan(value)) return "–";
     const double size = std::abs(value);
     if (size >= std::pow(10.0, digits) && size < 1e6) return format_count(std::llround(value));
-    return fmt::format("{:.{}g}", value, digits);
+    if (value == 0) return "0";
+    std::string text = fmt::format("{:#.{}g}", value, digits);
+    if (text.back() == '.') text.pop_back();
+    return text;
 }
 
 int digits_apart(double a, double b) {

@@ -7,7 +7,8 @@ namespace kvscope::analysis {
 /// How sentences, tooltips and the window's small tables write numbers; tables and figures that are exported have their
 /// own (table_format.h, ticks.h).
 
-/// A measured number: `digits` significant ones, an exponent below 0.0001 and from 1,000,000 on. NaN: "–"
+/// A measured number: `digits` significant ones, zeros among them, so that columns are even; an exponent below 0.0001
+/// and from 1,000,000 on. NaN: "–"
 std::string format_number(double value, int digits = 3);
 
 /// Significant digits that tell two numbers apart: 3, or as many more as it takes, at most 17.

@@ -6,8 +6,8 @@ const std::vector<Layout>& layouts() {
     static const std::vector<Layout> all = {
         {"explore",
          "Explore",
-         {{"all", ImGuiDir_Left, 0.17f, "left", 17},
-          {"all", ImGuiDir_Right, 0.235f, "right", 17},
+         {{"all", ImGuiDir_Left, 0.15f, "left", 17},
+          {"all", ImGuiDir_Right, 0.22f, "right", 17},
           {"left", ImGuiDir_Down, 0.5f, "left below"},
           {"all", ImGuiDir_Down, 0.36f, "below"},
           {"all", ImGuiDir_Down, 0.36f, "middle", 13, "below"}},

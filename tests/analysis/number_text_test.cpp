@@ -7,7 +7,9 @@ namespace kvscope::analysis {
 
 TEST_CASE("numbers have three significant digits, or as many as tell two of them apart") {
     CHECK(format_number(0.003149) == "0.00315");
-    CHECK(format_number(0.5) == "0.5");
+    CHECK(format_number(0.5) == "0.500");
+    CHECK(format_number(123) == "123");
+    CHECK(format_number(0) == "0");
     CHECK(format_number(12345.6) == "12,346");
     CHECK(format_number(0.0000123456) == "1.23e-05");
     CHECK(format_number(NAN) == "–");

@@ -56,7 +56,7 @@ TEST_CASE("token report: score, rank, cut-off and the border of a row, by hand",
     CHECK(d.distance() == 0.0);
     CHECK(dropped.n_kept() == 0);
     CHECK(dropped.sentence(0, 0) ==
-          "dropped in layer 0, KV head 0: score 0.1 is rank 4 of 5; 3 of them are kept, the cut-off is 0.1");
+          "dropped in layer 0, KV head 0: score 0.100 is rank 4 of 5; 3 of them are kept, the cut-off is 0.100");
 
     const TokenReport kept = token_report(reader, 0, 0, 0);
     CHECK(kept.at(0, 0).rank == 1);
@@ -85,7 +85,7 @@ TEST_CASE("token report: scores that differ late are written so that they differ
     const trace::sample::TemporaryFolder folder;
     const auto reader = hand_made(folder, {0.25F, 0.25000003F, std::nanf("")}, {1, 2});
     const std::string sentence = token_report(reader, 0, 0, 0).sentence(0, 0);
-    CHECK_THAT(sentence, Contains("score 0.25 ") && Contains("cut-off is 0.25000003"));
+    CHECK_THAT(sentence, Contains("score 0.25000000 ") && Contains("cut-off is 0.25000003"));
 }
 
 TEST_CASE("token report: kept candidates are the best ranks of every row", "[token-report]") {

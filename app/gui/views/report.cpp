@@ -201,12 +201,16 @@ class ReportView : public View {
         ImGui::Image(texture_.get(answer.value), size);
         ImGui::GetWindowDrawList()->AddRect({at.x - 1, at.y - 1}, {at.x + size.x + 1, at.y + size.y + 1},
                                             packed(context.theme.line));
-        ImGui::SetCursorScreenPos({start.x, std::max(at.y + size.y + 0.6f * em, start.y)});
-        ImGui::PushTextWrapPos(0);
+        const float line = std::max(size.x, std::min(room.x, 40 * em));
+        ImGui::SetCursorScreenPos(
+            {std::round(start.x + (room.x - line) / 2), std::max(at.y + size.y + 0.6f * em, start.y)});
+        ImGui::BeginGroup();
+        ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + line);
         ImGui::TextDisabled("%s", fmt::format("{:.0f} × {:.0f} mm", picture.width_mm, picture.height_mm).c_str());
         ImGui::TextUnformatted(picture.caption.c_str());
         ImGui::PopTextWrapPos();
         ImGui::SetItemTooltip("the caption, which is in the file's metadata");
+        ImGui::EndGroup();
     }
 
     void draw_options(Context& context) {
