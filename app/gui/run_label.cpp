@@ -42,9 +42,4 @@ std::string label_that_fits(const RunLook& look, float width) {
     return look.run;
 }
 
-std::string widget_label_that_fits(const RunLook& look, float width) {
-    const std::string shown = label_that_fits(look, width);
-    return shown == look.label ? shown : shown + "###" + look.label;
-}
-
 }  // namespace kvscope::gui

@@ -11,7 +11,4 @@ namespace kvscope::gui {
 /// in the middle; where that does not do, the run alone. The whole label belongs into a tooltip.
 std::string label_that_fits(const RunLook& look, float width);
 
-/// The same as the label of a widget whose id is that of the whole label.
-std::string widget_label_that_fits(const RunLook& look, float width);
-
 }  // namespace kvscope::gui

@@ -5,9 +5,9 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <set>
 
 #include "analysis/token_report.h"
-#include "app/gui/run_label.h"
 
 namespace kvscope::gui {
 namespace {
@@ -57,6 +57,7 @@ void add_reports(Session& session, const Document& document, const TokenQuestion
     }
 }
 
+/// Without the name of its trace, below which it stands.
 void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& report, const TokenQuestion& asked) {
     Session& session = context.session;
     const RunLook look = session.look(key);
@@ -78,8 +79,8 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
     const float label_end = ImGui::GetContentRegionAvail().x -
                             ImGui::CalcTextSize(is_narrow ? "dropped" : "000 of 000 heads").x -
                             ImGui::GetStyle().ItemSpacing.x;
-    if (ImGui::Selectable(widget_label_that_fits(look, label_end).c_str(), key == asked.run,
-                          ImGuiSelectableFlags_AllowOverlap, {std::max(label_end, 1.0f), 0}))
+    if (ImGui::Selectable(look.run.c_str(), key == asked.run, ImGuiSelectableFlags_AllowOverlap,
+                          {std::max(label_end, 1.0f), 0}))
         session.select_run(key);
     if (ImGui::IsItemHovered()) {
         Cursor over = session.cursor();
@@ -130,10 +131,19 @@ Table draw_runs_of_token(Context& context, const std::string& slot, const Docume
     const auto n_keeping = std::count_if(reports.begin(), reports.end(),
                                          [](const RunReport& each) { return each.report.n_keeping_any > 0; });
     ImGui::SeparatorText(fmt::format("kept somewhere by {} of {} runs", n_keeping, reports.size()).c_str());
+    std::set<int> documents;
+    for (const RunReport& each : reports) documents.insert(each.run.document);
+    const size_t n_lines = reports.size() + (documents.size() > 1 ? documents.size() : 0);
     const float line = ImGui::GetTextLineHeightWithSpacing();
     const float most = std::max(0.28f * ImGui::GetWindowHeight(), 4 * line);
-    ImGui::BeginChild("runs", {0, std::min(static_cast<float>(reports.size()) * line + 4, most)});
-    for (const RunReport& each : reports) draw_run(context, each.run, each.report, asked);
+    ImGui::BeginChild("runs", {0, std::min(static_cast<float>(n_lines) * line + 4, most)});
+    int shown_document = -1;
+    for (const RunReport& each : reports) {
+        if (documents.size() > 1 && each.run.document != shown_document)
+            ImGui::TextDisabled("%s", context.session.look(each.run).trace.c_str());
+        shown_document = each.run.document;
+        draw_run(context, each.run, each.report, asked);
+    }
     ImGui::EndChild();
     return table_of_runs(context.session, reports, prompt, asked.token);
 }
