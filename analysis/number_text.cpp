@@ -11,12 +11,13 @@ namespace kvscope::analysis {
 
 std::string format_number(double value, int digits) {
     if (std::isnan(value)) return "–";
-    const double size = std::abs(value);
-    if (size >= std::pow(10.0, digits) && size < 1e6) return format_count(std::llround(value));
     if (value == 0) return "0";
-    std::string text = fmt::format("{:#.{}g}", value, digits);
-    if (text.back() == '.') text.pop_back();
-    return text;
+    const double size = std::abs(value);
+    if (size >= std::pow(10.0, digits - 1) && size < 1e6) return format_count(std::llround(value));
+    std::string text = fmt::format("{:#.{}g}", size, digits);
+    const size_t most = static_cast<size_t>(digits) + 1;                           // with the point
+    if (text.size() > most && text.ends_with(".0")) text.resize(text.size() - 2);  // rounded up to a whole number
+    return (value < 0 ? "-" : "") + text;
 }
 
 int digits_apart(double a, double b) {

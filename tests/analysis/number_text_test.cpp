@@ -9,6 +9,9 @@ TEST_CASE("numbers have three significant digits, or as many as tell two of them
     CHECK(format_number(0.003149) == "0.00315");
     CHECK(format_number(0.5) == "0.500");
     CHECK(format_number(123) == "123");
+    CHECK(format_number(99.96) == "100");
+    CHECK(format_number(-12) == "-12.0");
+    CHECK(format_number(12.5, 5) == "12.500");
     CHECK(format_number(0) == "0");
     CHECK(format_number(12345.6) == "12,346");
     CHECK(format_number(0.0000123456) == "1.23e-05");
