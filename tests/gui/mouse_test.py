@@ -32,6 +32,7 @@ class Mouse(unittest.TestCase):
         self.temporary = tempfile.TemporaryDirectory(prefix="kvscope-mouse-")
         self.addCleanup(self.temporary.cleanup)
         self.folder = pathlib.Path(self.temporary.name)
+        self.trace = shutil.copy(TRACE, self.folder)  # notes are written beside it
         reading, writing = os.pipe()
         server = subprocess.Popen(["Xvfb", "-displayfd", str(writing), "-screen", "0", "1400x900x24"],
                                   pass_fds=[writing], stderr=subprocess.DEVNULL)
@@ -96,7 +97,7 @@ class Mouse(unittest.TestCase):
         self.assertEqual(self.program.wait(PATIENCE), 0, (self.folder / "log").read_text())
 
     def test_click_keys_palette_workspace_quit(self):
-        self.start(TRACE, "--layout", "explore")
+        self.start(self.trace, "--layout", "explore")
         state, _ = self.save_workspace("before.kvscope")
         self.assertEqual(state["session"]["selection"]["tokens"], [-1, -1])
         self.xdotool("mousemove", "650", "130")
@@ -124,19 +125,17 @@ class Mouse(unittest.TestCase):
         self.assertEqual([view["kind"] for view in settings["layout"]["views"]], kinds)
 
     def test_the_signal_to_end_leaves_what_was_done(self):
-        trace = self.folder / TRACE.name
-        shutil.copy(TRACE, trace)
-        self.start(trace, "--layout", "explore")
+        self.start(self.trace, "--layout", "explore")
         self.xdotool("mousemove", "650", "130")
         time.sleep(0.5)
         self.xdotool("click", "1")
         time.sleep(1)
         self.program.terminate()
         self.program.wait(PATIENCE)
-        notes = json.loads(pathlib.Path(f"{trace}.notes.json").read_text())
+        notes = json.loads(pathlib.Path(f"{self.trace}.notes.json").read_text())
         self.assertGreaterEqual(notes["view"]["selection"]["tokens"][0], 0)
         settings = json.loads((self.folder / "config" / "kvscope" / "settings.json").read_text())
-        self.assertEqual(settings["recent_traces"], [str(trace)])
+        self.assertEqual(settings["recent_traces"], [str(self.trace)])
         self.assertIn("retention", [view["kind"] for view in settings["layout"]["views"]])
 
     def test_a_damaged_trace_leaves_a_window_that_works(self):
