@@ -84,6 +84,7 @@ struct Line {
     std::vector<double> low;
     std::vector<double> high;
     LineStyle style;
+    bool arrow = false;  ///< a head at its last point
 };
 
 struct Bars {

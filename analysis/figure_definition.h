@@ -42,6 +42,7 @@ struct TracePart {
     FigureOptions options;
     std::string name = {};               ///< before what has to be told from other traces' things; empty: alone
     std::vector<LineStyle> styles = {};  ///< of the prompt's runs (joint_run_styles); empty: as in a trace alone
+    bool against_each = false;           ///< B of a difference: its one run is subtracted from each of A's
 };
 
 struct FigureOption {
@@ -66,6 +67,10 @@ struct FigureDefinition {
     /// Several traces in one plot, where they go into one; throws as `make`. Without it they stand side by side
     /// (analysis/several_traces.h).
     Figure (*make_joint)(std::span<const TracePart>) = nullptr;
+    /// A − B of what two parts show, where runs are paired (analysis/run_pairs.h); throw as `make`. Without them panels
+    /// are subtracted as they stand.
+    Figure (*make_difference)(std::span<const TracePart, 2>) = nullptr;
+    Table (*difference_numbers)(std::span<const TracePart, 2>) = nullptr;
 };
 
 /// The `make` of a figure that is made of any number of traces.

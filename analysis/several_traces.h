@@ -34,7 +34,8 @@ Figure make_figure(const FigureDefinition& definition, std::span<const TracePart
 Table make_numbers(const FigureDefinition& definition, std::span<const TracePart> parts);
 
 /// A − B of what two parts show, map by map and curve by curve: values less values on a diverging scale around zero; of
-/// curves on logarithmic axes A ÷ B. Parts may be of one trace.
+/// curves on logarithmic axes A ÷ B. Figures of runs pair them first (FigureDefinition::make_difference). Parts may be
+/// of one trace.
 /// @throws NothingToShow that says in what they differ where their shapes do not agree, and as FigureDefinition::make
 Figure make_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 /// Every cell and point of it: A, B and what is drawn.

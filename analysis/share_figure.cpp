@@ -1,6 +1,9 @@
 #include "analysis/share_figure.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -12,7 +15,9 @@
 namespace kvscope::analysis {
 namespace {
 
-Axis percent_axis(const ShareMeasure& measure, double largest) {
+/// @param largest the farthest from zero
+Axis percent_axis(const ShareMeasure& measure, double largest, bool difference) {
+    if (difference) return signed_axis(measure.title, measure.unit, std::max(largest, 1e-3));
     Axis axis;
     axis.title = measure.title;
     axis.unit = measure.unit;
@@ -25,7 +30,7 @@ Axis percent_axis(const ShareMeasure& measure, double largest) {
     return axis;
 }
 
-Panel layers_panel(std::span<const RunShares> runs, const ShareMeasure& measure) {
+Panel layers_panel(std::span<const RunShares> runs, const ShareMeasure& measure, bool difference) {
     Panel panel;
     panel.title = "Each layer";
     double largest = 0;
@@ -41,16 +46,17 @@ Panel layers_panel(std::span<const RunShares> runs, const ShareMeasure& measure)
         for (size_t i = 0; i < layers.size(); ++i) {
             line.x.push_back(static_cast<double>(i));
             line.y.push_back(100 * run.layers[static_cast<size_t>(layers[i])]);
-            largest = std::max(largest, line.y.back());
+            largest = std::max(largest, std::abs(line.y.back()));
         }
         panel.layers.emplace_back(std::move(line));
     }
-    panel.y = percent_axis(measure, largest);
+    panel.y = percent_axis(measure, largest, difference);
+    if (difference) panel.layers.emplace_back(zero_line());
     return panel;
 }
 
 /// The whole model's share over the budget: runs that differ in nothing else are joined.
-Panel model_panel(std::span<const RunShares> runs, const ShareMeasure& measure) {
+Panel model_panel(std::span<const RunShares> runs, const ShareMeasure& measure, bool difference) {
     Panel panel;
     panel.title = "Whole model";
     std::vector<int64_t> budgets;
@@ -80,7 +86,7 @@ Panel model_panel(std::span<const RunShares> runs, const ShareMeasure& measure) 
             static_cast<double>(std::find(budgets.begin(), budgets.end(), attributes.budget) - budgets.begin());
         line.x.push_back(place);
         line.y.push_back(100 * run.model);
-        largest = std::max(largest, line.y.back());
+        largest = std::max(largest, std::abs(line.y.back()));
         Scatter point;
         point.label = run.shown.label;
         point.x = {place};
@@ -94,21 +100,20 @@ Panel model_panel(std::span<const RunShares> runs, const ShareMeasure& measure) 
         if (lines[method].x.size() > 1) panel.layers.emplace_back(std::move(lines[method]));
     }
     std::move(points.begin(), points.end(), std::back_inserter(panel.layers));
-    panel.y = percent_axis(measure, largest);
+    panel.y = percent_axis(measure, largest, difference);
+    if (difference) panel.layers.emplace_back(zero_line());
     return panel;
 }
 
-}  // namespace
-
-Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares> runs, const ShareMeasure& measure) {
-    std::vector<ShownRun> shown;
-    for (const RunShares& run : runs) shown.push_back(run.shown);
+/// Lacks a legend and a recipe, too.
+Figure draw_shares(const FigureOptions& options, std::span<const RunShares> runs, const ShareMeasure& measure,
+                   bool difference) {
     Figure figure;
     figure.width_mm = 174;
     figure.panel_height_mm = 48;
-    figure.panels.push_back(layers_panel(runs, measure));
-    figure.panels.push_back(model_panel(runs, measure));
-    if (is_narrow(parts.front().options)) {
+    figure.panels.push_back(layers_panel(runs, measure, difference));
+    figure.panels.push_back(model_panel(runs, measure, difference));
+    if (is_narrow(options)) {
         figure.rows = 2;
         figure.panels[1].row = 1;
     } else {
@@ -116,9 +121,69 @@ Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares>
         figure.column_widths = {3, 1};
         figure.panels[1].column = 1;
     }
+    return figure;
+}
+
+void check_layers(const SharePair& pair) {
+    if (pair.a.layers.size() == pair.b.layers.size()) return;
+    throw NothingToShow(
+        fmt::format("A − B needs the same layers on both sides: {} has {} layers in A and {} in B, which are of "
+                    "different models",
+                    pair.shown.label, pair.a.layers.size(), pair.b.layers.size()));
+}
+
+}  // namespace
+
+Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares> runs, const ShareMeasure& measure) {
+    std::vector<ShownRun> shown;
+    for (const RunShares& run : runs) shown.push_back(run.shown);
+    Figure figure = draw_shares(parts.front().options, runs, measure, false);
     figure.legend = legend_of(shown);
     complete_figure(figure, parts, shown);
     return figure;
+}
+
+Figure share_difference(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
+                        const ShareMeasure& measure) {
+    std::vector<RunShares> differences;
+    std::vector<ShownPair> shown;
+    for (const SharePair& pair : pairs) {
+        check_layers(pair);
+        RunShares& difference = differences.emplace_back(pair.a);
+        difference.shown = pair.shown.a;
+        difference.shown.label = pair.shown.label;
+        for (size_t layer = 0; layer < difference.layers.size(); ++layer)
+            difference.layers[layer] -= pair.b.layers[layer];
+        difference.model -= pair.b.model;
+        shown.push_back(pair.shown);
+    }
+    Figure figure = draw_shares(sides[0].options, differences, measure, true);
+    figure.panels[0].title += ": " + difference_title(sides, shown);
+    figure.legend = legend_of(sides, shown);
+    complete_figure(figure, sides, shown);
+    return figure;
+}
+
+Table share_difference_numbers(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs) {
+    Table table;
+    table.columns = {{"label", "Label", "", ColumnType::text},
+                     {"layer", "Layer", "", ColumnType::integer},
+                     {"a", "A", "", ColumnType::real, 4},
+                     {"b", "B", "", ColumnType::real, 4},
+                     {"difference", "A − B", "", ColumnType::real, 4}};
+    const std::vector<int> layers = chosen_layers(*sides[0].reader, sides[0].options);
+    for (const SharePair& pair : pairs) {
+        check_layers(pair);
+        const auto add = [&](Cell layer, double a, double b) {
+            table.rows.push_back({{pair.shown.label, std::move(layer), a, b, a - b}});
+        };
+        add(std::monostate{}, pair.a.model, pair.b.model);
+        for (const int layer : layers) {
+            const auto l = static_cast<size_t>(layer);
+            add(int64_t{layer}, pair.a.layers[l], pair.b.layers[l]);
+        }
+    }
+    return table;
 }
 
 }  // namespace kvscope::analysis

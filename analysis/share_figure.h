@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/figure.h"
+#include "analysis/run_pairs.h"
 #include "analysis/shown_runs.h"
 
 namespace kvscope::analysis {
@@ -21,8 +22,22 @@ struct ShareMeasure {
     std::string unit;   ///< "% of tokens"
 };
 
+/// What two runs that are compared have.
+struct SharePair {
+    ShownPair shown;
+    RunShares a, b;
+};
+
 /// In percent by layer (left, a curve a run, the layers that the options choose) and for the whole model over the
 /// budget (right; runs that differ in nothing else are joined). Lacks a name, a title and a caption.
 Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares> runs, const ShareMeasure& measure);
+
+/// The same of A − B, a curve a pair, on axes around zero. @throws NothingToShow where the two have not the same layers
+Figure share_difference(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
+                        const ShareMeasure& measure);
+
+/// Its numbers, as shares from 0 to 1: each layer's, and without a layer the whole model's.
+/// @throws as share_difference
+Table share_difference_numbers(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs);
 
 }  // namespace kvscope::analysis

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -137,6 +138,7 @@ void set_axis(Panel& panel, bool as_ratio) {
 }  // namespace
 
 Figure make_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
+    if (definition.make_difference) return definition.make_difference(std::array{a, b});
     Sides sides = read_sides(definition, a, b);
     Figure figure = std::move(sides.a);
     const std::string both = fmt::format("A: {}, B: {}", a.name, b.name);
@@ -189,6 +191,7 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
 }
 
 Table difference_numbers(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
+    if (definition.difference_numbers) return definition.difference_numbers(std::array{a, b});
     const Sides sides = read_sides(definition, a, b);
     const Figure drawn = make_difference(definition, a, b);
     Table table;

@@ -7,6 +7,8 @@
 
 #include "analysis/cost_table.h"
 #include "analysis/figure_definition.h"
+#include "analysis/run_pairs.h"
+#include "analysis/run_style.h"
 #include "analysis/shown_runs.h"
 
 namespace kvscope::analysis {
@@ -45,13 +47,17 @@ std::optional<double> number(const Cell& cell) {
     return std::nullopt;
 }
 
-Points read_points(std::span<const TracePart> parts) {
-    std::vector<std::string> names = parts.front().options.columns;
-    if (names.empty()) names = {"coverage", "kl_mean"};
-    if (names.size() != 2) {
+std::vector<std::string> chosen_columns(const FigureOptions& options) {
+    if (options.columns.empty()) return {"coverage", "kl_mean"};
+    if (options.columns.size() != 2) {
         throw FigureError(
-            fmt::format("two columns are drawn against each other, x and y; {} were named", names.size()));
+            fmt::format("two columns are drawn against each other, x and y; {} were named", options.columns.size()));
     }
+    return options.columns;
+}
+
+Points read_points(std::span<const TracePart> parts) {
+    const std::vector<std::string> names = chosen_columns(parts.front().options);
     Points points;
     Table table;
     size_t x = 0, y = 0;
@@ -102,6 +108,34 @@ Axis axis_of(const Column& column, const std::vector<double>& values) {
 
 std::string name_of(const Column& column) { return column.title.empty() ? column.name : column.title; }
 
+Scatter scatter_of(const Point& point) {
+    const LineStyle& style = point.run.style;
+    Scatter scatter;
+    scatter.label = point.run.label;
+    scatter.x = {point.x};
+    scatter.y = {point.y};
+    scatter.marker = style.marker == Marker::none ? Marker::circle : style.marker;
+    scatter.size_pt = 3.4;
+    scatter.color = style.color;
+    return scatter;
+}
+
+/// Without layers.
+Figure empty_figure(const Column& x, const Column& y) {
+    Figure figure;
+    figure.name = "cost";
+    figure.title = fmt::format("{} over {}", name_of(y), name_of(x));
+    figure.width_mm = 84;
+    figure.panel_height_mm = 56;
+    return figure;
+}
+
+void show_markers(Figure& figure) {
+    for (LegendEntry& entry : figure.legend) {
+        if (entry.style.marker != Marker::none) entry.symbol = LegendEntry::Symbol::marker;
+    }
+}
+
 Figure make(std::span<const TracePart> parts) {
     const Points points = read_points(parts);
     std::vector<double> xs, ys;
@@ -118,20 +152,9 @@ Figure make(std::span<const TracePart> parts) {
         line.style.width_pt = 0.5;
         line.x.push_back(point.x);
         line.y.push_back(point.y);
-        Scatter scatter;
-        scatter.label = point.run.label;
-        scatter.x = {point.x};
-        scatter.y = {point.y};
-        scatter.marker = style.marker == Marker::none ? Marker::circle : style.marker;
-        scatter.size_pt = 3.4;
-        scatter.color = style.color;
-        scatters.emplace_back(std::move(scatter));
+        scatters.emplace_back(scatter_of(point));
     }
-    Figure figure;
-    figure.name = "cost";
-    figure.title = fmt::format("{} over {}", name_of(points.y), name_of(points.x));
-    figure.width_mm = 84;
-    figure.panel_height_mm = 56;
+    Figure figure = empty_figure(points.x, points.y);
     Panel panel;
     panel.x = axis_of(points.x, xs);
     panel.y = axis_of(points.y, ys);
@@ -141,9 +164,7 @@ Figure make(std::span<const TracePart> parts) {
     std::move(scatters.begin(), scatters.end(), std::back_inserter(panel.layers));
     figure.panels.push_back(std::move(panel));
     figure.legend = legend_of(shown);
-    for (LegendEntry& entry : figure.legend) {
-        if (entry.style.marker != Marker::none) entry.symbol = LegendEntry::Symbol::marker;
-    }
+    show_markers(figure);
     figure.caption =
         fmt::format("{} over {} of each run; budgets of one policy are joined.", name_of(points.y), name_of(points.x));
     if (!points.left_out.empty())
@@ -168,6 +189,109 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     return table;
 }
 
+/// The points of both sides, and which of them are those of two runs that are compared.
+struct PointPairs {
+    Column x, y;
+    std::vector<Point> points;
+    std::vector<ShownPair> shown;
+    std::vector<std::pair<Point, Point>> pairs;  ///< A's and B's
+};
+
+PointPairs read_point_pairs(std::span<const TracePart, 2> sides) {
+    const std::vector<std::string> names = chosen_columns(sides[0].options);
+    const Table of_a = cost_table(*sides[0].reader, sides[0].options.prompt);
+    const Table of_b = cost_table(*sides[1].reader, sides[1].options.prompt);
+    const size_t x = column_index(of_a, names[0]);
+    const size_t y = column_index(of_a, names[1]);
+    PointPairs all{of_a.columns[x], of_a.columns[y], {}, {}, {}};
+    const bool two_traces = sides[0].reader != sides[1].reader;
+    const auto point_of = [&](const ShownRun& run) -> std::optional<Point> {
+        const Table& table = run.part == &sides[0] ? of_a : of_b;
+        const auto& cells = table.rows[static_cast<size_t>(run.index)].cells;
+        const auto at_x = number(cells[x]);
+        const auto at_y = number(cells[y]);
+        if (!at_x || !at_y) return std::nullopt;
+        Point point{run, *at_x, *at_y};
+        const std::string label = run_label(run.attributes());
+        point.run.label = two_traces ? fmt::format("{}: {}", run.part->name, label) : label;
+        return point;
+    };
+    for (const ShownPair& pair : shown_pairs(sides)) {
+        auto a = point_of(pair.a);
+        auto b = point_of(pair.b);
+        if (!a || !b) continue;
+        all.shown.push_back(pair);
+        all.pairs.emplace_back(std::move(*a), std::move(*b));
+    }
+    if (all.shown.empty()) {
+        throw NothingToShow(fmt::format("no two runs that are compared have both {} and {}", names[0], names[1]));
+    }
+    for (const ShownRun& run : shown_runs(sides)) {
+        if (auto point = point_of(run)) all.points.push_back(std::move(*point));
+    }
+    return all;
+}
+
+/// The runs of both, with an arrow from each run of B to its like in A.
+Figure make_difference(std::span<const TracePart, 2> sides) {
+    const PointPairs all = read_point_pairs(sides);
+    Figure figure = empty_figure(all.x, all.y);
+    figure.title += ", from B to A";
+    Panel panel;
+    panel.title = difference_title(sides, all.shown);
+    for (size_t i = 0; i < all.pairs.size(); ++i) {
+        const auto& [a, b] = all.pairs[i];
+        Line arrow;
+        arrow.label = all.shown[i].label;
+        arrow.style.color = b.run.style.color;  // the first of two traces is seen on any ground
+        arrow.style.width_pt = 0.7;
+        arrow.arrow = true;
+        arrow.x = {b.x, a.x};
+        arrow.y = {b.y, a.y};
+        panel.layers.emplace_back(std::move(arrow));
+    }
+    std::vector<double> xs, ys;
+    std::vector<ShownRun> shown;
+    for (const Point& point : all.points) {
+        xs.push_back(point.x);
+        ys.push_back(point.y);
+        panel.layers.emplace_back(scatter_of(point));
+        shown.push_back(point.run);
+    }
+    panel.x = axis_of(all.x, xs);
+    panel.y = axis_of(all.y, ys);
+    figure.panels.push_back(std::move(panel));
+    figure.legend = legend_of(shown);
+    show_markers(figure);
+    figure.caption = fmt::format("{} over {}: an arrow leads from each run of B ({}) to its like in A ({}).",
+                                 name_of(all.y), name_of(all.x), sides[1].name, sides[0].name);
+    complete_figure(figure, sides, all.shown);
+    return figure;
+}
+
+Table difference_numbers(std::span<const TracePart, 2> sides) {
+    const PointPairs all = read_point_pairs(sides);
+    Table table;
+    table.name = "cost-difference";
+    table.title = fmt::format("{} and {} of each run of A less its like in B", name_of(all.x), name_of(all.y));
+    table.columns = {{"label", "Label", "", ColumnType::text}};
+    for (const Column& of : {all.x, all.y}) {
+        for (const auto& [name, title] : {std::pair{"_a", " A"}, {"_b", " B"}, {"_difference", " A − B"}}) {
+            Column column = of;
+            column.name += name;
+            column.title = name_of(of) + title;
+            column.type = ColumnType::real;
+            column.best = Best::none;
+            table.columns.push_back(std::move(column));
+        }
+    }
+    for (size_t i = 0; i < all.pairs.size(); ++i) {
+        const auto& [a, b] = all.pairs[i];
+        table.rows.push_back({{all.shown[i].label, a.x, b.x, a.x - b.x, a.y, b.y, a.y - b.y}});
+    }
+    return table;
+}
+
 }  // namespace
 
 FigureDefinition cost_figure() {
@@ -180,7 +304,9 @@ FigureDefinition cost_figure() {
             of_one_trace<make>,
             numbers,
             {},
-            make};
+            make,
+            make_difference,
+            difference_numbers};
 }
 
 }  // namespace kvscope::analysis

@@ -17,23 +17,37 @@ struct Run {
     Coverage model;
 };
 
+const ShareMeasure measure{"Coverage", "% of tokens"};
+
+Run read_run(const ShownRun& shown) {
+    const auto kept = shown.part->reader->kept(shown.part->options.prompt, shown.index);
+    const KeptSets sets = kept_sets(*kept, shown.n_tokens());
+    return {shown, layer_coverage(sets), model_coverage(sets)};
+}
+
 std::vector<Run> read_runs(std::span<const TracePart> parts) {
     std::vector<Run> runs;
-    for (const ShownRun& shown : shown_runs(parts)) {
-        const auto kept = shown.part->reader->kept(shown.part->options.prompt, shown.index);
-        const KeptSets sets = kept_sets(*kept, shown.n_tokens());
-        runs.push_back({shown, layer_coverage(sets), model_coverage(sets)});
-    }
+    for (const ShownRun& shown : shown_runs(parts)) runs.push_back(read_run(shown));
     return runs;
+}
+
+RunShares shares_of(const Run& run) {
+    RunShares shares{run.shown, {}, run.model.share};
+    for (const Coverage& layer : run.layers) shares.layers.push_back(layer.share);
+    return shares;
+}
+
+std::vector<SharePair> read_pairs(std::span<const TracePart, 2> sides) {
+    std::vector<SharePair> pairs;
+    for (const ShownPair& pair : shown_pairs(sides))
+        pairs.push_back({pair, shares_of(read_run(pair.a)), shares_of(read_run(pair.b))});
+    return pairs;
 }
 
 Figure make(std::span<const TracePart> parts) {
     std::vector<RunShares> runs;
-    for (const Run& run : read_runs(parts)) {
-        RunShares& shares = runs.emplace_back(RunShares{run.shown, {}, run.model.share});
-        for (const Coverage& layer : run.layers) shares.layers.push_back(layer.share);
-    }
-    Figure figure = share_figure(parts, runs, {"Coverage", "% of tokens"});
+    for (const Run& run : read_runs(parts)) runs.push_back(shares_of(run));
+    Figure figure = share_figure(parts, runs, measure);
     figure.name = "coverage";
     figure.title = "Prompt tokens that at least one head keeps";
     const size_t n_tokens = runs.front().shown.n_tokens();
@@ -71,6 +85,25 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     return table;
 }
 
+Figure make_difference(std::span<const TracePart, 2> sides) {
+    const std::vector<SharePair> pairs = read_pairs(sides);
+    Figure figure = share_difference(sides, pairs, measure);
+    figure.name = "coverage";
+    figure.title = "Prompt tokens that at least one head keeps, A − B";
+    figure.caption = fmt::format(
+        "Share of the prompt's tokens that at least one head of a layer keeps, and (right) that at least one head of "
+        "any layer keeps, of each run of A ({}) less that of its like in B ({}).",
+        sides[0].name, sides[1].name);
+    return figure;
+}
+
+Table difference_numbers(std::span<const TracePart, 2> sides) {
+    Table table = share_difference_numbers(sides, read_pairs(sides));
+    table.name = "coverage-difference";
+    table.title = "Prompt tokens that at least one head of a layer keeps, A − B; without a layer: of any layer";
+    return table;
+}
+
 }  // namespace
 
 FigureDefinition coverage_figure() {
@@ -82,7 +115,9 @@ FigureDefinition coverage_figure() {
             of_one_trace<make>,
             numbers,
             "K-VEC, Tables 6 and 7",
-            make};
+            make,
+            make_difference,
+            difference_numbers};
 }
 
 }  // namespace kvscope::analysis

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "analysis/figure_definition.h"
@@ -40,10 +41,29 @@ std::vector<Run> read_runs(std::span<const TracePart> parts) {
                     parts.front().reader->path().string(), parts.front().options.prompt));
 }
 
-Figure make(std::span<const TracePart> parts) {
+const ShareMeasure measure{"Recall", "% of best tokens"};
+
+std::vector<RunShares> read_shares(std::span<const TracePart> parts) {
     std::vector<RunShares> runs;
     for (Run& run : read_runs(parts)) runs.push_back({run.shown, std::move(run.recall.layers), run.recall.model});
-    Figure figure = share_figure(parts, runs, {"Recall", "% of best tokens"});
+    return runs;
+}
+
+/// Of both sides; a run without recall is in none.
+std::vector<SharePair> read_pairs(std::span<const TracePart, 2> sides) {
+    const std::vector<RunShares> of_a = read_shares(sides.subspan(0, 1));
+    const std::vector<RunShares> of_b = read_shares(sides.subspan(1, 1));
+    const auto of = [](const std::vector<RunShares>& runs, const ShownRun& shown) {
+        return std::find_if(runs.begin(), runs.end(),
+                            [&](const RunShares& run) { return run.shown.index == shown.index; });
+    };
+    std::vector<SharePair> pairs;
+    for (const ShownPair& pair : shown_pairs(sides)) pairs.push_back({pair, *of(of_a, pair.a), *of(of_b, pair.b)});
+    return pairs;
+}
+
+Figure make(std::span<const TracePart> parts) {
+    Figure figure = share_figure(parts, read_shares(parts), measure);
     figure.name = "recall";
     figure.title = "How much of what the answer attends to most is kept";
     figure.caption =
@@ -83,6 +103,25 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     return table;
 }
 
+Figure make_difference(std::span<const TracePart, 2> sides) {
+    Figure figure = share_difference(sides, read_pairs(sides), measure);
+    figure.name = "recall";
+    figure.title = "How much of what the answer attends to most is kept, A − B";
+    figure.caption = fmt::format(
+        "Of the tokens that the full cache's own answer attends to most, the share that is kept, by layer and (right) "
+        "of the whole model, of each run of A ({}) less that of its like in B ({}).",
+        sides[0].name, sides[1].name);
+    return figure;
+}
+
+Table difference_numbers(std::span<const TracePart, 2> sides) {
+    Table table = share_difference_numbers(sides, read_pairs(sides));
+    table.name = "recall-difference";
+    table.title =
+        "Share of the tokens that the full cache's answer attends to most, A − B; without a layer: of the model";
+    return table;
+}
+
 }  // namespace
 
 FigureDefinition recall_figure() {
@@ -95,7 +134,9 @@ FigureDefinition recall_figure() {
             of_one_trace<make>,
             numbers,
             "DapQ, Figure 3",
-            make};
+            make,
+            make_difference,
+            difference_numbers};
 }
 
 }  // namespace kvscope::analysis

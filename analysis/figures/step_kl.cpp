@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "analysis/color_map.h"
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
+#include "analysis/run_pairs.h"
 #include "analysis/shown_runs.h"
 
 namespace kvscope::analysis {
@@ -34,6 +36,16 @@ struct Run {
     std::vector<uint8_t> agreement;
 };
 
+/// @returns nothing of a run that was not compared with the full cache
+std::optional<Run> read_run(const ShownRun& shown) {
+    const trace::Reader& reader = *shown.part->reader;
+    const Place place = Place::of_run(shown.part->options.prompt, shown.index);
+    if (!reader.has(place, schema::run::step_kl) || !reader.has(place, schema::run::step_agreement))
+        return std::nullopt;
+    return Run{shown, reader.read<float>(place, schema::run::step_kl),
+               reader.read<uint8_t>(place, schema::run::step_agreement)};
+}
+
 struct Runs {
     std::vector<Run> runs;
     std::vector<ShownRun> left_out;  ///< that were not compared with the full cache
@@ -43,14 +55,12 @@ struct Runs {
 Runs read_runs(std::span<const TracePart> parts) {
     Runs all;
     for (const ShownRun& shown : shown_runs(parts)) {
-        const trace::Reader& reader = *shown.part->reader;
-        const Place place = Place::of_run(shown.part->options.prompt, shown.index);
-        if (!reader.has(place, schema::run::step_kl) || !reader.has(place, schema::run::step_agreement)) {
+        std::optional<Run> run = read_run(shown);
+        if (!run) {
             all.left_out.push_back(shown);
             continue;
         }
-        all.runs.push_back({shown, reader.read<float>(place, schema::run::step_kl),
-                            reader.read<uint8_t>(place, schema::run::step_agreement)});
+        all.runs.push_back(std::move(*run));
         all.n_steps = std::max(all.n_steps, all.runs.back().kl.size());
     }
     if (all.n_steps == 0) {
@@ -173,6 +183,138 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     return table;
 }
 
+/// Two runs that are compared, at the steps that both have.
+struct Pair {
+    ShownPair shown;
+    Run a, b;
+    size_t n_steps() const { return std::min(a.kl.size(), b.kl.size()); }
+    double kl(size_t step) const { return static_cast<double>(a.kl[step]) - static_cast<double>(b.kl[step]); }
+};
+
+std::vector<Pair> read_pairs(std::span<const TracePart, 2> sides) {
+    std::vector<Pair> pairs;
+    for (const ShownPair& shown : shown_pairs(sides)) {
+        auto a = read_run(shown.a);
+        auto b = read_run(shown.b);
+        if (a && b) pairs.push_back({shown, std::move(*a), std::move(*b)});
+    }
+    if (pairs.empty()) {
+        throw NothingToShow(fmt::format("{} and {}: of no two runs were both compared with the full cache step by step",
+                                        sides[0].reader->path().string(), sides[1].reader->path().string()));
+    }
+    return pairs;
+}
+
+size_t most_steps(const std::vector<Pair>& pairs) {
+    size_t n = 0;
+    for (const Pair& pair : pairs) n = std::max(n, pair.n_steps());
+    return n;
+}
+
+Panel difference_curves(const std::vector<Pair>& pairs) {
+    Panel panel;
+    panel.x = step_axis(most_steps(pairs));
+    double farthest = 0;
+    for (const Pair& pair : pairs) {
+        Line line;
+        line.label = pair.shown.label;
+        line.style = pair.shown.a.style;
+        line.style.width_pt = 0.8;
+        if (pair.n_steps() > 1) line.style.marker = Marker::none;
+        for (size_t step = 0; step < pair.n_steps(); ++step) {
+            line.x.push_back(static_cast<double>(step));
+            line.y.push_back(pair.kl(step));
+            if (std::isfinite(line.y.back())) farthest = std::max(farthest, std::abs(line.y.back()));
+        }
+        panel.layers.emplace_back(std::move(line));
+    }
+    panel.y = signed_axis("KL to the full cache", "nats", std::max(farthest, kFloor));
+    panel.layers.emplace_back(zero_line());
+    return panel;
+}
+
+const std::vector<Categories::Class> agreement_classes = {{"both the full cache's token", kAgree},
+                                                          {"A alone", {0x00, 0x9e, 0x73}},
+                                                          {"B alone", kDiffer},
+                                                          {"neither", {0x6e, 0x6e, 0x6e}}};
+
+/// (pairs, steps): which of the two would draw the full cache's greedy token.
+Panel difference_agreement(const std::vector<Pair>& pairs) {
+    const size_t n_steps = most_steps(pairs);
+    Panel panel;
+    panel.row = 1;
+    panel.x = step_axis(n_steps);
+    panel.y.min = -0.5;
+    panel.y.max = static_cast<double>(pairs.size()) - 0.5;
+    panel.y.reversed = true;
+    Categories map;
+    map.rows = pairs.size();
+    map.columns = n_steps;
+    map.classes = agreement_classes;
+    for (size_t i = 0; i < pairs.size(); ++i) {
+        const Pair& pair = pairs[i];
+        panel.y.ticks.push_back({static_cast<double>(i), pair.shown.label});
+        for (size_t step = 0; step < n_steps; ++step) {
+            const bool is_known = step < pair.a.agreement.size() && step < pair.b.agreement.size();
+            map.ids.push_back(!is_known ? Categories::none
+                                        : static_cast<uint8_t>((pair.a.agreement[step] != 0 ? 0 : 2) +
+                                                               (pair.b.agreement[step] != 0 ? 0 : 1)));
+        }
+    }
+    map.x_begin = panel.x.min;
+    map.x_end = panel.x.max;
+    map.y_begin = panel.y.min;
+    map.y_end = panel.y.max;
+    panel.layers.emplace_back(std::move(map));
+    return panel;
+}
+
+Figure make_difference(std::span<const TracePart, 2> sides) {
+    const std::vector<Pair> pairs = read_pairs(sides);
+    std::vector<ShownPair> shown;
+    for (const Pair& pair : pairs) shown.push_back(pair.shown);
+    Figure figure;
+    figure.name = "step-kl";
+    figure.title = "Divergence from the full cache at each decode step, A − B";
+    figure.width_mm = 174;
+    figure.rows = 2;
+    figure.shared_x = true;
+    figure.panel_height_mm = std::clamp(kRowMm * static_cast<double>(pairs.size()), 40.0, 90.0);
+    figure.panels.push_back(difference_curves(pairs));
+    figure.panels.front().title = difference_title(sides, shown);
+    figure.panels.push_back(difference_agreement(pairs));
+    figure.legend = legend_of(sides, shown);
+    for (const auto& each : agreement_classes)
+        figure.legend.push_back({each.label, LegendEntry::Symbol::patch, {each.color}});
+    figure.caption = fmt::format(
+        "Divergence KL(full || compressed) of the next token's distribution at each step, of each run of A ({}) less "
+        "that of its like in B ({}); below, which of the two would draw the full cache's greedy token.",
+        sides[0].name, sides[1].name);
+    complete_figure(figure, sides, shown);
+    return figure;
+}
+
+Table difference_numbers(std::span<const TracePart, 2> sides) {
+    Table table;
+    table.name = "step-kl-difference";
+    table.title = "Divergence from the full cache at each decode step, A − B";
+    table.columns = {{"label", "Label", "", ColumnType::text},
+                     {"step", "Step", "", ColumnType::integer},
+                     {"a", "A", "nats", ColumnType::real, 4},
+                     {"b", "B", "nats", ColumnType::real, 4},
+                     {"difference", "A − B", "nats", ColumnType::real, 4},
+                     {"agreement_a", "Agreement A", "", ColumnType::integer},
+                     {"agreement_b", "Agreement B", "", ColumnType::integer}};
+    for (const Pair& pair : read_pairs(sides)) {
+        for (size_t step = 0; step < pair.n_steps(); ++step) {
+            table.rows.push_back({{pair.shown.label, static_cast<int64_t>(step), static_cast<double>(pair.a.kl[step]),
+                                   static_cast<double>(pair.b.kl[step]), pair.kl(step),
+                                   int64_t{pair.a.agreement.at(step)}, int64_t{pair.b.agreement.at(step)}}});
+        }
+    }
+    return table;
+}
+
 }  // namespace
 
 FigureDefinition step_kl_figure() {
@@ -185,7 +327,9 @@ FigureDefinition step_kl_figure() {
             of_one_trace<make>,
             numbers,
             {},
-            make};
+            make,
+            make_difference,
+            difference_numbers};
 }
 
 }  // namespace kvscope::analysis

@@ -177,12 +177,31 @@ struct ShapePainter {
             points.push_back(place(line.x[i], line.y[i]));
         }
         flush();
+        if (line.arrow && line.x.size() > 1) draw_arrow_head(line);
         if (line.style.marker == Marker::none) return;
         for (size_t i = 0; i < line.x.size(); ++i) {
             if (std::isnan(line.y[i])) continue;
             draw_marker(theme, line.style.marker, place(line.x[i], line.y[i]),
                         static_cast<float>(2.6 + line.style.width_pt) * unit(), line.style.color, alpha(), list);
         }
+    }
+
+    /// Ends where a marker begins.
+    void draw_arrow_head(const analysis::Line& line) const {
+        const size_t last = line.x.size() - 1;
+        const ImVec2 end = place(line.x[last], line.y[last]);
+        const ImVec2 from = place(line.x[last - 1], line.y[last - 1]);
+        const float length = std::hypot(from.x - end.x, from.y - end.y);
+        const float before = 2.4f * unit();
+        const float reach = 3.6f * unit() * std::clamp(weight, 1.0f, 1.5f);
+        if (length < before + reach) return;
+        const ImVec2 back{(from.x - end.x) / length, (from.y - end.y) / length};
+        const ImVec2 tip{end.x + before * back.x, end.y + before * back.y};
+        const ImVec2 foot{tip.x + reach * back.x, tip.y + reach * back.y};
+        const float half = 0.4f * reach;
+        list->AddTriangleFilled(tip, {foot.x - half * back.y, foot.y + half * back.x},
+                                {foot.x + half * back.y, foot.y - half * back.x},
+                                packed(line_on_ground(line.style.color, theme), alpha()));
     }
 
     void operator()(const analysis::Bars& bars) const {

@@ -1,0 +1,135 @@
+#include "analysis/run_pairs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+
+#include "analysis/run_style.h"
+#include "trace/schema.h"
+
+namespace kvscope::analysis {
+namespace {
+
+using trace::RunAttributes;
+
+constexpr double kSameShare = 2e-3;  // budgets given as shares are rounded to whole entries
+
+bool is_full(const RunAttributes& run) { return run.policy == "full"; }
+
+bool same_policy(const RunAttributes& a, const RunAttributes& b) {
+    return a.policy == b.policy && a.parameters_json == b.parameters_json;
+}
+
+}  // namespace
+
+std::vector<RunPair> pair_runs(std::span<const RunAttributes* const> a, std::span<const RunAttributes* const> b) {
+    const std::array<std::function<bool(const RunAttributes&, const RunAttributes&)>, 3> likenesses = {
+        [](const auto& x, const auto& y) {
+            return same_policy(x, y) && (x.budget == y.budget || is_full(x)) && x.granularity == y.granularity;
+        },
+        [](const auto& x, const auto& y) {
+            return same_policy(x, y) && std::abs(x.budget_fraction - y.budget_fraction) < kSameShare;
+        },
+        [](const auto& x, const auto& y) { return x.policy == y.policy && x.budget == y.budget; }};
+    const auto is_finished = [](const RunAttributes& run) { return run.status == trace::schema::run::status_complete; };
+    std::vector<bool> has_like(a.size(), false);
+    std::vector<bool> is_taken(b.size(), false);
+    std::vector<RunPair> pairs;
+    for (const auto& are_alike : likenesses) {
+        for (size_t i = 0; i < a.size(); ++i) {
+            if (has_like[i] || !is_finished(*a[i])) continue;
+            for (size_t j = 0; j < b.size() && !has_like[i]; ++j) {
+                if (is_taken[j] || !is_finished(*b[j]) || !are_alike(*a[i], *b[j])) continue;
+                has_like[i] = is_taken[j] = true;
+                pairs.push_back({i, j, same_policy(*a[i], *b[j])});
+            }
+        }
+    }
+    std::sort(pairs.begin(), pairs.end(), [](const RunPair& x, const RunPair& y) { return x.a < y.a; });
+    return pairs;
+}
+
+std::string pair_label(const RunAttributes& a, const RunAttributes& b) {
+    const std::string of_a = run_label(a);
+    const std::string of_b = run_label(b);
+    return of_a == of_b ? of_a : fmt::format("{} − {}", of_a, of_b);
+}
+
+std::vector<ShownPair> shown_pairs(std::span<const TracePart, 2> sides) {
+    std::array<std::vector<ShownRun>, 2> runs;
+    for (size_t side = 0; side < 2; ++side) {
+        runs[side] = shown_runs(sides.subspan(side, 1));
+        for (ShownRun& run : runs[side]) run.label = run_label(run.attributes());
+    }
+    const auto& [of_a, of_b] = runs;
+    std::vector<RunPair> pairs;
+    if (of_b.size() == 1 && (of_a.size() == 1 || sides[1].against_each)) {
+        for (size_t i = 0; i < of_a.size(); ++i) pairs.push_back({i, 0, true});
+    } else {
+        std::array<std::vector<const RunAttributes*>, 2> attributes;
+        for (size_t side = 0; side < 2; ++side) {
+            for (const ShownRun& run : runs[side]) attributes[side].push_back(&run.attributes());
+        }
+        pairs = pair_runs(attributes[0], attributes[1]);
+    }
+    std::vector<ShownPair> shown;
+    for (const RunPair& pair : pairs) {
+        const ShownRun& a = of_a[pair.a];
+        const ShownRun& b = of_b[pair.b];
+        shown.push_back({a, b, pair_label(a.attributes(), b.attributes())});
+    }
+    if (shown.empty()) {
+        throw NothingToShow(fmt::format(
+            "no run of A ({}) has its like in B ({}), of the same policy and budget: A has {}; B has {}. Choose one "
+            "run on each side.",
+            sides[0].name, sides[1].name, labels_of(of_a), labels_of(of_b)));
+    }
+    return shown;
+}
+
+std::string difference_title(std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs) {
+    if (sides[0].reader != sides[1].reader && !sides[0].name.empty() && !sides[1].name.empty())
+        return fmt::format("{} − {}", sides[0].name, sides[1].name);
+    return pairs.size() == 1 ? pairs.front().label : "A − B";
+}
+
+std::vector<LegendEntry> legend_of(std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs) {
+    std::vector<int> indices;
+    for (const ShownPair& pair : pairs) indices.push_back(pair.a.index);
+    const TracePart& part = sides[0];
+    const bool all_alike =
+        std::all_of(pairs.begin(), pairs.end(), [](const ShownPair& pair) { return pair.label == pair.a.label; });
+    if (all_alike && !part.styles.empty())
+        return run_legend(part.reader->runs(part.options.prompt), part.styles, indices);
+    std::vector<LegendEntry> legend;
+    for (const ShownPair& pair : pairs) legend.push_back({pair.label, LegendEntry::Symbol::line, pair.a.style});
+    return legend;
+}
+
+void complete_figure(Figure& figure, std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs) {
+    std::vector<ShownRun> runs;
+    for (const ShownPair& pair : pairs) runs.push_back(pair.a);
+    for (const ShownPair& pair : pairs) runs.push_back(pair.b);
+    complete_figure(figure, std::span<const TracePart>(sides), runs);
+}
+
+Axis signed_axis(const std::string& title, const std::string& unit, double farthest) {
+    Axis axis;
+    axis.title = "A − B: " + title;
+    axis.unit = unit;
+    axis.max = std::max(1.08 * farthest, 1e-9);
+    axis.min = -axis.max;
+    return axis;
+}
+
+Rule zero_line() {
+    Rule rule;
+    rule.style.color = {120, 120, 120};
+    rule.style.width_pt = 0.5;
+    return rule;
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/figure.h"
+#include "analysis/shown_runs.h"
+
+/// Runs of one trace beside the same runs of another, for whatever is A − B of them.
+namespace kvscope::analysis {
+
+/// Two runs by their places in the lists that were compared.
+struct RunPair {
+    size_t a = 0;
+    size_t b = 0;
+    bool same_parameters = true;
+    bool operator==(const RunPair&) const = default;
+};
+
+/// Each run of `a` with the run of `b` that is most like it, each of `b` at most once: the same policy, parameters and
+/// budget; else the same policy, parameters and share of the prompt; else policy and budget alone. `full` goes with
+/// `full`. Runs that failed have no like. In the order of `a`.
+std::vector<RunPair> pair_runs(std::span<const trace::RunAttributes* const> a,
+                               std::span<const trace::RunAttributes* const> b);
+
+/// "snapkv 128" of two that are called alike, else "snapkv 128 − h2o 128".
+std::string pair_label(const trace::RunAttributes& a, const trace::RunAttributes& b);
+
+/// A run of one part less a run of another.
+struct ShownPair {
+    ShownRun a, b;      ///< with labels as in a trace alone
+    std::string label;  ///< pair_label()
+};
+
+/// The runs that the first part's options choose, each less its like among the second's (pair_runs); of one run on
+/// each side, and where the second stands against each, less that one run. Runs without a like are left out.
+/// @param sides A and B; may be of one trace @throws as shown_runs; NothingToShow where no run has its like
+std::vector<ShownPair> shown_pairs(std::span<const TracePart, 2> sides);
+
+/// "two.h5 − one.h5", or the one pair's label: behind titles of what is drawn.
+std::string difference_title(std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);
+
+/// Of curves that each stand for a pair, in the colours of the first part's runs.
+std::vector<LegendEntry> legend_of(std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);
+
+/// complete_figure() with the recipes of both sides.
+void complete_figure(Figure& figure, std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);
+
+/// Symmetric around zero, with nothing wider than `farthest`.
+Axis signed_axis(const std::string& title, const std::string& unit, double farthest);
+
+/// A grey line at zero.
+Rule zero_line();
+
+}  // namespace kvscope::analysis
