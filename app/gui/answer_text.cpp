@@ -32,6 +32,100 @@ Character character_at(std::string_view text, size_t i) {
 
 std::string_view at(std::string_view text, const Word& word) { return text.substr(word.begin, word.end - word.begin); }
 
+/// Of n things and m others.
+template <class Alike>
+Difference difference_of(size_t n_all, size_t m_all, const Alike& are_alike) {
+    Difference out{std::vector<bool>(n_all, false), std::vector<size_t>(n_all + 1, 0)};
+    size_t first = 0;
+    while (first < n_all && first < m_all && are_alike(first, first)) ++first;
+    size_t last = 0;  // alike at the end
+    while (first + last < n_all && first + last < m_all && are_alike(n_all - 1 - last, m_all - 1 - last)) ++last;
+    const size_t n = n_all - first - last;
+    const size_t m = m_all - first - last;
+    size_t own = 0;     // since what both have
+    size_t others = 0;  // of the reference, since then
+    const auto both = [&](size_t i) {
+        if (others > own) out.left_out[first + i - own] = others - own;
+        own = others = 0;
+    };
+    const auto own_alone = [&](size_t i) {
+        out.differs[first + i] = true;
+        ++own;
+    };
+    if (n * m > most_cells) {
+        for (size_t i = 0; i < n; ++i) own_alone(i);
+        others = m;
+        both(n);
+        return out;
+    }
+    const auto alike = [&](size_t i, size_t j) { return are_alike(first + i, first + j); };
+    std::vector<uint32_t> common((n + 1) * (m + 1), 0);  // [i][j]: of the things from i and j on
+    const auto cell = [&](size_t i, size_t j) -> uint32_t& { return common[i * (m + 1) + j]; };
+    for (size_t i = n; i-- > 0;) {
+        for (size_t j = m; j-- > 0;)
+            cell(i, j) = alike(i, j) ? cell(i + 1, j + 1) + 1 : std::max(cell(i + 1, j), cell(i, j + 1));
+    }
+    for (size_t i = 0, j = 0; i < n || j < m;) {
+        if (i < n && j < m && alike(i, j)) {
+            both(i);
+            ++i;
+            ++j;
+        } else if (j == m || (i < n && cell(i + 1, j) >= cell(i, j + 1))) {
+            own_alone(i);
+            ++i;
+        } else {
+            ++others;
+            ++j;
+        }
+    }
+    both(n);
+    return out;
+}
+
+/// Where the words of a text begin that have a blank before them, the blank included; 0 is the first.
+std::vector<size_t> blank_starts(std::string_view text) {
+    std::vector<size_t> starts{0};
+    for (size_t i = 1; i < text.size(); ++i) {
+        if (is_blank(text[i]) && !is_blank(text[i - 1])) starts.push_back(i);
+    }
+    return starts;
+}
+
+/// Divides bytes [begin, end) into n parts of whole characters.
+void divide(std::string_view text, size_t begin, size_t end, size_t n, std::vector<StepPlace>& places) {
+    const auto border = [&](size_t i) {
+        size_t byte = begin + (end - begin) * i / n;
+        while (byte < end && (static_cast<unsigned char>(text[byte]) & 0xc0) == 0x80) ++byte;
+        return byte;
+    };
+    for (size_t i = 0; i < n; ++i) places.push_back({border(i), border(i + 1)});
+}
+
+/// Places of n unknown tokens in bytes [begin, end): by words, where each has a token; the longest have more.
+std::vector<StepPlace> share_out(std::string_view text, size_t begin, size_t end, size_t n) {
+    std::vector<StepPlace> places;
+    std::vector<size_t> starts = blank_starts(text.substr(begin, end - begin));
+    if (starts.size() > n || begin == end) {
+        divide(text, begin, end, n, places);
+        return places;
+    }
+    starts.push_back(end - begin);
+    std::vector<size_t> tokens(starts.size() - 1, 1);
+    for (size_t left = n - tokens.size(); left > 0; --left) {
+        size_t longest = 0;
+        const auto bytes_each = [&](size_t i) {
+            return static_cast<double>(starts[i + 1] - starts[i]) / static_cast<double>(tokens[i]);
+        };
+        for (size_t i = 1; i < tokens.size(); ++i) {
+            if (bytes_each(i) > bytes_each(longest)) longest = i;
+        }
+        ++tokens[longest];
+    }
+    for (size_t i = 0; i < tokens.size(); ++i)
+        divide(text, begin + starts[i], begin + starts[i + 1], tokens[i], places);
+    return places;
+}
+
 }  // namespace
 
 std::vector<Word> words_of(std::string_view text) {
@@ -54,35 +148,19 @@ std::vector<Word> words_of(std::string_view text) {
     return words;
 }
 
-void mark_differences(std::string_view text, std::vector<Word>& words, std::string_view reference) {
+Difference word_difference(std::string_view text, const std::vector<Word>& words, std::string_view reference) {
     const std::vector<Word> others = words_of(reference);
-    size_t first = 0;
-    while (first < words.size() && first < others.size() && at(text, words[first]) == at(reference, others[first]))
-        ++first;
-    for (size_t i = 0; i < words.size(); ++i) words[i].differs = i >= first;
-    const size_t n = words.size() - first;
-    const size_t m = others.size() - first;
-    if (n == 0 || m == 0 || n * m > most_cells) return;
-    std::vector<uint32_t> common((n + 1) * (m + 1), 0);  // [i][j]: of the words from i and j on
-    const auto cell = [&](size_t i, size_t j) -> uint32_t& { return common[i * (m + 1) + j]; };
-    const auto alike = [&](size_t i, size_t j) {
-        return at(text, words[first + i]) == at(reference, others[first + j]);
-    };
-    for (size_t i = n; i-- > 0;) {
-        for (size_t j = m; j-- > 0;)
-            cell(i, j) = alike(i, j) ? cell(i + 1, j + 1) + 1 : std::max(cell(i + 1, j), cell(i, j + 1));
-    }
-    for (size_t i = 0, j = 0; i < n && j < m;) {
-        if (alike(i, j)) {
-            words[first + i].differs = false;
-            ++i;
-            ++j;
-        } else if (cell(i + 1, j) >= cell(i, j + 1)) {
-            ++i;
-        } else {
-            ++j;
-        }
-    }
+    return difference_of(words.size(), others.size(),
+                         [&](size_t i, size_t j) { return at(text, words[i]) == at(reference, others[j]); });
+}
+
+void mark_differences(std::string_view text, std::vector<Word>& words, std::string_view reference) {
+    const std::vector<bool> differs = word_difference(text, words, reference).differs;
+    for (size_t i = 0; i < words.size(); ++i) words[i].differs = differs[i];
+}
+
+Difference token_difference(std::span<const int32_t> ids, std::span<const int32_t> reference) {
+    return difference_of(ids.size(), reference.size(), [&](size_t i, size_t j) { return ids[i] == reference[j]; });
 }
 
 std::vector<StepPlace> place_steps(std::string_view text, std::span<const int32_t> ids,
@@ -90,10 +168,9 @@ std::vector<StepPlace> place_steps(std::string_view text, std::span<const int32_
     std::vector<StepPlace> places(ids.size());
     size_t done = 0;      // steps that have a place
     size_t position = 0;  // in the text, after them
-    const auto share_out = [&](size_t last, size_t end) {
-        const size_t n = last - done;
-        for (size_t i = 0; i < n; ++i)
-            places[done + i] = {position + (end - position) * i / n, position + (end - position) * (i + 1) / n};
+    const auto place_unknown = [&](size_t last, size_t end) {
+        const auto shares = share_out(text, position, end, last - done);
+        std::copy(shares.begin(), shares.end(), places.begin() + static_cast<std::ptrdiff_t>(done));
         done = last;
         position = end;
     };
@@ -103,12 +180,12 @@ std::vector<StepPlace> place_steps(std::string_view text, std::span<const int32_
         const size_t n_between = step - done;
         const size_t found = text.find(known->second, position + n_between);
         if (found == std::string_view::npos || found - position > n_between * farthest_piece) continue;
-        share_out(step, found);
+        if (step > done) place_unknown(step, found);
         places[step] = {found, found + known->second.size()};
         done = step + 1;
         position = found + known->second.size();
     }
-    share_out(ids.size(), text.size());
+    if (ids.size() > done) place_unknown(ids.size(), text.size());
     return places;
 }
 

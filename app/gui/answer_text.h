@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,24 +18,35 @@ struct Word {
     size_t end = 0;
     size_t line_breaks = 0;  ///< before it
     bool glued = false;      ///< no blank before it
-    bool differs = false;
+    bool differs = false;    ///< what mark_differences() says
 };
 
 /// Splits at blanks, before and after each Chinese or Japanese character, and words without end every 32 characters.
 std::vector<Word> words_of(std::string_view text);
 
-/// Sets `differs` of the words of `text` that are in no longest common subsequence with the words of `reference`.
+/// How a sequence of words or tokens differs from a reference, by a longest common subsequence of the two.
+struct Difference {
+    std::vector<bool> differs;  ///< (n) those that are in no longest common subsequence
+    std::vector<size_t>
+        left_out;  ///< (n + 1) of the reference, before each and at the end, where nothing stands for them
+    size_t n_differ() const { return static_cast<size_t>(std::count(differs.begin(), differs.end(), true)); }
+    size_t n_left_out() const { return std::accumulate(left_out.begin(), left_out.end(), size_t{0}); }
+};
+Difference word_difference(std::string_view text, const std::vector<Word>& words, std::string_view reference);
+/// Sets `differs` of the words of `text`.
 void mark_differences(std::string_view text, std::vector<Word>& words, std::string_view reference);
+Difference token_difference(std::span<const int32_t> ids, std::span<const int32_t> reference);
 
 /// Bytes [begin, end) of an answer that a decode step wrote.
 struct StepPlace {
     size_t begin = 0;
     size_t end = 0;
+    bool operator==(const StepPlace&) const = default;
 };
 
 /// Places of the tokens `ids` in their text. `pieces` holds the text of the tokens that are known (those of the
-/// prompt); tokens between them share what is left among themselves in equal parts, so that their places are nearly
-/// right.
+/// prompt). Tokens between them share what is left: words that begin with a blank, where there are enough tokens for
+/// them, and whole characters, so that their places are nearly right.
 std::vector<StepPlace> place_steps(std::string_view text, std::span<const int32_t> ids,
                                    const std::unordered_map<int32_t, std::string>& pieces);
 

@@ -93,7 +93,8 @@ std::vector<TraceRequest> shown_traces(const Session& session, const std::vector
 }  // namespace
 
 std::string stamp_of(const Session& session, const FigureRequest& request) {
-    std::string stamp = fmt::format("{}|{}|{}", request.figure, request.difference, stamp_of_others(session));
+    std::string stamp =
+        fmt::format("{}|{}{}|{}", request.figure, request.difference, request.against_each, stamp_of_others(session));
     for (size_t i = 0; i < request.n_traces(); ++i) stamp += '|' + stamp_of_trace(session, request.trace(i));
     return stamp;
 }
@@ -108,6 +109,7 @@ FigureJob::FigureJob(const Session& session, const FigureRequest& request)
         analysis::TracePart part{document->reader().get(), trace.options};
         if (request.n_traces() > 1) part.name = session.name_of(*document);
         if (trace.options.prompt == document->prompt) part.styles = session.styles_of(*document);
+        part.against_each = request.against_each && i > 0;
         if (difference_ && trace.options.runs.size() == 1) {
             const RunKey run{trace.document, trace.options.prompt, std::stoi(trace.options.runs.front())};
             if (session.exists(run)) part.name = session.look(run).label;

@@ -16,7 +16,9 @@ void FigureView::draw(Context& context) {
         draw_nothing(context, words_.empty);
         return;
     }
-    if (kind_ != Kind::curves && choose_traces(words_.kind, session, traces_) && has_choices()) ImGui::SameLine();
+    const bool may_choose = kind_ == Kind::curves ? choose_comparison(words_.kind, session, automatic_, comparison_)
+                                                  : choose_traces(words_.kind, session, traces_);
+    if (may_choose && has_choices()) ImGui::SameLine();
     const std::string no_difference = why_no_difference(session, kind_ == Kind::maps_of_runs);
     const auto before = figure(session);
     if (before) draw_choices(context, *before);
@@ -25,7 +27,8 @@ void FigureView::draw(Context& context) {
     if (kind_ != Kind::curves && traces_ == Traces::difference && !no_difference.empty()) {
         draw_nothing(context, no_difference);
     } else if (!request) {
-        draw_nothing(context, words_.empty);
+        const Compared pairs = kind_ == Kind::curves ? compared(session) : Compared{};
+        draw_nothing(context, pairs.title.empty() ? words_.empty : why_no_pairs(pairs));
     } else {
         const auto answer = ask_figure(session, fmt::format("{} {}", words_.kind, static_cast<void*>(this)), *request);
         if (answer.value && !answer.value->figure && *words_.remedy)
@@ -37,8 +40,35 @@ void FigureView::draw(Context& context) {
     draw_figure_menu(context, *this, words_.kind, shown ? request : std::nullopt);
 }
 
-void FigureView::save(nlohmann::json& state) const { save_traces(state, traces_); }
-void FigureView::load(const nlohmann::json& state) { load_traces(state, traces_); }
+Compared FigureView::compared(const Session& session) const {
+    Compared pairs = resolve(session, comparison_, automatic_, true);
+    if (pairs.kind == Comparison::Kind::traces) {
+        std::erase_if(pairs.pairs,
+                      [&](const ComparedRuns& pair) { return session.attributes(pair.a).policy == "full"; });
+    }
+    return pairs;
+}
+
+FigureRequest FigureView::request_for(const Session& session, const char* figure_name, bool with_runs) const {
+    if (kind_ != Kind::curves) return shown_request(session, figure_name, with_runs, traces_);
+    const Compared pairs = compared(session);
+    return pairs.kind == Comparison::Kind::none ? shown_request(session, figure_name, with_runs, Traces::all)
+                                                : difference_request(figure_name, pairs);
+}
+
+void FigureView::save(nlohmann::json& state) const {
+    if (kind_ == Kind::curves)
+        save_comparison(state, comparison_);
+    else
+        save_traces(state, traces_);
+}
+
+void FigureView::load(const nlohmann::json& state) {
+    if (kind_ == Kind::curves)
+        load_comparison(state, comparison_);
+    else
+        load_traces(state, traces_);
+}
 
 RunKey run_at(const PreparedFigure& shown, const std::map<std::string, RunKey>& runs, size_t panel, size_t layer) {
     const auto& drawn = shown.figure.panels[panel].layers[layer];

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "app/gui/comparison.h"
 #include "app/gui/figure_plot.h"
 #include "app/gui/figure_source.h"
 #include "app/gui/view.h"
@@ -24,14 +25,16 @@ class FigureView : public View {
         const char* waiting;  ///< for the figure
         const char* remedy;   ///< behind why there is none; may be empty
     };
-    /// How several traces are shown: curves in one plot; maps, of runs or of prompts, side by side or A − B.
+    /// How several traces are shown: curves in one plot, or their differences by pairs of runs; maps, of runs or of
+    /// prompts, side by side or A − B.
     enum class Kind { curves, maps_of_runs, maps_of_prompts };
-    FigureView(const Words& words, Kind kind) : words_(words), kind_(kind) {}
+    FigureView(const Words& words, Kind kind, AutomaticComparison automatic = AutomaticComparison::none)
+        : words_(words), kind_(kind), automatic_(automatic) {}
 
     /// The figure of the traces that are chosen; document −1 where there is nothing to show.
-    FigureRequest request_for(const Session& session, const char* figure_name, bool with_runs) const {
-        return shown_request(session, figure_name, with_runs, kind_ == Kind::curves ? Traces::all : traces_);
-    }
+    FigureRequest request_for(const Session& session, const char* figure_name, bool with_runs) const;
+    /// Of curves: which runs are compared.
+    Compared compared(const Session& session) const;
     /// Whether there is more to choose, which draw_choices() draws in a line above the figure.
     virtual bool has_choices() const { return false; }
     virtual void draw_choices(Context&, const FigureRequest&) {}
@@ -44,6 +47,8 @@ class FigureView : public View {
     Words words_;
     Kind kind_;
     Traces traces_ = Traces::all;
+    AutomaticComparison automatic_;
+    Comparison comparison_;
 };
 
 /// The run that a panel's curve or point stands for, by its label.

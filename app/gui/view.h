@@ -57,6 +57,7 @@ struct FigureRequest {
     analysis::FigureOptions options;
     std::vector<TraceRequest> others = {};  ///< shown with it (analysis/several_traces.h)
     bool difference = false;                ///< the first less the only other
+    bool against_each = false;              ///< whose one run is subtracted from each of the first's
 
     /// The first is the request's own.
     size_t n_traces() const { return 1 + others.size(); }

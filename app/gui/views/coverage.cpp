@@ -10,7 +10,8 @@
 namespace kvscope::gui {
 namespace {
 
-/// Coverage by layer and of the whole model, one curve per run of all open traces.
+/// Coverage by layer and of the whole model, one curve per run of all open traces, or per pair of runs their
+/// difference.
 class CoverageView : public FigureView {
  public:
     CoverageView()
@@ -26,6 +27,7 @@ class CoverageView : public FigureView {
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"move the mouse", "a run's coverage; the run lights up everywhere"},
+                {"no differences / A − B / two − one", "each run's curve, or what a run has less another"},
                 {"click", "select the run and the layer"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
                 {"double-click, F", "everything"}};
@@ -35,7 +37,9 @@ class CoverageView : public FigureView {
     void draw_figure(Context& context, const FigureRequest& request,
                      const std::shared_ptr<const PreparedFigure>& shown) override {
         const Session& session = context.session;
-        const auto runs = runs_by_label(session, request);
+        auto runs = runs_by_label(session, request);
+        const Compared pairs = request.difference ? compared(session) : Compared{};
+        for (const ComparedRuns& pair : pairs.pairs) runs[pair.label] = pair.a;
         FigureLook look;
         look.weight = [&](size_t panel, size_t layer) {
             const RunKey run = run_at(*shown, runs, panel, layer);
@@ -47,11 +51,11 @@ class CoverageView : public FigureView {
             if (panel == 0) draw_layer_marks(context.theme, frame, list, session.cursor().layer, session.hover().layer);
         };
         const FigureHit hit = plot_.draw(context, "coverage plot", {0, 0}, shown, look);
-        if (hit.panel >= 0) take_mouse(context, request, *shown, hit, runs);
+        if (hit.panel >= 0) take_mouse(context, request, *shown, hit, runs, pairs);
     }
 
     static void take_mouse(Context& context, const FigureRequest& request, const PreparedFigure& shown,
-                           const FigureHit& hit, const std::map<std::string, RunKey>& runs) {
+                           const FigureHit& hit, const std::map<std::string, RunKey>& runs, const Compared& pairs) {
         Session& session = context.session;
         const bool by_layer = hit.panel == 0;
         const int layer = by_layer ? static_cast<int>(std::lround(hit.x)) : -1;
@@ -67,22 +71,30 @@ class CoverageView : public FigureView {
         if (hit.layer >= 0)
             over.run = run_at(shown, runs, static_cast<size_t>(hit.panel), static_cast<size_t>(hit.layer));
         session.set_hover(over);
-        if (over.run.valid()) draw_tooltip(context, shown, hit, over);
+        if (over.run.valid()) draw_tooltip(context, shown, hit, over, pairs);
         if (!hit.clicked) return;
         Cursor next = over.run.valid() ? session.cursor_at(over.run) : session.cursor();
         if (is_layer) next.layer = layer;
         session.selection.set(next);
     }
 
-    static void draw_tooltip(Context& context, const PreparedFigure& shown, const FigureHit& hit, const Cursor& over) {
+    static void draw_tooltip(Context& context, const PreparedFigure& shown, const FigureHit& hit, const Cursor& over,
+                             const Compared& pairs) {
         const auto& layer = shown.figure.panels[static_cast<size_t>(hit.panel)].layers[static_cast<size_t>(hit.layer)];
         const auto at = static_cast<size_t>(std::max(hit.point, 0));
         double value = NAN;
         if (const auto* line = std::get_if<analysis::Line>(&layer)) value = line->y[at];
         if (const auto* point = std::get_if<analysis::Scatter>(&layer)) value = point->y[at];
         ImGui::BeginTooltip();
-        ImGui::TextUnformatted(context.session.look(over.run).label.c_str());
-        ImGui::Text("%.1f %% of the tokens", value);
+        if (const ComparedRuns* pair = pairs.of(over.run)) {
+            ImGui::Text("%+.1f %% of the tokens", value);
+            ImGui::TextUnformatted(
+                fmt::format("{}\nless {}", context.session.look(pair->a).label, context.session.look(pair->b).label)
+                    .c_str());
+        } else {
+            ImGui::TextUnformatted(context.session.look(over.run).label.c_str());
+            ImGui::Text("%.1f %% of the tokens", value);
+        }
         ImGui::TextDisabled("%s",
                             hit.panel == 0
                                 ? fmt::format("layer {}: kept by at least one of its heads", std::lround(hit.x)).c_str()

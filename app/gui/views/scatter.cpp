@@ -34,17 +34,19 @@ std::vector<Column> numeric_columns(const trace::Reader& reader, int prompt) {
     return columns;
 }
 
-/// Any two columns of the table of runs against each other, of all open traces.
+/// Any two columns of the table of runs against each other, of all open traces; of two, an arrow leads from each run to
+/// its like.
 class ScatterView : public FigureView {
  public:
     ScatterView()
         : FigureView({"scatter", "Open a trace or run the demo to plot its runs against each other.",
                       "adding up what the runs cost …", ""},
-                     Kind::curves) {}
+                     Kind::curves, AutomaticComparison::traces) {}
 
     std::optional<FigureRequest> figure(const Session& session) const override {
         FigureRequest request = request_for(session, "cost", true);
         if (request.document < 0) return std::nullopt;
+        if (request.difference) add_shown_runs(session, request);
         request.options.columns = {x_, y_};
         for (TraceRequest& other : request.others) other.options.columns = request.options.columns;
         return request;
@@ -52,21 +54,37 @@ class ScatterView : public FigureView {
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"move the mouse", "a run's two numbers; the run lights up everywhere"},
+                {"arrow", "leads from a run to the same run of the trace before the minus: two − one, or from B to A"},
                 {"click", "select the run"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
                 {"double-click, F", "everything"}};
     }
 
     void save(nlohmann::json& state) const override {
+        FigureView::save(state);
         state["x"] = x_;
         state["y"] = y_;
     }
     void load(const nlohmann::json& state) override {
+        FigureView::load(state);
         x_ = state.value("x", x_);
         y_ = state.value("y", y_);
     }
 
  private:
+    /// Beside those that are compared.
+    static void add_shown_runs(const Session& session, FigureRequest& request) {
+        for (const RunKey& run : session.visible_runs()) {
+            const std::string name = std::to_string(run.run);
+            for (auto* side : {&request.options, &request.others.front().options}) {
+                const int document = side == &request.options ? request.document : request.others.front().document;
+                const bool is_listed = std::find(side->runs.begin(), side->runs.end(), name) != side->runs.end();
+                if (run.document == document && request.document != request.others.front().document && !is_listed)
+                    side->runs.push_back(name);
+            }
+        }
+    }
+
     bool has_choices() const override { return true; }
     void draw_choices(Context& context, const FigureRequest& request) override {
         Session& session = context.session;
@@ -102,7 +120,14 @@ class ScatterView : public FigureView {
                      const std::shared_ptr<const PreparedFigure>& shown) override {
         Session& session = context.session;
         const auto& panel = shown->figure.panels.front();
-        const auto runs = runs_by_label(session, request);
+        auto runs = runs_by_label(session, request);
+        const Compared pairs = request.difference ? compared(session) : Compared{};
+        for (const ComparedRuns& pair : pairs.pairs) {
+            if (pair.a.document == pair.b.document) {
+                for (const RunKey& run : {pair.a, pair.b}) runs[session.look(run).run] = run;
+            }
+            runs.try_emplace(pair.label, pair.a);  // its arrow
+        }
         const auto run_of = [&](size_t layer) { return run_at(*shown, runs, 0, layer); };
         FigureLook look;
         look.weight = [&](size_t, size_t layer) {
@@ -111,38 +136,77 @@ class ScatterView : public FigureView {
             return run == session.hover().run || run == session.cursor().run ? 1.5f : 1.0f;
         };
         look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
-            draw_labels(context, panel, frame, list, run_of);
+            draw_labels(context, panel, frame, list, run_of, pairs);
             for (size_t i = 0; i < panel.layers.size(); ++i) {
+                const auto* point = std::get_if<analysis::Scatter>(&panel.layers[i]);
                 const RunKey run = run_of(i);
-                if (!run.valid() || run != session.cursor().run) continue;
-                const auto& point = std::get<analysis::Scatter>(panel.layers[i]);
-                list->AddCircle({frame.x_of(point.x[0]), frame.y_of(point.y[0])}, 0.7f * ImGui::GetFontSize(),
+                if (!point || !run.valid() || run != session.cursor().run) continue;
+                list->AddCircle({frame.x_of(point->x[0]), frame.y_of(point->y[0])}, 0.7f * ImGui::GetFontSize(),
                                 packed(context.theme.accent), 0, 1.5f);
             }
         };
         const FigureHit hit = plot_.draw(context, "runs plot", {0, 0}, shown, look);
         const RunKey run = hit.layer >= 0 ? run_of(static_cast<size_t>(hit.layer)) : RunKey{};
         if (!run.valid()) return;
-        const auto& point = std::get<analysis::Scatter>(panel.layers[static_cast<size_t>(hit.layer)]);
         Cursor over;
         over.run = run;
         session.set_hover(over);
+        draw_tooltip(context, panel, hit, run, pairs);
+        if (hit.clicked) session.select_run(run);
+    }
+
+    void draw_tooltip(const Context& context, const analysis::Panel& panel, const FigureHit& hit, const RunKey& run,
+                      const Compared& pairs) const {
+        const auto row = [](const analysis::Axis& axis, double value) {
+            ImGui::TextUnformatted(fmt::format("{}: {}", title_of(axis), analysis::format_real(value, 4)).c_str());
+        };
         ImGui::BeginTooltip();
-        ImGui::TextUnformatted(session.look(run).label.c_str());
-        ImGui::Text("%s: %s", title_of(panel.y).c_str(), analysis::format_real(point.y[0], 4).c_str());
-        ImGui::Text("%s: %s", title_of(panel.x).c_str(), analysis::format_real(point.x[0], 4).c_str());
+        ImGui::TextUnformatted(context.session.look(run).label.c_str());
+        const auto& layer = panel.layers[static_cast<size_t>(hit.layer)];
+        if (const auto* point = std::get_if<analysis::Scatter>(&layer)) {
+            row(panel.y, point->y[0]);
+            row(panel.x, point->x[0]);
+        }
+        if (const auto* arrow = arrow_of(panel, layer, run, pairs)) {
+            const auto delta = [&](const analysis::Axis& axis, const std::vector<double>& from_to) {
+                ImGui::TextUnformatted(
+                    fmt::format("{}: {} → {}, {}{}", title_of(axis), analysis::format_real(from_to[0], 4),
+                                analysis::format_real(from_to[1], 4), from_to[1] > from_to[0] ? "+" : "",
+                                analysis::format_real(from_to[1] - from_to[0], 4))
+                        .c_str());
+            };
+            ImGui::Separator();
+            ImGui::TextDisabled("%s", fmt::format("{}: {}", pairs.title, arrow->label).c_str());
+            delta(panel.y, arrow->y);
+            delta(panel.x, arrow->x);
+        }
         for (const std::string& column : {y_, x_}) {
             if (const char* words = measure_definition(column))
                 ImGui::TextDisabled("%s: %s", title_of(column == y_ ? panel.y : panel.x).c_str(), words);
         }
         ImGui::EndTooltip();
-        if (hit.clicked) session.select_run(run);
     }
 
-    /// Beside the points and the selected one's ring, left out where they would cover one another.
+    /// The arrow under the mouse, or that of the run's pair; nullptr where there is none.
+    static const analysis::Line* arrow_of(const analysis::Panel& panel, const analysis::Layer& hit, const RunKey& run,
+                                          const Compared& pairs) {
+        const auto* line = std::get_if<analysis::Line>(&hit);
+        if (line && line->arrow) return line;
+        const auto pair = std::find_if(pairs.pairs.begin(), pairs.pairs.end(),
+                                       [&](const ComparedRuns& each) { return each.a == run || each.b == run; });
+        if (pair == pairs.pairs.end()) return nullptr;
+        for (const auto& layer : panel.layers) {
+            const auto* arrow = std::get_if<analysis::Line>(&layer);
+            if (arrow && arrow->arrow && arrow->label == pair->label) return arrow;
+        }
+        return nullptr;
+    }
+
+    /// Beside the points and the selected one's ring, left out where they would cover one another; of two runs with an
+    /// arrow the one at its head.
     template <class RunOf>
     static void draw_labels(const Context& context, const analysis::Panel& panel, const PlotFrame& frame,
-                            ImDrawList* list, const RunOf& run_of) {
+                            ImDrawList* list, const RunOf& run_of, const Compared& pairs) {
         struct Box {
             ImVec2 min, max;
         };
@@ -160,8 +224,12 @@ class ScatterView : public FigureView {
             const auto* point = std::get_if<analysis::Scatter>(&layer);
             if (!point) continue;
             const ImVec2 at{frame.x_of(point->x[0]), frame.y_of(point->y[0])};
-            const float width = ImGui::GetFont()->CalcTextSizeA(size, FLT_MAX, 0, point->label.c_str()).x;
             const RunKey run = run_of(static_cast<size_t>(&layer - panel.layers.data()));
+            if (std::any_of(pairs.pairs.begin(), pairs.pairs.end(), [&](const auto& pair) { return pair.b == run; }))
+                continue;
+            const ComparedRuns* pair = pairs.of(run);
+            const std::string& label = pair ? pair->label : point->label;
+            const float width = ImGui::GetFont()->CalcTextSizeA(size, FLT_MAX, 0, label.c_str()).x;
             const bool has_ring = run.valid() && run == context.session.cursor().run;
             const float beside = (has_ring ? 1.0f : 0.6f) * em;
             for (const ImVec2 offset : {ImVec2{beside, -0.55f * em}, ImVec2{-beside - width, -0.55f * em},
@@ -175,7 +243,7 @@ class ScatterView : public FigureView {
                 });
                 if (outside || covers) continue;
                 list->AddRectFilled(box.min, box.max, packed(context.theme.ground, 0.7f));
-                list->AddText(ImGui::GetFont(), size, box.min, packed(context.theme.ink_quiet), point->label.c_str());
+                list->AddText(ImGui::GetFont(), size, box.min, packed(context.theme.ink_quiet), label.c_str());
                 taken.push_back(box);
                 break;
             }

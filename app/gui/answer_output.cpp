@@ -1,0 +1,101 @@
+#include "app/gui/answer_output.h"
+
+#include <algorithm>
+
+#include "trace/schema.h"
+
+namespace kvscope::gui {
+namespace {
+
+namespace schema = trace::schema;
+
+trace::Place place_of(const AnswerSource& of) { return trace::Place::of_run(of.run.prompt, of.run.run); }
+
+std::vector<int32_t> ids_of(const AnswerSource& of) {
+    if (!of.reader->has(place_of(of), schema::run::output_ids)) return {};
+    return of.reader->read<int32_t>(place_of(of), schema::run::output_ids);
+}
+
+std::vector<float> kl_of(const AnswerSource& of) {
+    if (!of.reader->has(place_of(of), schema::run::step_kl)) return {};
+    return of.reader->read<float>(place_of(of), schema::run::step_kl);
+}
+
+bool same_vocabulary(const trace::Reader& a, const trace::Reader& b) {
+    const auto& of_a = a.model();
+    const auto& of_b = b.model();
+    return of_a.fingerprint == of_b.fingerprint || (of_a.family == of_b.family && of_a.vocab_size == of_b.vocab_size);
+}
+
+/// The end of the text writes nothing.
+std::vector<StepPlace> places_of(const AnswerSource& of, const std::string& text, std::span<const int32_t> ids) {
+    const auto& eos = of.reader->prompt(of.run.prompt).eos_ids;
+    const bool has_end = !ids.empty() && std::find(eos.begin(), eos.end(), ids.back()) != eos.end();
+    std::unordered_map<int32_t, std::string> pieces;
+    const auto prompt_ids = of.reader->token_ids(of.run.prompt);
+    const auto texts = of.reader->token_text(of.run.prompt);
+    for (size_t i = 0; i < prompt_ids.size() && i < texts.size(); ++i) pieces.emplace(prompt_ids[i], texts[i]);
+    auto places = place_steps(text, ids.first(ids.size() - (has_end ? 1 : 0)), pieces);
+    if (has_end) places.push_back({text.size(), text.size()});
+    return places;
+}
+
+}  // namespace
+
+std::vector<float> AnswerOutput::kl_difference() const {
+    std::vector<float> out(std::min(kl.size(), reference_kl.size()));
+    for (size_t step = 0; step < out.size(); ++step) out[step] = kl[step] - reference_kl[step];
+    return out;
+}
+
+bool AnswerOutput::is_marked(size_t step) const {
+    if (by_tokens) return step < difference.differs.size() && difference.differs[step];
+    if (step >= steps.size()) return false;
+    return std::any_of(marks.begin(), marks.end(), [&](const StepPlace& mark) {
+        return mark.begin < steps[step].end && mark.end > steps[step].begin;
+    });
+}
+
+std::vector<StepPlace> joined_marks(const std::vector<StepPlace>& places, const std::vector<bool>& differs) {
+    std::vector<StepPlace> marks;
+    for (size_t i = 0; i < places.size() && i < differs.size(); ++i) {
+        if (!differs[i] || places[i].end <= places[i].begin) continue;
+        if (!marks.empty() && marks.back().end == places[i].begin)
+            marks.back().end = places[i].end;
+        else
+            marks.push_back(places[i]);
+    }
+    return marks;
+}
+
+AnswerOutput read_answer(const AnswerSource& of, const std::optional<AnswerSource>& reference) {
+    AnswerOutput out;
+    out.text = of.reader->run(of.run.prompt, of.run.run).output_text;
+    out.words = words_of(out.text);
+    const std::vector<int32_t> ids = ids_of(of);
+    if (!ids.empty()) out.steps = places_of(of, out.text, ids);
+    out.kl = kl_of(of);
+    if (of.reader->has(place_of(of), schema::run::step_agreement))
+        out.agreement = of.reader->read<uint8_t>(place_of(of), schema::run::step_agreement);
+    if (!reference || out.text.empty()) return out;
+    out.has_reference = true;
+    out.reference_kl = kl_of(*reference);
+    const std::vector<int32_t> reference_ids = ids_of(*reference);
+    out.by_tokens = !ids.empty() && !reference_ids.empty() && same_vocabulary(*of.reader, *reference->reader);
+    std::vector<StepPlace> places;
+    if (out.by_tokens) {
+        out.difference = token_difference(ids, reference_ids);
+        places = out.steps;
+    } else {
+        out.difference = word_difference(out.text, out.words,
+                                         reference->reader->run(reference->run.prompt, reference->run.run).output_text);
+        for (const Word& word : out.words) places.push_back({word.begin, word.end});
+    }
+    out.marks = joined_marks(places, out.difference.differs);
+    for (size_t i = 0; i < out.difference.left_out.size(); ++i) {
+        if (out.difference.left_out[i] > 0) out.gaps.push_back(i < places.size() ? places[i].begin : out.text.size());
+    }
+    return out;
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,337 @@
+#include "app/gui/comparison.h"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/gui/answer_reference.h"
+#include "app/gui/export_dialog.h"
+#include "app/gui/figure_source.h"
+#include "app/gui/step_plot.h"
+#include "tests/gui/driven_window.h"
+#include "tests/skip.h"
+#include "tests/trace/sample_trace.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Two traces of one model; the second has a longer prompt.
+struct TwoFiles {
+    trace::sample::TemporaryFolder folder;
+    fs::path first = folder / "one.h5";
+    fs::path second = folder / "two.h5";
+
+    TwoFiles() {
+        trace::sample::write(first);
+        trace::sample::Options longer;
+        longer.n_tokens = 60;
+        trace::sample::write(second, longer);
+    }
+
+    AppOptions alone_in_the_window(const char* view, bool both = true) const {
+        AppOptions options;
+        options.traces = {first};
+        if (both) options.traces.push_back(second);
+        options.view = view;
+        options.layout = "explore";
+        options.remember = false;
+        return options;
+    }
+};
+
+View& view_of(DrivenApp& driven) { return *driven.app().views().at(0)->view; }
+
+size_t column_of(const analysis::Table& table, const std::string& name) {
+    for (size_t i = 0; i < table.columns.size(); ++i) {
+        if (table.columns[i].name == name) return i;
+    }
+    FAIL("there is no column " << name);
+    return 0;
+}
+
+const analysis::Row& row_of(const analysis::Table& table, const std::string& trace, const std::string& label) {
+    const size_t at_label = column_of(table, "label");
+    for (const auto& row : table.rows) {
+        const bool is_of_trace = trace.empty() || std::get<std::string>(row.cells[column_of(table, "trace")]) == trace;
+        if (is_of_trace && std::get<std::string>(row.cells[at_label]) == label) return row;
+    }
+    FAIL("there is no row " << trace << " " << label);
+    return table.rows.front();
+}
+
+double real(const analysis::Cell& cell) { return std::get<double>(cell); }
+bool is_empty(const analysis::Cell& cell) { return std::holds_alternative<std::monostate>(cell); }
+
+}  // namespace
+
+TEST_CASE(
+    "of two traces the runs of the second are compared with their likes in the first, and what a person chose "
+    "is remembered") {
+    const TwoFiles files;
+    Tasks tasks([] {});
+    Session session(tasks);
+    session.open(files.first);
+    Comparison comparison;
+    CHECK(resolve(session, comparison, AutomaticComparison::traces, false).kind == Comparison::Kind::none);
+    const int second = session.open(files.second).id();
+    const Compared compared = resolve(session, comparison, AutomaticComparison::traces, false);
+    CHECK(compared.title == "two.h5 − one.h5");
+    CHECK(compared.pairs.size() == 6);  // full and five others; one failed
+    for (const ComparedRuns& pair : compared.pairs) {
+        CHECK(pair.a.document == second);
+        CHECK(pair.label == session.look(pair.a).run);
+    }
+    CHECK(resolve(session, comparison, AutomaticComparison::none, false).kind == Comparison::Kind::none);
+
+    comparison = {Comparison::Kind::traces, "one.h5", "two.h5"};
+    nlohmann::json state;
+    save_comparison(state, comparison);
+    Comparison read;
+    load_comparison(state, read);
+    CHECK(read == comparison);
+    CHECK(resolve(session, read, AutomaticComparison::none, true).title == "one.h5 − two.h5");
+    session.close(second);
+    CHECK(resolve(session, read, AutomaticComparison::none, true).kind == Comparison::Kind::none);
+
+    comparison = {Comparison::Kind::runs, {}, {}};
+    CHECK(resolve(session, comparison, AutomaticComparison::none, true).kind == Comparison::Kind::none);
+    const int first = session.documents().front()->id();
+    session.a = RunKey{first, 0, 1};
+    session.b = RunKey{first, 0, 3};
+    const Compared pair = resolve(session, comparison, AutomaticComparison::none, true);
+    REQUIRE(pair.pairs.size() == 1);
+    CHECK(pair.pairs[0].label == "snapkv 16 − aperturekv 20");
+}
+
+TEST_CASE("the table of runs has a difference behind each number of the second trace, and sorts by it") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoFiles files;
+    DrivenApp driven(files.alone_in_the_window("cost"));
+    driven.settle();
+    auto table = view_of(driven).table();
+    REQUIRE(table);
+    const size_t value = column_of(*table, "coverage");
+    const size_t difference = column_of(*table, "coverage_difference");
+    CHECK(difference == value + 1);
+    size_t n_compared = 0;
+    for (const char* label : {"snapkv 16", "snapkv 24", "aperturekv 20", "kvslimmer 12"}) {
+        const auto& one = row_of(*table, "one.h5", label);
+        const auto& two = row_of(*table, "two.h5", label);
+        CHECK(is_empty(one.cells[difference]));
+        CHECK(real(two.cells[difference]) == real(two.cells[value]) - real(one.cells[value]));
+        n_compared += real(two.cells[difference]) != 0;
+    }
+    CHECK(n_compared > 0);
+    for (const char* format : {"tsv", "csv", "md", "tex", "json"})
+        CHECK_FALSE(ExportDialog::text(*table, format).empty());
+    CHECK(ExportDialog::text(*table, "csv").find("coverage_difference") != std::string::npos);
+
+    driven.drive([](ImGuiTestContext& context) { context.ItemClick("**/Δ##coverage_difference"); });
+    driven.settle();
+    table = view_of(driven).table();
+    std::vector<double> shown;
+    for (const auto& row : table->rows) {
+        if (!is_empty(row.cells[difference])) shown.push_back(real(row.cells[difference]));
+    }
+    REQUIRE(shown.size() > 3);
+    CHECK(std::is_sorted(shown.rbegin(), shown.rend()));           // more coverage is better: the largest first
+    CHECK_FALSE(is_empty(table->rows.front().cells[difference]));  // what has none is last
+
+    driven.drive([](ImGuiTestContext& context) {
+        context.SetRef(DrivenApp::window_of("Cost###cost").c_str());
+        context.ComboClick("##compare cost/no differences");
+    });
+    driven.settle();
+    table = view_of(driven).table();
+    for (const auto& column : table->columns) CHECK(column.name.find("_difference") == std::string::npos);
+}
+
+TEST_CASE("A and B of one trace stand above the table with their difference, whatever it is sorted by") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoFiles files;
+    DrivenApp driven(files.alone_in_the_window("cost", false));
+    driven.settle();
+    const size_t n_runs = view_of(driven).table()->rows.size();
+    const int document = driven.session().documents().front()->id();
+    driven.session().a = RunKey{document, 0, 3};
+    driven.session().b = RunKey{document, 0, 1};
+    driven.settle();
+    for (const bool sorted : {false, true}) {
+        if (sorted) driven.drive([](ImGuiTestContext& context) { context.ItemClick("**/Coverage"); });
+        driven.settle();
+        const auto table = view_of(driven).table();
+        REQUIRE(table);
+        CHECK(table->rows.size() == n_runs + 1);
+        const auto named = [&](size_t row) { return std::get<std::string>(table->rows[row].cells[0]); };
+        CHECK(named(0) == "A");
+        CHECK(named(1) == "B");
+        CHECK(named(2) == "A − B");
+        const size_t coverage = column_of(*table, "coverage");
+        const auto at = [&](size_t row) { return real(table->rows[row].cells[coverage]); };
+        CHECK(at(2) == at(0) - at(1));
+        CHECK(std::get<std::string>(table->rows[0].cells[column_of(*table, "label")]) == "aperturekv 20");
+        const size_t bytes = column_of(*table, "cache_bytes");
+        CHECK(std::get<int64_t>(table->rows[2].cells[bytes]) ==
+              std::get<int64_t>(table->rows[0].cells[bytes]) - std::get<int64_t>(table->rows[1].cells[bytes]));
+    }
+}
+
+TEST_CASE("coverage shows one trace less the other, or A less B, and what is shown is what is exported") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoFiles files;
+    DrivenApp driven(files.alone_in_the_window("coverage"));
+    driven.settle();
+    CHECK_FALSE(view_of(driven).figure(driven.session())->difference);
+    const auto choose = [&](const char* what) {
+        driven.drive([&](ImGuiTestContext& context) {
+            context.SetRef(DrivenApp::window_of("Coverage###coverage").c_str());
+            context.ComboClick((std::string("##compare coverage/") + what).c_str());
+        });
+        driven.settle();
+    };
+    choose("two.h5 − one.h5");
+    const auto request = view_of(driven).figure(driven.session());
+    REQUIRE(request);
+    CHECK(request->difference);
+    const analysis::Figure figure = FigureJob(driven.session(), *request).figure();
+    CHECK(figure.panels.front().layers.size() == 5 + 1);  // a curve a pair, and the line at zero
+    CHECK(figure.panels.front().y.min == -figure.panels.front().y.max);
+    CHECK(ExportDialog::numbers(driven.session(), *request, "csv").find("difference") != std::string::npos);
+    nlohmann::json state;
+    view_of(driven).save(state);
+    CHECK(state.at("compare_less") == "one.h5");
+
+    driven.session().a = RunKey{driven.session().documents()[0]->id(), 0, 1};
+    driven.session().b = RunKey{driven.session().documents()[1]->id(), 0, 3};
+    driven.settle();
+    choose("A − B");
+    const auto pair = view_of(driven).figure(driven.session());
+    const analysis::Figure of_pair = FigureJob(driven.session(), *pair).figure();
+    CHECK(std::get<analysis::Line>(of_pair.panels.front().layers.front()).label == "snapkv 16 − aperturekv 20");
+    CHECK(driven.app().notices().empty());
+}
+
+TEST_CASE("the scatter of two traces has an arrow from each run to its like, and every shown run") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoFiles files;
+    DrivenApp driven(files.alone_in_the_window("scatter"));
+    driven.settle();
+    const auto request = view_of(driven).figure(driven.session());
+    REQUIRE(request);
+    CHECK(request->difference);
+    size_t n_arrows = 0, n_points = 0;
+    for (const auto& layer : FigureJob(driven.session(), *request).figure().panels.front().layers) {
+        const auto* line = std::get_if<analysis::Line>(&layer);
+        n_arrows += line && line->arrow;
+        n_points += std::holds_alternative<analysis::Scatter>(layer);
+    }
+    CHECK(n_points == driven.session().visible_runs().size());
+    CHECK(n_arrows == 5);
+    CHECK(driven.app().notices().empty());
+}
+
+TEST_CASE("answers are held against the full cache, A, or the same runs of another trace") {
+    const TwoFiles files;
+    Tasks tasks([] {});
+    Session session(tasks);
+    const int first = session.open(files.first).id();
+    const int second = session.open(files.second).id();
+    const RunKey snapkv{second, 0, 1};
+    AnswerReference reference;
+    reference.resolve(session);
+    CHECK(reference.of(session, snapkv) == RunKey{second, 0, 0});
+    CHECK_FALSE(reference.of(session, RunKey{second, 0, 0}));  // the reference itself
+
+    reference.load({{"against", "a"}});
+    reference.resolve(session);
+    CHECK(reference.is_full());  // A is not chosen
+    session.a = RunKey{first, 0, 3};
+    reference.resolve(session);
+    CHECK(reference.name() == "A");
+    CHECK(reference.of(session, snapkv) == session.a);
+
+    reference.load({{"against", "trace"}, {"against_trace", "one.h5"}});
+    reference.resolve(session);
+    CHECK(reference.of(session, snapkv) == RunKey{first, 0, 1});
+    CHECK_FALSE(reference.of(session, RunKey{first, 0, 1}));
+    const Compared compared = reference.compared(session, session.visible_runs());
+    CHECK(compared.pairs.size() == 5);
+    const FigureRequest request = difference_request("step-kl", compared);
+    CHECK(FigureJob(session, request).figure().panels.front().layers.size() == 5 + 1);
+    nlohmann::json state;
+    reference.save(state);
+    CHECK(state.at("against_trace") == "one.h5");
+}
+
+TEST_CASE("answers choose their reference by a label, and their figure follows") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoFiles files;
+    DrivenApp driven(files.alone_in_the_window("answers", false));
+    driven.session().a = RunKey{driven.session().documents().front()->id(), 0, 1};
+    driven.settle();
+    CHECK_FALSE(view_of(driven).figure(driven.session())->difference);
+    driven.drive([](ImGuiTestContext& context) {
+        context.SetRef(DrivenApp::window_of("Answers###answers").c_str());
+        context.ComboClick("##answers against/A");
+    });
+    driven.settle();
+    const auto request = view_of(driven).figure(driven.session());
+    REQUIRE(request);
+    CHECK(request->difference);
+    CHECK(request->against_each);
+    const analysis::Figure figure = FigureJob(driven.session(), *request).figure();
+    CHECK(figure.panels.front().layers.size() == 4 + 1);  // all but A itself
+    CHECK(driven.app().notices().empty());
+}
+
+TEST_CASE("steps are bars while those have two pixels, and a map of runs and steps beyond") {
+    CHECK_FALSE(wants_step_map(1, 500, 400));  // one run has nothing to be told from
+    CHECK_FALSE(wants_step_map(3, 20, 600));
+    CHECK_FALSE(wants_step_map(12, 20, 600));
+    CHECK(wants_step_map(13, 20, 600));
+    CHECK(wants_step_map(25, 20, 600));
+    CHECK_FALSE(wants_step_map(25, 4, 600));  // zoomed in
+}
+
+TEST_CASE("a click into the map of steps selects the run and the step under the mouse") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::Options options;
+    options.n_steps = 64;
+    {
+        trace::Writer writer(folder / "many.h5", "{}", {.force = true, .generator = "test"});
+        writer.write_model(trace::sample::model(options));
+        const trace::PromptRecord prompt = trace::sample::prompt(options);
+        writer.write_prompt(0, prompt);
+        writer.write_run(0, 0, trace::sample::full_run(options, prompt));
+        for (int i = 1; i <= 25; ++i)
+            writer.write_run(0, i, trace::sample::selecting_run(options, prompt, "snapkv", 10 + i));
+        writer.finish();
+    }
+    AppOptions of_app;
+    of_app.traces = {folder / "many.h5"};
+    of_app.view = "answers";
+    of_app.layout = "explore";
+    of_app.remember = false;
+    DrivenApp driven(of_app);
+    for (const RunKey& run : driven.session().all_runs()) driven.session().set_visible(run, true);
+    driven.settle();
+    const auto click = [&](float y) {
+        driven.drive([&](ImGuiTestContext& context) {
+            context.MouseMoveToPos({800, y});
+            context.MouseClick();
+        });
+        return driven.session().cursor();
+    };
+    const Cursor low = click(830);
+    const Cursor high = click(790);
+    CHECK(low.step > 16);
+    CHECK(low.step < 48);
+    CHECK(high.step == low.step);
+    CHECK(high.run.run > 1);
+    CHECK(high.run.run < low.run.run);
+    CHECK(driven.app().notices().empty());
+}
+
+}  // namespace kvscope::gui::testing
