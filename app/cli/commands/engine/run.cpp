@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "app/cli/command.h"
@@ -13,18 +14,21 @@ struct Arguments {
     program::RunJob job;
     TerminalOptions terminal;
     std::string prompt;
+    std::string prompt_name = "prompt";
     std::vector<std::string> prompt_files;
     std::vector<std::string> questions;
     std::string query_aware = "on";
     std::string chat_template = "on";
     uint64_t seed = 0;
+    std::optional<uint64_t> sampling_seed;
 };
 
 bool is_on(const std::string& value) { return value == "on"; }
 
 int act(Arguments& arguments) {
     auto& job = arguments.job;
-    if (!arguments.prompt.empty()) job.prompts.push_back({"prompt", arguments.prompt, arguments.questions});
+    if (!arguments.prompt.empty())
+        job.prompts.push_back({arguments.prompt_name, arguments.prompt, arguments.questions});
     for (const auto& file : arguments.prompt_files)
         job.prompts.push_back(
             {std::filesystem::path(file).stem().string(), program::read_text(file), arguments.questions});
@@ -33,7 +37,7 @@ int act(Arguments& arguments) {
     job.query_aware = is_on(arguments.query_aware);
     job.use_template = is_on(arguments.chat_template);
     job.experiment.seed = arguments.seed;
-    job.experiment.sampling.seed = arguments.seed;
+    job.experiment.sampling.seed = arguments.sampling_seed.value_or(arguments.seed);
     return run_in_terminal(job, arguments.terminal);
 }
 
@@ -45,10 +49,15 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("-m,--model", job.model,
                    "GGUF file or Hugging Face directory (default: the model that comes along)");
     app.add_option("-p,--prompt", arguments->prompt, "Text of the prompt")->type_name("TEXT");
+    app.add_option("--prompt-name", arguments->prompt_name, "What that text is called in the trace")
+        ->type_name("NAME")
+        ->capture_default_str();
     app.add_option("-f,--prompt-file,--file", arguments->prompt_files,
                    "File with the prompt, - for standard input; repeatable")
         ->type_name("FILE");
-    app.add_option("--question", arguments->questions, "Question asked of the prompt; repeatable")->type_name("TEXT");
+    app.add_option("--question", arguments->questions, "Question asked of the prompt; repeatable")
+        ->type_name("TEXT")
+        ->allow_extra_args(false);  // else "[a, b]" would be two
     app.add_option("--query-aware", arguments->query_aware,
                    "off: compress the context before the question is read; several questions then share one cache")
         ->check(CLI::IsMember({"on", "off"}))
@@ -79,6 +88,9 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--top-p", experiment.sampling.top_p, "Share of the probability that is drawn from")
         ->capture_default_str();
     app.add_option("-s,--seed", arguments->seed, "Seed of whatever draws")->capture_default_str();
+    app.add_option("--sampling-seed", arguments->sampling_seed, "Seed of the answers alone (default: that of --seed)");
+    app.add_option("--window", experiment.window, "Last queries whose attention is recorded of the full cache")
+        ->capture_default_str();
     app.add_option("-t,--threads", terminal.threads, "Threads (default: one a core)")->check(CLI::PositiveNumber);
     app.add_option("--chat-template", arguments->chat_template, "The model's own chat template around the prompt")
         ->check(CLI::IsMember({"on", "off"}))
