@@ -56,7 +56,7 @@ std::vector<Match> matches(const std::vector<Action>& actions, const std::vector
             const bool fits = search.empty() || ImCmd::FuzzySearch(search.c_str(), text.c_str(), score, places.data(),
                                                                    static_cast<int>(places.size()), n_places);
             if (!search.empty() && has_word(text, search)) score += 1000;
-            if (fits && action.run && is_enabled(action)) found.push_back({&action, score});
+            if (fits && action.row_keys.empty() && action.run && is_enabled(action)) found.push_back({&action, score});
         }
     }
     std::stable_sort(found.begin(), found.end(), [](const Match& x, const Match& y) { return x.score > y.score; });
@@ -65,10 +65,18 @@ std::vector<Match> matches(const std::vector<Action>& actions, const std::vector
 
 }  // namespace
 
-std::string key_text(const Action& action) {
-    if (!action.key) return "";
-    const ImGuiKeyChord modifiers = action.key & ImGuiMod_Mask_;
-    const auto key = static_cast<ImGuiKey>(action.key & ~ImGuiMod_Mask_);
+ImGuiKeyChord run_key(int number) {
+    if (number < 1 || number > n_run_keys) return 0;
+    constexpr std::array<ImGuiKeyChord, 3> modifiers = {0, ImGuiMod_Shift, ImGuiMod_Ctrl};
+    return modifiers[static_cast<size_t>(number - 1) / 9] | (ImGuiKey_1 + (number - 1) % 9);
+}
+
+std::string key_text(const Action& action) { return key_text(action.key); }
+
+std::string key_text(ImGuiKeyChord chord) {
+    if (!chord) return "";
+    const ImGuiKeyChord modifiers = chord & ImGuiMod_Mask_;
+    const auto key = static_cast<ImGuiKey>(chord & ~ImGuiMod_Mask_);
     if (modifiers == ImGuiMod_Shift && key == ImGuiKey_Slash) return "?";
     for (const auto& [of, sign] : signs) {
         if (of != key) continue;
@@ -76,7 +84,7 @@ std::string key_text(const Action& action) {
         if (!text.empty() && text.back() != '+') text += '+';
         return text + sign;
     }
-    return ImGui::GetKeyChordName(action.key);
+    return ImGui::GetKeyChordName(chord);
 }
 
 void Actions::add(Action action) { actions_.push_back(std::move(action)); }

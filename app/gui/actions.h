@@ -17,6 +17,9 @@ struct Action {
     std::function<bool()> enabled;  ///< empty: always
     std::function<bool()> checked;  ///< empty: nothing to check
     bool separator_before = false;
+    /// Of several with keys in a row: the keys and what they do, as one line of the help. The palette leaves such out.
+    std::string row_keys = {};
+    std::string row_name = {};
 };
 
 class Actions {
@@ -50,6 +53,12 @@ class Actions {
     bool has_keyboard_ = false;  ///< chords have come from one
 };
 
+/// The key that shows or hides the run which stands at this place in the list of runs, from 1; 0: it has none. 1 to 9,
+/// then with Shift 10 to 18, then with Ctrl 19 to 27.
+ImGuiKeyChord run_key(int number);
+constexpr int n_run_keys = 27;
+
+std::string key_text(ImGuiKeyChord key);
 /// "Ctrl+Shift+P"
 std::string key_text(const Action& action);
 

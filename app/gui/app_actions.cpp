@@ -209,20 +209,21 @@ void App::add_actions() {
     add("View", "Everything into view", ImGuiKey_F, [this] {
         if (OpenView* open = focused_view()) open->view->fit();
     });
-    for (int i = 0; i < 9; ++i) {
-        const auto key = static_cast<ImGuiKey>(ImGuiKey_1 + i);
-        actions_.add({fmt::format("Show or hide run {}", i + 1),
+    const auto toggle = [this](const RunKey& run) { session_.set_visible(run, !session_.is_visible(run)); };
+    for (int number = 1; number <= n_run_keys; ++number) {
+        const int first = number - (number - 1) % 9;
+        actions_.add({fmt::format("Show or hide run {}", number),
                       "",
-                      key,
-                      [this, i] {
+                      run_key(number),
+                      [this, number, toggle] {
                           const auto runs = session_.all_runs();
-                          if (static_cast<size_t>(i) >= runs.size()) return;
-                          const RunKey run = runs[static_cast<size_t>(i)];
-                          session_.set_visible(run, !session_.is_visible(run));
+                          if (static_cast<size_t>(number) <= runs.size()) toggle(runs[static_cast<size_t>(number) - 1]);
                       },
                       has_trace,
                       {},
-                      false});
+                      false,
+                      fmt::format("{} … 9", key_text(run_key(first))),
+                      fmt::format("Show or hide runs {} to {} of Runs", first, first + 8)});
     }
     actions_.add({"Show all runs",
                   "View",
@@ -287,8 +288,9 @@ void App::add_actions() {
         add(
             "Run", "Cancel", 0, [this] { engine_->cancel(); }, [this] { return engine_->status().busy(); });
     }
-    actions_.add_to_palette = [this](std::vector<Action>& extra) {
-        for (const RunKey& key : session_.all_runs()) {
+    actions_.add_to_palette = [this, toggle](std::vector<Action>& extra) {
+        const auto runs = session_.all_runs();
+        for (const RunKey& key : runs) {
             extra.push_back({"Go to run " + session_.look(key).label,
                              "",
                              0,
@@ -297,6 +299,19 @@ void App::add_actions() {
                              {},
                              false});
         }
+        int number = 0;
+        for (const RunKey& key : runs) {
+            const char* verb = session_.is_visible(key) ? "Hide" : "Show";
+            extra.push_back({fmt::format("{} run {}", verb, session_.look(key).label),
+                             "",
+                             run_key(++number),
+                             [key, toggle] { toggle(key); },
+                             {},
+                             {},
+                             false});
+        }
+        for (const auto& open : views_)
+            open->view->add_to_palette(extra, [this](const std::string& text, bool error) { notice(text, error); });
         for (const auto& path : settings_.recent_traces)
             extra.push_back({"Open " + path, "Recent", 0, [this, path] { open_trace(path); }, {}, {}, false});
     };

@@ -238,6 +238,29 @@ Cursor Session::cursor_at(const RunKey& key) const {
 
 void Session::select_run(const RunKey& key) { selection.set(cursor_at(key)); }
 
+void Session::show_prompt(Document& of, int prompt) {
+    const auto there = [&](RunKey key) {
+        if (key.document == of.id() && key.prompt == of.prompt) key.prompt = prompt;
+        return exists(key) ? key : RunKey{};
+    };
+    Cursor moved = cursor();
+    moved.run = there(moved.run);
+    if (moved.run != cursor().run) {
+        moved.step = Cursor().step;
+        const auto& now = of.reader()->prompt(prompt);
+        const bool same_tokens = !now.query_aware && now.context_of.value_or(prompt) ==
+                                                         of.reader()->prompt(of.prompt).context_of.value_or(of.prompt);
+        if (!same_tokens) moved.first_token = moved.last_token = Cursor().first_token;
+        selection.set(moved);
+    }
+    for (auto* slot : {&a, &b}) {
+        if (!*slot) continue;
+        *slot = there(**slot);
+        if (!(*slot)->valid()) slot->reset();
+    }
+    of.prompt = prompt;
+}
+
 void Session::select_token(int64_t token, bool extend) {
     Cursor moved = cursor();
     if (extend && moved.has_tokens()) {

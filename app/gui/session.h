@@ -97,6 +97,8 @@ class Session {
     Cursor cursor_at(const RunKey& key) const;
     /// Selects a run, keeping layer, head and tokens.
     void select_run(const RunKey& key);
+    /// Another prompt of a trace is looked at; the selected run, A and B become the same runs of that prompt.
+    void show_prompt(Document& document, int prompt);
     void select_token(int64_t token, bool extend = false);
     void select_layer(int layer);
     void select_head(int layer, int kv_head, int query_head = -1);

@@ -15,6 +15,7 @@
 
 namespace kvscope::gui {
 
+struct Action;
 class Actions;
 class EngineSession;
 class FileDialog;
@@ -86,6 +87,13 @@ class View {
     virtual void fit() {}
     /// What the view is there to do, where it does something: Ctrl+R while it has the keyboard.
     virtual void start() {}
+
+    /// A file that was dropped on the window, or given on the command line. @returns whether it is this view's to read;
+    /// what is wrong with it is told when the view draws next
+    virtual bool take_file(const std::filesystem::path&) { return false; }
+    /// What the palette offers while this view is open. @param notice as Desk has it
+    virtual void add_to_palette(std::vector<Action>&, const std::function<void(const std::string&, bool)>& /*notice*/) {
+    }
 
     virtual void save(nlohmann::json&) const {}
     virtual void load(const nlohmann::json&) {}

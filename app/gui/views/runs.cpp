@@ -5,6 +5,7 @@
 
 #include "analysis/run_style.h"
 #include "analysis/table_format.h"
+#include "app/gui/actions.h"
 #include "app/gui/view.h"
 
 namespace kvscope::gui {
@@ -36,7 +37,8 @@ class RunsView : public View {
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"click", "select a run"},
-                {"the square", "show or hide it in all views; 1 to 9 do the same"},
+                {"the square", "show or hide it in all views; for the first 27 also 1 … 9, Shift+1 … 9, Ctrl+1 … 9"},
+                {"a prompt", "look at its runs; what is selected, A and B become the same runs there"},
                 {"A, B", "the two runs that are compared: Space flickers, Esc ends that, D is the difference"}};
     }
 
@@ -52,7 +54,7 @@ class RunsView : public View {
         if (open) {
             if (reader.has_model()) ImGui::TextDisabled("%s", reader.model().name.c_str());
             for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
-                if (reader.n_prompts() > 1) draw_prompt_choice(document, prompt);
+                if (reader.n_prompts() > 1) draw_prompt_choice(context.session, document, prompt);
                 if (prompt == document.prompt) draw_runs(context, document, number);
             }
             for (const auto& task : reader.result_tasks()) ImGui::TextDisabled("scores of %s", task.c_str());
@@ -63,12 +65,21 @@ class RunsView : public View {
         ImGui::PopID();
     }
 
-    static void draw_prompt_choice(Document& document, int prompt) {
-        const auto& attributes = document.reader()->prompt(prompt);
-        const std::string label = fmt::format("{} ({} tokens)##prompt{}", attributes.name,
-                                              analysis::format_count(attributes.n_tokens), prompt);
-        if (ImGui::RadioButton(label.c_str(), prompt == document.prompt)) document.prompt = prompt;
-        if (!attributes.question.empty()) ImGui::SetItemTooltip("%s", attributes.question.c_str());
+    /// By its question where several prompts have one name.
+    static void draw_prompt_choice(Session& session, Document& document, int prompt) {
+        const trace::Reader& reader = *document.reader();
+        const auto& attributes = reader.prompt(prompt);
+        int n_of_name = 0;
+        for (int other = 0; other < reader.n_prompts(); ++other)
+            n_of_name += reader.prompt(other).name == attributes.name;
+        std::string title = attributes.name;
+        if (n_of_name > 1 && !attributes.question.empty())
+            title = attributes.question.substr(0, attributes.question.find('\n'));
+        const std::string label =
+            fmt::format("{} ({} tokens)###prompt{}", title, analysis::format_count(attributes.n_tokens), prompt);
+        if (ImGui::RadioButton(label.c_str(), prompt == document.prompt)) session.show_prompt(document, prompt);
+        const std::string question = attributes.question.empty() ? "no question" : attributes.question;
+        ImGui::SetItemTooltip("%s\n%s", attributes.name.c_str(), question.c_str());
     }
 
     static void draw_runs(Context& context, Document& document, int& number) {
@@ -93,7 +104,7 @@ class RunsView : public View {
         const ImVec2 at = ImGui::GetCursorScreenPos();
         if (ImGui::InvisibleButton("shown", {side, side})) session.set_visible(key, !visible);
         ImGui::SetItemTooltip("%s%s", visible ? "hide" : "show",
-                              number <= 9 ? fmt::format(" (key {})", number).c_str() : "");
+                              number <= n_run_keys ? fmt::format(" (key {})", key_text(run_key(number))).c_str() : "");
         const ImU32 color = packed(on_ground(look.style.color, context.theme));
         ImDrawList* list = ImGui::GetWindowDrawList();
         const float inset = std::round(0.17f * side);
