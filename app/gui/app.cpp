@@ -13,6 +13,7 @@
 #include "app/gui/engine_session.h"
 #include "app/gui/file_dialog.h"
 #include "app/gui/last_click.h"
+#include "app/gui/run_form.h"
 #include "app/gui/saved_what_ifs.h"
 #include "app/gui/selection_text.h"
 #include "app/gui/session_state.h"
@@ -120,6 +121,7 @@ void App::open_files(const std::vector<std::filesystem::path>& paths) {
             open_workspace(path);
             continue;
         }
+        if (is_text_file(path) && take_text(path)) continue;
         const bool is_model = path.extension() == ".gguf" || std::filesystem::exists(path / "config.json", error);
         if (!is_model) {
             open_trace(path);
@@ -127,6 +129,21 @@ void App::open_files(const std::vector<std::filesystem::path>& paths) {
             open_model(path);
         }
     }
+}
+
+bool App::take_text(const std::filesystem::path& path) {
+    const ViewKind* kind = engine_ ? find_view_kind("run") : nullptr;
+    if (!kind) return false;
+    if (!wanted_layout_.empty()) {
+        wanted_text_ = path;
+        return true;
+    }
+    show_view(*kind);
+    OpenView* open = nullptr;
+    for (const auto& view : views_) {
+        if (view->kind == kind && (!open || view.get() == focused_view())) open = view.get();
+    }
+    return open && open->view->take_file(path);
 }
 
 void App::open_model(const std::filesystem::path& path) {
@@ -196,6 +213,7 @@ bool App::frame() {
         build_layout(dock_space_);
     else
         show_scores();
+    if (!wanted_text_.empty()) take_text(std::exchange(wanted_text_, {}));
     if (session_.documents().empty() && !(engine_ && engine_->status().busy()) && !start_dismissed_)
         draw_start();
     else

@@ -155,6 +155,8 @@ class App {
     void take_picture();
     void copy_command();
     void open_model(const std::filesystem::path& path);
+    /// A text file for the Run view's prompt. @returns whether there is one that takes it
+    bool take_text(const std::filesystem::path& path);
 
     Window& window_;
     AppOptions options_;
@@ -185,6 +187,7 @@ class App {
     bool scores_wanted_ = false;        ///< when the layout is there
     bool start_dismissed_ = false;
     std::filesystem::path wanted_model_;  ///< remembered once it is loaded
+    std::filesystem::path wanted_text_;   ///< for the Run view, once the layout is there
     bool quit_ = false;
 };
 

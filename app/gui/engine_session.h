@@ -17,19 +17,36 @@ namespace kvscope::gui {
 
 class Session;
 
+/// What is seldom changed of a run, with the defaults of `kvscope run`.
+struct RunOptions {
+    double temperature = 0;
+    double top_p = 1;
+    uint64_t sampling_seed = 0;
+    uint64_t seed = 0;           ///< of policies that draw
+    std::string dtype = "auto";  ///< auto, f32, bf16
+    bool isolated = false;       ///< one run at a time
+    bool ignore_eos = false;
+    int window = 32;  ///< of `full/*`
+    bool operator==(const RunOptions&) const = default;
+};
+
 /// What the Run view has been filled in with; as `kvscope run` takes it.
 struct RunRequest {
     std::filesystem::path model;  ///< empty: the one that is loaded, else the default model
     std::string name = "prompt";
     std::string context;
-    std::string question;
+    std::vector<std::string> questions;  ///< each makes a prompt of its own; blank ones are not asked
     bool query_aware = true;
     bool use_template = true;
     std::vector<std::string> policies;  ///< "snapkv:window=8"
     std::string budgets;                ///< "64,256"
-    int n_new = 48;
+    int n_new = 64;
+    RunOptions options;
     std::optional<bool> spectra;   ///< of the model's projections, into the trace; unset: where they cost little
     std::filesystem::path output;  ///< empty: a new file in the current folder
+    bool force = false;            ///< replaces what is at `output`
+    /// Those that are not blank, without line breaks at their ends.
+    std::vector<std::string> asked_questions() const;
     bool operator==(const RunRequest&) const = default;
 };
 
@@ -45,6 +62,7 @@ struct EngineStatus {
     double seconds_left = -1;          ///< of the phase; below 0: not known yet
     std::string model;                 ///< name of the model that is loaded; empty: none
     std::filesystem::path model_path;  ///< of that model
+    std::string model_error;           ///< why the model that was chosen last is not the one loaded; empty: it is
     int64_t context_length = 0;        ///< of that model
     double spectra_seconds = 0;        ///< what that model's spectra cost, about; 0: they are kept already
     std::string error;                 ///< of the last job; empty: it went well
@@ -54,10 +72,11 @@ struct EngineStatus {
 /// An answer as far as it is decoded, of a run of the job under way.
 struct PartialAnswer {
     std::string label;
+    std::string question;  ///< that is answered; empty where none was asked
     std::string text;
 };
 
-/// How many tokens a text has for the model that is loaded.
+/// How many tokens a text, with the longest of its questions, has for the model that is loaded.
 struct TokenCount {
     int64_t n_tokens = 0;
     int64_t n_visible = 0;  ///< of them, what policies see

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "app/gui/engine/job_progress.h"
@@ -16,6 +18,7 @@
 #include "app/gui/engine/run_caches.h"
 #include "app/gui/engine/run_in_window.h"
 #include "app/gui/engine/token_counter.h"
+#include "app/gui/run_form.h"
 #include "app/gui/session.h"
 #include "app/program/engine/run_job.h"
 #include "app/program/paths.h"
@@ -24,6 +27,7 @@
 #include "engine/error.h"
 #include "engine/repeat.h"
 #include "engine/spectra.h"
+#include "kernels/types.h"
 #include "trace/kept_spectra.h"
 
 namespace kvscope::gui {
@@ -48,13 +52,26 @@ uintmax_t bytes_of(const fs::path& path) {
     return bytes;
 }
 
-/// "kvscope-1.h5": the first of that kind that is neither there nor begun.
-fs::path new_output() {
-    for (int i = 1;; ++i) {
-        const fs::path path = fmt::format("kvscope-{}.h5", i);
-        std::error_code error;
-        if (!fs::exists(path, error) && !fs::exists(path.string() + ".part", error)) return path;
+/// Whether the trace that was begun at an output, or is there, has spectra: a job that goes on there has to hold what
+/// was begun, whatever spectra cost by now. nullopt where there is none.
+/// @param replaced what is complete there does not count
+std::optional<bool> has_spectra(const fs::path& output, bool replaced) {
+    std::vector<fs::path> places = {output.string() + ".part"};
+    if (!replaced) places.push_back(output);
+    for (const fs::path& path : places) {
+        try {
+            const auto recipe = nlohmann::json::parse(trace::Reader(path).recipe_json());
+            return recipe.value("analyze", false);
+        } catch (const std::exception&) {
+            continue;  // not there, or no trace: the writer says so
+        }
     }
+    return std::nullopt;
+}
+
+/// What policies see of a prompt.
+std::vector<int32_t> visible_ids(const engine::Prompt& prompt) {
+    return {prompt.ids.begin(), prompt.ids.begin() + prompt.n_visible()};
 }
 
 class ThreadedSession final : public EngineSession {
@@ -84,12 +101,19 @@ class ThreadedSession final : public EngineSession {
         program::RunJob job;
         job.model = request.model;
         job.prompts.push_back({request.name, request.context, {}});
-        if (!request.question.empty()) job.prompts.back().questions = {request.question};
+        job.prompts.back().questions = request.asked_questions();
         job.query_aware = request.query_aware;
         job.use_template = request.use_template;
         job.policies = request.policies;
         job.budgets = {request.budgets};
+        const RunOptions& options = request.options;
         job.experiment.n_new = request.n_new;
+        job.experiment.sampling = {options.temperature, options.top_p, options.sampling_seed};
+        job.experiment.seed = options.seed;
+        job.experiment.isolated = options.isolated;
+        job.experiment.ignore_eos = options.ignore_eos;
+        job.experiment.window = options.window;
+        job.force = request.force;
         job.output = request.output;
         if (job.output.empty()) {
             std::error_code error;
@@ -98,7 +122,7 @@ class ThreadedSession final : public EngineSession {
             job.output = goes_on ? begun_->output : new_output();
             begun_ = Begun{request, job.output};
         }
-        start_run(job, request.spectra);
+        start_run(job, request.spectra, options.dtype);
     }
 
     void run_demo() override {
@@ -120,7 +144,7 @@ class ThreadedSession final : public EngineSession {
         try {
             auto job = program::demo_job(output);
             job.model = program::default_model();
-            start_run(job, job.analyze);
+            start_run(job, job.analyze, "auto");
         } catch (const std::exception& failure) {
             notice_(failure.what(), true);
         }
@@ -129,7 +153,7 @@ class ThreadedSession final : public EngineSession {
     void load_model(const fs::path& path) override {
         begun_.reset();  // the next run may be another model's
         enqueue(path.empty() ? "the default model" : path.filename().string(),
-                [this, path] { need_model(path.empty() ? program::default_model() : path, "auto"); });
+                [this, path] { choose_model(path.empty() ? program::default_model() : path, "auto"); });
     }
 
     void repeat_prefill(int document, int prompt, const fs::path& path) override {
@@ -206,7 +230,7 @@ class ThreadedSession final : public EngineSession {
 
     std::shared_ptr<const PrefillInMemory> prefill(int document, int prompt) const override {
         for (const auto& kept : prefills_) {
-            if (kept.document == document && kept.prompt == prompt) return kept.prefill;
+            if (kept.document == document && has(kept.prompts, prompt)) return kept.prefill;
         }
         return nullptr;
     }
@@ -270,7 +294,7 @@ class ThreadedSession final : public EngineSession {
  private:
     struct Kept {
         int document;
-        int prompt;
+        std::vector<int> prompts;  ///< that share the context
         std::shared_ptr<const PrefillInMemory> prefill;
     };
     struct WhatIfRun {
@@ -299,18 +323,19 @@ class ThreadedSession final : public EngineSession {
     }
 
     /// @param spectra unset: where they cost little
-    void start_run(program::RunJob job, std::optional<bool> spectra) {
+    void start_run(program::RunJob job, std::optional<bool> spectra, const std::string& dtype) {
         std::vector<engine::RunPlan> plans;
         try {
             plans = program::plans_of(job);
         } catch (const std::exception& error) {
             return notice_(error.what(), true);
         }
-        job.experiment.keep_prefill = true;
-        job.experiment.keep_caches = true;
+        job.experiment.keep_prefill = !job.experiment.isolated;
+        job.experiment.keep_caches = !job.experiment.isolated;
         const std::string what = fmt::format("{}: {} runs", job.output.filename().string(), plans.size());
         const auto run = std::make_shared<RunInWindow>(job.output, notice_);
-        enqueue(what, [this, job, spectra, plans, run, what] { execute(job, spectra, plans, run, what); });
+        enqueue(what,
+                [this, job, spectra, dtype, plans, run, what] { execute(job, spectra, dtype, plans, run, what); });
     }
 
     static bool is_what_if(const Document& document, const RunKey& run) {
@@ -412,7 +437,11 @@ class ThreadedSession final : public EngineSession {
         if (found != partial_.end())
             found->text = text;
         else
-            partial_.push_back({label, text});
+            partial_.push_back({label, {}, text});
+    }
+
+    static bool has(const std::vector<int>& prompts, int prompt) {
+        return std::find(prompts.begin(), prompts.end(), prompt) != prompts.end();
     }
 
     /// Figures of these traces are made anew.
@@ -476,6 +505,22 @@ class ThreadedSession final : public EngineSession {
         post([this, model] { model_for_counts_ = model; });
     }
 
+    /// What a person chose: where it cannot be loaded, the next run is not made on another one.
+    void choose_model(const fs::path& path, const std::string& dtype) {
+        try {
+            refused_model_ = path;
+            need_model(path, dtype);
+            refused_model_.clear();
+            progress_.set_model_error("");
+        } catch (const engine::Cancelled&) {
+            progress_.set_model_error(path.filename().string() + " is not loaded: that was cancelled");
+            throw;
+        } catch (const std::exception& error) {
+            progress_.set_model_error(error.what());
+            throw;
+        }
+    }
+
     /// What the loaded model's spectra would cost now.
     void tell_spectra() {
         if (model_)
@@ -513,25 +558,33 @@ class ThreadedSession final : public EngineSession {
 
     void keep(int document, int prompt, std::shared_ptr<const engine::LivePrefill> live) {
         const auto kept = prefill_in_memory(std::move(live), [this] { return progress_.status().busy(); });
-        post([this, document, prompt, kept] { remember(document, prompt, kept); });
+        post([this, document, prompt, kept] { remember(document, {prompt}, kept); });
     }
 
-    void remember(int document, int prompt, const std::shared_ptr<const PrefillInMemory>& prefill) {
-        std::erase_if(prefills_, [&](const Kept& kept) { return kept.document == document && kept.prompt == prompt; });
-        prefills_.insert(prefills_.begin(), {document, prompt, prefill});
+    void remember(int document, const std::vector<int>& prompts,
+                  const std::shared_ptr<const PrefillInMemory>& prefill) {
+        for (Kept& kept : prefills_) {
+            if (kept.document == document) std::erase_if(kept.prompts, [&](int of) { return has(prompts, of); });
+        }
+        std::erase_if(prefills_, [](const Kept& kept) { return kept.prompts.empty(); });
+        prefills_.insert(prefills_.begin(), {document, prompts, prefill});
         if (prefills_.size() > most_prefills) prefills_.resize(most_prefills);
     }
 
-    void execute(program::RunJob job, std::optional<bool> spectra, const std::vector<engine::RunPlan>& plans,
-                 const std::shared_ptr<RunInWindow>& run, const std::string& what) {
-        fs::path path = job.model;
+    void execute(program::RunJob job, std::optional<bool> spectra, const std::string& dtype,
+                 const std::vector<engine::RunPlan>& plans, const std::shared_ptr<RunInWindow>& run,
+                 const std::string& what) {
+        fs::path path = job.model.empty() ? refused_model_ : job.model;
         if (path.empty()) path = model_ ? model_path_ : program::default_model();
-        need_model(path, "auto");
+        choose_model(path, kernels::name_of(engine::dtype_from_name(dtype)));
         progress_.go_on(EngineStatus::State::running, what);
+        if (!spectra) spectra = has_spectra(job.output, job.force);
         job.analyze = spectra.value_or(engine::spectra_seconds(model_->transformer().config(), model_->fingerprint()) <=
                                        little_for_spectra_seconds);
+        std::vector<std::vector<int32_t>> contexts;
         program::RunEvents events;
-        events.on_prompts = [&](std::span<const engine::Prompt>) {
+        events.on_prompts = [&](std::span<const engine::Prompt> prompts) {
+            std::transform(prompts.begin(), prompts.end(), std::back_inserter(contexts), visible_ids);
             post([this, run] {
                 running_ = run;
                 caches_.clear();  // they make room; what is asked again is made again
@@ -545,11 +598,16 @@ class ThreadedSession final : public EngineSession {
             const std::shared_ptr<const engine::LivePrefill> live = experiment.take_prefill();
             std::vector<std::shared_ptr<engine::Conversation>> caches;
             for (auto& cache : experiment.take_caches()) caches.push_back(std::move(cache));
-            const auto kept = live ? prefill_in_memory(live, [this] { return progress_.status().busy(); }) : nullptr;
-            post([this, run, kept, caches] {
+            if (!live) return;
+            std::vector<int> prompts;
+            for (size_t i = 0; i < contexts.size(); ++i) {
+                if (std::ranges::equal(contexts[i], live->token_ids())) prompts.push_back(static_cast<int>(i));
+            }
+            const auto kept = prefill_in_memory(live, [this] { return progress_.status().busy(); });
+            post([this, run, kept, caches, prompts] {
                 if (run->document() < 0) return;
-                if (kept) remember(run->document(), 0, kept);
-                if (!caches.empty()) caches_.keep_job(run->document(), 0, caches);
+                remember(run->document(), prompts, kept);
+                if (!caches.empty()) caches_.keep_job(run->document(), prompts, caches);
             });
         };
         try {
@@ -586,6 +644,7 @@ class ThreadedSession final : public EngineSession {
     // The engine's thread alone.
     ModelPtr model_;
     fs::path model_path_;
+    fs::path refused_model_;  ///< chosen last, and not to be loaded; empty: none
 
     // The window's thread alone.
     ModelPtr model_for_counts_;

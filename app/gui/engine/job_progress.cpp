@@ -59,6 +59,11 @@ void JobProgress::set_model(const std::string& name, const std::filesystem::path
     status_.context_length = context_length;
 }
 
+void JobProgress::set_model_error(const std::string& error) {
+    const std::lock_guard lock(mutex_);
+    status_.model_error = error;
+}
+
 void JobProgress::set_spectra_seconds(double seconds) {
     const std::lock_guard lock(mutex_);
     status_.spectra_seconds = seconds;

@@ -24,6 +24,7 @@ class JobProgress final : public engine::Progress {
     /// @param error empty where it went well
     void end(const std::string& error);
     void set_model(const std::string& name, const std::filesystem::path& path, int64_t context_length);
+    void set_model_error(const std::string& error);
     void set_spectra_seconds(double seconds);
     void begin(std::string_view phase, int64_t steps) override;
     void advance(int64_t done) override;

@@ -29,10 +29,13 @@ std::shared_ptr<engine::Conversation> RunCaches::find(const Session& session, co
     return nullptr;
 }
 
-void RunCaches::keep_job(int document, int prompt, std::vector<std::shared_ptr<engine::Conversation>> of_runs) {
+void RunCaches::keep_job(int document, const std::vector<int>& prompts,
+                         const std::vector<std::shared_ptr<engine::Conversation>>& of_runs) {
     std::erase_if(kept_, [](const Kept& kept) { return kept.of_job; });
-    for (size_t run = 0; run < of_runs.size(); ++run) {
-        if (of_runs[run]) kept_.push_back({document, prompt, fmt::format("{}", run), std::move(of_runs[run]), true});
+    for (const int prompt : prompts) {
+        for (size_t run = 0; run < of_runs.size(); ++run) {
+            if (of_runs[run]) kept_.push_back({document, prompt, fmt::format("{}", run), of_runs[run], true});
+        }
     }
 }
 

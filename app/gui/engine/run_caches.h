@@ -21,8 +21,9 @@ class RunCaches {
 
     /// nullptr where it is not in memory.
     std::shared_ptr<engine::Conversation> find(const Session& session, const RunKey& run) const;
-    /// Takes the place of the last job's. @param of_runs by number in the trace
-    void keep_job(int document, int prompt, std::vector<std::shared_ptr<engine::Conversation>> of_runs);
+    /// Takes the place of the last job's. @param prompts that share the context @param of_runs by number in the trace
+    void keep_job(int document, const std::vector<int>& prompts,
+                  const std::vector<std::shared_ptr<engine::Conversation>>& of_runs);
     void keep(int document, int prompt, const std::string& name, std::shared_ptr<engine::Conversation> cache);
     void clear() { kept_.clear(); }
     void drop_closed(const Session& session);

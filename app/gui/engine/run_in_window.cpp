@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <utility>
 
 #include "app/gui/session.h"
 
@@ -15,16 +15,22 @@ RunInWindow::RunInWindow(std::filesystem::path output, std::function<void(const 
 void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const engine::Model> model,
                          const std::function<void(std::function<void()>)>& post, Session& session) {
     model_ = std::move(model);
-    experiment.on_prompt = [this, post, &session](int, const trace::PromptRecord&) {
-        post([this, &session] { open(session); });
+    experiment.on_prompt = [this, post, &session](int prompt, const trace::PromptRecord& record) {
+        {
+            const std::lock_guard lock(mutex_);
+            questions_[prompt] = record.question;
+            answer(prompt);
+        }
+        post([this, prompt, &session] { open(session, prompt); });
     };
-    experiment.on_kept = [this](int, int run, const trace::RunRecord& record) {
+    experiment.on_kept = [this](int prompt, int run, const trace::RunRecord& record) {
         const std::lock_guard lock(mutex_);
-        arrived_.emplace_back(run, record);
+        answer(prompt);
+        arrived_.push_back({prompt, run, record});
     };
-    experiment.on_run = [this](int, int run, const trace::RunRecord& record) {
+    experiment.on_run = [this](int prompt, int run, const trace::RunRecord& record) {
         const std::lock_guard lock(mutex_);
-        arrived_.emplace_back(run, record);
+        arrived_.push_back({prompt, run, record});
     };
     experiment.on_token = [this](int run, int32_t id) {
         const std::lock_guard lock(mutex_);
@@ -34,96 +40,115 @@ void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const e
     };
 }
 
-void RunInWindow::open(Session& session) {
+void RunInWindow::answer(int prompt) {
+    if (std::exchange(answered_, prompt) != prompt) answers_.clear();
+}
+
+void RunInWindow::open(Session& session, int prompt) {
     try {
-        document_ = session.open(output_).id();
+        if (document_ < 0) document_ = session.open(output_).id();
+        const Document* document = session.document(document_);
+        if (document && document->file()->n_prompts() <= prompt) show(session, true);
     } catch (const std::exception& error) {
         notice_(error.what(), true);
     }
 }
 
 void RunInWindow::update(Session& session) {
-    if (!session.document(document_)) return;
-    std::vector<std::pair<int, trace::RunRecord>> records;
+    const Document* document = session.document(document_);
+    if (!document) return;
+    std::vector<Arrived> arrived;
     {
         const std::lock_guard lock(mutex_);
-        records.swap(arrived_);
+        arrived.swap(arrived_);
     }
-    if (records.empty()) return;
+    if (arrived.empty()) return;
+    for (auto& [prompt, run, record] : arrived) {
+        const auto at = static_cast<size_t>(run);
+        if (labels_.size() <= at) labels_.resize(at + 1);
+        labels_[at] = record.label;
+        waiting_[prompt][run] = std::move(record);
+    }
     try {
-        show(session, records);
+        show(session, waiting_.rbegin()->first >= document->file()->n_prompts());
     } catch (const std::exception& error) {
         notice_(error.what(), true);
     }
 }
 
-void RunInWindow::show(Session& session, const std::vector<std::pair<int, trace::RunRecord>>& records) {
-    Document& document = *session.document(document_);
+std::vector<int> RunInWindow::identities(const Document& document, int prompt) const {
+    std::vector<int> found;
     const trace::Reader& file = *document.file();
-    std::map<int, trace::RunRecord> pending;
-    for (size_t i = 0; i < shown_.size(); ++i)
-        pending[shown_[i]] = document.reader()->run_record(0, file.n_runs(0) + static_cast<int>(i));
-    std::vector<int> in_file;
-    for (int run = 0; run < file.n_runs(0); ++run) in_file.push_back(file.run_number(0, run));
-    for (const auto& [number, record] : records) {
-        const auto at = static_cast<size_t>(number);
-        if (labels_.size() <= at) labels_.resize(at + 1);
-        labels_[at] = record.label;
-        if (std::find(in_file.begin(), in_file.end(), number) == in_file.end()) pending[number] = record;
+    for (int run = 0; run < file.n_runs(prompt); ++run) found.push_back(file.run_number(prompt, run));
+    if (const auto pending = shown_.find(prompt); pending != shown_.end())
+        found.insert(found.end(), pending->second.begin(), pending->second.end());
+    for (int run = document.first_added_run(prompt); run < document.reader()->n_runs(prompt); ++run)
+        found.push_back(-1 - document.added_id(prompt, run));
+    return found;
+}
+
+void RunInWindow::show(Session& session, bool reload) {
+    Document& document = *session.document(document_);
+    std::map<int, Records> pending;
+    std::vector<std::vector<int>> before;
+    for (int prompt = 0; prompt < document.reader()->n_prompts(); ++prompt) {
+        before.push_back(identities(document, prompt));
+        if (!reload && !waiting_.contains(prompt)) continue;
+        int at = document.file()->n_runs(prompt);
+        for (const int number : shown_[prompt]) pending[prompt][number] = document.reader()->run_record(prompt, at++);
     }
-    std::vector<trace::RunRecord> runs;
-    shown_.clear();
-    for (auto& [number, record] : pending) {
-        shown_.push_back(number);
-        runs.push_back(std::move(record));
+    if (reload) document.reload();
+    const trace::Reader& file = *document.file();
+    for (auto& [prompt, records] : waiting_) {
+        if (prompt >= file.n_prompts()) continue;
+        for (auto& [number, record] : records) pending[prompt][number] = std::move(record);
     }
-    document.set_pending_runs(0, std::move(runs));
-    if (session.cursor().run.document == document_) return;
-    for (int run = 0; run < document.first_added_run(0); ++run) {
-        const RunKey key{document_, 0, run};
+    std::erase_if(waiting_, [&](const auto& of_prompt) { return of_prompt.first < file.n_prompts(); });
+    for (auto& [prompt, records] : pending) {
+        for (int run = 0; run < file.n_runs(prompt); ++run) records.erase(file.run_number(prompt, run));
+        std::vector<trace::RunRecord> runs;
+        std::vector<int> numbers;
+        for (auto& [number, record] : records) {
+            numbers.push_back(number);
+            runs.push_back(std::move(record));
+        }
+        document.set_pending_runs(prompt, std::move(runs));
+        shown_[prompt] = std::move(numbers);
+    }
+    for (size_t prompt = 0; prompt < before.size(); ++prompt) {
+        const auto now = identities(document, static_cast<int>(prompt));
+        std::vector<int> moved;
+        bool stay = true;
+        for (const int identity : before[prompt]) {
+            const auto at = std::find(now.begin(), now.end(), identity);
+            moved.push_back(at == now.end() ? -1 : static_cast<int>(at - now.begin()));
+            stay = stay && moved.back() + 1 == static_cast<int>(moved.size());
+        }
+        if (!stay) session.renumber_runs(document_, static_cast<int>(prompt), moved);
+    }
+    if (session.cursor().run.document != document_) select_first(session);
+}
+
+void RunInWindow::select_first(Session& session) const {
+    const Document& document = *session.document(document_);
+    if (document.prompt >= document.reader()->n_prompts()) return;
+    for (int run = 0; run < document.first_added_run(document.prompt); ++run) {
+        const RunKey key{document_, document.prompt, run};
         const auto& attributes = session.attributes(key);
         if (attributes.policy == "full" || attributes.status == "failed") continue;
         return session.select_run(key);
     }
 }
 
-void RunInWindow::read_again(Session& session) {
-    Document* document = session.document(document_);
-    if (!document) return;
-    // Runs are numbered in the trace; where they stand among those that are there may change.
-    const int n_prompt_runs = document->reader()->n_runs(0);
-    const int first_added = document->first_added_run(0);
-    std::vector<int> numbers;
-    for (int run = 0; run < first_added; ++run) {
-        const int in_file = document->file()->n_runs(0);
-        numbers.push_back(run < in_file ? document->file()->run_number(0, run)
-                                        : shown_[static_cast<size_t>(run - in_file)]);
-    }
-    document->reload();
-    document->set_pending_runs(0, {});
-    shown_.clear();
-    std::vector<int> moved(static_cast<size_t>(n_prompt_runs), -1);
-    for (int run = 0; run < n_prompt_runs; ++run) {
-        if (run >= first_added) {
-            moved[static_cast<size_t>(run)] = document->first_added_run(0) + run - first_added;
-            continue;
-        }
-        for (int now = 0; now < document->file()->n_runs(0); ++now) {
-            if (document->file()->run_number(0, now) == numbers[static_cast<size_t>(run)])
-                moved[static_cast<size_t>(run)] = now;
-        }
-    }
-    session.renumber_runs(document_, 0, moved);
-    session.show_one_budget(*document);
-}
-
 void RunInWindow::finish(Session& session) {
+    update(session);
     try {
-        if (!session.document(document_)) {
-            if (document_ < 0) document_ = session.open(output_).id();
-            return;
+        if (document_ < 0) {
+            document_ = session.open(output_).id();
+        } else if (Document* document = session.document(document_)) {
+            show(session, true);
+            session.show_one_budget(*document);
         }
-        read_again(session);
     } catch (const std::exception& error) {
         notice_(error.what(), true);
     }
@@ -140,10 +165,12 @@ void RunInWindow::stop(Session& session) {
 
 std::vector<PartialAnswer> RunInWindow::partial_answers() const {
     const std::lock_guard lock(mutex_);
+    const auto question = questions_.find(answered_);
     std::vector<PartialAnswer> answers;
     for (size_t run = 0; run < answers_.size(); ++run) {
-        if (!answers_[run].empty() && run < labels_.size())
-            answers.push_back({labels_[run], model_->answer_text(answers_[run])});
+        if (answers_[run].empty() || run >= labels_.size()) continue;
+        answers.push_back(
+            {labels_[run], question == questions_.end() ? "" : question->second, model_->answer_text(answers_[run])});
     }
     return answers;
 }

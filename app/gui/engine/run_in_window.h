@@ -2,10 +2,10 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "app/gui/engine_session.h"
@@ -13,10 +13,12 @@
 
 namespace kvscope::gui {
 
+class Document;
 class Session;
 
-/// A run job as its results come: the trace is opened once its prompt is on disk, kept sets are shown from memory, and
-/// at the end the joined file takes their place under the same document.
+/// A run job as its results come: the trace is opened once its first prompt is on disk, kept sets are shown from
+/// memory, and at the end the joined file takes their place under the same document. Prompts can be gone through
+/// meanwhile.
 class RunInWindow {
  public:
     RunInWindow(std::filesystem::path output, std::function<void(const std::string&, bool is_error)> notice);
@@ -32,22 +34,38 @@ class RunInWindow {
     void stop(Session& session);
     /// −1 where its trace is not open.
     int document() const { return document_; }
+    /// Of the prompt that is answered.
     std::vector<PartialAnswer> partial_answers() const;
 
  private:
-    void open(Session& session);
-    void show(Session& session, const std::vector<std::pair<int, trace::RunRecord>>& records);
-    void read_again(Session& session);
+    using Records = std::map<int, trace::RunRecord>;  ///< by number in the trace
+    struct Arrived {
+        int prompt;
+        int run;
+        trace::RunRecord record;
+    };
+
+    void open(Session& session, int prompt);
+    /// Puts what waits among the runs of prompts that the file has. Where runs then stand elsewhere, selection, A and B
+    /// follow. @param reload the file is read anew before. @throws what Document::reload throws
+    void show(Session& session, bool reload);
+    void select_first(Session& session) const;
+    /// What each run of a prompt is, wherever it stands: its number in the trace, or −1 less a what-if's id.
+    std::vector<int> identities(const Document& document, int prompt) const;
+    void answer(int prompt);
 
     std::filesystem::path output_;
     std::function<void(const std::string&, bool)> notice_;
     std::shared_ptr<const engine::Model> model_;
     int document_ = -1;
-    std::vector<int> shown_;  ///< numbers of the runs that are pending, in their order
+    std::map<int, Records> waiting_;         ///< by prompt: what arrived and is not shown yet
+    std::map<int, std::vector<int>> shown_;  ///< by prompt: numbers of the runs that are pending, in their order
     std::vector<std::string> labels_;
 
     mutable std::mutex mutex_;
-    std::vector<std::pair<int, trace::RunRecord>> arrived_;
+    std::vector<Arrived> arrived_;
+    int answered_ = -1;                          ///< prompt
+    std::map<int, std::string> questions_;       ///< by prompt
     std::vector<std::vector<int32_t>> answers_;  ///< by run
 };
 

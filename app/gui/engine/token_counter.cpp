@@ -13,10 +13,15 @@ TokenCount count(const RunRequest& request, const engine::Model& model) {
     TokenCount found;
     found.context_length = model.transformer().config().context_length;
     try {
-        const auto prompt = engine::prepare_prompt(model, request.context, request.question,
-                                                   {request.name, request.use_template, request.query_aware, 0});
-        found.n_tokens = static_cast<int64_t>(prompt.ids.size());
-        found.n_visible = prompt.n_visible();
+        auto questions = request.asked_questions();
+        if (questions.empty()) questions.emplace_back();
+        for (const auto& question : questions) {
+            const auto prompt = engine::prepare_prompt(model, request.context, question,
+                                                       {request.name, request.use_template, request.query_aware, 0});
+            if (static_cast<int64_t>(prompt.ids.size()) <= found.n_tokens) continue;
+            found.n_tokens = static_cast<int64_t>(prompt.ids.size());
+            found.n_visible = prompt.n_visible();
+        }
     } catch (const std::exception& error) {
         found.error = error.what();
     }
@@ -24,7 +29,7 @@ TokenCount count(const RunRequest& request, const engine::Model& model) {
 }
 
 bool is_same_text(const RunRequest& a, const RunRequest& b) {
-    return a.context == b.context && a.question == b.question && a.use_template == b.use_template &&
+    return a.context == b.context && a.questions == b.questions && a.use_template == b.use_template &&
            a.query_aware == b.query_aware;
 }
 

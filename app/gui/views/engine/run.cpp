@@ -3,6 +3,7 @@
 #include <misc/cpp/imgui_stdlib.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "analysis/table_format.h"
 #include "app/gui/actions.h"
@@ -10,7 +11,9 @@
 #include "app/gui/file_dialog.h"
 #include "app/gui/parameter_form.h"
 #include "app/gui/run_form.h"
+#include "app/gui/run_options_form.h"
 #include "app/gui/view.h"
+#include "app/program/paths.h"
 
 namespace kvscope::gui {
 namespace {
@@ -20,8 +23,13 @@ class RunView : public View {
  public:
     void draw(Context& context) override {
         if (!context.engine) return draw_nothing(context, "This build has no engine to run models.");
+        engine_ = context.engine;
+        if (!dropped_.empty()) read_prompt(context, std::exchange(dropped_, {}));
         const EngineStatus status = context.engine->status();
         const auto tokens = context.engine->count_tokens(form_.request);
+        if (!status.busy()) is_running_ = false;
+        if (start_wanted_ && !is_running_ && form_.problem(tokens).empty()) run(context);
+        start_wanted_ = false;
         draw_button(context, status, tokens);
         ImGui::BeginChild("form");
         draw_model(context, status);
@@ -29,25 +37,61 @@ class RunView : public View {
         draw_policies(context);
         draw_budgets(context, tokens);
         draw_output(context, status);
+        draw_more(context);
+        draw_menu(context);
         ImGui::EndChild();
-        if (start_wanted_ && !status.busy() && form_.problem(tokens).empty()) context.engine->run(form_.filled_in());
-        start_wanted_ = start_wanted_ && status.state == EngineStatus::State::loading;  // then, when the model is there
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"Ctrl+R", "run"},
+                {"drop a .txt or .md file", "its text becomes the prompt"},
+                {"Ctrl+Enter in a question", "a new line"},
                 {"a policy's name", "its parameters"},
                 {"+", "the same policy once more, with other parameters"},
-                {"Ctrl-click a slider", "type the number"}};
+                {"Ctrl-click a slider", "type the number"},
+                {"right click", "copy the form as a command line, read a file, back to defaults"}};
     }
 
     void start() override { start_wanted_ = true; }
-    void save(nlohmann::json& state) const override { state = form_.to_json(); }
-    void load(const nlohmann::json& state) override { form_.from_json(state); }
+    bool take_file(const std::filesystem::path& path) override {
+        dropped_ = path;
+        return true;
+    }
+
+    void add_to_palette(std::vector<Action>& actions,
+                        const std::function<void(const std::string&, bool)>& notice) override {
+        Action copy;
+        copy.name = "Copy the form as a command line";
+        copy.menu = "Run";
+        copy.run = [this, notice] { copy_command(notice); };
+        copy.enabled = [this] { return form_.problem({}).empty(); };
+        actions.push_back(std::move(copy));
+    }
+
+    void save(nlohmann::json& state) const override {
+        state = form_.to_json();
+        state["more"] = more_is_open_;
+    }
+    void load(const nlohmann::json& state) override {
+        if (state.is_object()) more_is_open_ = state.value("more", more_is_open_);
+        form_.from_json(state);
+    }
 
  private:
+    /// Where a model is being loaded, or another job is under way, the run waits for its turn.
+    void run(Context& context) {
+        context.engine->run(form_.filled_in());
+        is_running_ = true;
+    }
+
     void draw_button(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens) {
         const std::string problem = form_.problem(tokens);
+        ImGui::BeginDisabled(!problem.empty() || is_running_);
+        if (ImGui::Button("Run")) run(context);
+        ImGui::EndDisabled();
+        ImGui::SetItemTooltip("Ctrl+R: reads the prompt once, lets every policy decide, decodes all of them%s",
+                              status.busy() && !is_running_ ? "; waits until what is under way has ended" : "");
+        ImGui::SameLine();
         if (status.busy()) {
             const bool is_cancelling = status.state == EngineStatus::State::cancelling;
             ImGui::BeginDisabled(is_cancelling);
@@ -61,15 +105,14 @@ class RunView : public View {
             ImGui::TextDisabled("%s", status.what.c_str());
             draw_partial_answers(*context.engine);
         } else {
-            ImGui::BeginDisabled(!problem.empty());
-            if (ImGui::Button("Run")) context.engine->run(form_.filled_in());
+            ImGui::BeginDisabled(!form_.problem({}).empty());
+            if (ImGui::Button("Copy command")) copy_command(context.desk.notice);
             ImGui::EndDisabled();
-            ImGui::SetItemTooltip("Ctrl+R: reads the prompt once, lets every policy decide, decodes all of them");
-            ImGui::SameLine();
+            ImGui::SetItemTooltip("the kvscope run … that makes the same trace in a terminal");
             if (!problem.empty())
                 ImGui::TextWrapped("%s", problem.c_str());
             else
-                ImGui::TextDisabled("%d runs, the full cache among them", form_.n_runs());
+                draw_extent();
             if (!status.error.empty()) {
                 ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
                 ImGui::TextWrapped("%s", status.error.c_str());
@@ -79,11 +122,56 @@ class RunView : public View {
         ImGui::Separator();
     }
 
+    void draw_extent() const {
+        const int n = form_.n_prompts();
+        const bool share = n > 1 && !form_.request.query_aware && !form_.request.options.isolated;
+        std::string text = fmt::format("{} runs, the full cache among them", form_.n_runs());
+        if (n > 1) text += fmt::format(", of {} prompts{}", n, share ? " that share one prefill" : "");
+        ImGui::PushStyleColor(ImGuiCol_Text, ImGui::GetStyleColorVec4(ImGuiCol_TextDisabled));
+        ImGui::TextWrapped("%s", text.c_str());
+        ImGui::PopStyleColor();
+    }
+
+    void copy_command(const std::function<void(const std::string&, bool)>& notice) {
+        try {
+            RunForm form = form_;
+            std::filesystem::path model;
+            if (engine_) {
+                const EngineStatus status = engine_->status();
+                model = status.model_path;
+                form.request.spectra = spectra_wanted(status);
+            }
+            const std::string command = form.command(is_default(model) ? std::filesystem::path() : model);
+            ImGui::SetClipboardText(command.c_str());
+            constexpr size_t most_shown = 300;
+            const bool is_long = command.size() > most_shown;
+            const std::string_view shown = std::string_view(command).substr(0, most_shown);
+            const size_t last = shown.find_last_of(' ');
+            notice("copied: " + (is_long ? std::string(shown.substr(0, last)) + " …" : command), false);
+        } catch (const std::exception& error) {
+            notice(error.what(), true);
+        }
+    }
+
+    static bool is_default(const std::filesystem::path& model) {
+        try {
+            return model.empty() || model == program::default_model();
+        } catch (const std::exception&) {
+            return false;
+        }
+    }
+
+    bool spectra_wanted(const EngineStatus& status) const {
+        return form_.request.spectra.value_or(status.spectra_seconds <= little_for_spectra_seconds);
+    }
+
     /// What the runs have decoded so far.
     static void draw_partial_answers(const EngineSession& engine) {
         if (engine.partial_answers().empty()) return;
         ImGui::SetNextWindowSizeConstraints({0, 0}, {FLT_MAX, 14 * ImGui::GetFontSize()});
         ImGui::BeginChild("answers", {0, 0}, ImGuiChildFlags_AutoResizeY);
+        if (const auto& question = engine.partial_answers().front().question; !question.empty())
+            ImGui::TextWrapped("%s", question.c_str());
         for (const auto& answer : engine.partial_answers()) {
             ImGui::TextDisabled("%s", answer.label.c_str());
             ImGui::TextWrapped("%s", answer.text.c_str());
@@ -94,13 +182,18 @@ class RunView : public View {
     void draw_model(Context& context, const EngineStatus& status) {
         ImGui::SeparatorText("Model");
         const bool is_loaded = !status.model.empty();
-        ImGui::TextWrapped("%s", is_loaded ? status.model.c_str() : "the default model, loaded when it is needed");
-        if (is_loaded) ImGui::SetItemTooltip("%s", status.model_path.c_str());
+        if (status.model_path != seen_model_) {  // also one that was dropped or chosen elsewhere
+            seen_model_ = status.model_path;
+            model_path_ = is_default(seen_model_) ? "" : seen_model_.string();
+        }
+        if (status.model_error.empty()) {
+            ImGui::TextWrapped("%s", is_loaded ? status.model.c_str() : "the default model, loaded when it is needed");
+            if (is_loaded) ImGui::SetItemTooltip("%s", status.model_path.c_str());
+        }
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
         const bool entered = ImGui::InputTextWithHint("##model path", "GGUF file or Hugging Face folder", &model_path_,
                                                       ImGuiInputTextFlags_EnterReturnsTrue);
-        if ((entered || ImGui::IsItemDeactivatedAfterEdit()) && !model_path_.empty())
-            context.desk.load_model(without_tilde(model_path_));
+        if (entered || ImGui::IsItemDeactivatedAfterEdit()) context.desk.load_model(without_tilde(model_path_));
         ImGui::SameLine();
         if (ImGui::Button("Browse…##model")) {
             context.desk.files.ask({FileDialog::Kind::open_folder_or_file,
@@ -111,6 +204,11 @@ class RunView : public View {
                                         model_path_ = path.string();
                                         load(path);
                                     }});
+        }
+        if (!status.model_error.empty()) {
+            ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
+            ImGui::TextWrapped("%s", status.model_error.c_str());
+            ImGui::PopStyleColor();
         }
         ImGui::SetNextItemWidth(-FLT_MIN);
         if (!ImGui::BeginCombo("##recent models", "Recent models")) return;
@@ -129,32 +227,87 @@ class RunView : public View {
 
     void draw_prompt(Context& context, const std::optional<TokenCount>& tokens) {
         ImGui::SeparatorText("Prompt");
-        ImGui::SetNextItemWidth(-FLT_MIN);
+        ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
         if (ImGui::BeginCombo("##sample", "Samples", ImGuiComboFlags_HeightLarge)) {
             for (const auto& [name, title] : sample_prompts()) {
                 if (ImGui::Selectable(title.c_str())) take_sample(context, name);
             }
             ImGui::EndCombo();
         }
+        ImGui::SameLine();
+        if (ImGui::Button("File…##prompt")) ask_for_prompt(context);
+        ImGui::SetItemTooltip("reads a text file as the prompt; a .txt or .md file can be dropped on the window, too");
         const float em = ImGui::GetFontSize();
         ImGui::PushFont(context.fonts.mono, 0);
         ImGui::InputTextMultiline("##context", &form_.request.context, {-FLT_MIN, 10 * em},
                                   ImGuiInputTextFlags_WordWrap);
         ImGui::PopFont();
         draw_count(context, tokens);
-        ImGui::SetNextItemWidth(-FLT_MIN);
-        ImGui::InputTextWithHint("##question", "Question (may be empty)", &form_.request.question);
+        draw_questions(context);
         ImGui::Checkbox("Chat template", &form_.request.use_template);
         ImGui::SetItemTooltip("the model's own, where it has one; off: the text as it stands");
-        ImGui::BeginDisabled(form_.request.question.empty());
-        ImGui::Checkbox("Policies see the question", &form_.request.query_aware);
+        const size_t n = form_.request.asked_questions().size();
+        ImGui::BeginDisabled(n == 0);
+        ImGui::Checkbox(n > 1 ? "Policies see the questions###aware" : "Policies see the question###aware",
+                        &form_.request.query_aware);
         ImGui::EndDisabled();
+        const bool sees = form_.request.query_aware;
+        const char* meaning = n == 0  ? "without a question the whole text is compressed"
+                              : sees  ? n > 1 ? "they compress context and question together, for each question anew"
+                                              : "they compress context and question together: the easier task"
+                              : n > 1 ? "the context is compressed once, before the questions are known, and each is "
+                                        "asked of the same compressed cache"
+                                      : "the context is compressed before the question is known";
         ImGui::PushTextWrapPos();
-        ImGui::TextDisabled("%s", form_.request.question.empty() ? "without a question the whole text is compressed"
-                                  : form_.request.query_aware
-                                      ? "they compress context and question together: the easier task"
-                                      : "the context is compressed before the question is known");
+        ImGui::TextDisabled("%s", meaning);
         ImGui::PopTextWrapPos();
+    }
+
+    /// A field for each question, as high as its text, and the way to another one.
+    void draw_questions(const Context& context) {
+        auto& questions = form_.request.questions;
+        if (questions.empty()) questions.emplace_back();
+        std::optional<size_t> removed;
+        const float button = ImGui::GetFrameHeight() + ImGui::GetStyle().ItemSpacing.x;
+        for (size_t i = 0; i < questions.size(); ++i) {
+            const std::string number = i == 0 ? "" : fmt::format(" {}", i + 1);
+            const ImVec2 padding = ImGui::GetStyle().FramePadding;
+            const float width = ImGui::GetContentRegionAvail().x - (questions.size() > 1 ? button : 0);
+            const float text_height =
+                ImGui::CalcTextSize((questions[i] + " ").c_str(), nullptr, false, width - 2 * padding.x).y;
+            const ImVec2 at = ImGui::GetCursorScreenPos();
+            ImGui::InputTextMultiline(("##question" + number).c_str(), &questions[i],
+                                      {width, std::min(text_height, 6 * ImGui::GetFontSize()) + 2 * padding.y},
+                                      ImGuiInputTextFlags_WordWrap | ImGuiInputTextFlags_CtrlEnterForNewLine |
+                                          ImGuiInputTextFlags_NoHorizontalScroll);
+            if (questions[i].empty())
+                ImGui::GetWindowDrawList()->AddText({at.x + padding.x, at.y + padding.y},
+                                                    packed(context.theme.ink_quiet),
+                                                    i == 0 ? "Question (may be empty)" : "Another question");
+            if (questions.size() < 2) continue;
+            ImGui::SameLine();
+            if (ImGui::Button(("×##question" + number).c_str(), {ImGui::GetFrameHeight(), 0})) removed = i;
+            ImGui::SetItemTooltip("takes this question away");
+        }
+        if (removed) questions.erase(questions.begin() + static_cast<std::ptrdiff_t>(*removed));
+        if (ImGui::SmallButton("+ question")) questions.emplace_back();
+        ImGui::SetItemTooltip("another question on the same text; each makes a prompt of its own in the trace");
+    }
+
+    void ask_for_prompt(Context& context) {
+        context.desk.files.ask(
+            {FileDialog::Kind::open, "Choose a text file for the prompt", {}, {}, [this](const auto& path) {
+                 dropped_ = path;
+             }});
+    }
+
+    void read_prompt(Context& context, const std::filesystem::path& path) {
+        try {
+            form_.read_prompt(path);
+            context.desk.notice(fmt::format("{} is the prompt", path.filename().string()), false);
+        } catch (const std::exception& error) {
+            context.desk.notice(error.what(), true);
+        }
     }
 
     void draw_count(const Context& context, const std::optional<TokenCount>& tokens) const {
@@ -178,10 +331,7 @@ class RunView : public View {
 
     void take_sample(const Context& context, const std::string& name) {
         try {
-            const SamplePrompt sample = sample_prompt(name);
-            form_.request.name = sample.name;
-            form_.request.context = sample.context;
-            form_.request.question = sample.question;
+            form_.take_sample(name);
         } catch (const std::exception& error) {
             context.desk.notice(error.what(), true);
         }
@@ -240,23 +390,76 @@ class RunView : public View {
         ImGui::SeparatorText("Output");
         ImGui::SetNextItemWidth(8 * ImGui::GetFontSize());
         ImGui::InputInt("tokens to generate", &form_.request.n_new);
+        draw_problem(form_, RunField::n_new, context.theme);
         draw_spectra(status);
         std::string output = form_.request.output.string();
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
-        if (ImGui::InputTextWithHint("##output", "a new kvscope-N.h5 in this folder", &output))
+        if (ImGui::InputTextWithHint("##output", "a new kvscope-N.h5 in this folder", &output)) {
             form_.request.output = output;
+            form_.request.force = false;  // that was meant for another file
+        }
         ImGui::SameLine();
         if (ImGui::Button("Browse…##output")) {
             context.desk.files.ask(
                 {FileDialog::Kind::save, "Where the trace goes", {".h5"}, "run.h5", [this](const auto& path) {
                      form_.request.output = path;
+                     std::error_code error;  // the dialog has asked whether what is there is to be replaced
+                     form_.request.force = std::filesystem::exists(path, error);
                  }});
         }
+        ImGui::BeginDisabled(form_.request.output.empty());
+        ImGui::Checkbox("replace what is there", &form_.request.force);
+        ImGui::EndDisabled();
+        if (form_.problem_with(RunField::output).empty()) {
+            ImGui::PushTextWrapPos();
+            ImGui::TextDisabled("%s", output_note().c_str());
+            ImGui::PopTextWrapPos();
+        }
+        draw_problem(form_, RunField::output, context.theme);
+    }
+
+    /// Looked up once a second, and where something was typed.
+    const std::string& output_note() {
+        const std::pair of(form_.request.output, form_.request.force);
+        if (of != note_of_ || ImGui::GetTime() >= note_until_) {
+            note_ = form_.output_note();
+            note_of_ = of;
+            note_until_ = ImGui::GetTime() + 1;
+        }
+        return note_;
+    }
+
+    void draw_more(Context& context) {
+        const std::string changes = text_of_changes(form_.request.options);
+        ImGui::Separator();
+        ImGui::SetNextItemOpen(more_is_open_);
+        ImGui::PushStyleColor(ImGuiCol_Text, changes.empty() ? context.theme.ink : context.theme.accent);
+        more_is_open_ =
+            ImGui::TreeNodeEx(fmt::format("More  {}###more", changes).c_str(), ImGuiTreeNodeFlags_SpanAvailWidth);
+        ImGui::PopStyleColor();
+        ImGui::SetItemTooltip("sampling, seeds, number type, isolated runs, recorded window%s%s",
+                              changes.empty() ? "" : "\nother than by default: ", changes.c_str());
+        if (!more_is_open_) return;
+        edit_run_options(form_, context.theme);
+        ImGui::BeginDisabled(changes.empty());
+        if (ImGui::Button("Back to defaults##more")) form_.request.options = {};
+        ImGui::EndDisabled();
+        ImGui::TreePop();
+    }
+
+    void draw_menu(Context& context) {
+        if (!ImGui::BeginPopupContextWindow("form menu")) return;
+        if (ImGui::MenuItem("Copy the form as a command line", nullptr, false, form_.problem({}).empty()))
+            copy_command(context.desk.notice);
+        if (ImGui::MenuItem("Prompt from a file…")) ask_for_prompt(context);
+        if (ImGui::MenuItem("More: back to defaults", nullptr, false, form_.request.options != RunOptions()))
+            form_.request.options = {};
+        ImGui::EndPopup();
     }
 
     void draw_spectra(const EngineStatus& status) {
         const double seconds = status.spectra_seconds;
-        bool wanted = form_.request.spectra.value_or(seconds <= little_for_spectra_seconds);
+        bool wanted = spectra_wanted(status);
         if (ImGui::Checkbox("spectra of the projections", &wanted)) form_.request.spectra = wanted;
         ImGui::SetItemTooltip("eigenvalues of the Q, K and V projections into the trace, for the view Spectrum");
         if (status.model.empty())
@@ -269,8 +472,16 @@ class RunView : public View {
     }
 
     RunForm form_;
+    EngineSession* engine_ = nullptr;
     std::string model_path_;
+    std::filesystem::path seen_model_;
+    std::filesystem::path dropped_;  ///< to be read as the prompt
+    std::string note_;
+    std::pair<std::filesystem::path, bool> note_of_;
+    double note_until_ = 0;
+    bool more_is_open_ = false;
     bool start_wanted_ = false;
+    bool is_running_ = false;  ///< what this form has started, or has waiting
 };
 
 }  // namespace

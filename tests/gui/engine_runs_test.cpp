@@ -1,0 +1,199 @@
+#ifdef KVSCOPE_WITH_ENGINE
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "engine/device.h"
+#include "kernels/types.h"
+#include "tests/gui/session_with_engine.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+const fs::path small_model = fs::path(KVSCOPE_TEST_DATA) / "models" / "llama3-gqa-sharded";
+
+/// @param each called after each frame
+template <class Each>
+void until_idle(SessionWithEngine& gui, const Each& each) {
+    for (int i = 0; i < 300'000 && gui.engine->status().busy(); ++i) {
+        gui.frame();
+        each();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    REQUIRE(!gui.engine->status().busy());
+    gui.frame();
+}
+
+/// Long enough to be looked at, or cancelled, on the way.
+void make_long(RunRequest& request) {
+    request.n_new = 60;
+    request.options.ignore_eos = true;
+}
+
+}  // namespace
+
+TEST_CASE("several questions are prompts of one trace, each to be looked at while it is answered") {
+    SessionWithEngine gui("runs");
+    const bool aware = GENERATE(false, true);
+    CAPTURE(aware);
+    auto request = gui.request({"snapkv:window=8", "h2o"}, "16,32");
+    request.questions = {"Who is thirsty?", "  ", "How many are there in winter?", "Where is the hen?"};
+    request.query_aware = aware;
+    make_long(request);
+    std::set<std::string> answered;
+    std::string selected;
+    bool saw_pending = false;
+    gui.engine->run(request);
+    until_idle(gui, [&] {
+        if (!gui.engine->partial_answers().empty()) answered.insert(gui.engine->partial_answers()[0].question);
+        if (gui.session.documents().empty()) return;
+        Document& document = *gui.session.documents()[0];
+        if (document.reader()->n_prompts() < 2 || document.reader()->n_runs(1) < 4) return;
+        saw_pending = saw_pending || document.reader()->n_runs(1) > document.file()->n_runs(1);
+        if (document.prompt == 1) return;
+        gui.session.show_prompt(document, 1);
+        gui.session.select_run({document.id(), 1, 3});
+        selected = gui.session.attributes(gui.session.cursor().run).label;
+    });
+    for (const auto& error : gui.errors) UNSCOPED_INFO(error);
+    REQUIRE(gui.errors.empty());
+    CHECK(saw_pending);
+    CHECK(answered.size() == 3);
+    REQUIRE(gui.session.documents().size() == 1);
+    const Document& document = *gui.session.documents()[0];
+    const trace::Reader& reader = *document.reader();
+    CHECK(reader.complete());
+    REQUIRE(reader.n_prompts() == 3);
+    const auto asked = request.asked_questions();
+    for (int prompt = 0; prompt < 3; ++prompt) {
+        CHECK(reader.prompt(prompt).question == asked[static_cast<size_t>(prompt)]);
+        CHECK(reader.n_runs(prompt) == 5);
+        CHECK(document.first_added_run(prompt) == 5);
+        CHECK(reader.prompt(prompt).context_of.has_value() == (!aware && prompt > 0));
+        // What shares a context shares its prefill and its caches; of others the last are kept.
+        const bool in_memory = !aware || prompt == 2;
+        CHECK((gui.engine->prefill(document.id(), prompt) != nullptr) == in_memory);
+        CHECK(gui.engine->has_cache({document.id(), prompt, 1}) == in_memory);
+    }
+    CHECK(document.prompt == 1);
+    REQUIRE(gui.session.cursor().run.prompt == 1);
+    CHECK(gui.session.attributes(gui.session.cursor().run).label == selected);
+}
+
+TEST_CASE("isolated runs come one by one and leave nothing in memory") {
+    SessionWithEngine gui("runs");
+    auto request = gui.request({"snapkv:window=8", "h2o"}, "32");
+    request.questions = {"Who is thirsty?", "Where is the hen?"};
+    request.query_aware = false;
+    request.options.isolated = true;
+    make_long(request);
+    bool saw_pending = false;
+    gui.engine->run(request);
+    until_idle(gui, [&] {
+        if (gui.session.documents().empty()) return;
+        const Document& document = *gui.session.documents()[0];
+        for (int prompt = 0; prompt < document.reader()->n_prompts(); ++prompt)
+            saw_pending = saw_pending || document.reader()->n_runs(prompt) > document.file()->n_runs(prompt);
+    });
+    for (const auto& error : gui.errors) UNSCOPED_INFO(error);
+    REQUIRE(gui.errors.empty());
+    CHECK(saw_pending);
+    const Document& document = *gui.session.documents()[0];
+    REQUIRE(document.reader()->complete());
+    REQUIRE(document.reader()->n_prompts() == 2);
+    for (int prompt = 0; prompt < 2; ++prompt) {
+        REQUIRE(document.reader()->n_runs(prompt) == 3);
+        CHECK(document.reader()->run(prompt, 1).mode == trace::schema::run::mode_isolated);
+        CHECK(gui.engine->prefill(document.id(), prompt) == nullptr);
+        CHECK(!gui.engine->has_cache({document.id(), prompt, 1}));
+    }
+}
+
+TEST_CASE("a run has the options that were asked for, in the type that was asked for") {
+    SessionWithEngine gui("runs");
+    const std::string usual = kernels::name_of(engine::dtype_from_name("auto"));
+    for (const std::string dtype : {"f32", "bf16", "auto"}) {
+        CAPTURE(dtype);
+        auto request = gui.request({"random"}, "32");
+        request.options = {0.5, 0.75, 7, 9, dtype, false, true, 12};
+        request.output = gui.folder / (dtype + ".h5");
+        gui.engine->run(request);
+        gui.until_idle();
+        REQUIRE(gui.errors.empty());
+        const auto recipe = nlohmann::json::parse(gui.session.documents().back()->file()->recipe_json());
+        CHECK(recipe["dtype"] == (dtype == "auto" ? usual : dtype));
+        CHECK(recipe["temperature"] == 0.5);
+        CHECK(recipe["top_p"] == 0.75);
+        CHECK(recipe["sampling_seed"] == 7);
+        CHECK(recipe["seed"] == 9);
+        CHECK(recipe["ignore_eos"] == true);
+        CHECK(recipe["window"] == 12);
+        CHECK(recipe["mode"] == "shared");
+    }
+    auto again = gui.request({"random"}, "16");
+    again.output = gui.folder / "f32.h5";
+    gui.engine->run(again);
+    gui.until_idle();
+    CHECK(gui.errors.size() == 1);  // f32.h5 holds other runs
+    again.force = true;
+    gui.engine->run(again);
+    gui.until_idle();
+    CHECK(gui.errors.size() == 1);
+    CHECK(gui.session.documents()[0]->file()->run(0, 1).budget == 16);
+}
+
+TEST_CASE("a run after a model that could not be loaded is not made on the one that was loaded before") {
+    SessionWithEngine gui("runs");
+    gui.engine->load_model(small_model);
+    gui.until_idle();
+    auto request = gui.request({"h2o"}, "16");
+    request.model.clear();
+    gui.engine->load_model(gui.folder / "nothing.gguf");
+    gui.engine->run(request);
+    gui.until_idle();
+    REQUIRE(gui.errors.size() == 2);
+    for (const auto& error : gui.errors) CHECK(error.find("nothing.gguf") != std::string::npos);
+    CHECK(gui.engine->status().model_error.find("nothing.gguf") != std::string::npos);
+    CHECK(gui.engine->status().model_path == small_model);
+    CHECK(gui.session.documents().empty());
+    CHECK(!fs::exists(gui.folder / "run.h5.part"));
+    gui.engine->load_model(small_model);
+    gui.engine->run(request);
+    gui.until_idle();
+    CHECK(gui.errors.size() == 2);
+    CHECK(gui.engine->status().model_error.empty());
+    CHECK(gui.session.documents().size() == 1);
+}
+
+TEST_CASE("a run that was begun without spectra goes on without them, although they cost nothing by now") {
+    SessionWithEngine gui("runs");
+    auto request = gui.request({"snapkv:window=8", "h2o"}, "16");
+    request.questions = {"Who is thirsty?", "Where is the hen?"};
+    make_long(request);
+    request.spectra = false;  // as where they would have cost much
+    gui.engine->run(request);
+    until_idle(gui, [&] {
+        if (!gui.session.documents().empty()) gui.engine->cancel();
+    });
+    REQUIRE(gui.errors.empty());
+    REQUIRE(fs::exists(gui.folder / "run.h5.part"));
+    REQUIRE(!fs::exists(gui.folder / "run.h5"));
+    request.spectra.reset();
+    gui.engine->run(request);
+    gui.until_idle();
+    for (const auto& error : gui.errors) UNSCOPED_INFO(error);
+    REQUIRE(gui.errors.empty());
+    const auto& reader = *gui.session.documents()[0]->reader();
+    CHECK(reader.complete());
+    CHECK(!reader.has(trace::Place::of_model(), trace::schema::model::spectrum_q));
+    gui.engine->run(request);  // nothing to do, and nothing to refuse
+    gui.until_idle();
+    CHECK(gui.errors.empty());
+}
+
+}  // namespace kvscope::gui::testing
+
+#endif

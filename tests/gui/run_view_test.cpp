@@ -1,0 +1,310 @@
+#ifdef KVSCOPE_WITH_ENGINE
+
+#include <imgui_internal.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "app/gui/actions.h"
+#include "app/gui/engine_session.h"
+#include "app/gui/run_form.h"
+#include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
+#include "tests/gui/session_with_engine.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+const fs::path small_model = fs::path(KVSCOPE_TEST_DATA) / "models" / "llama3-gqa-sharded";
+constexpr int patience = 60'000;  // frames
+
+/// The Run view alone, with the small model.
+struct DrivenForm {
+    trace::sample::TemporaryFolder folder;
+    DrivenApp driven{options()};
+
+    static AppOptions options() {
+        AppOptions options;
+        options.view = "run";
+        options.traces = {small_model};
+        return options;
+    }
+
+    DrivenForm() {
+        driven.app().dismiss_start();
+        const auto& engine = *driven.app().engine();
+        REQUIRE(driven.draw_until([&] { return engine.status().model_path == small_model; }, patience));
+        driven.settle();
+    }
+
+    View& view() { return *driven.app().views()[0]->view; }
+    nlohmann::json state() {
+        nlohmann::json now;
+        view().save(now);
+        return now;
+    }
+    void fill(const RunForm& form) { view().load(form.to_json()); }
+    void drive(const std::function<void(ImGuiTestContext&)>& steps) {
+        driven.drive([&](ImGuiTestContext& c) {
+            c.SetRef("//run-1");
+            steps(c);
+            c.Yield(2);
+        });
+    }
+    bool wait_for_engine() {
+        return driven.draw_until([&] { return !driven.app().engine()->status().busy(); }, patience);
+    }
+};
+
+RunForm small_form(const fs::path& output) {
+    RunForm form;
+    for (PolicyRow& row : form.rows) row.ticked = row.spec.definition->name == "h2o";
+    form.request.context =
+        "The quick brown fox jumps over the lazy dog, and then the other fox finds the inner garden.";
+    form.request.budgets = "16";
+    form.request.n_new = 4;
+    form.request.output = output;
+    return form;
+}
+
+}  // namespace
+
+TEST_CASE("what is seldom changed is behind More, marked where it is changed, and one button back") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    DrivenForm form;
+    form.fill(small_form(form.folder / "run.h5"));
+    bool was_open = true;
+    bool refuses = false;
+    const auto in_form = [&](const std::function<void(ImGuiTestContext&)>& steps) {
+        form.drive([&](ImGuiTestContext& c) {
+            c.SetRef(c.WindowInfo("//run-1/form").ID);  // of what is scrolled out of view a label is not known
+            steps(c);
+        });
+    };
+    in_form([&](ImGuiTestContext& c) {
+        was_open = c.ItemExists("###more/##temperature");
+        c.ItemOpen("###more");
+        c.ItemInputValue("###more/##temperature", "-1");
+        c.Yield(2);
+        refuses = (c.ItemInfo("//run-1/Run").ItemFlags & ImGuiItemFlags_Disabled) != 0;
+    });
+    CHECK(!was_open);
+    CHECK(refuses);
+    CHECK(form.state()["more"] == true);
+    in_form([&](ImGuiTestContext& c) {
+        c.ItemInputValue("###more/##temperature", "0.5");
+        c.ItemInputValue("###more/##top-p", "0.9");
+        c.ItemInputValue("###more/##sampling seed", "3");
+        c.ItemClick("###more/##ignore end of text");
+        c.ItemInputValue("###more/##window", "12");
+        c.ItemClick("###more/↺##top-p");
+        c.ItemClick("###more/##isolated");
+    });
+    auto now = form.state();
+    CHECK(now["temperature"] == 0.5);
+    CHECK(now["top_p"] == 1.0);
+    CHECK(now["sampling_seed"] == 3);
+    CHECK(now["ignore_eos"] == true);
+    CHECK(now["window"] == 12);
+    CHECK(now["isolated"] == true);
+    form.drive([&](ImGuiTestContext& c) { c.ItemClick("//run-1/Run"); });
+    REQUIRE(form.driven.draw_until([&] { return !form.driven.session().documents().empty(); }, patience));
+    REQUIRE(form.wait_for_engine());
+    form.driven.settle();
+    const auto recipe = nlohmann::json::parse(form.driven.session().documents()[0]->reader()->recipe_json());
+    CHECK(recipe["temperature"] == 0.5);
+    CHECK(recipe["sampling_seed"] == 3);
+    CHECK(recipe["mode"] == "isolated");
+    CHECK(recipe["window"] == 12);
+    in_form([&](ImGuiTestContext& c) { c.ItemClick("###more/Back to defaults##more"); });
+    now = form.state();
+    CHECK(now["temperature"] == 0.0);
+    CHECK(now["window"] == 32);
+    CHECK(now["isolated"] == false);
+}
+
+TEST_CASE("questions are added, written over several lines, and taken away") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    DrivenForm form;
+    form.fill(small_form(form.folder / "run.h5"));
+    form.drive([&](ImGuiTestContext& c) {
+        c.ItemInputValue("**/##question", "Who jumps?");
+        c.ItemClick("**/+ question");
+        c.ItemClick("**/+ question");
+        c.Yield(2);
+        c.ItemInput("**/##question 2");
+        c.KeyCharsAppend("Over");
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_Enter);
+        c.KeyCharsAppend("whom?");
+        c.KeyPress(ImGuiKey_Enter);
+        c.ItemInput("**/##question 3");
+        c.KeyCharsAppend("Why?");
+        c.KeyPress(ImGuiKey_Enter);
+        c.ItemClick("**/×##question");
+        c.Yield(2);
+        c.ItemClick("**/###aware");
+    });
+    CHECK(form.state()["questions"] == std::vector<std::string>{"Over\nwhom?", "Why?"});
+    CHECK(form.state()["query_aware"] == false);
+    form.drive([&](ImGuiTestContext& c) { c.ItemClick("Run"); });
+    REQUIRE(form.driven.draw_until([&] { return !form.driven.session().documents().empty(); }, patience));
+    REQUIRE(form.wait_for_engine());
+    form.driven.settle();
+    const auto& document = *form.driven.session().documents()[0];
+    REQUIRE(document.reader()->n_prompts() == 2);
+    CHECK(document.reader()->prompt(0).question == "Over\nwhom?");
+    CHECK(document.reader()->prompt(1).question == "Why?");
+    CHECK(document.reader()->prompt(1).context_of == 0);
+}
+
+TEST_CASE("a text file that is dropped on the window becomes the prompt, and what is no text is told") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    DrivenForm form;
+    std::ofstream(form.folder / "report.md") << "# A report\n\nThe fox signed it.\n";
+    std::ofstream(form.folder / "latin.txt") << "Se\xF1or";
+    form.driven.app().open_files({form.folder / "report.md"});
+    form.driven.settle();
+    CHECK(form.state()["context"] == "# A report\n\nThe fox signed it.\n");
+    CHECK(form.state()["name"] == "report");
+    form.driven.app().open_files({form.folder / "latin.txt"});
+    form.driven.settle();
+    CHECK(form.state()["name"] == "report");
+    REQUIRE(form.driven.app().n_errors() == 1);
+    CHECK(form.driven.app().notices().back().find("latin.txt is not UTF-8") != std::string::npos);
+    std::ofstream(form.folder / "second.txt") << "Another text.";
+    form.drive([&](ImGuiTestContext& c) {
+        c.ItemClick("**/File…##prompt");
+        c.Yield(2);
+        c.SetRef("//$FOCUSED");
+        c.ItemInputValue("**/##path", (form.folder / "second.txt").c_str());
+    });
+    form.driven.settle();
+    CHECK(form.state()["context"] == "Another text.");
+}
+
+TEST_CASE("a text file on the command line is the prompt of the Run view, in the first layout, too") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    std::ofstream(folder / "notes.txt") << "Some notes.";
+    AppOptions options;
+    options.traces = {folder / "notes.txt"};
+    options.layout = "explore";
+    DrivenApp driven(options);
+    driven.settle();
+    CHECK(driven.app().n_errors() == 0);
+    REQUIRE(driven.app().focused_view());
+    CHECK(driven.app().focused_view()->kind->name == "run");
+    nlohmann::json now;
+    driven.app().focused_view()->view->save(now);
+    CHECK(now["context"] == "Some notes.");
+}
+
+TEST_CASE("a wrong path to a model and Run at once: the run fails with that path, not on another model") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    DrivenForm form;
+    form.fill(small_form(form.folder / "run.h5"));
+    const std::string wrong = form.folder / "nothing.gguf";
+    form.drive([&](ImGuiTestContext& c) {
+        c.ItemInput("**/##model path");
+        c.KeyCharsReplace(wrong.c_str());
+        c.ItemClick("Run");  // leaves the field without Enter
+    });
+    REQUIRE(form.wait_for_engine());
+    form.driven.settle();
+    CHECK(form.driven.app().n_errors() == 2);
+    for (const auto& notice : form.driven.app().notices()) CHECK(notice.find("nothing.gguf") != std::string::npos);
+    CHECK(form.driven.session().documents().empty());
+    CHECK(!fs::exists(form.folder / "run.h5"));
+    CHECK(form.driven.app().engine()->status().model_path == small_model);
+}
+
+TEST_CASE("the form is copied as a command line by its button and from the palette") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    DrivenForm form;
+    const RunForm filled = small_form(form.folder / "run.h5");
+    form.fill(filled);
+    const bool by_palette = GENERATE(false, true);
+    std::string copied;
+    form.drive([&](ImGuiTestContext& c) {
+        if (by_palette) {
+            c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
+            c.Yield(2);
+            c.KeyCharsAppend("copy the form");
+            c.Yield(2);
+            c.KeyPress(ImGuiKey_Enter);
+        } else {
+            c.ItemClick("Copy command");
+        }
+        c.Yield(2);
+        copied = ImGui::GetClipboardText();  // the test engine has one of its own
+    });
+    RunForm expected = filled;
+    expected.request.spectra = true;  // of so small a model they cost little
+    CHECK(copied == expected.command(small_model));
+}
+
+TEST_CASE("keys show and hide the first 27 runs of Runs, and the palette any by its label") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options;
+    options.traces = {sample.path};
+    options.view = "runs";
+    DrivenApp driven(options);
+    Session& session = driven.session();
+    Document& document = *session.documents()[0];
+    while (document.reader()->n_runs(0) < 30) document.add_run(0, document.reader()->run_record(0, 1), 1);
+    driven.settle();
+    const auto runs = session.all_runs();
+    const auto press = [&](ImGuiKeyChord key) { driven.drive([&](ImGuiTestContext& c) { c.KeyPress(key); }); };
+    for (const int number : {1, 9, 10, 14, 18, 19, 27}) {
+        CAPTURE(number);
+        const RunKey run = runs[static_cast<size_t>(number) - 1];
+        const auto n_hidden = document.hidden.size();
+        CHECK(session.is_visible(run));
+        press(run_key(number));
+        CHECK(!session.is_visible(run));
+        CHECK(document.hidden.size() == n_hidden + 1);
+    }
+    press(run_key(14));
+    CHECK(session.is_visible(runs[13]));
+    CHECK(run_key(28) == 0);
+    CHECK(key_text(run_key(10)) == "Shift+1");
+    CHECK(key_text(run_key(27)) == "Ctrl+9");
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
+        c.Yield(2);
+        c.KeyCharsAppend(("hide run " + session.look(runs[4]).label).c_str());
+        c.Yield(2);
+        c.KeyPress(ImGuiKey_Enter);
+        c.Yield(2);
+    });
+    CHECK(document.hidden.size() == 7);
+}
+
+TEST_CASE("another prompt of a trace has the same runs selected, and as A and B") {
+    trace::sample::TemporaryFolder folder;
+    trace::sample::Options questions;
+    questions.n_questions = 3;
+    trace::sample::write(folder / "questions.h5", questions);
+    Tasks tasks([] {});
+    Session session(tasks);
+    Document& document = session.open(folder / "questions.h5");
+    session.select_run({document.id(), 0, 2});
+    session.select_layer(1);
+    session.select_token(4);
+    session.a = RunKey{document.id(), 0, 1};
+    session.b = RunKey{document.id(), 0, 3};
+    session.show_prompt(document, 2);
+    CHECK(document.prompt == 2);
+    CHECK(session.cursor().run == RunKey{document.id(), 2, 2});
+    CHECK(session.cursor().layer == 1);
+    CHECK(session.cursor().first_token == 4);
+    CHECK(session.a == RunKey{document.id(), 2, 1});
+    CHECK(session.b == RunKey{document.id(), 2, 3});
+}
+
+}  // namespace kvscope::gui::testing
+
+#endif
