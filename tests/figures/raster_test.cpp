@@ -28,6 +28,7 @@ Axis axis(double min, double max, bool reversed = false) {
 
 ColorScale scale(double max) {
     ColorScale s;
+    s.map = ColorMap::viridis;
     s.max = max;
     return s;
 }
