@@ -1,5 +1,7 @@
 #include "tests/gui/driven_window.h"
 
+#include <imgui_internal.h>
+
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
@@ -38,6 +40,11 @@ DrivenApp::DrivenApp(AppOptions options, bool remember)
           options.remember = remember;
           return options;
       }()) {
+    // What earlier tests scrolled and unfolded is none of this one's business.
+    for (ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
+        window->Scroll = {};
+        window->StateStorage.Clear();
+    }
     settle();
 }
 
