@@ -264,7 +264,10 @@ class WhatIfView : public View {
         Session& session = context.session;
         const RunKey result = what_if_.result(session);
         ImGui::BeginDisabled(!result.valid());
-        if (flowing_button("Keep", "lets this what-if stand among the runs, also when the trace is opened again;\nthe next change starts another", true))
+        if (flowing_button("Keep",
+                           "lets this what-if stand among the runs, also when the trace is opened again;\nthe next "
+                           "change starts another",
+                           true))
             what_if_.keep(session);
         if (flowing_button("Reset to recorded", "takes this what-if away again")) what_if_.discard(session);
         if (flowing_button("Show the two",
