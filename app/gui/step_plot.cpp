@@ -170,7 +170,7 @@ void StepPlot::draw_map(const Frame& frame) {
     analysis::ColorScale& scale = bar.color_scales.emplace_back();
     scale.title = frame.less.empty() ? "KL to full" : fmt::format("KL to full − {}", frame.less);
     scale.unit = "nats";
-    scale.map = frame.is_difference() ? analysis::ColorMap::blue_white_red : analysis::ColorMap::viridis;
+    if (frame.is_difference()) scale.map = analysis::ColorMap::blue_white_red;
     scale.min = frame.is_difference() ? -frame.farthest() : 0;
     scale.max = frame.farthest();
     const float width = ImGui::GetContentRegionAvail().x;

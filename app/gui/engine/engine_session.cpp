@@ -1,19 +1,16 @@
 #include "app/gui/engine_session.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <deque>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "app/gui/engine/job_progress.h"
+#include "app/gui/engine/job_queue.h"
 #include "app/gui/engine/live_prefill.h"
+#include "app/gui/engine/loaded_model.h"
 #include "app/gui/engine/question_job.h"
 #include "app/gui/engine/run_caches.h"
 #include "app/gui/engine/run_in_window.h"
@@ -35,13 +32,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using ModelPtr = std::shared_ptr<const engine::Model>;
-
 constexpr size_t most_prefills = 2;
 constexpr uintmax_t small_model_bytes = 4'000'000'000;
-/// The engine's thread and those that it starts leave the processor to the window first.
-constexpr int niceness = 5;
-
 uintmax_t bytes_of(const fs::path& path) {
     std::error_code error;
     if (!fs::is_directory(path, error)) return fs::file_size(path, error);
@@ -84,18 +76,8 @@ class ThreadedSession final : public EngineSession {
           known_models_(std::move(known_models)),
           progress_(wake_),
           counter_(wake_),
-          thread_([this] { work(); }) {}
-
-    ~ThreadedSession() override {
-        {
-            const std::lock_guard lock(mutex_);
-            stopping_ = true;
-            jobs_.clear();
-        }
-        progress_.cancel();
-        changed_.notify_all();
-        thread_.join();
-    }
+          model_(progress_, [this](const auto& model) { jobs_.post([this, model] { model_for_counts_ = model; }); }),
+          jobs_(progress_, notice_, wake_) {}
 
     void run(const RunRequest& request) override {
         program::RunJob job;
@@ -152,63 +134,54 @@ class ThreadedSession final : public EngineSession {
 
     void load_model(const fs::path& path) override {
         begun_.reset();  // the next run may be another model's
-        enqueue(path.empty() ? "the default model" : path.filename().string(),
-                [this, path] { choose_model(path.empty() ? program::default_model() : path, "auto"); });
+        jobs_.enqueue(path.empty() ? "the default model" : path.filename().string(),
+                      [this, path] { model_.choose(path.empty() ? program::default_model() : path, "auto"); });
     }
 
     void repeat_prefill(int document, int prompt, const fs::path& path) override {
         const Document* of = session_.document(document);
         if (!of || prompt >= of->reader()->n_prompts()) return;
         const auto reader = of->file();
-        enqueue(fmt::format("{}: prefill", of->name()),
-                [this, document, prompt, path, reader, places = known_models_()] {
-                    need_model_of(reader->model(), path.empty() ? places : std::vector{path});
-                    progress_.go_on(EngineStatus::State::running,
-                                    fmt::format("{}: prefill", reader->path().filename().string()));
-                    const auto tokens = engine::stored_prompt(*model_, *reader, prompt, 0);
-                    keep(document, prompt, read_prompt(*model_, tokens, reader->prompt(prompt).window, progress_));
-                });
+        jobs_.enqueue(
+            fmt::format("{}: prefill", of->name()), [this, document, prompt, path, reader, places = known_models_()] {
+                model_.need(reader->model(), path.empty() ? places : std::vector{path});
+                progress_.go_on(EngineStatus::State::running,
+                                fmt::format("{}: prefill", reader->path().filename().string()));
+                const auto tokens = engine::stored_prompt(*model_.get(), *reader, prompt, 0);
+                keep(document, prompt, read_prompt(*model_.get(), tokens, reader->prompt(prompt).window, progress_));
+            });
     }
 
     void compute_spectra(int document) override {
         const Document* of = session_.document(document);
         if (!of || !of->reader()->has_model()) return;
-        enqueue(fmt::format("{}: spectra of {}", of->name(), of->reader()->model().name),
-                [this, reader = of->file(), places = known_models_()] {
-                    const auto& wanted = reader->model();
-                    trace::ModelRecord record;
-                    if (model_ && model_->fingerprint() == wanted.fingerprint) {
-                        engine::add_spectra(model_->checkpoint(), wanted.fingerprint, record, progress_);
-                    } else {
-                        const auto checkpoint = checkpoint::open_checkpoint(place_of(wanted, places));
-                        progress_.go_on(EngineStatus::State::running, fmt::format("spectra of {}", wanted.name));
-                        engine::add_spectra(*checkpoint, wanted.fingerprint, record, progress_);
-                    }
-                    if (!trace::has_kept_spectra(wanted))
-                        throw std::runtime_error(fmt::format(
-                            "the spectra of {} cannot be kept in the cache folder (~/.cache/kvscope/spectra, or below "
-                            "$XDG_CACHE_HOME): make it writable",
-                            wanted.name));
-                    tell_spectra();
-                    post([this, fingerprint = wanted.fingerprint] { show_spectra(fingerprint); });
-                });
+        jobs_.enqueue(
+            fmt::format("{}: spectra of {}", of->name(), of->reader()->model().name),
+            [this, reader = of->file(), places = known_models_()] {
+                const auto& wanted = reader->model();
+                trace::ModelRecord record;
+                if (model_.is(wanted)) {
+                    engine::add_spectra(model_.get()->checkpoint(), wanted.fingerprint, record, progress_);
+                } else {
+                    const auto checkpoint = checkpoint::open_checkpoint(place_of(wanted, places));
+                    progress_.go_on(EngineStatus::State::running, fmt::format("spectra of {}", wanted.name));
+                    engine::add_spectra(*checkpoint, wanted.fingerprint, record, progress_);
+                }
+                if (!trace::has_kept_spectra(wanted))
+                    throw std::runtime_error(fmt::format(
+                        "the spectra of {} cannot be kept in the cache folder (~/.cache/kvscope/spectra, or below "
+                        "$XDG_CACHE_HOME): make it writable",
+                        wanted.name));
+                model_.tell_spectra();
+                jobs_.post([this, fingerprint = wanted.fingerprint] { show_spectra(fingerprint); });
+            });
     }
 
-    void cancel() override {
-        std::deque<Job> dropped;
-        {
-            const std::lock_guard lock(mutex_);
-            dropped.swap(jobs_);
-        }
-        progress_.cancel();
-        for (const Job& job : dropped)
-            if (job.on_dropped) job.on_dropped();
-    }
+    void cancel() override { jobs_.cancel(); }
 
     EngineStatus status() const override {
         EngineStatus now = progress_.status();
-        const std::lock_guard lock(mutex_);
-        if (!now.busy() && !jobs_.empty()) now.state = EngineStatus::State::loading;
+        if (!now.busy() && jobs_.has_waiting()) now.state = EngineStatus::State::loading;
         return now;
     }
 
@@ -277,12 +250,7 @@ class ThreadedSession final : public EngineSession {
     }
 
     void update() override {
-        std::deque<std::function<void()>> arrived;
-        {
-            const std::lock_guard lock(mutex_);
-            arrived.swap(arrived_);
-        }
-        for (const auto& act : arrived) act();
+        jobs_.deliver();
         if (running_) {
             running_->update(session_);
             partial_ = running_->partial_answers();
@@ -306,21 +274,7 @@ class ThreadedSession final : public EngineSession {
         RunRequest request;
         fs::path output;
     };
-    struct Job {
-        std::string what;
-        std::function<void()> run;
-        std::function<void()> on_dropped;  ///< the window's thread; may be empty
-    };
-
     // ---- the window's thread ---------------------------------------------------------------------------------------
-
-    void enqueue(std::string what, std::function<void()> run, std::function<void()> on_dropped = nullptr) {
-        {
-            const std::lock_guard lock(mutex_);
-            jobs_.push_back({std::move(what), std::move(run), std::move(on_dropped)});
-        }
-        changed_.notify_all();
-    }
 
     /// @param spectra unset: where they cost little
     void start_run(program::RunJob job, std::optional<bool> spectra, const std::string& dtype) {
@@ -334,8 +288,8 @@ class ThreadedSession final : public EngineSession {
         job.experiment.keep_caches = !job.experiment.isolated;
         const std::string what = fmt::format("{}: {} runs", job.output.filename().string(), plans.size());
         const auto run = std::make_shared<RunInWindow>(job.output, notice_);
-        enqueue(what,
-                [this, job, spectra, dtype, plans, run, what] { execute(job, spectra, dtype, plans, run, what); });
+        jobs_.enqueue(
+            what, [this, job, spectra, dtype, plans, run, what] { execute(job, spectra, dtype, plans, run, what); });
     }
 
     static bool is_what_if(const Document& document, const RunKey& run) {
@@ -371,28 +325,26 @@ class ThreadedSession final : public EngineSession {
     void enqueue_question(QuestionJob question) {
         const auto job = std::make_shared<QuestionJob>(std::move(question));
         const int document = job->document;
-        enqueue(
+        jobs_.enqueue(
             fmt::format("{}: a further question", session_.document(document)->name()),
             [this, job, document, places = known_models_()] {
                 QuestionEvents events;
                 events.on_change = [this, document](int id, auto change) {
-                    post([this, document, id, change] { change_answer(document, id, change); });
+                    jobs_.post([this, document, id, change] { change_answer(document, id, change); });
                 };
                 events.on_made_again = [this, job](const QuestionJob::Asked& asked, const engine::RepeatedRun& again) {
                     if (!again.cache) return;
-                    post([this, job, name = asked.name, cache = again.cache] {
+                    jobs_.post([this, job, name = asked.name, cache = again.cache] {
                         caches_.keep(job->document, job->prompt, name, cache);
                     });
                 };
-                try {
-                    need_model_of(job->reader->model(), places);
-                } catch (const std::exception& error) {
-                    end_all(*job, events, error.what());
-                    throw;
-                }
-                progress_.go_on(EngineStatus::State::running,
-                                fmt::format("{}: a further question", job->reader->path().filename().string()));
-                answer(*job, *model_, progress_, events);
+                const auto model = [&]() -> const engine::Model& {
+                    model_.need(job->reader->model(), places);
+                    progress_.go_on(EngineStatus::State::running,
+                                    fmt::format("{}: a further question", job->reader->path().filename().string()));
+                    return *model_.get();
+                };
+                answer(*job, model, progress_, events);
             },
             [this, job, document] {
                 for (const auto& asked : job->runs) {
@@ -407,26 +359,12 @@ class ThreadedSession final : public EngineSession {
     void enqueue_decoding(int document, int prompt, const std::vector<WhatIfRun>& what_ifs) {
         const Document& of = *session_.document(document);
         const std::string what = fmt::format("{}: what-if", of.name());
-        enqueue(what, [this, document, prompt, what_ifs, what, reader = of.reader(), places = known_models_()] {
-            need_model_of(reader->model(), places);
-            progress_.go_on(EngineStatus::State::running, what);
-            std::vector<int> runs;
-            for (const auto& what_if : what_ifs) runs.push_back(what_if.run);
-            std::vector<std::vector<int32_t>> ids(runs.size());
-            auto repeated =
-                engine::repeat_runs(*model_, *reader, prompt, runs, true, progress_, [&](size_t i, int32_t id) {
-                    ids[i].push_back(id);
-                    post([this, label = reader->run(prompt, runs[i]).label, text = model_->answer_text(ids[i])] {
-                        set_partial(label, text);
-                    });
-                });
-            for (size_t i = 0; i < runs.size(); ++i) {
-                if (!repeated[i].cache) throw std::runtime_error(repeated[i].record.message);
-                post([this, document, prompt, what_if = what_ifs[i], again = repeated[i]] {
-                    caches_.keep(document, prompt, what_if.name, again.cache);
-                    take_decoded(document, what_if, again.record);
-                    partial_.clear();
-                });
+        jobs_.enqueue(what, [this, document, prompt, what_ifs, what, reader = of.reader(), places = known_models_()] {
+            try {
+                decode(document, prompt, what_ifs, what, *reader, places);
+            } catch (...) {
+                jobs_.post([this] { partial_.clear(); });
+                throw;
             }
         });
     }
@@ -458,107 +396,34 @@ class ThreadedSession final : public EngineSession {
 
     // ---- the engine's thread ---------------------------------------------------------------------------------------
 
-    void post(std::function<void()> act) {
-        {
-            const std::lock_guard lock(mutex_);
-            arrived_.push_back(std::move(act));
+    void decode(int document, int prompt, const std::vector<WhatIfRun>& what_ifs, const std::string& what,
+                const trace::Reader& reader, const std::vector<fs::path>& places) {
+        model_.need(reader.model(), places);
+        const engine::Model& model = *model_.get();
+        progress_.go_on(EngineStatus::State::running, what);
+        std::vector<int> runs;
+        for (const auto& what_if : what_ifs) runs.push_back(what_if.run);
+        std::vector<std::vector<int32_t>> ids(runs.size());
+        const auto repeated =
+            engine::repeat_runs(model, reader, prompt, runs, true, progress_, [&](size_t i, int32_t id) {
+                ids[i].push_back(id);
+                jobs_.post([this, label = reader.run(prompt, runs[i]).label, text = model.answer_text(ids[i])] {
+                    set_partial(label, text);
+                });
+            });
+        for (size_t i = 0; i < runs.size(); ++i) {
+            if (!repeated[i].cache) throw std::runtime_error(repeated[i].record.message);
+            jobs_.post([this, document, prompt, what_if = what_ifs[i], again = repeated[i]] {
+                caches_.keep(document, prompt, what_if.name, again.cache);
+                take_decoded(document, what_if, again.record);
+                partial_.clear();
+            });
         }
-        wake_();
-    }
-
-    void work() {
-        setpriority(PRIO_PROCESS, 0, niceness);
-        for (;;) {
-            Job job;
-            {
-                std::unique_lock lock(mutex_);
-                changed_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
-                if (stopping_) return;
-                job = std::move(jobs_.front());
-                jobs_.pop_front();
-                progress_.start(job.what);
-            }
-            std::string failure;
-            try {
-                job.run();
-            } catch (const engine::Cancelled&) {
-                post([this] { notice_("stopped", false); });
-            } catch (const std::bad_alloc&) {
-                failure = job.what + ": out of memory: use a shorter prompt or fewer runs at once";
-            } catch (const std::exception& error) {
-                failure = error.what();
-            }
-            if (!failure.empty()) post([this, failure] { notice_(failure, true); });
-            progress_.end(failure);
-        }
-    }
-
-    void need_model(const fs::path& path, const std::string& dtype) {
-        if (model_ && model_path_ == path && (dtype == "auto" || model_->attributes().dtype == dtype)) return;
-        progress_.go_on(EngineStatus::State::loading, path.filename().string());
-        const auto model =
-            std::make_shared<const engine::Model>(engine::Model::open(path, engine::dtype_from_name(dtype), progress_));
-        model_ = model;
-        model_path_ = path;
-        progress_.set_model(model->attributes().name, path, model->transformer().config().context_length);
-        tell_spectra();
-        post([this, model] { model_for_counts_ = model; });
-    }
-
-    /// What a person chose: where it cannot be loaded, the next run is not made on another one.
-    void choose_model(const fs::path& path, const std::string& dtype) {
-        try {
-            refused_model_ = path;
-            need_model(path, dtype);
-            refused_model_.clear();
-            progress_.set_model_error("");
-        } catch (const engine::Cancelled&) {
-            progress_.set_model_error(path.filename().string() + " is not loaded: that was cancelled");
-            throw;
-        } catch (const std::exception& error) {
-            progress_.set_model_error(error.what());
-            throw;
-        }
-    }
-
-    /// What the loaded model's spectra would cost now.
-    void tell_spectra() {
-        if (model_)
-            progress_.set_spectra_seconds(
-                engine::spectra_seconds(model_->transformer().config(), model_->fingerprint()));
-    }
-
-    /// Where the model that a trace was made with is. @throws std::runtime_error where it is in none of the places
-    static fs::path place_of(const trace::ModelAttributes& wanted, std::vector<fs::path> places) {
-        try {
-            places.push_back(program::default_model());
-        } catch (const std::exception&) {
-            // There is none: it may be in another place.
-        }
-        for (const auto& place : places) {
-            try {
-                if (checkpoint::open_checkpoint(place)->fingerprint() == wanted.fingerprint) return place;
-            } catch (const std::exception&) {
-                continue;  // moved since, or damaged: not the one
-            }
-        }
-        throw std::runtime_error(
-            fmt::format("the trace was made with {}, which is neither loaded, nor the default model, nor among the "
-                        "recent ones: load that model first",
-                        wanted.name));
-    }
-
-    /// Loads the model that a trace was made with, in the trace's type.
-    void need_model_of(const trace::ModelAttributes& wanted, const std::vector<fs::path>& places) {
-        const bool is_same = model_ && model_->fingerprint() == wanted.fingerprint;
-        if (is_same && model_->attributes().dtype == wanted.dtype) return;
-        const bool is_type = wanted.dtype == "f32" || wanted.dtype == "bf16";
-        need_model(is_same ? model_path_ : place_of(wanted, places), is_type ? wanted.dtype : "auto");
     }
 
     void keep(int document, int prompt, std::shared_ptr<const engine::LivePrefill> live) {
         const auto kept = prefill_in_memory(std::move(live), [this] { return progress_.status().busy(); });
-        post([this, document, prompt, kept] { remember(document, {prompt}, kept); });
+        jobs_.post([this, document, prompt, kept] { remember(document, {prompt}, kept); });
     }
 
     void remember(int document, const std::vector<int>& prompts,
@@ -574,25 +439,23 @@ class ThreadedSession final : public EngineSession {
     void execute(program::RunJob job, std::optional<bool> spectra, const std::string& dtype,
                  const std::vector<engine::RunPlan>& plans, const std::shared_ptr<RunInWindow>& run,
                  const std::string& what) {
-        fs::path path = job.model.empty() ? refused_model_ : job.model;
-        if (path.empty()) path = model_ ? model_path_ : program::default_model();
-        choose_model(path, kernels::name_of(engine::dtype_from_name(dtype)));
+        model_.choose(job.model, kernels::name_of(engine::dtype_from_name(dtype)));
+        const auto model = model_.get();
         progress_.go_on(EngineStatus::State::running, what);
         if (!spectra) spectra = has_spectra(job.output, job.force);
-        job.analyze = spectra.value_or(engine::spectra_seconds(model_->transformer().config(), model_->fingerprint()) <=
-                                       little_for_spectra_seconds);
+        job.analyze = spectra.value_or(model_.spectra_seconds() <= little_for_spectra_seconds);
         std::vector<std::vector<int32_t>> contexts;
         program::RunEvents events;
         events.on_prompts = [&](std::span<const engine::Prompt> prompts) {
             std::transform(prompts.begin(), prompts.end(), std::back_inserter(contexts), visible_ids);
-            post([this, run] {
+            jobs_.post([this, run] {
                 running_ = run;
                 caches_.clear();  // they make room; what is asked again is made again
             });
         };
         events.on_begin = [&](engine::Experiment& experiment) {
             run->attach(
-                experiment, model_, [this](auto act) { post(std::move(act)); }, session_);
+                experiment, model, [this](auto act) { jobs_.post(std::move(act)); }, session_);
         };
         events.on_end = [&](engine::Experiment& experiment) {
             const std::shared_ptr<const engine::LivePrefill> live = experiment.take_prefill();
@@ -604,24 +467,24 @@ class ThreadedSession final : public EngineSession {
                 if (std::ranges::equal(contexts[i], live->token_ids())) prompts.push_back(static_cast<int>(i));
             }
             const auto kept = prefill_in_memory(live, [this] { return progress_.status().busy(); });
-            post([this, run, kept, caches, prompts] {
+            jobs_.post([this, run, kept, caches, prompts] {
                 if (run->document() < 0) return;
                 remember(run->document(), prompts, kept);
                 if (!caches.empty()) caches_.keep_job(run->document(), prompts, caches);
             });
         };
         try {
-            program::run(job, plans, *model_, progress_, events);
+            program::run(job, plans, *model, progress_, events);
         } catch (...) {
-            post([this, run] {
+            jobs_.post([this, run] {
                 run->stop(session_);
                 running_.reset();
                 partial_.clear();
             });
             throw;
         }
-        tell_spectra();
-        post([this, run] {
+        model_.tell_spectra();
+        jobs_.post([this, run] {
             run->finish(session_);
             running_.reset();
             partial_.clear();
@@ -635,19 +498,10 @@ class ThreadedSession final : public EngineSession {
     JobProgress progress_;
     TokenCounter counter_;
 
-    mutable std::mutex mutex_;
-    std::condition_variable changed_;
-    std::deque<Job> jobs_;
-    std::deque<std::function<void()>> arrived_;
-    bool stopping_ = false;
-
-    // The engine's thread alone.
-    ModelPtr model_;
-    fs::path model_path_;
-    fs::path refused_model_;  ///< chosen last, and not to be loaded; empty: none
+    LoadedModel model_;  ///< the engine's thread alone
 
     // The window's thread alone.
-    ModelPtr model_for_counts_;
+    LoadedModel::Pointer model_for_counts_;
     std::optional<Begun> begun_;  ///< the last run into a file that was not named
     bool tried_to_load_ = false;
     std::shared_ptr<RunInWindow> running_;
@@ -655,7 +509,7 @@ class ThreadedSession final : public EngineSession {
     std::vector<Kept> prefills_;  ///< newest first
     RunCaches caches_;
 
-    std::thread thread_;  ///< last: it uses all of the above
+    JobQueue jobs_;  ///< last: its thread uses all of the above
 };
 
 }  // namespace

@@ -71,8 +71,6 @@ void ask(QuestionJob& job, const engine::Model& model, engine::Progress& progres
     }
 }
 
-}  // namespace
-
 void end_all(const QuestionJob& job, const QuestionEvents& events, const std::string& error) {
     for (const auto& asked : job.runs) {
         events.on_change(asked.answer, [error](FurtherAnswer& to) {
@@ -82,10 +80,14 @@ void end_all(const QuestionJob& job, const QuestionEvents& events, const std::st
     }
 }
 
-void answer(QuestionJob& job, const engine::Model& model, engine::Progress& progress, const QuestionEvents& events) {
+}  // namespace
+
+void answer(QuestionJob& job, const std::function<const engine::Model&()>& model, engine::Progress& progress,
+            const QuestionEvents& events) {
     try {
-        make_again(job, model, progress, events);
-        ask(job, model, progress, events);
+        const engine::Model& loaded = model();
+        make_again(job, loaded, progress, events);
+        ask(job, loaded, progress, events);
     } catch (const engine::Cancelled&) {
         end_all(job, events, "stopped");
         throw;

@@ -36,10 +36,10 @@ struct QuestionEvents {
 };
 
 /// Makes the caches again that are missing, with one prefill, then asks all of them as one batch. Every answer ends,
-/// with its error where it has one. @throws what engine::repeat_runs and engine::ask_all throw, when that is told
-void answer(QuestionJob& job, const engine::Model& model, engine::Progress& progress, const QuestionEvents& events);
-
-/// Ends the answers that have not ended, with an error.
-void end_all(const QuestionJob& job, const QuestionEvents& events, const std::string& error);
+/// with its error where it has one.
+/// @param model gives the trace's model, which may have to be loaded first
+/// @throws what `model`, engine::repeat_runs and engine::ask_all throw, when that is told
+void answer(QuestionJob& job, const std::function<const engine::Model&()>& model, engine::Progress& progress,
+            const QuestionEvents& events);
 
 }  // namespace kvscope::gui

@@ -1,0 +1,101 @@
+#include "app/gui/engine/job_queue.h"
+
+#include <sys/resource.h>
+
+#include <new>
+#include <utility>
+
+#include "engine/error.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// The thread and those that it starts leave the processor to the window first.
+constexpr int niceness = 5;
+
+}  // namespace
+
+JobQueue::JobQueue(JobProgress& progress, std::function<void(const std::string&, bool)> notice,
+                   std::function<void()> wake)
+    : progress_(progress), notice_(std::move(notice)), wake_(std::move(wake)), thread_([this] { work(); }) {}
+
+JobQueue::~JobQueue() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+        jobs_.clear();
+    }
+    progress_.cancel();
+    changed_.notify_all();
+    thread_.join();
+}
+
+void JobQueue::enqueue(std::string what, std::function<void()> run, std::function<void()> on_dropped) {
+    {
+        const std::lock_guard lock(mutex_);
+        jobs_.push_back({std::move(what), std::move(run), std::move(on_dropped)});
+    }
+    changed_.notify_all();
+}
+
+void JobQueue::cancel() {
+    std::deque<Job> dropped;
+    {
+        const std::lock_guard lock(mutex_);
+        dropped.swap(jobs_);
+    }
+    progress_.cancel();
+    for (const Job& job : dropped)
+        if (job.on_dropped) job.on_dropped();
+}
+
+bool JobQueue::has_waiting() const {
+    const std::lock_guard lock(mutex_);
+    return !jobs_.empty();
+}
+
+void JobQueue::deliver() {
+    std::deque<std::function<void()>> posted;
+    {
+        const std::lock_guard lock(mutex_);
+        posted.swap(posted_);
+    }
+    for (const auto& act : posted) act();
+}
+
+void JobQueue::post(std::function<void()> act) {
+    {
+        const std::lock_guard lock(mutex_);
+        posted_.push_back(std::move(act));
+    }
+    wake_();
+}
+
+void JobQueue::work() {
+    setpriority(PRIO_PROCESS, 0, niceness);
+    for (;;) {
+        Job job;
+        {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+            if (stopping_) return;
+            job = std::move(jobs_.front());
+            jobs_.pop_front();
+            progress_.start(job.what);
+        }
+        std::string failure;
+        try {
+            job.run();
+        } catch (const engine::Cancelled&) {
+            post([this] { notice_("stopped", false); });
+        } catch (const std::bad_alloc&) {
+            failure = job.what + ": out of memory: use a shorter prompt or fewer runs at once";
+        } catch (const std::exception& error) {
+            failure = error.what();
+        }
+        if (!failure.empty()) post([this, failure] { notice_(failure, true); });
+        progress_.end(failure);
+    }
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "app/gui/engine/job_progress.h"
+
+namespace kvscope::gui {
+
+/// Jobs on a thread of their own, one after the other, at a lower priority than the window's, and what they hand to the
+/// window's thread. A job that throws ends with a notice and its error in the progress; Cancelled is no error.
+class JobQueue {
+ public:
+    /// @param notice called on the window's thread
+    /// @param wake   called on the job's thread: something was posted
+    JobQueue(JobProgress& progress, std::function<void(const std::string&, bool is_error)> notice,
+             std::function<void()> wake);
+    /// Cancels the job under way and waits for it; those that wait are dropped.
+    ~JobQueue();
+    JobQueue(const JobQueue&) = delete;
+    JobQueue& operator=(const JobQueue&) = delete;
+
+    // The window's thread.
+    /// @param on_dropped called on the window's thread where the job is cancelled before it begins; may be empty
+    void enqueue(std::string what, std::function<void()> run, std::function<void()> on_dropped = nullptr);
+    /// Ends the job under way at the next safe place and drops those that wait.
+    void cancel();
+    bool has_waiting() const;
+    /// Runs what was posted since, in order.
+    void deliver();
+
+    // The job's thread.
+    void post(std::function<void()> act);
+
+ private:
+    struct Job {
+        std::string what;
+        std::function<void()> run;
+        std::function<void()> on_dropped;
+    };
+
+    void work();
+
+    JobProgress& progress_;
+    std::function<void(const std::string&, bool)> notice_;
+    std::function<void()> wake_;
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Job> jobs_;
+    std::deque<std::function<void()>> posted_;
+    bool stopping_ = false;
+    std::thread thread_;  ///< last: it uses all of the above
+};
+
+}  // namespace kvscope::gui
