@@ -17,6 +17,7 @@ namespace kvscope::gui {
 namespace {
 
 constexpr float thinnest_bar = 2;    // pixels
+constexpr float lowest_row = 4;      // pixels of a run in the map
 constexpr double bars_share = 0.86;  // of a step's width
 
 /// Steps are whole.
@@ -64,7 +65,8 @@ std::string title_of_values(const std::string& less, bool is_short) {
 
 }  // namespace
 
-bool wants_step_map(size_t n_runs, double n_steps, float width) {
+bool wants_step_map(size_t n_runs, double n_steps, float width, float height) {
+    if (height < lowest_row * static_cast<float>(n_runs)) return false;
     return n_runs > 1 && bars_share * width / (n_steps * static_cast<double>(n_runs)) < thinnest_bar;
 }
 
@@ -97,7 +99,8 @@ void StepPlot::draw(Context& context, std::span<const StepSeries> series, float 
         last_step_ = all;
     }
     const float room = ImGui::GetContentRegionAvail().x - 5 * ImGui::GetFontSize();
-    is_map_ = wants_step_map(series.size(), last_step_ - first_step_, room);
+    const float rows = height - 6 * ImGui::GetFontSize();  // without the axis and the colour bar
+    is_map_ = wants_step_map(series.size(), last_step_ - first_step_, room, rows);
     is_map_ ? draw_map(frame) : draw_bars(frame);
     maps_.drop_unused();
 }

@@ -19,10 +19,12 @@ struct StepSeries {
     std::vector<float> values;  ///< KL to the full cache, nats, or that less a reference's
 };
 
-/// Whether bars of so many runs side by side at each step would be too thin to be seen. @param width in pixels
-bool wants_step_map(size_t n_runs, double n_steps, float width);
+/// Whether bars of so many runs side by side at each step would be too thin to be seen, and a map's rows would not.
+/// @param width, height in pixels
+bool wants_step_map(size_t n_runs, double n_steps, float width, float height);
 
-/// Divergence by decode step: bars side by side, or where those would be thinner than two pixels a map of runs × steps.
+/// Divergence by decode step: bars side by side, or where those would be thinner than two pixels and there is
+/// room for it a map of runs × steps.
 /// Click and drag go through the steps, the wheel zooms into them.
 class StepPlot {
  public:

@@ -174,7 +174,8 @@ void LiveWhatIf::compute(Session& session) {
                            (settings_->added >= 0 || answer.value->settings == settings);
     if (is_wanted) {
         taken_ = answer.value;
-        show(session, *answer.value);
+        // The same once more, computed anew after the view was hidden: it may have been decoded since.
+        if (settings_->added < 0 || settings_->shown != answer.value->settings) show(session, *answer.value);
     }
 }
 

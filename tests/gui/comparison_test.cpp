@@ -286,12 +286,13 @@ TEST_CASE("answers choose their reference by a label, and their figure follows")
 }
 
 TEST_CASE("steps are bars while those have two pixels, and a map of runs and steps beyond") {
-    CHECK_FALSE(wants_step_map(1, 500, 400));  // one run has nothing to be told from
-    CHECK_FALSE(wants_step_map(3, 20, 600));
-    CHECK_FALSE(wants_step_map(12, 20, 600));
-    CHECK(wants_step_map(13, 20, 600));
-    CHECK(wants_step_map(25, 20, 600));
-    CHECK_FALSE(wants_step_map(25, 4, 600));  // zoomed in
+    CHECK_FALSE(wants_step_map(1, 500, 400, 300));  // one run has nothing to be told from
+    CHECK_FALSE(wants_step_map(3, 20, 600, 300));
+    CHECK_FALSE(wants_step_map(12, 20, 600, 300));
+    CHECK(wants_step_map(13, 20, 600, 300));
+    CHECK(wants_step_map(25, 20, 600, 300));
+    CHECK_FALSE(wants_step_map(25, 20, 600, 50));  // too low for the rows
+    CHECK_FALSE(wants_step_map(25, 4, 600, 300));  // zoomed in
 }
 
 TEST_CASE("a click into the map of steps selects the run and the step under the mouse") {
