@@ -347,12 +347,8 @@ class ThreadedSession final : public EngineSession {
                 answer(*job, model, progress_, events);
             },
             [this, job, document] {
-                for (const auto& asked : job->runs) {
-                    change_answer(document, asked.answer, [](FurtherAnswer& to) {
-                        to.error = "stopped";
-                        to.finished = true;
-                    });
-                }
+                end_all(
+                    *job, [&](int id, const auto& change) { change_answer(document, id, change); }, "stopped");
             });
     }
 

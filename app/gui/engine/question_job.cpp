@@ -71,16 +71,17 @@ void ask(QuestionJob& job, const engine::Model& model, engine::Progress& progres
     }
 }
 
-void end_all(const QuestionJob& job, const QuestionEvents& events, const std::string& error) {
+}  // namespace
+
+void end_all(const QuestionJob& job, const std::function<void(int, std::function<void(FurtherAnswer&)>)>& on_change,
+             const std::string& error) {
     for (const auto& asked : job.runs) {
-        events.on_change(asked.answer, [error](FurtherAnswer& to) {
+        on_change(asked.answer, [error](FurtherAnswer& to) {
             if (!to.finished) to.error = error;
             to.finished = true;
         });
     }
 }
-
-}  // namespace
 
 void answer(QuestionJob& job, const std::function<const engine::Model&()>& model, engine::Progress& progress,
             const QuestionEvents& events) {
@@ -89,10 +90,10 @@ void answer(QuestionJob& job, const std::function<const engine::Model&()>& model
         make_again(job, loaded, progress, events);
         ask(job, loaded, progress, events);
     } catch (const engine::Cancelled&) {
-        end_all(job, events, "stopped");
+        end_all(job, events.on_change, "stopped");
         throw;
     } catch (const std::exception& error) {
-        end_all(job, events, error.what());
+        end_all(job, events.on_change, error.what());
         throw;
     }
 }

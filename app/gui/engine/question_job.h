@@ -42,4 +42,9 @@ struct QuestionEvents {
 void answer(QuestionJob& job, const std::function<const engine::Model&()>& model, engine::Progress& progress,
             const QuestionEvents& events);
 
+/// Ends the answers that have not ended, with an error: of a job that is dropped before it begins. @param on_change as
+/// in QuestionEvents
+void end_all(const QuestionJob& job, const std::function<void(int, std::function<void(FurtherAnswer&)>)>& on_change,
+             const std::string& error);
+
 }  // namespace kvscope::gui
