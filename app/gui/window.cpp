@@ -21,6 +21,11 @@ ImGuiKey ImGui_ImplGlfw_KeyToImGuiKey(int keycode, int scancode);
 namespace kvscope::gui {
 namespace {
 
+bool is_set(const char* variable) {
+    const char* value = std::getenv(variable);
+    return value && *value;
+}
+
 std::string last_glfw_error() {
     const char* text = nullptr;
     glfwGetError(&text);
@@ -74,15 +79,11 @@ Screenshot read_back(int width, int height) {
 
 }  // namespace
 
-bool Window::display_is_there() {
-    const auto is_set = [](const char* name) {
-        const char* value = std::getenv(name);
-        return value && *value;
-    };
-    return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");
-}
+bool Window::display_is_there() { return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"); }
 
 Window::Window(const WindowOptions& options) {
+    // GLFW would ask for a Wayland server first, whose library complains on standard error that there is none.
+    if (is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY")) glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
     if (!glfwInit()) throw NoDisplay("no window can be opened here: " + last_glfw_error());
     glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
     glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
