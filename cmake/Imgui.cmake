@@ -29,16 +29,19 @@ target_compile_definitions(kvscope_imgui_headers INTERFACE
     "ImDrawIdx=unsigned int" IMGUI_ENABLE_FREETYPE IMGUI_DISABLE_DEMO_WINDOWS GLFW_INCLUDE_NONE)
 target_link_libraries(kvscope_imgui_headers INTERFACE glfw PkgConfig::freetype)
 
-set(imgui_sources
-    ${imgui}/imgui.cpp ${imgui}/imgui_demo.cpp ${imgui}/imgui_draw.cpp ${imgui}/imgui_tables.cpp ${imgui}/imgui_widgets.cpp
-    ${imgui}/imgui_stacklayout.cpp ${imgui}/misc/cpp/imgui_stdlib.cpp ${imgui}/misc/freetype/imgui_freetype.cpp
-    ${imgui}/backends/imgui_impl_glfw.cpp ${imgui}/backends/imgui_impl_opengl3.cpp
+set(hooked_sources ${imgui}/imgui.cpp ${imgui}/imgui_demo.cpp ${imgui}/imgui_tables.cpp ${imgui}/imgui_widgets.cpp)
+set(common_sources
+    ${imgui}/imgui_draw.cpp ${imgui}/imgui_stacklayout.cpp ${imgui}/misc/cpp/imgui_stdlib.cpp
+    ${imgui}/misc/freetype/imgui_freetype.cpp ${imgui}/backends/imgui_impl_glfw.cpp ${imgui}/backends/imgui_impl_opengl3.cpp
     ${implot}/implot.cpp ${implot}/implot_items.cpp ${palette}/imcmd_command_palette.cpp ${palette}/imcmd_fuzzy_search.cpp)
 # ImPlot compiles every plot for ten types of numbers, a minute and a half; what is plotted here is double.
 set_source_files_properties(${implot}/implot_items.cpp PROPERTIES COMPILE_DEFINITIONS "IMPLOT_CUSTOM_NUMERIC_TYPES=(float)(double)")
 file(GLOB test_engine_sources ${test_engine}/imgui_test_engine/*.cpp)
+add_library(kvscope_imgui_common OBJECT EXCLUDE_FROM_ALL ${common_sources})  # what the hooks leave as it is
+target_link_libraries(kvscope_imgui_common PRIVATE kvscope_imgui_headers)
+target_compile_options(kvscope_imgui_common PRIVATE -w)
 function(kvscope_imgui_library name)
-    add_library(${name} STATIC EXCLUDE_FROM_ALL ${imgui_sources} ${ARGN})
+    add_library(${name} STATIC EXCLUDE_FROM_ALL ${hooked_sources} $<TARGET_OBJECTS:kvscope_imgui_common> ${ARGN})
     target_link_libraries(${name} PUBLIC kvscope_imgui_headers ${CMAKE_DL_LIBS} Threads::Threads)
     target_compile_options(${name} PRIVATE -w)
 endfunction()
