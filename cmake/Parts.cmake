@@ -1,10 +1,11 @@
-# kvscope_part(NAME FOLDER folder [SOURCES globs…] [PUBLIC targets…] [PRIVATE targets…])
+# kvscope_part(NAME FOLDER folder [SOURCES globs…] [ALONE globs…] [PUBLIC targets…] [PRIVATE targets…])
 #
 # One static library per part, made of every source that the globs find. Its headers are reached through an include
 # folder that holds a link to that part alone (`#include "kernels/select_topk.h"`), so that an include against the
-# direction of the dependencies does not compile. A part without sources yet carries its headers only.
+# direction of the dependencies does not compile. A part without sources yet carries its headers only. Its sources are
+# compiled in batches (KVSCOPE_UNITY), apart from ALONE: families of files that use the same names for their own things.
 function(kvscope_part name)
-    cmake_parse_arguments(part "" "FOLDER" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+    cmake_parse_arguments(part "" "FOLDER" "SOURCES;ALONE;PUBLIC;PRIVATE" ${ARGN})
     list(TRANSFORM part_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/${part_FOLDER}/)
     file(GLOB sources CONFIGURE_DEPENDS ${part_SOURCES})
     list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
@@ -21,6 +22,12 @@ function(kvscope_part name)
         add_library(kvscope_${name} STATIC ${sources})
         target_include_directories(kvscope_${name} PUBLIC ${include})
         target_link_libraries(kvscope_${name} PUBLIC ${part_PUBLIC} PRIVATE ${part_PRIVATE} kvscope_ours)
+        set_target_properties(kvscope_${name} PROPERTIES UNITY_BUILD ${KVSCOPE_UNITY})
+        if(part_ALONE)
+            list(TRANSFORM part_ALONE PREPEND ${CMAKE_SOURCE_DIR}/${part_FOLDER}/)
+            file(GLOB alone CONFIGURE_DEPENDS ${part_ALONE})
+            set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+        endif()
     else()
         add_library(kvscope_${name} INTERFACE)
         target_include_directories(kvscope_${name} INTERFACE ${include})
@@ -40,6 +47,8 @@ function(kvscope_registry name)
     endif()
     list(TRANSFORM registry_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/)
     file(GLOB files CONFIGURE_DEPENDS ${registry_SOURCES})
+    # A file that is added must not meet the names of its neighbours.
+    set_source_files_properties(${files} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     set(declarations "")
     set(calls "")
     foreach(file ${files})

@@ -8,6 +8,7 @@
 
 #include "analysis/table_format.h"
 #include "analysis/ticks.h"
+#include "app/gui/figure_axes.h"
 #include "app/gui/figure_shapes.h"
 
 namespace kvscope::gui {
@@ -16,12 +17,9 @@ namespace {
 using analysis::ColorScale;
 using analysis::LegendEntry;
 
-constexpr float small_text = 0.87f;
 constexpr int gradient_steps = 24;
 
-float text_width(const std::string& text) {
-    return ImGui::GetFont()->CalcTextSizeA(small_text * ImGui::GetFontSize(), FLT_MAX, 0, text.c_str()).x;
-}
+float text_width(const std::string& text) { return small_text_size(text).x; }
 
 std::string number_text(const ColorScale& scale, double value) {
     if (scale.whole_numbers || (std::abs(value) >= 10 && value == std::round(value)))

@@ -14,12 +14,12 @@
 namespace kvscope::gui {
 namespace {
 
-struct Program {
+struct ClipboardProgram {
     const char* package;
     std::vector<std::string> words;
 };
 
-Program program_for_clipboard() {
+ClipboardProgram program_for_clipboard() {
     const char* wayland = std::getenv("WAYLAND_DISPLAY");
     if (wayland && *wayland) return {"wl-clipboard", {"wl-copy", "--type", "image/png"}};
     return {"xclip", {"xclip", "-selection", "clipboard", "-target", "image/png"}};
@@ -41,7 +41,7 @@ TemporaryPng::~TemporaryPng() {
 }
 
 void copy_png(const std::filesystem::path& png) {
-    Program program = program_for_clipboard();
+    ClipboardProgram program = program_for_clipboard();
     std::vector<char*> words;
     for (auto& word : program.words) words.push_back(word.data());
     words.push_back(nullptr);

@@ -65,10 +65,14 @@ void check_rope(const ModelConfig& c, const Rules& rules) {
 
 std::string supported_models() { return "supported are Llama 2 and 3.x, Mistral, Qwen2 and 2.5, Qwen3, SmolLM2"; }
 
-std::string kind_of_refused_model(const std::string& name) {
-    std::string lower = name;
-    std::transform(lower.begin(), lower.end(), lower.begin(),
+std::string lower_case(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+}
+
+std::string kind_of_refused_model(const std::string& name) {
+    const std::string lower = lower_case(name);
     using Entry = std::pair<std::string_view, std::string_view>;
     constexpr std::array<Entry, 18> kinds = {
         Entry{"moe", "a mixture of experts"},

@@ -12,6 +12,9 @@ namespace kvscope::checkpoint {
 /// One line that names every supported family, for messages of refusal.
 std::string supported_models();
 
+/// With A to Z as small letters: for finding a family's name in a text.
+std::string lower_case(std::string text);
+
 /// Why a kind of model is refused, in words, from what files call it ("qwen3_moe", "Qwen2VLForConditionalGeneration"):
 /// a mixture of experts, a vision model, …; empty if nothing is known about it.
 std::string kind_of_refused_model(const std::string& name);

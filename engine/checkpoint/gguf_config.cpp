@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -264,12 +263,6 @@ void read_special_tokens(const GgufFile& file, ModelConfig& c) {
 
     constexpr std::array<std::string_view, 4> begins = {"llama3", "llama-v3", "llama-bpe", "tekken"};
     c.add_bos = file.boolean("tokenizer.ggml.add_bos_token").value_or(is_sentencepiece || contains(begins, pre));
-}
-
-std::string lower_case(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char ch) { return static_cast<char>(std::tolower(ch)); });
-    return text;
 }
 
 /// llama.cpp's architecture "llama" covers three families that differ in name only.

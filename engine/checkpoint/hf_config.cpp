@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -38,12 +37,6 @@ constexpr std::array<Family, 4> families = {
 };
 
 constexpr int64_t default_sliding_window = 4096;
-
-std::string lower_case(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-}
 
 [[noreturn]] void refuse(const JsonFields& config, const std::string& found) {
     const std::string kind = kind_of_refused_model(found);

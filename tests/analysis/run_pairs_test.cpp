@@ -5,7 +5,7 @@
 
 #include "analysis/cost_difference.h"
 #include "analysis/several_traces.h"
-#include "tests/analysis/sample_figures.h"
+#include "tests/analysis/two_traces.h"
 
 using namespace kvscope::analysis;
 using namespace kvscope::analysis::test;
@@ -29,16 +29,6 @@ std::vector<RunPair> pairs_of(const std::vector<trace::RunAttributes>& a, const 
     for (const auto& run : b) of_b.push_back(&run);
     return pair_runs(of_a, of_b);
 }
-
-/// Two traces of one model, the second with a longer prompt.
-struct TwoTraces {
-    SampleTrace first;
-    SampleTrace second = [] {
-        trace::sample::Options longer;
-        longer.n_tokens = 60;
-        return SampleTrace(longer);
-    }();
-};
 
 }  // namespace
 

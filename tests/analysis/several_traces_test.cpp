@@ -3,34 +3,12 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "analysis/run_style.h"
-#include "tests/analysis/sample_figures.h"
+#include "tests/analysis/two_traces.h"
 
 using namespace kvscope::analysis;
 using namespace kvscope::analysis::test;
 using Catch::Matchers::Contains;
 namespace trace = kvscope::trace;
-
-namespace {
-
-trace::sample::Options longer() {
-    trace::sample::Options options;
-    options.n_tokens = 60;
-    return options;
-}
-
-/// Two traces of one model, the second with a longer prompt.
-struct TwoTraces {
-    SampleTrace first;
-    SampleTrace second{longer()};
-
-    std::vector<TracePart> parts(const FigureOptions& options = {}) const {
-        const auto styles = joint_run_styles({first.reader().runs(0), second.reader().runs(0)});
-        return {{&first.reader(), options, "one.h5", styles[0]}, {&second.reader(), options, "two.h5", styles[1]}};
-    }
-};
-
-}  // namespace
 
 TEST_CASE("curves of several traces share a plot, each with its own trace's numbers, the first as it is alone") {
     const TwoTraces two;

@@ -62,7 +62,7 @@ void check_answer_attention(const trace::RunRecord& full, const nlohmann::json& 
     CHECK(largest < 1e-3);
 }
 
-void compare_with_reference(const std::string& name) {
+void compare_changed_passes(const std::string& name) {
     const auto document = golden("engine/pass_changes.json");
     const auto& reference = document["prompts"][name];
     const auto ids = golden("engine/prompt_ids.json")["prompts"][name]["ids"].get<std::vector<int32_t>>();
@@ -171,11 +171,11 @@ class StopsAt final : public engine::Progress {
 
 // The default model in f32 against NumPy and transformers in f64: scripts/golden/pass_changes.py.
 TEST_CASE("policies that change the pass keep, generate and diverge as the reference on the short prompt") {
-    compare_with_reference("short");
+    compare_changed_passes("short");
 }
 
 TEST_CASE("policies that change the pass keep, generate and diverge as the reference on the rewrite prompt") {
-    compare_with_reference("rewrite");
+    compare_changed_passes("rewrite");
 }
 
 TEST_CASE("policies that change the pass do the same in shared and in isolated mode") {

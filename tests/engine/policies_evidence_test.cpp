@@ -10,7 +10,7 @@ using namespace kvscope::engine::testing;
 
 namespace {
 
-void compare_with_reference(const std::string& name) {
+void compare_kept_sets(const std::string& name) {
     const auto reference = golden("policies_reference/" + name + ".json");
     const auto ids = golden("engine/prompt_ids.json")["prompts"][name]["ids"].get<std::vector<int32_t>>();
     const auto& model = default_model_f32();
@@ -71,6 +71,6 @@ void compare_with_reference(const std::string& name) {
 }  // namespace
 
 // Kept sets on the default model in f32 against NumPy in f64: scripts/golden/kept_sets.py.
-TEST_CASE("kept sets on the short prompt equal the reference's") { compare_with_reference("short"); }
+TEST_CASE("kept sets on the short prompt equal the reference's") { compare_kept_sets("short"); }
 
-TEST_CASE("kept sets on the demo prompt equal the reference's") { compare_with_reference("demo"); }
+TEST_CASE("kept sets on the demo prompt equal the reference's") { compare_kept_sets("demo"); }

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "analysis/run_style.h"
+#include "analysis/several_traces.h"
+#include "tests/analysis/sample_figures.h"
+
+namespace kvscope::analysis::test {
+
+/// Two traces of one model, the second with a longer prompt.
+struct TwoTraces {
+    SampleTrace first;
+    SampleTrace second = [] {
+        trace::sample::Options longer;
+        longer.n_tokens = 60;
+        return SampleTrace(longer);
+    }();
+
+    std::vector<TracePart> parts(const FigureOptions& options = {}) const {
+        const auto styles = joint_run_styles({first.reader().runs(0), second.reader().runs(0)});
+        return {{&first.reader(), options, "one.h5", styles[0]}, {&second.reader(), options, "two.h5", styles[1]}};
+    }
+};
+
+}  // namespace kvscope::analysis::test
