@@ -3,43 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
 
-#include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
-#include "analysis/run_style.h"
-#include "policies/interface/registry.h"
+#include "analysis/run_policy.h"
+#include "trace/answer_length.h"
 
 namespace kvscope::analysis {
 namespace {
-
-policies::PolicySpec spec_of(const trace::RunAttributes& run) {
-    policies::PolicySpec spec;
-    spec.definition = policies::find_definition(run.policy);
-    if (spec.definition == nullptr) {
-        throw NothingToShow(fmt::format("{}: this program does not know the policy '{}'", run_label(run), run.policy));
-    }
-    try {
-        spec.values = policies::ParameterValues::from_json(spec.definition->parameters, run.parameters_json);
-    } catch (const policies::ParameterError& error) {
-        throw NothingToShow(fmt::format("{}: its parameters are not those of this program's {}: {}", run_label(run),
-                                        run.policy, error.what()));
-    }
-    return spec;
-}
-
-/// As many tokens as were to be generated; in traces made elsewhere as many as were.
-int64_t new_tokens(const trace::Reader& reader, int prompt, int run) {
-    const auto recipe = nlohmann::json::parse(reader.recipe_json(), nullptr, false);
-    if (recipe.is_object()) {
-        const auto found = recipe.find("new_tokens");
-        if (found != recipe.end() && found->is_number_integer()) return found->get<int64_t>();
-    }
-    const trace::Place place = trace::Place::of_run(prompt, run);
-    if (!reader.has(place, trace::schema::run::output_ids)) return 1;
-    return std::max<int64_t>(1, static_cast<int64_t>(reader.shape(place, trace::schema::run::output_ids).at(0)));
-}
 
 /// A path that no program takes for an option.
 std::string as_path(std::string path) { return path.rfind('-', 0) == 0 ? "./" + path : path; }
@@ -64,7 +35,7 @@ std::string reproduce_command(const trace::Reader& reader, int prompt, int run, 
                               std::string_view output) {
     check_prompt(reader, prompt);
     const trace::RunAttributes& attributes = reader.run(prompt, run);
-    const policies::PolicySpec spec = spec_of(attributes);
+    const policies::PolicySpec spec = run_policy(attributes);
     std::vector<std::string> words = {"kvscope", "run"};
     const auto add = [&](const char* option, std::string value) {
         words.emplace_back(option);
@@ -78,7 +49,8 @@ std::string reproduce_command(const trace::Reader& reader, int prompt, int run, 
     if (dtype == "f32" || dtype == "bf16") add("--dtype", dtype);
     if (attributes.mode == trace::schema::run::mode_isolated) words.emplace_back("--isolated");
     if (attributes.seed != 0) add("-s", std::to_string(attributes.seed));
-    add("-n", std::to_string(new_tokens(reader, prompt, run)));
+    const int64_t n_recorded = std::max<int64_t>(trace::answer_length(reader, prompt, run), 1);
+    add("-n", std::to_string(trace::wanted_answer_length(reader).value_or(n_recorded)));
     add("-o", as_path(std::string(output)));
     std::vector<std::string> quoted;
     for (const std::string& word : words) quoted.push_back(shell_quoted(word));

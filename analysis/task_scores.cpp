@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "analysis/figure_definition.h"
-#include "policies/interface/registry.h"
+#include "policies/interface/recorded_policy.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -18,12 +18,8 @@ namespace {
 constexpr int n_resamples = 10000;
 
 std::string setting_of(const trace::ResultRow& row) {
-    const auto* definition = policies::find_definition(row.policy);
-    if (definition == nullptr) return row.policy;
     try {
-        const auto values = policies::ParameterValues::from_json(definition->parameters, row.parameters_json);
-        const std::string changes = values.text_of_changes();
-        return changes.empty() ? row.policy : row.policy + ":" + changes;
+        return policies::recorded_policy(row.policy, row.parameters_json).label();
     } catch (const policies::ParameterError&) {
         return row.policy;
     }

@@ -15,7 +15,7 @@
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/table_format.h"
-#include "policies/interface/registry.h"
+#include "policies/interface/recorded_policy.h"
 #include "policies/interface/scoring_policy.h"
 
 namespace kvscope::analysis {
@@ -35,11 +35,9 @@ const trace::RunAttributes& finished_run(const trace::Reader& reader, int prompt
 
 /// Positions from which on a policy keeps everything whatever its score; N where that shows in the scores themselves.
 int64_t ranked_before(const trace::RunAttributes& run, int64_t n_tokens) {
-    const policies::Definition* definition = policies::find_definition(run.policy);
-    if (definition == nullptr) return n_tokens;
     try {
-        const auto values = policies::ParameterValues::from_json(definition->parameters, run.parameters_json);
-        const int64_t recent = policies::recent_entries(values, run.budget);
+        const auto spec = policies::recorded_policy(run.policy, run.parameters_json);
+        const int64_t recent = policies::recent_entries(spec.values, run.budget);
         return n_tokens - std::min({recent, run.budget, n_tokens});
     } catch (const policies::ParameterError&) {
         return n_tokens;  // another version's policy: its scores alone are known

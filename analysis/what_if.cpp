@@ -10,6 +10,7 @@
 #include "analysis/attention_kept.h"
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
+#include "analysis/run_policy.h"
 #include "analysis/run_style.h"
 #include "policies/interface/names.h"
 #include "policies/interface/reselect.h"
@@ -154,17 +155,7 @@ WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
     if (attributes.status != schema::run::status_complete) {
         throw refuse("the run failed, there is nothing to change: " + attributes.message);
     }
-    recorded_.definition = policies::find_definition(attributes.policy);
-    if (recorded_.definition == nullptr) {
-        throw refuse(fmt::format("this program does not know the policy '{}'", attributes.policy));
-    }
-    try {
-        recorded_.values =
-            policies::ParameterValues::from_json(recorded_.definition->parameters, attributes.parameters_json);
-    } catch (const policies::ParameterError& error) {
-        throw refuse(
-            fmt::format("its parameters are not those of this program's {}: {}", attributes.policy, error.what()));
-    }
+    recorded_ = run_policy(attributes);
     model_ = reader.model();
     recorded_budget_ = attributes.budget;
     n_tokens_ = reader.prompt(prompt).visible_tokens();

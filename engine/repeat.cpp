@@ -8,16 +8,12 @@
 #include <utility>
 
 #include "engine/error.h"
+#include "policies/interface/recorded_policy.h"
+#include "trace/answer_length.h"
 #include "trace/schema.h"
 
 namespace kvscope::engine {
 namespace {
-
-int64_t n_recorded_tokens(const trace::Reader& reader, int prompt, int run) {
-    const trace::Place place = trace::Place::of_run(prompt, run);
-    if (!reader.has(place, trace::schema::run::output_ids)) return 0;
-    return static_cast<int64_t>(reader.shape(place, trace::schema::run::output_ids).at(0));
-}
 
 /// Entries that one of the two keeps and the other does not; 0 where the trace has no kept sets of the run.
 int64_t n_other_entries(const trace::Reader& reader, int prompt, int run, const trace::RunRecord& again) {
@@ -52,14 +48,16 @@ std::vector<int> of_same_context(const trace::Reader& reader, int prompt) {
 ExperimentOptions recorded_options(const trace::Reader& reader, int prompt) {
     ExperimentOptions options;
     const auto full = reader.full_run(prompt);
-    const int64_t n_full = full ? n_recorded_tokens(reader, prompt, *full) : 0;
-    if (n_full > 0) options.n_new = n_full;
-    if (full) options.seed = reader.run(prompt, *full).seed;
+    if (full) {
+        const int64_t n_recorded = trace::answer_length(reader, prompt, *full);
+        if (n_recorded > 0) options.n_new = n_recorded;
+        options.seed = reader.run(prompt, *full).seed;
+    }
+    options.n_new = std::max<int64_t>(trace::wanted_answer_length(reader).value_or(options.n_new), 1);
     if (reader.prompt(prompt).window > 0) options.window = static_cast<int>(reader.prompt(prompt).window);
     const auto recipe = nlohmann::json::parse(reader.recipe_json(), nullptr, false);
     if (!recipe.is_object()) return options;
     try {
-        options.n_new = std::max<int64_t>(recipe.value("new_tokens", options.n_new), 1);
         options.ignore_eos = recipe.value("ignore_eos", options.ignore_eos);
         options.sampling.temperature = recipe.value("temperature", options.sampling.temperature);
         options.sampling.top_p = recipe.value("top_p", options.sampling.top_p);
@@ -74,13 +72,10 @@ ExperimentOptions recorded_options(const trace::Reader& reader, int prompt) {
 
 RunPlan recorded_plan(const trace::RunAttributes& run) {
     RunPlan plan;
-    plan.spec.definition = policies::find_definition(run.policy);
-    if (!plan.spec.definition)
-        throw UsageError(fmt::format("{}: this program does not know the policy '{}'", run.label, run.policy));
     try {
-        plan.spec.values = policies::ParameterValues::from_json(plan.spec.definition->parameters, run.parameters_json);
+        plan.spec = policies::recorded_policy(run.policy, run.parameters_json);
     } catch (const policies::ParameterError& error) {
-        throw UsageError(fmt::format("{}: its parameters are not those of this program: {}", run.label, error.what()));
+        throw UsageError(fmt::format("{}: {}", run.label, error.what()));
     }
     plan.budget = policies::parse_budget(run.policy == "full" ? "100%" : std::to_string(run.budget));
     return plan;
@@ -137,7 +132,7 @@ std::vector<RepeatedRun> repeat_runs(const Model& model, const trace::Reader& re
         repeated[i].cache = caches[place];
         if (!repeated[i].cache) continue;
         repeated[i].n_other = n_other_entries(reader, prompt, runs[i], records[place]);
-        if (n_recorded_tokens(reader, prompt, runs[i]) > 0)
+        if (trace::answer_length(reader, prompt, runs[i]) > 0)
             repeated[i].cache->set_answer(reader.run(prompt, runs[i]).output_text);
     }
     return repeated;

@@ -8,6 +8,8 @@
 #include <limits>
 
 #include "analysis/coverage.h"
+#include "analysis/figure_definition.h"
+#include "analysis/run_policy.h"
 #include "analysis/run_style.h"
 #include "app/gui/engine_session.h"
 
@@ -82,29 +84,22 @@ void LiveWhatIf::follow_selection(const Session& session) {
         return;
     }
     const trace::RunAttributes& run = session.attributes(selected);
-    const std::string label = analysis::run_label(run);
-    const policies::Definition* definition = policies::find_definition(run.policy);
-    if (run.status != "complete") {
-        refusal_ = label + " failed: there is nothing to change. Select another run.";
+    if (run.status != trace::schema::run::status_complete) {
+        refusal_ = analysis::run_label(run) + " failed: there is nothing to change. Select another run.";
         return;
     }
-    if (!definition) {
-        refusal_ = fmt::format("{}: this program does not know the policy '{}'.", label, run.policy);
-        return;
-    }
-    if (definition->name == "full") {
+    if (run.policy == "full") {
         refusal_ = "The full cache keeps everything. Select a run of a policy that selects.";
         return;
     }
     auto& settings = all_[selected];
     if (!settings) {
         auto fresh = std::make_unique<Settings>();
-        fresh->recorded.definition = definition;
         try {
-            fresh->recorded.values = policies::ParameterValues::from_json(definition->parameters, run.parameters_json);
-        } catch (const policies::ParameterError& error) {
+            fresh->recorded = analysis::run_policy(run);
+        } catch (const analysis::NothingToShow& refused) {
             all_.erase(selected);
-            refusal_ = fmt::format("{}: its parameters are not those of this program: {}", label, error.what());
+            refusal_ = refused.what();
             return;
         }
         fresh->values = fresh->recorded.values;
