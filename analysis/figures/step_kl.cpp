@@ -110,31 +110,59 @@ Panel curves(const Runs& all, Source source) {
     return panel;
 }
 
-/// (runs, steps): whether both would draw the same greedy token.
-Panel agreement(const Runs& all) {
+/// (labels, steps): below the curves, which of the classes each step of each row is of.
+template <class ClassAt>
+Panel class_map(const std::vector<Categories::Class>& classes, const std::vector<std::string>& labels, size_t n_steps,
+                const ClassAt& class_at) {
     Panel panel;
     panel.row = 1;
-    panel.x = step_axis(all.n_steps);
+    panel.x = step_axis(n_steps);
     panel.y.min = -0.5;
-    panel.y.max = static_cast<double>(all.runs.size()) - 0.5;
+    panel.y.max = static_cast<double>(labels.size()) - 0.5;
     panel.y.reversed = true;
     Categories map;
-    map.rows = all.runs.size();
-    map.columns = all.n_steps;
-    map.classes = {{"same greedy token", kAgree}, {"another token", kDiffer}};
-    for (size_t i = 0; i < all.runs.size(); ++i) {
-        const Run& run = all.runs[i];
-        panel.y.ticks.push_back({static_cast<double>(i), run.shown.label});
-        for (size_t step = 0; step < all.n_steps; ++step) {
-            map.ids.push_back(step >= run.agreement.size() ? Categories::none : run.agreement[step] != 0 ? 0 : 1);
-        }
-    }
+    map.rows = labels.size();
+    map.columns = n_steps;
     map.x_begin = panel.x.min;
     map.x_end = panel.x.max;
     map.y_begin = panel.y.min;
     map.y_end = panel.y.max;
+    map.classes = classes;
+    for (size_t row = 0; row < labels.size(); ++row) {
+        panel.y.ticks.push_back({static_cast<double>(row), labels[row]});
+        for (size_t step = 0; step < n_steps; ++step) map.ids.push_back(class_at(row, step));
+    }
     panel.layers.emplace_back(std::move(map));
     return panel;
+}
+
+const std::vector<Categories::Class> agreement_classes = {{"same greedy token", kAgree}, {"another token", kDiffer}};
+
+/// Whether a run and the full cache would draw the same greedy token.
+Panel agreement(const Runs& all) {
+    std::vector<std::string> labels;
+    for (const Run& run : all.runs) labels.push_back(run.shown.label);
+    return class_map(agreement_classes, labels, all.n_steps, [&](size_t row, size_t step) -> uint8_t {
+        const auto& same = all.runs[row].agreement;
+        return step >= same.size() ? Categories::none : same[step] != 0 ? 0 : 1;
+    });
+}
+
+/// Curves above a map of `n_rows` rows.
+Figure two_panels(Panel curves, Panel map, size_t n_rows) {
+    Figure figure;
+    figure.name = "step-kl";
+    figure.width_mm = 174;
+    figure.rows = 2;
+    figure.shared_x = true;
+    figure.panel_height_mm = std::clamp(kRowMm * static_cast<double>(n_rows), 40.0, 90.0);
+    figure.panels.push_back(std::move(curves));
+    figure.panels.push_back(std::move(map));
+    return figure;
+}
+
+void add_classes(std::vector<LegendEntry>& legend, const std::vector<Categories::Class>& classes) {
+    for (const auto& each : classes) legend.push_back({each.label, LegendEntry::Symbol::patch, {each.color}});
 }
 
 Figure make(std::span<const TracePart> parts) {
@@ -142,19 +170,10 @@ Figure make(std::span<const TracePart> parts) {
     const Runs all = read_runs(parts);
     std::vector<ShownRun> shown;
     for (const Run& run : all.runs) shown.push_back(run.shown);
-    Figure figure;
-    figure.name = "step-kl";
+    Figure figure = two_panels(curves(all, source), agreement(all), all.runs.size());
     figure.title = "Divergence from the full cache at each decode step";
-    figure.width_mm = 174;
-    figure.rows = 2;
-    figure.shared_x = true;
-    figure.panel_height_mm = std::clamp(kRowMm * static_cast<double>(all.runs.size()), 40.0, 90.0);
-    figure.panels.push_back(curves(all, source));
-    figure.panels.push_back(agreement(all));
     figure.legend = legend_of(shown);
-    for (const auto& [label, color] : {std::pair{"same greedy token", kAgree}, {"another token", kDiffer}}) {
-        figure.legend.push_back({label, LegendEntry::Symbol::patch, {color}});
-    }
+    add_classes(figure.legend, agreement_classes);
     figure.caption =
         "Divergence KL(full || compressed) of the next token's distribution at each step, both fed the full run's "
         "tokens; below, whether both would draw the same greedy token.";
@@ -233,59 +252,32 @@ Panel difference_curves(const std::vector<Pair>& pairs) {
     return panel;
 }
 
-const std::vector<Categories::Class> agreement_classes = {{"both the full cache's token", kAgree},
-                                                          {"A alone", {0x00, 0x9e, 0x73}},
-                                                          {"B alone", kDiffer},
-                                                          {"neither", {0x6e, 0x6e, 0x6e}}};
+const std::vector<Categories::Class> difference_classes = {{"both the full cache's token", kAgree},
+                                                           {"A alone", {0x00, 0x9e, 0x73}},
+                                                           {"B alone", kDiffer},
+                                                           {"neither", {0x6e, 0x6e, 0x6e}}};
 
-/// (pairs, steps): which of the two would draw the full cache's greedy token.
+/// Which of the two would draw the full cache's greedy token.
 Panel difference_agreement(const std::vector<Pair>& pairs) {
-    const size_t n_steps = most_steps(pairs);
-    Panel panel;
-    panel.row = 1;
-    panel.x = step_axis(n_steps);
-    panel.y.min = -0.5;
-    panel.y.max = static_cast<double>(pairs.size()) - 0.5;
-    panel.y.reversed = true;
-    Categories map;
-    map.rows = pairs.size();
-    map.columns = n_steps;
-    map.classes = agreement_classes;
-    for (size_t i = 0; i < pairs.size(); ++i) {
-        const Pair& pair = pairs[i];
-        panel.y.ticks.push_back({static_cast<double>(i), pair.shown.label});
-        for (size_t step = 0; step < n_steps; ++step) {
-            const bool is_known = step < pair.a.agreement.size() && step < pair.b.agreement.size();
-            map.ids.push_back(!is_known ? Categories::none
-                                        : static_cast<uint8_t>((pair.a.agreement[step] != 0 ? 0 : 2) +
-                                                               (pair.b.agreement[step] != 0 ? 0 : 1)));
-        }
-    }
-    map.x_begin = panel.x.min;
-    map.x_end = panel.x.max;
-    map.y_begin = panel.y.min;
-    map.y_end = panel.y.max;
-    panel.layers.emplace_back(std::move(map));
-    return panel;
+    std::vector<std::string> labels;
+    for (const Pair& pair : pairs) labels.push_back(pair.shown.label);
+    return class_map(difference_classes, labels, most_steps(pairs), [&](size_t row, size_t step) -> uint8_t {
+        const auto& a = pairs[row].a.agreement;
+        const auto& b = pairs[row].b.agreement;
+        if (step >= a.size() || step >= b.size()) return Categories::none;
+        return static_cast<uint8_t>((a[step] != 0 ? 0 : 2) + (b[step] != 0 ? 0 : 1));
+    });
 }
 
 Figure make_difference(std::span<const TracePart, 2> sides) {
     const std::vector<Pair> pairs = read_pairs(sides);
     std::vector<ShownPair> shown;
     for (const Pair& pair : pairs) shown.push_back(pair.shown);
-    Figure figure;
-    figure.name = "step-kl";
+    Figure figure = two_panels(difference_curves(pairs), difference_agreement(pairs), pairs.size());
     figure.title = "Divergence from the full cache at each decode step, A − B";
-    figure.width_mm = 174;
-    figure.rows = 2;
-    figure.shared_x = true;
-    figure.panel_height_mm = std::clamp(kRowMm * static_cast<double>(pairs.size()), 40.0, 90.0);
-    figure.panels.push_back(difference_curves(pairs));
     figure.panels.front().title = difference_title(sides, shown);
-    figure.panels.push_back(difference_agreement(pairs));
     figure.legend = legend_of(sides, shown);
-    for (const auto& each : agreement_classes)
-        figure.legend.push_back({each.label, LegendEntry::Symbol::patch, {each.color}});
+    add_classes(figure.legend, difference_classes);
     figure.caption = fmt::format(
         "Divergence KL(full || compressed) of the next token's distribution at each step, of each run of A ({}) less "
         "that of its like in B ({}); below, which of the two would draw the full cache's greedy token.",
