@@ -9,10 +9,9 @@
 
 #include "engine/active_run.h"
 #include "engine/answer_attention.h"
-#include "engine/compare.h"
+#include "engine/answering.h"
 #include "engine/compression.h"
 #include "engine/error.h"
-#include "engine/generate.h"
 #include "engine/measures.h"
 #include "engine/memory.h"
 #include "engine/stopwatch.h"
@@ -20,7 +19,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// The first layers of the prompt's record, filled while the prefill goes on.
+/// What is known of a prompt before it is read.
 trace::PromptRecord record_of(const Prompt& prompt, const Model& model, std::optional<int> context_of) {
     trace::PromptRecord record;
     record.name = prompt.name;
@@ -36,16 +35,6 @@ trace::PromptRecord record_of(const Prompt& prompt, const Model& model, std::opt
     record.token_text = prompt.token_text;
     return record;
 }
-
-/// What a cache decodes from: the sequence and the logits of its first token.
-struct Start {
-    RunCache cache;
-    policies::Policy* acting = nullptr;
-    int64_t position = 0;
-    std::vector<float> logits;
-
-    Sequence sequence() { return {&cache, position, 0, acting}; }
-};
 
 /// Work beside a phase that goes on: only its being cancelled is passed on.
 class Unseen final : public Progress {
@@ -80,6 +69,7 @@ struct Experiment::Impl {
     std::unique_ptr<LivePrefill> live;
     std::vector<std::unique_ptr<Conversation>> conversations;
     Compression compression{model, options, timings, progress};
+    Answering answering{model, options, timings, progress};
 
     const Transformer& transformer() const { return model.transformer(); }
 
@@ -114,12 +104,12 @@ struct Experiment::Impl {
             RunCache full(transformer(), policies::Granularity::kv_head, policies::Positions::prompt, false);
             for (size_t layer = 0; layer < held.size(); ++layer)
                 full.adopt(static_cast<int>(layer), held[layer]->dense, n);
-            std::vector<Start> start;
+            std::vector<AnswerStart> start;
             start.push_back({std::move(full), nullptr, n, logits});
-            read_question(prompt, start);
+            answering.read_question(prompt, start);
             FullAnswer& answer = answers.emplace_back();
-            answer.generation = std::move(decode(start, nullptr)[0]);
-            answer.reference = make_reference(start[0], answer.generation, n, &answer.attention, progress);
+            answer.generation = std::move(answering.decode(start, nullptr)[0]);
+            answer.reference = answering.reference(start[0], answer.generation, n, &answer.attention, progress);
             sum.resize(answer.attention.size());
             std::transform(sum.begin(), sum.end(), answer.attention.begin(), sum.begin(), std::plus<>());
         }
@@ -138,99 +128,6 @@ struct Experiment::Impl {
     }
 
     // ---- answers -------------------------------------------------------------------------------------------------
-
-    /// Reads the question, if the policies did not see it, into every cache, and hands over what each decodes from.
-    std::vector<Start> read_question(const Prompt& prompt, std::span<ActiveRun* const> runs, bool last_question) {
-        std::vector<Start> starts;
-        for (ActiveRun* run : runs) {
-            const bool is_done = last_question && !options.keep_caches;
-            starts.push_back({is_done ? std::move(run->cache()) : run->cache().clone(), run->acting(), run->position(),
-                              run->first_logits()});
-        }
-        read_question(prompt, starts);
-        return starts;
-    }
-
-    void read_question(const Prompt& prompt, std::vector<Start>& starts) {
-        const auto n_question = static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible();
-        for (auto& start : starts) start.cache.reserve(n_question + options.n_new);
-        if (n_question == 0) return;
-        const Stopwatch watch;
-        const auto question = std::span<const int32_t>(prompt.ids).last(static_cast<size_t>(n_question));
-        // Policies that act while decoding act on the answer, not on the question, which is kept whole.
-        std::vector<Sequence> sequences;
-        for (auto& start : starts) sequences.push_back({&start.cache, start.position, 0, nullptr});
-        const std::vector<std::span<const int32_t>> tokens(starts.size(), question);
-        const at::Tensor residual = feed(transformer(), sequences, tokens);
-        for (size_t i = 0; i < starts.size(); ++i) {
-            const at::Tensor logits =
-                transformer().logits(residual.narrow(0, static_cast<int64_t>(i + 1) * n_question - 1, 1));
-            starts[i].logits.assign(logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel());
-            starts[i].position = sequences[i].position;
-        }
-        timings.question_s += watch.seconds();
-    }
-
-    /// Decodes and rewinds. Where the caches cannot be rewound, copies are decoded. What `on_end` is told of is rewound
-    /// already; its time is not that of decoding.
-    std::vector<Generation> decode(std::span<Start> starts, const OnToken& on_token, const OnEnd& on_end = nullptr) {
-        std::vector<std::optional<RunCache>> copies;
-        std::vector<RunCache::Mark> marks;
-        std::vector<Sequence> sequences;
-        std::vector<std::vector<float>> logits;
-        for (auto& start : starts) {
-            const bool rewinds = start.cache.can_rewind() && !start.acting;
-            copies.push_back(rewinds ? std::nullopt : std::optional<RunCache>(start.cache.clone()));
-            marks.push_back(rewinds ? start.cache.mark() : RunCache::Mark{});
-            logits.push_back(start.logits);
-        }
-        for (size_t i = 0; i < starts.size(); ++i)
-            sequences.push_back({copies[i] ? &*copies[i] : &starts[i].cache, starts[i].position, 0, starts[i].acting});
-        double elsewhere = 0;
-        const auto end = [&](std::span<const size_t> ended, std::span<const Generation> all, bool goes_on) {
-            const Stopwatch pause;
-            for (const size_t i : ended) {
-                timings.n_generated += static_cast<int64_t>(all[i].ids.size());
-                if (!copies[i]) starts[i].cache.rewind(marks[i]);
-            }
-            if (on_end) on_end(ended, all, goes_on);
-            elsewhere += pause.seconds();
-        };
-        const Stopwatch watch;
-        auto generations = generate(transformer(), sequences, logits, options.n_new, options.sampling,
-                                    model.stop_ids(options.ignore_eos), progress, on_token, end);
-        timings.decode_s += watch.seconds() - elsewhere;
-        return generations;
-    }
-
-    std::vector<Comparison> compare_all(const FullReference& reference, std::span<Start* const> starts,
-                                        Progress& shown) {
-        std::vector<Sequence> sequences;
-        std::vector<std::vector<float>> logits;
-        const auto extra = static_cast<int64_t>(reference.tokens.size());
-        for (auto* start : starts) {
-            start->cache.reserve(extra);
-            sequences.push_back(start->sequence());
-            logits.push_back(start->logits);
-        }
-        const Stopwatch watch;
-        auto comparisons = compare(transformer(), reference, sequences, logits, shown);
-        timings.compare_s += watch.seconds();
-        return comparisons;
-    }
-
-    /// @param attention receives `answer_attention` over the first n_context tokens
-    FullReference make_reference(Start& full, const Generation& generation, int64_t n_context,
-                                 std::vector<float>* attention, Progress& shown) {
-        const Stopwatch watch;
-        const auto mark = full.cache.mark();
-        full.cache.reserve(static_cast<int64_t>(generation.ids.size()));
-        auto reference = reference_of(transformer(), full.sequence(), full.logits, generation.ids, shown);
-        if (attention) *attention = answer_attention(transformer(), full.cache, reference, n_context);
-        full.cache.rewind(mark);
-        timings.compare_s += watch.seconds();
-        return reference;
-    }
 
     trace::RunRecord finished(const ActiveRun& run, const Generation& generation) {
         trace::RunRecord record = run.record;
@@ -285,7 +182,7 @@ struct Experiment::Impl {
         const Experiment& owner;
         int prompt;
         const std::vector<ActiveRun*>& runs;  ///< the first is the full one
-        std::vector<Start>& starts;
+        std::vector<AnswerStart>& starts;
         int64_t n_context;
         std::vector<std::string>& answers;
         std::vector<Generation> generations = std::vector<Generation>(runs.size());
@@ -305,15 +202,15 @@ struct Experiment::Impl {
                 waiting.push_back(0);
                 write_those_waiting(impl.progress);
             }
-            impl.decode(std::span(starts).subspan(first), tokens_of(std::span(runs).subspan(first), owner),
-                        [&](std::span<const size_t> ended, std::span<const Generation> all, bool goes_on) {
-                            for (const size_t i : ended) {
-                                generations[i + first] = all[i];
-                                waiting.push_back(i + first);
-                            }
-                            Unseen unseen(impl.progress);
-                            write_those_waiting(goes_on ? static_cast<Progress&>(unseen) : impl.progress);
-                        });
+            impl.answering.decode(std::span(starts).subspan(first), tokens_of(std::span(runs).subspan(first), owner),
+                                  [&](std::span<const size_t> ended, std::span<const Generation> all, bool goes_on) {
+                                      for (const size_t i : ended) {
+                                          generations[i + first] = all[i];
+                                          waiting.push_back(i + first);
+                                      }
+                                      Unseen unseen(impl.progress);
+                                      write_those_waiting(goes_on ? static_cast<Progress&>(unseen) : impl.progress);
+                                  });
         }
 
         void write_those_waiting(Progress& shown) {
@@ -322,12 +219,12 @@ struct Experiment::Impl {
             if (impl.options.compare) {
                 if (!reference && !has_full) return;
                 if (!reference)
-                    reference = impl.make_reference(starts[0], generations[0], n_context,
-                                                    impl.options.record ? &attention : nullptr, shown);
-                std::vector<Start*> compared;
+                    reference = impl.answering.reference(starts[0], generations[0], n_context,
+                                                         impl.options.record ? &attention : nullptr, shown);
+                std::vector<AnswerStart*> compared;
                 for (const size_t i : waiting)
                     if (i != 0) compared.push_back(&starts[i]);
-                auto found = impl.compare_all(*reference, compared, shown);
+                auto found = impl.answering.compare(*reference, compared, shown);
                 auto next = found.begin();
                 for (size_t k = 0; k < waiting.size(); ++k)
                     comparisons[k] =
@@ -348,6 +245,18 @@ struct Experiment::Impl {
     };
 
     // ---- the two modes -------------------------------------------------------------------------------------------
+
+    /// The q-th question of a context, whose own record is that of the first.
+    trace::PromptRecord question_record(std::span<const Prompt> prompts, size_t q, int first,
+                                        const trace::PromptRecord& context, const std::vector<float>& last_logits) {
+        trace::PromptRecord record = context;
+        if (q > 0) {
+            record = record_of(prompts[q], model, first);
+            record.window = context.window;
+        }
+        if (options.record) record.last_logits = last_logits;
+        return record;
+    }
 
     void run_shared(std::span<const Prompt> prompts, int first, const Experiment& owner) {
         live.reset();
@@ -378,13 +287,8 @@ struct Experiment::Impl {
             for (const auto& run : runs) {
                 if (!run->failed()) alive.push_back(run.get());
             }
-            auto starts = read_question(prompts[q], alive, is_last);
-            trace::PromptRecord record = context;
-            if (q > 0) {
-                record = record_of(prompts[q], model, first);
-                record.window = context.window;
-            }
-            if (options.record) record.last_logits = starts[0].logits;
+            auto starts = answering.read_question(prompts[q], alive, is_last);
+            const trace::PromptRecord record = question_record(prompts, q, first, context, starts[0].logits);
             write(index, record);
             if (owner.on_prompt) owner.on_prompt(index, record);
             for (const auto& run : runs) {
@@ -448,21 +352,13 @@ struct Experiment::Impl {
                 continue;
             }
             ActiveRun* alive[] = {&run};
-            auto starts = read_question(prompts[q], alive, q + 1 == prompts.size());
+            auto starts = answering.read_question(prompts[q], alive, q + 1 == prompts.size());
             const double first_token = watch.seconds();
-            const auto prompt_record = [&] {
-                trace::PromptRecord record = context;
-                if (q > 0) {
-                    record = record_of(prompts[q], model, first);
-                    record.window = context.window;
-                }
-                if (options.record) record.last_logits = starts[0].logits;
-                return record;
-            };
+            const auto prompt_record = [&] { return question_record(prompts, q, first, context, starts[0].logits); };
             if (owner.on_prompt && run.is_full()) owner.on_prompt(index, prompt_record());
             if (owner.on_kept) owner.on_kept(index, run.index(), run.record);
-            const auto generations = decode(starts, tokens_of(alive, owner));
-            const std::array<Start*, 1> own{starts.data()};
+            const auto generations = answering.decode(starts, tokens_of(alive, owner));
+            const std::array<AnswerStart*, 1> own{starts.data()};
             const uint64_t peak = peak_resident_bytes();
             if (q == 0 || run.is_full()) write(index, prompt_record());
             auto record = finished(run, generations[0]);
@@ -477,14 +373,14 @@ struct Experiment::Impl {
             if (options.compare) {
                 std::vector<float> attention;
                 if (run.is_full()) {
-                    references[q] = make_reference(starts[0], generations[0], prompts[0].n_visible(),
-                                                   options.record ? &attention : nullptr, progress);
+                    references[q] = answering.reference(starts[0], generations[0], prompts[0].n_visible(),
+                                                        options.record ? &attention : nullptr, progress);
                     if (!attention.empty())
                         record.answer_attention =
                             mean_over_groups(attention, transformer().shape(), prompts[0].n_visible());
                 }
                 add_comparison(record, run.is_full() ? comparison_of_full(transformer(), *references[q])
-                                                     : compare_all(*references[q], own, progress)[0]);
+                                                     : answering.compare(*references[q], own, progress)[0]);
             }
             if (!has_run(index, run.index())) write(index, run.index(), record, owner);
         }

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/active_run.h"
+#include "engine/compare.h"
+#include "engine/generate.h"
+
+namespace kvscope::engine {
+
+/// What a cache decodes from: the sequence and the logits of its first token.
+struct AnswerStart {
+    RunCache cache;
+    policies::Policy* acting = nullptr;
+    int64_t position = 0;
+    std::vector<float> logits;
+
+    Sequence sequence() { return {&cache, position, 0, acting}; }
+};
+
+/// Answers to one question from several caches at once, and how far they are from the full cache's.
+class Answering {
+ public:
+    Answering(const Model& model, const ExperimentOptions& options, Timings& timings, Progress& progress)
+        : model_(model), options_(options), timings_(timings), progress_(progress) {}
+
+    /// Reads the question, if the policies did not see it, into a copy of every run's cache.
+    /// @param last_question of this context: the caches themselves are taken, unless they are to be kept
+    /// @returns what each run decodes from
+    std::vector<AnswerStart> read_question(const Prompt& prompt, std::span<ActiveRun* const> runs, bool last_question);
+    void read_question(const Prompt& prompt, std::vector<AnswerStart>& starts);
+
+    /// Decodes as one batch and rewinds to the end of the prompt. Where a cache cannot be rewound, a copy is decoded.
+    /// What `on_end` is told of is rewound already; its time is not that of decoding.
+    /// @returns an answer for each of `starts`. @throws Cancelled
+    std::vector<Generation> decode(std::span<AnswerStart> starts, const OnToken& on_token,
+                                   const OnEnd& on_end = nullptr);
+
+    /// What the full cache, which is rewound to the end of the prompt, says at each step of its own answer.
+    /// @param attention receives `answer_attention` over the first n_context tokens; may be nullptr
+    FullReference reference(AnswerStart& full, const Generation& answer, int64_t n_context,
+                            std::vector<float>* attention, Progress& progress);
+
+    /// Reads the full run's answer into caches that stand at the end of the prompt, and leaves it there.
+    /// @returns a comparison for each of `starts`. @throws Cancelled
+    std::vector<Comparison> compare(const FullReference& reference, std::span<AnswerStart* const> starts,
+                                    Progress& progress);
+
+ private:
+    const Transformer& transformer() const { return model_.transformer(); }
+
+    const Model& model_;
+    const ExperimentOptions& options_;
+    Timings& timings_;
+    Progress& progress_;
+};
+
+}  // namespace kvscope::engine
