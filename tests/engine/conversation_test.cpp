@@ -3,6 +3,7 @@
 
 #include "engine/generate.h"
 #include "engine/prefill.h"
+#include "tests/engine/context_with_questions.h"
 #include "tests/engine/experiment_on_disk.h"
 
 using namespace kvscope;
@@ -11,11 +12,6 @@ using namespace kvscope::engine::testing;
 namespace {
 
 constexpr int64_t n_new = 12;
-const std::string context =
-    "The quick brown fox jumps over the lazy dog, and then the other fox in the northern forest finds the hen within "
-    "the inner garden; there are ten of them.";
-const std::string first_question = "Which animal is lazy?";
-const std::string second_question = "How many hens are there?";
 
 std::vector<engine::RunPlan> plans() {
     return {plan("full", "100%"),

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "engine/error.h"
+#include "tests/engine/context_with_questions.h"
 #include "tests/engine/experiment_on_disk.h"
 
 using namespace kvscope;
@@ -12,11 +13,6 @@ using namespace kvscope::engine::testing;
 namespace {
 
 constexpr int64_t n_new = 12;
-const std::string context =
-    "The quick brown fox jumps over the lazy dog, and then the other fox in the northern forest finds the hen within "
-    "the inner garden; there are ten of them.";
-const std::string question = "Which animal is lazy?";
-const std::string further_question = "How many hens are there?";
 
 std::vector<engine::RunPlan> plans() {
     return {plan("full", "100%"),
@@ -32,7 +28,7 @@ std::vector<engine::RunPlan> plans() {
 
 std::vector<engine::Prompt> prompts_of(bool templated, bool query_aware) {
     std::vector<engine::Prompt> prompts;
-    for (const auto& asked : {question, std::string("What do the foxes find?")})
+    for (const auto& asked : {first_question, std::string("What do the foxes find?")})
         prompts.push_back(engine::prepare_prompt(tiny_model(), context, asked, {"p", templated, query_aware, n_new}));
     return prompts;
 }
@@ -42,7 +38,7 @@ std::vector<engine::Prompt> prompts_of(bool templated, bool query_aware) {
 TEST_CASE("the context of a trace's prompt is what its text was made of") {
     const TemporaryFolder folder;
     for (const bool templated : {true, false}) {
-        for (const std::string& asked : {std::string(), question}) {
+        for (const std::string& asked : {std::string(), first_question}) {
             for (const std::string& given : {context, "  " + context + "\n"}) {
                 const auto prompt = engine::prepare_prompt(tiny_model(), given, asked, {"p", templated, true, 1});
                 Session session(folder, "p.h5", tiny_model(), {prompt}, {plan("full", "100%")}, options_of(1, false));
@@ -107,9 +103,9 @@ TEST_CASE("runs of a trace are made again from its tokens, and their caches answ
         caches.push_back(again.cache.get());
         const engine::QuestionOptions asking{n_new, {}, false};
         expected.push_back(
-            originals[static_cast<size_t>(runs[i])]->ask(tiny_model(), further_question, asking, progress));
+            originals[static_cast<size_t>(runs[i])]->ask(tiny_model(), second_question, asking, progress));
     }
-    const auto replies = engine::ask_all(tiny_model(), caches, further_question, {n_new, {}, false}, progress);
+    const auto replies = engine::ask_all(tiny_model(), caches, second_question, {n_new, {}, false}, progress);
     REQUIRE(replies.size() == expected.size());
     for (size_t i = 0; i < replies.size(); ++i) {
         CHECK(replies[i].error.empty());
@@ -122,8 +118,8 @@ TEST_CASE("a question that is too long for one run is answered by the others") {
     const TemporaryFolder folder;
     auto options = options_of(n_new, false);
     options.keep_caches = true;
-    const auto prompt = engine::prepare_prompt(tiny_model(), context, question, {"p", true, false, n_new});
-    const auto shorter = engine::prepare_prompt(tiny_model(), "A hen.", question, {"p", true, false, n_new});
+    const auto prompt = engine::prepare_prompt(tiny_model(), context, first_question, {"p", true, false, n_new});
+    const auto shorter = engine::prepare_prompt(tiny_model(), "A hen.", first_question, {"p", true, false, n_new});
     Session one(folder, "a.h5", tiny_model(), {prompt}, {plan("full", "100%")}, options);
     Session two(folder, "b.h5", tiny_model(), {shorter}, {plan("full", "100%")}, options);
     one.experiment.run(one.prompts);
@@ -134,7 +130,7 @@ TEST_CASE("a question that is too long for one run is answered by the others") {
     const int64_t limit = tiny_model().transformer().config().context_length;
     const int64_t n_long = limit - prompt.n_context;
     engine::SilentProgress progress;
-    const auto replies = engine::ask_all(tiny_model(), both, question, {n_long, {}, false}, progress);
+    const auto replies = engine::ask_all(tiny_model(), both, first_question, {n_long, {}, false}, progress);
     CHECK(replies[0].error.find("context") != std::string::npos);
     CHECK(replies[0].ids.empty());
     CHECK(replies[1].error.empty());
@@ -143,7 +139,7 @@ TEST_CASE("a question that is too long for one run is answered by the others") {
 
 TEST_CASE("runs that cannot be made again say why") {
     const TemporaryFolder folder;
-    const auto prompt = engine::prepare_prompt(tiny_model(), context, question, {"p", true, true, n_new});
+    const auto prompt = engine::prepare_prompt(tiny_model(), context, first_question, {"p", true, true, n_new});
     Session session(folder, "t.h5", tiny_model(), {prompt}, {plan("full", "100%"), plan("snapkv:window=8", "40")},
                     options_of(n_new, false));
     session.experiment.run(session.prompts);
