@@ -1,0 +1,226 @@
+#include "trace/trace_files.h"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <stdexcept>
+
+#include "trace/load.h"
+
+namespace kvscope::trace {
+
+namespace {
+
+// The index, not the number, of the group with that number.
+template <class Places>
+std::optional<std::size_t> index_of(const Places& places, int number) {
+    const auto found = std::find_if(places.begin(), places.end(), [&](const auto& p) { return p.number == number; });
+    if (found == places.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - places.begin());
+}
+
+// The last of several readers closes the files, in whichever thread.
+struct CloseFiles {
+    void operator()(const TraceFiles* files) const {
+        const h5::Guard guard;
+        delete files;
+    }
+};
+
+// Whether every row holds all n positions. Then they need not be read, which takes long of a long prompt's full cache.
+bool keeps_all(const std::vector<std::uint64_t>& offsets, std::size_t n) {
+    for (std::size_t row = 0; row < offsets.size(); ++row) {
+        if (offsets[row] != row * n) return false;
+    }
+    return n > 0 && !offsets.empty();
+}
+
+void require_valid_kept(const Kept& found, std::int64_t visible_tokens, const std::string& where) {
+    const auto& offsets = found.offsets;
+    if (offsets.empty() || offsets.front() != 0 || !std::is_sorted(offsets.begin(), offsets.end()) ||
+        offsets.back() != found.indices.size()) {
+        throw DamagedTrace(fmt::format("{}/kept_offsets: expected to rise from 0 to the {} elements of kept_indices",
+                                       where, found.indices.size()));
+    }
+    for (const std::uint32_t position : found.indices) {
+        if (position >= visible_tokens) {
+            throw DamagedTrace(
+                fmt::format("{}/kept_indices: expected positions below {}, found {}", where, visible_tokens, position));
+        }
+    }
+}
+
+}  // namespace
+
+std::string place_name(const GroupPlace& place) { return fmt::format("{}: {}", place.file.string(), place.group); }
+
+template <class Load>
+auto TraceFiles::load(const GroupPlace& place, Load load_attributes) {
+    return guarded(place, [&] {
+        const h5::Handle group = h5::open_group(source_.open(place.file).get(), place.group);
+        return load_attributes(group.get(), place_name(place));
+    });
+}
+
+TraceFiles::TraceFiles(const std::filesystem::path& path) : source_(path) {
+    if (source_.model) model_ = load(*source_.model, load_model);
+    for (const PromptPlace& place : source_.prompts) {
+        Prompt& prompt = prompts_.emplace_back();
+        prompt.attributes = load(place, load_prompt);
+        for (const GroupPlace& run : place.runs) prompt.runs.push_back(load(run, load_run));
+    }
+    if (!source_.is_folder && source_.root.complete && !model_) {
+        throw DamagedTrace(fmt::format("{}: the group /model is missing", path.string()));
+    }
+}
+
+std::shared_ptr<const TraceFiles> TraceFiles::open(const std::filesystem::path& path) {
+    const h5::Guard guard;
+    return {new TraceFiles(path), CloseFiles{}};
+}
+
+const ModelAttributes& TraceFiles::model() const {
+    if (!model_) throw DamagedTrace(fmt::format("{}: the model is not there yet", source_.path.string()));
+    return *model_;
+}
+
+const TraceFiles::Prompt& TraceFiles::prompt(int prompt) const {
+    if (prompt < 0 || prompt >= n_prompts()) {
+        throw std::out_of_range(
+            fmt::format("{}: expected one of {} prompts, found index {}", source_.path.string(), n_prompts(), prompt));
+    }
+    return prompts_[static_cast<std::size_t>(prompt)];
+}
+
+const GroupPlace& TraceFiles::group(Place place) const {
+    if (place.prompt < 0) {
+        model();
+        return *source_.model;
+    }
+    prompt(place.prompt);
+    const PromptPlace& at = source_.prompts[static_cast<std::size_t>(place.prompt)];
+    return place.run < 0 ? at : at.runs.at(static_cast<std::size_t>(place.run));
+}
+
+bool TraceFiles::has(Place place, const schema::DataSet& data_set) const {
+    const h5::Guard guard;
+    return find(place, data_set) != nullptr;
+}
+
+// The group in which a data set lies: its own, or that of the prompt whose context this one shares, which is where an
+// unfinished trace has it. Nothing if it is in neither.
+const GroupPlace* TraceFiles::find(Place place, const schema::DataSet& data_set) const {
+    const auto lies_in = [&](const GroupPlace& at) {
+        const std::string path = at.group + "/" + std::string(data_set.path);
+        return guarded(at, [&] { return h5::exists(source_.open(at.file).get(), path); });
+    };
+    const GroupPlace& own = group(place);
+    if (lies_in(own)) return &own;
+    if (place.prompt < 0 || !prompt(place.prompt).attributes.context_of) return nullptr;
+
+    const auto shared = [&](const auto& list) {
+        return std::find(std::begin(list), std::end(list), &data_set) != std::end(list);
+    };
+    const auto source_prompt = index_of(source_.prompts, *prompt(place.prompt).attributes.context_of);
+    if (!source_prompt || static_cast<int>(*source_prompt) == place.prompt) return nullptr;
+    Place there = Place::of_prompt(static_cast<int>(*source_prompt));
+    if (place.run < 0) {
+        if (!shared(schema::prompt::shared_data_sets)) return nullptr;
+    } else {
+        if (!shared(schema::run::shared_data_sets)) return nullptr;
+        const auto run_index = index_of(source_.prompts[*source_prompt].runs, own.number);
+        if (!run_index) return nullptr;
+        there.run = static_cast<int>(*run_index);
+    }
+    const GroupPlace& other = group(there);
+    return lies_in(other) ? &other : nullptr;
+}
+
+GroupPlace TraceFiles::find_data_set(Place place, const schema::DataSet& data_set) const {
+    const GroupPlace* at = find(place, data_set);
+    if (at == nullptr) {
+        throw DamagedTrace(fmt::format("{}/{}: the data set is missing", place_name(group(place)), data_set.path));
+    }
+    return {at->file, fmt::format("{}/{}", at->group, data_set.path)};
+}
+
+Extents TraceFiles::extents(Place place) const {
+    if (place.prompt < 0) return Extents(model());
+    const Prompt& p = prompt(place.prompt);
+    if (place.run < 0) return {model(), p.attributes};
+    return {model(), p.attributes, p.runs.at(static_cast<std::size_t>(place.run))};
+}
+
+void TraceFiles::require_shape(Place place, const schema::DataSet& data_set, const std::vector<std::size_t>& found,
+                               const std::string& where) const {
+    const Extents known = extents(place);
+    std::vector<std::string> expected;
+    bool same = found.size() == static_cast<std::size_t>(data_set.rank);
+    for (int i = 0; i < data_set.rank; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const auto extent = known.of(data_set.dims[at]);
+        same = same && (!extent || found[at] == *extent);
+        expected.push_back(extent ? std::to_string(*extent) : "any");
+    }
+    if (!same) {
+        throw DamagedTrace(fmt::format("{}: expected the shape ({}), found ({})", where, fmt::join(expected, ", "),
+                                       fmt::join(found, ", ")));
+    }
+}
+
+std::shared_ptr<const Kept> TraceFiles::cached_kept(int prompt, int run) const {
+    const std::lock_guard lock(kept_mutex_);
+    const auto found = kept_.find({prompt, run});
+    return found == kept_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<const Kept> TraceFiles::kept(int prompt, int run) const {
+    if (auto known = cached_kept(prompt, run)) return known;
+    const h5::Guard guard;
+    // Another thread may have read it while this one waited.
+    if (auto known = cached_kept(prompt, run)) return known;
+    auto kept = read_kept(prompt, run);
+    const std::lock_guard lock(kept_mutex_);
+    kept_[{prompt, run}] = kept;
+    return kept;
+}
+
+std::shared_ptr<const Kept> TraceFiles::read_kept(int prompt, int run) const {
+    const Place place = Place::of_run(prompt, run);
+    auto out = std::make_shared<Kept>();
+    out->n_layers = static_cast<std::size_t>(model().n_layers);
+    out->n_rows = extents(place).rows();
+    out->offsets =
+        with_data_set(place, schema::run::kept_offsets, [](hid_t open) { return h5::read<std::uint64_t>(open); });
+    const std::int64_t visible_tokens = this->prompt(prompt).attributes.visible_tokens();
+    const auto n = static_cast<std::size_t>(visible_tokens);
+    out->indices = with_data_set(place, schema::run::kept_indices, [&](hid_t open) {
+        const h5::DataSetInfo found = h5::info(open);
+        if (!keeps_all(out->offsets, n) || found.shape[0] != out->offsets.back()) return h5::read<std::uint32_t>(open);
+        h5::require_plausible(found);
+        std::vector<std::uint32_t> all(found.shape[0]);
+        for (std::size_t row = 0; row < all.size(); row += n) std::iota(&all[row], &all[row] + n, 0U);
+        return all;
+    });
+    require_valid_kept(*out, visible_tokens, place_name(group(place)));
+    return out;
+}
+
+std::vector<ResultRow> TraceFiles::results(std::string_view task) const {
+    const h5::Guard guard;
+    const auto found = source_.results.find(std::string(task));
+    if (found == source_.results.end()) {
+        throw std::out_of_range(fmt::format("{}: no results of the task \"{}\"", source_.path.string(), task));
+    }
+    std::vector<ResultRow> out;
+    for (const GroupPlace& place : found->second) {
+        auto rows = guarded(place, [&] {
+            const h5::Handle table = h5::open_data_set(source_.open(place.file).get(), place.group);
+            return load_results(table.get(), place_name(place));
+        });
+        out.insert(out.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+    }
+    return out;
+}
+
+}  // namespace kvscope::trace
