@@ -7,8 +7,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "app/gui/engine/job_of_request.h"
 #include "app/gui/engine/job_progress.h"
 #include "app/gui/engine/job_queue.h"
+#include "app/gui/engine/kept_prefills.h"
 #include "app/gui/engine/live_prefill.h"
 #include "app/gui/engine/loaded_model.h"
 #include "app/gui/engine/question_job.h"
@@ -32,8 +34,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t most_prefills = 2;
 constexpr uintmax_t small_model_bytes = 4'000'000'000;
+
 uintmax_t bytes_of(const fs::path& path) {
     std::error_code error;
     if (!fs::is_directory(path, error)) return fs::file_size(path, error);
@@ -80,23 +82,7 @@ class ThreadedSession final : public EngineSession {
           jobs_(progress_, notice_, wake_) {}
 
     void run(const RunRequest& request) override {
-        program::RunJob job;
-        job.model = request.model;
-        job.prompts.push_back({request.name, request.context, {}});
-        job.prompts.back().questions = request.asked_questions();
-        job.query_aware = request.query_aware;
-        job.use_template = request.use_template;
-        job.policies = request.policies;
-        job.budgets = {request.budgets};
-        const RunOptions& options = request.options;
-        job.experiment.n_new = request.n_new;
-        job.experiment.sampling = {options.temperature, options.top_p, options.sampling_seed};
-        job.experiment.seed = options.seed;
-        job.experiment.isolated = options.isolated;
-        job.experiment.ignore_eos = options.ignore_eos;
-        job.experiment.window = options.window;
-        job.force = request.force;
-        job.output = request.output;
+        program::RunJob job = job_of(request);
         if (job.output.empty()) {
             std::error_code error;
             const bool goes_on =
@@ -104,7 +90,7 @@ class ThreadedSession final : public EngineSession {
             job.output = goes_on ? begun_->output : new_output();
             begun_ = Begun{request, job.output};
         }
-        start_run(job, request.spectra, options.dtype);
+        start_run(job, request.spectra, request.options.dtype);
     }
 
     void run_demo() override {
@@ -202,10 +188,7 @@ class ThreadedSession final : public EngineSession {
     }
 
     std::shared_ptr<const PrefillInMemory> prefill(int document, int prompt) const override {
-        for (const auto& kept : prefills_) {
-            if (kept.document == document && has(kept.prompts, prompt)) return kept.prefill;
-        }
-        return nullptr;
+        return prefills_.find(document, prompt);
     }
 
     std::string obstacle_to_asking(const RunKey& run) const override {
@@ -255,16 +238,11 @@ class ThreadedSession final : public EngineSession {
             running_->update(session_);
             partial_ = running_->partial_answers();
         }
-        std::erase_if(prefills_, [&](const Kept& kept) { return !session_.document(kept.document); });
+        prefills_.drop_closed(session_);
         caches_.drop_closed(session_);
     }
 
  private:
-    struct Kept {
-        int document;
-        std::vector<int> prompts;  ///< that share the context
-        std::shared_ptr<const PrefillInMemory> prefill;
-    };
     struct WhatIfRun {
         int run;
         int added;         ///< Document::added_id
@@ -274,6 +252,7 @@ class ThreadedSession final : public EngineSession {
         RunRequest request;
         fs::path output;
     };
+
     // ---- the window's thread ---------------------------------------------------------------------------------------
 
     /// @param spectra unset: where they cost little
@@ -374,10 +353,6 @@ class ThreadedSession final : public EngineSession {
             partial_.push_back({label, {}, text});
     }
 
-    static bool has(const std::vector<int>& prompts, int prompt) {
-        return std::find(prompts.begin(), prompts.end(), prompt) != prompts.end();
-    }
-
     /// Figures of these traces are made anew.
     void show_spectra(const std::string& fingerprint) {
         for (const auto& document : session_.documents()) {
@@ -419,17 +394,7 @@ class ThreadedSession final : public EngineSession {
 
     void keep(int document, int prompt, std::shared_ptr<const engine::LivePrefill> live) {
         const auto kept = prefill_in_memory(std::move(live), [this] { return progress_.status().busy(); });
-        jobs_.post([this, document, prompt, kept] { remember(document, {prompt}, kept); });
-    }
-
-    void remember(int document, const std::vector<int>& prompts,
-                  const std::shared_ptr<const PrefillInMemory>& prefill) {
-        for (Kept& kept : prefills_) {
-            if (kept.document == document) std::erase_if(kept.prompts, [&](int of) { return has(prompts, of); });
-        }
-        std::erase_if(prefills_, [](const Kept& kept) { return kept.prompts.empty(); });
-        prefills_.insert(prefills_.begin(), {document, prompts, prefill});
-        if (prefills_.size() > most_prefills) prefills_.resize(most_prefills);
+        jobs_.post([this, document, prompt, kept] { prefills_.keep(document, {prompt}, kept); });
     }
 
     void execute(program::RunJob job, std::optional<bool> spectra, const std::string& dtype,
@@ -465,7 +430,7 @@ class ThreadedSession final : public EngineSession {
             const auto kept = prefill_in_memory(live, [this] { return progress_.status().busy(); });
             jobs_.post([this, run, kept, caches, prompts] {
                 if (run->document() < 0) return;
-                remember(run->document(), prompts, kept);
+                prefills_.keep(run->document(), prompts, kept);
                 if (!caches.empty()) caches_.keep_job(run->document(), prompts, caches);
             });
         };
@@ -502,7 +467,7 @@ class ThreadedSession final : public EngineSession {
     bool tried_to_load_ = false;
     std::shared_ptr<RunInWindow> running_;
     std::vector<PartialAnswer> partial_;
-    std::vector<Kept> prefills_;  ///< newest first
+    KeptPrefills prefills_;
     RunCaches caches_;
 
     JobQueue jobs_;  ///< last: its thread uses all of the above
