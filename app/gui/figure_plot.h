@@ -29,6 +29,8 @@ struct FigureLook {
     std::function<void(size_t panel, const PlotFrame& frame, ImDrawList* list)> overlay;
 };
 
+struct PanelLayout;
+
 /// Draws the same description that is exported, with ImPlot's mouse: drag pans, the wheel zooms (Alt across, Shift up
 /// and down alone), Ctrl-drag zooms into a box, double click shows everything. Panels that find no room are scrolled to
 /// by the wheel beside their data, page keys and scroll bar. Maps are drawn by the GPU. Keeps what is zoomed and
@@ -52,9 +54,9 @@ class FigurePlot {
     struct Drawing;  ///< what the parts of one call of draw() share
 
     FigureHit draw_panels(const Drawing& drawing);
-    /// Where they find no room: by key, and to the framed one where that has changed. @param tops of the rows' data
-    /// areas
-    void scroll_panels(const Drawing& drawing, const std::vector<float>& tops, float title, float height);
+    /// Where they find no room: by key, and to the framed one where that has changed.
+    void scroll_panels(int framed, const PanelLayout& layout);
+    void draw_title(const Drawing& drawing, size_t panel, ImVec2 min, ImVec2 max);
     FigureHit draw_panel(const Drawing& drawing, size_t panel, ImVec2 min, ImVec2 max);
     void draw_data(const Drawing& drawing, size_t panel, const PlotFrame& frame, ImDrawList* list);
     analysis::Axis shown_axis(const analysis::Axis& axis, size_t key) const;
