@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "analysis/table_format.h"
 #include "app/gui/actions.h"
 #include "app/gui/engine_session.h"
 #include "app/gui/file_dialog.h"
 #include "app/gui/parameter_form.h"
+#include "app/gui/prompt_form.h"
 #include "app/gui/run_form.h"
 #include "app/gui/run_options_form.h"
 #include "app/gui/view.h"
@@ -24,7 +24,7 @@ class RunView : public View {
     void draw(Context& context) override {
         if (!context.engine) return draw_nothing(context, "This build has no engine to run models.");
         engine_ = context.engine;
-        if (!dropped_.empty()) read_prompt(context, std::exchange(dropped_, {}));
+        prompt_.update(context, form_);
         const EngineStatus status = context.engine->status();
         const auto tokens = context.engine->count_tokens(form_.request);
         if (!status.busy()) is_running_ = false;
@@ -33,7 +33,7 @@ class RunView : public View {
         draw_button(context, status, tokens);
         ImGui::BeginChild("form");
         draw_model(context, status);
-        draw_prompt(context, tokens);
+        prompt_.draw(context, form_, tokens);
         draw_policies(context);
         draw_budgets(context, tokens);
         draw_output(context, status);
@@ -54,7 +54,7 @@ class RunView : public View {
 
     void start() override { start_wanted_ = true; }
     bool take_file(const std::filesystem::path& path) override {
-        dropped_ = path;
+        prompt_.take_file(path);
         return true;
     }
 
@@ -225,118 +225,6 @@ class RunView : public View {
         ImGui::EndCombo();
     }
 
-    void draw_prompt(Context& context, const std::optional<TokenCount>& tokens) {
-        ImGui::SeparatorText("Prompt");
-        ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
-        if (ImGui::BeginCombo("##sample", "Samples", ImGuiComboFlags_HeightLarge)) {
-            for (const auto& [name, title] : sample_prompts()) {
-                if (ImGui::Selectable(title.c_str())) take_sample(context, name);
-            }
-            ImGui::EndCombo();
-        }
-        ImGui::SameLine();
-        if (ImGui::Button("File…##prompt")) ask_for_prompt(context);
-        ImGui::SetItemTooltip("reads a text file as the prompt; a .txt or .md file can be dropped on the window, too");
-        const float em = ImGui::GetFontSize();
-        ImGui::PushFont(context.fonts.mono, 0);
-        ImGui::InputTextMultiline("##context", &form_.request.context, {-FLT_MIN, 10 * em},
-                                  ImGuiInputTextFlags_WordWrap);
-        ImGui::PopFont();
-        draw_count(context, tokens);
-        draw_questions(context);
-        ImGui::Checkbox("Chat template", &form_.request.use_template);
-        ImGui::SetItemTooltip("the model's own, where it has one; off: the text as it stands");
-        const size_t n = form_.request.asked_questions().size();
-        ImGui::BeginDisabled(n == 0);
-        ImGui::Checkbox(n > 1 ? "Policies see the questions###aware" : "Policies see the question###aware",
-                        &form_.request.query_aware);
-        ImGui::EndDisabled();
-        const bool sees = form_.request.query_aware;
-        const char* meaning = n == 0  ? "without a question the whole text is compressed"
-                              : sees  ? n > 1 ? "they compress context and question together, for each question anew"
-                                              : "they compress context and question together: the easier task"
-                              : n > 1 ? "the context is compressed once, before the questions are known, and each is "
-                                        "asked of the same compressed cache"
-                                      : "the context is compressed before the question is known";
-        ImGui::PushTextWrapPos();
-        ImGui::TextDisabled("%s", meaning);
-        ImGui::PopTextWrapPos();
-    }
-
-    /// A field for each question, as high as its text, and the way to another one.
-    void draw_questions(const Context& context) {
-        auto& questions = form_.request.questions;
-        if (questions.empty()) questions.emplace_back();
-        std::optional<size_t> removed;
-        const float button = ImGui::GetFrameHeight() + ImGui::GetStyle().ItemSpacing.x;
-        for (size_t i = 0; i < questions.size(); ++i) {
-            const std::string number = i == 0 ? "" : fmt::format(" {}", i + 1);
-            const ImVec2 padding = ImGui::GetStyle().FramePadding;
-            const float width = ImGui::GetContentRegionAvail().x - (questions.size() > 1 ? button : 0);
-            const float text_height =
-                ImGui::CalcTextSize((questions[i] + " ").c_str(), nullptr, false, width - 2 * padding.x).y;
-            const ImVec2 at = ImGui::GetCursorScreenPos();
-            ImGui::InputTextMultiline(("##question" + number).c_str(), &questions[i],
-                                      {width, std::min(text_height, 6 * ImGui::GetFontSize()) + 2 * padding.y},
-                                      ImGuiInputTextFlags_WordWrap | ImGuiInputTextFlags_CtrlEnterForNewLine |
-                                          ImGuiInputTextFlags_NoHorizontalScroll);
-            if (questions[i].empty())
-                ImGui::GetWindowDrawList()->AddText({at.x + padding.x, at.y + padding.y},
-                                                    packed(context.theme.ink_quiet),
-                                                    i == 0 ? "Question (may be empty)" : "Another question");
-            if (questions.size() < 2) continue;
-            ImGui::SameLine();
-            if (ImGui::Button(("×##question" + number).c_str(), {ImGui::GetFrameHeight(), 0})) removed = i;
-            ImGui::SetItemTooltip("takes this question away");
-        }
-        if (removed) questions.erase(questions.begin() + static_cast<std::ptrdiff_t>(*removed));
-        if (ImGui::SmallButton("+ question")) questions.emplace_back();
-        ImGui::SetItemTooltip("another question on the same text; each makes a prompt of its own in the trace");
-    }
-
-    void ask_for_prompt(Context& context) {
-        context.desk.files.ask(
-            {FileDialog::Kind::open, "Choose a text file for the prompt", {}, {}, [this](const auto& path) {
-                 dropped_ = path;
-             }});
-    }
-
-    void read_prompt(Context& context, const std::filesystem::path& path) {
-        try {
-            form_.read_prompt(path);
-            context.desk.notice(fmt::format("{} is the prompt", path.filename().string()), false);
-        } catch (const std::exception& error) {
-            context.desk.notice(error.what(), true);
-        }
-    }
-
-    void draw_count(const Context& context, const std::optional<TokenCount>& tokens) const {
-        const EngineStatus status = context.engine->status();
-        const bool is_coming = status.busy() || !status.model.empty();
-        if (form_.request.context.empty()) {
-            ImGui::TextDisabled("no text yet");
-        } else if (!tokens) {
-            ImGui::TextDisabled(is_coming ? "counting tokens …" : "tokens are counted once the model is loaded");
-        } else if (!tokens->error.empty()) {
-            ImGui::TextDisabled("%s", tokens->error.c_str());
-        } else {
-            const bool fits = tokens->n_tokens + form_.request.n_new <= tokens->context_length;
-            ImGui::PushStyleColor(ImGuiCol_Text, fits ? context.theme.ink_quiet : context.theme.error);
-            ImGui::TextUnformatted(fmt::format("{} tokens of a context of {}", analysis::format_count(tokens->n_tokens),
-                                               analysis::format_count(tokens->context_length))
-                                       .c_str());
-            ImGui::PopStyleColor();
-        }
-    }
-
-    void take_sample(const Context& context, const std::string& name) {
-        try {
-            form_.take_sample(name);
-        } catch (const std::exception& error) {
-            context.desk.notice(error.what(), true);
-        }
-    }
-
     void draw_policies(Context& context) {
         ImGui::SeparatorText("Policies");
         std::optional<size_t> duplicated;
@@ -451,7 +339,7 @@ class RunView : public View {
         if (!ImGui::BeginPopupContextWindow("form menu")) return;
         if (ImGui::MenuItem("Copy the form as a command line", nullptr, false, form_.problem({}).empty()))
             copy_command(context.desk.notice);
-        if (ImGui::MenuItem("Prompt from a file…")) ask_for_prompt(context);
+        if (ImGui::MenuItem("Prompt from a file…")) prompt_.ask_for_file(context);
         if (ImGui::MenuItem("More: back to defaults", nullptr, false, form_.request.options != RunOptions()))
             form_.request.options = {};
         ImGui::EndPopup();
@@ -472,10 +360,10 @@ class RunView : public View {
     }
 
     RunForm form_;
+    PromptForm prompt_;
     EngineSession* engine_ = nullptr;
     std::string model_path_;
     std::filesystem::path seen_model_;
-    std::filesystem::path dropped_;  ///< to be read as the prompt
     std::string note_;
     std::pair<std::filesystem::path, bool> note_of_;
     double note_until_ = 0;
