@@ -8,37 +8,11 @@
 #include "app/gui/figure_source.h"
 #include "app/gui/step_plot.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/two_traces.h"
 #include "tests/skip.h"
-#include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui::testing {
 namespace {
-
-namespace fs = std::filesystem;
-
-/// Two traces of one model; the second has a longer prompt.
-struct TwoFiles {
-    trace::sample::TemporaryFolder folder;
-    fs::path first = folder / "one.h5";
-    fs::path second = folder / "two.h5";
-
-    TwoFiles() {
-        trace::sample::write(first);
-        trace::sample::Options longer;
-        longer.n_tokens = 60;
-        trace::sample::write(second, longer);
-    }
-
-    AppOptions alone_in_the_window(const char* view, bool both = true) const {
-        AppOptions options;
-        options.traces = {first};
-        if (both) options.traces.push_back(second);
-        options.view = view;
-        options.layout = "explore";
-        options.remember = false;
-        return options;
-    }
-};
 
 View& view_of(DrivenApp& driven) { return *driven.app().views().at(0)->view; }
 
@@ -68,7 +42,7 @@ bool is_empty(const analysis::Cell& cell) { return std::holds_alternative<std::m
 TEST_CASE(
     "of two traces the runs of the second are compared with their likes in the first, and what a person chose "
     "is remembered") {
-    const TwoFiles files;
+    const TwoTraces files;
     Tasks tasks([] {});
     Session session(tasks);
     session.open(files.first);
@@ -106,7 +80,7 @@ TEST_CASE(
 
 TEST_CASE("the table of runs has a difference behind each number of the second trace, and sorts by it") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const TwoFiles files;
+    const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("cost"));
     driven.settle();
     auto table = view_of(driven).table();
@@ -149,7 +123,7 @@ TEST_CASE("the table of runs has a difference behind each number of the second t
 
 TEST_CASE("A and B of one trace stand above the table with their difference, whatever it is sorted by") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const TwoFiles files;
+    const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("cost", false));
     driven.settle();
     const size_t n_runs = view_of(driven).table()->rows.size();
@@ -179,7 +153,7 @@ TEST_CASE("A and B of one trace stand above the table with their difference, wha
 
 TEST_CASE("coverage shows one trace less the other, or A less B, and what is shown is what is exported") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const TwoFiles files;
+    const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("coverage"));
     driven.settle();
     CHECK_FALSE(view_of(driven).figure(driven.session())->difference);
@@ -214,7 +188,7 @@ TEST_CASE("coverage shows one trace less the other, or A less B, and what is sho
 
 TEST_CASE("the scatter of two traces has an arrow from each run to its like, and every shown run") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const TwoFiles files;
+    const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("scatter"));
     driven.settle();
     const auto request = view_of(driven).figure(driven.session());
@@ -232,7 +206,7 @@ TEST_CASE("the scatter of two traces has an arrow from each run to its like, and
 }
 
 TEST_CASE("answers are held against the full cache, A, or the same runs of another trace") {
-    const TwoFiles files;
+    const TwoTraces files;
     Tasks tasks([] {});
     Session session(tasks);
     const int first = session.open(files.first).id();
@@ -266,7 +240,7 @@ TEST_CASE("answers are held against the full cache, A, or the same runs of anoth
 
 TEST_CASE("answers choose their reference by a label, and their figure follows") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const TwoFiles files;
+    const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("answers", false));
     driven.session().a = RunKey{driven.session().documents().front()->id(), 0, 1};
     driven.settle();

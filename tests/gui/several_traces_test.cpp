@@ -8,6 +8,7 @@
 #include "app/gui/figure_source.h"
 #include "app/gui/run_label.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/two_traces.h"
 #include "tests/skip.h"
 #include "tests/trace/sample_trace.h"
 
@@ -15,29 +16,6 @@ namespace kvscope::gui::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Two traces of one model; the second has a longer prompt.
-struct TwoFiles {
-    trace::sample::TemporaryFolder folder;
-    fs::path first = folder / "one.h5";
-    fs::path second = folder / "two.h5";
-
-    TwoFiles() {
-        trace::sample::write(first);
-        trace::sample::Options longer;
-        longer.n_tokens = 60;
-        trace::sample::write(second, longer);
-    }
-
-    AppOptions alone_in_the_window(const char* view) const {
-        AppOptions options;
-        options.traces = {first, second};
-        options.view = view;
-        options.layout = "explore";
-        options.remember = false;
-        return options;
-    }
-};
 
 /// What the only view shows, as numbers.
 analysis::Figure shown_by(DrivenApp& driven) {
@@ -62,7 +40,7 @@ const analysis::HeatMap& map_of(const analysis::Figure& figure, size_t panel) {
 
 TEST_CASE("the inspector lists the runs of all traces with the same tokens, and its tables can be copied") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const TwoFiles files;
+    const TwoTraces files;
     const fs::path again = files.folder / "again.h5";
     fs::copy_file(files.first, again);
     AppOptions options = files.alone_in_the_window("inspector");
@@ -96,7 +74,7 @@ TEST_CASE("the inspector lists the runs of all traces with the same tokens, and 
 
 TEST_CASE("the spectrum of a head alone follows the selected KV head, or the selected query head") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const TwoFiles files;
+    const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("spectrum"));
     driven.settle();
     View& view = *driven.app().views().at(0)->view;
@@ -138,7 +116,7 @@ TEST_CASE("however short a run's label is made, it is never that of another trac
 }
 
 TEST_CASE("the runs of all open traces are in one plot, called by their files, and a label finds its run") {
-    const TwoFiles files;
+    const TwoTraces files;
     Tasks tasks([] {});
     Session session(tasks);
     const int first = session.open(files.first).id();
@@ -184,7 +162,7 @@ TEST_CASE("files of the same name are told apart by their folders") {
 
 TEST_CASE("head divergence shows both traces on one scale, and A − B of two when it is chosen") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const TwoFiles files;
+    const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("head_divergence"));
     driven.settle();
     Session& session = driven.session();
@@ -216,7 +194,7 @@ TEST_CASE("head divergence shows both traces on one scale, and A − B of two wh
 
 TEST_CASE("every figure view shows two traces, and A − B of them, without an error") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const TwoFiles files;
+    const TwoTraces files;
     const char* view =
         GENERATE("coverage", "budgets", "spectrum", "query_similarity", "head_divergence", "cost", "scatter", "report");
     CAPTURE(view);
@@ -245,7 +223,7 @@ TEST_CASE("every figure view shows two traces, and A − B of them, without an e
 
 TEST_CASE("Ctrl+Shift+E on the table of runs writes the table, with the traces' names") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const TwoFiles files;
+    const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("cost"));
     driven.settle();
     const auto table = driven.app().views().front()->view->table();

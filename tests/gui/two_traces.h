@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+
+#include "app/gui/app.h"
+#include "tests/trace/sample_trace.h"
+
+namespace kvscope::gui::testing {
+
+/// Two traces of one model; the second has a longer prompt.
+struct TwoTraces {
+    trace::sample::TemporaryFolder folder;
+    std::filesystem::path first = folder / "one.h5";
+    std::filesystem::path second = folder / "two.h5";
+
+    TwoTraces() {
+        trace::sample::write(first);
+        trace::sample::Options longer;
+        longer.n_tokens = 60;
+        trace::sample::write(second, longer);
+    }
+
+    AppOptions alone_in_the_window(const char* view, bool both = true) const {
+        AppOptions options;
+        options.traces = {first};
+        if (both) options.traces.push_back(second);
+        options.view = view;
+        options.layout = "explore";
+        options.remember = false;
+        return options;
+    }
+};
+
+}  // namespace kvscope::gui::testing
