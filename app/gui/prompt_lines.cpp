@@ -110,23 +110,6 @@ class Breaker {
         return static_cast<uint32_t>(cells);
     }
 
-    /// Lets runs of right-to-left tokens of a line change places.
-    void turn_round(size_t first, size_t end) {
-        const auto is_turned = [&](size_t i) {
-            return is_right_to_left(whole_characters(prompt_, out_.placed[i].token, out_.placed[i].token));
-        };
-        for (size_t i = first; i < end;) {
-            size_t j = i;
-            while (j < end && is_turned(j)) ++j;
-            uint32_t cell = i < end ? out_.placed[i].cell : 0;
-            for (size_t k = j; k-- > i;) {
-                out_.placed[k].cell = cell;
-                cell += out_.placed[k].n_cells;
-            }
-            i = j + 1;
-        }
-    }
-
     void add(uint32_t token) {
         const std::string& shown = prompt_.shown[token];
         const std::string& text = prompt_.tokens[token];
