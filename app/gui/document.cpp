@@ -197,10 +197,6 @@ FurtherAnswer* Document::further_answer(int id) {
     return found == further_answers_.end() ? nullptr : &*found;
 }
 
-int Document::run_of(const FurtherAnswer& answer) const {
-    return run_called(answer.prompt, answer.run_number, answer.run);
-}
-
 int Document::run_called(int prompt_index, int run_number, const std::string& label) const {
     if (prompt_index < 0 || prompt_index >= reader_->n_prompts()) return -1;
     for (int run = 0; run < reader_->n_runs(prompt_index); ++run) {

@@ -115,8 +115,6 @@ class Document {
     int add_further_answer(int prompt, int run, const std::string& question);
     /// nullptr where it was taken away.
     FurtherAnswer* further_answer(int id);
-    /// The run that an answer is of, as long as it is there; −1.
-    int run_of(const FurtherAnswer& answer) const;
     /// The run of that number and label, −1: a what-if of that label; −1 where there is none.
     int run_called(int prompt, int run_number, const std::string& label) const;
 

@@ -37,7 +37,7 @@ std::vector<std::string> answers_of_all_runs(testing::SessionWithEngine& gui) {
         CHECK(answer.error.empty());
         CHECK(answer.remark.empty());
         CHECK(answer.question == question);
-        CHECK(document.run_of(answer) == runs[i - before].run);
+        CHECK(document.run_called(answer.prompt, answer.run_number, answer.run) == runs[i - before].run);
         texts.push_back(answer.text);
     }
     return texts;
@@ -64,8 +64,9 @@ TEST_CASE("caches of an opened trace answer as those of the job that wrote it, a
     load_annotations(document);
     REQUIRE(document.further_answers().size() == expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
-        CHECK(document.further_answers()[i].text == expected[i]);
-        CHECK(document.run_of(document.further_answers()[i]) == static_cast<int>(i));
+        const FurtherAnswer& answer = document.further_answers()[i];
+        CHECK(answer.text == expected[i]);
+        CHECK(document.run_called(answer.prompt, answer.run_number, answer.run) == static_cast<int>(i));
     }
     CHECK(!second.engine->has_cache({document.id(), 0, 1}));
     CHECK(answers_of_all_runs(second) == expected);

@@ -133,7 +133,7 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
     const auto& further = demo.further_answers();
     const size_t n_asked = 1 + session.visible_runs(true).size();
     REQUIRE(further.size() == n_asked);
-    CHECK(demo.run_of(further[0]) == added);
+    CHECK(demo.run_called(0, further[0].run_number, further[0].run) == added);
     const auto all_ended = [&] {
         return std::all_of(further.begin(), further.end(), [](const FurtherAnswer& one) { return one.finished; });
     };
