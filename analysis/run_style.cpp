@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <set>
 
 #include "analysis/table_format.h"
@@ -37,15 +38,25 @@ Rgb shade(Rgb color, size_t i) {
     return i % 3 == 1 ? all(255) : all(color == kBlack ? 190 : 0);
 }
 
+/// Without repetition, the largest first.
+std::vector<int64_t> budgets_by_size(const std::vector<trace::RunAttributes>& runs) {
+    std::set<int64_t, std::greater<>> budgets;
+    for (const trace::RunAttributes& run : runs) {
+        if (!is_full(run)) budgets.insert(run.budget);
+    }
+    return {budgets.begin(), budgets.end()};
+}
+
 std::string budget_text(const trace::RunAttributes& run) {
     return fmt::format("{} entries ({:.3g} %)", format_count(run.budget), 100 * run.budget_fraction);
 }
 
 }  // namespace
 
-std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs) {
+std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs,
+                                  const std::vector<trace::RunAttributes>& recorded) {
     std::vector<std::string> methods;
-    std::vector<int64_t> budgets;
+    std::vector<int64_t> budgets = budgets_by_size(recorded.empty() ? runs : recorded);
     std::vector<LineStyle> styles;
     const auto colors = okabe_ito();
     for (const trace::RunAttributes& run : runs) {
@@ -65,10 +76,12 @@ std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs)
     return styles;
 }
 
-std::vector<std::vector<LineStyle>> joint_run_styles(const std::vector<std::vector<trace::RunAttributes>>& traces) {
+std::vector<std::vector<LineStyle>> joint_run_styles(const std::vector<std::vector<trace::RunAttributes>>& traces,
+                                                     const std::vector<trace::RunAttributes>& recorded) {
     std::vector<trace::RunAttributes> all;
     for (const auto& runs : traces) all.insert(all.end(), runs.begin(), runs.end());
-    const std::vector<LineStyle> styles = run_styles(all);
+    const std::vector<LineStyle> styles =
+        run_styles(all, recorded.empty() && !traces.empty() ? traces.front() : recorded);
     std::vector<std::vector<LineStyle>> of_traces;
     auto next = styles.begin();
     for (size_t i = 0; i < traces.size(); ++i) {

@@ -9,12 +9,17 @@ namespace kvscope::analysis {
 
 /// How each run of a prompt looks in every view, table and exported figure, whichever of them are shown: a policy with
 /// its parameters has a colour (Okabe-Ito in the order of the trace; `full` is black), a budget has a dash and a
-/// marker. With more than seven policies the colours come round again, with other markers.
-std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs);
+/// marker, the largest a solid line. With more than seven policies the colours come round again, with other markers.
+/// @param recorded the runs whose budgets come first, by size; those of others follow as they appear, so that a what-if
+/// changes the look of no other run. Empty: all of them
+std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs,
+                                  const std::vector<trace::RunAttributes>& recorded = {});
 
 /// The same for several traces, each with the runs of one prompt: what is alike has one hue, dash and marker in all of
-/// them, paler in the second, darker in the third trace. The first looks as it does alone.
-std::vector<std::vector<LineStyle>> joint_run_styles(const std::vector<std::vector<trace::RunAttributes>>& traces);
+/// them, paler in the second, darker in the third trace. The first looks as it does alone: `recorded` are its runs
+/// where none are given.
+std::vector<std::vector<LineStyle>> joint_run_styles(const std::vector<std::vector<trace::RunAttributes>>& traces,
+                                                     const std::vector<trace::RunAttributes>& recorded = {});
 
 /// "snapkv 128": as the trace's label has it, else policy and budget.
 std::string run_label(const trace::RunAttributes& run);

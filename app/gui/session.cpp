@@ -180,10 +180,13 @@ const std::vector<analysis::LineStyle>& Session::styles_of(const Document& of) c
         prompts.emplace_back(each->reader(), each->prompt);
     }
     if (prompts != styles_.prompts) {
+        const auto runs_of = [](const trace::Reader& reader, int prompt) {
+            return prompt < reader.n_prompts() ? reader.runs(prompt) : std::vector<trace::RunAttributes>{};
+        };
         std::vector<std::vector<trace::RunAttributes>> runs;
-        for (const auto& [reader, prompt] : prompts)
-            runs.push_back(prompt < reader->n_prompts() ? reader->runs(prompt) : std::vector<trace::RunAttributes>{});
-        styles_ = {std::move(prompts), analysis::joint_run_styles(runs)};
+        for (const auto& [reader, prompt] : prompts) runs.push_back(runs_of(*reader, prompt));
+        const Document& first = *documents_.front();
+        styles_ = {std::move(prompts), analysis::joint_run_styles(runs, runs_of(*first.file(), first.prompt))};
     }
     return styles_.of_documents[place];
 }

@@ -27,10 +27,20 @@ TEST_CASE("a policy has a colour, a budget a dash, full is black") {
     CHECK(styles[1].color == okabe_ito()[0]);
     CHECK(styles[2].color == styles[1].color);
     CHECK(styles[3].color == okabe_ito()[1]);
-    CHECK(styles[1].dash == Dash::solid);
-    CHECK(styles[2].dash == Dash::dashed);
-    CHECK(styles[3].dash == Dash::solid);
+    CHECK(styles[1].dash == Dash::dashed);
+    CHECK(styles[2].dash == Dash::solid);
+    CHECK(styles[3].dash == Dash::dashed);
     CHECK(styles[1].marker != styles[2].marker);
+}
+
+TEST_CASE("a what-if of a larger budget leaves every other run's look as it was") {
+    const std::vector<RunAttributes> recorded{run("full", 1000), run("snapkv", 64), run("snapkv", 128)};
+    auto runs = recorded;
+    runs.push_back(run("snapkv", 300));
+    const auto styles = joint_run_styles({runs}, recorded).front();
+    CHECK(styles[1].dash == Dash::dashed);
+    CHECK(styles[2].dash == Dash::solid);
+    CHECK(styles[3].dash == Dash::dotted);
 }
 
 TEST_CASE("the same policy with other parameters is another method") {
@@ -56,7 +66,8 @@ TEST_CASE("legend: policies and budgets apart where each has several") {
     CHECK(grouped[0].label == "snapkv");
     CHECK(grouped[1].label == "h2o");
     CHECK(grouped[2].label == "64 entries (6.4 %)");
-    CHECK(grouped[3].style.dash == Dash::dashed);
+    CHECK(grouped[2].style.dash == Dash::dashed);
+    CHECK(grouped[3].style.dash == Dash::solid);
     const auto single = run_legend(runs, run_styles(runs), {1, 3});
     REQUIRE(single.size() == 2);
     CHECK(single[1].label == "h2o 64");
