@@ -13,6 +13,17 @@ class NoDisplayTest(ProgramTest):
                 said = self.refuses(1, ["no display", "kvscope inspect"], *arguments)
                 self.assertEqual(said.count("\n"), 1, said)
 
+    def test_wrong_usage_is_told_before_a_window_opens(self):
+        for name, value, messages in (("--view", "nonsense", ["nonsense", "query_similarity", "retention"]),
+                                      ("--layout", "nonsense", ["nonsense", "explore"]),
+                                      ("--size", "0x0", ["0x0", "1600x1000"]), ("--size", "wide", ["wide"]),
+                                      ("--size", "99999x700", ["99999x700"]), ("--ui-scale", "0", ["0.5"])):
+            with self.subTest(name=name, value=value):
+                self.refuses(2, [name, *messages], "view", name, value)
+        self.refuses(2, ["--view", "--layout"], "view", "--view", "cost", "--layout", "report")
+        for name in "query-similarity", "query_similarity":
+            self.refuses(1, ["no display"], "view", "--view", name)
+
     @unittest.skipUnless(HAS_ENGINE, "this build has no engine")
     def test_the_demo_runs_in_the_terminal(self):
         # The small model's context cannot hold the demo's prompt: it is the demo that says so.

@@ -1,5 +1,8 @@
+#include "app/gui/view.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -27,20 +30,23 @@ struct Arguments {
 /// "1600x1000". @throws std::invalid_argument
 void set_size(const std::string& text, gui::WindowOptions& window) {
     if (text.empty()) return;
+    constexpr int most = 16384;  // what graphics cards draw into at once
     char x = 0;
     int rest = 0;
     if (std::sscanf(text.c_str(), "%d%c%d%n", &window.width, &x, &window.height, &rest) != 3 || x != 'x' ||
-        rest != static_cast<int>(text.size()) || window.width < 320 || window.height < 240)
-        throw std::invalid_argument("--size takes WIDTHxHEIGHT of at least 320x240, as in 1600x1000; found " + text);
+        rest != static_cast<int>(text.size()) || window.width < 320 || window.height < 240 || window.width > most ||
+        window.height > most)
+        throw std::invalid_argument(
+            fmt::format("--size takes WIDTHxHEIGHT from 320x240 to {0}x{0}, as in 1600x1000; found {1}", most, text));
 }
 
 int view(const Arguments& arguments) {
-    if (!gui::Window::display_is_there()) throw gui::NoDisplay("there is no display to open a window on");
     gui::WindowOptions options;
     const auto remembered = gui::load_settings(gui::settings_file());
     options.width = remembered.width;
     options.height = remembered.height;
     set_size(arguments.size, options);
+    if (!gui::Window::display_is_there()) throw gui::NoDisplay("there is no display to open a window on");
     const bool for_picture = !arguments.screenshot.empty();
     options.visible = !for_picture;
     options.vsync = !for_picture;
@@ -103,7 +109,15 @@ std::function<int()> declare(CLI::App& app) {
         "Begin with this selected, as in token=964,layer=21,run=snapkv @ 256; also head=1, token=3-9, step=5");
     app.add_option("--layout", arguments->app.layout, "explore, compare or report (default: as last time)")
         ->check(CLI::IsMember(gui::App::layout_names()));
-    app.add_option("--view", arguments->app.view, "Open this view alone (retention, prompt, …)");
+    std::vector<std::string> views;
+    for (const gui::ViewKind& kind : gui::view_kinds()) views.push_back(kind.name);
+    const auto as_named = [](std::string name) {
+        std::replace(name.begin(), name.end(), '-', '_');
+        return name;
+    };
+    app.add_option("--view", arguments->app.view, "Open this view alone")
+        ->check(CLI::IsMember(views, as_named))
+        ->excludes("--layout");
     app.add_option("--size", arguments->size, "Of the window, as in 1600x1000");
     app.add_flag("--light", arguments->light, "Light theme");
     app.add_option("--ui-scale", arguments->ui_scale, "Size of texts; 1 is usual")->check(CLI::Range(0.5, 4.0));
