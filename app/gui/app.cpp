@@ -13,6 +13,7 @@
 #include "app/gui/engine_session.h"
 #include "app/gui/file_dialog.h"
 #include "app/gui/last_click.h"
+#include "app/gui/layouts.h"
 #include "app/gui/run_form.h"
 #include "app/gui/saved_what_ifs.h"
 #include "app/gui/selection_text.h"
@@ -20,6 +21,7 @@
 #include "app/gui/settings.h"
 #include "app/gui/start_cards.h"
 #include "app/gui/status_bar.h"
+#include "app/gui/ways_back.h"
 #include "app/gui/workspace.h"
 
 namespace kvscope::gui {
@@ -56,7 +58,7 @@ App::App(Window& window, AppOptions options)
     add_actions();
     session_.mark = options_.mark;
     if (!options_.view.empty()) {
-        apply_layout("explore");  // whose place the one view takes
+        apply_layout(view_alone);
     } else if (!options_.layout.empty()) {
         apply_layout(options_.layout);
     } else if (!settings_.layout.is_null()) {
@@ -216,6 +218,8 @@ bool App::frame() {
     if (!wanted_text_.empty()) take_text(std::exchange(wanted_text_, {}));
     if (session_.documents().empty() && !(engine_ && engine_->status().busy()) && !start_dismissed_)
         draw_start();
+    else if (views_.empty())
+        draw_ways_back(actions_, theme_);
     else
         draw_views();
     actions_.draw_palette();

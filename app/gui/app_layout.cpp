@@ -110,10 +110,9 @@ void App::restore_layout(const nlohmann::json& state, bool keep_views) {
 }
 
 void App::build_layout(unsigned dock_space) {
-    const Layout* layout = find_layout(wanted_layout_);
+    const Layout alone{view_alone, "", {}, {{options_.view, "all"}}};
+    const Layout* layout = wanted_layout_ == view_alone ? &alone : find_layout(wanted_layout_);
     wanted_layout_.clear();
-    const Layout alone{"", "", {}, {{options_.view, "all"}}};
-    if (!options_.view.empty()) layout = &alone;
     if (!layout) return;
     views_.clear();
     frames_to_settle_ = frames_until_settled;

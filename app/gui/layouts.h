@@ -30,6 +30,9 @@ struct Layout {
     std::vector<Placed> views;  ///< in a place with several, the first is in front
 };
 
+/// The name of what a window begins with that was opened for one view alone; any layout can take its place.
+inline constexpr const char* view_alone = "view alone";
+
 const std::vector<Layout>& layouts();
 /// nullptr where there is none of that name.
 const Layout* find_layout(const std::string& name);

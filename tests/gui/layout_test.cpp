@@ -60,6 +60,38 @@ TEST_CASE("a closed view comes back by undo as it was, and those that stood befo
     }
 }
 
+TEST_CASE("a window whose views are all closed offers what brings them back") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options;
+    options.traces = {sample.path};
+    options.view = "retention";
+    DrivenApp driven(options);
+    const auto kinds = [&] {
+        std::vector<std::string> names;
+        for (const auto& view : driven.app().views()) names.push_back(view->kind->name);
+        return names;
+    };
+    const std::string retention = DrivenApp::window_of("Retention###retention");
+    driven.settle();
+    REQUIRE(kinds() == std::vector<std::string>{"retention"});
+    driven.drive([&](ImGuiTestContext& c) { c.WindowClose(retention.c_str()); });
+    REQUIRE(kinds().empty());
+    driven.drive([](ImGuiTestContext& c) {
+        c.ItemClick("//No views/One view");
+        c.ItemClick("//$FOCUSED/Cost");
+    });
+    CHECK(kinds() == std::vector<std::string>{"cost"});
+    driven.drive([](ImGuiTestContext& c) { c.WindowClose(DrivenApp::window_of("Cost###cost").c_str()); });
+    driven.drive([](ImGuiTestContext& c) { c.ItemClick("//No views/What was closed last"); });
+    CHECK(kinds() == std::vector<std::string>{"cost"});
+    driven.drive([](ImGuiTestContext& c) { c.WindowClose(DrivenApp::window_of("Cost###cost").c_str()); });
+    driven.drive([](ImGuiTestContext& c) { c.ItemClick("//No views/The usual layout"); });
+    driven.settle();
+    CHECK(is_in_front(driven.app(), "retention"));
+    CHECK(kinds().size() > 5);
+}
+
 TEST_CASE("Ctrl+R on the start cards shows the run form at once, with the keyboard") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     if (!find_view_kind("run")) KVSCOPE_SKIP("built without the engine");
@@ -96,6 +128,34 @@ TEST_CASE("a mark alone is brought into view in the prompt; a selection goes bef
     float scroll = -1;
     driven.drive([&](ImGuiTestContext& c) { scroll = c.WindowInfo("//prompt-1/text").Window->Scroll.y; });
     CHECK((scroll > 0) == !selects);
+}
+
+TEST_CASE("what is read in the prompt stays in view when its columns become wider") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    trace::sample::TemporaryFolder folder;
+    trace::sample::Options sample;
+    sample.n_tokens = 4000;  // more than a screen of the widest lines
+    trace::sample::write(folder / "long.h5", sample);
+    AppOptions options;
+    options.traces = {folder / "long.h5"};
+    options.view = "prompt";
+    options.select = "token=2000";
+    DrivenApp driven(options);
+    driven.settle();
+    const auto share_above = [&] {
+        float share = -1;
+        driven.drive([&](ImGuiTestContext& c) {
+            const ImGuiWindow* text = c.WindowInfo("//prompt-1/text").Window;
+            share = text->Scroll.y / std::max(text->ScrollMax.y, 1.0f);
+        });
+        return share;
+    };
+    REQUIRE(share_above() == Approx(0.5).margin(0.1));
+    const auto runs = driven.session().visible_runs();
+    REQUIRE(runs.size() > 1);
+    for (size_t i = 1; i < runs.size(); ++i) driven.session().set_visible(runs[i], false);
+    driven.settle();
+    CHECK(share_above() == Approx(0.5).margin(0.1));
 }
 
 TEST_CASE("every view draws a trace whose prompt has no runs yet") {

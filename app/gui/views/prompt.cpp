@@ -12,6 +12,7 @@
 #include "app/gui/prompt_counts.h"
 #include "app/gui/prompt_search.h"
 #include "app/gui/prompt_text.h"
+#include "app/gui/reading_place.h"
 #include "app/gui/run_label.h"
 #include "app/gui/span_answers.h"
 #include "app/gui/token_tooltip.h"
@@ -202,6 +203,8 @@ class PromptView : public View {
             if (all.back().lines) n_lines = std::max(n_lines, all.back().lines->size());
         }
         ImGui::Dummy({grid.column * n, labels + grid.line * static_cast<float>(n_lines)});
+        place_.keep(all.front().lines, all.front().run, grid.line, ImGui::GetWindowHeight() - labels,
+                    context.session.cursor().first_token);
         scroll_to_selection(context, all, grid, labels);
 
         ImDrawList* list = ImGui::GetWindowDrawList();
@@ -377,6 +380,7 @@ class PromptView : public View {
     bool is_low_ = false;  ///< there is room for the text and little else
     PromptSearch search_;
     SpanAnswers answers_;
+    ReadingPlace place_;
     Cursor seen_;                           ///< the selection that was brought into view last
     std::optional<std::string> seen_mark_;  ///< that was brought into view; nullopt: nothing was asked yet
     int64_t hovered_ = -1;
