@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <utility>
 
 #include "app/gui/crash_log.h"
@@ -24,6 +25,23 @@ constexpr std::array<std::pair<ImGuiKey, const char*>, 8> signs = {{{ImGuiKey_Le
                                                                     {ImGuiKey_Minus, "-"},
                                                                     {ImGuiKey_LeftArrow, "←"},
                                                                     {ImGuiKey_RightArrow, "→"}}};
+
+/// Whether the key stands for what it types, wherever a keyboard's language has that: "?", "[".
+bool is_sign(ImGuiKeyChord chord) {
+    const std::string text = key_text(chord);
+    return text.size() == 1 && std::ispunct(static_cast<unsigned char>(text.front()));
+}
+
+/// @param has_keyboard whether characters and chords come from one, as a person typed them
+bool is_pressed(const Action& action, const std::vector<int>& chords, bool has_keyboard) {
+    if (has_keyboard && is_sign(action.key)) {
+        const auto& typed = ImGui::GetIO().InputQueueCharacters;
+        return std::find(typed.begin(), typed.end(), static_cast<ImWchar>(key_text(action.key).front())) != typed.end();
+    }
+    if (has_keyboard && (action.key & ImGuiMod_Mask_) != 0)
+        return std::find(chords.begin(), chords.end(), action.key) != chords.end();
+    return ImGui::Shortcut(action.key, ImGuiInputFlags_RouteGlobal | ImGuiInputFlags_RouteOverActive);
+}
 
 struct Match {
     const Action* action;
@@ -108,11 +126,7 @@ void Actions::handle_keys(const std::vector<int>& chords) {
         if (is_plain && io.WantTextInput) continue;
         if (io.WantTextInput && std::find(editing.begin(), editing.end(), action.key) != editing.end()) continue;
         if (ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) return;
-        const bool pressed =
-            !is_plain && has_keyboard_
-                ? std::find(chords.begin(), chords.end(), action.key) != chords.end()
-                : ImGui::Shortcut(action.key, ImGuiInputFlags_RouteGlobal | ImGuiInputFlags_RouteOverActive);
-        if (pressed && is_enabled(action)) {
+        if (is_pressed(action, chords, has_keyboard_) && is_enabled(action)) {
             start(action);
             return;
         }

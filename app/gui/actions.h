@@ -50,7 +50,7 @@ class Actions {
     std::string search_;
     int chosen_ = 0;
     bool palette_wanted_ = false;
-    bool has_keyboard_ = false;  ///< chords have come from one
+    bool has_keyboard_ = false;  ///< keys have come from one
 };
 
 /// The key that shows or hides the run which stands at this place in the list of runs, from 1; 0: it has none. 1 to 9,

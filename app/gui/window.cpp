@@ -33,7 +33,7 @@ std::string last_glfw_error() {
 }
 
 void key_changed(GLFWwindow* window, int key, int scancode, int action, int modifiers) {
-    if (action != GLFW_PRESS || !(modifiers & (GLFW_MOD_CONTROL | GLFW_MOD_ALT))) return;
+    if (action != GLFW_PRESS) return;
     int chord = ImGui_ImplGlfw_KeyToImGuiKey(key, scancode);
     if (modifiers & GLFW_MOD_CONTROL) chord |= ImGuiMod_Ctrl;
     if (modifiers & GLFW_MOD_SHIFT) chord |= ImGuiMod_Shift;

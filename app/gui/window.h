@@ -54,7 +54,7 @@ class Window {
     /// One frame, whether or not anything happened; false as soon as `frame` says so.
     bool draw_frame(const std::function<bool()>& frame);
 
-    /// Keys that went down with Ctrl or Alt since the last call, as a person pressed them. Where frames are slow, Dear
+    /// Keys that went down since the last call, with the modifiers that a person held. Where frames are slow, Dear
     /// ImGui sees such a key and the release of its modifier in one frame, and the chord would be lost.
     std::vector<int> take_chords() { return std::exchange(chords_, {}); }
     /// Called by the system's key events. @param chord an ImGuiKeyChord
