@@ -76,12 +76,13 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
     const std::string heads = report.n_keeping_any == 0 ? "dropped"
                               : is_narrow               ? fmt::format("{}/{}", report.n_keeping_any, report.n_places)
                                           : fmt::format("{} of {} heads", report.n_keeping_any, report.n_places);
-    const float label_end = ImGui::GetContentRegionAvail().x -
-                            ImGui::CalcTextSize(is_narrow ? "dropped" : "000 of 000 heads").x -
-                            ImGui::GetStyle().ItemSpacing.x;
-    if (ImGui::Selectable(look.run.c_str(), key == asked.run, ImGuiSelectableFlags_AllowOverlap,
-                          {std::max(label_end, 1.0f), 0}))
-        session.select_run(key);
+    const ImVec2 label = ImGui::GetCursorScreenPos();
+    const float heads_at = label.x + ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(heads.c_str()).x;
+    if (ImGui::Selectable(fmt::format("##{}", look.run).c_str(), key == asked.run)) session.select_run(key);
+    list->PushClipRect(label, {heads_at - ImGui::GetStyle().ItemSpacing.x, FLT_MAX}, true);
+    list->AddText(label, packed(context.theme.ink), look.run.c_str());
+    list->PopClipRect();
+    list->AddText({heads_at, label.y}, packed(context.theme.ink_quiet), heads.c_str());
     if (ImGui::IsItemHovered()) {
         Cursor over = session.cursor();
         over.run = key;
@@ -89,10 +90,6 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
         if (!asked.is_hover) session.set_hover(over);
         ImGui::SetTooltip("%s%s%s", look.trace.c_str(), look.trace.empty() ? "" : ": ", report.sentence.c_str());
     }
-    ImGui::SameLine();
-    const float width = ImGui::CalcTextSize(heads.c_str()).x;
-    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(ImGui::GetContentRegionAvail().x - width, 0.0f));
-    ImGui::TextDisabled("%s", heads.c_str());
     ImGui::PopID();
     ImGui::PopID();
 }

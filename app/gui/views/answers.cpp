@@ -174,10 +174,13 @@ class AnswersView : public View {
             const char* seen = attributes.query_aware ? "policies saw it" : "policies did not see it";
             const float space = ImGui::GetStyle().ItemSpacing.x;
             const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(seen).x - space;
-            text_item(beginning_that_fits(attributes.question, room));
-            ImGui::SetItemTooltip("%s", attributes.question.c_str());
-            ImGui::SameLine();
+            if (room > 6 * ImGui::GetFontSize()) {
+                text_item(beginning_that_fits(attributes.question, room));
+                ImGui::SetItemTooltip("%s", attributes.question.c_str());
+                ImGui::SameLine();
+            }
             ImGui::TextDisabled("%s", seen);
+            ImGui::SetItemTooltip("%s", attributes.question.c_str());
         }
         if (attributes.truncated) {
             ImGui::SameLine();
@@ -265,15 +268,17 @@ class AnswersView : public View {
                                  : "its answer appears when it is decoded";
     }
 
-    /// "as full", "2/19 differ, 6 left out"
-    std::string short_difference(const AnswerOutput& output) const {
+    /// "as full"; "2/19 differ, 6 left out", of which the beginning where the width has no room for all
+    std::string short_difference(const AnswerOutput& output, float width) const {
         if (output.is_as_reference()) return "as " + reference_.name();
         const size_t n_left_out = output.difference.n_left_out();
         const std::string left_out = n_left_out > 0 ? fmt::format("{} left out", n_left_out) : "";
         const size_t n_differ = output.difference.n_differ();
         if (n_differ == 0) return left_out;
-        return fmt::format("{}/{} differ{}{}", n_differ, output.difference.differs.size(), n_left_out > 0 ? ", " : "",
-                           left_out);
+        const std::string differ = fmt::format("{}/{} differ", n_differ, output.difference.differs.size());
+        if (n_left_out == 0) return differ;
+        const std::string all = fmt::format("{}, {}", differ, left_out);
+        return ImGui::CalcTextSize(all.c_str()).x <= width ? all : differ;
     }
 
     std::string long_difference(const AnswerOutput& output) const {
@@ -299,11 +304,14 @@ class AnswersView : public View {
         const float top = at.y + (em - side) / 2;
         list->AddRectFilled({at.x, top}, {at.x + side, top + side},
                             packed(on_ground(one.look.style.color, context.theme)));
-        std::string differs;
-        if (is_marked) differs = short_difference(*one.output);
         const float begin = 1.6f * side;
-        const float beside = differs.empty() ? 0 : ImGui::CalcTextSize(differs.c_str()).x + em / 2;
         const bool is_selected = one.run == session.cursor().run;
+        if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
+        const float run_alone = ImGui::CalcTextSize(one.look.run.c_str()).x;
+        if (is_selected) ImGui::PopFont();
+        std::string differs;
+        if (is_marked) differs = short_difference(*one.output, width - begin - run_alone - em / 2);
+        const float beside = differs.empty() ? 0 : ImGui::CalcTextSize(differs.c_str()).x + em / 2;
         if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
         std::string shown_label = label_that_fits(one.look, width - begin - beside);
         if (!one.look.trace.empty() && shown_label == one.look.run)  // which trace says more than how much differs

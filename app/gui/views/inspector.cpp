@@ -64,11 +64,15 @@ class InspectorView : public View {
         if (!is_open && ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows)) pointed_at_ = 0;
         const TokenQuestion asked = token_question(session);
         if (asked.token < 0) {
-            draw_nothing(context,
-                         session.documents().empty()
-                             ? "Open a trace or run the demo; then click a token to see why it was kept or dropped."
-                             : "Click a token in Prompt or Retention to see why it was kept or dropped.");
-            if (const Document* focus = session.focus()) {
+            const Document* focus = session.focus();
+            if (!focus)
+                draw_nothing(context,
+                             "Open a trace or run the demo; then click a token to see why it was kept or dropped.");
+            else if (focus->prompt >= focus->reader()->n_prompts())
+                draw_nothing(context, why_no_prompt(*focus));
+            else
+                draw_nothing(context, "Click a token in Prompt or Retention to see why it was kept or dropped.");
+            if (focus) {
                 ImGui::SetCursorPos(ImGui::GetCursorStartPos());
                 TokenNotes::draw_list(context, *focus);
             }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "analysis/cost_table.h"
 #include "analysis/table_format.h"
@@ -220,11 +221,18 @@ class ScatterView : public FigureView {
             const ImVec2 at{frame.x_of(point->x[0]), frame.y_of(point->y[0])};
             taken.push_back({{at.x - mark, at.y - mark}, {at.x + mark, at.y + mark}});
         }
-        for (const auto& layer : panel.layers) {
-            const auto* point = std::get_if<analysis::Scatter>(&layer);
+        std::vector<size_t> order(panel.layers.size());
+        std::iota(order.begin(), order.end(), 0);
+        const auto is_looked_at = [&](size_t layer) {
+            const RunKey run = run_of(layer);
+            return run.valid() && (run == context.session.cursor().run || run == context.session.hover().run);
+        };
+        std::stable_partition(order.begin(), order.end(), is_looked_at);
+        for (const size_t i : order) {
+            const auto* point = std::get_if<analysis::Scatter>(&panel.layers[i]);
             if (!point) continue;
             const ImVec2 at{frame.x_of(point->x[0]), frame.y_of(point->y[0])};
-            const RunKey run = run_of(static_cast<size_t>(&layer - panel.layers.data()));
+            const RunKey run = run_of(i);
             if (std::any_of(pairs.pairs.begin(), pairs.pairs.end(), [&](const auto& pair) { return pair.b == run; }))
                 continue;
             const ComparedRuns* pair = pairs.of(run);
@@ -232,8 +240,17 @@ class ScatterView : public FigureView {
             const float width = ImGui::GetFont()->CalcTextSizeA(size, FLT_MAX, 0, label.c_str()).x;
             const bool has_ring = run.valid() && run == context.session.cursor().run;
             const float beside = (has_ring ? 1.0f : 0.6f) * em;
-            for (const ImVec2 offset : {ImVec2{beside, -0.55f * em}, ImVec2{-beside - width, -0.55f * em},
-                                        ImVec2{-width / 2, -beside - 0.9f * em}, ImVec2{-width / 2, beside}}) {
+            std::vector<ImVec2> offsets{{beside, -0.55f * em},
+                                        {-beside - width, -0.55f * em},
+                                        {-width / 2, -beside - 0.9f * em},
+                                        {-width / 2, beside}};
+            if (is_looked_at(i)) {  // a colour of its own tells whose it is where it is less near
+                offsets.insert(offsets.end(), {{em / 2, -beside - 0.9f * em},
+                                               {-em / 2 - width, -beside - 0.9f * em},
+                                               {em / 2, beside},
+                                               {-em / 2 - width, beside}});
+            }
+            for (const ImVec2 offset : offsets) {
                 const Box box{{at.x + offset.x, at.y + offset.y}, {at.x + offset.x + width, at.y + offset.y + size}};
                 const bool outside = box.min.x < frame.min.x || box.max.x > frame.max.x || box.min.y < frame.min.y ||
                                      box.max.y > frame.max.y;
@@ -243,7 +260,8 @@ class ScatterView : public FigureView {
                 });
                 if (outside || covers) continue;
                 list->AddRectFilled(box.min, box.max, packed(context.theme.ground, 0.7f));
-                list->AddText(ImGui::GetFont(), size, box.min, packed(context.theme.ink_quiet), label.c_str());
+                list->AddText(ImGui::GetFont(), size, box.min,
+                              packed(is_looked_at(i) ? context.theme.ink : context.theme.ink_quiet), label.c_str());
                 taken.push_back(box);
                 break;
             }
