@@ -33,7 +33,7 @@ bool is_sign(ImGuiKeyChord chord) {
 }
 
 /// @param has_keyboard whether characters and chords come from one, as a person typed them
-bool is_pressed(const Action& action, const std::vector<int>& chords, bool has_keyboard) {
+bool is_called(const Action& action, const std::vector<int>& chords, bool has_keyboard) {
     if (has_keyboard && is_sign(action.key)) {
         const auto& typed = ImGui::GetIO().InputQueueCharacters;
         return std::find(typed.begin(), typed.end(), static_cast<ImWchar>(key_text(action.key).front())) != typed.end();
@@ -126,7 +126,7 @@ void Actions::handle_keys(const std::vector<int>& chords) {
         if (is_plain && io.WantTextInput) continue;
         if (io.WantTextInput && std::find(editing.begin(), editing.end(), action.key) != editing.end()) continue;
         if (ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) return;
-        if (is_pressed(action, chords, has_keyboard_) && is_enabled(action)) {
+        if (is_called(action, chords, has_keyboard_) && is_enabled(action)) {
             start(action);
             return;
         }
