@@ -3,6 +3,7 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace kvscope::gui {
 
@@ -10,19 +11,21 @@ void ReadingPlace::keep(const std::shared_ptr<const PromptLines>& lines, const R
                         float room, int64_t token) {
     if (!lines || lines->size() == 0) return;
     const bool is_same_prompt = of.document == of_.document && of.prompt == of_.prompt;
-    const bool is_broken_anew = lines_ && lines_ != lines && is_same_prompt;
-    lines_ = lines;
+    const auto before = std::exchange(lines_, lines);
     of_ = of;
-    const auto y_of = [&](int64_t each) { return line_height * static_cast<float>(lines->line_of(each)); };
-    if (is_broken_anew) return ImGui::SetScrollY(std::max(y_of(token_) - y_, 0.0f));
+    if (!before || before == lines || before->size() == 0 || !is_same_prompt) return;
+    const auto y_in = [&](const PromptLines& some, int64_t each) {
+        return line_height * static_cast<float>(some.line_of(each));
+    };
     const float top = ImGui::GetScrollY();
-    const auto first = std::min(static_cast<size_t>(top / line_height), lines->size() - 1);
-    const bool is_in_view = token >= 0 && y_of(token) >= top && y_of(token) + line_height <= top + room;
-    if (is_in_view)
-        token_ = token;
-    else if (const auto line = lines->line(first); !line.empty())
-        token_ = line.front().token;
-    y_ = y_of(token_) - top;
+    const bool is_in_view =
+        token >= 0 && y_in(*before, token) >= top && y_in(*before, token) + line_height <= top + room;
+    if (!is_in_view) {
+        const auto first = before->line(std::min(static_cast<size_t>(top / line_height), before->size() - 1));
+        if (first.empty()) return;
+        token = first.front().token;
+    }
+    ImGui::SetScrollY(std::max(y_in(*lines, token) - (y_in(*before, token) - top), 0.0f));
 }
 
 }  // namespace kvscope::gui

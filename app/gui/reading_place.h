@@ -19,8 +19,6 @@ class ReadingPlace {
  private:
     std::shared_ptr<const PromptLines> lines_;
     RunKey of_;
-    int64_t token_ = 0;
-    float y_ = 0;  ///< of its line, below the upper edge
 };
 
 }  // namespace kvscope::gui
