@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "analysis/run_pairs.h"
 #include "analysis/run_style.h"
 #include "trace/schema.h"
 
@@ -129,6 +130,30 @@ std::vector<RunKey> Session::all_runs() const {
     return keys;
 }
 
+std::pair<RunKey, RunKey> Session::first_pair_of_two_traces(const std::vector<RunKey>& runs) const {
+    if (documents_.size() < 2) return {};
+    const auto n_tokens = [](const Document& of) {
+        return of.prompt < of.reader()->n_prompts() ? of.reader()->prompt(of.prompt).n_tokens : -1;
+    };
+    const Document& first = *documents_[0];
+    const Document& second = *documents_[1];
+    if (n_tokens(first) != n_tokens(second)) return {};
+    std::vector<RunKey> of_first, of_second;
+    std::vector<const trace::RunAttributes*> first_attributes, second_attributes;
+    for (const RunKey& key : runs) {
+        if (key.document == first.id()) {
+            of_first.push_back(key);
+            first_attributes.push_back(&attributes(key));
+        } else if (key.document == second.id()) {
+            of_second.push_back(key);
+            second_attributes.push_back(&attributes(key));
+        }
+    }
+    const auto pairs = analysis::pair_runs(second_attributes, first_attributes);
+    if (pairs.empty()) return {};
+    return {of_second[pairs.front().a], of_first[pairs.front().b]};
+}
+
 std::pair<RunKey, RunKey> Session::compared() const {
     const auto is_finished = [&](const RunKey& key) { return exists(key) && attributes(key).status == "complete"; };
     std::pair<RunKey, RunKey> pair{a && is_finished(*a) ? *a : RunKey{}, b && is_finished(*b) ? *b : RunKey{}};
@@ -136,6 +161,7 @@ std::pair<RunKey, RunKey> Session::compared() const {
     std::erase_if(shown, [&](const RunKey& key) { return !is_finished(key) || document(key)->hidden.contains(key); });
     std::vector<RunKey> compressed = shown;
     std::erase_if(compressed, [&](const RunKey& key) { return attributes(key).policy == "full"; });
+    if (!pair.first.valid() && !pair.second.valid()) pair = first_pair_of_two_traces(compressed);
     for (const RunKey& key : compressed.size() < 2 ? shown : compressed) {
         if (!pair.first.valid() && key != pair.second) pair.first = key;
         if (!pair.second.valid() && key != pair.first) pair.second = key;

@@ -71,8 +71,9 @@ class Session {
     void show_one_budget(Document& document);
     /// Of the shown compressed runs, the first whose scores say why a token was dropped, else the first.
     void select_first_run(const Document& document);
-    /// The two that are compared: A and B, and what is left open is the first of the shown runs. Not valid where there
-    /// are too few.
+    /// The two that are compared: A and B, and what is left open is the first of the shown runs. Where both are left
+    /// open and two traces have prompts of one length: a run of the second and its like in the first. Not valid where
+    /// there are too few.
     std::pair<RunKey, RunKey> compared() const;
     /// Finished, shown runs of all open traces' current prompts, in order; `full` only where `with_full`.
     std::vector<RunKey> visible_runs(bool with_full = false) const;
@@ -111,6 +112,9 @@ class Session {
         std::vector<std::pair<std::shared_ptr<const trace::Reader>, int>> prompts;
         std::vector<std::vector<analysis::LineStyle>> of_documents;
     };
+
+    /// Of these runs, not valid where no run of the second open trace has its like (analysis::pair_runs) in the first.
+    std::pair<RunKey, RunKey> first_pair_of_two_traces(const std::vector<RunKey>& runs) const;
 
     std::vector<std::unique_ptr<Document>> documents_;
     mutable Styles styles_;

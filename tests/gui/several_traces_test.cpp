@@ -160,6 +160,29 @@ TEST_CASE("files of the same name are told apart by their folders") {
     CHECK(session.look({session.documents()[0]->id(), 0, 1}).label == "a/t.h5: snapkv 16");
 }
 
+TEST_CASE(
+    "two traces of one prompt are compared by a run of the second and its like in the first, unless A or B is chosen") {
+    const TwoTraces files;
+    const fs::path again = files.folder / "again.h5";
+    fs::copy_file(files.first, again);
+    Tasks tasks([] {});
+    Session session(tasks);
+    const int first = session.open(files.first).id();
+    const RunKey snapkv{first, 0, 1};
+    CHECK(session.compared() == std::pair{snapkv, RunKey{first, 0, 2}});
+    const int second = session.open(again).id();
+    CHECK(session.compared() == std::pair{RunKey{second, 0, 1}, snapkv});
+    session.set_visible({second, 0, 1}, false);
+    CHECK(session.compared() == std::pair{RunKey{second, 0, 2}, RunKey{first, 0, 2}});
+    session.a = RunKey{first, 0, 3};
+    CHECK(session.compared() == std::pair{RunKey{first, 0, 3}, snapkv});
+
+    Session unlike(tasks);
+    const int shorter = unlike.open(files.first).id();
+    unlike.open(files.second);
+    CHECK(unlike.compared() == std::pair{RunKey{shorter, 0, 1}, RunKey{shorter, 0, 2}});
+}
+
 TEST_CASE("head divergence shows both traces on one scale, and A − B of two when it is chosen") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
