@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kLaneMm = 2.2;  // of a condition, a prompt's values on one side of RoPE
 constexpr double kGapMm = 1.6;   // between conditions
-constexpr Rgb kGrey{90, 90, 90};
+constexpr Rgb kAnyPrompt{90, 90, 90};
 
 /// One side of the rotation.
 struct Side {
@@ -251,7 +251,7 @@ Figure pseudo_query_figure(std::span<const PromptQueries> prompts) {
     }
     for (size_t side = 0; side < std::size(kSides); ++side) {
         LineStyle style = style_of(0, side, prompts.size());
-        if (prompts.size() > 1) style.color = kGrey;
+        if (prompts.size() > 1) style.color = kAnyPrompt;
         figure.legend.push_back({kSides[side].name, LegendEntry::Symbol::line, style});
     }
     return figure;

@@ -17,8 +17,6 @@ using trace::RunAttributes;
 
 constexpr double kSameShare = 2e-3;  // budgets given as shares are rounded to whole entries
 
-bool is_full(const RunAttributes& run) { return run.policy == "full"; }
-
 bool same_policy(const RunAttributes& a, const RunAttributes& b) {
     return a.policy == b.policy && a.parameters_json == b.parameters_json;
 }

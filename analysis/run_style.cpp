@@ -25,8 +25,6 @@ size_t place_of(std::vector<T>& known, const T& value) {
     return known.size() - 1;
 }
 
-bool is_full(const trace::RunAttributes& run) { return run.policy == "full"; }
-
 /// Policy and parameters together are what a colour stands for.
 std::string method(const trace::RunAttributes& run) { return run.policy + '\n' + run.parameters_json; }
 
@@ -52,6 +50,8 @@ std::string budget_text(const trace::RunAttributes& run) {
 }
 
 }  // namespace
+
+bool is_full(const trace::RunAttributes& run) { return run.policy == "full"; }
 
 std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs,
                                   const std::vector<trace::RunAttributes>& recorded) {

@@ -7,6 +7,9 @@
 
 namespace kvscope::analysis {
 
+/// Whether it is the run of the full cache.
+bool is_full(const trace::RunAttributes& run);
+
 /// How each run of a prompt looks in every view, table and exported figure, whichever of them are shown: a policy with
 /// its parameters has a colour (Okabe-Ito in the order of the trace; `full` is black), a budget has a dash and a
 /// marker, the largest a solid line. With more than seven policies the colours come round again, with other markers.

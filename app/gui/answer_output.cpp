@@ -9,16 +9,16 @@ namespace {
 
 namespace schema = trace::schema;
 
-trace::Place place_of(const AnswerSource& of) { return trace::Place::of_run(of.run.prompt, of.run.run); }
+trace::Place run_place(const AnswerSource& of) { return trace::Place::of_run(of.run.prompt, of.run.run); }
 
 std::vector<int32_t> ids_of(const AnswerSource& of) {
-    if (!of.reader->has(place_of(of), schema::run::output_ids)) return {};
-    return of.reader->read<int32_t>(place_of(of), schema::run::output_ids);
+    if (!of.reader->has(run_place(of), schema::run::output_ids)) return {};
+    return of.reader->read<int32_t>(run_place(of), schema::run::output_ids);
 }
 
 std::vector<float> kl_of(const AnswerSource& of) {
-    if (!of.reader->has(place_of(of), schema::run::step_kl)) return {};
-    return of.reader->read<float>(place_of(of), schema::run::step_kl);
+    if (!of.reader->has(run_place(of), schema::run::step_kl)) return {};
+    return of.reader->read<float>(run_place(of), schema::run::step_kl);
 }
 
 bool same_vocabulary(const trace::Reader& a, const trace::Reader& b) {
@@ -75,8 +75,8 @@ AnswerOutput read_answer(const AnswerSource& of, const std::optional<AnswerSourc
     const std::vector<int32_t> ids = ids_of(of);
     if (!ids.empty()) out.steps = places_of(of, out.text, ids);
     out.kl = kl_of(of);
-    if (of.reader->has(place_of(of), schema::run::step_agreement))
-        out.agreement = of.reader->read<uint8_t>(place_of(of), schema::run::step_agreement);
+    if (of.reader->has(run_place(of), schema::run::step_agreement))
+        out.agreement = of.reader->read<uint8_t>(run_place(of), schema::run::step_agreement);
     if (!reference || out.text.empty()) return out;
     out.has_reference = true;
     out.reference_kl = kl_of(*reference);

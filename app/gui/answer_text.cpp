@@ -16,12 +16,12 @@ constexpr size_t farthest_piece = 16;           // bytes a token between known o
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 /// A character that lines may break beside.
-struct Character {
+struct WordCharacter {
     size_t bytes = 1;
     bool is_word = false;
 };
 
-Character character_at(std::string_view text, size_t i) {
+WordCharacter word_character_at(std::string_view text, size_t i) {
     if (static_cast<unsigned char>(text[i]) < 0x80) return {};
     const auto [code, bytes] = analysis::utf8_character(text, i);
     if (bytes == 0) return {};
@@ -137,7 +137,7 @@ std::vector<Word> words_of(std::string_view text) {
         word.begin = i;
         word.glued = i > 0 && !is_blank(text[i - 1]);
         for (size_t n = 0; i < text.size() && !is_blank(text[i]) && n < longest_word; ++n) {
-            const Character next = character_at(text, i);
+            const WordCharacter next = word_character_at(text, i);
             if (next.is_word && i > word.begin) break;
             i += next.bytes;
             if (next.is_word) break;

@@ -12,7 +12,7 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr std::array<std::string_view, 4> stored_names = {"automatic", "none", "runs", "traces"};  // as Kind counts
+constexpr std::array<std::string_view, 4> stored_kinds = {"automatic", "none", "runs", "traces"};  // as Kind counts
 
 bool has_pair(const Session& session) {
     return session.a && session.b && session.exists(*session.a) && session.exists(*session.b) &&
@@ -169,17 +169,17 @@ std::string why_no_pairs(const Compared& compared) {
 }
 
 void save_comparison(nlohmann::json& state, const Comparison& comparison) {
-    state["compare"] = stored_names.at(static_cast<size_t>(comparison.kind));
+    state["compare"] = stored_kinds.at(static_cast<size_t>(comparison.kind));
     if (comparison.kind != Comparison::Kind::traces) return;
     state["compare_trace"] = comparison.trace;
     state["compare_less"] = comparison.less;
 }
 
 void load_comparison(const nlohmann::json& state, Comparison& comparison) {
-    const auto found = std::find(stored_names.begin(), stored_names.end(), state.value("compare", std::string()));
+    const auto found = std::find(stored_kinds.begin(), stored_kinds.end(), state.value("compare", std::string()));
     comparison = {};
-    if (found == stored_names.end()) return;
-    comparison.kind = static_cast<Comparison::Kind>(found - stored_names.begin());
+    if (found == stored_kinds.end()) return;
+    comparison.kind = static_cast<Comparison::Kind>(found - stored_kinds.begin());
     comparison.trace = state.value("compare_trace", std::string());
     comparison.less = state.value("compare_less", std::string());
 }

@@ -10,7 +10,7 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr std::array<std::string_view, 3> stored_names = {"focused", "all", "difference"};  // as Traces counts them
+constexpr std::array<std::string_view, 3> stored_traces = {"focused", "all", "difference"};  // as Traces counts them
 
 }  // namespace
 
@@ -70,12 +70,12 @@ bool choose_traces(const char* view, const Session& session, Traces& traces) {
 }
 
 void save_traces(nlohmann::json& state, Traces traces) {
-    state["traces"] = stored_names.at(static_cast<size_t>(traces));
+    state["traces"] = stored_traces.at(static_cast<size_t>(traces));
 }
 
 void load_traces(const nlohmann::json& state, Traces& traces) {
-    const auto found = std::find(stored_names.begin(), stored_names.end(), state.value("traces", std::string()));
-    if (found != stored_names.end()) traces = static_cast<Traces>(found - stored_names.begin());
+    const auto found = std::find(stored_traces.begin(), stored_traces.end(), state.value("traces", std::string()));
+    if (found != stored_traces.end()) traces = static_cast<Traces>(found - stored_traces.begin());
 }
 
 std::string why_no_difference(const Session& session, bool of_runs) {

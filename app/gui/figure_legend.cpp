@@ -19,7 +19,7 @@ using analysis::LegendEntry;
 
 constexpr int gradient_steps = 24;
 
-float text_width(const std::string& text) { return small_text_size(text).x; }
+float label_width(const std::string& text) { return small_text_size(text).x; }
 
 std::string number_text(const ColorScale& scale, double value) {
     if (scale.whole_numbers || (std::abs(value) >= 10 && value == std::round(value)))
@@ -39,16 +39,16 @@ struct Bar {
 Bar measure(const ColorScale& scale, float width) {
     const float em = ImGui::GetFontSize();
     const float gap = 0.4f * em;
-    const float ground = scale.background_label.empty() ? 0 : 1.6f * em + text_width(scale.background_label);
-    Bar parts{text_width(title_text(scale)) + 1.5f * gap, text_width(number_text(scale, scale.min)) + gap, 0,
-              text_width(number_text(scale, scale.max)) + gap, ground};
+    const float ground = scale.background_label.empty() ? 0 : 1.6f * em + label_width(scale.background_label);
+    Bar parts{label_width(title_text(scale)) + 1.5f * gap, label_width(number_text(scale, scale.min)) + gap, 0,
+              label_width(number_text(scale, scale.max)) + gap, ground};
     parts.bar = std::clamp(width - parts.width(), 2 * em, 8 * em);
     return parts;
 }
 
 float entry_width(const LegendEntry& entry) {
     const float symbol = entry.symbol == LegendEntry::Symbol::none ? 0 : 2;
-    return symbol * ImGui::GetFontSize() + text_width(entry.label);
+    return symbol * ImGui::GetFontSize() + label_width(entry.label);
 }
 
 /// Calls with each item's place from the upper left corner. @returns the height of all

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace kvscope::engine::testing {
@@ -9,5 +10,6 @@ inline const std::string context =
     "the inner garden; there are ten of them.";
 inline const std::string first_question = "Which animal is lazy?";
 inline const std::string second_question = "How many hens are there?";
+inline constexpr int64_t n_new = 12;  ///< tokens of an answer
 
 }  // namespace kvscope::engine::testing

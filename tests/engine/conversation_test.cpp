@@ -11,8 +11,6 @@ using namespace kvscope::engine::testing;
 
 namespace {
 
-constexpr int64_t n_new = 12;
-
 std::vector<engine::RunPlan> plans() {
     return {plan("full", "100%"),
             plan("snapkv:window=8", "40"),

@@ -12,9 +12,7 @@ using namespace kvscope::engine::testing;
 
 namespace {
 
-constexpr int64_t n_new = 12;
-
-std::vector<engine::RunPlan> plans() {
+std::vector<engine::RunPlan> plans_to_repeat() {
     return {plan("full", "100%"),
             plan("snapkv:window=8", "40"),
             plan("aperturekv", "25%"),
@@ -64,7 +62,7 @@ TEST_CASE("runs of a trace are made again from its tokens, and their caches answ
     auto options = options_of(n_new);
     options.keep_caches = true;
     options.seed = 7;
-    Session session(folder, "t.h5", tiny_model(), prompts_of(templated, query_aware), plans(), options);
+    Session session(folder, "t.h5", tiny_model(), prompts_of(templated, query_aware), plans_to_repeat(), options);
     std::map<std::pair<int, int>, trace::RunRecord> records;
     session.experiment.on_run = [&](int prompt, int run, const trace::RunRecord& record) {
         records[{prompt, run}] = record;
@@ -76,7 +74,7 @@ TEST_CASE("runs of a trace are made again from its tokens, and their caches answ
 
     const int prompt = 1;  // the last one, which the original caches belong to
     std::vector<int> runs;
-    for (int run = static_cast<int>(plans().size()); run-- > 0;) runs.push_back(run);
+    for (int run = static_cast<int>(plans_to_repeat().size()); run-- > 0;) runs.push_back(run);
     engine::SilentProgress progress;
     const bool answers = GENERATE(true, false);
     CAPTURE(templated, query_aware, answers);

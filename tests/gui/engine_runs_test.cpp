@@ -9,11 +9,10 @@
 #include "engine/device.h"
 #include "kernels/types.h"
 #include "tests/gui/session_with_engine.h"
+#include "tests/gui/small_model.h"
 
 namespace kvscope::gui::testing {
 namespace {
-
-const fs::path small_model = fs::path(KVSCOPE_TEST_DATA) / "models" / "llama3-gqa-sharded";
 
 /// @param each called after each frame
 template <class Each>

@@ -25,13 +25,6 @@ bool is_in_front(App& app, const std::string& kind) {
     return window && window->DockTabIsVisible;
 }
 
-AppOptions explore(const SampleTrace& sample) {
-    AppOptions options;
-    options.traces = {sample.path};
-    options.layout = "explore";
-    return options;
-}
-
 }  // namespace
 
 TEST_CASE("a closed view comes back by undo as it was, and those that stood before the others still do") {

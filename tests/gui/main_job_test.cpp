@@ -11,6 +11,7 @@
 #include "app/gui/settings.h"
 #include "app/program/paths.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/small_model.h"
 #include "tests/skip.h"
 #include "tests/trace/sample_trace.h"
 
@@ -26,8 +27,6 @@ struct WorkingFolder {
     WorkingFolder() { fs::current_path(folder.path()); }
     ~WorkingFolder() { fs::current_path(before); }
 };
-
-constexpr int patience = 60'000;  // frames
 
 bool wait_for_engine(DrivenApp& driven) {
     return driven.draw_until([&] { return !driven.app().engine()->status().busy(); }, patience);

@@ -11,12 +11,13 @@
 
 #include "app/gui/run_form.h"
 #include "tests/gui/session_with_engine.h"
+#include "tests/gui/small_model.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui {
 namespace {
 
-const std::filesystem::path small_model = std::filesystem::path(KVSCOPE_TEST_DATA) / "models" / "llama3-gqa-sharded";
+using testing::small_model;
 
 /// What the form's Run writes.
 nlohmann::json recipe_of_window(const RunForm& form) {

@@ -12,13 +12,11 @@
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/gui/session_with_engine.h"
+#include "tests/gui/small_model.h"
 #include "tests/skip.h"
 
 namespace kvscope::gui::testing {
 namespace {
-
-const fs::path small_model = fs::path(KVSCOPE_TEST_DATA) / "models" / "llama3-gqa-sharded";
-constexpr int patience = 60'000;  // frames
 
 /// The Run view alone, with the small model.
 struct DrivenForm {

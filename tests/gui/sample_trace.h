@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "app/gui/app.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui::testing {
@@ -12,5 +13,13 @@ struct SampleTrace {
     std::filesystem::path path = folder / "sample.h5";
     SampleTrace() { trace::sample::write(path); }
 };
+
+/// The trace in the layout Explore.
+inline AppOptions explore(const SampleTrace& sample) {
+    AppOptions options;
+    options.traces = {sample.path};
+    options.layout = "explore";
+    return options;
+}
 
 }  // namespace kvscope::gui::testing

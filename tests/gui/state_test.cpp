@@ -21,13 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-AppOptions explore(const SampleTrace& sample) {
-    AppOptions options;
-    options.traces = {sample.path};
-    options.layout = "explore";
-    return options;
-}
-
 void press(DrivenApp& driven, ImGuiKeyChord key) {
     driven.drive([&](ImGuiTestContext& c) {
         c.KeyPress(key);

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <filesystem>
+
+namespace kvscope::gui::testing {
+
+inline const std::filesystem::path small_model =
+    std::filesystem::path(KVSCOPE_TEST_DATA) / "models" / "llama3-gqa-sharded";
+inline constexpr int patience = 60'000;  ///< frames in which a job on it, or on the default model, has ended
+
+}  // namespace kvscope::gui::testing
