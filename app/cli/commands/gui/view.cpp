@@ -116,7 +116,7 @@ std::function<int()> declare(CLI::App& app) {
         return name;
     };
     app.add_option("--view", arguments->app.view, "Open this view alone")
-        ->check(CLI::IsMember(views, as_named))
+        ->transform(CLI::IsMember(views, as_named))
         ->excludes("--layout");
     app.add_option("--size", arguments->size, "Of the window, as in 1600x1000");
     app.add_flag("--light", arguments->light, "Light theme");
