@@ -33,9 +33,7 @@ endif()
 
 # Most of a compilation goes into headers and what they instantiate: eight sources as one take a third of the time.
 option(KVSCOPE_UNITY "Compile the sources of a part in batches. OFF is faster where single files change." ON)
-if(NOT DEFINED CMAKE_UNITY_BUILD_BATCH_SIZE)
-    set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
-endif()
+set(KVSCOPE_BATCH_SIZE 8 CACHE STRING "Sources in a batch; 0 compiles each part as one.")
 
 # Carried by our own targets alone; libraries of others come in as system headers, which do not warn, and are not
 # instrumented. -Wno-restrict: g++ 12 sees overlapping copies in its own std::string::operator+ (its bug 105651).
