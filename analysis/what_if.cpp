@@ -12,6 +12,7 @@
 #include "analysis/run_choice.h"
 #include "analysis/run_policy.h"
 #include "analysis/run_style.h"
+#include "policies/interface/errors.h"
 #include "policies/interface/names.h"
 #include "policies/interface/reselect.h"
 
@@ -171,6 +172,8 @@ WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
         const bool none = scores_.front().scores.empty() && scores_.front().scores_f64.empty();
         throw refuse(none ? "the trace has no scores of it"
                           : fmt::format("its scores cannot be ranked again: {}", error.what()));
+    } catch (const policies::SelectionError& error) {
+        throw refuse(error.what());
     } catch (const std::invalid_argument& error) {
         throw refuse(error.what());
     } catch (const std::logic_error& error) {

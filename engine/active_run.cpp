@@ -3,9 +3,16 @@
 #include <algorithm>
 #include <chrono>
 
+#include "engine/guarded.h"
 #include "engine/measures.h"
+#include "policies/interface/validation.h"
 
 namespace kvscope::engine {
+namespace {
+
+std::string in_layer(int layer) { return "layer " + std::to_string(layer) + ": "; }
+
+}  // namespace
 
 ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const Prompt& prompt,
                      const ExperimentOptions& options)
@@ -50,11 +57,19 @@ void ActiveRun::fail(const std::string& message) {
     cache_.reset();
 }
 
+template <class Decision>
+void ActiveRun::attempt(const std::string& where, Decision decision) {
+    const auto start = std::chrono::steady_clock::now();
+    const std::string error = failure_of(decision);
+    select_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!error.empty()) fail(where + error);
+}
+
 void ActiveRun::decide(policies::LayerObservations& observations, const DenseLayer& dense,
                        std::span<const float> window_attention) {
-    const auto start = std::chrono::steady_clock::now();
-    try {
+    attempt(in_layer(observations.layer), [&] {
         const auto selection = policy_->select(observations);
+        require_selection(observations.layer, selection);
         if (!cache_)
             cache_.emplace(model_, selection.granularity, policy_->positions(), policy_->acts_while_decoding());
         if (is_full()) {
@@ -65,13 +80,8 @@ void ActiveRun::decide(policies::LayerObservations& observations, const DenseLay
             cache_->compress(observations.layer, selection, dense);
             if (policy_->merges_values()) merge_values(observations, selection);
         }
-        select_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         record_selection(selection, window_attention);
-    } catch (const std::bad_alloc&) {
-        throw;
-    } catch (const std::exception& error) {
-        fail("layer " + std::to_string(observations.layer) + ": " + error.what());
-    }
+    });
 }
 
 void ActiveRun::merge_values(policies::LayerObservations& observations, const policies::Selection& selection) {
@@ -81,18 +91,17 @@ void ActiveRun::merge_values(policies::LayerObservations& observations, const po
         });
 }
 
+void ActiveRun::require_selection(int layer, const policies::Selection& selection) const {
+    policies::require_selection(record.label, layer, model_.shape(), n_tokens_, selection);
+}
+
 void ActiveRun::draft(policies::LayerObservations& observations, const DenseLayer& dense) {
-    const auto start = std::chrono::steady_clock::now();
-    try {
+    attempt(in_layer(observations.layer), [&] {
         const auto selection = policy_->draft(observations);
+        require_selection(observations.layer, selection);
         if (!draft_) draft_.emplace(model_, selection.granularity, policies::Positions::prompt, false);
         draft_->compress(observations.layer, selection, dense);
-    } catch (const std::bad_alloc&) {
-        throw;
-    } catch (const std::exception& error) {
-        fail("layer " + std::to_string(observations.layer) + ": " + error.what());
-    }
-    select_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    });
 }
 
 void ActiveRun::record_selection(const policies::Selection& selection, std::span<const float> window_attention) {
@@ -112,19 +121,17 @@ void ActiveRun::record_selection(const policies::Selection& selection, std::span
 }
 
 void ActiveRun::filter(policies::LayerObservations& observations) {
-    const auto start = std::chrono::steady_clock::now();
-    try {
+    attempt("", [&] {
         filtered_ = policy_->select(observations);
+        require_selection(observations.layer, filtered_);
         const auto& first = filtered_.rows.at(0);
-        const bool ascending = std::is_sorted(first.begin(), first.end(), std::less_equal<>());
-        const bool alike = std::all_of(filtered_.rows.begin(), filtered_.rows.end(),
-                                       [&](const std::vector<uint32_t>& row) { return row == first; });
-        if (first.empty() || !ascending || !alike || static_cast<int64_t>(first.back()) >= n_tokens_)
-            fail("the policy chose no tokens to run again on, not in ascending order, or not the same in all rows");
-    } catch (const std::exception& error) {
-        fail(error.what());
-    }
-    select_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        if (first.empty()) throw RunError("the policy chose no tokens to run again on");
+        const auto other =
+            std::find_if(filtered_.rows.begin(), filtered_.rows.end(), [&](const auto& row) { return row != first; });
+        if (other != filtered_.rows.end())
+            throw RunError("the tokens to run again on have to be the same in all rows; row " +
+                           std::to_string(other - filtered_.rows.begin()) + " has others than row 0");
+    });
 }
 
 void ActiveRun::adopt_filtered(const DenseCache& cache, std::span<const float> window_attention) {
@@ -140,7 +147,8 @@ void ActiveRun::adopt_filtered(const DenseCache& cache, std::span<const float> w
 void ActiveRun::finish_prompt(const std::vector<float>& last_logits) {
     first_logits_ = last_logits;
     record.select_s = select_seconds;
-    record_bytes();
+    const std::string error = failure_of([&] { record_bytes(); });
+    if (!error.empty()) fail("measuring its cache: " + error);
 }
 
 void ActiveRun::record_bytes() {

@@ -44,7 +44,8 @@ class ActiveRun {
     const std::vector<uint32_t>& filtered() const { return filtered_.rows[0]; }
     void adopt_filtered(const DenseCache& cache, std::span<const float> window_attention);
 
-    /// After the last layer: what the compressed cache holds. Cached entries end at `position`.
+    /// After the last layer: what the compressed cache holds. Cached entries end at `position`. A store that cannot say
+    /// what it holds fails the run.
     void finish_prompt(const std::vector<float>& last_logits);
 
     RunCache& cache() { return *cache_; }
@@ -60,6 +61,11 @@ class ActiveRun {
     double select_seconds = 0;
 
  private:
+    /// Does a part of the decision, whose time is the policy's; what it throws fails the run.
+    template <class Decision>
+    void attempt(const std::string& where, Decision decision);
+    /// @throws policies::SelectionError
+    void require_selection(int layer, const policies::Selection& selection) const;
     void merge_values(policies::LayerObservations& observations, const policies::Selection& selection);
     void record_selection(const policies::Selection& selection, std::span<const float> window_attention);
     void record_bytes();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/answer_attention.h"
+#include "engine/guarded.h"
 #include "engine/stopwatch.h"
 
 namespace kvscope::engine {
@@ -13,8 +14,10 @@ std::vector<AnswerStart> Answering::read_question(const Prompt& prompt, std::spa
     std::vector<AnswerStart> starts;
     for (ActiveRun* run : runs) {
         const bool is_done = last_question && !options_.keep_caches;
-        starts.push_back({is_done ? std::move(run->cache()) : run->cache().clone(), run->acting(), run->position(),
-                          run->first_logits()});
+        RunCache cache(transformer(), policies::Granularity::kv_head, policies::Positions::prompt, false);
+        const std::string error = failure_of([&] { cache = is_done ? std::move(run->cache()) : run->cache().clone(); });
+        starts.push_back(
+            {std::move(cache), run->acting(), run->position(), run->first_logits(), run->record.label, error});
     }
     read_question(prompt, starts);
     return starts;
@@ -22,43 +25,51 @@ std::vector<AnswerStart> Answering::read_question(const Prompt& prompt, std::spa
 
 void Answering::read_question(const Prompt& prompt, std::vector<AnswerStart>& starts) {
     const auto n_question = static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible();
-    for (auto& start : starts) start.cache.reserve(n_question + options_.n_new);
-    if (n_question == 0) return;
+    std::vector<AnswerStart*> reading;
+    for (auto& start : starts) {
+        if (!start.error.empty()) continue;
+        start.cache.reserve(n_question + options_.n_new);
+        reading.push_back(&start);
+    }
+    if (n_question == 0 || reading.empty()) return;
     const Stopwatch watch;
     const auto question = std::span<const int32_t>(prompt.ids).last(static_cast<size_t>(n_question));
     // Policies that act while decoding act on the answer, not on the question, which is kept whole.
     std::vector<Sequence> sequences;
-    for (auto& start : starts) sequences.push_back({&start.cache, start.position, 0, nullptr});
-    const std::vector<std::span<const int32_t>> tokens(starts.size(), question);
+    for (auto* start : reading) sequences.push_back({&start->cache, start->position, 0, nullptr, start->run});
+    const std::vector<std::span<const int32_t>> tokens(reading.size(), question);
     const at::Tensor residual = feed(transformer(), sequences, tokens);
-    for (size_t i = 0; i < starts.size(); ++i) {
+    for (size_t i = 0; i < reading.size(); ++i) {
         const at::Tensor logits =
             transformer().logits(residual.narrow(0, static_cast<int64_t>(i + 1) * n_question - 1, 1));
-        starts[i].logits.assign(logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel());
-        starts[i].position = sequences[i].position;
+        reading[i]->logits.assign(logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel());
+        reading[i]->position = sequences[i].position;
+        if (sequences[i].failed()) reading[i]->error = "reading the question: " + sequences[i].error;
     }
     timings_.question_s += watch.seconds();
 }
 
 std::vector<Generation> Answering::decode(std::span<AnswerStart> starts, const OnToken& on_token, const OnEnd& on_end) {
-    std::vector<std::optional<RunCache>> copies;
-    std::vector<RunCache::Mark> marks;
+    std::vector<std::optional<RunCache>> copies(starts.size());
+    std::vector<RunCache::Mark> marks(starts.size());
     std::vector<Sequence> sequences;
     std::vector<std::vector<float>> logits;
-    for (auto& start : starts) {
-        const bool rewinds = start.cache.can_rewind() && !start.acting;
-        copies.push_back(rewinds ? std::nullopt : std::optional<RunCache>(start.cache.clone()));
-        marks.push_back(rewinds ? start.cache.mark() : RunCache::Mark{});
+    for (size_t i = 0; i < starts.size(); ++i) {
+        auto& start = starts[i];
+        sequences.push_back(start.sequence());
         logits.push_back(start.logits);
+        if (!start.error.empty()) continue;
+        if (start.cache.can_rewind() && !start.acting)
+            marks[i] = start.cache.mark();
+        else
+            sequences[i].error = failure_of([&] { sequences[i].cache = &copies[i].emplace(start.cache.clone()); });
     }
-    for (size_t i = 0; i < starts.size(); ++i)
-        sequences.push_back({copies[i] ? &*copies[i] : &starts[i].cache, starts[i].position, 0, starts[i].acting});
     double elsewhere = 0;
     const auto end = [&](std::span<const size_t> ended, std::span<const Generation> all, bool goes_on) {
         const Stopwatch pause;
         for (const size_t i : ended) {
             timings_.n_generated += static_cast<int64_t>(all[i].ids.size());
-            if (!copies[i]) starts[i].cache.rewind(marks[i]);
+            if (all[i].error.empty() && !copies[i]) starts[i].cache.rewind(marks[i]);
         }
         if (on_end) on_end(ended, all, goes_on);
         elsewhere += pause.seconds();

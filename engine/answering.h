@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/active_run.h"
@@ -16,8 +17,10 @@ struct AnswerStart {
     policies::Policy* acting = nullptr;
     int64_t position = 0;
     std::vector<float> logits;
+    std::string run{};    ///< its label
+    std::string error{};  ///< why nothing can be decoded from it; empty where it can
 
-    Sequence sequence() { return {&cache, position, 0, acting}; }
+    Sequence sequence() { return {&cache, position, 0, acting, run, error}; }
 };
 
 /// Answers to one question from several caches at once, and how far they are from the full cache's.
@@ -28,18 +31,19 @@ class Answering {
 
     /// Reads the question, if the policies did not see it, into a copy of every run's cache.
     /// @param last_question of this context: the caches themselves are taken, unless they are to be kept
-    /// @returns what each run decodes from
+    /// @returns what each run decodes from; a run whose cache cannot be copied or read into has its error there
     std::vector<AnswerStart> read_question(const Prompt& prompt, std::span<ActiveRun* const> runs, bool last_question);
     void read_question(const Prompt& prompt, std::vector<AnswerStart>& starts);
 
     /// Decodes as one batch and rewinds to the end of the prompt. Where a cache cannot be rewound, a copy is decoded.
     /// What `on_end` is told of is rewound already; its time is not that of decoding.
-    /// @returns an answer for each of `starts`. @throws Cancelled
+    /// @returns an answer for each of `starts`, those that failed with their errors. @throws Cancelled
     std::vector<Generation> decode(std::span<AnswerStart> starts, const OnToken& on_token,
                                    const OnEnd& on_end = nullptr);
 
     /// What the full cache, which is rewound to the end of the prompt, says at each step of its own answer.
     /// @param attention receives `answer_attention` over the first n_context tokens; may be nullptr
+    /// @throws RunError where it cannot read its answer; Cancelled
     FullReference reference(AnswerStart& full, const Generation& answer, int64_t n_context,
                             std::vector<float>* attention, Progress& progress);
 

@@ -3,8 +3,11 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "engine/error.h"
+#include "engine/guarded.h"
 #include "engine/sampler.h"
 
 namespace kvscope::engine {
@@ -30,26 +33,53 @@ void compare_rows(const FullReference& reference, int64_t first, const at::Tenso
     }
 }
 
-/// Feeds the same number of tokens to all sequences at a time.
-void compare_group(const Transformer& model, const FullReference& reference, std::span<Sequence> sequences,
-                   int64_t tokens_together, std::span<Comparison*> comparisons, std::span<OutputErrors> errors,
-                   Progress& progress, int64_t& done) {
+/// A sequence on its way through the reference's tokens.
+struct Compared {
+    Sequence sequence;
+    OutputErrors errors;
+    Comparison* comparison = nullptr;
+};
+
+/// Feeds the same number of tokens to all sequences at a time. One that fails takes no further part.
+void compare_group(const Transformer& model, const FullReference& reference, std::vector<Compared> group,
+                   int64_t tokens_together, Progress& progress, int64_t& done) {
     const auto total = static_cast<int64_t>(reference.tokens.size());
-    for (int64_t first = 0; first < total; first += tokens_together) {
+    for (int64_t first = 0; first < total && !group.empty(); first += tokens_together) {
         if (progress.cancelled()) throw Cancelled();
         const int64_t n = std::min(tokens_together, total - first);
         const std::vector<std::span<const int32_t>> tokens(
-            sequences.size(),
+            group.size(),
             std::span<const int32_t>(reference.tokens).subspan(static_cast<size_t>(first), static_cast<size_t>(n)));
+        std::vector<Sequence> sequences;
+        std::vector<OutputErrors> errors;
+        for (auto& one : group) {
+            sequences.push_back(one.sequence);
+            errors.push_back(std::move(one.errors));
+        }
         const at::Tensor residual = feed(model, sequences, tokens,
                                          {.compare = &reference.attention, .reference_first = first, .errors = errors});
         // The last token of the answer is read for the attention's sake; no token is drawn after it.
         const int64_t n_logits = std::min(n, total - 1 - first);
-        for (size_t s = 0; s < sequences.size() && n_logits > 0; ++s) {
-            const at::Tensor logits = model.logits(residual.narrow(0, static_cast<int64_t>(s) * n, n_logits));
-            compare_rows(reference, first + 1,
-                         log_probabilities(logits.const_data_ptr<float>(), n_logits, logits.size(1)), *comparisons[s]);
+        for (size_t s = 0; s < group.size(); ++s) {
+            group[s].sequence = sequences[s];
+            group[s].errors = std::move(errors[s]);
+            auto& comparison = *group[s].comparison;
+            comparison.error = sequences[s].error;
+            if (comparison.error.empty() && n_logits > 0)
+                comparison.error = failure_of([&] {
+                    const at::Tensor logits = model.logits(residual.narrow(0, static_cast<int64_t>(s) * n, n_logits));
+                    compare_rows(reference, first + 1,
+                                 log_probabilities(logits.const_data_ptr<float>(), n_logits, logits.size(1)),
+                                 comparison);
+                });
             progress.advance(done += n_logits);
+        }
+        std::erase_if(group, [](const Compared& one) { return !one.comparison->error.empty(); });
+    }
+    for (const auto& one : group) {
+        for (const double error : one.errors) {
+            if (std::isnan(error)) one.comparison->error = "its attention's output holds NaN";
+            one.comparison->output_error.push_back(static_cast<float>(error / static_cast<double>(total)));
         }
     }
 }
@@ -70,6 +100,7 @@ FullReference reference_of(const Transformer& model, Sequence full, std::span<co
     FullReference reference;
     reference.tokens.assign(tokens.begin(), tokens.end());
     reference.log_probabilities = at::empty({n, vocabulary}, at::kFloat);
+    greedy_token(first_logits);  // refuses NaN
     reference.log_probabilities.narrow(0, 0, 1).copy_(log_probabilities(first_logits.data(), 1, vocabulary));
     reference.attention.first_position = full.position;
     std::vector<AttentionReference> blocks;
@@ -80,9 +111,12 @@ FullReference reference_of(const Transformer& model, Sequence full, std::span<co
         blocks.emplace_back();
         const at::Tensor residual =
             feed(model, {&full, 1}, {&block, 1}, {.records = {&blocks.back(), 1}, .errors = {}});
+        if (full.failed()) throw RunError(full.error);
         const int64_t n_logits = std::min(rows, n - 1 - first);
         if (n_logits > 0) {
             const at::Tensor logits = model.logits(residual.narrow(0, 0, n_logits));
+            for (int64_t i = 0; i < n_logits; ++i)
+                greedy_token({logits.const_data_ptr<float>() + i * vocabulary, static_cast<size_t>(vocabulary)});
             reference.log_probabilities.narrow(0, first + 1, n_logits)
                 .copy_(log_probabilities(logits.const_data_ptr<float>(), n_logits, vocabulary));
         }
@@ -100,45 +134,32 @@ FullReference reference_of(const Transformer& model, Sequence full, std::span<co
     return reference;
 }
 
-std::vector<Comparison> compare(const Transformer& model, const FullReference& reference, std::span<Sequence> sequences,
-                                std::span<const std::vector<float>> first_logits, Progress& progress) {
+std::vector<Comparison> compare(const Transformer& model, const FullReference& reference,
+                                std::span<const Sequence> sequences, std::span<const std::vector<float>> first_logits,
+                                Progress& progress) {
     const auto shape = model.shape();
     const auto total = static_cast<int64_t>(reference.tokens.size());
     std::vector<Comparison> comparisons(sequences.size());
-    std::vector<OutputErrors> errors(sequences.size(),
-                                     OutputErrors(static_cast<size_t>(shape.n_layers * shape.n_heads)));
     progress.begin("compare", (total - 1) * static_cast<int64_t>(sequences.size()));
-    for (size_t s = 0; s < sequences.size(); ++s) {
-        comparisons[s].step_kl.resize(static_cast<size_t>(total));
-        comparisons[s].step_agreement.resize(static_cast<size_t>(total));
-        compare_rows(reference, 0, log_probabilities(first_logits[s].data(), 1, model.config().vocab_size),
-                     comparisons[s]);
-    }
     int64_t done = 0;
     for (const bool acting : {false, true}) {
-        std::vector<size_t> members;
-        std::vector<Sequence> group;
-        std::vector<Comparison*> targets;
-        std::vector<OutputErrors> group_errors;
+        std::vector<Compared> group;
         for (size_t s = 0; s < sequences.size(); ++s) {
             if ((sequences[s].acting != nullptr) != acting) continue;
-            members.push_back(s);
-            group.push_back(sequences[s]);
-            targets.push_back(&comparisons[s]);
-            group_errors.push_back(errors[s]);
+            auto& comparison = comparisons[s];
+            comparison.step_kl.resize(static_cast<size_t>(total));
+            comparison.step_agreement.resize(static_cast<size_t>(total));
+            comparison.error = failure_of([&] {
+                compare_rows(reference, 0, log_probabilities(first_logits[s].data(), 1, model.config().vocab_size),
+                             comparison);
+            });
+            if (comparison.error.empty())
+                group.push_back(
+                    {sequences[s], OutputErrors(static_cast<size_t>(shape.n_layers * shape.n_heads)), &comparison});
         }
-        if (members.empty()) continue;
         const int64_t together =
-            acting ? 1 : std::max<int64_t>(1, rows_together / static_cast<int64_t>(members.size()));
-        compare_group(model, reference, group, together, targets, group_errors, progress, done);
-        for (size_t i = 0; i < members.size(); ++i) {
-            sequences[members[i]] = group[i];
-            errors[members[i]] = std::move(group_errors[i]);
-        }
-    }
-    for (size_t s = 0; s < sequences.size(); ++s) {
-        for (const double error : errors[s])
-            comparisons[s].output_error.push_back(static_cast<float>(error / static_cast<double>(total)));
+            acting ? 1 : rows_together / std::clamp(static_cast<int64_t>(group.size()), int64_t{1}, rows_together);
+        compare_group(model, reference, std::move(group), together, progress, done);
     }
     return comparisons;
 }

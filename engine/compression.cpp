@@ -5,6 +5,7 @@
 
 #include "engine/classifier/prompt_probabilities.h"
 #include "engine/error.h"
+#include "engine/guarded.h"
 #include "engine/look_ahead.h"
 #include "engine/measures.h"
 #include "engine/prefill.h"
@@ -72,16 +73,13 @@ void Compression::classify(const Prompt& prompt, Runs& runs) {
                                    [&](const Answer& known) { return known.question == question; });
         if (answer == answers.end()) {
             const Stopwatch watch;
-            try {
+            const std::string error = failure_of([&] {
                 answers.push_back(
                     {question,
                      prompt_probabilities(model_, prompt, *classifiers_.at(question.model), question, progress_), 0});
-            } catch (const Cancelled&) {
-                throw;
-            } catch (const std::bad_alloc&) {
-                throw;
-            } catch (const std::exception& error) {
-                run->fail(error.what());
+            });
+            if (!error.empty()) {
+                run->fail(error);
                 continue;
             }
             answer = answers.end() - 1;
@@ -184,10 +182,11 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, trace::PromptRecord
             run->set_first_logits(result.last_logits);
             continue;
         }
-        if (run->filters())
-            run_again(prompt, *run, known_attention);
-        else
+        if (!run->filters()) {
             run->finish_prompt(result.last_logits);
+        } else if (const auto error = failure_of([&] { run_again(prompt, *run, known_attention); }); !error.empty()) {
+            run->fail("reading the filtered prompt: " + error);
+        }
         timings_.select_s += run->select_seconds;
     }
     if (!awaits) held.clear();
@@ -211,6 +210,7 @@ void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const He
     timings_.decode_s += watch.seconds();
     for (size_t i = 0; i < looking.size(); ++i) {
         auto& run = *looking[i];
+        if (!lookaheads[i].error.empty()) run.fail("looking ahead: " + lookaheads[i].error);
         run.record.lookahead_ids = lookaheads[i].ids;
         for (size_t layer = 0; layer < held.size() && !run.failed(); ++layer) {
             if (progress_.cancelled()) throw Cancelled();

@@ -8,6 +8,7 @@
 #include "engine/decode.h"
 #include "engine/error.h"
 #include "engine/generate.h"
+#include "engine/guarded.h"
 
 namespace kvscope::engine {
 
@@ -51,7 +52,8 @@ Reply Conversation::ask(const Model& model, std::string_view question, const Que
     Reply reply = std::move(ask_all(model, {&self, 1}, question, options, progress, [&](size_t, int32_t id) {
         if (on_token) on_token(id);
     })[0]);
-    if (!reply.error.empty()) throw UsageError(reply.error);
+    if (reply.refused) throw UsageError(reply.error);
+    if (!reply.error.empty()) throw RunError(reply.error);
     return reply;
 }
 
@@ -73,6 +75,7 @@ std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> co
             reply.read = to.text_of(model, question);
         } catch (const UsageError& error) {
             reply.error = error.what();
+            reply.refused = true;
             continue;
         }
         reply.read_ids = model.tokenizer().encode(reply.read, false, !to.prompt_->chat_template.empty());
@@ -83,18 +86,24 @@ std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> co
                 "the prompt's {} tokens, {} of the question and {} to generate are {} more than the model's context of "
                 "{}: shorten the question or ask for fewer new tokens",
                 to.position_, n, options.n_new, end - limit, limit);
+            reply.refused = true;
             continue;
         }
+        reply.error = failure_of([&] {
+            RunCache copy = to.cache_.clone();
+            copy.reserve(n + options.n_new);
+            caches.push_back(std::move(copy));
+        });
+        if (!reply.error.empty()) continue;
         asked.push_back(i);
-        caches.push_back(to.cache_.clone());
-        caches.back().reserve(n + options.n_new);
         tokens.emplace_back(reply.read_ids);
         n_read += n;
     }
     if (asked.empty()) return replies;
 
     for (size_t k = 0; k < asked.size(); ++k)
-        reading.push_back({&caches[k], conversations[asked[k]]->position_, 0, nullptr});
+        reading.push_back(
+            {&caches[k], conversations[asked[k]]->position_, 0, nullptr, conversations[asked[k]]->label_});
     progress.begin("question", n_read);
     const at::Tensor residual = feed(model.transformer(), reading, tokens);
     std::vector<std::vector<float>> first;
@@ -110,12 +119,15 @@ std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> co
     std::vector<Sequence> answering;
     for (size_t k = 0; k < asked.size(); ++k) {
         policies::Policy& policy = *conversations[asked[k]]->policy_;
-        answering.push_back({&caches[k], reading[k].position, 0, policy.acts_while_decoding() ? &policy : nullptr});
+        answering.push_back({&caches[k], reading[k].position, 0, policy.acts_while_decoding() ? &policy : nullptr,
+                             reading[k].run,
+                             reading[k].failed() ? "reading the question: " + reading[k].error : std::string()});
     }
     const auto generations = generate(model.transformer(), answering, first, options.n_new, options.sampling,
                                       model.stop_ids(options.ignore_eos), progress,
                                       on_token ? [&](size_t k, int32_t id) { on_token(asked[k], id); } : OnToken());
     for (size_t k = 0; k < asked.size(); ++k) {
+        replies[asked[k]].error = generations[k].error;
         replies[asked[k]].ids = generations[k].ids;
         replies[asked[k]].text = model.answer_text(generations[k].ids);
     }

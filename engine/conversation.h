@@ -28,7 +28,8 @@ struct Reply {
     std::vector<int32_t> read_ids;  ///< its tokens
     std::vector<int32_t> ids;       ///< the answer, its end-of-text token included
     std::string text;
-    std::string error;  ///< why it could not be asked; empty where it was
+    std::string error;     ///< why there is no whole answer; empty where there is
+    bool refused = false;  ///< it could not be asked at all
 };
 
 /// A finished run that can be asked more: its compressed cache as it stood at the end of what the policy saw. Every
@@ -54,7 +55,8 @@ class Conversation {
     ///         which the context is not known.
     std::string text_of(const Model& model, std::string_view question) const;
 
-    /// As `ask_all` of this one alone. @throws UsageError with what would be its `Reply::error`; Cancelled.
+    /// As `ask_all` of this one alone.
+    /// @throws UsageError, where it failed RunError, with what would be its `Reply::error`; Cancelled.
     Reply ask(const Model& model, std::string_view question, const QuestionOptions& options, Progress& progress,
               const std::function<void(int32_t)>& on_token = nullptr);
 
@@ -71,7 +73,8 @@ class Conversation {
 };
 
 /// The same question to many runs of one model, read and answered as one batch. A run whose `text_of` throws, or whose
-/// question and answer do not fit in the model's context, has its error in its reply, and the others are asked.
+/// question and answer do not fit in the model's context, has its error in its reply, and the others are asked. So has
+/// one that fails on the way, beside what it answered until then.
 /// @param on_token called with each token of an answer and the number of its conversation
 /// @throws Cancelled; UsageError where `n_new` is below 1
 std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> conversations, std::string_view question,

@@ -7,10 +7,13 @@
 #include <deque>
 #include <memory>
 #include <stdexcept>
+#include <string>
 
+#include "engine/guarded.h"
 #include "kernels/attention_decode.h"
 #include "kernels/bf16.h"
 #include "kernels/rope.h"
+#include "policies/interface/validation.h"
 
 namespace kvscope::engine {
 namespace {
@@ -40,9 +43,9 @@ class Feed {
     at::Tensor run() {
         for (int layer = 0; layer < shape_.n_layers; ++layer) run_layer(layer);
         for (size_t s = 0; s < sequences_.size(); ++s) {
-            const int64_t n = first_row_[s + 1] - first_row_[s];
-            sequences_[s].position += n;
-            sequences_[s].step += n;
+            if (sequences_[s].failed()) continue;
+            sequences_[s].position += n_tokens(s);
+            sequences_[s].step += n_tokens(s);
         }
         return residual_;
     }
@@ -79,7 +82,7 @@ class Feed {
         scratch_ = {};
         comparisons_.clear();
         observed_.clear();
-        for (size_t s = 0; s < sequences_.size(); ++s) read(layer, s, qkv, out);
+        for (size_t s = 0; s < sequences_.size(); ++s) read_or_fail(layer, s, qkv, out);
         attend();
         compare(layer);
         act(layer);
@@ -92,6 +95,27 @@ class Feed {
             options_.records[s].outputs.push_back(out.narrow(0, first_row_[s], n_tokens(s)).clone());
         }
         model_.finish_layer(layer, out, residual_);
+    }
+
+    /// What a sequence does in a layer. Its failure is its own.
+    template <class Action>
+    void attempt(int layer, size_t s, Action action) {
+        if (sequences_[s].failed()) return;
+        const std::string error = failure_of(action);
+        if (!error.empty()) sequences_[s].error = "layer " + std::to_string(layer) + ": " + error;
+    }
+
+    void read_or_fail(int layer, size_t s, at::Tensor& qkv, at::Tensor& out) {
+        const size_t n_rows = rows_.size(), n_f32 = f32_.size(), n_comparisons = comparisons_.size(),
+                     n_observed = observed_.size();
+        attempt(layer, s, [&] { read(layer, s, qkv, out); });
+        if (!sequences_[s].failed()) return;
+        // Nothing of it is attended to; zeros go through the rest of the model in place of what it would have found.
+        rows_.resize(n_rows);
+        f32_.resize(n_f32);
+        comparisons_.resize(n_comparisons);
+        observed_.resize(n_observed);
+        out.narrow(0, first_row_[s], n_tokens(s)).zero_();
     }
 
     /// Appends a sequence's keys and values to its cache and queues the attention over it.
@@ -216,8 +240,9 @@ class Feed {
 
     void act(int layer) {
         size_t next = 0;
-        for (auto& sequence : sequences_) {
-            if (!sequence.acting) continue;
+        for (size_t s = 0; s < sequences_.size(); ++s) {
+            auto& sequence = sequences_[s];
+            if (!sequence.acting || sequence.failed()) continue;
             auto& cache = *sequence.cache;
             const int queries = shape_.n_heads / cache.n_rows();
             policies::StepObservations observations;
@@ -229,8 +254,11 @@ class Feed {
                 observed.show_hidden(queries);
                 observations.rows.push_back({cache.positions(layer, r), observed.attention, queries});
             }
-            const auto evictions = sequence.acting->step(observations);
-            for (size_t r = 0; r < evictions.size(); ++r) cache.erase(layer, static_cast<int>(r), evictions[r]);
+            attempt(layer, s, [&] {
+                const auto evictions = sequence.acting->step(observations);
+                policies::require_evictions(sequence.run, observations, evictions);
+                for (size_t r = 0; r < evictions.size(); ++r) cache.erase(layer, static_cast<int>(r), evictions[r]);
+            });
         }
     }
 

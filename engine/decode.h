@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/cache/run_cache.h"
@@ -18,6 +20,10 @@ struct Sequence {
     int64_t position = 0;                ///< of the next token, where the cache does not renumber
     int64_t step = 0;                    ///< decoded tokens so far, for policies that act while decoding
     policies::Policy* acting = nullptr;  ///< called after each layer's attention; nullptr for policies that do not act
+    std::string_view run{};              ///< label of the run, for messages
+    std::string error{};                 ///< why it goes no further; empty while it does
+
+    bool failed() const { return !error.empty(); }
 };
 
 /// What a sequence's queries found in its own cache: of the full run reading its own answer, the yardstick for
@@ -45,7 +51,8 @@ struct FeedOptions {
 
 /// Feeds tokens to many sequences in one pass: sequence i reads tokens[i], one or more, behind its cache, which grows
 /// by them. Every weight is read once for all of them. A sequence whose policy acts while decoding is fed one token a
-/// call.
+/// call. Where a cache's store or a policy throws, that sequence alone gets its `error`: its rows and its cache mean
+/// nothing any more, those of the others are the same as without it.
 /// @returns the residual stream (sum of the numbers of tokens, hidden), in the order given; `Transformer::logits` takes
 ///          any of its rows.
 at::Tensor feed(const Transformer& model, std::span<Sequence> sequences,

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "engine/answering.h"
 #include "engine/compression.h"
 #include "engine/error.h"
+#include "engine/guarded.h"
 #include "engine/measures.h"
 #include "engine/memory.h"
 #include "engine/stopwatch.h"
@@ -54,6 +54,7 @@ struct FullAnswer {
     Generation generation;
     FullReference reference;
     std::vector<float> attention;  ///< (L, H, N) as `answer_attention`
+    std::string error;             ///< why there is no reference; empty where there is one
 };
 
 }  // namespace
@@ -100,6 +101,7 @@ struct Experiment::Impl {
         const std::vector<float> logits = (*std::find_if(runs.begin(), runs.end(), waiting))->first_logits();
         std::vector<FullAnswer> answers;
         std::vector<float> sum;
+        std::string failed;
         for (const Prompt& prompt : prompts) {
             RunCache full(transformer(), policies::Granularity::kv_head, policies::Positions::prompt, false);
             for (size_t layer = 0; layer < held.size(); ++layer)
@@ -109,12 +111,21 @@ struct Experiment::Impl {
             answering.read_question(prompt, start);
             FullAnswer& answer = answers.emplace_back();
             answer.generation = std::move(answering.decode(start, nullptr)[0]);
-            answer.reference = answering.reference(start[0], answer.generation, n, &answer.attention, progress);
-            sum.resize(answer.attention.size());
-            std::transform(sum.begin(), sum.end(), answer.attention.begin(), sum.begin(), std::plus<>());
+            answer.error = answer.generation.error;
+            if (answer.error.empty())
+                answer.error = failure_of([&] {
+                    answer.reference = answering.reference(start[0], answer.generation, n, &answer.attention, progress);
+                });
+            if (failed.empty()) failed = answer.error;
+            sum.resize(std::max(sum.size(), answer.attention.size()));
+            std::transform(answer.attention.begin(), answer.attention.end(), sum.begin(), sum.begin(), std::plus<>());
         }
         for (auto& run : runs) {
             if (!waiting(run)) continue;
+            if (!failed.empty()) {
+                run->fail("the full cache's answer, which it goes by, failed: " + failed);
+                continue;
+            }
             for (size_t layer = 0; layer < held.size() && !run->failed(); ++layer) {
                 auto& observations = held[layer]->observations;
                 observations.answer_attention = layer_of(sum, layer, n, transformer().shape());
@@ -129,17 +140,33 @@ struct Experiment::Impl {
 
     // ---- answers -------------------------------------------------------------------------------------------------
 
+    /// A run that failed on the way to its answer keeps what it has got.
     trace::RunRecord finished(const ActiveRun& run, const Generation& generation) {
         trace::RunRecord record = run.record;
         record.output_ids = generation.ids;
         record.output_text = model.answer_text(generation.ids);
+        if (!generation.error.empty()) set_failed(record, generation.error);
         return record;
     }
 
+    static void set_failed(trace::RunRecord& record, const std::string& error) {
+        record.status = trace::schema::run::status_failed;
+        record.message = error;
+    }
+
     static void add_comparison(trace::RunRecord& record, const Comparison& comparison) {
+        if (!comparison.error.empty()) {
+            set_failed(record, "compared with the full cache: " + comparison.error);
+            return;
+        }
         record.step_kl = comparison.step_kl;
         record.step_agreement = comparison.step_agreement;
         record.output_error = comparison.output_error;
+    }
+
+    /// A run that has an answer, but none of the full cache's to compare it with.
+    static void set_not_compared(trace::RunRecord& record) {
+        record.message = "not compared with the full cache, whose run failed";
     }
 
     static OnToken tokens_of(std::span<ActiveRun* const> runs, const Experiment& owner) {
@@ -175,29 +202,40 @@ struct Experiment::Impl {
         return true;
     }
 
+    /// What became of a run's last question.
+    struct Answered {
+        bool failed = false;
+        std::string text;
+    };
+
     /// The answers of all runs to one question: decoded as one batch, and each compared and written as soon as it and
-    /// the full run's, which it is compared with, have ended.
+    /// the full run's, which it is compared with, have ended. Where the full run fails, the others are written without
+    /// a comparison.
     struct AnswerWriter {
         Impl& impl;
         const Experiment& owner;
         int prompt;
-        const std::vector<ActiveRun*>& runs;  ///< the first is the full one
+        const std::vector<ActiveRun*>& runs;
         std::vector<AnswerStart>& starts;
         int64_t n_context;
-        std::vector<std::string>& answers;
+        std::vector<Answered>& answered;  ///< by plan
         std::vector<Generation> generations = std::vector<Generation>(runs.size());
         std::vector<size_t> waiting = {};
         std::optional<FullReference> reference = {};
+        std::string no_reference = {};  ///< why there will be none; empty where there is one, or may come
         std::vector<float> attention = {};
 
         /// @param known the full run's answer, which is then not decoded again
         void decode(FullAnswer* known) {
-            const size_t first = known ? 1 : 0;
-            if (known) {
+            const bool has_full = !runs.empty() && runs[0]->is_full();
+            if (!has_full) no_reference = "it failed before its answer";
+            const size_t first = known && has_full ? 1 : 0;
+            if (first == 1) {
                 if (owner.on_token)
                     for (const int32_t id : known->generation.ids) owner.on_token(runs[0]->index(), id);
                 generations[0] = std::move(known->generation);
-                reference = std::move(known->reference);
+                no_reference = known->error;
+                if (no_reference.empty()) reference = std::move(known->reference);
                 attention = std::move(known->attention);
                 waiting.push_back(0);
                 write_those_waiting(impl.progress);
@@ -214,33 +252,62 @@ struct Experiment::Impl {
         }
 
         void write_those_waiting(Progress& shown) {
-            const bool has_full = std::find(waiting.begin(), waiting.end(), size_t{0}) != waiting.end();
-            std::vector<Comparison> comparisons(waiting.size());
+            std::vector<Comparison> comparisons(runs.size());
+            std::erase_if(waiting, [&](size_t i) {  // there is nothing to compare
+                if (i == 0 || generations[i].error.empty()) return false;
+                write(i, {});
+                return true;
+            });
             if (impl.options.compare) {
-                if (!reference && !has_full) return;
-                if (!reference)
+                if (!reference && no_reference.empty()) read_reference(shown);
+                if (!reference && no_reference.empty()) return;
+                if (reference) compare(comparisons, shown);
+            }
+            for (const size_t i : waiting) write(i, comparisons[i]);
+            waiting.clear();
+        }
+
+        /// Once the full run has ended.
+        void read_reference(Progress& shown) {
+            if (std::find(waiting.begin(), waiting.end(), size_t{0}) == waiting.end()) return;
+            no_reference = generations[0].error;
+            if (no_reference.empty())
+                no_reference = failure_of([&] {
                     reference = impl.answering.reference(starts[0], generations[0], n_context,
                                                          impl.options.record ? &attention : nullptr, shown);
-                std::vector<AnswerStart*> compared;
-                for (const size_t i : waiting)
-                    if (i != 0) compared.push_back(&starts[i]);
-                auto found = impl.answering.compare(*reference, compared, shown);
-                auto next = found.begin();
-                for (size_t k = 0; k < waiting.size(); ++k)
-                    comparisons[k] =
-                        waiting[k] == 0 ? comparison_of_full(impl.transformer(), *reference) : std::move(*next++);
+                });
+        }
+
+        void compare(std::vector<Comparison>& comparisons, Progress& shown) {
+            std::vector<AnswerStart*> compared;
+            std::vector<size_t> numbers;
+            for (const size_t i : waiting) {
+                if (runs[i]->is_full()) {
+                    comparisons[i] = comparison_of_full(impl.transformer(), *reference);
+                } else if (generations[i].error.empty()) {
+                    compared.push_back(&starts[i]);
+                    numbers.push_back(i);
+                }
             }
-            for (size_t k = 0; k < waiting.size(); ++k) write(waiting[k], comparisons[k]);
-            waiting.clear();
+            auto found = impl.answering.compare(*reference, compared, shown);
+            for (size_t k = 0; k < numbers.size(); ++k) comparisons[numbers[k]] = std::move(found[k]);
         }
 
         void write(size_t i, const Comparison& comparison) {
             auto record = impl.finished(*runs[i], generations[i]);
-            if (impl.options.record && runs[i]->is_full() && !attention.empty())
+            if (impl.options.compare && record.status != trace::schema::run::status_failed) {
+                if (reference)
+                    add_comparison(record, comparison);
+                else if (runs[i]->is_full())
+                    set_failed(record, "reading its answer back: " + no_reference);
+                else
+                    set_not_compared(record);
+            }
+            const bool failed = record.status == trace::schema::run::status_failed;
+            if (impl.options.record && runs[i]->is_full() && !failed && !attention.empty())
                 record.answer_attention = mean_over_groups(attention, impl.transformer().shape(), n_context);
-            if (impl.options.compare) add_comparison(record, comparison);
             if (!impl.has_run(prompt, runs[i]->index())) impl.write(prompt, runs[i]->index(), record, owner);
-            answers[i] = std::move(record.output_text);
+            answered[static_cast<size_t>(runs[i]->index())] = {failed, std::move(record.output_text)};
         }
     };
 
@@ -248,13 +315,14 @@ struct Experiment::Impl {
 
     /// The q-th question of a context, whose own record is that of the first.
     trace::PromptRecord question_record(std::span<const Prompt> prompts, size_t q, int first,
-                                        const trace::PromptRecord& context, const std::vector<float>& last_logits) {
+                                        const trace::PromptRecord& context, std::span<const AnswerStart> starts) {
         trace::PromptRecord record = context;
         if (q > 0) {
             record = record_of(prompts[q], model, first);
             record.window = context.window;
         }
-        if (options.record) record.last_logits = last_logits;
+        record.last_logits.clear();  // those of the context's end, where there are any
+        if (options.record && !starts.empty()) record.last_logits = starts[0].logits;
         return record;
     }
 
@@ -278,7 +346,7 @@ struct Experiment::Impl {
         std::vector<FullAnswer> known;
         if (!held.empty()) known = decide_by_answer(prompts, runs, held, context.window_attention);
         held.clear();
-        std::vector<std::string> answers(runs.size());
+        std::vector<Answered> answered(plans.size());
         for (size_t q = 0; q < prompts.size(); ++q) {
             const int index = first + static_cast<int>(q);
             const bool is_last = q + 1 == prompts.size();
@@ -288,7 +356,7 @@ struct Experiment::Impl {
                 if (!run->failed()) alive.push_back(run.get());
             }
             auto starts = answering.read_question(prompts[q], alive, is_last);
-            const trace::PromptRecord record = question_record(prompts, q, first, context, starts[0].logits);
+            const trace::PromptRecord record = question_record(prompts, q, first, context, starts);
             write(index, record);
             if (owner.on_prompt) owner.on_prompt(index, record);
             for (const auto& run : runs) {
@@ -298,21 +366,21 @@ struct Experiment::Impl {
                     owner.on_kept(index, run->index(), run->record);
                 }
             }
-            AnswerWriter writing{*this, owner, index, alive, starts, shared_prompt->n_visible(), answers};
+            AnswerWriter writing{*this, owner, index, alive, starts, shared_prompt->n_visible(), answered};
             writing.decode(known.empty() ? nullptr : &known[q]);
         }
-        if (options.keep_caches) keep_caches(runs, answers, shared_prompt);
+        if (options.keep_caches) keep_caches(runs, answered, shared_prompt);
     }
 
-    /// @param answers of the runs that did not fail, to the last question
-    void keep_caches(const Runs& runs, std::span<std::string> answers, const std::shared_ptr<const Prompt>& prompt) {
+    /// Runs that failed, be it at the last question alone, leave no cache.
+    void keep_caches(const Runs& runs, std::vector<Answered>& answered, const std::shared_ptr<const Prompt>& prompt) {
         conversations.resize(plans.size());
-        size_t next = 0;
         for (const auto& run : runs) {
-            if (run->failed()) continue;
-            conversations[static_cast<size_t>(run->index())] =
+            const auto i = static_cast<size_t>(run->index());
+            if (run->failed() || answered[i].failed) continue;
+            conversations[i] =
                 std::make_unique<Conversation>(run->record.label, std::move(run->cache()), run->take_policy(),
-                                               run->position(), prompt, std::move(answers[next++]));
+                                               run->position(), prompt, std::move(answered[i].text));
         }
     }
 
@@ -348,42 +416,55 @@ struct Experiment::Impl {
         for (size_t q = 0; q < prompts.size(); ++q) {
             const int index = first + static_cast<int>(q);
             if (run.failed()) {
-                write(index, run.index(), run.record, owner);
+                write(index, question_record(prompts, q, first, context, {}));
+                if (!has_run(index, run.index())) write(index, run.index(), run.record, owner);
                 continue;
             }
             ActiveRun* alive[] = {&run};
             auto starts = answering.read_question(prompts[q], alive, q + 1 == prompts.size());
             const double first_token = watch.seconds();
-            const auto prompt_record = [&] { return question_record(prompts, q, first, context, starts[0].logits); };
+            const auto prompt_record = [&] { return question_record(prompts, q, first, context, starts); };
             if (owner.on_prompt && run.is_full()) owner.on_prompt(index, prompt_record());
             if (owner.on_kept) owner.on_kept(index, run.index(), run.record);
-            const auto generations = answering.decode(starts, tokens_of(alive, owner));
-            const std::array<AnswerStart*, 1> own{starts.data()};
+            const auto generation = std::move(answering.decode(starts, tokens_of(alive, owner))[0]);
             const uint64_t peak = peak_resident_bytes();
             if (q == 0 || run.is_full()) write(index, prompt_record());
-            auto record = finished(run, generations[0]);
+            auto record = finished(run, generation);
             if (q == 0) {
                 record.first_token_s = first_token;
                 record.peak_bytes = peak > before ? peak - before : 0;
             }
-            record.decode_s = generations[0].seconds;
-            if (generations[0].seconds > 0)
-                record.decode_tokens_per_s =
-                    static_cast<double>(generations[0].ids.size() - 1) / generations[0].seconds;
-            if (options.compare) {
-                std::vector<float> attention;
-                if (run.is_full()) {
-                    references[q] = answering.reference(starts[0], generations[0], prompts[0].n_visible(),
-                                                        options.record ? &attention : nullptr, progress);
-                    if (!attention.empty())
-                        record.answer_attention =
-                            mean_over_groups(attention, transformer().shape(), prompts[0].n_visible());
-                }
-                add_comparison(record, run.is_full() ? comparison_of_full(transformer(), *references[q])
-                                                     : answering.compare(*references[q], own, progress)[0]);
-            }
+            record.decode_s = generation.seconds;
+            if (generation.seconds > 0)
+                record.decode_tokens_per_s = static_cast<double>(generation.ids.size() - 1) / generation.seconds;
+            if (options.compare && generation.error.empty())
+                compare_alone(run, starts[0], generation, prompts[0].n_visible(), references[q], record);
             if (!has_run(index, run.index())) write(index, run.index(), record, owner);
         }
+    }
+
+    /// @param reference made from the full run, which comes first; nothing where that failed
+    void compare_alone(const ActiveRun& run, AnswerStart& start, const Generation& generation, int64_t n_context,
+                       std::optional<FullReference>& reference, trace::RunRecord& record) {
+        if (!run.is_full()) {
+            AnswerStart* const own[] = {&start};
+            if (reference)
+                add_comparison(record, answering.compare(*reference, own, progress)[0]);
+            else
+                set_not_compared(record);
+            return;
+        }
+        std::vector<float> attention;
+        const std::string error = failure_of([&] {
+            reference =
+                answering.reference(start, generation, n_context, options.record ? &attention : nullptr, progress);
+        });
+        if (!error.empty()) {
+            set_failed(record, "reading its answer back: " + error);
+            return;
+        }
+        if (!attention.empty()) record.answer_attention = mean_over_groups(attention, transformer().shape(), n_context);
+        add_comparison(record, comparison_of_full(transformer(), *reference));
     }
 };
 

@@ -88,8 +88,11 @@ class Experiment {
     std::function<void(int run, int32_t id)> on_token;
 
     /// Prompts with the same context (query_aware off) share one prefill and one compression; others stand alone.
+    /// A run that fails alone is recorded as failed, with its message and with what it kept and decoded until then: its
+    /// policy or its cache throws, decides what no cache can follow, or its logits hold NaN. The others go on as if it
+    /// were not there. Where that is the full run, they are recorded without what is measured against it.
     /// @throws UsageError where no policy can take any of the budgets (before the prefill); Cancelled; what the writer
-    ///         throws. A run that fails alone is recorded as failed, with its message.
+    ///         throws; std::bad_alloc.
     void run(std::span<const Prompt> prompts);
 
     /// With `keep_prefill`, once: what the prefill of the last context that was run left behind, also after `run` was

@@ -1,9 +1,12 @@
 #include "engine/generate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 
 #include "engine/error.h"
+#include "engine/guarded.h"
 
 namespace kvscope::engine {
 
@@ -18,15 +21,24 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
         if (on_end && !ended.empty()) on_end(ended, generations, !active.empty());
         ended.clear();
     };
+    const auto fails = [&](size_t s, const std::string& error) {
+        if (!error.empty())
+            generations[s].error = generations[s].ids.empty() ? error
+                                                              : fmt::format("behind token {} of the answer: {}",
+                                                                            generations[s].ids.size(), error);
+        return !error.empty();
+    };
     const auto draw = [&](size_t s, std::span<const float> logits) {
-        const int32_t id = samplers[s].next(logits);
+        int32_t id = 0;
+        if (fails(s, failure_of([&] { id = samplers[s].next(logits); }))) return false;
         generations[s].ids.push_back(id);
         if (on_token) on_token(s, id);
         return !std::binary_search(end_ids.begin(), end_ids.end(), id) &&
                static_cast<int64_t>(generations[s].ids.size()) < n_new;
     };
     for (size_t s = 0; s < sequences.size() && n_new > 0; ++s) {
-        (draw(s, first_logits[s]) ? active : ended).push_back(s);
+        const bool goes_on = !fails(s, sequences[s].error) && draw(s, first_logits[s]);
+        (goes_on ? active : ended).push_back(s);
     }
     hand_over();
     progress.begin("decode", n_new);
@@ -47,7 +59,8 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
             sequences[s] = batch[i];
             generations[s].seconds += seconds;
             const float* row = logits.const_data_ptr<float>() + static_cast<int64_t>(i) * logits.size(1);
-            (draw(s, {row, static_cast<size_t>(logits.size(1))}) ? remaining : ended).push_back(s);
+            const bool goes_on = !fails(s, batch[i].error) && draw(s, {row, static_cast<size_t>(logits.size(1))});
+            (goes_on ? remaining : ended).push_back(s);
         }
         active = std::move(remaining);
         progress.advance(done + 1);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/decode.h"
@@ -15,6 +16,7 @@ namespace kvscope::engine {
 struct Generation {
     std::vector<int32_t> ids;  ///< the end-of-text token included, where it came
     double seconds = 0;        ///< of the steps after the first token, while this run was decoding
+    std::string error;         ///< why it ends before its time; empty where it does not
 };
 
 /// Called with each token as soon as it is drawn.
@@ -24,7 +26,9 @@ using OnToken = std::function<void(size_t sequence, int32_t id)>;
 /// answers so far; `goes_on`: others are still decoded.
 using OnEnd = std::function<void(std::span<const size_t> ended, std::span<const Generation> all, bool goes_on)>;
 
-/// Decodes all sequences as one batch, each until an end token or `n_new` tokens; a finished one leaves the batch.
+/// Decodes all sequences as one batch, each until an end token or `n_new` tokens; a finished one leaves the batch. So
+/// does one that fails (its policy or its cache throws, its logits hold NaN), with what it has decoded; one that has
+/// failed before is handed over at once.
 /// @param first_logits for each sequence the (vocabulary) logits that its first token is drawn from
 /// @throws Cancelled
 std::vector<Generation> generate(const Transformer& model, std::span<Sequence> sequences,

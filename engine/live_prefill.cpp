@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/error.h"
+#include "policies/interface/validation.h"
 
 namespace kvscope::engine {
 namespace {
@@ -96,6 +97,8 @@ std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec&
                 }
                 auto& observations = layers_[layer]->observations;
                 selections[layer] = policy->select(observations);
+                policies::require_selection(spec.label(), static_cast<int>(layer), shape_, n_tokens(),
+                                            selections[layer]);
                 observations.keep_latest(n_latest);
             } catch (...) {
                 failures[layer] = std::current_exception();

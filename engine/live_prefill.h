@@ -52,7 +52,8 @@ class LivePrefill {
     /// Selections of all layers, as a run of this policy at this budget (entries per KV head and layer; ignored by
     /// `full`) makes them, layers in parallel where the policy allows it. One after the other where several threads
     /// ask.
-    /// @throws UsageError where `serves` is false; BudgetError, ScoreError as the policy does.
+    /// @throws UsageError where `serves` is false; BudgetError, ScoreError as the policy does; SelectionError for what
+    ///         no cache can hold.
     std::vector<policies::Selection> select(const policies::PolicySpec& spec, int64_t budget, uint64_t seed) const;
 
  private:

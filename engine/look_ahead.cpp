@@ -7,6 +7,7 @@
 
 #include "engine/decode.h"
 #include "engine/error.h"
+#include "engine/guarded.h"
 #include "engine/sampler.h"
 
 namespace kvscope::engine {
@@ -51,8 +52,11 @@ std::vector<LookAhead> look_ahead(const Transformer& model, std::span<RunCache* 
     for (size_t i = 0; i < drafts.size(); ++i) {
         drafts[i]->reserve(n_tokens[i]);
         sequences.push_back({drafts[i], position, 0, nullptr});
-        results[i].ids.push_back(greedy_token(last_logits));
     }
+    const auto draw = [&](size_t i, std::span<const float> logits) {
+        results[i].error = failure_of([&] { results[i].ids.push_back(greedy_token(logits)); });
+    };
+    for (size_t i = 0; i < drafts.size(); ++i) draw(i, last_logits);
     const int64_t most = n_tokens.empty() ? 0 : *std::max_element(n_tokens.begin(), n_tokens.end());
     progress.begin("lookahead", most);
     for (int64_t step = 0; step < most; ++step) {
@@ -61,11 +65,12 @@ std::vector<LookAhead> look_ahead(const Transformer& model, std::span<RunCache* 
         std::vector<Sequence> batch;
         std::vector<std::span<const int32_t>> tokens;
         for (size_t i = 0; i < drafts.size(); ++i) {
-            if (step >= n_tokens[i]) continue;
+            if (step >= n_tokens[i] || !results[i].error.empty()) continue;
             active.push_back(i);
             batch.push_back(sequences[i]);
             tokens.emplace_back(&results[i].ids.back(), 1);
         }
+        if (batch.empty()) break;
         std::vector<AttentionReference> records(batch.size());
         const at::Tensor logits = model.logits(feed(model, batch, tokens, {.records = records, .errors = {}}));
         for (size_t b = 0; b < active.size(); ++b) {
@@ -73,13 +78,13 @@ std::vector<LookAhead> look_ahead(const Transformer& model, std::span<RunCache* 
             sequences[i] = batch[b];
             for (size_t layer = 0; layer < n_layers; ++layer) queries[i][layer].push_back(records[b].queries[layer]);
             const float* row = logits.const_data_ptr<float>() + static_cast<int64_t>(b) * logits.size(1);
-            if (step + 1 < n_tokens[i])
-                results[i].ids.push_back(greedy_token({row, static_cast<size_t>(logits.size(1))}));
+            results[i].error = batch[b].error;
+            if (step + 1 < n_tokens[i] && results[i].error.empty()) draw(i, {row, static_cast<size_t>(logits.size(1))});
         }
         progress.advance(step + 1);
     }
     for (size_t i = 0; i < drafts.size(); ++i) {
-        for (size_t layer = 0; layer < n_layers; ++layer) {
+        for (size_t layer = 0; layer < n_layers && results[i].error.empty(); ++layer) {
             results[i].queries.push_back(by_head(queries[i][layer], shape));
             results[i].keys.push_back(last_keys(model, *drafts[i], static_cast<int>(layer), n_tokens[i]));
         }

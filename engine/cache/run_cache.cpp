@@ -9,6 +9,7 @@
 #include "engine/error.h"
 #include "kernels/bf16.h"
 #include "kernels/rope.h"
+#include "policies/interface/validation.h"
 
 namespace kvscope::engine {
 namespace {
@@ -32,9 +33,10 @@ size_t RunCache::entry_bytes() const {
 
 void RunCache::compress(int layer, const policies::Selection& selection, const DenseLayer& dense) {
     auto& target = layers_[static_cast<size_t>(layer)];
-    if (selection.granularity != granularity_ || static_cast<int>(selection.rows.size()) != n_rows_)
+    policies::require_rows("the policy", layer, model_->shape(), dense.capacity(), selection);
+    if (selection.granularity != granularity_)
         throw RunError("layer " + std::to_string(layer) + ": the policy kept " + std::to_string(selection.rows.size()) +
-                       " rows where " + std::to_string(n_rows_) + " were expected");
+                       " rows where those before have " + std::to_string(n_rows_));
     const int64_t d = model_->config().head_dim;
     const int group = n_rows_ / model_->config().n_kv_heads;
     target = Layer{};
@@ -185,6 +187,9 @@ RunCache::RowView RunCache::view(int layer, int row, int64_t n_visible, int64_t 
     view.n_entries = n_visible;
     if (source.store) {
         const int64_t n = source.store->n_entries(row);
+        if (n < 1)
+            throw RunError("row " + std::to_string(row) + ": the store has " + std::to_string(n) +
+                           " entries behind one that it was given");
         auto& buffer = scratch.buffers.emplace_back(std::make_unique<float[]>(static_cast<size_t>(n * (2 * d + 1))));
         float* keys = buffer.get();
         float* values = keys + n * d;

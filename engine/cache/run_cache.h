@@ -29,6 +29,7 @@ class RunCache {
     int n_layers() const { return static_cast<int>(layers_.size()); }
 
     /// Takes the kept entries of a layer out of its dense cache, which may be freed afterwards.
+    /// @throws policies::SelectionError, RunError before anything is read for a selection that it does not hold
     void compress(int layer, const policies::Selection& selection, const DenseLayer& dense);
 
     /// Hands the values of a row's entries (n_entries, d) over as f32 and takes back what became of them. Plain rows

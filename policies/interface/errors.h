@@ -22,4 +22,11 @@ class ScoreError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// A policy's decision that no cache can follow: positions that do not exist, or not in order, rows too many or too
+/// few.
+class SelectionError : public std::runtime_error {
+ public:
+    using std::runtime_error::runtime_error;
+};
+
 }  // namespace kvscope::policies

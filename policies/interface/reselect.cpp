@@ -3,6 +3,9 @@
 #include <string>
 #include <utility>
 
+#include "policies/interface/errors.h"
+#include "policies/interface/validation.h"
+
 namespace kvscope::policies {
 
 std::vector<Selection> reselect(const Definition& definition, const ParameterValues& values, const RunContext& context,
@@ -16,6 +19,7 @@ std::vector<Selection> reselect(const Definition& definition, const ParameterVal
     std::vector<Selection> selections;
     for (size_t layer = 0; layer < scores.size(); ++layer) {
         selections.push_back(policy->select_from_scores(static_cast<int>(layer), std::move(scores[layer])));
+        require_selection(definition.name, static_cast<int>(layer), context.shape, context.n_tokens, selections.back());
     }
     return selections;
 }

@@ -1,0 +1,73 @@
+#include "policies/interface/validation.h"
+
+#include <fmt/format.h>
+
+#include <span>
+#include <string>
+
+#include "policies/interface/errors.h"
+#include "policies/interface/selection.h"
+
+namespace kvscope::policies {
+namespace {
+
+std::string selection_of(std::string_view policy, int layer) {
+    return fmt::format("{}'s selection for layer {}", policy, layer);
+}
+
+/// @param what in the plural: "positions" or "entries"
+void require_rising(const std::string& where, size_t row, std::string_view what, std::span<const uint32_t> found,
+                    size_t n) {
+    for (size_t i = 0; i < found.size(); ++i) {
+        if (found[i] >= n)
+            throw SelectionError(
+                fmt::format("{}, row {}: expected {} below {}, found {}", where, row, what, n, found[i]));
+        if (i > 0 && found[i] <= found[i - 1])
+            throw SelectionError(
+                fmt::format("{}, row {}: expected {} in ascending order, each once, found {} behind {}", where, row,
+                            what, found[i], found[i - 1]));
+    }
+}
+
+void require_size(const std::string& where, std::string_view what, size_t found, size_t expected) {
+    if (found != 0 && found != expected)
+        throw SelectionError(fmt::format("{}: expected {} {} or none, found {}", where, expected, what, found));
+}
+
+}  // namespace
+
+void require_rows(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
+                  const Selection& selection) {
+    const std::string where = selection_of(policy, layer);
+    const auto rows = static_cast<size_t>(n_rows(shape, selection.granularity));
+    if (selection.rows.size() != rows)
+        throw SelectionError(fmt::format("{}: expected {} rows, one for each {} head, found {}", where, rows,
+                                         selection.granularity == Granularity::kv_head ? "KV" : "query",
+                                         selection.rows.size()));
+    for (size_t row = 0; row < rows; ++row)
+        require_rising(where, row, "positions", selection.rows[row], static_cast<size_t>(n_tokens));
+}
+
+void require_selection(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
+                       const Selection& selection) {
+    require_rows(policy, layer, shape, n_tokens, selection);
+    const std::string where = selection_of(policy, layer);
+    const size_t rows = selection.rows.size(), n = static_cast<size_t>(n_tokens);
+    if (!selection.scores.empty() && !selection.scores_f64.empty())
+        throw SelectionError(where + ": expected scores in single or in double precision, found both");
+    require_size(where, "scores", selection.scores.size(), rows * n);
+    require_size(where, "scores", selection.scores_f64.size(), rows * n);
+    require_size(where, "divergences between rows", selection.head_jsd.size(), rows * rows);
+}
+
+void require_evictions(std::string_view policy, const StepObservations& step, const StepEvictions& evictions) {
+    if (evictions.empty()) return;
+    const std::string where = fmt::format("what {} evicts from layer {} at step {}", policy, step.layer, step.step);
+    if (evictions.size() != step.rows.size())
+        throw SelectionError(
+            fmt::format("{}: expected {} rows or none, found {}", where, step.rows.size(), evictions.size()));
+    for (size_t row = 0; row < evictions.size(); ++row)
+        require_rising(where, row, "entries", evictions[row], step.rows[row].positions.size());
+}
+
+}  // namespace kvscope::policies

@@ -1,0 +1,409 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "engine/error.h"
+#include "engine/evaluate.h"
+#include "policies/interface/errors.h"
+#include "policies/interface/reselect.h"
+#include "tests/engine/context_with_questions.h"
+#include "tests/engine/experiment_on_disk.h"
+#include "tests/policies/faulty_policies.h"
+#include "trace/check.h"
+
+using namespace kvscope;
+using namespace kvscope::engine::testing;
+using policies::throwaway::faulty;
+
+namespace {
+
+constexpr int n_context = 90;
+
+engine::RunPlan faulty_plan(const std::string& parameters) {
+    return {faulty(parameters), policies::parse_budget("40")};
+}
+
+/// The faulty one between others of every way of decoding.
+std::vector<engine::RunPlan> plans_with(const std::string& parameters) {
+    return {plan("full", "100%"),
+            plan("snapkv:window=8", "40"),
+            faulty_plan(parameters),
+            plan("h2o:rolling=on", "40"),
+            plan("aperturekv:window=8", "40"),
+            plan("streaming-llm:rolling=on,positions=cache", "40")};
+}
+constexpr size_t faulty_run = 2;
+
+struct Fault {
+    std::string parameters;
+    std::string says;
+    bool decodes = false;  ///< it fails behind some tokens of its answer
+    bool answers = false;  ///< it fails when it has its whole answer
+};
+
+const std::vector<Fault>& faults() {
+    static const std::vector<Fault> all{
+        {"fault=begin", "begin: the test wants it"},
+        {"fault=select", "layer 1: select: the test wants it"},
+        {"fault=nothing-said", "layer 1: an error without a message"},
+        {"fault=store", "store: the test wants it"},
+        {"fault=merge", "merge: the test wants it"},
+        {"fault=draft", "draft: the test wants it"},
+        {"fault=bytes", "bytes: the test wants it"},
+        {"fault=clone", "clone: the test wants it"},
+        {"fault=step,after=0", "layer 0: step: the test wants it", true},
+        {"fault=step,after=3", "layer 0: step: the test wants it", true},
+        {"fault=step-again,after=2", "step again: the test wants it", false, true},
+        {"fault=append,after=9", "append: the test wants it", true},
+        {"fault=append-again,after=9", "append: the test wants it", false, true},
+        {"fault=read,after=9", "read: the test wants it", true},
+        {"fault=no-entries,after=9", "the store has 0 entries", true},
+        {"fault=nan,after=9", "NaN", true},
+        // Within the 7 tokens of the question.
+        {"fault=append,after=2", "reading the question: layer 0: append"},
+        {"fault=read,after=2", "reading the question: layer 0: read"},
+        {"fault=nan,after=2", "NaN"},
+        // Decisions that no cache can follow.
+        {"fault=out-of-range", "row 1: expected positions below 90, found 90"},
+        {"fault=far-out-of-range", "row 1: expected positions below 90, found 4000000000"},
+        {"fault=unsorted", "row 1: expected positions in ascending order"},
+        {"fault=twice", "row 1: expected positions in ascending order, each once, found 0 behind 0"},
+        {"fault=row-more", "expected 2 rows, one for each KV head, found 3"},
+        {"fault=row-less", "expected 2 rows, one for each KV head, found 1"},
+        {"fault=no-rows", "expected 2 rows, one for each KV head, found 0"},
+        {"fault=scores", "expected 180 scores or none, found 7"},
+        {"fault=draft-out-of-range", "row 1: expected positions below 90"},
+        {"fault=filter-unsorted", "row 1: expected positions in ascending order"},
+        {"fault=filter-rows", "the same in all rows; row 1"},
+        {"fault=evict-out-of-range,after=2", "row 1: expected entries below", true},
+        {"fault=evict-unsorted,after=2", "row 1: expected entries in ascending order", true},
+        {"fault=evict-twice,after=2", "row 1: expected entries in ascending order", true},
+        {"fault=evict-rows,after=2", "expected 2 rows or none, found 3", true},
+    };
+    return all;
+}
+
+std::vector<engine::Prompt> prompts(const engine::Model& model) {
+    auto ids = some_ids(model, n_context);
+    for (const int32_t id : some_ids(model, 7, 2)) ids.push_back(id);
+    return {prompt_of_ids(ids, n_context)};
+}
+
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+void check_same_run(const trace::RunRecord& a, const trace::RunRecord& b) {
+    CAPTURE(a.label, a.message, b.message);
+    CHECK(a.status == "complete");
+    CHECK(b.status == "complete");
+    CHECK(a.message == b.message);
+    CHECK(same_bits(a.kept_indices, b.kept_indices));
+    CHECK(same_bits(a.output_ids, b.output_ids));
+    CHECK(same_bits(a.step_kl, b.step_kl));
+    CHECK(same_bits(a.step_agreement, b.step_agreement));
+    CHECK(same_bits(a.output_error, b.output_error));
+    CHECK(same_bits(a.answer_attention, b.answer_attention));
+}
+
+void check_failed(const trace::RunRecord& record, const Fault& fault, size_t n_answer) {
+    CAPTURE(record.message, record.output_ids.size());
+    CHECK(record.status == "failed");
+    CHECK(record.message.find(fault.says) != std::string::npos);
+    CHECK(record.step_kl.empty());
+    if (fault.answers) CHECK(record.output_ids.size() == n_answer);
+    if (fault.decodes) {
+        CHECK(!record.output_ids.empty());
+        CHECK(record.output_ids.size() < n_answer);
+    }
+    if (fault.decodes || fault.answers) CHECK(!record.kept_indices.empty());
+}
+
+void check_sound(const std::filesystem::path& path) {
+    for (const auto& problem : trace::check(path)) {
+        if (problem.severity == trace::Problem::Severity::error)
+            FAIL_CHECK(problem.path << ": expected " << problem.expected << ", found " << problem.found);
+    }
+}
+
+/// Stops once a run is written.
+class StopsBehind final : public engine::Progress {
+ public:
+    bool stop = false;
+    void begin(std::string_view, int64_t) override {}
+    void advance(int64_t) override {}
+    void message(std::string_view) override {}
+    bool cancelled() const override { return stop; }
+};
+
+}  // namespace
+
+TEST_CASE("a run that goes wrong anywhere is recorded as failed, and the others are what they are without it") {
+    const auto& model = tiny_model();
+    const TemporaryFolder folder;
+    for (const bool isolated : {false, true}) {
+        auto options = options_of(10, true, isolated);
+        options.ignore_eos = true;
+        const std::string mode = isolated ? "i" : "s";
+        const auto sound =
+            run_experiment(folder, mode + "-sound.h5", model, prompts(model), plans_with("fault=none"), options);
+        int number = 0;
+        for (const auto& fault : faults()) {
+            CAPTURE(isolated, fault.parameters);
+            const std::string name = mode + std::to_string(number++) + ".h5";
+            Session session(folder, name, model, prompts(model), plans_with(fault.parameters), options);
+            session.experiment.run(session.prompts);
+            CHECK(session.experiment.n_failed() == 1);
+            session.writer.finish();
+            const trace::Reader reader(folder.path() / name);
+            CHECK(reader.complete());
+            check_sound(folder.path() / name);
+            REQUIRE(reader.n_runs(0) == sound.n_runs(0));
+            for (int run = 0; run < reader.n_runs(0); ++run) {
+                if (run == faulty_run)
+                    check_failed(reader.run_record(0, run), fault, 10);
+                else
+                    check_same_run(reader.run_record(0, run), sound.run_record(0, run));
+            }
+        }
+    }
+}
+
+TEST_CASE("a failed run is finished: a resumed trace leaves it as it is, whatever was stopped before or behind it") {
+    const auto& model = tiny_model();
+    const TemporaryFolder folder;
+    int number = 0;
+    for (const char* fault : {"fault=step,after=3", "fault=append,after=9", "fault=nan,after=9", "fault=select"}) {
+        for (const bool isolated : {false, true}) {
+            CAPTURE(fault, isolated);
+            const auto options = options_of(10, true, isolated);
+            const auto plans = plans_with(fault);
+            const auto path = folder.path() / (std::to_string(number++) + ".h5");
+            const auto all = prompts(model);
+            const std::string recipe = engine::recipe_json(model, all, plans, options);
+            std::vector<int> written;
+            {
+                StopsBehind progress;
+                trace::Writer writer(path, recipe);
+                engine::Experiment experiment(model, plans, options, writer, progress);
+                experiment.on_run = [&](int, int run, const trace::RunRecord&) {
+                    written.push_back(run);
+                    progress.stop = progress.stop || run == faulty_run;
+                };
+                CHECK_THROWS_AS(experiment.run(all), engine::Cancelled);
+            }
+            CHECK(std::find(written.begin(), written.end(), faulty_run) != written.end());
+            CHECK(written.size() < plans.size());
+            engine::SilentProgress progress;
+            trace::Writer writer(path, recipe);
+            engine::Experiment experiment(model, plans, options, writer, progress);
+            std::vector<int> again;
+            experiment.on_run = [&](int, int run, const trace::RunRecord&) { again.push_back(run); };
+            experiment.run(all);
+            writer.finish();
+            CHECK(written.size() + again.size() == plans.size());
+            const trace::Reader reader(path);
+            CHECK(reader.complete());
+            for (int run = 0; run < reader.n_runs(0); ++run)
+                CHECK((reader.run(0, run).status == "failed") == (run == faulty_run));
+        }
+    }
+}
+
+TEST_CASE("a run that fails at one question of a context answers the others") {
+    const auto& model = tiny_model();
+    const TemporaryFolder folder;
+    // The store lasts for the shorter question alone.
+    std::vector<engine::Prompt> both;
+    for (const int length : {40, 5}) {
+        auto ids = some_ids(model, n_context);
+        for (const int32_t id : some_ids(model, length, 3)) ids.push_back(id);
+        both.push_back(prompt_of_ids(ids, n_context));
+    }
+    for (const bool isolated : {false, true}) {
+        CAPTURE(isolated);
+        const std::string name = isolated ? "i.h5" : "s.h5";
+        const auto reader = run_experiment(folder, name, model, both,
+                                           {plan("snapkv:window=8", "40"), faulty_plan("fault=append,after=30")},
+                                           options_of(8, true, isolated));
+        check_sound(folder.path() / name);
+        CHECK(reader.run(0, 2).status == "failed");
+        CHECK(reader.run(0, 2).message.find("reading the question") != std::string::npos);
+        CHECK(reader.run(1, 2).status == "complete");
+        CHECK(reader.kept(0, 2)->indices == reader.kept(1, 2)->indices);
+        CHECK(reader.run_record(1, 2).step_kl.size() == reader.run_record(1, 0).output_ids.size());
+        for (const int prompt : {0, 1})
+            for (const int run : {0, 1}) CHECK(reader.run(prompt, run).status == "complete");
+    }
+}
+
+// An answer's token whose embedding is NaN is one that only the run which generates it meets.
+TEST_CASE("where the full run fails, the others are recorded without what is measured against it") {
+    engine::SilentProgress progress;
+    const auto model = engine::Model::open(test_data("models/llama2-mha"), kernels::DType::f32, progress);
+    REQUIRE(!model.checkpoint().config().tied_embeddings);
+    const TemporaryFolder folder;
+    auto ids = some_ids(model, 60);
+    auto options = options_of(12);
+    options.ignore_eos = true;
+    const std::vector<engine::RunPlan> plans{plan("snapkv:window=8", "12"), plan("random", "10"),
+                                             plan("streaming-llm", "12"), plan("oracle", "10")};
+    std::vector<int32_t> full;
+    int32_t poisoned = -1;
+    // A prompt to which the full run says a token that two of the others do not say at all.
+    for (unsigned seed = 1; poisoned < 0 && seed < 40; ++seed) {
+        ids = some_ids(model, 60, seed);
+        const auto sound =
+            run_experiment(folder, "sound" + std::to_string(seed) + ".h5", model, {prompt_of_ids(ids)}, plans, options);
+        full = sound.run_record(0, 0).output_ids;
+        const auto said_by_others = [&](int32_t id) {
+            int n = 0;
+            for (const int run : {1, 2, 3}) {
+                const auto others = sound.run_record(0, run).output_ids;
+                n += std::find(others.begin(), others.end(), id) != others.end();
+            }
+            return n + (std::find(ids.begin(), ids.end(), id) != ids.end() ? 9 : 0);
+        };
+        for (size_t t = 2; t + 2 < full.size() && poisoned < 0; ++t)
+            if (said_by_others(full[t]) == 0) poisoned = full[t];
+    }
+    REQUIRE(poisoned >= 0);
+    const at::Tensor& embedding = model.transformer().weights().embedding;
+    static_cast<float*>(embedding.data_ptr())[poisoned * embedding.size(1)] = std::nanf("");
+    for (const bool isolated : {false, true}) {
+        CAPTURE(isolated);
+        options.isolated = isolated;
+        const std::string name = isolated ? "i.h5" : "s.h5";
+        const auto reader = run_experiment(folder, name, model, {prompt_of_ids(ids)}, plans, options);
+        check_sound(folder.path() / name);
+        CHECK(reader.run(0, 0).status == "failed");
+        CHECK(reader.run(0, 0).message.find("NaN") != std::string::npos);
+        const auto said = reader.run_record(0, 0).output_ids;
+        CHECK(said.size() > 2);
+        CHECK(std::equal(said.begin(), said.end(), full.begin()));
+        for (const int run : {1, 2, 3}) {
+            const auto record = reader.run_record(0, run);
+            CAPTURE(record.label, record.message);
+            CHECK(record.status == "complete");
+            CHECK(record.output_ids.size() == 12);
+            CHECK(record.step_kl.empty());
+            CHECK(record.output_error.empty());
+            CHECK(record.message.find("full cache") != std::string::npos);
+        }
+        CHECK(reader.run(0, 4).status == "failed");
+        CHECK(reader.run(0, 4).message.find("full cache's answer") != std::string::npos);
+    }
+}
+
+TEST_CASE("a task's sample is scored for the runs that answer, and says why the others do not") {
+    const auto& model = tiny_model();
+    const TemporaryFolder folder;
+    engine::SilentProgress progress;
+    std::vector<engine::TaskSample> samples;
+    for (const auto& prompt : prompts(model)) samples.push_back({"a", prompt, "nothing of the kind", n_context, 0.5});
+    auto options = options_of(6, false);
+    options.record = false;
+    for (const char* fault : {"fault=step,after=2", "fault=out-of-range", "fault=nan,after=2"}) {
+        CAPTURE(fault);
+        const auto plans = plans_with(fault);
+        const auto path = folder.path() / (std::string(fault).substr(6, 4) + ".h5");
+        trace::Writer writer(path, R"({"task": "niah"})");
+        engine::evaluate(model, "niah", samples, plans, options, writer, progress, nullptr);
+        writer.finish();
+        const auto rows = trace::Reader(path).results("niah");
+        REQUIRE(rows.size() == plans.size());
+        for (size_t run = 0; run < rows.size(); ++run) {
+            CAPTURE(rows[run].status);
+            CHECK((rows[run].status == "complete") == (run != faulty_run));
+            if (run == faulty_run) CHECK(rows[run].status.starts_with("failed: "));
+        }
+    }
+}
+
+TEST_CASE("a further question that one cache fails at is answered by the others") {
+    const auto& model = tiny_model();
+    const TemporaryFolder folder;
+    const auto prompt = engine::prepare_prompt(model, context, first_question, {"p", false, false, n_new});
+    auto options = options_of(n_new, false);
+    options.keep_caches = true;
+    const auto ask_all = [&](const std::string& fault, const std::string& name) {
+        Session session(folder, name, model, {prompt}, plans_with(fault), options);
+        session.experiment.run(session.prompts);
+        auto caches = session.experiment.take_caches();
+        REQUIRE(caches.size() == plans_with(fault).size());
+        std::vector<engine::Conversation*> asked;
+        for (const auto& cache : caches) {
+            REQUIRE(cache);
+            asked.push_back(cache.get());
+        }
+        auto replies = engine::ask_all(model, asked, second_question + " " + context, {.n_new = n_new, .sampling = {}},
+                                       session.progress);
+        if (!replies[faulty_run].error.empty()) {
+            engine::SilentProgress progress;
+            CHECK_THROWS_AS(caches[faulty_run]->ask(model, second_question + " " + context,
+                                                    {.n_new = n_new, .sampling = {}}, progress),
+                            engine::RunError);
+        }
+        return replies;
+    };
+    const auto sound = ask_all("fault=none", "sound.h5");
+    const auto n_first = static_cast<int>(prompt.ids.size()) - static_cast<int>(prompt.n_visible());
+    int number = 0;
+    // Behind what the first question and its answer take.
+    for (const char* fault : {"append", "read", "nan"}) {
+        CAPTURE(fault);
+        const auto replies = ask_all("fault=" + std::string(fault) + ",after=" + std::to_string(n_first + n_new),
+                                     std::to_string(number++) + ".h5");
+        for (size_t run = 0; run < replies.size(); ++run) {
+            CAPTURE(run, replies[run].error);
+            CHECK(replies[run].error.empty() == (run != faulty_run));
+            CHECK(!replies[run].refused);
+            if (run != faulty_run) CHECK(replies[run].ids == sound[run].ids);
+        }
+    }
+}
+
+TEST_CASE("a run that failed at its answer leaves no cache to ask") {
+    const auto& model = tiny_model();
+    const TemporaryFolder folder;
+    auto options = options_of(8);
+    options.keep_caches = true;
+    Session session(folder, "t.h5", model, prompts(model), plans_with("fault=step,after=2"), options);
+    session.experiment.run(session.prompts);
+    const auto caches = session.experiment.take_caches();
+    for (size_t run = 0; run < caches.size(); ++run) CHECK((caches[run] == nullptr) == (run == faulty_run));
+}
+
+TEST_CASE("a what-if that no cache can follow is an error that names policy, layer and row") {
+    const auto& model = tiny_model();
+    const TemporaryFolder folder;
+    auto options = options_of(2, false);
+    options.keep_prefill = true;
+    Session session(folder, "t.h5", model, prompts(model), {plan("full", "100%")}, options);
+    session.experiment.run(session.prompts);
+    const auto live = session.experiment.take_prefill();
+    policies::RunContext context;
+    context.shape = model.transformer().shape();
+    context.n_tokens = n_context;
+    context.budget = 40;
+    for (const char* fault : {"out-of-range", "far-out-of-range", "unsorted", "twice"}) {
+        const auto spec = faulty("fault=" + std::string(fault));
+        const std::vector<policies::LayerScores> scores(static_cast<size_t>(context.shape.n_layers));
+        const auto check = [&](const auto& decide) {
+            try {
+                decide();
+                FAIL_CHECK("nothing was thrown");
+            } catch (const policies::SelectionError& error) {
+                const std::string message = error.what();
+                CAPTURE(message);
+                for (const char* named : {"faulty", "layer 0", "row 1"})
+                    CHECK(message.find(named) != std::string::npos);
+            }
+        };
+        check([&] { live->select(spec, 40, 0); });
+        check([&] { policies::reselect(*spec.definition, spec.values, context, scores); });
+    }
+}
