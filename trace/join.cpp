@@ -53,17 +53,31 @@ void copy_group(Source& parts, const GroupPlace& place, OutputFile& output) {
     }
 }
 
+// The same data set under a second name; nothing where there is none, or that name is taken.
+void link_data_set(hid_t file, const std::string& from, const std::string& to, const schema::DataSet& data_set) {
+    const std::string source = fmt::format("{}/{}", from, data_set.path);
+    const std::string target = fmt::format("{}/{}", to, data_set.path);
+    if (!h5::exists(file, source) || h5::exists(file, target)) return;
+    const std::string action = fmt::format("link {}", target);
+    const h5::Handle links(h5::checked(H5Pcreate(H5P_LINK_CREATE), action), H5Pclose);
+    h5::checked(H5Pset_create_intermediate_group(links.get(), 1), action);
+    h5::checked(H5Lcreate_hard(file, source.c_str(), file, target.c_str(), links.get(), H5P_DEFAULT), action);
+}
+
 template <std::size_t count>
 void link_shared(hid_t file, const std::string& from, const std::string& to,
                  const schema::DataSet* const (&data_sets)[count]) {
-    for (const schema::DataSet* data_set : data_sets) {
-        const std::string source = fmt::format("{}/{}", from, data_set->path);
-        const std::string target = fmt::format("{}/{}", to, data_set->path);
-        if (!h5::exists(file, source) || h5::exists(file, target)) continue;
-        const std::string action = fmt::format("link {}", target);
-        const h5::Handle links(h5::checked(H5Pcreate(H5P_LINK_CREATE), action), H5Pclose);
-        h5::checked(H5Pset_create_intermediate_group(links.get(), 1), action);
-        h5::checked(H5Lcreate_hard(file, source.c_str(), file, target.c_str(), links.get(), H5P_DEFAULT), action);
+    for (const schema::DataSet* data_set : data_sets) link_data_set(file, from, to, *data_set);
+}
+
+// Scores that a run has in common with another of the prompt: once in the file.
+void share_scores(const PromptPlace& place, hid_t file) {
+    for (const GroupPlace& run : place.runs) {
+        const h5::Handle group = h5::open_group(file, run.group);
+        const auto source = load_scores_of(group.get(), run.file.string());
+        if (!source) continue;
+        link_data_set(file, fmt::format("{}/runs/{}", place.group, *source), run.group, schema::run::scores);
+        h5::checked(H5Adelete(group.get(), schema::run::scores_of_attribute.data()), "forget where scores lay");
     }
 }
 
@@ -91,6 +105,7 @@ void join_parts(const std::filesystem::path& folder, const std::filesystem::path
         copy_group(parts, place, joined);
         h5::create_group(joined.id(), place.group + "/" + std::string(schema::root::runs_group));
         for (const GroupPlace& run : place.runs) copy_group(parts, run, joined);
+        share_scores(place, joined.id());
         const PromptAttributes prompt =
             load_prompt(h5::open_group(joined.id(), place.group).get(), place.file.string());
         if (prompt.context_of) share_context(place, prompt, joined.id());

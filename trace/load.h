@@ -3,6 +3,7 @@
 
 #include <hdf5.h>
 
+#include <optional>
 #include <string>
 
 #include "trace/records.h"
@@ -13,6 +14,8 @@ namespace kvscope::trace {
 ModelAttributes load_model(hid_t group, const std::string& where);
 PromptAttributes load_prompt(hid_t group, const std::string& where);
 RunAttributes load_run(hid_t group, const std::string& where);
+/// The run whose scores a part of an unfinished trace shares; nothing where it has its own, or none.
+std::optional<int> load_scores_of(hid_t run_group, const std::string& where);
 std::vector<ResultRow> load_results(hid_t table, const std::string& where);
 
 }  // namespace kvscope::trace

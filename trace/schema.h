@@ -205,7 +205,7 @@ inline constexpr Attribute attributes[] = {
     {"seed", AttributeType::integer, Need::always, "seed of the sampling"},
     {"granularity", AttributeType::text, Need::always, "kv_head (R = G) or query_head (R = H)"},
     {"status", AttributeType::text, Need::always, "complete or failed"},
-    {"message", AttributeType::text, Need::always, "why the run failed; empty otherwise"},
+    {"message", AttributeType::text, Need::always, "why the run failed, or could not be compared; empty otherwise"},
     {"mode", AttributeType::text, Need::always, "shared or isolated"},
     {"prefill_s", AttributeType::real, Need::always, "seconds"},
     {"select_s", AttributeType::real, Need::always, "seconds that the policy took"},
@@ -264,6 +264,9 @@ inline constexpr const DataSet* data_sets[] = {
     &channels_kept, &output_ids,   &step_kl,       &step_agreement, &attention_kept,        &output_error,
     &cache_bytes,   &head_bytes,   &lookahead_ids, &pseudo_ids,     &cache_bytes_predicted, &answer_attention,
 };
+/// Of a run's part of an unfinished trace alone: the run of the same prompt whose scores these are, bit by bit. In the
+/// finished file `scores` is a hard link to that run's.
+inline constexpr std::string_view scores_of_attribute = "scores_of";
 /// What a run of a prompt with `context_of` shares with the run of the same number of that prompt.
 inline constexpr const DataSet* shared_data_sets[] = {&kept_offsets, &kept_indices, &scores};
 }  // namespace run

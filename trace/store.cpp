@@ -194,7 +194,7 @@ void require_run(const std::string& name, const RunRecord& record, const ModelAt
 }
 
 void store_run(hid_t file, const std::string& group, const RunRecord& record, const ModelAttributes& model,
-               const PromptAttributes& prompt, bool shares) {
+               const PromptAttributes& prompt, bool shares, std::optional<int> scores_of) {
     require_run(group, record, model, prompt, shares);
     const Extents extents(model, prompt, record);
     const bool complete = record.status == schema::run::status_complete;
@@ -202,11 +202,13 @@ void store_run(hid_t file, const std::string& group, const RunRecord& record, co
 
     const h5::Handle place = h5::create_group(file, group);
     for_each_run_attribute(record, StoreAttribute{place.get()});
+    StoreAttribute{place.get()}(schema::run::scores_of_attribute.data(), scores_of);
     const StoreDataSet store{place.get(), extents, complete};
     for_each_run_data_set(record, [&](const schema::DataSet& data_set, const auto& values) {
         const auto& shared = schema::run::shared_data_sets;
         const bool taken_over =
-            shares && std::find(std::begin(shared), std::end(shared), &data_set) != std::end(shared);
+            (shares && std::find(std::begin(shared), std::end(shared), &data_set) != std::end(shared)) ||
+            (scores_of && &data_set == &schema::run::scores);
         const bool kept = &data_set == &schema::run::kept_offsets || &data_set == &schema::run::kept_indices;
         if (!taken_over && (!kept || has_kept)) store(data_set, values);
     });

@@ -3,6 +3,7 @@
 
 #include <hdf5.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,10 @@ void store_root(hid_t file, const RootAttributes& root);
 
 void store_model(hid_t file, const std::string& group, const ModelRecord& record);
 void store_prompt(hid_t file, const std::string& group, const PromptRecord& record, const ModelAttributes& model);
-/// `shares`: the run takes its kept entries and scores from another prompt's; its own are not stored.
+/// `shares`: the run takes its kept entries and scores from another prompt's; its own are not stored. `scores_of`: it
+/// takes its scores from that run of the prompt.
 void store_run(hid_t file, const std::string& group, const RunRecord& record, const ModelAttributes& model,
-               const PromptAttributes& prompt, bool shares);
+               const PromptAttributes& prompt, bool shares, std::optional<int> scores_of = {});
 /// The checks alone. `name` is the run's in messages.
 void require_run(const std::string& name, const RunRecord& record, const ModelAttributes& model,
                  const PromptAttributes& prompt, bool shares = false);

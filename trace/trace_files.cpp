@@ -107,15 +107,30 @@ bool TraceFiles::has(Place place, const schema::DataSet& data_set) const {
     return find(place, data_set) != nullptr;
 }
 
+bool TraceFiles::lies_in(const GroupPlace& place, const schema::DataSet& data_set) const {
+    const std::string path = place.group + "/" + std::string(data_set.path);
+    return guarded(place, [&] { return h5::exists(source_.open(place.file).get(), path); });
+}
+
+// A place's own group, or, where an unfinished trace has the scores of several runs once, that of the run which has
+// them. Nothing if it is in neither.
+const GroupPlace* TraceFiles::find_among_runs(Place place, const schema::DataSet& data_set) const {
+    const GroupPlace& own = group(place);
+    if (lies_in(own, data_set)) return &own;
+    if (!source_.is_folder || place.run < 0 || &data_set != &schema::run::scores) return nullptr;
+    const auto number = guarded(own, [&] {
+        const h5::Handle run = h5::open_group(source_.open(own.file).get(), own.group);
+        return load_scores_of(run.get(), place_name(own));
+    });
+    const auto& runs = source_.prompts[static_cast<std::size_t>(place.prompt)].runs;
+    const auto index = number ? index_of(runs, *number) : std::nullopt;
+    return index && lies_in(runs[*index], data_set) ? &runs[*index] : nullptr;
+}
+
 // The group in which a data set lies: its own, or that of the prompt whose context this one shares, which is where an
 // unfinished trace has it. Nothing if it is in neither.
 const GroupPlace* TraceFiles::find(Place place, const schema::DataSet& data_set) const {
-    const auto lies_in = [&](const GroupPlace& at) {
-        const std::string path = at.group + "/" + std::string(data_set.path);
-        return guarded(at, [&] { return h5::exists(source_.open(at.file).get(), path); });
-    };
-    const GroupPlace& own = group(place);
-    if (lies_in(own)) return &own;
+    if (const GroupPlace* here = find_among_runs(place, data_set)) return here;
     if (place.prompt < 0 || !prompt(place.prompt).attributes.context_of) return nullptr;
 
     const auto shared = [&](const auto& list) {
@@ -128,12 +143,11 @@ const GroupPlace* TraceFiles::find(Place place, const schema::DataSet& data_set)
         if (!shared(schema::prompt::shared_data_sets)) return nullptr;
     } else {
         if (!shared(schema::run::shared_data_sets)) return nullptr;
-        const auto run_index = index_of(source_.prompts[*source_prompt].runs, own.number);
+        const auto run_index = index_of(source_.prompts[*source_prompt].runs, group(place).number);
         if (!run_index) return nullptr;
         there.run = static_cast<int>(*run_index);
     }
-    const GroupPlace& other = group(there);
-    return lies_in(other) ? &other : nullptr;
+    return find_among_runs(there, data_set);
 }
 
 GroupPlace TraceFiles::find_data_set(Place place, const schema::DataSet& data_set) const {

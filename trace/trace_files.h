@@ -79,6 +79,8 @@ class TraceFiles {
     template <class Load>
     auto load(const GroupPlace& place, Load load_attributes);
     const GroupPlace* find(Place place, const schema::DataSet& data_set) const;
+    const GroupPlace* find_among_runs(Place place, const schema::DataSet& data_set) const;
+    bool lies_in(const GroupPlace& place, const schema::DataSet& data_set) const;
     GroupPlace find_data_set(Place place, const schema::DataSet& data_set) const;
     Extents extents(Place place) const;
     void require_shape(Place place, const schema::DataSet& data_set, const std::vector<std::size_t>& found,

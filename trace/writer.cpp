@@ -20,6 +20,7 @@
 #include "trace/load.h"
 #include "trace/output_file.h"
 #include "trace/part_folder.h"
+#include "trace/shared_scores.h"
 #include "trace/source.h"
 #include "trace/store.h"
 #include "trace/text.h"
@@ -160,9 +161,10 @@ struct Writer::Impl {
     bool finished = false;
     std::optional<ModelAttributes> model;
     std::map<int, PromptAttributes> prompts;
+    SharedScores shared_scores;
 
     Impl(fs::path output, std::string recipe_json, const WriterOptions& options)
-        : path(std::move(output)), folder(part_folder_of(path)) {
+        : path(std::move(output)), folder(part_folder_of(path)), shared_scores(folder) {
         const nlohmann::json recipe = parse_recipe(recipe_json);
         require_folder_can_be_made(path);
         const Found file = look_at_file(path, recipe);
@@ -238,8 +240,15 @@ struct Writer::Impl {
         for (auto& [i, runs] : parts.runs) {
             std::erase_if(runs, [&, prompt = i](int j) {
                 return !readable(run_part(prompt, j), fmt::format("/prompts/{}/runs/{}", prompt, j),
-                                 [&](hid_t group, const std::string& where) { load_run(group, where); });
+                                 [&](hid_t group, const std::string& where) {
+                                     load_run(group, where);
+                                     shared_scores.add_part(prompt, j, load_scores_of(group, where));
+                                 });
             });
+            for (const int orphan : shared_scores.forget_orphans(i, runs)) {
+                fs::remove(folder / run_part(i, orphan));
+                runs.erase(orphan);
+            }
         }
     }
 
@@ -344,9 +353,15 @@ void Writer::write_run(int prompt, int run, const RunRecord& record) {
     const ModelAttributes& model = impl_->require_model();
     const PromptAttributes& attributes = impl_->require_prompt(prompt);
     const bool shares = attributes.context_of && impl_->can_share(*attributes.context_of, prompt, run, record);
+    std::optional<int> scores_of;
+    if (!shares) {
+        const h5::Guard guard;
+        scores_of = impl_->shared_scores.find(prompt, run, record);
+    }
     impl_->write_part(run_part(prompt, run), [&](hid_t file) {
-        store_run(file, fmt::format("/prompts/{}/runs/{}", prompt, run), record, model, attributes, shares);
+        store_run(file, fmt::format("/prompts/{}/runs/{}", prompt, run), record, model, attributes, shares, scores_of);
     });
+    if (!shares) impl_->shared_scores.written(prompt, run, record, scores_of);
     impl_->parts.runs[prompt].insert(run);
 }
 

@@ -65,7 +65,8 @@ class Writer {
     void write_prompt(int prompt, const PromptRecord& record);
     /// Needs the prompt. Runs are numbered from 0; the policy `full` must be among them. Of a prompt
     /// with `context_of`, the run of the same number there should be written first: kept_* and scores
-    /// are then stored once.
+    /// are then stored once. So are scores that are those of another run of the prompt, bit by bit, whatever its
+    /// number.
     void write_run(int prompt, int run, const RunRecord& record);
     /// Rows of a batch, e.g. one job's samples; finish() joins a task's batches in ascending order.
     void write_results(std::string_view task, int batch, const std::vector<ResultRow>& rows);

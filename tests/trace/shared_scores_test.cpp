@@ -1,0 +1,155 @@
+// Scores that several runs have in common are in a trace once.
+#include <catch2/catch.hpp>
+#include <bit>
+#include <cmath>
+
+#include "tests/trace/sample_trace.h"
+#include "trace/check.h"
+#include "trace/hdf5.h"
+#include "trace/input_file.h"
+#include "trace/part_folder.h"
+#include "trace/reader.h"
+
+using namespace kvscope::trace;
+namespace fs = std::filesystem;
+
+namespace {
+
+// full, snapkv at three budgets with the scores of the first, one with scores of its own, one of those in f64.
+std::vector<RunRecord> runs_with_shared_scores(const sample::Options& options, const PromptRecord& prompt) {
+    std::vector<RunRecord> runs{sample::runs(options, prompt).front()};
+    for (const std::int64_t budget : {16, 24, 32})
+        runs.push_back(sample::selecting_run(options, prompt, "snapkv", budget));
+    runs[2].scores = runs[3].scores = runs[1].scores;
+    runs.push_back(sample::selecting_run(options, prompt, "h2o", 20));
+    runs.push_back(runs[4]);
+    runs[5].scores_f64.assign(runs[5].scores.begin(), runs[5].scores.end());
+    runs[5].scores.clear();
+    return runs;
+}
+
+std::string scores_path(int prompt, int run) {
+    return "/prompts/" + std::to_string(prompt) + "/runs/" + std::to_string(run) + "/scores";
+}
+
+bool has_scores_of_its_own(const fs::path& folder, int run) {
+    const h5::Guard guard;
+    const h5::Handle file = open_input_file(folder / run_part(0, run));
+    return h5::exists(file.get(), scores_path(0, run));
+}
+
+// Bit by bit: the scores have NaN in them.
+std::vector<std::uint32_t> bits(const std::vector<float>& values) {
+    std::vector<std::uint32_t> out;
+    for (const float value : values) out.push_back(std::bit_cast<std::uint32_t>(value));
+    return out;
+}
+
+void check_scores(const Reader& reader, int prompt, const std::vector<RunRecord>& runs) {
+    for (int run = 0; run < reader.n_runs(prompt); ++run) {
+        const auto number = static_cast<std::size_t>(reader.run_number(prompt, run));
+        CAPTURE(prompt, number);
+        const RunRecord found = reader.run_record(prompt, run);
+        CHECK(bits(found.scores) == bits(runs[number].scores));
+        CHECK(found.scores_f64.size() == runs[number].scores_f64.size());
+        CHECK(reader.scores(prompt, run, 1).size() == found.scores.size() / 3 + found.scores_f64.size() / 3);
+    }
+}
+
+void check_sound(const fs::path& path) {
+    for (const Problem& problem : check(path)) {
+        CAPTURE(problem.path, problem.expected, problem.found);
+        CHECK(problem.severity == Problem::Severity::warning);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("scores that runs have in common are in the parts and in the file once", "[trace]") {
+    sample::Options options;
+    options.n_questions = 2;
+    const sample::TemporaryFolder folder;
+    const fs::path path = folder / "t.h5";
+    const fs::path parts = part_folder_of(path);
+    Writer writer(path, sample::recipe);
+    writer.write_model(sample::model(options));
+    const PromptRecord first = sample::prompt(options, 0);
+    const PromptRecord second = sample::prompt(options, 1);
+    writer.write_prompt(0, first);
+    writer.write_prompt(1, second);
+    const auto runs = runs_with_shared_scores(options, first);
+    // In whatever order runs end.
+    for (const int run : {3, 0, 5, 1, 4, 2}) writer.write_run(0, run, runs[static_cast<std::size_t>(run)]);
+    for (const int run : {0, 1, 2}) writer.write_run(1, run, runs[static_cast<std::size_t>(run)]);
+    CHECK(has_scores_of_its_own(parts, 3));
+    CHECK(!has_scores_of_its_own(parts, 1));
+    CHECK(!has_scores_of_its_own(parts, 2));
+    CHECK(has_scores_of_its_own(parts, 4));
+    CHECK(has_scores_of_its_own(parts, 5));  // the same numbers in another type
+    check_scores(Reader(parts), 0, runs);
+    check_scores(Reader(parts), 1, runs);
+    check_sound(parts);
+    // A run that others take their scores from is replaced by one with the same, and by no other.
+    writer.write_run(0, 3, runs[3]);
+    RunRecord other = runs[3];
+    other.scores[0] += 1;
+    CHECK_THROWS_WITH(writer.write_run(0, 3, other), Catch::Contains("takes its own from it"));
+    writer.write_run(0, 2, runs[2]);
+    for (const int run : {3, 4, 5}) writer.write_run(1, run, runs[static_cast<std::size_t>(run)]);
+    writer.finish();
+
+    const Reader reader(path);
+    check_scores(reader, 0, runs);
+    check_scores(reader, 1, runs);
+    check_sound(path);
+    const h5::Guard guard;
+    const h5::Handle file = open_input_file(path);
+    const auto address = [&](int prompt, int run) { return h5::address(file.get(), scores_path(prompt, run)); };
+    CHECK(address(0, 1) == address(0, 3));
+    CHECK(address(0, 2) == address(0, 3));
+    CHECK(address(1, 1) == address(0, 3));
+    CHECK(address(0, 4) != address(0, 3));
+    CHECK(address(0, 5) != address(0, 4));
+    for (const int run : {0, 1, 2, 3}) {
+        const h5::Handle group = h5::open_group(file.get(), "/prompts/0/runs/" + std::to_string(run));
+        CHECK(!h5::read_attribute(group.get(), "scores_of"));
+    }
+}
+
+TEST_CASE("a resumed trace shares the scores of the parts that are there, and misses none of one that is gone",
+          "[trace]") {
+    const sample::Options options;
+    const sample::TemporaryFolder folder;
+    const fs::path path = folder / "t.h5";
+    const fs::path parts = part_folder_of(path);
+    const PromptRecord prompt = sample::prompt(options);
+    const auto runs = runs_with_shared_scores(options, prompt);
+    {
+        Writer writer(path, sample::recipe);
+        writer.write_model(sample::model(options));
+        writer.write_prompt(0, prompt);
+        for (const std::size_t run : {0u, 1u, 2u, 4u}) writer.write_run(0, static_cast<int>(run), runs[run]);
+    }
+    CHECK(has_scores_of_its_own(parts, 1));
+    CHECK(!has_scores_of_its_own(parts, 2));
+    SECTION("as it was left") {
+        Writer writer(path, sample::recipe);
+        CHECK(writer.has_run(0, 2));
+        for (const std::size_t run : {3u, 5u}) writer.write_run(0, static_cast<int>(run), runs[run]);
+        CHECK(!has_scores_of_its_own(parts, 3));
+        writer.finish();
+    }
+    SECTION("without the part that has them") {
+        fs::remove(parts / run_part(0, 1));
+        Writer writer(path, sample::recipe);
+        CHECK(!writer.has_run(0, 1));
+        CHECK(!writer.has_run(0, 2));
+        CHECK(writer.has_run(0, 4));
+        for (const std::size_t run : {3u, 2u, 1u, 5u}) writer.write_run(0, static_cast<int>(run), runs[run]);
+        CHECK(has_scores_of_its_own(parts, 3));
+        CHECK(!has_scores_of_its_own(parts, 1));
+        writer.finish();
+    }
+    check_scores(Reader(path), 0, runs);
+    check_sound(path);
+}
