@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "engine/guarded.h"
 #include "engine/measures.h"
@@ -15,8 +16,12 @@ std::string in_layer(int layer) { return "layer " + std::to_string(layer) + ": "
 }  // namespace
 
 ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const Prompt& prompt,
-                     const ExperimentOptions& options)
-    : model_(model.transformer()), index_(index), n_tokens_(prompt.n_visible()), position_(prompt.n_visible()) {
+                     const ExperimentOptions& options, ScorePool& pool)
+    : model_(model.transformer()),
+      pool_(pool),
+      index_(index),
+      n_tokens_(prompt.n_visible()),
+      position_(prompt.n_visible()) {
     record.policy = plan.spec.definition->name;
     record.label = plan.label();
     record.parameters_json = plan.spec.values.to_json();
@@ -54,6 +59,8 @@ void ActiveRun::fail(const std::string& message) {
     static_cast<trace::RunAttributes&>(record) = std::move(attributes);
     record.status = "failed";
     record.message = message;
+    scores_.clear();
+    scores_f64_.clear();
     cache_.reset();
 }
 
@@ -68,7 +75,7 @@ void ActiveRun::attempt(const std::string& where, Decision decision) {
 void ActiveRun::decide(policies::LayerObservations& observations, const DenseLayer& dense,
                        std::span<const float> window_attention) {
     attempt(in_layer(observations.layer), [&] {
-        const auto selection = policy_->select(observations);
+        auto selection = policy_->select(observations);
         require_selection(observations.layer, selection);
         if (!cache_)
             cache_.emplace(model_, selection.granularity, policy_->positions(), policy_->acts_while_decoding());
@@ -80,7 +87,7 @@ void ActiveRun::decide(policies::LayerObservations& observations, const DenseLay
             cache_->compress(observations.layer, selection, dense);
             if (policy_->merges_values()) merge_values(observations, selection);
         }
-        record_selection(selection, window_attention);
+        record_selection(std::move(selection), window_attention);
     });
 }
 
@@ -104,20 +111,33 @@ void ActiveRun::draft(policies::LayerObservations& observations, const DenseLaye
     });
 }
 
-void ActiveRun::record_selection(const policies::Selection& selection, std::span<const float> window_attention) {
+void ActiveRun::record_selection(policies::Selection selection, std::span<const float> window_attention) {
     record.granularity = selection.granularity == policies::Granularity::kv_head ? "kv_head" : "query_head";
     if (record.kept_offsets.empty()) record.kept_offsets.push_back(0);
     for (const auto& row : selection.rows) {
         record.kept_indices.insert(record.kept_indices.end(), row.begin(), row.end());
         record.kept_offsets.push_back(record.kept_indices.size());
     }
-    record.scores.insert(record.scores.end(), selection.scores.begin(), selection.scores.end());
-    record.scores_f64.insert(record.scores_f64.end(), selection.scores_f64.begin(), selection.scores_f64.end());
+    if (!selection.scores.empty()) scores_.push_back(pool_.keep(std::move(selection.scores)));
+    if (!selection.scores_f64.empty()) scores_f64_.push_back(pool_.keep(std::move(selection.scores_f64)));
     record.head_jsd.insert(record.head_jsd.end(), selection.head_jsd.begin(), selection.head_jsd.end());
     if (!window_attention.empty()) {
         const auto shares = attention_kept(window_attention, model_.shape(), n_tokens_, selection);
         record.attention_kept.insert(record.attention_kept.end(), shares.begin(), shares.end());
     }
+}
+
+trace::RunRecord ActiveRun::whole_record() const {
+    trace::RunRecord whole = record;
+    const auto join = [](const auto& layers, auto& all) {
+        size_t n = 0;
+        for (const auto& layer : layers) n += layer->size();
+        all.reserve(n);
+        for (const auto& layer : layers) all.insert(all.end(), layer->begin(), layer->end());
+    };
+    join(scores_, whole.scores);
+    join(scores_f64_, whole.scores_f64);
+    return whole;
 }
 
 void ActiveRun::filter(policies::LayerObservations& observations) {

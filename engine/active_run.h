@@ -9,6 +9,7 @@
 #include "engine/cache/run_cache.h"
 #include "engine/experiment.h"
 #include "engine/prefill.h"
+#include "engine/score_pool.h"
 #include "trace/records.h"
 
 namespace kvscope::engine {
@@ -17,8 +18,9 @@ namespace kvscope::engine {
 class ActiveRun {
  public:
     /// Begins the policy. A budget that it cannot take leaves a failed run.
+    /// @param pool of the runs on this prompt
     ActiveRun(const Model& model, const RunPlan& plan, int index, const Prompt& prompt,
-              const ExperimentOptions& options);
+              const ExperimentOptions& options, ScorePool& pool);
 
     int index() const { return index_; }
     bool failed() const { return record.status == "failed"; }
@@ -57,7 +59,9 @@ class ActiveRun {
     /// Called while decoding; nullptr for policies that do not act then.
     policies::Policy* acting() const { return policy_->acts_while_decoding() ? policy_.get() : nullptr; }
 
-    trace::RunRecord record;
+    trace::RunRecord record;  ///< without the scores, which runs share
+    /// With a copy of the scores, for the trace.
+    trace::RunRecord whole_record() const;
     double select_seconds = 0;
 
  private:
@@ -67,10 +71,13 @@ class ActiveRun {
     /// @throws policies::SelectionError
     void require_selection(int layer, const policies::Selection& selection) const;
     void merge_values(policies::LayerObservations& observations, const policies::Selection& selection);
-    void record_selection(const policies::Selection& selection, std::span<const float> window_attention);
+    void record_selection(policies::Selection selection, std::span<const float> window_attention);
     void record_bytes();
 
     const Transformer& model_;
+    ScorePool& pool_;
+    std::vector<ScorePool::Shared<float>> scores_;  ///< of the layers, where the policy ranks
+    std::vector<ScorePool::Shared<double>> scores_f64_;
     int index_;
     int64_t n_tokens_;
     policies::RunContext context_;

@@ -11,16 +11,27 @@ namespace kvscope::engine {
 
 std::vector<AnswerStart> Answering::read_question(const Prompt& prompt, std::span<ActiveRun* const> runs,
                                                   bool last_question) {
+    const bool is_done = last_question && !options_.keep_caches;
+    const auto n_more = static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible() + options_.n_new;
     std::vector<AnswerStart> starts;
     for (ActiveRun* run : runs) {
-        const bool is_done = last_question && !options_.keep_caches;
-        RunCache cache(transformer(), policies::Granularity::kv_head, policies::Positions::prompt, false);
-        const std::string error = failure_of([&] { cache = is_done ? std::move(run->cache()) : run->cache().clone(); });
-        starts.push_back(
-            {std::move(cache), run->acting(), run->position(), run->first_logits(), run->record.label, error});
+        auto& start = starts.emplace_back(
+            AnswerStart{RunCache(transformer(), policies::Granularity::kv_head, policies::Positions::prompt, false),
+                        run->acting(), run->position(), run->first_logits(), run->record.label});
+        if (run->cache().can_rewind() && !start.acting) start.own = run->cache().mark();
+        start.error = failure_of(
+            [&] { start.cache = start.own || is_done ? std::move(run->cache()) : run->cache().clone(n_more); });
     }
     read_question(prompt, starts);
     return starts;
+}
+
+void Answering::give_back(std::span<ActiveRun* const> runs, std::span<AnswerStart> starts) {
+    for (size_t i = 0; i < runs.size(); ++i) {
+        if (!starts[i].own) continue;
+        starts[i].cache.rewind(*starts[i].own);
+        runs[i]->cache() = std::move(starts[i].cache);
+    }
 }
 
 void Answering::read_question(const Prompt& prompt, std::vector<AnswerStart>& starts) {
@@ -62,7 +73,8 @@ std::vector<Generation> Answering::decode(std::span<AnswerStart> starts, const O
         if (start.cache.can_rewind() && !start.acting)
             marks[i] = start.cache.mark();
         else
-            sequences[i].error = failure_of([&] { sequences[i].cache = &copies[i].emplace(start.cache.clone()); });
+            sequences[i].error =
+                failure_of([&] { sequences[i].cache = &copies[i].emplace(start.cache.clone(options_.n_new)); });
     }
     double elsewhere = 0;
     const auto end = [&](std::span<const size_t> ended, std::span<const Generation> all, bool goes_on) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,7 +18,9 @@ struct AnswerStart {
     policies::Policy* acting = nullptr;
     int64_t position = 0;
     std::vector<float> logits;
-    std::string run{};    ///< its label
+    std::string run{};  ///< its label
+    /// Where the run's own cache ended before the question; none for a copy.
+    std::optional<RunCache::Mark> own{};
     std::string error{};  ///< why nothing can be decoded from it; empty where it can
 
     Sequence sequence() { return {&cache, position, 0, acting, run, error}; }
@@ -29,11 +32,16 @@ class Answering {
     Answering(const Model& model, const ExperimentOptions& options, Timings& timings, Progress& progress)
         : model_(model), options_(options), timings_(timings), progress_(progress) {}
 
-    /// Reads the question, if the policies did not see it, into a copy of every run's cache.
-    /// @param last_question of this context: the caches themselves are taken, unless they are to be kept
+    /// Reads the question, if the policies did not see it, into every run's cache, or, where that cannot be undone,
+    /// into a copy of it. `give_back` has to follow.
+    /// @param last_question of this context: no cache is copied, unless they are to be kept
     /// @returns what each run decodes from; a run whose cache cannot be copied or read into has its error there
     std::vector<AnswerStart> read_question(const Prompt& prompt, std::span<ActiveRun* const> runs, bool last_question);
     void read_question(const Prompt& prompt, std::vector<AnswerStart>& starts);
+
+    /// The runs' caches as they were before the question.
+    /// @param starts of these runs, not needed any more
+    static void give_back(std::span<ActiveRun* const> runs, std::span<AnswerStart> starts);
 
     /// Decodes as one batch and rewinds to the end of the prompt. Where a cache cannot be rewound, a copy is decoded.
     /// What `on_end` is told of is rewound already; its time is not that of decoding.

@@ -95,7 +95,7 @@ void Compression::classify(const Prompt& prompt, Runs& runs) {
     }
 }
 
-Held Compression::compress(const Prompt& prompt, Runs& runs, trace::PromptRecord* record,
+Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace::PromptRecord* record,
                            std::span<const float> known_attention, std::unique_ptr<LivePrefill>* live_prefill) {
     classify(prompt, runs);
     const Tails tails(runs);
@@ -111,6 +111,11 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, trace::PromptRecord
     request.adjacent_similarity = record != nullptr;
     request.tails = tails.tails;
     request.keep_cache = false;
+    // The full cache grows in place, and so does the one whose answer others go by.
+    const bool grows = std::any_of(runs.begin(), runs.end(), [](const auto& run) {
+        return !run->failed() && (run->is_full() || run->awaits_answer());
+    });
+    request.room = grows ? room : 0;
     const bool all_filter =
         std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run->failed() || run->filters(); });
     if (all_filter && !record) {
@@ -184,7 +189,8 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, trace::PromptRecord
         }
         if (!run->filters()) {
             run->finish_prompt(result.last_logits);
-        } else if (const auto error = failure_of([&] { run_again(prompt, *run, known_attention); }); !error.empty()) {
+        } else if (const auto error = failure_of([&] { run_again(prompt, *run, room, known_attention); });
+                   !error.empty()) {
             run->fail("reading the filtered prompt: " + error);
         }
         timings_.select_s += run->select_seconds;
@@ -228,11 +234,12 @@ void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const He
 }
 
 /// The second pass of a policy that filters the prompt.
-void Compression::run_again(const Prompt& prompt, ActiveRun& run, std::span<const float> attention) {
+void Compression::run_again(const Prompt& prompt, ActiveRun& run, int64_t room, std::span<const float> attention) {
     std::vector<int32_t> ids;
     for (const uint32_t position : run.filtered()) ids.push_back(prompt.ids[position]);
     PrefillRequest request;
     request.ids = ids;
+    request.room = room;
     auto result = prefill(transformer(), request, nullptr, progress_);
     timings_.prefill_s += result.seconds;
     run.record.prefill_s += result.seconds;

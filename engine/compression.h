@@ -30,19 +30,20 @@ class Compression {
 
     /// Reads what the policies see of the prompt and lets each run decide. `record` receives `full/*` where it is
     /// wanted, `live_prefill` what is kept for later decisions.
+    /// @param room            entries that a full cache will need behind the prompt's: it gets them at once
     /// @param known_attention `full/window_attention` (L, H, N) of an earlier prefill, where there is no record; may be
     ///                        empty
     /// @returns the layers, where a run has yet to decide by the full cache's answer; else nothing
     /// @throws Cancelled
-    Held compress(const Prompt& prompt, Runs& runs, trace::PromptRecord* record, std::span<const float> known_attention,
-                  std::unique_ptr<LivePrefill>* live_prefill = nullptr);
+    Held compress(const Prompt& prompt, Runs& runs, int64_t room, trace::PromptRecord* record,
+                  std::span<const float> known_attention, std::unique_ptr<LivePrefill>* live_prefill = nullptr);
 
  private:
     const Transformer& transformer() const { return model_.transformer(); }
     void classify(const Prompt& prompt, Runs& runs);
     void decide_by_lookahead(const Prompt& prompt, Runs& runs, const Held& held, std::span<const float> last_logits,
                              std::span<const float> attention);
-    void run_again(const Prompt& prompt, ActiveRun& run, std::span<const float> attention);
+    void run_again(const Prompt& prompt, ActiveRun& run, int64_t room, std::span<const float> attention);
 
     const Model& model_;
     const ExperimentOptions& options_;

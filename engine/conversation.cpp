@@ -89,11 +89,7 @@ std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> co
             reply.refused = true;
             continue;
         }
-        reply.error = failure_of([&] {
-            RunCache copy = to.cache_.clone();
-            copy.reserve(n + options.n_new);
-            caches.push_back(std::move(copy));
-        });
+        reply.error = failure_of([&] { caches.push_back(to.cache_.clone(n + options.n_new)); });
         if (!reply.error.empty()) continue;
         asked.push_back(i);
         tokens.emplace_back(reply.read_ids);

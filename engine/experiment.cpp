@@ -69,17 +69,26 @@ struct Experiment::Impl {
     int n_failed = 0;
     std::unique_ptr<LivePrefill> live;
     std::vector<std::unique_ptr<Conversation>> conversations;
+    ScorePool scores = {};
     Compression compression{model, options, timings, progress};
     Answering answering{model, options, timings, progress};
 
     const Transformer& transformer() const { return model.transformer(); }
+
+    /// Tokens that come behind what the policies see, of the longest question and its answer.
+    int64_t room_behind(std::span<const Prompt> prompts) const {
+        int64_t most = 0;
+        for (const Prompt& prompt : prompts)
+            most = std::max(most, static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible());
+        return most + options.n_new;
+    }
 
     // ---- planning ------------------------------------------------------------------------------------------------
 
     Runs plan_runs(const Prompt& prompt) {
         Runs runs;
         for (size_t i = 0; i < plans.size(); ++i)
-            runs.push_back(std::make_unique<ActiveRun>(model, plans[i], static_cast<int>(i), prompt, options));
+            runs.push_back(std::make_unique<ActiveRun>(model, plans[i], static_cast<int>(i), prompt, options, scores));
         for (const auto& run : runs) compression.load_classifier(*run);
         const auto n_possible =
             std::count_if(runs.begin() + 1, runs.end(), [](const auto& run) { return !run->failed(); });
@@ -142,7 +151,7 @@ struct Experiment::Impl {
 
     /// A run that failed on the way to its answer keeps what it has got.
     trace::RunRecord finished(const ActiveRun& run, const Generation& generation) {
-        trace::RunRecord record = run.record;
+        trace::RunRecord record = run.whole_record();
         record.output_ids = generation.ids;
         record.output_text = model.answer_text(generation.ids);
         if (!generation.error.empty()) set_failed(record, generation.error);
@@ -341,8 +350,9 @@ struct Experiment::Impl {
         }
         std::erase(runs, nullptr);
         trace::PromptRecord context = record_of(prompts[0], model, std::nullopt);
-        Held held = compression.compress(*shared_prompt, runs, options.record ? &context : nullptr, {},
-                                         options.keep_prefill ? &live : nullptr);
+        Held held =
+            compression.compress(*shared_prompt, runs, room_behind(prompts), options.record ? &context : nullptr, {},
+                                 options.keep_prefill ? &live : nullptr);
         std::vector<FullAnswer> known;
         if (!held.empty()) known = decide_by_answer(prompts, runs, held, context.window_attention);
         held.clear();
@@ -363,11 +373,12 @@ struct Experiment::Impl {
                 if (run->failed()) {
                     if (!has_run(index, run->index())) write(index, run->index(), run->record, owner);
                 } else if (owner.on_kept) {
-                    owner.on_kept(index, run->index(), run->record);
+                    owner.on_kept(index, run->index(), run->whole_record());
                 }
             }
             AnswerWriter writing{*this, owner, index, alive, starts, shared_prompt->n_visible(), answered};
             writing.decode(known.empty() ? nullptr : &known[q]);
+            Answering::give_back(alive, starts);
         }
         if (options.keep_caches) keep_caches(runs, answered, shared_prompt);
     }
@@ -390,7 +401,7 @@ struct Experiment::Impl {
         trace::PromptRecord context = record_of(prompts[0], model, std::nullopt);
         if (options.record) {
             Runs nobody;
-            compression.compress(prompts[0], nobody, &context, {});
+            compression.compress(prompts[0], nobody, 0, &context, {});
         }
         for (size_t i = 0; i < plans.size(); ++i) {
             bool known = true;
@@ -407,10 +418,12 @@ struct Experiment::Impl {
         const uint64_t before = resident_bytes();
         const Stopwatch watch;
         Runs runs;
-        runs.push_back(std::make_unique<ActiveRun>(model, plans[plan], static_cast<int>(plan), prompts[0], options));
+        runs.push_back(
+            std::make_unique<ActiveRun>(model, plans[plan], static_cast<int>(plan), prompts[0], options, scores));
         auto& run = *runs[0];
         if (!run.failed()) {
-            const Held held = compression.compress(prompts[0], runs, nullptr, context.window_attention);
+            const Held held =
+                compression.compress(prompts[0], runs, room_behind(prompts), nullptr, context.window_attention);
             if (!held.empty()) decide_by_answer(prompts, runs, held, context.window_attention);
         }
         for (size_t q = 0; q < prompts.size(); ++q) {
@@ -425,7 +438,7 @@ struct Experiment::Impl {
             const double first_token = watch.seconds();
             const auto prompt_record = [&] { return question_record(prompts, q, first, context, starts); };
             if (owner.on_prompt && run.is_full()) owner.on_prompt(index, prompt_record());
-            if (owner.on_kept) owner.on_kept(index, run.index(), run.record);
+            if (owner.on_kept) owner.on_kept(index, run.index(), run.whole_record());
             const auto generation = std::move(answering.decode(starts, tokens_of(alive, owner))[0]);
             const uint64_t peak = peak_resident_bytes();
             if (q == 0 || run.is_full()) write(index, prompt_record());
@@ -440,6 +453,7 @@ struct Experiment::Impl {
             if (options.compare && generation.error.empty())
                 compare_alone(run, starts[0], generation, prompts[0].n_visible(), references[q], record);
             if (!has_run(index, run.index())) write(index, run.index(), record, owner);
+            Answering::give_back(alive, starts);
         }
     }
 

@@ -90,6 +90,7 @@ void RunCache::adopt(int layer, const DenseLayer& dense, int64_t n_entries) {
     target = Layer{};
     target.keys = dense.keys;
     target.values = dense.values;
+    target.room = dense.capacity() - n_entries;
     for (int row = 0; row < n_rows_; ++row) {
         target.begin.push_back(row * dense.capacity());
         target.capacity.push_back(dense.capacity());
@@ -99,34 +100,38 @@ void RunCache::adopt(int layer, const DenseLayer& dense, int64_t n_entries) {
 }
 
 void RunCache::reserve(int64_t extra) {
-    const int64_t d = model_->config().head_dim;
-    const size_t entry = entry_bytes();
     for (auto& layer : layers_) {
         if (layer.store) continue;
         bool enough = true;
-        for (int row = 0; row < n_rows_; ++row) {
-            const auto r = static_cast<size_t>(row);
-            enough = enough && static_cast<int64_t>(layer.positions[r].size()) + extra <= layer.capacity[r];
-        }
-        if (enough) continue;
-        int64_t total = 0;
-        for (const auto& row : layer.positions) total += static_cast<int64_t>(row.size()) + extra;
-        at::Tensor keys = at::empty({total * d}, layer.keys.options());
-        at::Tensor values = at::empty({total * d}, layer.values.options());
-        int64_t begin = 0;
-        for (int row = 0; row < n_rows_; ++row) {
-            const auto r = static_cast<size_t>(row);
-            const size_t bytes = layer.positions[r].size() * entry;
-            const size_t from = static_cast<size_t>(layer.begin[r]) * entry;
-            std::memcpy(bytes_of(keys) + static_cast<size_t>(begin) * entry, bytes_of(layer.keys) + from, bytes);
-            std::memcpy(bytes_of(values) + static_cast<size_t>(begin) * entry, bytes_of(layer.values) + from, bytes);
-            layer.begin[r] = begin;
-            layer.capacity[r] = static_cast<int64_t>(layer.positions[r].size()) + extra;
-            begin += layer.capacity[r];
-        }
-        layer.keys = keys;
-        layer.values = values;
+        for (size_t row = 0; row < layer.positions.size(); ++row)
+            enough = enough && static_cast<int64_t>(layer.positions[row].size()) + extra <= layer.capacity[row];
+        if (!enough) layer = packed(layer, extra);
     }
+}
+
+/// A copy of a layer of plain rows in buffers of its own.
+RunCache::Layer RunCache::packed(const Layer& layer, int64_t extra) const {
+    const int64_t d = model_->config().head_dim;
+    const size_t entry = entry_bytes();
+    Layer copy;
+    copy.positions = layer.positions;
+    copy.room = extra;
+    int64_t total = 0;
+    for (const auto& row : layer.positions) {
+        copy.begin.push_back(total);
+        copy.capacity.push_back(static_cast<int64_t>(row.size()) + extra);
+        total += copy.capacity.back();
+    }
+    copy.keys = at::empty({total * d}, layer.keys.options());
+    copy.values = at::empty({total * d}, layer.values.options());
+    for (size_t row = 0; row < layer.positions.size(); ++row) {
+        const size_t bytes = layer.positions[row].size() * entry;
+        const size_t from = static_cast<size_t>(layer.begin[row]) * entry;
+        const size_t to = static_cast<size_t>(copy.begin[row]) * entry;
+        std::memcpy(bytes_of(copy.keys) + to, bytes_of(layer.keys) + from, bytes);
+        std::memcpy(bytes_of(copy.values) + to, bytes_of(layer.values) + from, bytes);
+    }
+    return copy;
 }
 
 int64_t RunCache::n_entries(int layer, int row) const {
@@ -276,12 +281,15 @@ void RunCache::erase(int layer, int row, std::span<const uint32_t> entries) {
 size_t RunCache::row_bytes(int layer, int row) const {
     const auto& source = layers_[static_cast<size_t>(layer)];
     if (source.store) return source.store->bytes(row);
-    return 2 * static_cast<size_t>(source.capacity[static_cast<size_t>(row)]) * entry_bytes();
+    return 2 * static_cast<size_t>(source.capacity[static_cast<size_t>(row)] - source.room) * entry_bytes();
 }
 
 size_t RunCache::layer_bytes(int layer) const {
     const auto& source = layers_[static_cast<size_t>(layer)];
-    if (!source.store) return source.keys.storage().nbytes() + source.values.storage().nbytes();
+    if (!source.store) {
+        const size_t room = 2 * static_cast<size_t>(n_rows_ * source.room) * entry_bytes();
+        return source.keys.storage().nbytes() + source.values.storage().nbytes() - room;
+    }
     size_t total = 0;
     for (int row = 0; row < n_rows_; ++row) total += source.store->bytes(row);
     return total;
@@ -307,21 +315,14 @@ void RunCache::rewind(const Mark& mark) {
     }
 }
 
-RunCache RunCache::clone() const {
+RunCache RunCache::clone(int64_t extra) const {
     RunCache copy(*model_, granularity_, positions_, false);
     copy.unrotated_ = unrotated_;
     for (size_t i = 0; i < layers_.size(); ++i) {
-        const auto& from = layers_[i];
-        auto& to = copy.layers_[i];
-        if (from.store) {
-            to.store = from.store->clone();
-            continue;
-        }
-        to.keys = from.keys.clone();
-        to.values = from.values.clone();
-        to.begin = from.begin;
-        to.capacity = from.capacity;
-        to.positions = from.positions;
+        if (layers_[i].store)
+            copy.layers_[i].store = layers_[i].store->clone();
+        else
+            copy.layers_[i] = packed(layers_[i], extra);
     }
     return copy;
 }

@@ -39,10 +39,11 @@ class RunCache {
     /// Takes over another representation of the layer instead of rows.
     void compress(int layer, std::unique_ptr<policies::LayerStore> store);
 
-    /// Shares a dense layer whole (the full run): nothing is copied, decoded entries go behind the prompt's.
+    /// Shares a dense layer whole (the full run): nothing is copied, decoded entries go behind the prompt's, as far as
+    /// the layer has room.
     void adopt(int layer, const DenseLayer& dense, int64_t n_entries);
 
-    /// Makes room for `extra` more entries in every row of every layer.
+    /// Makes room for `extra` more entries in every row of every layer; nothing is copied where there is that much.
     void reserve(int64_t extra);
 
     /// Entries of a row.
@@ -78,7 +79,7 @@ class RunCache {
     /// Drops entries (ascending storage indices) of a row.
     void erase(int layer, int row, std::span<const uint32_t> entries);
 
-    /// Bytes of K and V really held by a row or a layer, padding included.
+    /// Bytes of K and V really held by a row or a layer, padding included, without the room for entries to come.
     size_t row_bytes(int layer, int row) const;
     size_t layer_bytes(int layer) const;
 
@@ -89,18 +90,20 @@ class RunCache {
     Mark mark() const;
     void rewind(const Mark& mark);
 
-    /// A copy with buffers of its own.
-    RunCache clone() const;
+    /// A copy with buffers of its own and with room for `extra` more entries in every row.
+    RunCache clone(int64_t extra) const;
 
  private:
     struct Layer {
         at::Tensor keys, values;                       // flat: row r's entries start at begin[r] * d
         std::vector<int64_t> begin;                    // (R) in entries; empty for a store
         std::vector<int64_t> capacity;                 // (R)
+        int64_t room = 0;                              // entries of each row's capacity that are for those to come
         std::vector<std::vector<uint32_t>> positions;  // (R) of each entry, its size is the row's length
         std::unique_ptr<policies::LayerStore> store;
     };
 
+    Layer packed(const Layer& layer, int64_t extra) const;
     void turn_keys(Layer& layer, int row, int64_t first, std::span<const int64_t> by) const;
     size_t entry_bytes() const;
 

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <c10/core/CPUAllocator.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace kvscope::engine::testing {
+
+/// What tensors hold, counted byte by byte, so that a test of memory does not hang on what a process happens to have
+/// resident. Tensors made while one exists may outlive it.
+class CountedMemory {
+ public:
+    CountedMemory() : before_(c10::GetCPUAllocator()) {
+        live() = 0;
+        peak() = 0;
+        c10::SetCPUAllocator(&allocator(), 0xff);
+    }
+    ~CountedMemory() { c10::SetCPUAllocator(before_, 0xff); }
+    CountedMemory(const CountedMemory&) = delete;
+    CountedMemory& operator=(const CountedMemory&) = delete;
+
+    size_t now() const { return live(); }
+    size_t most() const { return peak(); }
+    void forget_most() { peak() = live().load(); }
+
+ private:
+    static std::atomic<size_t>& live() {
+        static std::atomic<size_t> bytes{0};
+        return bytes;
+    }
+    static std::atomic<size_t>& peak() {
+        static std::atomic<size_t> bytes{0};
+        return bytes;
+    }
+
+    static constexpr size_t header = 64;  ///< the size, in front of what is aligned as libtorch's own are
+
+    class Allocator final : public c10::Allocator {
+     public:
+        c10::DataPtr allocate(size_t n) override {
+            auto* block = static_cast<char*>(std::aligned_alloc(64, header + (n + 63) / 64 * 64));
+            if (!block) throw std::bad_alloc();
+            std::memcpy(block, &n, sizeof(n));
+            const size_t held = live() += n;
+            for (size_t most = peak(); held > most && !peak().compare_exchange_weak(most, held);) {
+            }
+            return {block + header, block + header, &free, c10::Device(c10::DeviceType::CPU)};
+        }
+        c10::DeleterFnPtr raw_deleter() const override { return &free; }
+        void copy_data(void* to, const void* from, size_t n) const override { std::memcpy(to, from, n); }
+
+     private:
+        static void free(void* data) {
+            char* block = static_cast<char*>(data) - header;
+            size_t n = 0;
+            std::memcpy(&n, block, sizeof(n));
+            live() -= n;
+            std::free(block);
+        }
+    };
+
+    static Allocator& allocator() {
+        static Allocator made;
+        return made;
+    }
+
+    c10::Allocator* before_;
+};
+
+}  // namespace kvscope::engine::testing

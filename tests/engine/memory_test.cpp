@@ -1,0 +1,117 @@
+#include <catch2/catch.hpp>
+
+#include "engine/score_pool.h"
+#include "tests/engine/counted_memory.h"
+#include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/whole_cache.h"
+
+using namespace kvscope;
+using namespace kvscope::engine::testing;
+
+namespace {
+
+size_t cache_bytes(const engine::Model& model, int64_t n) {
+    const auto shape = model.transformer().shape();
+    return static_cast<size_t>(2 * shape.n_layers * shape.n_kv_heads * shape.head_dim * n) * sizeof(float);
+}
+
+}  // namespace
+
+TEST_CASE("the full cache is never copied: what a question and its answer need is there from the start") {
+    const auto& model = tiny_model();
+    const TemporaryFolder folder;
+    constexpr int n = 400, n_question = 30;
+    std::vector<engine::Prompt> prompts;
+    for (const unsigned seed : {2u, 3u}) {
+        auto ids = some_ids(model, n);
+        for (const int32_t id : some_ids(model, n_question, seed)) ids.push_back(id);
+        prompts.push_back(prompt_of_ids(ids, n));
+    }
+    const struct {
+        const char* name;
+        bool isolated, keep;
+    } cases[] = {{"shared", false, false}, {"kept", false, true}, {"isolated", true, false}};
+    for (const auto& one : cases) {
+        CAPTURE(one.name);
+        CountedMemory memory;
+        auto options = options_of(12, true, one.isolated);
+        options.keep_prefill = options.keep_caches = one.keep;
+        Session session(folder, std::string(one.name) + ".h5", model, prompts, {plan("full", "100%")}, options);
+        const size_t before = memory.now();
+        session.experiment.on_kept = [&](int, int, const trace::RunRecord& record) {
+            // The cache and the little that stands around it; without the room that the record does not count.
+            CHECK(memory.now() - before >= cache_bytes(model, n));
+            CHECK(memory.now() - before < cache_bytes(model, n) * 3 / 2);
+            size_t measured = 0;
+            for (const auto bytes : record.cache_bytes) measured += bytes;
+            CHECK(measured == cache_bytes(model, n));
+            CHECK(record.cache_bytes == record.cache_bytes_predicted);
+            memory.forget_most();
+        };
+        // Reading the answer back holds its attention and its logits, but no second cache.
+        session.experiment.run(session.prompts);
+        CHECK(memory.most() - before < cache_bytes(model, n) * 7 / 4);
+    }
+}
+
+TEST_CASE("a cache that has room is not copied to get it, and a copy has what it is asked for at once") {
+    const auto& model = tiny_model().transformer();
+    constexpr int64_t n = 300, room = 20;
+    const auto ids = some_ids(tiny_model(), n);
+    engine::SilentProgress progress;
+    engine::PrefillRequest request;
+    request.ids = ids;
+    request.room = room;
+    const auto result = engine::prefill(model, request, nullptr, progress);
+    engine::RunCache cache(model, policies::Granularity::kv_head, policies::Positions::prompt, false);
+    for (size_t layer = 0; layer < result.cache.size(); ++layer)
+        cache.adopt(static_cast<int>(layer), result.cache[layer], n);
+    engine::RunCache::Scratch scratch;
+    const auto keys_of = [&](const engine::RunCache& of) { return of.view(0, 0, n, 0, 0, scratch).keys; };
+    const size_t whole = cache_bytes(tiny_model(), n);
+    CountedMemory memory;
+    cache.reserve(room);
+    CHECK(memory.most() == 0);
+    CHECK(keys_of(cache) == result.cache[0].keys.data_ptr());
+    const auto copy = cache.clone(room);
+    CHECK(memory.most() == cache_bytes(tiny_model(), n + room));
+    size_t held = 0;
+    for (int layer = 0; layer < copy.n_layers(); ++layer) held += copy.layer_bytes(layer);
+    CHECK(held == whole);
+    cache.reserve(room + 1);
+    CHECK(keys_of(cache) != result.cache[0].keys.data_ptr());
+}
+
+TEST_CASE("scores that do not follow the budget are held once for all budgets") {
+    const auto& model = tiny_model();
+    const engine::Prompt prompt = prompt_of_ids(some_ids(model, 200));
+    engine::ScorePool pool;
+    const float nan = std::nanf("");
+    const auto a = pool.keep(std::vector<float>{1, nan, 2});
+    CHECK(pool.keep(std::vector<float>{1, nan, 2}) == a);
+    CHECK(pool.keep(std::vector<float>{1, nan, 3}) != a);
+    CHECK(pool.bytes() == 3 * sizeof(float));
+    CHECK(pool.keep(std::vector<double>{1, 2})->size() == 2);
+    CHECK(pool.bytes() == 3 * sizeof(float));  // what nobody holds is gone
+}
+
+TEST_CASE("runs of one policy at several budgets share their scores in memory and in the trace") {
+    const auto& model = tiny_model();
+    const TemporaryFolder folder;
+    std::vector<engine::RunPlan> plans;
+    for (const char* budget : {"30", "40", "50", "60"}) {
+        plans.push_back(plan("snapkv:window=8", budget));
+        plans.push_back(plan("k-vec:window=8", budget));  // its scores follow the budget
+    }
+    const auto prompt = prompt_of_ids(some_ids(model, 480));
+    const auto together = run_experiment(folder, "t.h5", model, {prompt}, plans, options_of(2, false));
+    const auto one = run_experiment(folder, "o.h5", model, {prompt}, {plans[0]}, options_of(2, false));
+    const auto own = one.run_record(0, 1).scores;
+    REQUIRE(!own.empty());
+    for (const int run : {1, 3, 5, 7}) {
+        const auto shared = together.run_record(0, run).scores;
+        REQUIRE(shared.size() == own.size());
+        CHECK(std::memcmp(shared.data(), own.data(), own.size() * sizeof(float)) == 0);
+    }
+    CHECK(together.run_record(0, 2).scores != together.run_record(0, 4).scores);
+}
