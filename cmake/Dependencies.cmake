@@ -17,30 +17,45 @@ pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 
-# Sets `out` to the place of a pinned dependency, fetching or building it on first use.
-function(kvscope_fetch out thing)
-    execute_process(
-        COMMAND ${CMAKE_COMMAND} -E env KVSCOPE_CACHE=${KVSCOPE_CACHE}
-                ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/fetch.py ${thing} --compiler ${CMAKE_CXX_COMPILER}
-        OUTPUT_VARIABLE place OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
-    if(failed)
-        message(FATAL_ERROR "cmake/fetch.py ${thing} failed; its message stands above")
+# What cmake/dependencies.txt pins is fetched on first use, all at once.
+set(things llama-source model)
+if(KVSCOPE_ENGINE)
+    find_package(Torch 2.11 QUIET CONFIG)
+    if(NOT Torch_FOUND)
+        list(APPEND things libtorch)
     endif()
-    file(APPEND ${CMAKE_BINARY_DIR}/fetched.txt "${place}\n")  # scripts/build configures again where one has gone
-    set(${out} ${place} PARENT_SCOPE)
-endfunction()
-file(REMOVE ${CMAKE_BINARY_DIR}/fetched.txt)
+endif()
+if(KVSCOPE_GUI)
+    list(APPEND things imgui)
+endif()
+if(KVSCOPE_TESTS AND Python3_VERSION VERSION_GREATER_EQUAL 3.11 AND Python3_VERSION VERSION_LESS 3.12)
+    list(APPEND things python-modules)
+endif()
+execute_process(
+    COMMAND ${CMAKE_COMMAND} -E env KVSCOPE_CACHE=${KVSCOPE_CACHE}
+            ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/fetch.py ${things}
+    OUTPUT_VARIABLE places OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
+if(failed)
+    message(FATAL_ERROR "cmake/fetch.py ${things} failed; its message stands above")
+endif()
+file(WRITE ${CMAKE_BINARY_DIR}/fetched.txt "${places}\n")  # scripts/build configures again where one has gone
+string(REPLACE "\n" ";" places "${places}")
+foreach(thing place IN ZIP_LISTS things places)
+    string(REPLACE "-" "_" thing ${thing})
+    set(KVSCOPE_PLACE_${thing} ${place})
+endforeach()
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
     ${CMAKE_SOURCE_DIR}/cmake/dependencies.txt ${CMAKE_SOURCE_DIR}/cmake/fetch.py)
+set(KVSCOPE_LLAMA_SOURCE ${KVSCOPE_PLACE_llama_source})
+set(KVSCOPE_DEFAULT_MODEL ${KVSCOPE_PLACE_model})
 
 # libtorch's CPU half. Its own CMake package asks for a whole CUDA toolkit, so the targets are written here.
 if(KVSCOPE_ENGINE)
-    find_package(Torch 2.11 QUIET CONFIG)
     add_library(kvscope_torch INTERFACE)
     if(Torch_FOUND)
         target_link_libraries(kvscope_torch INTERFACE torch_cpu c10)
     else()
-        kvscope_fetch(KVSCOPE_TORCH libtorch)
+        set(KVSCOPE_TORCH ${KVSCOPE_PLACE_libtorch})
         foreach(name c10 torch_cpu)
             add_library(${name} SHARED IMPORTED)
             set_target_properties(${name} PROPERTIES
@@ -57,31 +72,7 @@ if(KVSCOPE_ENGINE)
     add_library(kvscope::torch ALIAS kvscope_torch)
 endif()
 
-# llama.cpp: GGUF reading, dequantisation, vocabularies (targets llama, ggml::ggml-base).
-foreach(package llama ggml)
-    if("${${package}_DIR}" MATCHES "^${KVSCOPE_CACHE}/")
-        unset(${package}_DIR CACHE)  # an earlier pin's
-    endif()
-endforeach()
-find_package(llama QUIET CONFIG)
-if(NOT llama_FOUND)
-    kvscope_fetch(KVSCOPE_LLAMA llama)
-    find_package(llama REQUIRED CONFIG PATHS ${KVSCOPE_LLAMA} NO_DEFAULT_PATH)
-endif()
-
-# llama.cpp's Jinja interpreter: source alone, no library of it is installed.
-kvscope_fetch(KVSCOPE_LLAMA_SOURCE llama-source)
-file(GLOB jinja_sources ${KVSCOPE_LLAMA_SOURCE}/common/jinja/*.cpp)
-add_library(kvscope_jinja STATIC ${jinja_sources}
-    ${KVSCOPE_LLAMA_SOURCE}/common/json.cpp ${KVSCOPE_LLAMA_SOURCE}/common/unicode.cpp)
-target_include_directories(kvscope_jinja SYSTEM PUBLIC ${KVSCOPE_LLAMA_SOURCE}/common)
-target_include_directories(kvscope_jinja SYSTEM PRIVATE ${KVSCOPE_LLAMA_SOURCE}/vendor)
-target_link_libraries(kvscope_jinja PRIVATE ggml::ggml-base)
-# It asserts what a template in error does not keep; without assertions it throws there.
-target_compile_definitions(kvscope_jinja PRIVATE NDEBUG)
-add_library(kvscope::jinja ALIAS kvscope_jinja)
-
-kvscope_fetch(KVSCOPE_DEFAULT_MODEL model)
+include(Llama)
 
 if(KVSCOPE_GUI)
     pkg_check_modules(fribidi REQUIRED IMPORTED_TARGET fribidi)

@@ -2,7 +2,7 @@
 #
 # Targets: kvscope_imgui_headers, for compiling against them; kvscope_imgui, for programs; kvscope_imgui_testable, the same
 # with the hooks of Dear ImGui Test Engine and the engine itself, for tests alone. Programs link one of the two.
-kvscope_fetch(KVSCOPE_IMGUI imgui)
+set(KVSCOPE_IMGUI ${KVSCOPE_PLACE_imgui})
 pkg_check_modules(archive REQUIRED IMPORTED_TARGET libarchive)
 pkg_check_modules(freetype REQUIRED IMPORTED_TARGET freetype2)
 

@@ -9,7 +9,7 @@ if(TARGET kvscope)
     install(TARGETS kvscope RUNTIME)
 endif()
 if(TARGET kvscope_cuda)
-    install(TARGETS kvscope_cuda LIBRARY DESTINATION ${private_libraries})
+    install(TARGETS kvscope_cuda LIBRARY DESTINATION ${private_libraries} OPTIONAL)  # the program alone does not need it
 endif()
 if(KVSCOPE_TORCH)
     install(FILES

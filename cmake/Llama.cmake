@@ -1,0 +1,40 @@
+# What is used of llama.cpp, compiled out of its sources with the program: reading GGUF files and dequantising
+# (kvscope::ggml), the vocabularies of GGUF files (kvscope::llama_vocabulary), and the Jinja interpreter (kvscope::jinja).
+# Its own build makes all model architectures and the CPU backend as well, which takes two minutes and more.
+
+# kvscope_llama_part(NAME ALIAS alias SOURCES files… [LINKS targets…]): a static library that does not warn.
+function(kvscope_llama_part name)
+    cmake_parse_arguments(part "" "ALIAS" "SOURCES;LINKS" ${ARGN})
+    list(TRANSFORM part_SOURCES PREPEND ${KVSCOPE_LLAMA_SOURCE}/)
+    add_library(${name} STATIC EXCLUDE_FROM_ALL ${part_SOURCES})
+    add_library(kvscope::${part_ALIAS} ALIAS ${name})
+    target_link_libraries(${name} PUBLIC ${part_LINKS})
+    # Two of them assert what damaged input does not keep; without assertions they throw there.
+    target_compile_definitions(${name} PRIVATE NDEBUG)
+    target_compile_options(${name} PRIVATE -w)
+endfunction()
+
+kvscope_llama_part(kvscope_ggml ALIAS ggml LINKS Threads::Threads ${CMAKE_DL_LIBS} SOURCES
+    ggml/src/ggml.c ggml/src/ggml.cpp ggml/src/ggml-alloc.c ggml/src/ggml-backend.cpp ggml/src/ggml-backend-dl.cpp
+    ggml/src/ggml-backend-meta.cpp ggml/src/ggml-backend-reg.cpp ggml/src/ggml-quants.c ggml/src/ggml-threading.cpp
+    ggml/src/gguf.cpp)
+target_include_directories(kvscope_ggml SYSTEM
+    PUBLIC ${KVSCOPE_LLAMA_SOURCE}/ggml/include PRIVATE ${KVSCOPE_LLAMA_SOURCE}/ggml/src)
+target_compile_definitions(kvscope_ggml PRIVATE GGML_SCHED_MAX_COPIES=4 _GNU_SOURCE _XOPEN_SOURCE=600)
+set(GGML_VERSION pinned)
+set(GGML_BUILD_COMMIT pinned)
+configure_file(${KVSCOPE_LLAMA_SOURCE}/ggml/src/ggml-version.h.in ${CMAKE_BINARY_DIR}/include/ggml/ggml-version.h @ONLY)
+target_include_directories(kvscope_ggml SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/include/ggml)
+
+kvscope_llama_part(kvscope_llama_vocabulary ALIAS llama_vocabulary LINKS kvscope_ggml SOURCES
+    src/llama-arch.cpp src/llama-hparams.cpp src/llama-impl.cpp src/llama-mmap.cpp src/llama-model-loader.cpp
+    src/llama-vocab.cpp src/unicode-data.cpp src/unicode.cpp)
+target_sources(kvscope_llama_vocabulary PRIVATE ${CMAKE_SOURCE_DIR}/cmake/llama_split_files.cpp)
+target_include_directories(kvscope_llama_vocabulary SYSTEM
+    PUBLIC ${KVSCOPE_LLAMA_SOURCE}/include ${KVSCOPE_LLAMA_SOURCE}/src)
+
+file(GLOB jinja_sources RELATIVE ${KVSCOPE_LLAMA_SOURCE} ${KVSCOPE_LLAMA_SOURCE}/common/jinja/*.cpp)
+kvscope_llama_part(kvscope_jinja ALIAS jinja LINKS kvscope_ggml SOURCES
+    ${jinja_sources} common/json.cpp common/unicode.cpp)
+target_include_directories(kvscope_jinja SYSTEM
+    PUBLIC ${KVSCOPE_LLAMA_SOURCE}/common PRIVATE ${KVSCOPE_LLAMA_SOURCE}/vendor)
