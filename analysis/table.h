@@ -18,6 +18,7 @@ struct Column {
     ColumnType type = ColumnType::text;
     int decimals = 3;  ///< of reals in the forms for people; CSV and JSON keep every digit
     Best best = Best::none;
+    bool is_json = false;  ///< of text: JSON, which stays an object in forms that are JSON
 };
 
 /// Empty: unknown or not applicable. Reals may be NaN or infinite.

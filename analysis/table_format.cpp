@@ -11,6 +11,9 @@
 #include <stdexcept>
 #include <vector>
 
+#include "analysis/column_layout.h"
+#include "analysis/terminal_text.h"
+
 namespace kvscope::analysis {
 namespace {
 
@@ -71,7 +74,10 @@ nlohmann::ordered_json json_row(const Table& table, const Row& row) {
     nlohmann::ordered_json object = nlohmann::ordered_json::object();
     for (size_t c = 0; c < row.cells.size(); ++c) {
         nlohmann::ordered_json& value = object[table.columns[c].name];
-        if (const auto* text = std::get_if<std::string>(&row.cells[c])) value = *text;
+        if (const auto* text = std::get_if<std::string>(&row.cells[c])) {
+            if (table.columns[c].is_json) value = nlohmann::ordered_json::parse(*text, nullptr, false);
+            if (!table.columns[c].is_json || value.is_discarded()) value = *text;
+        }
         if (const auto* whole = std::get_if<int64_t>(&row.cells[c])) value = *whole;
         if (const auto* real = std::get_if<double>(&row.cells[c]); real != nullptr && std::isfinite(*real))
             value = *real;
@@ -156,54 +162,33 @@ std::vector<std::vector<bool>> best_cells(const Table& table) {
     return best;
 }
 
-/// Columns a terminal gives to UTF-8 text, one for each code point (wide characters count as one).
-size_t display_width(std::string_view text) {
-    return static_cast<size_t>(
-        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 std::string padded(const std::string& text, size_t width, bool right) {
-    const size_t length = display_width(text);
+    const size_t length = terminal_columns(text);
     const std::string fill(width > length ? width - length : 0, ' ');
     return right ? fill + text : text + fill;
 }
 
-using Lines = std::vector<std::vector<std::string>>;
-
-std::vector<size_t> widths(const Lines& lines, size_t n_columns) {
+std::vector<size_t> widths(const TextCells& lines, size_t n_columns) {
     std::vector<size_t> width(n_columns, 0);
     for (const auto& line : lines) {
-        for (size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], display_width(line[c]));
+        for (size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], terminal_columns(line[c]));
     }
     return width;
 }
 
-std::string one_line(std::string text) {
-    std::replace(text.begin(), text.end(), '\r', ' ');
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    return text;
-}
-
-std::string text(const Table& table) {
-    Lines lines(1);
-    for (const Column& column : table.columns) lines[0].push_back(heading(column));
+std::string text(const Table& table, size_t width) {
+    TextCells lines(1);
+    std::vector<bool> numbers;
+    for (const Column& column : table.columns) {
+        lines[0].push_back(terminal_text(heading(column), Lines::one));
+        numbers.push_back(is_number(column));
+    }
     for (const Row& row : table.rows) {
         auto& line = lines.emplace_back();
         for (size_t c = 0; c < row.cells.size(); ++c)
-            line.push_back(one_line(shown(row.cells[c], table.columns[c], true)));
+            line.push_back(terminal_text(shown(row.cells[c], table.columns[c], true), Lines::one));
     }
-    const std::vector<size_t> width = widths(lines, table.columns.size());
-    std::string out;
-    for (const auto& line : lines) {
-        std::string row;
-        for (size_t c = 0; c < line.size(); ++c) {
-            if (c > 0) row += "  ";
-            row += padded(line[c], width[c], is_number(table.columns[c]));
-        }
-        while (!row.empty() && row.back() == ' ') row.pop_back();
-        out += row + '\n';
-    }
-    return out;
+    return columns_of_text(lines, numbers, width);
 }
 
 std::string markdown_escaped(std::string_view raw) {
@@ -212,12 +197,12 @@ std::string markdown_escaped(std::string_view raw) {
         if (c == '|' || c == '\\' || c == '*' || c == '`' || c == '<') out += '\\';
         out += c;
     }
-    return one_line(out);
+    return terminal_text(out, Lines::one);
 }
 
 std::string markdown(const Table& table) {
     const auto best = best_cells(table);
-    Lines lines(1);
+    TextCells lines(1);
     for (const Column& column : table.columns) lines[0].push_back(markdown_escaped(heading(column)));
     for (size_t r = 0; r < table.rows.size(); ++r) {
         auto& line = lines.emplace_back();
@@ -244,7 +229,7 @@ std::string markdown(const Table& table) {
 
 std::string latex_escaped(std::string_view raw) {
     std::string out;
-    for (const char c : raw) {
+    for (const char c : terminal_text(raw, Lines::one)) {
         switch (c) {
             case '&':
             case '%':
@@ -264,10 +249,6 @@ std::string latex_escaped(std::string_view raw) {
                 break;
             case '^':
                 out += "\\textasciicircum{}";
-                break;
-            case '\r':
-            case '\n':
-                out += ' ';
                 break;
             default:
                 out += c;
@@ -370,11 +351,11 @@ std::string format_count(int64_t value) {
     return out;
 }
 
-std::string format_table(const Table& table, TableFormat format) {
+std::string format_table(const Table& table, TableFormat format, size_t width) {
     check_shape(table);
     switch (format) {
         case TableFormat::text:
-            return text(without_empty_columns(table));
+            return text(without_empty_columns(table), width);
         case TableFormat::csv:
             return csv(table);
         case TableFormat::markdown:

@@ -1,27 +1,25 @@
 #include "app/cli/output_option.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <stdexcept>
-
 #include "analysis/table_format.h"
+#include "app/cli/option_checks.h"
 
 namespace kvscope::cli {
 
 void OutputFormat::declare(CLI::App& app) {
     std::vector<std::string> names;
     for (const auto name : analysis::table_format_names()) names.emplace_back(name);
-    app.add_option("--format", name_, "How to answer")->check(CLI::IsMember(names))->capture_default_str();
+    app.add_option("--format", name_, "How to answer")->transform(OneOf(names))->capture_default_str();
 }
+
+bool OutputFormat::is_for_people() const { return name_ == "text" || name_ == "md" || name_ == "tex"; }
 
 void OutputFormat::print(const analysis::Table& table) const {
-    cli::print(analysis::format_table(table, analysis::table_format_from_name(name_)));
-}
-
-void print(const std::string& text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-        throw std::runtime_error(std::string("standard output cannot be written: ") + std::strerror(errno));
+    const std::string answer = analysis::format_table(table, analysis::table_format_from_name(name_), terminal_width());
+    if (is_for_people()) {
+        cli::print(answer);
+    } else {
+        print_data(answer);
+    }
 }
 
 }  // namespace kvscope::cli

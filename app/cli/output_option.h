@@ -4,6 +4,7 @@
 #include <string>
 
 #include "analysis/table.h"
+#include "app/cli/terminal.h"
 
 namespace kvscope::cli {
 
@@ -12,18 +13,17 @@ class OutputFormat {
  public:
     void declare(CLI::App& app);
 
-    /// Writes the table to standard output. @throws std::runtime_error where it cannot be written.
+    /// Writes the table to standard output; as text it fits the terminal.
+    /// @throws std::runtime_error where it cannot be written.
     void print(const analysis::Table& table) const;
 
     const std::string& name() const { return name_; }
     bool is_text() const { return name_ == "text"; }
+    /// text, md and tex; the others are read by programs.
+    bool is_for_people() const;
 
  private:
     std::string name_ = "text";
 };
-
-/// Writes to standard output and checks that it arrived.
-/// @throws std::runtime_error
-void print(const std::string& text);
 
 }  // namespace kvscope::cli

@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
@@ -9,6 +10,9 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <utility>
+
+#include "analysis/terminal_text.h"
 
 namespace kvscope::gui {
 namespace {
@@ -43,6 +47,17 @@ class RingSink : public spdlog::sinks::base_sink<std::mutex> {
     uint64_t n_logged_ = 0;
 };
 
+/// What is logged comes from traces and models, too: a terminal shows it and is not commanded by it.
+class TerminalText : public spdlog::custom_flag_formatter {
+ public:
+    void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
+        const std::string text =
+            analysis::terminal_text({message.payload.data(), message.payload.size()}, analysis::Lines::several);
+        out.append(text.data(), text.data() + text.size());
+    }
+    std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<TerminalText>(); }
+};
+
 const std::shared_ptr<RingSink>& ring() {
     static const auto sink = std::make_shared<RingSink>();
     return sink;
@@ -52,6 +67,9 @@ const std::shared_ptr<RingSink>& ring() {
 
 void install_log() {
     static const bool installed = [] {
+        auto formatter = std::make_unique<spdlog::pattern_formatter>();
+        formatter->add_flag<TerminalText>('*').set_pattern("[%Y-%m-%d %H:%M:%S.%e] [%^%l%$] %*");
+        spdlog::default_logger()->set_formatter(std::move(formatter));
         spdlog::default_logger()->sinks().push_back(ring());
         return true;
     }();

@@ -159,3 +159,24 @@ TEST_CASE("formats by name; a ragged table is refused") {
         CHECK_THROWS_AS(format_table(table, table_format_from_name(name)), std::invalid_argument);
     }
 }
+
+TEST_CASE("nothing in a table for people commands the terminal; programs get what there is") {
+    Table table{"hostile", "", {{"name", "Name\x1b[2J", ""}}, {{{std::string("a\x1b[31m\u202Eb\nc")}}}};
+    for (const auto format : {TableFormat::text, TableFormat::markdown, TableFormat::latex}) {
+        const std::string shown = format_table(table, format);
+        CHECK(shown.find('\x1b') == std::string::npos);
+        CHECK(shown.find("\u202E") == std::string::npos);
+    }
+    CHECK(format_table(table, TableFormat::text) == "Name␛[2J\na␛[31m⟨U+202E⟩b c\n");
+    CHECK(nlohmann::json::parse(format_table(table, TableFormat::jsonl))["name"] == "a\x1b[31m\u202Eb\nc");
+    CHECK(parse_csv(format_table(table, TableFormat::csv))[1][0] == "a\x1b[31m\u202Eb\nc");
+}
+
+TEST_CASE("JSON in a cell is an object in JSON, and text in other forms") {
+    Table table{"runs", "", {{"parameters", "", ""}}, {{{std::string(R"({"window":8})")}}, {{std::string("{broken")}}}};
+    table.columns[0].is_json = true;
+    const auto rows = nlohmann::json::parse(format_table(table, TableFormat::json));
+    CHECK(rows[0]["parameters"]["window"] == 8);
+    CHECK(rows[1]["parameters"] == "{broken");
+    CHECK(parse_csv(format_table(table, TableFormat::csv))[1][0] == R"({"window":8})");
+}

@@ -7,6 +7,9 @@
 #include <csignal>
 #include <cstdio>
 
+#include "analysis/terminal_text.h"
+#include "app/cli/terminal.h"
+
 namespace kvscope::cli {
 namespace {
 
@@ -57,8 +60,9 @@ void TerminalProgress::advance(int64_t done) {
     shown_ = now;
     const double elapsed = std::chrono::duration<double>(now - start_).count();
     const double left = done > 0 ? elapsed / static_cast<double>(done) * static_cast<double>(steps_ - done) : 0;
-    const std::string line =
-        fmt::format("{}: {}/{} [{}<{}]", phase_, done, steps_, clock_text(elapsed), clock_text(left));
+    const std::string line = analysis::terminal_text(
+        fmt::format("{}: {}/{} [{}<{}]", phase_, done, steps_, clock_text(elapsed), clock_text(left)),
+        analysis::Lines::one);
     if (terminal_) {
         fmt::print(stderr, "\r{}\033[K", line);
         line_open_ = true;
@@ -71,7 +75,7 @@ void TerminalProgress::advance(int64_t done) {
 void TerminalProgress::message(std::string_view text) {
     if (quiet_) return;
     clear_line();
-    fmt::print(stderr, "{}\n", text);
+    complain(text);
 }
 
 bool TerminalProgress::cancelled() const { return interrupted; }
