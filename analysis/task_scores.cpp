@@ -17,6 +17,13 @@ namespace {
 
 constexpr int n_resamples = 10000;
 
+/// "a, b, c", and how many more where there are many.
+std::string named(std::span<const std::string> samples) {
+    constexpr size_t most = 10;
+    const std::string names = fmt::format("{}", fmt::join(samples.first(std::min(samples.size(), most)), ", "));
+    return samples.size() <= most ? names : fmt::format("{} and {} more", names, samples.size() - most);
+}
+
 std::string setting_of(const trace::ResultRow& row) {
     try {
         return policies::recorded_policy(row.policy, row.parameters_json).label();
@@ -57,13 +64,11 @@ std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows) {
             ++group.n_failed;
             const size_t colon = row.status.find(": ");
             const std::string reason = colon == std::string::npos ? "no reason is known" : row.status.substr(colon + 2);
-            const auto known = std::find_if(group.reasons.begin(), group.reasons.end(),
-                                            [&](const auto& other) { return other.first == reason; });
-            if (known != group.reasons.end()) {
-                ++known->second;
-            } else {
-                group.reasons.emplace_back(reason, 1);
-            }
+            const auto known = std::find_if(group.failures.begin(), group.failures.end(),
+                                            [&](const auto& other) { return other.reason == reason; });
+            auto& failure = known == group.failures.end() ? group.failures.emplace_back() : *known;
+            failure.reason = reason;
+            failure.samples.push_back(row.sample_id);
         }
     }
     for (size_t i = 0; i < groups.size(); ++i) {
@@ -157,9 +162,12 @@ std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows) {
     std::vector<std::string> failures;
     for (const auto& group : task_groups(rows)) {
         const auto n_samples = static_cast<size_t>(group.n_failed) + group.answered.size();
-        for (const auto& [reason, n] : group.reasons)
-            failures.push_back(fmt::format("{} @ {} failed in {} of {} samples: {}", group.setting, group.budget, n,
-                                           n_samples, reason));
+        for (const auto& [reason, samples] : group.failures) {
+            const std::string which = samples.size() == n_samples ? fmt::format("all {} samples", n_samples)
+                                                                  : fmt::format("{} of {} samples ({})", samples.size(),
+                                                                                n_samples, named(samples));
+            failures.push_back(fmt::format("{} @ {} failed in {}: {}", group.setting, group.budget, which, reason));
+        }
     }
     return failures;
 }

@@ -25,7 +25,11 @@ struct TaskGroup {
     std::string budget;   ///< "128"; "12.5 %" where a share means another number in each sample; "all" for `full`
     std::vector<const trace::ResultRow*> answered;
     int n_failed = 0;
-    std::vector<std::pair<std::string, int>> reasons = {};  ///< each once, with how many failed for it
+    struct Failure {
+        std::string reason;
+        std::vector<std::string> samples;
+    };
+    std::vector<Failure> failures = {};  ///< each reason once
 
     std::vector<double> scores() const;
 };
@@ -41,7 +45,8 @@ Table task_scores(std::span<const trace::ResultRow> rows);
 /// The same with one row a policy setting and one column a budget, in per cent: "93.3 [86.7, 98.3]".
 Table task_scores_by_budget(std::span<const trace::ResultRow> rows);
 
-/// Why runs failed, each reason once a policy setting and budget: "headkv @ 64 failed in 60 of 60 samples: …".
+/// Why and in which samples runs failed, each reason once a policy setting and budget: "headkv @ 64 failed in all 60
+/// samples: …", "cam @ 64 failed in 2 of 60 samples (niah-500-0.1-0, niah-500-0.1-2): …".
 std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows);
 
 /// Whether the table means anything: at least 60 samples, the full cache right in 90 % of them, and `random` in at most

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -47,16 +48,23 @@ trace::ResultRow row_of(const TaskSample& sample, const trace::RunRecord& record
 
 std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& task) {
     std::vector<TaskSample> samples;
-    uint64_t seed = task.seed;
-    for (const int64_t length : task.lengths) {
-        for (const double depth : task.depths) {
-            for (int i = 0; i < task.n_seeds; ++i) {
-                const auto needle =
-                    make_needle(model.tokenizer(), {NeedleKind::retrieval, length, depth, seed++, task.haystack});
-                PromptOptions options = task.prompt;
-                options.name = fmt::format("niah-{}-{:g}-{}", length, depth, i);
-                samples.push_back({options.name, prepare_prompt(model, needle.context, needle.question, options),
-                                   needle.answer, length, depth});
+    const auto n_places = static_cast<int>(task.lengths.size() * task.depths.size());
+    for (int first = 0; first < task.n_seeds; first += samples_of_a_round) {
+        int place = 0;
+        for (const int64_t length : task.lengths) {
+            for (const double depth : task.depths) {
+                for (int i = first; i < std::min(task.n_seeds, first + samples_of_a_round); ++i) {
+                    const int number = first * n_places + place * samples_of_a_round + i - first;
+                    const uint64_t seed = task.seed + static_cast<uint64_t>(number);
+                    const auto needle =
+                        make_needle(model.tokenizer(), {NeedleKind::retrieval, length, depth, seed, task.haystack});
+                    PromptOptions options = task.prompt;
+                    options.name = fmt::format("niah-{}-{:g}-{}", length, depth, i);
+                    samples.push_back({options.name, number,
+                                       prepare_prompt(model, needle.context, needle.question, options), needle.answer,
+                                       length, depth});
+                }
+                ++place;
             }
         }
     }
@@ -73,7 +81,7 @@ void evaluate(const Model& model, const std::string& task, std::span<const TaskS
         writer.write_model(record);
     }
     for (size_t i = 0; i < samples.size(); ++i) {
-        if (writer.has_results(task, static_cast<int>(i))) continue;
+        if (writer.has_results(task, samples[i].number)) continue;
         const auto start = std::chrono::steady_clock::now();
         std::vector<trace::ResultRow> rows(plans.size());
         Experiment experiment(model, plans, options, progress);
@@ -83,7 +91,7 @@ void evaluate(const Model& model, const std::string& task, std::span<const TaskS
         experiment.run(std::span(&samples[i].prompt, 1));
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         for (auto& row : rows) row.seconds = seconds / static_cast<double>(rows.size());
-        writer.write_results(task, static_cast<int>(i), rows);
+        writer.write_results(task, samples[i].number, rows);
         if (on_sample) on_sample(i, rows);
     }
 }

@@ -14,9 +14,13 @@
 
 namespace kvscope::engine {
 
+/// Samples of a length and depth whose seeds follow one another; further ones have theirs behind all of these.
+constexpr int samples_of_a_round = 3;
+
 /// One sample of a task: a prompt and what a right answer contains.
 struct TaskSample {
     std::string id;
+    int number = 0;  ///< of its batch in the trace: the same however many samples there are beside it
     Prompt prompt;
     std::string answer;
     int64_t length = 0;  ///< as asked for, in tokens
@@ -32,7 +36,9 @@ struct NeedleTask {
     PromptOptions prompt;
 };
 
-/// The samples "niah-<length>-<depth>-<number>", lengths outermost.
+/// The samples "niah-<length>-<depth>-<number>" in the order of their batches: for each three of a length and depth
+/// (`samples_of_a_round`) lengths outermost. What a sample asks depends on the seed and its place alone, so that more
+/// samples are further ones beside those that there are.
 /// @throws UsageError where a prompt does not fit in the model's context
 std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& task);
 

@@ -119,7 +119,8 @@ struct Sample {
 Sample make_sample(const Model& model, const HeadProfileOptions& options, int64_t length, double depth, uint64_t seed) {
     const auto kind = options.measure == HeadMeasure::retrieval ? NeedleKind::retrieval : NeedleKind::reasoning;
     const auto needle = make_needle(model.tokenizer(), {kind, length, depth, seed, options.haystack});
-    Sample sample{prepare_prompt(model, needle.context, needle.question, {.name = "needle", .n_new = options.n_new}),
+    Sample sample{prepare_prompt(model, needle.context, needle.question,
+                                 {.name = "needle", .use_template = options.use_template, .n_new = options.n_new}),
                   needle};
     const size_t first = sample.prompt.text.find(needle.needle);
     size_t offset = 0;

@@ -42,10 +42,17 @@ bool same_recipe(const nlohmann::json& recipe, const std::string& other) {
     return !parsed.is_discarded() && parsed == recipe;
 }
 
-enum class Found { nothing, same, other };
+enum class Found { nothing, same, part, other };  // part: of a recipe that is a part of the wanted one
+
+using IsPart = std::function<bool(const std::string& recipe_json)>;
+
+Found found_recipe(const nlohmann::json& recipe, const std::string& other, const IsPart& is_part) {
+    if (same_recipe(recipe, other)) return Found::same;
+    return is_part && is_part(other) ? Found::part : Found::other;
+}
 
 // What the file at the output is. A folder or a device is never replaced, not even by force.
-Found look_at_file(const fs::path& path, const nlohmann::json& recipe) {
+Found look_at_file(const fs::path& path, const nlohmann::json& recipe, const IsPart& is_part = {}) {
     struct stat status {};
     if (::lstat(path.c_str(), &status) != 0) {
         if (errno == ENOENT) return Found::nothing;
@@ -59,20 +66,20 @@ Found look_at_file(const fs::path& path, const nlohmann::json& recipe) {
     try {
         const h5::Guard guard;
         const Source source(path);
-        return source.root.complete && same_recipe(recipe, source.root.recipe_json) ? Found::same : Found::other;
+        return source.root.complete ? found_recipe(recipe, source.root.recipe_json, is_part) : Found::other;
     } catch (const TraceError&) {
         return Found::other;
     }
 }
 
 // What the .part folder is; one in which nothing was finished, not even trace.json, counts as nothing.
-Found look_at_folder(const fs::path& folder, const nlohmann::json& recipe) {
+Found look_at_folder(const fs::path& folder, const nlohmann::json& recipe, const IsPart& is_part = {}) {
     std::error_code error;
     if (!fs::exists(folder, error)) return Found::nothing;
     if (!fs::is_directory(folder, error)) return Found::other;
     try {
         const auto record = read_folder_record(folder);
-        if (record) return same_recipe(recipe, record->recipe_json) ? Found::same : Found::other;
+        if (record) return found_recipe(recipe, record->recipe_json, is_part);
         for (const auto& entry : fs::directory_iterator(folder)) {
             const std::string name = entry.path().filename().string();
             if (name != "lock" && !std::string_view(name).ends_with(".tmp")) return Found::other;
@@ -145,6 +152,7 @@ OutputState output_state(const fs::path& path, std::string_view recipe_json) {
             return OutputState::absent;
         case Found::same:
             return OutputState::resumable;
+        case Found::part:
         case Found::other:
             break;
     }
@@ -167,13 +175,14 @@ struct Writer::Impl {
         : path(std::move(output)), folder(part_folder_of(path)), shared_scores(folder) {
         const nlohmann::json recipe = parse_recipe(recipe_json);
         require_folder_can_be_made(path);
-        const Found file = look_at_file(path, recipe);
+        const Found file = look_at_file(path, recipe, options.is_part_of_it);
         if (file == Found::same && !options.force) {
             drop_leftovers(recipe);
             throw AlreadyComplete(fmt::format("{} is complete already; pass --force to make it anew", path.string()));
         }
         if (file == Found::other && !options.force) refuse_existing(path);
-        if (!options.force && look_at_folder(folder, recipe) == Found::other) refuse_existing(folder);
+        if (!options.force && look_at_folder(folder, recipe, options.is_part_of_it) == Found::other)
+            refuse_existing(folder);
 
         make_folder(folder);
         lock = FolderLock(folder);
@@ -183,14 +192,18 @@ struct Writer::Impl {
     // Locked: decides again, as another process may have worked here in between.
     void open_folder(const nlohmann::json& recipe, std::string recipe_json, const WriterOptions& options) {
         try {
-            const Found found = look_at_folder(folder, recipe);
+            const Found found = look_at_folder(folder, recipe, options.is_part_of_it);
             if (found == Found::other) {
                 if (!options.force) refuse_existing(folder);
                 empty_folder(folder);
             }
             remove_temporary_files(folder);
-            if (found == Found::same) {
+            if (found == Found::same || found == Found::part) {
                 root = *read_folder_record(folder);
+                if (found == Found::part) {
+                    root.recipe_json = std::move(recipe_json);
+                    write_folder_record(folder, root);
+                }
                 parts = list_parts(folder);
                 resumed = !parts.empty();
                 load_parts();

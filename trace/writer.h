@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,6 +33,10 @@ struct WriterOptions {
     bool force = false;
     /// The attribute `generator`.
     std::string generator = "kvscope";
+    /// Whether a trace of this other recipe (JSON) is a part of the one that is to be written. An unfinished one is
+    /// then taken over as it is, a complete one is no obstacle; its results have to be written again by whoever knows
+    /// how.
+    std::function<bool(const std::string& recipe_json)> is_part_of_it{};
 };
 
 class Writer {

@@ -150,6 +150,10 @@ TEST_CASE("why runs failed is told once a setting and budget", "[task-scores]") 
     }
     const auto failures = task_failures(rows);
     REQUIRE(failures.size() == 2);
-    CHECK(failures[0] == "snapkv @ 64 failed in 59 of 60 samples: no room: 3 < 4");
-    CHECK(failures[1] == "random @ 64 failed in 1 of 60 samples: the file is missing");
+    CHECK(failures[0] ==
+          "snapkv @ 64 failed in 59 of 60 samples (0, 1, 2, 3, 4, 5, 6, 8, 9, 10 and 49 more): no room: 3 < 4");
+    CHECK(failures[1] == "random @ 64 failed in 1 of 60 samples (7): the file is missing");
+    for (auto& one : rows)
+        if (one.policy == "snapkv" && one.budget == 64) one.status = "failed: no room: 3 < 4";
+    CHECK(task_failures(rows)[0] == "snapkv @ 64 failed in all 60 samples: no room: 3 < 4");
 }

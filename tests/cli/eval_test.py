@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
-"""`kvscope eval`: what is said of policies that cannot run."""
+"""`kvscope eval`: what is said of policies that cannot run, and further samples beside those that are finished."""
 
+import json
+import signal
+import time
 import unittest
 
-from program import HF_MODEL, NEEDS_ENGINE, ProgramTest
+import h5py
+
+from program import HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, ProgramTest
 
 
 @NEEDS_ENGINE
@@ -15,9 +20,74 @@ class Failures(ProgramTest):
         done = self.made(*self.SAID)
         self.assertEqual(done.stderr.count("missing.json"), 1 + done.stderr.count("headkv:importance=missing.json"))
         self.assertEqual(done.stderr.count("headkv"), 1)
-        self.assertRegex(done.stdout, r"headkv:importance=missing\.json @ 64 failed in 2 of 2 samples: .*missing\.json")
+        self.assertRegex(done.stdout, r"headkv:importance=missing\.json @ 64 failed in all 2 samples: .*missing\.json")
         again = self.made(*self.SAID)
         self.assertEqual(again.stdout, done.stdout, "what is finished tells the same")
+        as_csv = self.made(*self.SAID, "--format", "csv")
+        self.assertIn("failed in all 2 samples", as_csv.stderr)
+        self.assertNotIn("failed in", as_csv.stdout)
+
+
+@NEEDS_ENGINE
+class MoreSamples(ProgramTest):
+    def evaluate(self, n_samples, output, *arguments):
+        return self.run_program("eval", "-m", HF_MODEL, "--lengths", "150,300", "--depths", 0.5, "--samples", n_samples,
+                                "--policy", "h2o", "--budget", 32, "-n", 4, "--dtype", "f32", "-t", 1, "-o", output, *arguments)
+
+    def results(self, name):
+        """(sample, policy, prediction, seconds) of each row; seconds tell whether it was computed again."""
+        with h5py.File(self.path(name), "r") as trace:
+            rows = trace["results/niah"][:]
+        return [(row["sample_id"], row["policy"], row["prediction"], row["seconds"]) for row in rows]
+
+    def more(self, few, many):
+        name = f"{few}-{many}.h5"
+        self.assertEqual(self.evaluate(few, name).returncode, 0)
+        before = self.results(name)
+        done = self.evaluate(many, name)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        after = self.results(name)
+        self.assertEqual(len(after), 2 * 2 * many)
+        self.assertLessEqual(set(before), set(after), "what was finished is kept")
+        self.assertEqual(self.evaluate(many, "at-once.h5", "--force").returncode, 0)
+        self.assertEqual([row[:3] for row in after], [row[:3] for row in self.results("at-once.h5")])
+        return done
+
+    def test_more_samples_go_on_with_those_that_are_finished(self):
+        done = self.more(1, 2)
+        self.assertIn("holds 2 of the 4 samples", done.stderr)
+        self.more(2, 5)
+
+    def test_an_unfinished_trace_is_gone_on_with_too(self):
+        self.assertEqual(self.evaluate(2, "t.h5").returncode, 0)
+        part = self.path("u.h5.part")
+        process = self.start("eval", "-m", HF_MODEL, "--lengths", "150,300", "--depths", 0.5, "--samples", 100, "--policy",
+                             "h2o", "--budget", 32, "-n", 4, "--dtype", "f32", "-t", 1, "-o", "u.h5")
+        while process.poll() is None and not (part / "results-niah-2.h5").exists():
+            time.sleep(0.001)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=SECONDS_UNTIL_HUNG)
+        kept = (part / "results-niah-0.h5").stat().st_mtime_ns
+        process = self.start("eval", "-m", HF_MODEL, "--lengths", "150,300", "--depths", 0.5, "--samples", 101, "--policy",
+                             "h2o", "--budget", 32, "-n", 4, "--dtype", "f32", "-t", 1, "-o", "u.h5")
+        n_before = len(list(part.glob("results-*.h5")))
+        while process.poll() is None and len(list(part.glob("results-*.h5"))) < n_before + 2:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=SECONDS_UNTIL_HUNG)
+        self.assertEqual((part / "results-niah-0.h5").stat().st_mtime_ns, kept)
+        self.assertEqual(json.loads(json.loads((part / "trace.json").read_text())["recipe_json"])["prompts"][-1]["name"][:5],
+                         "niah-")
+
+    def test_anything_else_is_refused(self):
+        self.assertEqual(self.evaluate(2, "other.h5").returncode, 0)
+        before = self.path("other.h5").read_bytes()
+        for arguments in ((1,), (3, "-s", 1), (3, "--query-aware", "off"), (3, "--policy", "random")):
+            done = self.evaluate(arguments[0], "other.h5", *arguments[1:])
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("--force", done.stderr)
+        self.assertEqual(self.path("other.h5").read_bytes(), before)
+        self.assertFalse(self.path("other.h5.part").exists())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #include "engine/needle.h"
 
 #include <catch2/catch.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "engine/error.h"
@@ -116,5 +117,24 @@ TEST_CASE("a task is evaluated, kept on disk sample by sample, and resumed", "[n
         CHECK(rows[i + 2].kept_share < 0.2);
         CHECK_THAT(rows[i + 3].status, Catch::Matchers::StartsWith("failed: a budget of 8 entries"));
         CHECK(nlohmann::json::parse(rows[i].answers_json)[0] == samples[i / 4].answer);
+    }
+}
+
+TEST_CASE("more samples are further ones beside those that there are", "[needle][model]") {
+    engine::NeedleTask task;
+    task.lengths = {100, 150};
+    task.depths = {0.2, 0.8};
+    task.seed = 11;
+    std::map<int, std::string> texts;
+    for (const int n : {1, 2, 3, 4, 7}) {
+        task.n_seeds = n;
+        const auto samples = engine::needle_samples(default_model_f32(), task);
+        REQUIRE(samples.size() == static_cast<size_t>(4 * n));
+        for (size_t i = 0; i < samples.size(); ++i) {
+            if (i > 0) CHECK(samples[i - 1].number < samples[i].number);
+            const auto [known, is_new] = texts.emplace(samples[i].number, samples[i].id + samples[i].prompt.text);
+            CHECK(known->second == samples[i].id + samples[i].prompt.text);
+        }
+        CHECK(texts.size() == samples.size());
     }
 }

@@ -258,3 +258,37 @@ TEST_CASE("a folder that cannot be written is said to be so", "[trace]") {
     CHECK_THROWS_AS(Writer(folder.path() / "locked" / "t.h5", sample::recipe), WriteFailed);
     fs::permissions(folder / "locked", fs::perms::owner_all);
 }
+
+TEST_CASE("a trace of a part of the recipe is gone on with", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const fs::path path = folder / "t.h5";
+    const std::vector<ResultRow> rows(1);
+    WriterOptions more;
+    more.is_part_of_it = [](const std::string& recipe) { return recipe == R"({"samples": 1})"; };
+    {
+        Writer writer(path, R"({"samples": 1})");
+        writer.write_results("niah", 0, rows);
+    }
+    CHECK_THROWS_AS(Writer(path, R"({"samples": 2})"), OutputExists);
+    {
+        Writer writer(path, R"({"samples": 2})", more);
+        CHECK(writer.resumed());
+        CHECK(writer.has_results("niah", 0));
+        writer.write_results("niah", 3, rows);
+    }
+    CHECK_THROWS_AS(Writer(path, R"({"samples": 1})"), OutputExists);  // it is that of the larger recipe now
+    Writer(path, R"({"samples": 2})").finish();
+    CHECK(Reader(path).results("niah").size() == 2);
+    CHECK(Reader(path).recipe_json() == R"({"samples": 2})");
+
+    more.is_part_of_it = [](const std::string& recipe) { return recipe == R"({"samples": 2})"; };
+    CHECK_THROWS_AS(Writer(path, R"({"samples": 3})"), OutputExists);
+    {
+        Writer writer(path, R"({"samples": 3})", more);
+        CHECK_FALSE(writer.has_results("niah", 0));
+        CHECK(Reader(path).results("niah").size() == 2);  // until the new one is whole
+        writer.write_results("niah", 0, rows);
+        writer.finish();
+    }
+    CHECK(Reader(path).results("niah").size() == 1);
+}

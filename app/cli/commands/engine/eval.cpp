@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,12 +12,14 @@
 
 #include "analysis/task_scores.h"
 #include "app/cli/command.h"
+#include "app/cli/engine/model_options.h"
+#include "app/cli/engine/needle_options.h"
 #include "app/cli/engine/terminal_progress.h"
+#include "app/cli/option_checks.h"
 #include "app/cli/output_option.h"
+#include "app/cli/terminal.h"
 #include "app/program/engine/run_job.h"
-#include "app/program/paths.h"
 #include "app/program/version.h"
-#include "engine/device.h"
 #include "engine/error.h"
 #include "engine/evaluate.h"
 #include "trace/reader.h"
@@ -26,25 +29,27 @@ namespace {
 
 struct Arguments {
     program::RunJob job;
+    ModelOptions model;
     engine::NeedleTask task;
     std::string tasks = "niah";
     std::filesystem::path haystack;
-    std::string dtype = "auto";
     std::string query_aware = "on";
     OutputFormat format;
     bool quiet = false;
 };
 
+/// The table, and what is wrong with it: below it where people read it, else on standard error.
 void show(const Arguments& arguments, const trace::Reader& reader) {
     const auto rows = reader.results(arguments.tasks);
-    const bool for_people =
-        arguments.format.is_text() || arguments.format.name() == "md" || arguments.format.name() == "tex";
-    arguments.format.print(for_people ? analysis::task_scores_by_budget(rows) : analysis::task_scores(rows));
-    if (!arguments.format.is_text() && arguments.format.name() != "md") return;
-    std::string below = "\n";
-    for (const auto& failure : analysis::task_failures(rows)) below += failure + "\n";
-    if (below.size() > 1) below += "\n";
-    print(below + analysis::task_verdict(rows) + "\n");
+    const bool is_for_people = arguments.format.is_for_people();
+    arguments.format.print(is_for_people ? analysis::task_scores_by_budget(rows) : analysis::task_scores(rows));
+    std::string failures;
+    for (const auto& failure : analysis::task_failures(rows)) failures += failure + "\n";
+    if (!is_for_people || arguments.format.name() == "tex") {
+        if (!failures.empty()) complain(failures.substr(0, failures.size() - 1));
+        return;
+    }
+    print("\n" + (failures.empty() ? "" : failures + "\n") + analysis::task_verdict(rows) + "\n");
 }
 
 /// Tells of each failure of a plan's runs when it is met first, also where progress is not shown.
@@ -58,7 +63,7 @@ class FailuresOnTheWay {
             if (rows[i].status == "complete" || !told_.emplace(i, rows[i].status).second) continue;
             const std::string text = fmt::format("{}, {} {}", sample, plans_[i].label(), rows[i].status);
             if (quiet_) {
-                fmt::print(stderr, "{}\n", text);
+                complain(text);
             } else {
                 progress_.message(text);
             }
@@ -72,38 +77,87 @@ class FailuresOnTheWay {
     std::set<std::pair<size_t, std::string>> told_;
 };
 
-int act(Arguments& arguments) {
-    auto& job = arguments.job;
-    const auto plans = program::plans_of(job);
-    auto& task = arguments.task;
-    if (!arguments.haystack.empty()) task.haystack = program::read_text(arguments.haystack);
-    task.prompt.query_aware = arguments.query_aware == "on";
-    task.prompt.n_new = job.experiment.n_new;
-    job.experiment.compare = false;
-    job.experiment.record = false;
-    TerminalProgress progress(arguments.quiet);
-    const auto model = engine::Model::open(job.model.empty() ? program::default_model() : job.model,
-                                           engine::dtype_from_name(arguments.dtype), progress);
-    const auto samples = engine::needle_samples(model, task);
+/// Whether what a trace holds is a part of what a recipe wants: the same, of fewer samples.
+bool is_part_of(const std::string& other_json, nlohmann::json recipe) {
+    auto other = nlohmann::json::parse(other_json, nullptr, false);
+    if (!other.is_object() || !other.contains("prompts") || !other["prompts"].is_array()) return false;
+    const auto wanted = recipe["prompts"];
+    const bool are_among_them = std::all_of(other["prompts"].begin(), other["prompts"].end(), [&](const auto& prompt) {
+        return std::find(wanted.begin(), wanted.end(), prompt) != wanted.end();
+    });
+    recipe.erase("prompts");
+    other.erase("prompts");
+    return are_among_them && other == recipe;
+}
+
+/// What a complete trace with a part of the samples has of them, by the sample's name; nothing for any other file.
+std::map<std::string, std::vector<trace::ResultRow>> finished_samples(const Arguments& arguments,
+                                                                      const trace::WriterOptions& options) {
+    std::map<std::string, std::vector<trace::ResultRow>> samples;
+    std::error_code error;
+    if (!options.is_part_of_it || !std::filesystem::is_regular_file(arguments.job.output, error)) return samples;
+    try {
+        const trace::Reader reader(arguments.job.output);
+        if (!reader.complete() || !options.is_part_of_it(reader.recipe_json())) return samples;
+        for (auto& row : reader.results(arguments.tasks)) samples[row.sample_id].push_back(std::move(row));
+    } catch (const trace::TraceError&) {
+        // No trace: the writer refuses to replace it.
+    }
+    return samples;
+}
+
+/// Answers what the trace does not hold yet.
+void evaluate(const Arguments& arguments, const engine::Model& model, const std::vector<engine::RunPlan>& plans,
+              std::span<const engine::TaskSample> samples, engine::Progress& progress) {
+    const auto& job = arguments.job;
     std::vector<engine::Prompt> prompts;
     for (const auto& sample : samples) prompts.push_back(sample.prompt);
     auto recipe = nlohmann::ordered_json::parse(engine::recipe_json(model, prompts, plans, job.experiment));
     recipe["task"] = arguments.tasks;
+    trace::WriterOptions options{.force = job.force, .generator = fmt::format("kvscope {}", program::version())};
+    if (!job.force)
+        options.is_part_of_it = [wanted = nlohmann::json(recipe)](const std::string& other) {
+            return is_part_of(other, wanted);
+        };
+    const auto finished = finished_samples(arguments, options);
+    trace::Writer writer(job.output, recipe.dump(), options);
+    if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
+    if (!finished.empty())
+        progress.message(fmt::format("{} holds {} of the {} samples: going on with the others", job.output.string(),
+                                     finished.size(), samples.size()));
+    for (const auto& sample : samples) {
+        const auto rows = finished.find(sample.id);
+        if (rows != finished.end() && !writer.has_results(arguments.tasks, sample.number))
+            writer.write_results(arguments.tasks, sample.number, rows->second);
+    }
     FailuresOnTheWay failures(plans, arguments.quiet, progress);
+    engine::evaluate(
+        model, arguments.tasks, samples, plans, job.experiment, writer, progress,
+        [&](size_t i, std::span<const trace::ResultRow> rows) {
+            failures.tell(samples[i].id, rows);
+            const auto right = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.score > 0.5; });
+            progress.message(fmt::format("{}/{} {}: full {}, {} of {} runs right, {:.1f} s", i + 1, samples.size(),
+                                         samples[i].id, rows[0].score > 0.5 ? "right" : "wrong", right, rows.size(),
+                                         rows[0].seconds * static_cast<double>(rows.size())));
+        });
+    writer.finish();
+}
+
+int act(Arguments& arguments) {
+    auto& job = arguments.job;
+    const auto plans = program::plans_of(job);
+    auto& task = arguments.task;
+    task.haystack = haystack_text(arguments.haystack);
+    task.prompt.query_aware = arguments.query_aware == "on";
+    task.prompt.use_template = arguments.model.use_template();
+    task.prompt.n_new = job.experiment.n_new;
+    job.experiment.compare = false;
+    job.experiment.record = false;
+    TerminalProgress progress(arguments.quiet);
+    const auto model = arguments.model.open(progress);
+    const auto samples = engine::needle_samples(model, task);
     try {
-        trace::Writer writer(job.output, recipe.dump(), {job.force, fmt::format("kvscope {}", program::version())});
-        if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
-        engine::evaluate(
-            model, arguments.tasks, samples, plans, job.experiment, writer, progress,
-            [&](size_t i, std::span<const trace::ResultRow> rows) {
-                failures.tell(samples[i].id, rows);
-                const auto right =
-                    std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.score > 0.5; });
-                progress.message(fmt::format("{}/{} {}: full {}, {} of {} runs right, {:.1f} s", i + 1, samples.size(),
-                                             samples[i].id, rows[0].score > 0.5 ? "right" : "wrong", right, rows.size(),
-                                             rows[0].seconds * static_cast<double>(rows.size())));
-            });
-        writer.finish();
+        evaluate(arguments, model, plans, samples, progress);
     } catch (const trace::AlreadyComplete&) {
         progress.message(fmt::format("{} holds these very results already", job.output.string()));
     } catch (const engine::Cancelled&) {
@@ -119,33 +173,20 @@ std::function<int()> declare(CLI::App& app) {
     auto& job = arguments->job;
     auto& task = arguments->task;
     job.experiment.n_new = 24;
-    app.add_option("-m,--model", job.model,
-                   "GGUF file or Hugging Face directory (default: the model that comes along)");
+    arguments->model.declare(app);
     app.add_option("--tasks", arguments->tasks, "niah: a needle in a haystack, as RULER has it")
-        ->check(CLI::IsMember({"niah"}))
+        ->transform(OneOf({"niah"}))
         ->capture_default_str();
     app.add_option("--policy", job.policies, "A policy with its parameters; repeatable")->type_name("NAME[:K=V,…]");
     app.add_option("--budget", job.budgets,
                    "Entries kept per KV head and layer: counts (64,128 or 64-512*2) or shares kept (0.2, 20%)")
         ->type_name("B[,B…]");
-    app.add_option("--lengths", task.lengths, "Tokens of the contexts")->delimiter(',')->capture_default_str();
-    app.add_option("--depths", task.depths, "Places of the needle, 0 to 1")->delimiter(',')->capture_default_str();
-    app.add_option("--samples", task.n_seeds, "Samples for each length and depth")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
-    app.add_option("--haystack", arguments->haystack, "Text whose sentences are the haystack (default: RULER's noise)")
-        ->type_name("FILE");
+    declare_needles(app, {task.lengths, task.depths, task.n_seeds, job.experiment.n_new, arguments->haystack});
     app.add_option("-s,--seed", task.seed, "Seed of the first sample")->capture_default_str();
     app.add_option("--query-aware", arguments->query_aware, "off: compress the context before the question is read")
-        ->check(CLI::IsMember({"on", "off"}))
-        ->capture_default_str();
-    app.add_option("-n,--n-predict,--predict", job.experiment.n_new, "Tokens to answer with at most")
-        ->check(CLI::PositiveNumber)
+        ->transform(OneOf({"on", "off"}))
         ->capture_default_str();
     app.add_option("-o,--output", job.output, "The trace to write: /results/<task>")->required()->type_name("TRACE.h5");
-    app.add_option("--dtype", arguments->dtype, "f32, bf16, or auto: bf16 where the processor multiplies it natively")
-        ->check(CLI::IsMember({"f32", "bf16", "auto"}))
-        ->capture_default_str();
     app.add_flag("--force", job.force, "Replace what is at the output");
     app.add_flag("-q,--quiet", arguments->quiet, "No progress");
     arguments->format.declare(app);
@@ -157,6 +198,8 @@ std::function<int()> declare(CLI::App& app) {
 Command eval_command() {
     return {"eval", "Answer a task's samples with many policies and budgets through one shared prefill each, and score",
             "  kvscope eval --tasks niah --policy snapkv --policy random --budget 64,128 -o niah.h5\n"
+            "  kvscope eval --tasks niah --policy snapkv --policy random --budget 64,128 --samples 6 -o niah.h5   # "
+            "goes on\n"
             "  kvscope eval --lengths 1000,4000 --samples 5 --policy dapq --budget 64-512*2 --format md -o niah.h5",
             declare};
 }

@@ -1,0 +1,33 @@
+#include "app/cli/engine/needle_options.h"
+
+#include "app/cli/option_checks.h"
+#include "app/program/paths.h"
+#include "engine/prompt.h"
+
+namespace kvscope::cli {
+
+void declare_needles(CLI::App& app, NeedleVariables variables) {
+    constexpr int most_samples = 100000;
+    app.add_option("--lengths", variables.lengths, "Tokens of the contexts")
+        ->delimiter(',')
+        ->check(WholeNumber(1))
+        ->capture_default_str();
+    app.add_option("--depths", variables.depths, "Places of the needle, 0 to 1")->delimiter(',')->capture_default_str();
+    app.add_option("--samples", variables.n_samples, "Prompts for each length and depth")
+        ->check(WholeNumber(1, most_samples))
+        ->capture_default_str();
+    app.add_option("-n,--n-predict,--predict", variables.n_new, "Tokens to answer with at most")
+        ->check(WholeNumber(1))
+        ->capture_default_str();
+    app.add_option("--haystack", variables.haystack, "Text whose sentences are the haystack (default: RULER's noise)")
+        ->type_name("FILE");
+}
+
+std::string haystack_text(const std::filesystem::path& file) {
+    if (file.empty()) return {};
+    std::string text = program::read_text(file);
+    engine::require_utf8(text, program::name_of_text(file));
+    return text;
+}
+
+}  // namespace kvscope::cli
