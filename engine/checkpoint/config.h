@@ -23,8 +23,9 @@ struct RopeScaling {
 
 /// What a transformer of the supported families is made of. Every field is validated when a checkpoint is opened.
 struct ModelConfig {
-    std::string family;  ///< llama, mistral, qwen2, qwen3 or smollm2
-    std::string name;    ///< for people: general.name of a GGUF file, the folder's name of a Hugging Face directory
+    std::string family;         ///< llama, mistral, qwen2, qwen3 or smollm2
+    std::string name;           ///< for people; model_name.h says which of its names
+    std::string metadata_name;  ///< what the file calls itself: general.name, _name_or_path; empty: nothing
     int n_layers = 0;
     int n_heads = 0;     ///< H
     int n_kv_heads = 0;  ///< G, divides H

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "engine/checkpoint/config_rules.h"
+#include "engine/checkpoint/model_name.h"
 #include "engine/checkpoint/tokenizer_utf8.h"
 
 namespace kvscope::checkpoint {
@@ -274,6 +275,8 @@ std::string family_of(const Metadata& meta, const std::string& name) {
     return known.find("mistral") != std::string::npos ? "mistral" : "llama";
 }
 
+const std::string& known_name(const ModelConfig& c) { return c.metadata_name.empty() ? c.name : c.metadata_name; }
+
 }  // namespace
 
 bool gguf_permutes_qk(std::string_view architecture) { return architecture == "llama"; }
@@ -282,9 +285,10 @@ ModelConfig read_gguf_config(const GgufFile& file, const GgufTensors& tensors) {
     const Metadata meta(file);
     refuse_other_models(meta);
     ModelConfig c;
-    c.name = utf8_lossy(file.text("general.name").value_or(""));
-    if (c.name.empty() || c.name.size() > longest_name) c.name = utf8_lossy(file.path().stem().string());
-    c.family = family_of(meta, c.name);
+    c.metadata_name = utf8_lossy(file.text("general.name").value_or(""));
+    if (c.metadata_name.size() > longest_name) c.metadata_name.clear();
+    c.name = name_of_gguf(file.path(), c.metadata_name);
+    c.family = family_of(meta, known_name(c));
     read_sizes(meta, tensors, c);
     read_rope(meta, c);
     check_config(c, file.path());
@@ -303,7 +307,7 @@ ModelConfig read_gguf_config(const GgufFile& file, const GgufTensors& tensors) {
 std::string config_as_json(const ModelConfig& c) {
     nlohmann::ordered_json json;
     json["model_type"] = c.family == "smollm2" ? "llama" : c.family;
-    json["_name_or_path"] = c.name;
+    json["_name_or_path"] = known_name(c);  // a part of the fingerprint: not the file's name where there is another
     json["vocab_size"] = c.vocab_size;
     json["hidden_size"] = c.hidden_size;
     json["intermediate_size"] = c.intermediate_size;

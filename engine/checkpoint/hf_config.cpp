@@ -10,6 +10,7 @@
 #include "engine/checkpoint/error.h"
 #include "engine/checkpoint/file.h"
 #include "engine/checkpoint/json_fields.h"
+#include "engine/checkpoint/model_name.h"
 #include "engine/checkpoint/tokenizer_utf8.h"
 
 namespace kvscope::checkpoint {
@@ -308,9 +309,9 @@ ModelConfig read_hf_config(const fs::path& directory) {
     read_add_bos(directory, c);
     c.config_json = read_text_file(file, std::numeric_limits<uint32_t>::max());
 
-    const fs::path folder = fs::weakly_canonical(directory);
-    c.name = utf8_lossy(folder.filename().string());
-    const std::string origin = lower_case(c.name + " " + config.text("_name_or_path").value_or(""));
+    c.name = name_of_directory(directory);
+    c.metadata_name = utf8_lossy(config.text("_name_or_path").value_or(""));
+    const std::string origin = lower_case(c.name + " " + c.metadata_name);
     if (c.family == "llama" && origin.find("smollm2") != std::string::npos) c.family = "smollm2";
     check_config(c, file);
     return c;

@@ -1,7 +1,9 @@
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <set>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "app/cli/command.h"
@@ -35,10 +37,58 @@ void add_model(const fs::path& path, const std::string& origin, analysis::Table&
     }
 }
 
+/// Models below a folder, each once: GGUF files (of a split one the first) and model directories, which are not looked
+/// into. Hidden folders are left out, and what cannot be read.
+class ModelSearch {
+ public:
+    explicit ModelSearch(const fs::path& folder) { look_into(folder, 0); }
+
+    std::vector<fs::path> found() && {
+        std::sort(found_.begin(), found_.end());
+        return std::move(found_);
+    }
+
+ private:
+    // organisation/model/quantisation/file, or the hub's models--…/snapshots/revision/folder/file, and one more.
+    static constexpr int deepest = 5;
+
+    void look_into(const fs::path& folder, int depth) {
+        std::error_code error;
+        const fs::path real = fs::canonical(folder, error);
+        if (error || !visited_.insert(real).second) return;  // links may lead round in circles
+        if (is_model(folder)) {
+            found_.push_back(folder);
+            return;
+        }
+        for (auto entry = fs::directory_iterator(folder, error); entry != fs::directory_iterator();
+             entry.increment(error)) {
+            if (error) return;
+            const fs::path& path = entry->path();
+            if (path.filename().string().starts_with('.')) continue;
+            if (entry->is_directory(error)) {
+                if (depth < deepest) look_into(path, depth + 1);
+            } else if (path.extension() == ".gguf" && !is_further_part(path)) {
+                found_.push_back(path);
+            }
+        }
+    }
+
+    /// "…-00002-of-00003.gguf"
+    static bool is_further_part(const fs::path& path) {
+        const std::string stem = path.stem().string();
+        const size_t of = stem.rfind("-of-");
+        return of != std::string::npos && of >= 5 && stem.size() == of + 9 && stem.substr(of - 5, 5) != "00001";
+    }
+
+    std::set<fs::path> visited_;
+    std::vector<fs::path> found_;
+};
+
 std::function<int()> declare(CLI::App& app) {
     const auto folders = std::make_shared<std::vector<fs::path>>();
     const auto format = std::make_shared<OutputFormat>();
-    app.add_option("folders", *folders, "Folders whose GGUF files and model directories are listed, too");
+    app.add_option("folders", *folders,
+                   "Folders whose GGUF files and model directories are listed, too, also those in folders within");
     format->declare(app);
     return [folders, format] {
         using analysis::ColumnType;
@@ -60,15 +110,9 @@ std::function<int()> declare(CLI::App& app) {
             // A build without a default model lists the folders alone.
         }
         for (const auto& folder : *folders) {
-            if (!fs::is_directory(folder)) throw std::invalid_argument(folder.string() + " is no folder");
-            std::vector<fs::path> found;
-            if (is_model(folder)) found.push_back(folder);
-            for (const auto& entry : fs::directory_iterator(folder)) {
-                const bool directory = entry.is_directory() && is_model(entry.path());
-                if (directory || entry.path().extension() == ".gguf") found.push_back(entry.path());
-            }
-            std::sort(found.begin(), found.end());
-            for (const auto& path : found) add_model(path, folder.string(), table);
+            std::error_code error;
+            if (!fs::is_directory(folder, error)) throw std::invalid_argument(folder.string() + " is no folder");
+            for (const auto& path : ModelSearch(folder).found()) add_model(path, folder.string(), table);
         }
         format->print(table);
         return 0;
@@ -79,7 +123,7 @@ std::function<int()> declare(CLI::App& app) {
 
 Command models_command() {
     return {"models", "The default model, and those in the folders named",
-            "  kvscope models\n  kvscope models ~/models", declare};
+            "  kvscope models\n  kvscope models ~/models ~/.cache/huggingface/hub", declare};
 }
 
 }  // namespace kvscope::cli

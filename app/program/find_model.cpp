@@ -1,0 +1,100 @@
+#include "app/program/find_model.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "app/program/paths.h"
+
+namespace kvscope::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<fs::path> from_environment(const char* name) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') return std::nullopt;
+    return fs::path(value);
+}
+
+struct HubName {
+    std::string organisation;
+    std::string name;
+    fs::path file;  ///< in the repository; empty: all of it
+};
+
+/// Whether the hub could call something so: letters, digits, '-', '_' and '.', no dots alone.
+bool is_plain(const std::string& part) {
+    return !part.empty() && part.front() != '.' && part.front() != '-' &&
+           std::all_of(part.begin(), part.end(),
+                       [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; });
+}
+
+std::optional<HubName> as_hub_name(const fs::path& path) {
+    std::vector<std::string> parts;
+    for (const auto& part : path) parts.push_back(part.string());
+    if (parts.size() < 2 || !std::all_of(parts.begin(), parts.end(), is_plain)) return std::nullopt;
+    HubName name{parts[0], parts[1], {}};
+    for (size_t i = 2; i < parts.size(); ++i) name.file /= parts[i];
+    return name;
+}
+
+/// The revision that `main` stands for, or the only one there is; empty where neither is known.
+fs::path snapshot_of(const fs::path& repository) {
+    std::error_code error;
+    std::string revision;
+    std::ifstream(repository / "refs" / "main") >> revision;
+    if (is_plain(revision) && fs::is_directory(repository / "snapshots" / revision, error))
+        return repository / "snapshots" / revision;
+    std::vector<fs::path> all;
+    for (const auto& entry : fs::directory_iterator(repository / "snapshots", error)) all.push_back(entry.path());
+    return all.size() == 1 ? all.front() : fs::path();
+}
+
+/// A repository of GGUF files has no config.json; where it has one such file, that is meant.
+fs::path model_in(const fs::path& snapshot) {
+    std::error_code error;
+    if (fs::exists(snapshot / "config.json", error)) return snapshot;
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(snapshot, error))
+        if (entry.path().extension() == ".gguf") files.push_back(entry.path());
+    return files.size() == 1 ? files.front() : snapshot;
+}
+
+}  // namespace
+
+fs::path hub_cache() {
+    for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"})
+        if (const auto folder = from_environment(name)) return *folder;
+    if (const auto home = from_environment("HF_HOME")) return *home / "hub";
+    if (const auto cache = from_environment("XDG_CACHE_HOME")) return *cache / "huggingface" / "hub";
+    return from_environment("HOME").value_or(".") / ".cache" / "huggingface" / "hub";
+}
+
+fs::path find_model(const fs::path& named) {
+    if (named.empty()) return default_model();
+    std::error_code error;
+    if (fs::exists(fs::symlink_status(named, error))) return named;
+    const auto hub = as_hub_name(named);
+    if (!hub) return named;
+    const std::string id = hub->organisation + "/" + hub->name;
+    const fs::path repository = hub_cache() / ("models--" + hub->organisation + "--" + hub->name);
+    const fs::path snapshot = snapshot_of(repository);
+    if (snapshot.empty())
+        throw std::runtime_error(named.string() + ": there is no such file or folder, and no model " + id +
+                                 " in the local hub cache (looked for " + repository.string() +
+                                 "). kvscope downloads nothing: fetch it with `hf download " + id +
+                                 "`, or give the path of a GGUF file or a model folder");
+    if (hub->file.empty()) return model_in(snapshot);
+    if (!fs::exists(snapshot / hub->file, error))
+        throw std::runtime_error(named.string() + ": the model " + id + " is in the local hub cache, but no file " +
+                                 hub->file.string() + " in it: looked in " + snapshot.string());
+    return snapshot / hub->file;
+}
+
+}  // namespace kvscope::program
