@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "analysis/coverage.h"
@@ -36,6 +37,15 @@ struct Source {
         }
         if (n == 0) return {};
         return sum / static_cast<double>(n);
+    }
+
+    /// Nothing also where the steps of its two data sets are not the same ones: trace::check says that.
+    std::optional<LogitDivergence> divergence() const {
+        if (!reader.has(place(), schema::run::step_kl) || !reader.has(place(), schema::run::step_agreement)) return {};
+        const auto kl = reader.read<float>(place(), schema::run::step_kl);
+        const auto agreement = reader.read<uint8_t>(place(), schema::run::step_agreement);
+        if (kl.size() != agreement.size()) return {};
+        return logit_divergence(kl, agreement);
     }
 
     Cell total(const schema::DataSet& data_set) const {
@@ -88,10 +98,8 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     const auto slots = static_cast<double>(sets.n_layers * sets.n_rows * sets.n_tokens);
     const double kept_share = slots > 0 ? static_cast<double>(sets.indices.size()) / slots : 0.0;
     row.cells.insert(row.cells.end(), {kept_share, 1 - kept_share, model_coverage(sets).share});
-    if (reader.has(source.place(), schema::run::step_kl) && reader.has(source.place(), schema::run::step_agreement)) {
-        const LogitDivergence d = logit_divergence(reader.read<float>(source.place(), schema::run::step_kl),
-                                                   reader.read<uint8_t>(source.place(), schema::run::step_agreement));
-        row.cells.insert(row.cells.end(), {d.kl_mean, d.kl_stderr, d.agreement});
+    if (const auto d = source.divergence()) {
+        row.cells.insert(row.cells.end(), {d->kl_mean, d->kl_stderr, d->agreement});
     } else {
         row.cells.insert(row.cells.end(), 3, Cell());
     }

@@ -196,6 +196,14 @@ class TraceCheck {
         return std::nullopt;
     }
 
+    // Of a list; nothing where it is missing or no list.
+    std::optional<std::size_t> length_of(const GroupPlace& place, const schema::DataSet& data_set) {
+        const std::string path = fmt::format("{}/{}", place.group, data_set.path);
+        if (!h5::exists(file(place), path) || h5::is_group(file(place), path)) return std::nullopt;
+        const auto shape = h5::info(h5::open_data_set(file(place), path).get()).shape;
+        return shape.size() == 1 ? std::optional(shape[0]) : std::nullopt;
+    }
+
     // True if it is a run of the policy full.
     bool check_run(const GroupPlace& place, const ModelAttributes& model, const PromptAttributes& prompt,
                    std::optional<std::size_t> steps) {
@@ -216,12 +224,9 @@ class TraceCheck {
         }
 
         Extents extents(model, prompt, run);
-        extents.steps = steps;
-        const std::string indices = fmt::format("{}/{}", place.group, schema::run::kept_indices.path);
-        if (h5::exists(file(place), indices) && !h5::is_group(file(place), indices)) {
-            const auto shape = h5::info(h5::open_data_set(file(place), indices).get()).shape;
-            if (shape.size() == 1) extents.entries = shape[0];
-        }
+        // Where no full run says how many steps there are, the run's own data sets still have to agree.
+        extents.steps = steps ? steps : length_of(place, schema::run::step_kl);
+        extents.entries = length_of(place, schema::run::kept_indices);
         Sound excused;
         if (prompt.context_of && source_.is_folder) {
             excused.insert(std::begin(schema::run::shared_data_sets), std::end(schema::run::shared_data_sets));

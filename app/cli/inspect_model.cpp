@@ -9,7 +9,6 @@
 #include "engine/checkpoint/tokenizer.h"
 
 namespace kvscope::cli {
-
 bool is_model(const std::filesystem::path& path) {
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) return std::filesystem::exists(path / "config.json", error);
@@ -40,15 +39,22 @@ int inspect_model(const std::filesystem::path& path, const OutputFormat& format)
         tensors.rows.push_back(
             {{tensor.name, fmt::format("{}", fmt::join(tensor.shape, " × ")), tensor.stored_type, elements}});
     }
+    const std::string without_embedding = checkpoint::tokens_without_embedding(*tokenizer, config);
     if (format.is_text()) {
+        const bool has_other_name = !config.metadata_name.empty() && config.metadata_name != config.name;
+        const std::string other_name =
+            has_other_name ? fmt::format("name in the metadata: {}\n", one_line(config.metadata_name)) : "";
         print(fmt::format(
-            "{}: {} ({}), {} parameters\n"
+            "{}: {} ({}), {} parameters\n{}"
             "{} layers, {} heads, {} KV heads of {}, hidden {}, intermediate {}, vocabulary {}, context {}\n"
-            "tokenizer: {}; end-of-text ids {}; chat template: {}\nfingerprint {}\n\n",
-            path.string(), config.name, config.family, parameters, config.n_layers, config.n_heads, config.n_kv_heads,
-            config.head_dim, config.hidden_size, config.intermediate_size, config.vocab_size, config.context_length,
-            tokenizer->description(), fmt::join(config.eos_ids, " "), chat_template ? "yes" : "none",
+            "tokenizer: {}; end-of-text ids {}; chat template: {}\n{}fingerprint {}\n\n",
+            one_line(path.string()), one_line(config.name), config.family, parameters, other_name, config.n_layers,
+            config.n_heads, config.n_kv_heads, config.head_dim, config.hidden_size, config.intermediate_size,
+            config.vocab_size, config.context_length, tokenizer->description(), fmt::join(config.eos_ids, " "),
+            chat_template ? "yes" : "none", without_embedding.empty() ? "" : without_embedding + "\n",
             checkpoint->fingerprint()));
+    } else if (!without_embedding.empty()) {
+        complain(path.string() + ": " + without_embedding);
     }
     format.print(tensors);
     return 0;

@@ -1,5 +1,7 @@
 #include "engine/checkpoint/checkpoint.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -8,6 +10,7 @@
 #include "engine/checkpoint/gguf_checkpoint.h"
 #include "engine/checkpoint/hf_directory.h"
 #include "engine/checkpoint/json_fields.h"
+#include "engine/checkpoint/tokenizer.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -42,6 +45,14 @@ std::unique_ptr<Checkpoint> open_safetensors(const fs::path& path) {
 }
 
 }  // namespace
+
+std::string tokens_without_embedding(const Tokenizer& tokenizer, const ModelConfig& config) {
+    const int64_t n = tokenizer.vocab_size() - config.vocab_size;
+    if (n <= 0) return {};
+    return fmt::format(
+        "the tokenizer has {} tokens, the model {} embeddings: the token{} from {} on cannot be used in prompts",
+        tokenizer.vocab_size(), config.vocab_size, n == 1 ? "" : "s", config.vocab_size);
+}
 
 std::unique_ptr<Checkpoint> open_checkpoint(const fs::path& path) {
     std::error_code error;

@@ -13,6 +13,8 @@
 
 namespace kvscope::checkpoint {
 
+class Tokenizer;
+
 struct TensorInfo {
     std::string name;            ///< as Hugging Face calls it: model.layers.0.self_attn.q_proj.weight
     std::vector<int64_t> shape;  ///< (out, in), row-major
@@ -60,6 +62,10 @@ class Checkpoint {
     /// The files whose bytes make the model, in a fixed order.
     virtual std::vector<std::filesystem::path> files() const = 0;
 };
+
+/// Where a tokenizer has more tokens than the model has embeddings, what that means, for a person; else empty. Such a
+/// model is used as transformers does: a prompt with one of those tokens is refused, and no answer can have one.
+std::string tokens_without_embedding(const Tokenizer& tokenizer, const ModelConfig& config);
 
 /// Opens a GGUF file (also the first of a split set), a Hugging Face directory, or a .safetensors file beside its
 /// config.json, and checks all of it except the weights' values.

@@ -13,10 +13,8 @@ Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progr
     model.tokenizer_ = checkpoint::open_tokenizer(path);
     model.chat_template_ = checkpoint::ChatTemplate::of_model(path);
     const auto& config = model.checkpoint_->config();
-    if (model.tokenizer_->vocab_size() > config.vocab_size)
-        throw RunError(path.string() + ": the tokenizer has " + std::to_string(model.tokenizer_->vocab_size()) +
-                       " tokens, the model only " + std::to_string(config.vocab_size) +
-                       " embeddings; the two do not belong together");
+    if (const auto without = checkpoint::tokens_without_embedding(*model.tokenizer_, config); !without.empty())
+        progress.message(path.string() + ": " + without);
     model.transformer_ =
         std::make_unique<Transformer>(config, load_weights(*model.checkpoint_, dtype, progress), dtype);
     progress.begin("fingerprint", 1);

@@ -1,0 +1,269 @@
+#include "app/cli/inspect_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "analysis/cost_table.h"
+#include "analysis/table_format.h"
+#include "analysis/task_scores.h"
+#include "trace/check.h"
+#include "trace/reader.h"
+#include "trace/tree.h"
+
+namespace kvscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Problems = std::vector<trace::Problem>;
+
+/// On one line, about that many bytes at most, cut between characters.
+std::string first_line(const std::string& text, size_t most) {
+    if (text.size() <= most) return one_line(text);
+    while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
+    return one_line(text.substr(0, most)) + " …";
+}
+
+/// What `action` makes; nothing, and one problem more, where the trace does not hold what it needs. Whatever a damaged
+/// file leads to is its problem and no wrong usage.
+template <class Action>
+auto readable(Problems& problems, const std::string& path, const std::string& what, Action action)
+    -> std::optional<decltype(action())> {
+    try {
+        return action();
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception& error) {
+        problems.push_back({trace::Problem::Severity::error, path, what, error.what()});
+        return std::nullopt;
+    }
+}
+
+/// "temperature 0.7, top-p 0.9, seed 3 of the answers, seed 0 of the policies"; empty where the recipe does not say.
+std::string sampling_of(const std::string& recipe_json) {
+    const auto recipe = nlohmann::json::parse(recipe_json, nullptr, false);
+    if (!recipe.is_object()) return {};
+    std::string text;
+    for (const auto& [key, before, behind] :
+         {std::tuple{"temperature", "temperature ", ""}, std::tuple{"top_p", "top-p ", ""},
+          std::tuple{"sampling_seed", "seed ", " of the answers"}, std::tuple{"seed", "seed ", " of the policies"}}) {
+        const auto found = recipe.find(key);
+        if (found == recipe.end() || !found->is_number()) continue;
+        const bool is_greedy = std::string_view(key) == "temperature" && *found == 0;
+        text += fmt::format("{}{}{}{}{}", text.empty() ? "" : ", ", before, found->dump(), behind,
+                            is_greedy ? " (greedy)" : "");
+    }
+    return text;
+}
+
+std::string describe_prompt(const trace::Reader& reader, int index, bool whole_text) {
+    const auto& prompt = reader.prompt(index);
+    std::string text = fmt::format("\nprompt {} '{}': {} tokens", index, one_line(prompt.name), prompt.n_tokens);
+    if (!prompt.question.empty())
+        text += fmt::format(", {} of them before the question; policies {}", prompt.n_context,
+                            prompt.query_aware ? "saw the question" : "did not see the question");
+    text += fmt::format("\n  template {}, end-of-text ids", prompt.chat_template.empty() ? "none" : "applied");
+    for (const int32_t id : prompt.eos_ids) text += fmt::format(" {}", id);
+    text += fmt::format(", {}\n", prompt.truncated ? "cut" : "not cut");
+    if (!prompt.question.empty()) text += fmt::format("  question: {}\n", first_line(prompt.question, 200));
+    if (whole_text) {
+        text += "  exact text sent to the model:\n" + prompt.text + "\n";
+        if (!prompt.chat_template.empty()) text += "  template:\n" + prompt.chat_template + "\n";
+    } else {
+        text += fmt::format("  text (--prompt-text shows all): {}\n", first_line(prompt.text, 120));
+    }
+    return text;
+}
+
+std::string group_of_prompt(const trace::Reader& reader, int index) {
+    return fmt::format("/prompts/{}", reader.prompt_number(index));
+}
+
+std::string describe_runs(const trace::Reader& reader, int prompt, Problems& problems) {
+    std::string text;
+    if (reader.n_runs(prompt) > 0) {
+        const auto table = readable(problems, group_of_prompt(reader, prompt), "runs that can be put into a table",
+                                    [&] { return analysis::cost_table(reader, prompt); });
+        if (table) text += "\n" + analysis::format_table(*table, analysis::TableFormat::text, terminal_width());
+    }
+    for (const auto& run : reader.runs(prompt)) {
+        if (run.status != "complete")
+            text += fmt::format("\n{} failed: {}\n", one_line(run.label), one_line(run.message));
+        else if (!run.output_text.empty())
+            text += fmt::format("\n{}: {}\n", one_line(run.label), first_line(run.output_text, 400));
+    }
+    return text;
+}
+
+std::string describe_scores(const trace::Reader& reader, const std::string& task) {
+    const auto rows = reader.results(task);
+    if (rows.empty()) return {};
+    std::string text = fmt::format(
+        "\nscores of {}\n{}", one_line(task),
+        analysis::format_table(analysis::task_scores_by_budget(rows), analysis::TableFormat::text, terminal_width()));
+    for (const auto& failure : analysis::task_failures(rows)) text += one_line(failure) + "\n";
+    return text + analysis::task_verdict(rows) + "\n";
+}
+
+std::string describe(const trace::Reader& reader, bool whole_text, Problems& problems) {
+    std::string text = fmt::format("{}: kvscope trace {}, {}, by {} on {}\n", one_line(reader.path().string()),
+                                   one_line(reader.version()), reader.complete() ? "complete" : "incomplete",
+                                   one_line(reader.generator()), one_line(reader.created_utc()));
+    if (!reader.has_model()) return text + "no model yet\n";
+    const auto& model = reader.model();
+    text += fmt::format("{} ({}, {}): {} layers, {} heads, {} KV heads of {}, fingerprint {}\n", one_line(model.name),
+                        one_line(model.family), one_line(model.dtype), model.n_layers, model.n_heads, model.n_kv_heads,
+                        model.head_dim, one_line(model.fingerprint.substr(0, 16)));
+    if (const auto sampling = sampling_of(reader.recipe_json()); !sampling.empty()) text += sampling + "\n";
+    for (int prompt = 0; prompt < reader.n_prompts(); ++prompt)
+        text += describe_prompt(reader, prompt, whole_text) + describe_runs(reader, prompt, problems);
+    for (const auto& task : reader.result_tasks())
+        text += readable(problems, "/results/" + task, "scores that can be put into a table", [&] {
+                    return describe_scores(reader, task);
+                }).value_or("");
+    return text;
+}
+
+nlohmann::ordered_json tree_json(const fs::path& path) {
+    nlohmann::ordered_json nodes = nlohmann::ordered_json::array();
+    for (const auto& node : trace::tree(path)) {
+        nlohmann::ordered_json entry{{"path", node.path}, {"kind", node.is_group ? "group" : "data set"}};
+        if (!node.is_group) {
+            entry["type"] = node.type;
+            entry["shape"] = node.shape;
+            entry["bytes"] = node.bytes;
+            entry["stored_bytes"] = node.stored_bytes;
+        }
+        if (!node.link_to.empty()) entry["link_to"] = node.link_to;
+        for (const auto& attribute : node.attributes)
+            entry["attributes"][attribute.name] = {{"type", attribute.type}, {"value", attribute.value}};
+        nodes.push_back(std::move(entry));
+    }
+    return nodes;
+}
+
+const char* name_of(trace::Problem::Severity severity) {
+    return severity == trace::Problem::Severity::error ? "error" : "warning";
+}
+
+analysis::Table problem_table(const Problems& problems) {
+    analysis::Table table{
+        "problems",
+        "Problems",
+        {{"severity", "", ""}, {"path", "Path", ""}, {"expected", "Expected", ""}, {"found", "Found", ""}},
+        {}};
+    for (const auto& problem : problems)
+        table.rows.push_back({{std::string(name_of(problem.severity)), problem.path, problem.expected, problem.found}});
+    return table;
+}
+
+/// Parameters and answers beside a prompt's costs: for programs, which have no lines below the table.
+void add_answers(const trace::Reader& reader, int prompt, analysis::Table& table) {
+    table.columns.push_back({"parameters", "Parameters", ""});
+    table.columns.back().is_json = true;
+    table.columns.push_back({"answer", "Answer", ""});
+    for (size_t run = 0; run < table.rows.size(); ++run) {
+        const auto& attributes = reader.run(prompt, static_cast<int>(run));
+        table.rows[run].cells.emplace_back(attributes.parameters_json);
+        table.rows[run].cells.emplace_back(attributes.output_text);
+    }
+}
+
+/// The runs of all prompts as one table, so that one header names its columns.
+analysis::Table runs_of_all_prompts(const trace::Reader& reader, bool with_answers, Problems& problems) {
+    analysis::Table all;
+    for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
+        auto table = readable(problems, group_of_prompt(reader, prompt), "runs that can be put into a table",
+                              [&] { return analysis::cost_table(reader, prompt); });
+        if (!table) continue;
+        if (with_answers) add_answers(reader, prompt, *table);
+        for (auto& row : table->rows) row.cells.insert(row.cells.begin(), int64_t{reader.prompt_number(prompt)});
+        if (all.columns.empty()) {
+            all = *std::move(table);
+            all.columns.insert(all.columns.begin(), {"prompt", "Prompt", "", analysis::ColumnType::integer});
+        } else {
+            std::move(table->rows.begin(), table->rows.end(), std::back_inserter(all.rows));
+        }
+    }
+    return all;
+}
+
+int n_errors(const Problems& problems) {
+    return static_cast<int>(std::count_if(problems.begin(), problems.end(), [](const trace::Problem& problem) {
+        return problem.severity == trace::Problem::Severity::error;
+    }));
+}
+
+/// A file that can be checked may still hold what no reader takes.
+std::optional<trace::Reader> open_trace(const fs::path& path, Problems& problems) {
+    return readable(problems, "/", "a trace that can be opened", [&] { return trace::Reader(path); });
+}
+
+void print_json(const fs::path& path, Problems& problems) {
+    nlohmann::ordered_json answer{{"tree", tree_json(path)}, {"runs", nlohmann::ordered_json::array()}};
+    if (const auto reader = open_trace(path, problems); reader && reader->has_model()) {
+        const auto runs =
+            analysis::format_table(runs_of_all_prompts(*reader, true, problems), analysis::TableFormat::json);
+        answer["runs"] = nlohmann::ordered_json::parse(runs);
+    }
+    auto& listed = answer["problems"] = nlohmann::ordered_json::array();
+    for (const auto& problem : problems)
+        listed.push_back({{"severity", name_of(problem.severity)},
+                          {"path", problem.path},
+                          {"expected", problem.expected},
+                          {"found", problem.found}});
+    print_data(answer.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+void print_text(const fs::path& path, const OutputFormat& format, bool whole_text, Problems& problems) {
+    if (const auto reader = open_trace(path, problems)) print(describe(*reader, whole_text, problems));
+    if (!problems.empty()) {
+        print("\n");
+        format.print(problem_table(problems));
+    }
+    const int errors = n_errors(problems);
+    print(fmt::format("\n{}\n",
+                      errors ? fmt::format("{} error{}: the trace breaks the format", errors, errors > 1 ? "s" : "")
+                             : "no errors: the trace keeps to the format"));
+}
+
+void print_table(const fs::path& path, const OutputFormat& format, Problems& problems) {
+    if (const auto reader = open_trace(path, problems)) {
+        const auto tasks = reader->result_tasks();
+        if (reader->n_prompts() > 0) {
+            format.print(runs_of_all_prompts(*reader, !format.is_for_people(), problems));
+        } else if (!tasks.empty()) {
+            if (const auto scores =
+                    readable(problems, "/results/" + tasks.front(), "scores that can be put into a table",
+                             [&] { return analysis::task_scores(reader->results(tasks.front())); }))
+                format.print(*scores);
+        }
+    }
+    if (const int errors = n_errors(problems))
+        throw std::runtime_error(fmt::format("{} breaks the trace format in {} places: `kvscope inspect` lists them",
+                                             path.string(), errors));
+}
+
+}  // namespace
+
+int inspect_trace(const fs::path& path, const OutputFormat& format, bool whole_text) {
+    Problems problems = trace::check(path);
+    if (format.name() == "json") {
+        print_json(path, problems);
+    } else if (format.is_text()) {
+        print_text(path, format, whole_text, problems);
+    } else {
+        print_table(path, format, problems);
+    }
+    return n_errors(problems) > 0 ? 1 : 0;
+}
+
+}  // namespace kvscope::cli

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <filesystem>
+
+#include "app/cli/output_option.h"
+
+namespace kvscope::cli {
+
+/// Checks a trace and prints what is in it. As text: model, prompts, tables of runs, answers, scores and every problem;
+/// as JSON: the tree, the runs with parameters and answers, and the problems; else the runs, or the scores where there
+/// are none. What cannot be read becomes a problem, too, and the rest is shown.
+/// @returns 0, or 1 where the trace breaks the format
+/// @throws what trace::Reader throws for a file that is no trace
+int inspect_trace(const std::filesystem::path& path, const OutputFormat& format, bool whole_text);
+
+}  // namespace kvscope::cli

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""`kvscope inspect`: all that is wrong with a trace is reported and the rest is shown; answers and parameters."""
+
+import json
+import shutil
+import unittest
+
+import h5py
+import numpy
+
+from program import (HF_MODEL, NEEDS_ENGINE, SOURCE, TEXT, ProgramTest, csv_rows, jsonl_rows)
+
+GOOD = SOURCE / "tests" / "data" / "trace" / "v1.0.h5"
+
+
+def objects_of(path):
+    """Paths of all data sets, and (path, attribute) of all attributes."""
+    data_sets, attributes = [], []
+    with h5py.File(path, "r") as trace:
+        def visit(name, item):
+            if isinstance(item, h5py.Dataset):
+                data_sets.append(name)
+            attributes.extend((name, attribute) for attribute in item.attrs)
+        trace.visititems(visit)
+    return data_sets, attributes
+
+
+class Damage(ProgramTest):
+    def copy(self):
+        path = self.path("t.h5")
+        shutil.copy(GOOD, path)
+        path.chmod(0o644)
+        return path
+
+    def still_inspected(self, path):
+        """Both forms end with 0 or 1, and every problem of the one is in the other."""
+        listed = self.run_program("inspect", path, "--format", "json")
+        self.assertIn(listed.returncode, (0, 1), listed.stderr)
+        text = self.run_program("inspect", path)
+        self.assertEqual(text.returncode, listed.returncode, text.stderr)
+        if not listed.stdout:  # nothing at all can be read; both say why
+            self.assertEqual(listed.returncode, 1)
+            self.assertIn(path.name, listed.stderr)
+            return []
+        problems = json.loads(listed.stdout)["problems"]
+        for problem in problems:
+            self.assertIn(problem["path"], text.stdout)
+        self.assertEqual(listed.returncode, 1 if any(p["severity"] == "error" for p in problems) else 0)
+        table = self.run_program("inspect", path, "--format", "csv")
+        self.assertEqual(table.returncode, listed.returncode, table.stderr)
+        return problems
+
+    def test_steps_of_different_numbers(self):
+        for with_full_run in (True, False):
+            for name in ("step_kl", "step_agreement"):
+                with self.subTest(f"{name} {with_full_run}"):
+                    path = self.copy()
+                    with h5py.File(path, "r+") as trace:
+                        run = trace["prompts/0/runs/1"]
+                        values = run[name][:]
+                        del run[name]
+                        run[name] = values[:-1]
+                        if not with_full_run:
+                            del trace["prompts/0/runs/0"]
+                    problems = self.still_inspected(path)
+                    self.assertTrue(any(p["path"].startswith("/prompts/0/runs/1/step_") for p in problems), problems)
+                    shown = self.run_program("inspect", path).stdout
+                    self.assertIn("/prompts/0/runs/1/step_", shown)
+                    self.assertIn("Label", shown, "the table of runs is still there")
+
+    def test_every_data_set_missing_shorter_or_of_another_kind(self):
+        data_sets, _ = objects_of(GOOD)
+        self.assertGreater(len(data_sets), 20)
+        for name in data_sets:
+            for change in ("missing", "shorter", "text", "flat"):
+                with self.subTest(f"{name} {change}"):
+                    path = self.copy()
+                    with h5py.File(path, "r+") as trace:
+                        values = trace[name][()]
+                        del trace[name]
+                        if change == "shorter":
+                            trace[name] = values[:-1]
+                        elif change == "text":
+                            trace[name] = "text"
+                        elif change == "flat":
+                            trace[name] = numpy.resize(values, values.size + 1)
+                    self.still_inspected(path)
+
+    def test_every_attribute_missing_or_of_another_kind(self):
+        _, attributes = objects_of(GOOD)
+        self.assertGreater(len(attributes), 20)
+        for name, attribute in attributes:
+            for value in (None, "text", -7, numpy.zeros(3)):
+                with self.subTest(f"{name}@{attribute} {value}"):
+                    path = self.copy()
+                    with h5py.File(path, "r+") as trace:
+                        del trace[name].attrs[attribute]
+                        if value is not None:
+                            trace[name].attrs[attribute] = value
+                    self.still_inspected(path)
+
+
+@NEEDS_ENGINE
+class Answers(ProgramTest):
+    @classmethod
+    def prepare(cls):
+        cls.make_trace("t.h5", "--policy", "snapkv:window=8", "--budget", 20, "--temp", "0.75", "--top-p", "0.5", "-s", 3,
+                       "--sampling-seed", 4)
+
+    def runs(self):
+        with h5py.File(self.path("t.h5"), "r") as trace:
+            return [dict(trace[f"prompts/0/runs/{run}"].attrs) for run in range(2)]
+
+    def test_answers_and_parameters_for_programs(self):
+        as_json = json.loads(self.made("inspect", "t.h5", "--format", "json").stdout)["runs"]
+        as_lines = jsonl_rows(self.made("inspect", "t.h5", "--format", "jsonl").stdout)
+        as_csv = csv_rows(self.made("inspect", "t.h5", "--format", "csv").stdout)
+        self.assertEqual(as_json, as_lines)
+        for expected, row, text in zip(self.runs(), as_json, as_csv, strict=True):
+            self.assertEqual(row["answer"], expected["output_text"])
+            self.assertEqual(row["parameters"], json.loads(expected["parameters_json"]))
+            self.assertEqual(json.loads(text["parameters"]), row["parameters"])
+        self.assertEqual(as_json[1]["parameters"]["window"], 8)
+
+    def test_how_answers_were_drawn_is_shown(self):
+        self.assertIn("temperature 0.75, top-p 0.5, seed 4 of the answers, seed 3 of the policies",
+                      self.made("inspect", "t.h5").stdout)
+        self.make_trace("greedy.h5")
+        self.assertIn("temperature 0.0 (greedy)", self.made("inspect", "greedy.h5").stdout)
+
+
+class MoreTokensThanEmbeddings(ProgramTest):
+    """transformers loads such a model, too: nobody has to use those tokens."""
+
+    @classmethod
+    def prepare(cls):
+        cls.model = cls.folder / "model"
+        shutil.copytree(HF_MODEL, cls.model)
+        tokenizer = json.loads((cls.model / "tokenizer.json").read_text())
+        n = json.loads((cls.model / "config.json").read_text())["vocab_size"]
+        ids = list(tokenizer["model"]["vocab"].values()) + [token["id"] for token in tokenizer["added_tokens"]]
+        cls.n_embeddings = n
+        for i in range(max(ids) + 1, n + 5):
+            tokenizer["added_tokens"].append({"id": i, "content": f"<|unused{i}|>", "special": True, "single_word": False,
+                                              "lstrip": False, "rstrip": False, "normalized": False})
+        (cls.model / "tokenizer.json").write_text(json.dumps(tokenizer))
+
+    def said(self):
+        return f"the tokenizer has {self.n_embeddings + 5} tokens, the model {self.n_embeddings} embeddings"
+
+    def test_inspect_says_so(self):
+        self.assertIn(self.said(), self.made("inspect", self.model).stdout)
+        self.assertIn(self.said(), self.made("inspect", self.model, "--format", "csv").stderr)
+        self.assertNotIn("embeddings", self.made("inspect", HF_MODEL).stdout)
+
+    @NEEDS_ENGINE
+    def test_it_runs_as_the_model_without_them(self):
+        done = self.make_trace("more.h5", model=self.model)
+        self.assertIn(self.said(), done.stderr)
+        self.make_trace("less.h5")
+        with h5py.File(self.path("more.h5"), "r") as more, h5py.File(self.path("less.h5"), "r") as less:
+            self.assertEqual(more["prompts/0/runs/0/output_ids"][:].tolist(),
+                             less["prompts/0/runs/0/output_ids"][:].tolist())
+
+    @NEEDS_ENGINE
+    def test_a_prompt_with_such_a_token_is_refused(self):
+        token = f"<|unused{self.n_embeddings + 2}|>"
+        self.path("special.txt").write_text(TEXT + token)
+        self.refuses(2, ["special.txt", token, str(self.n_embeddings + 2), "embeddings"],
+                     "run", "-m", self.model, "-f", "special.txt", "-n", 2, "-o", "t.h5")
+        self.assertFalse(self.path("t.h5").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
