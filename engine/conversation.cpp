@@ -80,12 +80,12 @@ std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> co
         }
         reply.read_ids = model.tokenizer().encode(reply.read, false, !to.prompt_->chat_template.empty());
         const auto n = static_cast<int64_t>(reply.read_ids.size());
-        const int64_t end = to.position_ + n + options.n_new;
-        if (end > limit) {
+        if (options.n_new > limit - to.position_ - n) {
             reply.error = fmt::format(
-                "the prompt's {} tokens, {} of the question and {} to generate are {} more than the model's context of "
-                "{}: shorten the question or ask for fewer new tokens",
-                to.position_, n, options.n_new, end - limit, limit);
+                "the prompt's {} tokens, {} of the question and {} to generate are more than the model's context of "
+                "{}: "
+                "shorten the question or ask for fewer new tokens",
+                to.position_, n, options.n_new, limit);
             reply.refused = true;
             continue;
         }

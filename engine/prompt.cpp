@@ -2,22 +2,50 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 
 #include "engine/checkpoint/error.h"
+#include "engine/checkpoint/tokenizer_utf8.h"
 #include "engine/error.h"
 
 namespace kvscope::engine {
 namespace {
 
-void require_room(const Model& model, const Prompt& prompt, int64_t n_new) {
+std::string origin_of(const PromptOptions& options) {
+    return options.origin.empty() ? fmt::format("the prompt '{}'", options.name) : options.origin;
+}
+
+/// @param origin what messages call the text
+void require_room(const Model& model, const Prompt& prompt, int64_t n_new, const std::string& origin) {
     const auto n = static_cast<int64_t>(prompt.ids.size());
     const int64_t limit = model.transformer().config().context_length;
-    if (n + n_new <= limit) return;
-    throw UsageError(fmt::format(
-        "the prompt '{}' has {} tokens and {} more are to be generated, but the model's context is {}: shorten the "
-        "prompt by {} tokens or ask for fewer new ones with -n",
-        prompt.name, n, n_new, limit, n + n_new - limit));
+    const int64_t room = limit - n;
+    if (n_new <= room) return;
+    if (n_new >= limit)
+        throw UsageError(
+            fmt::format("{}: {} tokens are to be generated, but the model's context is {}, prompt and answer together: "
+                        "ask for fewer "
+                        "with -n",
+                        origin, n_new, limit));
+    throw UsageError(
+        fmt::format("{}: the prompt has {} tokens and {} more are to be generated, but the model's context is {}: "
+                    "shorten the prompt "
+                    "by {} tokens or ask for fewer new ones with -n",
+                    origin, n, n_new, limit, n_new - room));
+}
+
+/// A vocabulary may have more tokens than the model has embeddings, as long as nobody uses those.
+void require_embeddings(const Model& model, const Prompt& prompt, const std::string& origin) {
+    const int64_t n_embeddings = model.transformer().config().vocab_size;
+    const auto found =
+        std::find_if(prompt.ids.begin(), prompt.ids.end(), [&](int32_t id) { return id >= n_embeddings; });
+    if (found == prompt.ids.end()) return;
+    throw UsageError(
+        fmt::format("{}: the text has the token {} ({}), but the model has embeddings for the first {} tokens of its "
+                    "tokenizer alone: "
+                    "leave it out, or use a tokenizer that belongs to the model",
+                    origin, *found, model.tokenizer().shown(*found), n_embeddings));
 }
 
 /// "2026-11-22T05:00:00Z"; the present where it is no such time.
@@ -52,10 +80,23 @@ std::string context_of(const Model& model, const Prompt& prompt) {
 
 }  // namespace
 
+void require_utf8(std::string_view text, const std::string& origin) {
+    const size_t at = checkpoint::first_invalid_utf8(text);
+    if (at == std::string_view::npos) return;
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+    const bool is_utf16 = text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF");
+    throw UsageError(fmt::format(
+        "{}: expected text in UTF-8, found the byte 0x{:02X} in line {}, at offset {}{}; convert it to UTF-8 first",
+        origin, static_cast<unsigned char>(text[at]), line, at, is_utf16 ? ", which looks like UTF-16" : ""));
+}
+
 Prompt prepare_prompt(const Model& model, std::string_view context, std::string_view question,
                       const PromptOptions& options) {
+    const std::string origin = origin_of(options);
     if (context.find_first_not_of(" \t\r\n") == std::string_view::npos)
-        throw UsageError("the prompt is empty: give a text with -p or a file with -f");
+        throw UsageError(origin + ": the prompt is empty: give a text with -p or a file with -f");
+    require_utf8(context, origin);
+    require_utf8(question, "the question");
     const auto& tokenizer = model.tokenizer();
     const bool templated = options.use_template && model.chat_template().has_value();
     const std::time_t now = std::time(nullptr);
@@ -79,7 +120,8 @@ Prompt prepare_prompt(const Model& model, std::string_view context, std::string_
     }
     if (question.empty()) prompt.n_context = static_cast<int64_t>(prompt.ids.size());
 
-    require_room(model, prompt, options.n_new);
+    require_embeddings(model, prompt, origin);
+    require_room(model, prompt, options.n_new, origin);
     prompt.token_text.reserve(prompt.ids.size());
     for (const int32_t id : prompt.ids) prompt.token_text.push_back(tokenizer.shown(id));
     return prompt;
@@ -106,7 +148,7 @@ Prompt stored_prompt(const Model& model, const trace::Reader& reader, int prompt
     stored.query_aware = attributes.query_aware;
     stored.rendered_at = time_of(reader.created_utc());
     stored.context = context_of(model, stored);
-    require_room(model, stored, n_new);
+    require_room(model, stored, n_new, fmt::format("{}, prompt {}", file, prompt));
     return stored;
 }
 

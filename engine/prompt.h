@@ -35,11 +35,16 @@ struct PromptOptions {
     std::string name = "prompt";
     bool use_template = true;  ///< the model's own chat template, where it has one
     bool query_aware = true;
-    int64_t n_new = 0;  ///< tokens that have to fit behind the prompt
+    int64_t n_new = 0;        ///< tokens that have to fit behind the prompt
+    std::string origin = {};  ///< what messages call the text: a file; empty: the prompt by its name
 };
 
+/// That a text can be tokenised. @param origin what messages call it @throws UsageError where it is not UTF-8
+void require_utf8(std::string_view text, const std::string& origin);
+
 /// Renders, splits where the question begins, and tokenises both parts apart, for query-aware prompts and others alike.
-/// @throws UsageError for an empty prompt, text that is not UTF-8, or more tokens than the model's context holds.
+/// @throws UsageError, which names the prompt's origin, for an empty prompt, text that is not UTF-8, tokens that the
+///         model has no embedding for, or more of them than its context holds.
 Prompt prepare_prompt(const Model& model, std::string_view context, std::string_view question,
                       const PromptOptions& options);
 

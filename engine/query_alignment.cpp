@@ -48,7 +48,7 @@ QueryAlignment::QueryAlignment(const Transformer& model, std::span<const int32_t
     : model_(model), n_prompt_(static_cast<int64_t>(prompt.size())) {
     const int64_t limit = model.config().context_length;
     if (n_answer < 1) throw UsageError("the answer must have at least 1 token");
-    if (n_prompt_ + n_answer > limit)
+    if (n_answer > limit - n_prompt_)
         throw UsageError(
             fmt::format("the prompt has {} tokens and {} more are to be read, but the model's context is "
                         "{}: shorten the prompt or ask for fewer",

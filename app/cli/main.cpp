@@ -10,48 +10,66 @@
 
 #include "app/cli/arguments.h"
 #include "app/cli/command.h"
+#include "app/cli/option_checks.h"
+#include "app/cli/terminal.h"
 #include "app/cli/version_text.h"
 
 namespace {
+
+namespace cli = kvscope::cli;
 
 constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
 
 int guarded(const std::function<int()>& action) {
+    const auto failed = [](const std::string& why, int code) {
+        cli::complain("kvscope: " + why);
+        return code;
+    };
     try {
         return action();
     } catch (const std::invalid_argument& error) {
-        fmt::print(stderr, "kvscope: {}\n", error.what());
-        return exit_usage;
+        return failed(error.what(), exit_usage);
     } catch (const std::bad_alloc&) {
-        fmt::print(stderr, "kvscope: out of memory: use a shorter prompt, fewer runs at once, or --dtype bf16\n");
-        return exit_failed;
+        return failed("out of memory: use a shorter prompt, fewer runs at once, or --dtype bf16", exit_failed);
     } catch (const std::exception& error) {
-        fmt::print(stderr, "kvscope: {}\n", error.what());
-        return exit_failed;
+        return failed(error.what(), exit_failed);
     }
+}
+
+/// Help and version, or what is wrong with the arguments.
+int answer(const CLI::App& app, const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    const auto chosen = app.get_subcommands();
+    const CLI::App& command = chosen.empty() ? app : *chosen.front();
+    const bool are_unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+    const std::string why = are_unknown ? cli::unknown_arguments(command, app.remaining(true)) : error.what();
+    cli::complain(fmt::format("{}\n`kvscope {}--help` explains the {}", why,
+                              chosen.empty() ? "" : command.get_name() + " ", chosen.empty() ? "commands" : "options"));
+    return exit_usage;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
     CLI::App app("Shows what KV-cache compression does inside a language model.", "kvscope");
-    app.set_version_flag("--version", kvscope::cli::version_text());
+    app.set_version_flag("--version", cli::version_text());
     app.require_subcommand(0, 1);
     app.get_formatter()->column_width(34);
 
     int result = 0;
-    const kvscope::cli::Command* by_default = nullptr;
-    for (const auto& command : kvscope::cli::commands()) {
+    const cli::Command* by_default = nullptr;
+    for (const auto& command : cli::commands()) {
         CLI::App* sub = app.add_subcommand(command.name, command.summary);
         if (!command.example.empty()) sub->footer("Examples:\n" + command.example);
         if (command.hidden) sub->group("");
         auto action = command.declare(*sub);
+        cli::apply_common_rules(*sub);
         sub->callback([&result, action] { result = guarded(action); });
         if (command.by_default) by_default = &command;
     }
 
-    auto arguments = kvscope::cli::arguments_in_canonical_form({argv + 1, argv + argc});
+    auto arguments = cli::arguments_in_canonical_form({argv + 1, argv + argc});
     if (arguments.empty()) {
         if (!by_default) {
             fmt::print("{}", app.help());
@@ -59,11 +77,18 @@ int main(int argc, char** argv) {
         }
         arguments = {by_default->name};
     }
+    const auto& named = arguments.front();
+    const bool is_known = std::any_of(cli::commands().begin(), cli::commands().end(),
+                                      [&](const cli::Command& command) { return command.name == named; });
+    if (!is_known && !named.starts_with('-')) {
+        cli::complain(cli::unknown_command(named));
+        return exit_usage;
+    }
     std::reverse(arguments.begin(), arguments.end());
     try {
         app.parse(arguments);
     } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : exit_usage;
+        return answer(app, error);
     }
     return result;
 }

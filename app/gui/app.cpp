@@ -52,11 +52,13 @@ App::App(Window& window, AppOptions options)
         session_, [this](const std::string& text, bool is_error) { notice(text, is_error); }, [] { Window::wake(); },
         [this] {
             return std::vector<std::filesystem::path>(settings_.recent_models.begin(), settings_.recent_models.end());
-        });
+        },
+        options_.n_threads);
 #endif
     apply_style();
     add_actions();
     session_.mark = options_.mark;
+    session_.wanted_template = options_.use_template;
     if (!options_.view.empty()) {
         apply_layout(view_alone);
     } else if (!options_.layout.empty()) {

@@ -26,12 +26,14 @@ class FileDialog;
 
 struct AppOptions {
     std::vector<std::filesystem::path> traces;
-    std::string mark;       ///< text to outline in every view
-    std::string select;     ///< what parse_selection takes; empty: nothing
-    std::string layout;     ///< explore | compare | report; empty: the remembered one
-    std::string view;       ///< this view alone, filling the window
-    bool remember = true;   ///< read and write the person's settings
-    bool run_demo = false;  ///< start the demo job at once (in a build with the engine)
+    std::string mark;                  ///< text to outline in every view
+    std::string select;                ///< what parse_selection takes; empty: nothing
+    std::string layout;                ///< explore | compare | report; empty: the remembered one
+    std::string view;                  ///< this view alone, filling the window
+    bool remember = true;              ///< read and write the person's settings
+    bool run_demo = false;             ///< start the demo job at once (in a build with the engine)
+    int n_threads = 0;                 ///< that models run on; 0: one a core
+    std::optional<bool> use_template;  ///< how the run's form begins; unset: as it was left
 };
 
 /// A dockable window on the screen: a view and its place.

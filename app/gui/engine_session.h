@@ -148,9 +148,11 @@ class EngineSession {
 /// @param wake   called on any thread: something arrived, draw soon
 /// @param known_models where a trace's model may be, beside the one loaded and the default; called on the window's
 ///               thread
+/// @param n_threads that models run on; 0: one a core
 std::unique_ptr<EngineSession> make_engine_session(Session& session,
                                                    std::function<void(const std::string&, bool is_error)> notice,
                                                    std::function<void()> wake,
-                                                   std::function<std::vector<std::filesystem::path>()> known_models);
+                                                   std::function<std::vector<std::filesystem::path>()> known_models,
+                                                   int n_threads = 0);
 
 }  // namespace kvscope::gui

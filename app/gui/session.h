@@ -45,7 +45,8 @@ class Session {
     /// What became of runs that were renumbered, for those who remember keys.
     std::function<void(const std::function<RunKey(const RunKey&)>& now)> renumbered;
     TokenAxis token_axis;
-    std::string mark;  ///< text whose occurrences are outlined in every view; empty: none
+    std::string mark;                     ///< text whose occurrences are outlined in every view; empty: none
+    std::optional<bool> wanted_template;  ///< the chat template, for the next form of a run; unset: as it is there
 
     const Cursor& cursor() const { return selection.current(); }
     /// What the mouse is over, in whichever view; empty where over nothing.

@@ -49,4 +49,6 @@ std::string read_text(const fs::path& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
+std::string name_of_text(const fs::path& path) { return path == "-" ? "standard input" : path.string(); }
+
 }  // namespace kvscope::program

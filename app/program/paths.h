@@ -18,4 +18,7 @@ std::filesystem::path asset(const std::string& name);
 /// @throws std::runtime_error where it cannot be read.
 std::string read_text(const std::filesystem::path& path);
 
+/// What such a text is called in messages: the path, or "standard input".
+std::string name_of_text(const std::filesystem::path& path);
+
 }  // namespace kvscope::program

@@ -23,7 +23,8 @@ class Refusals(ProgramTest):
         self.bad(2, ["prompt"], prompt="")
         self.bad(2, ["empty"], prompt=" \n\t ")
         self.path("empty.txt").write_text("")
-        self.bad(2, ["empty"], "-f", "empty.txt", prompt=None)
+        self.bad(2, ["empty.txt", "empty"], "-f", "empty.txt", prompt=None)
+        self.bad(2, ["standard input", "empty"], "-f", "-", prompt=None, text=" ")
         self.bad(2, ["-p", "-f"], prompt=None)
 
     def test_a_prompt_that_is_not_utf8(self):
@@ -31,12 +32,23 @@ class Refusals(ProgramTest):
                            "surrogate": b"x\xed\xa0\x80", "overlong": b"x\xc0\xaf"}.items():
             with self.subTest(name):
                 self.path("bytes.txt").write_bytes(data)
-                self.bad(2, ["UTF-8"], "-f", "bytes.txt", prompt=None)
+                self.bad(2, ["bytes.txt", "UTF-8"], "-f", "bytes.txt", prompt=None)
+        self.path("lines.txt").write_bytes(b"One\ntwo\nthr\xeee")
+        self.bad(2, ["lines.txt", "0xEE", "line 3", "offset 11"], "-f", "lines.txt", prompt=None)
+        self.path("wide.txt").write_bytes("Some text".encode("utf-16"))
+        self.bad(2, ["wide.txt", "UTF-16"], "-f", "wide.txt", prompt=None)
+        self.path("good.txt").write_text(TEXT)
+        self.bad(2, ["lines.txt"], "-f", "good.txt", "-f", "lines.txt", prompt=None)
+        self.refuses(2, ["lines.txt", "UTF-8"], "eval", "-m", HF_MODEL, "--haystack", "lines.txt", "-o", "t.h5")
+        self.refuses(2, ["lines.txt", "UTF-8"], "profile-heads", HF_MODEL, "--haystack", "lines.txt", "-o", "t.json")
+        self.refuses(2, ["lines.txt", "UTF-8"], "analyze", HF_MODEL, "--queries", "-f", "lines.txt", "-q")
 
     def test_a_prompt_over_the_context_length(self):
         said = self.bad(2, [f"context is {CONTEXT_LENGTH}", "-n"], prompt="x" * (CONTEXT_LENGTH + 10))
         self.assertRegex(said, r"has 5\d\d tokens")
         self.bad(2, [f"context is {CONTEXT_LENGTH}"], n=CONTEXT_LENGTH)
+        self.path("long.txt").write_text("x" * (CONTEXT_LENGTH + 10))
+        self.bad(2, ["long.txt", f"context is {CONTEXT_LENGTH}"], "-f", "long.txt", prompt=None)
 
     def test_a_prompt_that_is_not_there(self):
         self.bad(1, ["nowhere.txt"], "-f", "nowhere.txt", prompt=None)

@@ -31,11 +31,15 @@ def environment(cache):
             "KVSCOPE_DEFAULT_MODEL": str(GGUF_MODEL)}
 
 
+def help_of(*command):
+    """What --help of the program, or of a command, says."""
+    return subprocess.run([PROGRAM, *command, "--help"], capture_output=True, text=True, timeout=SECONDS_UNTIL_HUNG,
+                          check=True).stdout
+
+
 def has_command(name):
     """Whether this build has it: one without the engine only reads traces."""
-    help_text = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, timeout=SECONDS_UNTIL_HUNG,
-                               check=True).stdout
-    return any(line.split()[:1] == [name] for line in help_text.splitlines())
+    return any(line.split()[:1] == [name] for line in help_of().splitlines())
 
 
 HAS_ENGINE = has_command("run")

@@ -22,7 +22,7 @@ int run_demo_in_terminal(const fs::path& folder, bool force) {
     const int result = run_in_terminal(job, {});
 
     const trace::Reader reader(job.output);
-    fmt::print(stderr, "drawing the figures\n");
+    complain("drawing the figures");
     const figures::ExportOptions options{300, std::string("kvscope ") + program::version()};
     std::string written;
     for (const auto& definition : analysis::figure_definitions()) {
@@ -32,9 +32,10 @@ int run_demo_in_terminal(const fs::path& folder, bool force) {
             written += fmt::format("  {}\n", path.string());
         }
     }
-    print(fmt::format("{}\n{} asked: {}\n",
-                      analysis::format_table(analysis::cost_table(reader, 0), analysis::TableFormat::text),
-                      reader.model().name, job.prompts.front().questions.front()));
+    print(fmt::format(
+        "{}\n{} asked: {}\n",
+        analysis::format_table(analysis::cost_table(reader, 0), analysis::TableFormat::text, terminal_width()),
+        reader.model().name, job.prompts.front().questions.front()));
     for (const auto& record : reader.runs(0)) print(fmt::format("  {:28} {}\n", record.label, record.output_text));
     print(fmt::format("\nTrace and figures:\n  {}\n{}", job.output.string(), written));
     return result;

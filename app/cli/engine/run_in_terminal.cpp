@@ -1,7 +1,6 @@
 #include "app/cli/engine/run_in_terminal.h"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <chrono>
 #include <fstream>
@@ -9,7 +8,6 @@
 #include <stdexcept>
 
 #include "app/cli/engine/terminal_progress.h"
-#include "app/program/paths.h"
 #include "engine/device.h"
 #include "engine/error.h"
 
@@ -35,14 +33,11 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     const auto plans = program::plans_of(job);
     program::check_prompt_source(job);
     const auto device = engine::device_from_name(options.device);
-    const auto dtype = engine::dtype_from_name(options.dtype);
-    const auto model_path = job.model.empty() ? program::default_model() : job.model;
     engine::require_runnable(device);
-    if (options.threads > 0) omp_set_num_threads(options.threads);
 
     TerminalProgress progress(options.quiet);
     const auto load_start = std::chrono::steady_clock::now();
-    const auto model = engine::Model::open(model_path, dtype, progress);
+    const auto model = options.model.open(progress);
     const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();
     program::RunEvents events;
     events.on_prompts = [&](std::span<const engine::Prompt> prompts) {

@@ -3,15 +3,15 @@
 #include <filesystem>
 #include <string>
 
+#include "app/cli/engine/model_options.h"
 #include "app/program/engine/run_job.h"
 
 namespace kvscope::cli {
 
 /// How a job is run on the command line.
 struct TerminalOptions {
-    std::string dtype = "auto";
+    ModelOptions model;
     std::string device = "cpu";
-    int threads = 0;                ///< 0: as many as there are cores
     std::filesystem::path timings;  ///< JSON file with the seconds of each phase; empty: none
     bool quiet = false;
 };

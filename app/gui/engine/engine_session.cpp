@@ -71,7 +71,7 @@ std::vector<int32_t> visible_ids(const engine::Prompt& prompt) {
 class ThreadedSession final : public EngineSession {
  public:
     ThreadedSession(Session& session, std::function<void(const std::string&, bool)> notice, std::function<void()> wake,
-                    std::function<std::vector<fs::path>()> known_models)
+                    std::function<std::vector<fs::path>()> known_models, int n_threads)
         : session_(session),
           notice_(std::move(notice)),
           wake_(std::move(wake)),
@@ -79,7 +79,7 @@ class ThreadedSession final : public EngineSession {
           progress_(wake_),
           counter_(wake_),
           model_(progress_, [this](const auto& model) { jobs_.post([this, model] { model_for_counts_ = model; }); }),
-          jobs_(progress_, notice_, wake_) {}
+          jobs_(progress_, notice_, wake_, n_threads) {}
 
     void run(const RunRequest& request) override {
         program::RunJob job = job_of(request);
@@ -478,8 +478,9 @@ class ThreadedSession final : public EngineSession {
 std::unique_ptr<EngineSession> make_engine_session(Session& session,
                                                    std::function<void(const std::string&, bool is_error)> notice,
                                                    std::function<void()> wake,
-                                                   std::function<std::vector<fs::path>()> known_models) {
-    return std::make_unique<ThreadedSession>(session, std::move(notice), std::move(wake), std::move(known_models));
+                                                   std::function<std::vector<fs::path>()> known_models, int n_threads) {
+    return std::make_unique<ThreadedSession>(session, std::move(notice), std::move(wake), std::move(known_models),
+                                             n_threads);
 }
 
 }  // namespace kvscope::gui

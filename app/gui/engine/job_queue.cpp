@@ -1,5 +1,6 @@
 #include "app/gui/engine/job_queue.h"
 
+#include <omp.h>
 #include <sys/resource.h>
 
 #include <new>
@@ -16,8 +17,10 @@ constexpr int niceness = 5;
 }  // namespace
 
 JobQueue::JobQueue(JobProgress& progress, std::function<void(const std::string&, bool)> notice,
-                   std::function<void()> wake)
-    : progress_(progress), notice_(std::move(notice)), wake_(std::move(wake)), thread_([this] { work(); }) {}
+                   std::function<void()> wake, int n_threads)
+    : progress_(progress), notice_(std::move(notice)), wake_(std::move(wake)), n_threads_(n_threads), thread_([this] {
+          work();
+      }) {}
 
 JobQueue::~JobQueue() {
     {
@@ -73,6 +76,7 @@ void JobQueue::post(std::function<void()> act) {
 
 void JobQueue::work() {
     setpriority(PRIO_PROCESS, 0, niceness);
+    if (n_threads_ > 0) omp_set_num_threads(n_threads_);  // of this thread's teams alone
     for (;;) {
         Job job;
         {

@@ -17,8 +17,9 @@ class JobQueue {
  public:
     /// @param notice called on the window's thread
     /// @param wake   called on the job's thread: something was posted
+    /// @param n_threads that jobs compute with; 0: one a core
     JobQueue(JobProgress& progress, std::function<void(const std::string&, bool is_error)> notice,
-             std::function<void()> wake);
+             std::function<void()> wake, int n_threads = 0);
     /// Cancels the job under way and waits for it; those that wait are dropped.
     ~JobQueue();
     JobQueue(const JobQueue&) = delete;
@@ -53,6 +54,7 @@ class JobQueue {
     std::deque<Job> jobs_;
     std::deque<std::function<void()>> posted_;
     bool stopping_ = false;
+    int n_threads_;
     std::thread thread_;  ///< last: it uses all of the above
 };
 

@@ -36,7 +36,8 @@ std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& m
     }
     std::vector<engine::Prompt> prompts;
     for (const auto& text : job.prompts) {
-        const engine::PromptOptions options{text.name, job.use_template, job.query_aware, job.experiment.n_new};
+        const engine::PromptOptions options{text.name, job.use_template, job.query_aware, job.experiment.n_new,
+                                            text.origin};
         if (text.questions.empty()) prompts.push_back(engine::prepare_prompt(model, text.context, "", options));
         for (const auto& question : text.questions)
             prompts.push_back(engine::prepare_prompt(model, text.context, question, options));

@@ -16,6 +16,7 @@ struct PromptText {
     std::string name;
     std::string context;
     std::vector<std::string> questions;
+    std::string origin = {};  ///< where the text is from, for messages: a file; empty: nothing to say
 };
 
 /// Everything that `kvscope run` and the window can ask of the engine.

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <filesystem>
 #include <memory>
@@ -13,13 +12,14 @@
 #include "analysis/pseudo_queries.h"
 #include "app/cli/command.h"
 #include "app/cli/engine/measure_queries.h"
+#include "app/cli/engine/model_options.h"
 #include "app/cli/engine/terminal_progress.h"
+#include "app/cli/option_checks.h"
 #include "app/cli/output_option.h"
 #include "app/figures/export_figure.h"
 #include "app/program/paths.h"
 #include "app/program/version.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/device.h"
 #include "engine/error.h"
 #include "engine/spectra.h"
 
@@ -37,8 +37,9 @@ int64_t modes_holding(std::span<const float> eigenvalues, double share) {
     return n;
 }
 
-analysis::Table spectra_of(const std::filesystem::path& model, engine::Progress& progress) {
-    const auto checkpoint = checkpoint::open_checkpoint(model);
+analysis::Table spectra_of(const ModelOptions& model, engine::Progress& progress) {
+    model.set_threads();
+    const auto checkpoint = checkpoint::open_checkpoint(model.path());
     const auto& config = checkpoint->config();
     trace::ModelRecord record;
     engine::add_spectra(*checkpoint, checkpoint->fingerprint(), record, progress);
@@ -70,16 +71,13 @@ analysis::Table spectra_of(const std::filesystem::path& model, engine::Progress&
 }
 
 struct Arguments {
-    std::filesystem::path model;
+    ModelOptions model;
     OutputFormat format;
     bool quiet = false;
     bool queries = false;
     std::string prompt;
     std::vector<std::string> prompt_files;
     std::string question;
-    bool use_template = true;
-    std::string dtype = "auto";
-    int threads = 0;
     MeasureQueriesOptions options;
     std::filesystem::path output;
     bool force = false;
@@ -90,22 +88,27 @@ struct MeasuredQueries {
     std::vector<std::pair<std::string, std::string>> recipe;
 };
 
-MeasuredQueries queries_of(const Arguments& arguments, const std::filesystem::path& path, engine::Progress& progress) {
-    std::vector<std::pair<std::string, std::string>> texts;
-    if (!arguments.prompt.empty()) texts.emplace_back("prompt", arguments.prompt);
+MeasuredQueries queries_of(const Arguments& arguments, engine::Progress& progress) {
+    struct Text {
+        std::string name, text, origin;
+    };
+    std::vector<Text> texts;
+    if (!arguments.prompt.empty()) texts.push_back({"prompt", arguments.prompt, "-p"});
     for (const auto& file : arguments.prompt_files)
-        texts.emplace_back(std::filesystem::path(file).stem().string(), program::read_text(file));
+        texts.push_back(
+            {std::filesystem::path(file).stem().string(), program::read_text(file), program::name_of_text(file)});
     if (texts.empty())
         throw std::invalid_argument(
             "there is no prompt whose answer pseudo tokens are held against: give a text with "
             "-p or a file with -f");
-    if (arguments.threads > 0) omp_set_num_threads(arguments.threads);
-    const auto model = engine::Model::open(path, engine::dtype_from_name(arguments.dtype), progress);
+    const auto model = arguments.model.open(progress);
     std::vector<engine::Prompt> prompts;
-    for (const auto& [name, text] : texts)
-        prompts.push_back(engine::prepare_prompt(
-            model, text, arguments.question,
-            {.name = name, .use_template = arguments.use_template, .n_new = arguments.options.n_answer}));
+    for (const auto& [name, text, origin] : texts)
+        prompts.push_back(engine::prepare_prompt(model, text, arguments.question,
+                                                 {.name = name,
+                                                  .use_template = arguments.model.use_template(),
+                                                  .n_new = arguments.options.n_answer,
+                                                  .origin = origin}));
     MeasuredQueries measured;
     try {
         measured.all = measure_queries(model, prompts, arguments.options, progress);
@@ -123,72 +126,68 @@ MeasuredQueries queries_of(const Arguments& arguments, const std::filesystem::pa
 }
 
 /// Nothing is measured for a file that cannot be written.
-void export_queries(const Arguments& arguments, const std::filesystem::path& path, engine::Progress& progress) {
+void export_queries(const Arguments& arguments, engine::Progress& progress) {
     figures::Exported what;
     what.figure = [&] {
-        auto [all, recipe] = queries_of(arguments, path, progress);
+        auto [all, recipe] = queries_of(arguments, progress);
         auto figure = analysis::pseudo_query_figure(all);
         figure.recipe = std::move(recipe);
         return figure;
     };
-    what.numbers = [&] { return analysis::pseudo_query_table(queries_of(arguments, path, progress).all); };
+    what.numbers = [&] { return analysis::pseudo_query_table(queries_of(arguments, progress).all); };
     figures::export_figure(what, arguments.output, {.creator = std::string("kvscope ") + program::version()},
                            arguments.force);
 }
 
 std::function<int()> declare(CLI::App& app) {
+    constexpr int most_draws = 100000;
     const auto arguments = std::make_shared<Arguments>();
     auto& options = arguments->options;
-    app.add_option("model", arguments->model,
-                   "GGUF file or Hugging Face directory (default: the model that comes along)");
+    arguments->model.declare_model(app, ModelOptions::As::both);
+    arguments->model.declare_threads(app);
     auto* queries =
         app.add_flag("--queries", arguments->queries,
                      "Cosine of pseudo tokens' queries with those of a prompt's true answer, by content and "
                      "position (DapQ, Table 1), instead of the spectra");
-    for (auto* option :
-         {app.add_option("-p,--prompt", arguments->prompt, "Text of the prompt")->type_name("TEXT"),
-          app.add_option("-f,--prompt-file,--file", arguments->prompt_files,
-                         "File with the prompt, - for standard input; repeatable")
-              ->type_name("FILE"),
-          app.add_option("--question", arguments->question, "Question asked of the prompts")->type_name("TEXT"),
-          app.add_option("-n,--n-predict,--predict", options.n_answer,
-                         "Tokens of the answer, and pseudo tokens; fewer where the answer ends")
-              ->check(CLI::PositiveNumber)
-              ->capture_default_str(),
-          app.add_option(
-                 "--trials", options.n_trials,
-                 "Also tokens drawn from the vocabulary and positions drawn from the prompt's, as often as this, "
-                 "with the five numbers of a box (Figure 2a has 100)")
-              ->check(CLI::NonNegativeNumber),
-          app.add_option("--offsets", options.n_offsets,
-                         "Also the answer's own tokens at this many start positions from 0 to the prompt's end (Figure "
-                         "2b)")
-              ->check(CLI::NonNegativeNumber),
-          app.add_option("-s,--seed", options.seed, "Seed of whatever is drawn")->capture_default_str(),
-          app.add_option("-o,--output", arguments->output,
-                         "Draw it into this file (pdf, svg, png) or write its numbers (csv, md, tex, json, jsonl)")
-              ->type_name("FILE"),
-          app.add_flag("--force", arguments->force, "Replace an existing file"),
-          app.add_option("--dtype", arguments->dtype,
-                         "f32, bf16, or auto: bf16 where the processor multiplies it natively")
-              ->check(CLI::IsMember({"f32", "bf16", "auto"}))
-              ->capture_default_str(),
-          app.add_option("-t,--threads", arguments->threads, "Threads (default: one a core)")
-              ->check(CLI::PositiveNumber),
-          app.add_flag("!--no-template", arguments->use_template, "Leave out the model's chat template")})
-        option->needs(queries);
+    std::vector<CLI::Option*> of_queries = arguments->model.declare_chat_template(app);
+    of_queries.push_back(arguments->model.declare_dtype(app));
+    of_queries.insert(
+        of_queries.end(),
+        {app.add_option("-p,--prompt", arguments->prompt, "Text of the prompt")->type_name("TEXT"),
+         app.add_option("-f,--prompt-file,--file", arguments->prompt_files,
+                        "File with the prompt, - for standard input; repeatable")
+             ->type_name("FILE"),
+         app.add_option("--question", arguments->question, "Question asked of the prompts")->type_name("TEXT"),
+         app.add_option("-n,--n-predict,--predict", options.n_answer,
+                        "Tokens of the answer, and pseudo tokens; fewer where the answer ends")
+             ->check(WholeNumber(1))
+             ->capture_default_str(),
+         app.add_option(
+                "--trials", options.n_trials,
+                "Also tokens drawn from the vocabulary and positions drawn from the prompt's, as often as this, "
+                "with the five numbers of a box (Figure 2a has 100)")
+             ->check(WholeNumber(0, most_draws)),
+         app.add_option("--offsets", options.n_offsets,
+                        "Also the answer's own tokens at this many start positions from 0 to the prompt's end (Figure "
+                        "2b)")
+             ->check(WholeNumber(0, most_draws)),
+         app.add_option("-s,--seed", options.seed, "Seed of whatever is drawn")->capture_default_str(),
+         app.add_option("-o,--output", arguments->output,
+                        "Draw it into this file (pdf, svg, png) or write its numbers (csv, md, tex, json, jsonl)")
+             ->type_name("FILE"),
+         app.add_flag("--force", arguments->force, "Replace an existing file")});
+    for (auto* option : of_queries) option->needs(queries);
     app.add_flag("-q,--quiet", arguments->quiet, "No progress");
     arguments->format.declare(app);
     app.get_option("--output")->excludes(app.get_option("--format"));
     return [arguments] {
-        const auto path = arguments->model.empty() ? program::default_model() : arguments->model;
         TerminalProgress progress(arguments->quiet);
         if (!arguments->output.empty()) {
-            export_queries(*arguments, path, progress);
+            export_queries(*arguments, progress);
         } else {
             arguments->format.print(arguments->queries
-                                        ? analysis::pseudo_query_table(queries_of(*arguments, path, progress).all)
-                                        : spectra_of(path, progress));
+                                        ? analysis::pseudo_query_table(queries_of(*arguments, progress).all)
+                                        : spectra_of(arguments->model, progress));
         }
         return 0;
     };

@@ -1,10 +1,12 @@
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 
 #include "app/cli/command.h"
 #include "app/cli/engine/run_in_terminal.h"
+#include "app/cli/option_checks.h"
 #include "app/program/paths.h"
 
 namespace kvscope::cli {
@@ -18,7 +20,6 @@ struct Arguments {
     std::vector<std::string> prompt_files;
     std::vector<std::string> questions;
     std::string query_aware = "on";
-    std::string chat_template = "on";
     uint64_t seed = 0;
     std::optional<uint64_t> sampling_seed;
 };
@@ -28,14 +29,14 @@ bool is_on(const std::string& value) { return value == "on"; }
 int act(Arguments& arguments) {
     auto& job = arguments.job;
     if (!arguments.prompt.empty())
-        job.prompts.push_back({arguments.prompt_name, arguments.prompt, arguments.questions});
+        job.prompts.push_back({arguments.prompt_name, arguments.prompt, arguments.questions, "-p"});
     for (const auto& file : arguments.prompt_files)
-        job.prompts.push_back(
-            {std::filesystem::path(file).stem().string(), program::read_text(file), arguments.questions});
+        job.prompts.push_back({std::filesystem::path(file).stem().string(), program::read_text(file),
+                               arguments.questions, program::name_of_text(file)});
     if (job.prompts.empty() && job.prompt_from.empty())
         throw std::invalid_argument("there is no prompt: give a text with -p or a file with -f");
     job.query_aware = is_on(arguments.query_aware);
-    job.use_template = is_on(arguments.chat_template);
+    job.use_template = arguments.terminal.model.use_template();
     job.experiment.seed = arguments.seed;
     job.experiment.sampling.seed = arguments.sampling_seed.value_or(arguments.seed);
     return run_in_terminal(job, arguments.terminal);
@@ -46,8 +47,7 @@ std::function<int()> declare(CLI::App& app) {
     auto& job = arguments->job;
     auto& experiment = job.experiment;
     auto& terminal = arguments->terminal;
-    app.add_option("-m,--model", job.model,
-                   "GGUF file or Hugging Face directory (default: the model that comes along)");
+    terminal.model.declare(app);
     app.add_option("-p,--prompt", arguments->prompt, "Text of the prompt")->type_name("TEXT");
     app.add_option("--prompt-name", arguments->prompt_name, "What that text is called in the trace")
         ->type_name("NAME")
@@ -60,7 +60,7 @@ std::function<int()> declare(CLI::App& app) {
         ->allow_extra_args(false);  // else "[a, b]" would be two
     app.add_option("--query-aware", arguments->query_aware,
                    "off: compress the context before the question is read; several questions then share one cache")
-        ->check(CLI::IsMember({"on", "off"}))
+        ->transform(OneOf({"on", "off"}))
         ->capture_default_str();
     auto* prompt_from =
         app.add_option(
@@ -74,14 +74,13 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--budget", job.budgets,
                    "Entries kept per KV head and layer: counts (64,128 or 64-512*2) or shares kept (0.2, 20%)")
         ->type_name("B[,B…]");
-    app.add_option("-n,--n-predict,--predict", experiment.n_new, "Tokens to generate")->capture_default_str();
+    app.add_option("-n,--n-predict,--predict", experiment.n_new, "Tokens to generate")
+        ->check(WholeNumber(1))
+        ->capture_default_str();
     app.add_flag("--ignore-eos", experiment.ignore_eos, "Generate all of them, also behind an end-of-text token");
     app.add_option("-o,--output", job.output, "The trace to write")->required()->type_name("TRACE.h5");
-    app.add_option("--dtype", terminal.dtype, "f32, bf16, or auto: bf16 where the processor multiplies it natively")
-        ->check(CLI::IsMember({"f32", "bf16", "auto"}))
-        ->capture_default_str();
     app.add_option("--device", terminal.device, "cpu or cuda")
-        ->check(CLI::IsMember({"cpu", "cuda"}))
+        ->transform(OneOf({"cpu", "cuda"}))
         ->capture_default_str();
     app.add_flag("--isolated", experiment.isolated, "One run at a time, as a server would: honest memory and speed");
     app.add_option("--temp", experiment.sampling.temperature, "Temperature; 0 is greedy")->capture_default_str();
@@ -90,19 +89,13 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("-s,--seed", arguments->seed, "Seed of whatever draws")->capture_default_str();
     app.add_option("--sampling-seed", arguments->sampling_seed, "Seed of the answers alone (default: that of --seed)");
     app.add_option("--window", experiment.window, "Last queries whose attention is recorded of the full cache")
+        ->check(WholeNumber(1, std::numeric_limits<int>::max()))
         ->capture_default_str();
-    app.add_option("-t,--threads", terminal.threads, "Threads (default: one a core)")->check(CLI::PositiveNumber);
-    app.add_option("--chat-template", arguments->chat_template, "The model's own chat template around the prompt")
-        ->check(CLI::IsMember({"on", "off"}))
-        ->capture_default_str();
-    app.add_flag_callback(
-        "--apply-chat-template", [arguments] { arguments->chat_template = "on"; }, "As --chat-template on");
-    app.add_flag_callback(
-        "--no-template", [arguments] { arguments->chat_template = "off"; }, "As --chat-template off");
     app.add_flag("--analyze", job.analyze, "Also the spectra of the projections");
     app.add_flag("!--no-compare", experiment.compare, "Leave out step_kl, step_agreement and output_error");
     app.add_flag("!--no-record", experiment.record, "Leave out the measures of the full cache");
     app.add_option("--timings", terminal.timings, "Write the seconds of each phase to this file")
+        ->check(NewFile())
         ->type_name("FILE.json");
     app.add_flag("--force", job.force, "Replace what is at the output");
     app.add_flag("-q,--quiet", terminal.quiet, "No progress");

@@ -3,16 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <memory>
 #include <thread>
 
 #include "app/cli/command.h"
+#include "app/cli/option_checks.h"
+#include "app/cli/terminal.h"
 #include "app/gui/app.h"
 #include "app/gui/crash_log.h"
 #include "app/gui/end_signal.h"
 #include "app/gui/engine_session.h"
 #ifdef KVSCOPE_WITH_ENGINE
+#include "app/cli/engine/model_options.h"
 #include "app/cli/engine/run_in_terminal.h"
 #endif
 
@@ -21,6 +25,9 @@ namespace {
 
 struct Arguments {
     gui::AppOptions app;
+#ifdef KVSCOPE_WITH_ENGINE
+    ModelOptions model;  ///< how the window runs models
+#endif
     std::string size;
     std::string screenshot;
     bool light = false;
@@ -31,11 +38,12 @@ struct Arguments {
 void set_size(const std::string& text, gui::WindowOptions& window) {
     if (text.empty()) return;
     constexpr int most = 16384;  // what graphics cards draw into at once
-    char x = 0;
-    int rest = 0;
-    if (std::sscanf(text.c_str(), "%d%c%d%n", &window.width, &x, &window.height, &rest) != 3 || x != 'x' ||
-        rest != static_cast<int>(text.size()) || window.width < 320 || window.height < 240 || window.width > most ||
-        window.height > most)
+    const char* const end = text.data() + text.size();
+    const auto width = std::from_chars(text.data(), end, window.width);
+    const bool has_height = width.ec == std::errc() && width.ptr != end && *width.ptr == 'x';
+    const auto height = has_height ? std::from_chars(width.ptr + 1, end, window.height) : width;
+    if (!has_height || height.ec != std::errc() || height.ptr != end || window.width < 320 || window.height < 240 ||
+        window.width > most || window.height > most)
         throw std::invalid_argument(
             fmt::format("--size takes WIDTHxHEIGHT from 320x240 to {0}x{0}, as in 1600x1000; found {1}", most, text));
 }
@@ -90,7 +98,7 @@ int view_or_say_why(const Arguments& arguments) {
     } catch (const gui::NoDisplay& error) {
 #ifdef KVSCOPE_WITH_ENGINE
         if (arguments.app.run_demo) {
-            fmt::print(stderr, "kvscope: {}: running the demo here instead, into kvscope-demo/\n", error.what());
+            complain(fmt::format("kvscope: {}: running the demo here instead, into kvscope-demo/", error.what()));
             return run_demo_in_terminal("kvscope-demo", false);
         }
 #endif
@@ -108,24 +116,33 @@ std::function<int()> declare(CLI::App& app) {
         "--select", arguments->app.select,
         "Begin with this selected, as in token=964,layer=21,run=snapkv @ 256; also head=1, token=3-9, step=5");
     app.add_option("--layout", arguments->app.layout, "explore, compare or report (default: as last time)")
-        ->check(CLI::IsMember(gui::App::layout_names()));
+        ->transform(OneOf(gui::App::layout_names()));
     std::vector<std::string> views;
     for (const gui::ViewKind& kind : gui::view_kinds()) views.push_back(kind.name);
-    const auto as_named = [](std::string name) {
-        std::replace(name.begin(), name.end(), '-', '_');
-        return name;
-    };
     app.add_option("--view", arguments->app.view, "Open this view alone")
-        ->transform(CLI::IsMember(views, as_named))
+        ->transform(OneOf(views))
         ->excludes("--layout");
     app.add_option("--size", arguments->size, "Of the window, as in 1600x1000");
     app.add_flag("--light", arguments->light, "Light theme");
     app.add_option("--ui-scale", arguments->ui_scale, "Size of texts; 1 is usual")->check(CLI::Range(0.5, 4.0));
-    app.add_option("--screenshot", arguments->screenshot, "Draw the window once into this PNG and end");
+    app.add_option("--screenshot", arguments->screenshot, "Draw the window once into this PNG and end")
+        ->check(NewFile());
 #ifdef KVSCOPE_WITH_ENGINE
     app.add_flag("--demo", arguments->app.run_demo, "Open the demo's trace, which is made where it is not there yet");
 #endif
+#ifdef KVSCOPE_WITH_ENGINE
+    arguments->model.declare_threads(app);
+    auto template_options = arguments->model.declare_chat_template(app);
+    return [arguments, template_options] {
+        arguments->app.n_threads = arguments->model.threads();
+        const bool is_said = std::any_of(template_options.begin(), template_options.end(),
+                                         [](const CLI::Option* option) { return option->count() > 0; });
+        if (is_said) arguments->app.use_template = arguments->model.use_template();
+        return view_or_say_why(*arguments);
+    };
+#else
     return [arguments] { return view_or_say_why(*arguments); };
+#endif
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ class RunView : public View {
     void draw(Context& context) override {
         if (!context.engine) return draw_nothing(context, "This build has no engine to run models.");
         engine_ = context.engine;
+        if (const auto wanted = std::exchange(context.session.wanted_template, std::nullopt))
+            form_.request.use_template = *wanted;
         prompt_.update(context, form_);
         const EngineStatus status = context.engine->status();
         const auto tokens = context.engine->count_tokens(form_.request);

@@ -1,0 +1,59 @@
+#include "app/cli/engine/model_options.h"
+
+#include <omp.h>
+
+#include "app/cli/option_checks.h"
+#include "app/program/find_model.h"
+#include "engine/device.h"
+
+namespace kvscope::cli {
+
+CLI::Option* ModelOptions::declare_model(CLI::App& app, As model) {
+    const char* names[] = {"-m,--model", "model", "model,-m,--model"};
+    return app.add_option(
+        names[static_cast<int>(model)], model_,
+        "GGUF file, Hugging Face directory, or the id of one in the local hub cache (default: the model "
+        "that comes along)");
+}
+
+CLI::Option* ModelOptions::declare_dtype(CLI::App& app) {
+    return app.add_option("--dtype", dtype_, "f32, bf16, or auto: bf16 where the processor multiplies it natively")
+        ->transform(OneOf({"f32", "bf16", "auto"}))
+        ->capture_default_str();
+}
+
+CLI::Option* ModelOptions::declare_threads(CLI::App& app) {
+    constexpr int most = 1024;
+    return app.add_option("-t,--threads", threads_, "Threads (default: one a core)")->check(WholeNumber(1, most));
+}
+
+std::vector<CLI::Option*> ModelOptions::declare_chat_template(CLI::App& app) {
+    return {app.add_option("--chat-template", chat_template_, "The model's own chat template around the prompt")
+                ->transform(OneOf({"on", "off"}))
+                ->capture_default_str(),
+            app.add_flag_callback(
+                "--apply-chat-template", [this] { chat_template_ = "on"; }, "As --chat-template on"),
+            app.add_flag_callback(
+                "--no-template", [this] { chat_template_ = "off"; }, "As --chat-template off")};
+}
+
+std::vector<CLI::Option*> ModelOptions::declare(CLI::App& app, As model) {
+    declare_model(app, model);
+    std::vector<CLI::Option*> options = declare_chat_template(app);
+    options.push_back(declare_dtype(app));
+    options.push_back(declare_threads(app));
+    return options;
+}
+
+std::filesystem::path ModelOptions::path() const { return program::find_model(model_); }
+
+void ModelOptions::set_threads() const {
+    if (threads_ > 0) omp_set_num_threads(threads_);
+}
+
+engine::Model ModelOptions::open(engine::Progress& progress) const {
+    set_threads();
+    return engine::Model::open(path(), engine::dtype_from_name(dtype_), progress);
+}
+
+}  // namespace kvscope::cli

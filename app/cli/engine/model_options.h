@@ -1,0 +1,45 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "engine/model/model.h"
+#include "engine/progress.h"
+
+namespace kvscope::cli {
+
+/// What every command that runs a model asks of it alike: which one, in what numbers, on how many threads, and whether
+/// its chat template is put around prompts.
+class ModelOptions {
+ public:
+    enum class As { option, positional, both };
+
+    /// Declares -m/--model (or the positional `model`), --dtype, -t/--threads, --chat-template, --apply-chat-template
+    /// and --no-template. @returns all but the model
+    std::vector<CLI::Option*> declare(CLI::App& app, As model = As::option);
+    CLI::Option* declare_model(CLI::App& app, As model);
+    CLI::Option* declare_dtype(CLI::App& app);
+    CLI::Option* declare_threads(CLI::App& app);
+    std::vector<CLI::Option*> declare_chat_template(CLI::App& app);
+
+    /// Where the model is. @throws what program::find_model throws
+    std::filesystem::path path() const;
+    bool use_template() const { return chat_template_ == "on"; }
+    int threads() const { return threads_; }
+
+    /// From now on this thread computes with as many as were asked for.
+    void set_threads() const;
+    /// Sets the threads, and loads the model.
+    /// @throws what program::find_model and engine::Model::open throw
+    engine::Model open(engine::Progress& progress) const;
+
+ private:
+    std::filesystem::path model_;
+    std::string dtype_ = "auto";
+    std::string chat_template_ = "on";
+    int threads_ = 0;  // 0: one a core
+};
+
+}  // namespace kvscope::cli

@@ -1,0 +1,153 @@
+#include "app/cli/option_checks.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "app/cli/command.h"
+#include "policies/interface/names.h"
+
+namespace kvscope::cli {
+namespace {
+
+template <class Number>
+std::optional<Number> whole_text_as(std::string_view text) {
+    Number value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+std::string out_of_range(std::string_view found, const std::string& expected) {
+    return fmt::format("expected {}, found {}", expected, found);
+}
+
+std::string range_text(int64_t low, int64_t high) {
+    if (high == std::numeric_limits<int64_t>::max()) return fmt::format("a whole number, at least {}", low);
+    return fmt::format("a whole number from {} to {}", low, high);
+}
+
+/// For a type's whole range. CLI11 reads what does not fit as the nearest that does, -1 as the largest, 010 as 8.
+template <class Number>
+std::string read_whole_number(std::string& text) {
+    const std::string_view digits = std::string_view(text).substr(text.starts_with('+') ? 1 : 0);
+    const auto value = whole_text_as<Number>(digits);
+    if (!value)
+        return out_of_range(text, fmt::format("a whole number from {} to {}", std::numeric_limits<Number>::min(),
+                                              std::numeric_limits<Number>::max()));
+    text = std::to_string(*value);
+    return {};
+}
+
+std::string read_real(std::string& text) {
+    const auto value = whole_text_as<double>(std::string_view(text).substr(text.starts_with('+') ? 1 : 0));
+    return value && std::isfinite(*value) ? "" : out_of_range(text, "a number");
+}
+
+CLI::Validator validator(std::string (*check)(std::string&)) { return {check, "", ""}; }
+
+/// The check that belongs to the type of an option's variable, which CLI11 knows by name.
+std::optional<CLI::Validator> check_of_type(const CLI::Option& option) {
+    const std::string type = option.get_type_name();
+    if (type.starts_with("UINT")) return validator(read_whole_number<uint64_t>);
+    if (type.starts_with("INT")) return validator(read_whole_number<int64_t>);
+    if (type.starts_with("FLOAT")) return validator(read_real);
+    return std::nullopt;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command.get_options())
+        for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+    return names;
+}
+
+/// "-budget=64" and "--budgte" as "--budget", "--budgte": what stands before '=', with two dashes.
+std::string as_long_option(const std::string& argument) {
+    const size_t begin = std::min(argument.find_first_not_of('-'), argument.size());
+    const size_t end = std::min(argument.find('='), argument.size());
+    return "--" + argument.substr(begin, end - std::min(begin, end));
+}
+
+bool is_option(const std::string& argument) { return argument.size() > 1 && argument.front() == '-'; }
+
+}  // namespace
+
+OneOf::OneOf(const std::vector<std::string>& names) : CLI::Validator("") {
+    func_ = [names](std::string& text) -> std::string {
+        for (const auto& name : names) {
+            if (!policies::same_name(name, text)) continue;
+            text = name;
+            return {};
+        }
+        return fmt::format("expected one of {}; found '{}'.{}", policies::joined(names), text,
+                           policies::did_you_mean(text, names));
+    };
+    description("{" + policies::joined(names) + "}");
+}
+
+WholeNumber::WholeNumber(int64_t low, int64_t high) : CLI::Validator("") {
+    func_ = [low, high](std::string& text) -> std::string {
+        const auto value = whole_text_as<int64_t>(text);
+        return value && *value >= low && *value <= high ? "" : out_of_range(text, range_text(low, high));
+    };
+}
+
+NewFile::NewFile() : CLI::Validator("") {
+    func_ = [](std::string& text) -> std::string {
+        const std::filesystem::path path(text);
+        std::error_code error;
+        if (std::filesystem::is_directory(path, error)) return text + " is a folder, expected the name of a file";
+        const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+        return std::filesystem::is_directory(folder, error) ? "" : text + ": there is no folder " + folder.string();
+    };
+}
+
+void apply_common_rules(CLI::App& command) {
+    const CLI::Validator not_empty(
+        [](std::string& text) { return text.empty() ? std::string("expected a value, found an empty one ('')") : ""; },
+        "", "");
+    for (CLI::Option* option : command.get_options()) {
+        if (option->get_items_expected_max() == 0) continue;  // a flag
+        if (option->get_items_expected_max() == 1) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+        // First of all checks: a transform goes before those that are there.
+        if (auto check = check_of_type(*option)) option->transform(*std::move(check));
+        option->transform(not_empty);
+    }
+}
+
+std::string unknown_arguments(const CLI::App& command, const std::vector<std::string>& arguments) {
+    std::string options, others;
+    for (const auto& argument : arguments) {
+        if (is_option(argument)) {
+            const std::string name = argument.substr(0, argument.find('='));
+            options += fmt::format("{}there is no option {}.{}", options.empty() ? "" : "\n", name,
+                                   policies::did_you_mean(as_long_option(argument), option_names(command)));
+        } else {
+            others += fmt::format("{}'{}'", others.empty() ? "" : ", ", argument);
+        }
+    }
+    // Where an option is unknown, what follows it is probably its value.
+    return options.empty() ? fmt::format("{} was not expected", others) : options;
+}
+
+std::string unknown_command(const std::string& name) {
+    std::vector<std::string> names;
+    for (const Command& command : commands())
+        if (!command.hidden) names.push_back(command.name);
+    std::error_code error;
+    if (std::filesystem::exists(name, error))
+        return fmt::format(
+            "there is no command '{0}', but a file: `kvscope view {0}` opens it in the window, `kvscope "
+            "inspect {0}` says what is in it",
+            name);
+    return fmt::format("there is no command '{}'.{} There are: {}", name, policies::did_you_mean(name, names),
+                       policies::joined(names));
+}
+
+}  // namespace kvscope::cli

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""What holds for every option of every command: empty values, numbers, repetition, names that are nearly right."""
+
+import re
+import unittest
+
+import h5py
+
+from program import CONTEXT_LENGTH, HF_MODEL, NEEDS_ENGINE, TEXT, ProgramTest, has_command, help_of
+
+LARGEST_SEED = 2**64 - 1
+
+
+def commands_with_options():
+    """Every option that takes a value: (command, option), from the help."""
+    listed = re.findall(r"^  ([\w-]+) {2,}\w", help_of().split("Subcommands:")[1], re.M)
+    for command in listed:
+        for line in help_of(command).splitlines():
+            found = re.match(r"^  (?:-\w,)?(--[\w-]+)\S*(?: +([^ ].*))?", line)
+            if found and re.search(r" (TEXT|INT|UINT|FLOAT|[A-Z]+\S*)( |$)", line.split("  ")[1]):
+                yield command, found.group(1)
+
+
+class Options(ProgramTest):
+    def test_no_option_takes_an_empty_value(self):
+        pairs = list(commands_with_options())
+        self.assertGreater(len(pairs), 8)
+        for command, option in pairs:
+            with self.subTest(f"{command} {option}"):
+                self.refuses(2, [option, "empty"], command, option, "")
+                self.refuses(2, [option, "empty"], command, f"{option}=")
+
+    def test_no_argument_may_be_empty(self):
+        for command in ("inspect", "models", "policies", "export", "view"):
+            if has_command(command):
+                with self.subTest(command):
+                    self.refuses(2, ["empty"], command, "")
+
+    def test_numbers_are_decimal_whole_and_in_range(self):
+        for number in ("many", "1.5", "0x10", "1e3", "12x", "99999999999999999999", "-99999999999999999999"):
+            with self.subTest(number):
+                self.refuses(2, ["--prompt", "a whole number from", number], "export", "t.h5", "--prompt", number)
+        for number in ("nan", "inf", "1e999", "0x1p3", "wide"):
+            with self.subTest(number):
+                self.refuses(2, ["--width", number], "export", "t.h5", "--width", number)
+
+    def test_the_last_of_a_repeated_option_counts(self):
+        self.assertEqual(self.made("policies", "--format", "json", "--format", "csv").stdout,
+                         self.made("policies", "--format", "csv").stdout)
+        self.refuses(1, ["no-such.h5"], "export", "no-such.h5", "--figure", "bogus", "--figure", "jsd", "-o", "a.pdf", "-o",
+                     "b.pdf")
+
+    def test_an_unknown_option_gets_a_suggestion(self):
+        for arguments, meant in ((["policies", "--formt", "csv"], "--format"), (["export", "--figur=x"], "--figure"),
+                                 (["export", "-figure", "x"], "--figure"), (["export", "--out_put", "x"], "--output")):
+            with self.subTest(arguments):
+                self.refuses(2, ["there is no option", f"Did you mean {meant}"], *arguments)
+        said = self.refuses(2, ["--quux"], "policies", "--quux", "value")
+        self.assertNotIn("Did you mean", said)
+        self.assertNotIn("value", said)
+
+    def test_an_unknown_command_gets_a_suggestion(self):
+        self.refuses(2, ["no command 'figuers'", "Did you mean figures", "There are:", "inspect"], "figuers")
+        self.refuses(2, ["no command 'xyzzy'", "There are:"], "xyzzy")
+        self.path("trace.h5").write_bytes(b"")
+        self.refuses(2, ["kvscope view trace.h5", "kvscope inspect trace.h5"], "trace.h5")
+
+    def test_an_unknown_name_gets_a_suggestion(self):
+        self.refuses(2, ["jsonn", "Did you mean json", "md"], "policies", "--format", "jsonn")
+        self.refuses(2, ["snapvk", "Did you mean snapkv"], "policies", "snapvk")
+        self.path("t.h5").write_bytes(b"")
+        self.refuses(2, ["retenton", "Did you mean retention"], "export", "t.h5", "--figure", "retenton", "-o", "a.pdf")
+
+
+@NEEDS_ENGINE
+class OptionsOfModels(ProgramTest):
+    def bad(self, messages, *arguments, n=4):
+        self.refuses(2, messages, "run", "-m", HF_MODEL, "-p", TEXT, "-n", n, "-o", "t.h5", *arguments)
+        self.assertEqual([p.name for p in self.folder.glob("t.h5*")], [])
+
+    def test_seeds_out_of_range(self):
+        for option in ("-s", "--sampling-seed"):
+            for seed in (-1, LARGEST_SEED + 1, "99999999999999999999", "1.0", "seed"):
+                with self.subTest(f"{option} {seed}"):
+                    self.bad(["seed", str(seed), f"from 0 to {LARGEST_SEED}"], option, seed)
+        self.refuses(2, [f"from 0 to {LARGEST_SEED}"], "eval", "-o", "e.h5", "-s", -1)
+        self.refuses(2, [f"from 0 to {LARGEST_SEED}"], "analyze", "--queries", "-p", TEXT, "-s", -1)
+
+    def test_the_largest_seed_is_one_of_its_own(self):
+        self.make_trace("largest.h5", "-s", LARGEST_SEED, "--temp", 1)
+        with h5py.File(self.path("largest.h5"), "r") as trace:
+            self.assertIn(f'"seed":{LARGEST_SEED}', trace.attrs["recipe_json"])
+
+    def test_a_seed_with_leading_zeros_is_decimal(self):
+        self.make_trace("decimal.h5", "-s", "010")
+        with h5py.File(self.path("decimal.h5"), "r") as trace:
+            self.assertIn('"seed":10,', trace.attrs["recipe_json"])
+
+    def test_numbers_of_tokens_do_not_overflow(self):
+        for n in (2**63 - 1, 2**63 - 400, 2**62):
+            with self.subTest(n):
+                self.bad([f"context is {CONTEXT_LENGTH}", str(n)], n=n)
+                self.refuses(2, [f"context is {CONTEXT_LENGTH}"], "analyze", HF_MODEL, "--queries", "-p", TEXT, "-n", n, "-q")
+                self.refuses(2, [f"context is {CONTEXT_LENGTH}"], "eval", "-m", HF_MODEL, "--lengths", 100, "--depths", 0.5,
+                             "-n", n, "-o", "e.h5", "-q")
+        self.bad(["-n", str(2**63)], n=2**63)
+
+    def test_numbers_with_a_limit_say_it(self):
+        for arguments, limit in ((["-t", 10**6], "from 1 to 1024"), (["--window", 2**31], "from 1 to 2147483647"),
+                                 (["--window", -1], "from 1 to 2147483647"), (["-t", 2**40], "from 1 to 1024")):
+            with self.subTest(arguments):
+                self.bad([limit], *arguments)
+        self.refuses(2, ["--samples", "from 1 to 100000"], "eval", "-o", "e.h5", "--samples", 2**31 - 1)
+        self.refuses(2, ["--trials", "from 0 to 100000"], "analyze", "--queries", "-p", TEXT, "--trials", 2**31 - 1)
+        self.refuses(2, ["--temp", "nan"], "run", "-o", "t.h5", "-p", TEXT, "--temp", "nan")
+
+    def test_the_last_of_a_repeated_option_counts(self):
+        self.make_trace("last.h5", "-n", 3, "-s", 1, "-s", 2, "--query-aware", "off", "--query-aware", "on")
+        with h5py.File(self.path("last.h5"), "r") as trace:
+            self.assertIn('"seed":2,', trace.attrs["recipe_json"])
+            self.assertIn('"new_tokens":3', trace.attrs["recipe_json"])
+
+    def test_names_are_suggested(self):
+        self.bad(["Did you mean --budget?"], "--policy", "h2o", "--buget", 40)
+        self.bad(["--dtype", "f32, bf16, auto"], "--dtype", "f33")
+        self.bad(["windw", "Did you mean window"], "--policy", "snapkv:windw=8", "--budget", 40)
+        self.refuses(2, ["nia", "Did you mean niah"], "eval", "-o", "e.h5", "--tasks", "nia")
+
+    def test_threads_and_template_wherever_a_model_runs(self):
+        needles = ["--lengths", 100, "--depths", 0.5, "--samples", 1, "-n", 2, "-q"]
+        sizes = {}
+        for template in ("on", "off"):
+            self.make_trace(f"{template}.h5", "--chat-template", template)
+            self.made("eval", "-m", HF_MODEL, *needles, "-t", 1, "--chat-template", template, "-o", f"e-{template}.h5")
+            said = self.made("analyze", HF_MODEL, "--queries", "-p", TEXT, "-n", 2, "-t", 1, "--chat-template", template)
+            sizes[template] = re.search(r"(\d+) tokens", said.stderr).group(1)
+            profiled = self.run_program("profile-heads", HF_MODEL, *needles, "-t", 1, "--chat-template", template, "-o",
+                                        "heads.json")
+            self.assertIn("answered right", profiled.stderr)  # a random model is not, but it was run
+        self.assertNotEqual(sizes["on"], sizes["off"])
+        self.made("analyze", HF_MODEL, "-t", 1, "-q")
+        prompts = {}
+        for name in ("e-on.h5", "e-off.h5"):
+            with h5py.File(self.path(name), "r") as trace:
+                prompts[name] = trace.attrs["recipe_json"]
+        self.assertNotEqual(prompts["e-on.h5"], prompts["e-off.h5"])
+
+    def test_an_output_without_a_folder_is_refused_before_anything_is_computed(self):
+        self.refuses(2, ["nowhere/heads.json", "no folder nowhere"], "profile-heads", HF_MODEL, "-o", "nowhere/heads.json")
+        self.bad(["no folder nowhere"], "--timings", "nowhere/t.json")
+
+
+if __name__ == "__main__":
+    unittest.main()
