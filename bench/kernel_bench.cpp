@@ -22,6 +22,7 @@
 #include "kernels/attention_prefill.h"
 #include "kernels/bf16.h"
 #include "kernels/cpu_features.h"
+#include "kernels/linear.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
 #include "kernels/swiglu.h"
@@ -262,6 +263,44 @@ void bench_window(const Model& model, int64_t n_tokens, int window, double peak)
               seconds, 2.0 * model.n_heads * window * static_cast<double>(n_tokens) * model.head_dim, "GFLOP/s", peak);
 }
 
+/// A product of the default model with `copies` weights, so that those of few rows come from memory as in decoding.
+template <class T>
+void bench_linear(int64_t rows, int64_t in, int64_t out, int copies, const Peaks& peaks, double products) {
+    const auto x = random_values<T>(static_cast<size_t>(rows * in), 1);
+    const std::vector<std::vector<T>> weights(static_cast<size_t>(copies),
+                                              random_values<T>(static_cast<size_t>(in * out), 2));
+    std::vector<T> y(static_cast<size_t>(rows * out));
+    const double seconds = shortest([&] {
+        for (const auto& weight : weights)
+            linear({.dtype = dtype_of<T>,
+                    .n_rows = rows,
+                    .in = in,
+                    .out = out,
+                    .x = x.data(),
+                    .weight = weight.data(),
+                    .y = y.data(),
+                    .y_dtype = dtype_of<T>});
+    });
+    const std::string name = std::string("linear ") + name_of(dtype_of<T>) + " " + std::to_string(rows) + " rows, " +
+                             std::to_string(in) + " to " + std::to_string(out);
+    const double once = seconds / copies;
+    if (copies > 1)
+        print_row(name, once, static_cast<double>(in * out) * sizeof(T), "GB/s", peaks.bandwidth);
+    else
+        print_row(name, once, 2.0 * static_cast<double>(rows * in * out), "GFLOP/s", products);
+}
+
+template <class T>
+void bench_linears(const Peaks& peaks, double products) {
+    for (const int64_t rows : {1, 2, 4, 8, 13, 24}) bench_linear<T>(rows, 576, 3072, 60, peaks, products);
+    for (const int64_t rows : {13, 24, 64, 256, 1024}) bench_linear<T>(rows, 576, 3072, 1, peaks, products);
+    bench_linear<T>(1024, 576, 960, 1, peaks, products);
+    bench_linear<T>(1024, 576, 576, 1, peaks, products);
+    bench_linear<T>(1024, 1536, 576, 1, peaks, products);
+    bench_linear<T>(13, 576, 49152, 1, peaks, products);
+    bench_linear<T>(1024, 4096, 4096, 1, peaks, products);
+}
+
 void bench_elementwise(double peak) {
     const int64_t rows = 4096, dim = 576, inner = 1536;
     auto residual = random_values<float>(static_cast<size_t>(rows * dim), 1);
@@ -288,7 +327,7 @@ void bench_elementwise(double peak) {
 
 void usage(std::FILE* to) {
     std::fprintf(to,
-                 "usage: kvscope_kernel_bench [prefill|decode|window|elementwise]...   (all without arguments)\n"
+                 "usage: kvscope_kernel_bench [prefill|decode|window|linear|elementwise]...   (all without arguments)\n"
                  "Rates of the CPU kernels beside the processor's measured peaks.\n"
                  "  OMP_NUM_THREADS=n   threads; with 1 the times are of the thread alone, whatever else runs\n"
                  "  KVSCOPE_SIMD=level  generic, avx2, avx512 or avx512_bf16, at most what the processor has\n");
@@ -326,6 +365,10 @@ int run(const std::vector<std::string>& parts) {
         bench_window<bf16>(model, 4096, 32, peaks.f32);
         bench_window<float>(model, 4096, 32, peaks.f32);
     }
+    if (wanted("linear")) {
+        bench_linears<bf16>(peaks, bf16_peak);
+        bench_linears<float>(peaks, peaks.f32);
+    }
     if (wanted("elementwise")) bench_elementwise(peaks.bandwidth);
     return 0;
 }
@@ -336,8 +379,8 @@ int main(int argc, char** argv) {
     const std::vector<std::string> parts(argv + 1, argv + argc);
     for (const std::string& part : parts) {
         if (part == "-h" || part == "--help") return usage(stdout), 0;
-        if (part != "prefill" && part != "decode" && part != "window" && part != "elementwise") {
-            std::fprintf(stderr, "kvscope_kernel_bench: '%s' is none of prefill, decode, window, elementwise\n",
+        if (part != "prefill" && part != "decode" && part != "window" && part != "linear" && part != "elementwise") {
+            std::fprintf(stderr, "kvscope_kernel_bench: '%s' is none of prefill, decode, window, linear, elementwise\n",
                          part.c_str());
             return usage(stderr), 2;
         }

@@ -9,6 +9,7 @@
 #include "engine/error.h"
 #include "engine/guarded.h"
 #include "engine/sampler.h"
+#include "kernels/log_softmax.h"
 
 namespace kvscope::engine {
 namespace {
@@ -17,17 +18,24 @@ namespace {
 constexpr int64_t rows_together = 768;
 
 at::Tensor log_probabilities(const float* logits, int64_t rows, int64_t vocabulary) {
-    return at::log_softmax(at::from_blob(const_cast<float*>(logits), {rows, vocabulary}, at::kFloat), 1);
+    at::Tensor logs = at::empty({rows, vocabulary}, at::kFloat);
+    kernels::log_softmax({.n_rows = rows, .n = vocabulary, .in = logits, .out = logs.data_ptr<float>()});
+    return logs;
 }
 
 void compare_rows(const FullReference& reference, int64_t first, const at::Tensor& found, Comparison& comparison) {
     const int64_t rows = found.size(0);
     const at::Tensor expected = reference.log_probabilities.narrow(0, first, rows);
-    const at::Tensor kl = at::mul(at::exp(expected), at::sub(expected, found)).sum(1);
+    std::vector<float> kl(static_cast<size_t>(rows));
+    kernels::divergence_of_logs({.n_rows = rows,
+                                 .n = found.size(1),
+                                 .log_p = expected.const_data_ptr<float>(),
+                                 .log_q = found.const_data_ptr<float>(),
+                                 .out = kl.data()});
     for (int64_t i = 0; i < rows; ++i) {
         const auto t = static_cast<size_t>(first + i);
         const auto n = static_cast<size_t>(found.size(1));
-        comparison.step_kl[t] = std::max(kl.const_data_ptr<float>()[i], 0.0f);
+        comparison.step_kl[t] = std::max(kl[static_cast<size_t>(i)], 0.0f);
         comparison.step_agreement[t] = greedy_token({expected.const_data_ptr<float>() + i * found.size(1), n}) ==
                                        greedy_token({found.const_data_ptr<float>() + i * found.size(1), n});
     }

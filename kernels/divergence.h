@@ -6,7 +6,8 @@ namespace kvscope::kernels {
 
 /// Divergences between all pairs of rows p_i of distributions (n_rows, n), out (n_rows, n_rows), natural logarithms,
 /// f64 throughout. 0 log 0 = 0; values below the smallest normal number (2.2e-308) count as 0. The rows have to be
-/// non-negative and to sum to 1; the result does not depend on the number of threads.
+/// non-negative and to sum to 1; a row with a NaN has NaN in its row and column. The
+/// result does not depend on the number of threads.
 
 /// out[i][j] = JSD(p_i || p_j) = (KL(p_i || m) + KL(p_j || m)) / 2, m = (p_i + p_j) / 2. Symmetric, zero diagonal,
 /// within [0, ln 2]. Exact also for rows that are nearly alike: small differences are summed by their series and not as

@@ -6,7 +6,8 @@
 
 namespace kvscope::kernels {
 
-/// y = x W^T + bias for a few rows: the products of a decode step, bound by reading W once from memory.
+/// y = x W^T + bias for any number of rows: those of a decode step, bound by reading W once from memory, and those of a
+/// prompt. The bias is added before y is rounded.
 struct Linear {
     DType dtype = DType::bf16;  ///< of x and the weight: f32 or bf16; accumulated in f32
     int64_t n_rows = 0;
@@ -21,7 +22,8 @@ struct Linear {
     int64_t y_stride = 0;          ///< elements between rows; 0 means out
 };
 
-/// A row's result depends neither on the other rows in the call nor on the number of threads.
+/// A row's result depends neither on the other rows in the call, nor on their number, nor on that of the threads: to
+/// the last bit, at each SIMD level.
 /// @throws std::invalid_argument for negative sizes, null arrays, or a type that is neither f32 nor bf16.
 void linear(const Linear& problem);
 

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/larger.h"
 #include "policies/interface/attention_sum_policy.h"
 #include "policies/interface/seeded_random.h"
 
@@ -60,7 +61,7 @@ class Cam : public AttentionSumPolicy {
         double largest = 0.0;
         for (const uint32_t position : kept) {
             if (position < n_sinks || position >= context().n_tokens - recent())
-                largest = std::max<double>(largest, attention[position]);
+                largest = kernels::larger<double>(largest, attention[position]);
         }
         return largest;
     }

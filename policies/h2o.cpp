@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/larger.h"
 #include "kernels/select_topk.h"
 #include "policies/interface/attention_sum_policy.h"
 #include "policies/interface/decode_rows.h"
@@ -66,8 +67,8 @@ class H2o : public AttentionSumPolicy {
     double reduced(const std::vector<std::vector<double>>& sums, size_t entry) const {
         double value = sums[0][entry];
         for (size_t q = 1; q < sums.size(); ++q) {
-            value =
-                reduction() == kernels::HeadReduction::max ? std::max(value, sums[q][entry]) : value + sums[q][entry];
+            value = reduction() == kernels::HeadReduction::max ? kernels::larger(value, sums[q][entry])
+                                                               : value + sums[q][entry];
         }
         return reduction() == kernels::HeadReduction::mean ? value / static_cast<double>(sums.size()) : value;
     }

@@ -88,6 +88,7 @@ class LongCache : public Policy {
             float best;
         };
         const auto n = static_cast<int64_t>(scores.size());
+        if (const int64_t place = kernels::find_nan(scores.data(), n); place >= 0) throw kernels::NanScore(0, place);
         std::vector<Chunk> chunks;
         for (int64_t at = 0; at < n; at += chunk_) {
             const int64_t size = std::min(chunk_, n - at);

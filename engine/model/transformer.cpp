@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/error.h"
 #include "kernels/linear.h"
@@ -15,9 +17,6 @@
 namespace kvscope::engine {
 namespace {
 
-// Up to here our own product, which reads each weight once and has no dispatch cost, beats the library's.
-constexpr int64_t rows_small = 16;
-
 const float* data_or_null(const at::Tensor& tensor) {
     return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr;
 }
@@ -26,8 +25,10 @@ const float* data_or_null(const at::Tensor& tensor) {
 
 Transformer::Transformer(checkpoint::ModelConfig config, Weights weights, kernels::DType dtype)
     : config_(std::move(config)), weights_(std::move(weights)), dtype_(dtype) {
-    for (const float frequency : config_.inverse_frequencies()) inverse_frequencies_.push_back(double{frequency});
-    rotation_factor_ = double{config_.rope_attention_factor()};
+    std::vector<double> frequencies;
+    for (const float frequency : config_.inverse_frequencies()) frequencies.push_back(double{frequency});
+    rotations_ = std::make_unique<const RotationTable>(std::move(frequencies), double{config_.rope_attention_factor()},
+                                                       config_.context_length);
 }
 
 at::ScalarType Transformer::scalar_type() const { return dtype_ == kernels::DType::bf16 ? at::kBFloat16 : at::kFloat; }
@@ -50,22 +51,18 @@ at::Tensor Transformer::embed(std::span<const int32_t> ids) const {
 }
 
 at::Tensor Transformer::multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const {
-    const int64_t rows = x.size(0);
-    if (rows <= rows_small) {
-        at::Tensor y = at::empty({rows, weight.size(0)}, x.options());
-        kernels::linear({.dtype = dtype_,
-                         .n_rows = rows,
-                         .in = weight.size(1),
-                         .out = weight.size(0),
-                         .x = x.const_data_ptr(),
-                         .weight = weight.const_data_ptr(),
-                         .bias = data_or_null(bias),
-                         .y = y.data_ptr(),
-                         .y_dtype = dtype_});
-        return y;
-    }
-    at::Tensor y = at::linear(x, weight);
-    if (bias.defined()) y.add_(bias);
+    // Never the library's product: what it makes of a row depends on how many rows and threads there are, so that a run
+    // would answer differently in other company.
+    at::Tensor y = at::empty({x.size(0), weight.size(0)}, x.options());
+    kernels::linear({.dtype = dtype_,
+                     .n_rows = x.size(0),
+                     .in = weight.size(1),
+                     .out = weight.size(0),
+                     .x = x.const_data_ptr(),
+                     .weight = weight.const_data_ptr(),
+                     .bias = data_or_null(bias),
+                     .y = y.data_ptr(),
+                     .y_dtype = dtype_});
     return y;
 }
 
@@ -101,15 +98,6 @@ at::Tensor Transformer::project(int layer, const at::Tensor& residual) const {
         normalise(w.k_norm, int64_t{config_.n_heads} * config_.head_dim, config_.n_kv_heads);
     }
     return qkv;
-}
-
-Transformer::Rotation Transformer::rotation(std::span<const int64_t> positions) const {
-    const auto n = static_cast<int64_t>(positions.size());
-    Rotation rotation{at::empty({n, config_.head_dim / 2}, at::kFloat),
-                      at::empty({n, config_.head_dim / 2}, at::kFloat)};
-    kernels::rope_table(positions, inverse_frequencies_, rotation_factor_, rotation.cosines.data_ptr<float>(),
-                        rotation.sines.data_ptr<float>());
-    return rotation;
 }
 
 void Transformer::rotate(at::Tensor& qkv, const Rotation& rotation) const {
@@ -161,8 +149,8 @@ at::Tensor Transformer::logits(const at::Tensor& residual) const {
                        .weight = weights_.final_norm.const_data_ptr<float>(),
                        .out = x.data_ptr(),
                        .out_dtype = dtype_});
-    // Always our own product: the library would round the logits to bf16, which is coarser than most gaps between the
-    // best tokens and would drown small divergences.
+    // In f32 whatever the model's type: bf16 is coarser than most gaps between the best tokens and would drown small
+    // divergences.
     at::Tensor result = at::empty({rows, config_.vocab_size}, at::kFloat);
     kernels::linear({.dtype = dtype_,
                      .n_rows = rows,

@@ -3,10 +3,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <vector>
 
 #include "engine/checkpoint/config.h"
+#include "engine/model/rotation_table.h"
 #include "engine/model/weights.h"
 #include "kernels/types.h"
 #include "policies/interface/observations.h"
@@ -15,8 +16,8 @@ namespace kvscope::engine {
 
 /// A decoder-only transformer of the Llama kind without its attention: what happens before it (norm, projections,
 /// rotation) and after it (output projection, MLP). Prefill and decode put the attention between. Activations are in
-/// the model's type, the residual stream in f32. n rows are n tokens, of one prompt or of many runs. Stateless: const
-/// after construction, usable from several threads.
+/// the model's type, the residual stream in f32. n rows are n tokens, of one prompt or of many runs. Const after
+/// construction, usable from several threads.
 class Transformer {
  public:
     Transformer(checkpoint::ModelConfig config, Weights weights, kernels::DType dtype);
@@ -35,11 +36,9 @@ class Transformer {
     /// Queries, keys and values before rotation, q and k norms applied: (n, (H + 2G) d).
     at::Tensor project(int layer, const at::Tensor& residual) const;
 
-    /// Cosines and sines for `rotate`, each (n, d / 2) f32.
-    struct Rotation {
-        at::Tensor cosines, sines;
-    };
-    Rotation rotation(std::span<const int64_t> positions) const;
+    /// Cosines and sines for `rotate`, of positions or of differences of positions; not to be written to.
+    using Rotation = engine::Rotation;
+    Rotation rotation(std::span<const int64_t> positions) const { return rotations_->rotation(positions); }
 
     /// Rotates the queries and keys of `qkv` (n, (H + 2G) d) in place.
     void rotate(at::Tensor& qkv, const Rotation& rotation) const;
@@ -56,8 +55,7 @@ class Transformer {
     checkpoint::ModelConfig config_;
     Weights weights_;
     kernels::DType dtype_;
-    std::vector<double> inverse_frequencies_;
-    double rotation_factor_ = 1.0;
+    std::unique_ptr<const RotationTable> rotations_;
 };
 
 }  // namespace kvscope::engine

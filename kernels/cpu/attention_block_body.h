@@ -443,11 +443,11 @@ struct AttentionBlockBody {
 
     // ---- results ---------------------------------------------------------------------------------------------------
 
-    /// 1 / l, and 0 where a lane saw no key.
+    /// 1 / l, and 0 where a lane saw no key; NaN where it saw one.
     static vec inverse_total(const State& state, int64_t g, int part) {
         const vec l = Simd::load(state.l(g) + part * W);
         const vec one = Simd::set1(1.0f);
-        return Simd::select_between(Simd::div(one, l), l, Simd::set1(1e-30f), Simd::set1(3e38f), Simd::zero());
+        return Simd::select_between(Simd::zero(), l, Simd::set1(-1.0f), Simd::set1(1e-30f), Simd::div(one, l));
     }
 
     template <class T>

@@ -101,7 +101,8 @@ KVSCOPE_INLINE double difference_body(const double* p, const double* a, const do
 KVSCOPE_INLINE void logs_body(const double* p, int64_t n, double of_zero, double* logs) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) {
-        logs[i] = blend(std::bit_cast<uint64_t>(p[i]) != 0, log_of_normal(p[i]), of_zero);
+        // 0 is added, or NaN, of which log_of_normal makes a number.
+        logs[i] = blend(std::bit_cast<uint64_t>(p[i]) != 0, log_of_normal(p[i]), of_zero) + (p[i] - p[i]);
     }
 }
 
@@ -148,7 +149,7 @@ struct Rows {
 
     Rows(const double* distributions, int64_t n_rows, int64_t length, double log_of_zero)
         : n(length), p(distributions, distributions + n_rows * length), logs(p.size()) {
-        for (double& value : p) value = value >= kSmallest ? value : 0.0;
+        for (double& value : p) value = value < kSmallest ? 0.0 : value;  // NaN stays
         loops().logs(p.data(), n_rows * n, log_of_zero, logs.data());
     }
     const double* row(int64_t i) const { return p.data() + i * n; }
@@ -162,7 +163,7 @@ void jsd_matrix(const double* distributions, int64_t n_rows, int64_t n, double* 
     const Loops& loop = loops();
 #pragma omp parallel for schedule(dynamic) if (n_rows * n_rows / 2 * n > kParallelWork)
     for (int64_t i = 0; i < n_rows; ++i) {
-        out[i * n_rows + i] = 0.0;
+        out[i * n_rows + i] = loop.difference(rows.row(i), rows.log_row(i), rows.log_row(i), n);  // 0, or NaN
         for (int64_t j = i + 1; j < n_rows; ++j) {
             const double sum = loop.jsd(rows.row(i), rows.row(j), rows.log_row(i), rows.log_row(j), n);
             out[i * n_rows + j] = out[j * n_rows + i] = std::clamp(sum, 0.0, std::numbers::ln2);
@@ -175,7 +176,7 @@ void kl_matrix(const double* distributions, int64_t n_rows, int64_t n, double* o
     const Loops& loop = loops();
     for (int64_t i = 0; i < n_rows; ++i) {
         for (int64_t j = 0; j < n_rows; ++j) {
-            const double sum = i == j ? 0.0 : loop.difference(rows.row(i), rows.log_row(i), rows.log_row(j), n);
+            const double sum = loop.difference(rows.row(i), rows.log_row(i), rows.log_row(j), n);
             out[i * n_rows + j] = std::max(sum, 0.0);
         }
     }

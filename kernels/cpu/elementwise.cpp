@@ -72,4 +72,12 @@ void swiglu(const SwiGlu& problem) {
     over_rows(level_kernels().swiglu, problem, problem.n_rows, problem.dim);
 }
 
+void log_softmax(const LogSoftmax& problem) {
+    over_rows(level_kernels().log_softmax, problem, problem.n_rows, problem.n);
+}
+
+void divergence_of_logs(const DivergenceOfLogs& problem) {
+    over_rows(level_kernels().divergence_of_logs, problem, problem.n_rows, problem.n);
+}
+
 }  // namespace kvscope::kernels

@@ -9,7 +9,7 @@
 
 namespace kvscope::kernels {
 
-/// Normalisation, rotation and activation: one read and one write of each array, all arithmetic f32.
+/// Normalisation, rotation, activation and what is done to logits: all arithmetic f32, row by row.
 template <class Simd>
 struct ElementwiseBody {
     using vec = typename Simd::vec;
@@ -60,7 +60,72 @@ struct ElementwiseBody {
             activate<bf16>(problem, row_begin, row_end);
     }
 
+    static void log_softmax(const LogSoftmax& problem, int64_t row_begin, int64_t row_end) {
+        for (int64_t row = row_begin; row < row_end; ++row)
+            logarithms(problem.in + row * problem.n, problem.n, problem.out + row * problem.n);
+    }
+
+    static void divergence_of_logs(const DivergenceOfLogs& problem, int64_t row_begin, int64_t row_end) {
+        for (int64_t row = row_begin; row < row_end; ++row)
+            problem.out[row] = divergence(problem.log_p + row * problem.n, problem.log_q + row * problem.n, problem.n);
+    }
+
  private:
+    static constexpr float kLog2E = 1.4426950408889634f;
+    static constexpr float kLowest = -1e30f;  ///< stands for minus infinity, which exp2 does not take
+
+    /// The next W of `left` values, what is missing being `filler`.
+    static vec some(const float* p, int64_t left, float filler) {
+        if (left >= W) return Simd::load(p);
+        float values[W];
+        for (int i = 0; i < W; ++i) values[i] = i < left ? p[i] : filler;
+        return Simd::load(values);
+    }
+
+    /// Sum of term(c) for c = 0, W, 2 W, ... below n: in f32 over 64 W elements, which are summed in f64.
+    template <class Term>
+    static double sum_of(int64_t n, const Term& term) {
+        double total = 0;
+        for (int64_t begin = 0; begin < n; begin += 64 * W) {
+            const int64_t end = begin + 64 * W < n ? begin + 64 * W : n;
+            vec sums[2] = {Simd::zero(), Simd::zero()};
+            int64_t c = begin;
+            for (; c + W < end; c += 2 * W) {
+                sums[0] = Simd::add(sums[0], term(c));
+                sums[1] = Simd::add(sums[1], term(c + W));
+            }
+            if (c < end) sums[0] = Simd::add(sums[0], term(c));
+            total += static_cast<double>(Simd::sum(Simd::add(sums[0], sums[1])));
+        }
+        return total;
+    }
+
+    static void logarithms(const float* in, int64_t n, float* out) {
+        vec most = Simd::set1(kLowest);
+        for (int64_t c = 0; c < n; c += W) most = Simd::max(most, some(in + c, n - c, kLowest));
+        const float largest = Simd::maximum(most);  // a NaN may be lost here, but not in the sum
+        const vec largests = Simd::set1(largest), scale = Simd::set1(kLog2E);
+        const double total = sum_of(n, [&](int64_t c) {
+            const vec x = Simd::max(Simd::set1(kLowest), some(in + c, n - c, kLowest));
+            return Simd::exp2(Simd::mul(Simd::sub(x, largests), scale));
+        });
+        const auto log_total = static_cast<float>(__builtin_log(total));
+        const vec logs = Simd::set1(log_total);
+        int64_t c = 0;
+        for (; c + W <= n; c += W) Simd::store(out + c, Simd::sub(Simd::sub(Simd::load(in + c), largests), logs));
+        for (; c < n; ++c) out[c] = in[c] - largest - log_total;
+    }
+
+    static float divergence(const float* log_p, const float* log_q, int64_t n) {
+        const vec scale = Simd::set1(kLog2E), lowest = Simd::set1(kLowest);
+        return static_cast<float>(sum_of(n, [&](int64_t c) {
+            // 0 ln 0 = 0, for which logarithms have to be finite.
+            const vec p = Simd::max(lowest, some(log_p + c, n - c, 0.0f));
+            const vec q = Simd::max(lowest, some(log_q + c, n - c, 0.0f));
+            return Simd::mul(Simd::exp2(Simd::mul(p, scale)), Simd::sub(p, q));
+        }));
+    }
+
     static vec load(const float* p) { return Simd::load(p); }
     static vec load(const bf16* p) { return Simd::load_bf16(p); }
     static void store(float* p, vec x) { Simd::store(p, x); }

@@ -8,12 +8,15 @@
 #include "kernels/cpu/attention_block_body.h"
 #include "kernels/cpu/attention_decode_body.h"
 #include "kernels/cpu/elementwise_body.h"
+#include "kernels/cpu/linear_body.h"
 #include "kernels/cpu/simd_avx2.h"
 
 namespace kvscope::kernels::avx2 {
 
 using Block = AttentionBlockBody<SimdAvx2, F32Products<SimdAvx2>>;
 using Elementwise = ElementwiseBody<SimdAvx2>;
+using LinearF32 = LinearBody<SimdAvx2, F32Factors<SimdAvx2>>;
+using LinearBf16 = LinearBody<SimdAvx2, WidenedFactors<SimdAvx2>>;
 
 const LevelKernels kKernels = {
     {Block::queries_per_block, Block::fewest_queries, Block::scratch_bytes, Block::compute},
@@ -22,6 +25,10 @@ const LevelKernels kKernels = {
     Elementwise::add_rms_norm,
     Elementwise::rope,
     Elementwise::swiglu,
+    Elementwise::log_softmax,
+    Elementwise::divergence_of_logs,
+    {LinearF32::packed_bytes, LinearF32::panel_bytes, LinearF32::pack_rows, LinearF32::multiply},
+    {LinearBf16::packed_bytes, LinearBf16::panel_bytes, LinearBf16::pack_rows, LinearBf16::multiply},
 };
 
 }  // namespace kvscope::kernels::avx2

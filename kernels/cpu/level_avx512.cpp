@@ -11,12 +11,15 @@
 #include "kernels/cpu/attention_block_body.h"
 #include "kernels/cpu/attention_decode_body.h"
 #include "kernels/cpu/elementwise_body.h"
+#include "kernels/cpu/linear_body.h"
 #include "kernels/cpu/simd_avx512.h"
 
 namespace kvscope::kernels::avx512 {
 
 using Block = AttentionBlockBody<SimdAvx512, F32Products<SimdAvx512>>;
 using Elementwise = ElementwiseBody<SimdAvx512>;
+using LinearF32 = LinearBody<SimdAvx512, F32Factors<SimdAvx512>>;
+using LinearBf16 = LinearBody<SimdAvx512, WidenedFactors<SimdAvx512>>;
 
 const LevelKernels kKernels = {
     {Block::queries_per_block, Block::fewest_queries, Block::scratch_bytes, Block::compute},
@@ -25,6 +28,10 @@ const LevelKernels kKernels = {
     Elementwise::add_rms_norm,
     Elementwise::rope,
     Elementwise::swiglu,
+    Elementwise::log_softmax,
+    Elementwise::divergence_of_logs,
+    {LinearF32::packed_bytes, LinearF32::panel_bytes, LinearF32::pack_rows, LinearF32::multiply},
+    {LinearBf16::packed_bytes, LinearBf16::panel_bytes, LinearBf16::pack_rows, LinearBf16::multiply},
 };
 
 }  // namespace kvscope::kernels::avx512

@@ -11,6 +11,7 @@
 #include "kernels/cpu/attention_block_body.h"
 #include "kernels/cpu/attention_decode_body.h"
 #include "kernels/cpu/elementwise_body.h"
+#include "kernels/cpu/linear_body.h"
 #include "kernels/cpu/simd_avx512.h"
 
 namespace kvscope::kernels::avx512_bf16 {
@@ -72,6 +73,25 @@ struct PairRows : Bf16Rows<Simd> {
     static __m512 mac(__m512 acc, operand a, operand b) { return _mm512_dpbf16_ps(acc, a, b); }
 };
 
+/// The same for products: packed rows are the bf16 as they are.
+struct PairFactors {
+    using T = bf16;
+    using elem = bf16;
+    using operand = __m512bh;
+    static constexpr int kStep = 32;
+    static constexpr int kParts = 1;
+    static constexpr int kPart = 32;
+    template <int part>
+    static operand load(const T* p) {
+        return reinterpret_cast<operand>(_mm512_loadu_si512(p));
+    }
+    static operand load_packed(const elem* p) { return load<0>(p); }
+    static void store_packed(elem* p, operand x) { _mm512_storeu_si512(p, reinterpret_cast<__m512i>(x)); }
+    static __m512 mac(__m512 acc, operand a, operand b) { return _mm512_dpbf16_ps(acc, a, b); }
+};
+
+using LinearF32 = LinearBody<Simd, F32Factors<Simd>>;
+using LinearBf16 = LinearBody<Simd, PairFactors>;
 using F32Body = AttentionBlockBody<Simd, F32Products<Simd>>;
 using PairBody = AttentionBlockBody<Simd, PairProducts>;
 
@@ -101,6 +121,10 @@ const LevelKernels kKernels = {
     ElementwiseBody<Simd>::add_rms_norm,
     ElementwiseBody<Simd>::rope,
     ElementwiseBody<Simd>::swiglu,
+    ElementwiseBody<Simd>::log_softmax,
+    ElementwiseBody<Simd>::divergence_of_logs,
+    {LinearF32::packed_bytes, LinearF32::panel_bytes, LinearF32::pack_rows, LinearF32::multiply},
+    {LinearBf16::packed_bytes, LinearBf16::panel_bytes, LinearBf16::pack_rows, LinearBf16::multiply},
 };
 
 }  // namespace kvscope::kernels::avx512_bf16

@@ -5,6 +5,8 @@
 
 #include "kernels/attention_decode.h"
 #include "kernels/cpu/attention_block.h"
+#include "kernels/cpu/linear_task.h"
+#include "kernels/log_softmax.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
 #include "kernels/swiglu.h"
@@ -35,6 +37,9 @@ struct LevelKernels {
     void (*add_rms_norm)(const AddRmsNorm& problem, int64_t row_begin, int64_t row_end);
     void (*rope)(const Rope& problem, int64_t token_begin, int64_t token_end);
     void (*swiglu)(const SwiGlu& problem, int64_t row_begin, int64_t row_end);
+    void (*log_softmax)(const LogSoftmax& problem, int64_t row_begin, int64_t row_end);
+    void (*divergence_of_logs)(const DivergenceOfLogs& problem, int64_t row_begin, int64_t row_end);
+    LinearKernel linear_f32, linear_bf16;
 };
 
 /// Those of simd_level().

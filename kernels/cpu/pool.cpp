@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/larger.h"
+
 namespace kvscope::kernels {
 
 namespace {
@@ -16,10 +18,10 @@ void pool_max(const T* in, int64_t n, int64_t width, T* out) {
     const int64_t half = width / 2;
     std::vector<T> from_left(in, in + n), from_right(in, in + n);
     for (int64_t i = 1; i < n; ++i) {
-        if (i % width != 0) from_left[i] = std::max(from_left[i - 1], in[i]);
+        if (i % width != 0) from_left[i] = larger(from_left[i - 1], in[i]);
     }
     for (int64_t i = n - 2; i >= 0; --i) {
-        if ((i + 1) % width != 0) from_right[i] = std::max(from_right[i + 1], in[i]);
+        if ((i + 1) % width != 0) from_right[i] = larger(from_right[i + 1], in[i]);
     }
     for (int64_t i = 0; i < n; ++i) {
         const int64_t first = i - half, last = i + half;
@@ -27,9 +29,9 @@ void pool_max(const T* in, int64_t n, int64_t width, T* out) {
             out[i] = from_left[std::min(last, n - 1)];  // last < width: within the first block
         } else if (last >= n) {
             out[i] = from_right[first];
-            if ((n - 1) / width != first / width) out[i] = std::max(out[i], from_left[n - 1]);
+            if ((n - 1) / width != first / width) out[i] = larger(out[i], from_left[n - 1]);
         } else {
-            out[i] = std::max(from_right[first], from_left[last]);
+            out[i] = larger(from_right[first], from_left[last]);
         }
     }
 }

@@ -1,6 +1,6 @@
 #include "kernels/reduce_heads.h"
 
-#include <algorithm>
+#include "kernels/larger.h"
 
 namespace kvscope::kernels {
 
@@ -17,11 +17,7 @@ void reduce(HeadReduction kind, const float* in, int64_t in_stride, int64_t n_gr
             double value = rows[j];
             for (int64_t h = 1; h < group; ++h) {
                 const double other = rows[h * in_stride + j];
-                if (kind != HeadReduction::max) {
-                    value += other;
-                } else if (!(value >= other) && value == value) {  // the larger one; a NaN on either side stays
-                    value = other;
-                }
+                value = kind == HeadReduction::max ? larger(value, other) : value + other;
             }
             result[j] = static_cast<Out>(value / divisor);
         }

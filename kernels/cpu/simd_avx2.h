@@ -11,6 +11,8 @@ struct SimdAvx2 {
     using vec = __m256;
     static constexpr int W = 8;
     static constexpr int tile_rows = 4;
+    static constexpr int linear_rows = 4;
+    static constexpr int linear_outputs = 3;
 
     static vec zero() { return _mm256_setzero_ps(); }
     static vec set1(float x) { return _mm256_set1_ps(x); }
@@ -49,8 +51,8 @@ struct SimdAvx2 {
     }
 
     static vec exp2(vec x) {
-        const vec clamped = max(x, set1(-126.0f));
-        const vec magic = set1(0x1.8p23f);
+        const vec clamped = max(set1(-126.0f), x);
+        const vec magic = set1(0x1.8p23f + 127.0f);
         const vec rounded = add(clamped, magic);
         const vec r = sub(clamped, sub(rounded, magic));
         vec p = set1(1.535336188e-4f);
@@ -60,10 +62,10 @@ struct SimdAvx2 {
         p = fma(p, r, set1(2.402264791e-1f));
         p = fma(p, r, set1(6.931472028e-1f));
         p = fma(p, r, set1(1.0f));
-        // The magic number's own low bits are zero after the shift, so the integer part alone reaches the exponent.
-        const __m256i exponent = _mm256_slli_epi32(_mm256_castps_si256(rounded), 23);
-        const vec result = _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(p), exponent));
-        return _mm256_and_ps(result, _mm256_cmp_ps(x, set1(-126.0f), _CMP_GE_OQ));
+        // The shift leaves the integer part and the exponent's bias, and nothing of the magic number's upper bits.
+        // Multiplied and not added to the exponent's bits, so that NaN remains NaN.
+        const vec power = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(rounded), 23));
+        return _mm256_and_ps(mul(p, power), _mm256_cmp_ps(x, set1(-126.0f), _CMP_NLT_UQ));
     }
 
     static float sum(vec x) {

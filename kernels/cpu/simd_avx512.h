@@ -11,6 +11,8 @@ struct SimdAvx512 {
     using vec = __m512;
     static constexpr int W = 16;
     static constexpr int tile_rows = 8;
+    static constexpr int linear_rows = 6;
+    static constexpr int linear_outputs = 4;
 
     static vec zero() { return _mm512_setzero_ps(); }
     static vec set1(float x) { return _mm512_set1_ps(x); }

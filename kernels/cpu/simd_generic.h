@@ -11,7 +11,9 @@ struct SimdGeneric {
     typedef int ivec __attribute__((vector_size(16)));
     typedef float unaligned __attribute__((vector_size(16), aligned(4), may_alias));
     static constexpr int W = 4;
-    static constexpr int tile_rows = 4;  ///< rows of a register tile of three vectors each
+    static constexpr int tile_rows = 4;       ///< rows of a register tile of three vectors each
+    static constexpr int linear_rows = 3;     ///< a tile of the linear product: rows of x
+    static constexpr int linear_outputs = 3;  ///< and of the weight
 
     static vec zero() { return vec{}; }
     static vec set1(float x) { return vec{x, x, x, x}; }
@@ -31,6 +33,7 @@ struct SimdGeneric {
     static vec mul(vec a, vec b) { return a * b; }
     static vec div(vec a, vec b) { return a / b; }
     static vec fma(vec a, vec b, vec c) { return a * b + c; }
+    /// The larger of each; b where either is NaN, so that a NaN in a is lost. Sums of exp2 keep it.
     static vec max(vec a, vec b) { return a > b ? a : b; }
 
     /// x where low <= key <= high in a lane, else otherwise.
@@ -38,10 +41,10 @@ struct SimdGeneric {
         return ((key >= low) & (key <= high)) ? x : otherwise;
     }
 
-    /// 2^x, relative error below 2e-7; 0 below 2^-126. x at most 127.
+    /// 2^x, relative error below 2e-7; 0 below 2^-126, NaN of NaN. x at most 127.
     static vec exp2(vec x) {
-        const vec clamped = max(x, set1(-126.0f));
-        const vec magic = set1(0x1.8p23f);
+        const vec clamped = max(set1(-126.0f), x);
+        const vec magic = set1(0x1.8p23f + 127.0f);
         const vec rounded = clamped + magic;
         const vec r = clamped - (rounded - magic);
         vec p = set1(1.535336188e-4f);
@@ -51,9 +54,10 @@ struct SimdGeneric {
         p = p * r + set1(2.402264791e-1f);
         p = p * r + set1(6.931472028e-1f);
         p = p * r + set1(1.0f);
-        const ivec exponent = (reinterpret_cast<ivec>(rounded) - reinterpret_cast<ivec>(magic)) << 23;
-        const vec result = reinterpret_cast<vec>(reinterpret_cast<ivec>(p) + exponent);
-        return x < -126.0f ? zero() : result;
+        // The shift leaves the integer part and the exponent's bias, and nothing of the magic number's upper bits.
+        // Multiplied and not added to the exponent's bits, so that NaN remains NaN.
+        const vec power = reinterpret_cast<vec>(reinterpret_cast<ivec>(rounded) << 23);
+        return x < -126.0f ? zero() : p * power;
     }
 
     static float sum(vec x) { return (x[0] + x[1]) + (x[2] + x[3]); }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/bf16.h"
+#include "kernels/larger.h"
 #include "kernels/linear.h"
 
 namespace kvscope::kernels {
@@ -71,7 +72,7 @@ void window_peak(const WindowAttention& problem) {
                 add_weights(logits.data() + (i * group + h) * n + begin, end - begin, group, sums.data());
             }
             float* of_query = most.data() + i * n + begin;
-            for (size_t j = 0; j < sums.size(); ++j) of_query[j] = std::max(of_query[j], sums[j]);
+            for (size_t j = 0; j < sums.size(); ++j) of_query[j] = larger(of_query[j], sums[j]);
         }
     }
     std::fill(problem.mean, problem.mean + n, 0.0f);
