@@ -59,13 +59,13 @@ std::string csv(const Table& table) {
         if (c > 0) out += ',';
         out += csv_field(table.columns[c].name);
     }
-    out += "\r\n";
+    out += '\n';
     for (const Row& row : table.rows) {
         for (size_t c = 0; c < row.cells.size(); ++c) {
             if (c > 0) out += ',';
             out += csv_cell(row.cells[c]);
         }
-        out += "\r\n";
+        out += '\n';
     }
     return out;
 }

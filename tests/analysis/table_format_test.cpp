@@ -39,13 +39,11 @@ std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
             }
         } else if (text[i] == '"') {
             quoted = true;
-        } else if (text[i] == ',' || text[i] == '\r') {
+        } else if (text[i] == ',' || text[i] == '\n') {
             row.push_back(std::exchange(field, ""));
-            if (text[i] == '\r') {
-                REQUIRE(text[++i] == '\n');
-                rows.push_back(std::exchange(row, {}));
-            }
+            if (text[i] == '\n') rows.push_back(std::exchange(row, {}));
         } else {
+            CHECK(text[i] != '\r');
             field += text[i];
         }
     }
