@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 #include <set>
 
+#include "analysis/policy_color.h"
 #include "analysis/table_format.h"
 
 namespace kvscope::analysis {
@@ -15,6 +17,8 @@ namespace {
 constexpr Rgb kBlack{0, 0, 0};
 constexpr Rgb kGrey{90, 90, 90};
 constexpr std::array kDashes = {Dash::solid, Dash::dashed, Dash::dotted, Dash::dash_dotted};
+constexpr size_t kShades = 3;
+constexpr size_t kAttempts = 64;  // to find a colour with a shade left
 constexpr std::array kMarkers = {Marker::circle, Marker::square, Marker::triangle, Marker::diamond, Marker::cross};
 
 template <class T>
@@ -28,13 +32,37 @@ size_t place_of(std::vector<T>& known, const T& value) {
 /// Policy and parameters together are what a colour stands for.
 std::string method(const trace::RunAttributes& run) { return run.policy + '\n' + run.parameters_json; }
 
-/// Of the i-th of several traces, or of colours that are used for the i-th time.
+/// Of the i-th of several traces, or of the i-th method that has the colour.
 Rgb shade(Rgb color, size_t i) {
     const auto mixed = [&](uint8_t channel, int with) { return static_cast<uint8_t>((3 * channel + 2 * with) / 5); };
     const auto all = [&](int with) { return Rgb{mixed(color.r, with), mixed(color.g, with), mixed(color.b, with)}; };
-    if (i % 3 == 0) return color;
-    return i % 3 == 1 ? all(255) : all(color == kBlack ? 190 : 0);
+    if (i % kShades == 0) return color;
+    return i % kShades == 1 ? all(255) : all(color == kBlack ? 190 : 0);
 }
+
+/// The colours of a trace's methods: the first of a policy has the policy's own, which its other parameters are shades
+/// of. Each three more begin with a colour that only depends on the policy, too.
+class MethodColors {
+ public:
+    Rgb of(const trace::RunAttributes& run) {
+        const std::string name = method(run);
+        if (const auto known = colors_.find(name); known != colors_.end()) return known->second;
+        Rgb base;
+        for (size_t attempt = n_methods_[run.policy]++ / kShades, last = attempt + kAttempts;; ++attempt) {
+            base = policy_color(attempt == 0 ? run.policy : fmt::format("{} {}", run.policy, attempt));
+            // Names that are not in the list may share a colour: then they have its shades, too, as far as there are
+            // any.
+            if (n_shades_[{base.r, base.g, base.b}] < kShades || attempt == last) break;
+        }
+        const size_t n_alike = n_shades_[{base.r, base.g, base.b}]++;
+        return colors_.emplace(name, shade(base, n_alike)).first->second;
+    }
+
+ private:
+    std::map<std::string, Rgb> colors_;                  ///< by method
+    std::map<std::string, size_t> n_methods_;            ///< of a policy
+    std::map<std::array<uint8_t, 3>, size_t> n_shades_;  ///< in use, of a colour
+};
 
 /// Without repetition, the largest first.
 std::vector<int64_t> budgets_by_size(const std::vector<trace::RunAttributes>& runs) {
@@ -55,21 +83,19 @@ bool is_full(const trace::RunAttributes& run) { return run.policy == "full"; }
 
 std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs,
                                   const std::vector<trace::RunAttributes>& recorded) {
-    std::vector<std::string> methods;
+    MethodColors colors;
     std::vector<int64_t> budgets = budgets_by_size(recorded.empty() ? runs : recorded);
     std::vector<LineStyle> styles;
-    const auto colors = okabe_ito();
     for (const trace::RunAttributes& run : runs) {
         LineStyle style;
         if (is_full(run)) {
             style.color = kBlack;
             style.marker = Marker::circle;
         } else {
-            const size_t color = place_of(methods, method(run));
             const size_t budget = place_of(budgets, run.budget);
-            style.color = shade(colors[color % colors.size()], color / colors.size());
+            style.color = colors.of(run);
             style.dash = kDashes[budget % kDashes.size()];
-            style.marker = kMarkers[(budget + color / colors.size() * 2) % kMarkers.size()];
+            style.marker = kMarkers[budget % kMarkers.size()];
         }
         styles.push_back(style);
     }

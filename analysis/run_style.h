@@ -10,9 +10,9 @@ namespace kvscope::analysis {
 /// Whether it is the run of the full cache.
 bool is_full(const trace::RunAttributes& run);
 
-/// How each run of a prompt looks in every view, table and exported figure, whichever of them are shown: a policy with
-/// its parameters has a colour (Okabe-Ito in the order of the trace; `full` is black), a budget has a dash and a
-/// marker, the largest a solid line. With more than seven policies the colours come round again, with other markers.
+/// How each run of a prompt looks in every view, table and exported figure, whichever of them are shown: a policy has
+/// its colour in every trace (analysis/policy_color.h; `full` is black), with other parameters paler, then darker, and
+/// a budget has a dash and a marker, the largest a solid line with circles. Up to 20 budgets look different.
 /// @param recorded the runs whose budgets come first, by size; those of others follow as they appear, so that a what-if
 /// changes the look of no other run. Empty: all of them
 std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs,

@@ -1,6 +1,11 @@
 #include "analysis/run_style.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <set>
+
+#include "analysis/policy_color.h"
+#include "tests/analysis/color_distance.h"
 
 using namespace kvscope::analysis;
 using kvscope::trace::RunAttributes;
@@ -24,9 +29,9 @@ TEST_CASE("a policy has a colour, a budget a dash, full is black") {
                                           run("h2o", 128)};
     const auto styles = run_styles(runs);
     CHECK(styles[0].color == Rgb{0, 0, 0});
-    CHECK(styles[1].color == okabe_ito()[0]);
+    CHECK(styles[1].color == policy_color("snapkv"));
     CHECK(styles[2].color == styles[1].color);
-    CHECK(styles[3].color == okabe_ito()[1]);
+    CHECK(styles[3].color == policy_color("h2o"));
     CHECK(styles[1].dash == Dash::dashed);
     CHECK(styles[2].dash == Dash::solid);
     CHECK(styles[3].dash == Dash::dashed);
@@ -48,14 +53,78 @@ TEST_CASE("the same policy with other parameters is another method") {
     CHECK_FALSE(styles[0].color == styles[1].color);
 }
 
-TEST_CASE("a second round of colours is paler and has other markers") {
+TEST_CASE("a policy has its colour in every trace, whatever stands before it and beside it") {
+    const auto forwards = run_styles({run("full", 1000), run("snapkv", 64), run("laq", 64), run("mine", 64)});
+    const auto backwards = run_styles({run("mine", 128), run("laq", 32), run("k-vec", 32), run("snapkv", 32)});
+    CHECK(forwards[1].color == backwards[3].color);
+    CHECK(forwards[2].color == backwards[1].color);
+    CHECK(forwards[3].color == backwards[0].color);
+    CHECK(policy_color("mine") == forwards[3].color);
+}
+
+TEST_CASE("many methods, of known policies and of others, have as many colours") {
     std::vector<RunAttributes> runs;
-    for (int i = 0; i < 14; ++i) runs.push_back(run("policy" + std::to_string(i), 64));
+    for (int i = 0; i < 12; ++i) runs.push_back(run("mine" + std::to_string(i), 64));
+    for (int i = 0; i < 6; ++i) runs.push_back(run("snapkv", 64, std::to_string(i)));
+    std::set<std::array<uint8_t, 3>> colors;
+    for (const LineStyle& style : run_styles(runs)) colors.insert({style.color.r, style.color.g, style.color.b});
+    CHECK(colors.size() == runs.size());
+}
+
+TEST_CASE("the distance of colours is CIEDE2000") {
+    // Pairs of Sharma, Wu and Dalal.
+    CHECK(test::ciede2000({50, 2.6772, -79.7751}, {50, 0, -82.7485}) == Approx(2.0425).margin(5e-5));
+    CHECK(test::ciede2000({50, 2.5, 0}, {73, 25, -18}) == Approx(27.1492).margin(5e-5));
+    CHECK(test::ciede2000({50, 2.5, 0}, {50, 0, -2.5}) == Approx(4.3065).margin(5e-5));
+    CHECK(test::ciede2000({2.0776, 0.0795, -1.1350}, {0.9033, -0.0636, -0.5514}) == Approx(0.9082).margin(5e-5));
+}
+
+TEST_CASE("the demonstration's policies are told apart, by eyes that do not tell red from green, too") {
+    const std::vector<const char*> policies = {"streaming-llm", "h2o",        "snapkv", "pyramidkv",
+                                               "ada-snapkv",    "aperturekv", "k-vec",  "dapq",
+                                               "laq",           "gemfilter",  "random", "oracle"};
+    for (size_t i = 0; i < policies.size(); ++i) {
+        const test::Triple color = test::as_triple(policy_color(policies[i]));
+        for (size_t j = 0; j <= i; ++j) {
+            const test::Triple other = j == i ? test::Triple{} : test::as_triple(policy_color(policies[j]));
+            CAPTURE(policies[i], j == i ? "full" : policies[j]);
+            CHECK(test::color_distance(color, other, test::Eyes::usual) >= 20);
+            CHECK(test::color_distance(color, other, test::Eyes::deuteranope) >= 13);
+            CHECK(test::color_distance(color, other, test::Eyes::protanope) >= 13);
+        }
+    }
+}
+
+TEST_CASE("legend and curves agree for any number of policies and budgets, and no two budgets look alike") {
+    const int n_policies = GENERATE(2, 7, 8, 12, 24);
+    const int n_budgets = GENERATE(2, 5, 20);
+    std::vector<RunAttributes> runs{run("full", 1000)};
+    std::vector<int> shown;
+    for (int policy = 0; policy < n_policies; ++policy) {
+        for (int budget = 1; budget <= n_budgets; ++budget) {
+            shown.push_back(static_cast<int>(runs.size()));
+            runs.push_back(run("policy" + std::to_string(policy), 10 * budget));
+        }
+    }
     const auto styles = run_styles(runs);
-    CHECK_FALSE(styles[0].color == styles[7].color);
-    CHECK(styles[0].color.r < styles[7].color.r + 1);
-    CHECK(styles[0].color.b < styles[7].color.b);
-    CHECK(styles[0].marker != styles[7].marker);
+    const auto legend = run_legend(runs, styles, shown);
+    REQUIRE(legend.size() == static_cast<size_t>(n_policies + n_budgets));
+    const auto entry = [&](const std::string& begin) {
+        const auto found = std::find_if(legend.begin(), legend.end(),
+                                        [&](const LegendEntry& each) { return each.label.starts_with(begin); });
+        REQUIRE(found != legend.end());
+        return found->style;
+    };
+    std::set<std::pair<Dash, Marker>> looks;
+    for (const int i : shown) {
+        const auto& style = styles[static_cast<size_t>(i)];
+        const auto& attributes = runs[static_cast<size_t>(i)];
+        const LineStyle of_budget = entry(std::to_string(attributes.budget) + " entries");
+        if (of_budget.dash != style.dash || of_budget.marker != style.marker) FAIL(attributes.label);
+        if (!(entry(attributes.policy).color == style.color)) FAIL(attributes.label);
+        looks.emplace(style.dash, style.marker);
+    }
+    CHECK(looks.size() == static_cast<size_t>(n_budgets));
 }
 
 TEST_CASE("legend: policies and budgets apart where each has several") {

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string_view>
+
+#include "analysis/color_map.h"
+
+namespace kvscope::analysis {
+
+/// The colour that a policy has in every trace, view and figure, by its name alone. Those of the demonstration are the
+/// farthest apart, for eyes that do not tell red from green, too, on white paper and on the window's dark ground. A
+/// policy that is not in the list has one of a few colours beside theirs, always the same. `full`, drawn black, has
+/// none.
+Rgb policy_color(std::string_view policy);
+
+}  // namespace kvscope::analysis
