@@ -125,6 +125,7 @@ struct TextLabel {
 using Layer = std::variant<HeatMap, Categories, Line, Bars, Scatter, Rule, TextLabel>;
 
 struct Panel {
+    size_t page = 0;  ///< each has the figure's grid, legend and colour bars to itself
     size_t row = 0;
     size_t column = 0;
     std::string title;
@@ -169,6 +170,7 @@ struct Figure {
     bool shared_x = false;              ///< all panels of a column have one x axis, labelled once at the bottom
     bool shared_y = false;              ///< all panels of a row have one y axis, labelled once at the left
     std::vector<double> column_widths;  ///< of the panels' data areas, relative to each other; empty: all alike
+    std::vector<double> row_heights;    ///< likewise; the first row's is panel_height_mm. The window's are all alike
     std::vector<Panel> panels;
     std::vector<ColorScale> color_scales;
     std::vector<LegendEntry> legend;
@@ -179,5 +181,8 @@ struct Figure {
     std::vector<std::pair<std::string, std::string>> recipe;
     std::string created_utc;  ///< of the data, ISO 8601; a figure has no clock of its own, so that it can be reproduced
 };
+
+/// Each page as a figure of its own; of most figures that one figure.
+std::vector<Figure> pages_of(Figure figure);
 
 }  // namespace kvscope::analysis

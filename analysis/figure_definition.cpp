@@ -7,10 +7,34 @@
 #include "policies/interface/names.h"
 
 namespace kvscope::analysis {
+namespace {
+
+bool contains(const std::vector<std::string>& all, const std::string& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+std::string dashed(std::string_view name) {
+    std::string text(name);
+    std::replace(text.begin(), text.end(), '_', '-');
+    return text;
+}
+
+/// @returns the source that is meant; empty where the figure has none
+std::string checked_source(const FigureDefinition& definition, const std::string& named) {
+    const FigureOption* option = option_of(definition, "source");
+    if (!option || option->choices.empty()) return "";
+    if (named.empty()) return option->choices.front();
+    const std::string source = dashed(named);
+    if (contains(option->choices, source)) return source;
+    throw FigureError(fmt::format("{} has no source '{}'.{} It has {} (the first is the default)", definition.name,
+                                  named, policies::did_you_mean(source, option->choices),
+                                  policies::joined(option->choices)));
+}
+
+}  // namespace
 
 const FigureDefinition& figure_definition(std::string_view name) {
-    std::string wanted(name);
-    std::replace(wanted.begin(), wanted.end(), '_', '-');
+    const std::string wanted = dashed(name);
     std::vector<std::string> known;
     for (const FigureDefinition& definition : figure_definitions()) {
         if (definition.name == wanted) return definition;
@@ -18,6 +42,76 @@ const FigureDefinition& figure_definition(std::string_view name) {
     }
     throw FigureError(fmt::format("there is no figure '{}'.{} There are {}", name, policies::did_you_mean(name, known),
                                   policies::joined(known)));
+}
+
+const FigureOption* option_of(const FigureDefinition& definition, std::string_view name) {
+    const auto found = std::find_if(definition.options.begin(), definition.options.end(),
+                                    [&](const FigureOption& option) { return option.name == name; });
+    return found == definition.options.end() ? nullptr : &*found;
+}
+
+std::string option_flag(const FigureOption& option) {
+    std::string flag = "--" + option.name;
+    if (flag.ends_with('s')) flag.pop_back();
+    return flag;
+}
+
+std::string options_in_words(const FigureDefinition& definition) {
+    std::string words;
+    for (const FigureOption& option : definition.options) words += (words.empty() ? "" : ", ") + option_flag(option);
+    return words.empty() ? "no options" : words;
+}
+
+void check_options(const FigureDefinition& definition, const FigureOptions& options) {
+    const auto require = [&](bool is_set, const char* name) {
+        if (!is_set) return;
+        if (const FigureOption* option = option_of(definition, name)) {
+            if (option->of_sources.empty()) return;
+            const std::string source = checked_source(definition, options.source);
+            if (contains(option->of_sources, source)) return;
+            throw FigureError(fmt::format("{} heeds {} with --source {} alone, and shows {}", definition.name,
+                                          option_flag(*option), fmt::join(option->of_sources, ", "), source));
+        }
+        throw FigureError(fmt::format("{} does not heed {}; it heeds {}", definition.name,
+                                      option_flag(FigureOption{name, ""}), options_in_words(definition)));
+    };
+    require(!options.source.empty(), "source");
+    checked_source(definition, options.source);
+    require(!options.runs.empty(), "runs");
+    require(!options.layers.empty(), "layers");
+    require(!options.heads.empty(), "heads");
+    require(!options.columns.empty(), "columns");
+}
+
+FigureOptions heeded_options(const FigureDefinition& definition, const FigureOptions& options) {
+    FigureOptions heeded = options;
+    try {
+        checked_source(definition, options.source);
+        if (!option_of(definition, "source")) heeded.source.clear();
+    } catch (const FigureError&) {
+        heeded.source.clear();
+    }
+    const auto keep_heeded = [&](const char* name, auto& value) {
+        const FigureOption* option = option_of(definition, name);
+        const bool is_heeded = option && (option->of_sources.empty() ||
+                                          contains(option->of_sources, checked_source(definition, heeded.source)));
+        if (!is_heeded) value.clear();
+    };
+    keep_heeded("runs", heeded.runs);
+    keep_heeded("layers", heeded.layers);
+    keep_heeded("heads", heeded.heads);
+    keep_heeded("columns", heeded.columns);
+    return heeded;
+}
+
+std::string why_no_figure(const FigureDefinition& definition, const trace::Reader& reader,
+                          const FigureOptions& options) {
+    try {
+        definition.check(reader, options);
+    } catch (const NothingToShow& nothing) {
+        return nothing.what();
+    }
+    return "";
 }
 
 }  // namespace kvscope::analysis

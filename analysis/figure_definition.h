@@ -46,9 +46,10 @@ struct TracePart {
 };
 
 struct FigureOption {
-    std::string name;                       ///< "runs", "layers", "source"
-    std::string help;                       ///< one line, with the default
-    std::vector<std::string> choices = {};  ///< all there are, the default first; empty: not from a list
+    std::string name;                          ///< "runs", "layers", "source"
+    std::string help;                          ///< one line, with the default
+    std::vector<std::string> choices = {};     ///< all there are, the default first; empty: not from a list
+    std::vector<std::string> of_sources = {};  ///< the sources with which it is heeded; empty: with all
 };
 
 /// One figure: how it is called, and how a trace becomes its picture and its numbers. Each file in analysis/figures/
@@ -59,8 +60,11 @@ struct FigureDefinition {
     std::string title;    ///< "Retention"
     std::string summary;  ///< one sentence: what it shows, from which measure
     std::vector<FigureOption> options;
-    /// Both throw FigureError for options that this trace cannot serve, NothingToShow where it lacks the data, and what
-    /// trace::Reader throws.
+    /// Whether this trace can have the figure, and can serve the options, before anything is drawn: what lists or
+    /// writes several figures leaves out those that it cannot. `make` and `numbers` throw the same.
+    /// @throws NothingToShow that says why not, FigureError for options that cannot be served
+    void (*check)(const trace::Reader&, const FigureOptions&) = nullptr;
+    /// Both throw what `check` throws, and what trace::Reader throws.
     Figure (*make)(const trace::Reader&, const FigureOptions&) = nullptr;
     Table (*numbers)(const trace::Reader&, const FigureOptions&) = nullptr;  ///< the very numbers that are drawn
     std::string paper = {};  ///< the published figure of the same kind: "ApertureKV, Figure 5"; empty: none
@@ -71,6 +75,9 @@ struct FigureDefinition {
     /// are subtracted as they stand.
     Figure (*make_difference)(std::span<const TracePart, 2>) = nullptr;
     Table (*difference_numbers)(std::span<const TracePart, 2>) = nullptr;
+    /// "snapkv @ 64 alone, the first of 24 runs" where the figure had to choose among what it could show; else empty.
+    /// Throws as `check`.
+    std::string (*own_choice)(const trace::Reader&, const FigureOptions&) = nullptr;
 };
 
 /// The `make` of a figure that is made of any number of traces.
@@ -85,5 +92,25 @@ const std::vector<FigureDefinition>& figure_definitions();
 
 /// '_' and '-' alike. @throws FigureError with the list of figures.
 const FigureDefinition& figure_definition(std::string_view name);
+
+/// The option of that name ("runs"), or nullptr where the figure does not heed it.
+const FigureOption* option_of(const FigureDefinition& definition, std::string_view name);
+
+/// "--run" of "runs": an option on the command line.
+std::string option_flag(const FigureOption& option);
+
+/// "--run, --layer, --source": all that the figure heeds; "no options" where it heeds none.
+std::string options_in_words(const FigureDefinition& definition);
+
+/// That the figure heeds every option that is set, and has the source.
+/// @throws FigureError that names what it heeds, or its sources
+void check_options(const FigureDefinition& definition, const FigureOptions& options);
+
+/// The options without those that the figure does not heed: for several figures that are given one set of options.
+FigureOptions heeded_options(const FigureDefinition& definition, const FigureOptions& options);
+
+/// What `check` throws as NothingToShow; empty where the trace can have the figure. @throws FigureError
+std::string why_no_figure(const FigureDefinition& definition, const trace::Reader& reader,
+                          const FigureOptions& options);
 
 }  // namespace kvscope::analysis

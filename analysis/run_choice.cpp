@@ -104,6 +104,11 @@ std::vector<int> chosen_layers(const trace::Reader& reader, const FigureOptions&
     return {chosen.begin(), chosen.end()};
 }
 
+void check_runs_and_layers(const trace::Reader& reader, const FigureOptions& options) {
+    chosen_runs(reader, options);
+    chosen_layers(reader, options);
+}
+
 std::vector<int> chosen_heads(const trace::Reader& reader, const FigureOptions& options) {
     const std::set<int> chosen = checked(reader, options.heads, static_cast<int>(reader.model().n_heads), "query head");
     return {chosen.begin(), chosen.end()};

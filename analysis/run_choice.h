@@ -21,6 +21,9 @@ std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& o
 /// @throws FigureError when the model has no such layer.
 std::vector<int> chosen_layers(const trace::Reader& reader, const FigureOptions& options);
 
+/// What figures of runs by layers need: @throws as chosen_runs and chosen_layers
+void check_runs_and_layers(const trace::Reader& reader, const FigureOptions& options);
+
 /// The query heads that `options.heads` names, ascending and each once; none without names.
 /// @throws FigureError when the model has no such head.
 std::vector<int> chosen_heads(const trace::Reader& reader, const FigureOptions& options);

@@ -104,6 +104,7 @@ Figure side_by_side(std::vector<TraceFigure> figures, std::span<const TracePart>
             title = title_of_both(title, figure.color_scales[scale].title);
         }
         joined->columns += figure.columns;
+        if (joined->row_heights != figure.row_heights) joined->row_heights.clear();
         joined->rows = std::max(joined->rows, figure.rows);
         if (!joined->column_widths.empty() && !figure.column_widths.empty())
             joined->column_widths.insert(joined->column_widths.end(), figure.column_widths.begin(),
@@ -126,6 +127,20 @@ Figure side_by_side(std::vector<TraceFigure> figures, std::span<const TracePart>
     joined->shared_x = joined->shared_x && all_like_first(&Panel::x);
     joined->shared_y = joined->shared_y && all_like_first(&Panel::y);
     return *joined;
+}
+
+void check_figure(const FigureDefinition& definition, std::span<const TracePart> parts) {
+    std::string nothing;
+    for (const TracePart& part : parts) {
+        const std::string lacks = why_no_figure(definition, *part.reader, part.options);
+        if (lacks.empty()) return;
+        if (nothing.empty()) nothing = lacks;
+    }
+    throw NothingToShow(nothing.empty() ? "no trace is open" : nothing);
+}
+
+void check_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
+    for (const TracePart* part : {&a, &b}) definition.check(*part->reader, part->options);
 }
 
 Figure make_figure(const FigureDefinition& definition, std::span<const TracePart> parts) {

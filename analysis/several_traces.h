@@ -28,6 +28,11 @@ std::vector<TraceFigure> on_one_scale(std::span<const TracePart> parts,
 /// @throws NothingToShow where no trace has a figure
 Figure side_by_side(std::vector<TraceFigure> figures, std::span<const TracePart> parts);
 
+/// Whether there can be such a figure (FigureDefinition::check): one of the traces has to do; of a difference both.
+/// @throws NothingToShow, FigureError
+void check_figure(const FigureDefinition& definition, std::span<const TracePart> parts);
+void check_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
+
 /// The definition's figure of one trace or of several. @throws as FigureDefinition::make
 Figure make_figure(const FigureDefinition& definition, std::span<const TracePart> parts);
 /// Its numbers; of several traces with a first column that names the trace.

@@ -99,6 +99,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
+    check_runs_and_layers(reader, options);
     Table table;
     table.name = "budgets";
     table.title = "Entries that each head keeps";
@@ -126,6 +127,7 @@ FigureDefinition budgets_figure() {
             "Budgets",
             "Heads by layers: how many entries each head keeps, one map per run on one colour scale",
             {{"runs", "labels, policies or numbers of runs; default: all but full"}, {"layers", "default: all"}},
+            check_runs_and_layers,
             make,
             numbers};
 }

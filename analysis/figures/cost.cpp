@@ -87,6 +87,11 @@ Points read_points(std::span<const TracePart> parts) {
     return points;
 }
 
+void check(const trace::Reader& reader, const FigureOptions& options) {
+    const TracePart part{&reader, options};
+    read_points({&part, 1});
+}
+
 /// From zero, or on decades where values above zero spread over more than two.
 Axis axis_of(const Column& column, const std::vector<double>& values) {
     Axis axis;
@@ -301,6 +306,7 @@ FigureDefinition cost_figure() {
             "per run",
             {{"columns", "two columns of the table of runs, x and y; default: coverage, kl_mean"},
              {"runs", "labels, policies or numbers of runs; default: all but full"}},
+            check,
             of_one_trace<make>,
             numbers,
             {},

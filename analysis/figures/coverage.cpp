@@ -61,6 +61,7 @@ Figure make(std::span<const TracePart> parts) {
 }
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
+    check_runs_and_layers(reader, options);
     Table table;
     table.name = "coverage";
     table.title = "Prompt tokens that at least one head of a layer keeps; without a layer: of any layer";
@@ -112,6 +113,7 @@ FigureDefinition coverage_figure() {
             "Share of prompt tokens that at least one head keeps, by layer and for the whole model, one line per run",
             {{"runs", "labels, policies or numbers of runs; default: all but full"},
              {"layers", "default: all; the whole model's coverage always counts all"}},
+            check_runs_and_layers,
             of_one_trace<make>,
             numbers,
             "K-VEC, Tables 6 and 7",

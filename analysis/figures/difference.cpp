@@ -66,8 +66,8 @@ Side read_side(const trace::Reader& reader, int prompt, int run, size_t n_tokens
     return side;
 }
 
-/// The two runs in the order in which they were named.
-Pair read_pair(const trace::Reader& reader, const FigureOptions& options) {
+/// A and B, in the order in which they were named.
+std::vector<int> compared_runs(const trace::Reader& reader, const FigureOptions& options) {
     check_prompt(reader, options.prompt);
     std::vector<int> runs;
     if (options.runs.empty()) {
@@ -89,6 +89,25 @@ Pair read_pair(const trace::Reader& reader, const FigureOptions& options) {
                 runs.size()));
         }
     }
+    return runs;
+}
+
+void check(const trace::Reader& reader, const FigureOptions& options) {
+    source_from_name(options.source);
+    compared_runs(reader, options);
+    chosen_layers(reader, options);
+}
+
+std::string own_choice(const trace::Reader& reader, const FigureOptions& options) {
+    if (!options.runs.empty()) return "";
+    const std::vector<int> all = chosen_runs(reader, options);
+    if (all.size() <= 2) return "";
+    const auto label = [&](int run) { return run_label(reader.run(options.prompt, run)); };
+    return fmt::format("{} less {}, the first two of {} runs", label(all[0]), label(all[1]), all.size());
+}
+
+Pair read_pair(const trace::Reader& reader, const FigureOptions& options) {
+    const std::vector<int> runs = compared_runs(reader, options);
     Pair pair;
     pair.n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     pair.a = read_side(reader, options.prompt, runs[0], pair.n_tokens);
@@ -222,8 +241,14 @@ FigureDefinition difference_figure() {
               "heads (default): heads that keep the token in A less those in B; classes: in both, in A or in B alone",
               {"heads", "classes"}},
              {"layers", "default: all"}},
+            check,
             make,
-            numbers};
+            numbers,
+            {},
+            nullptr,
+            nullptr,
+            nullptr,
+            own_choice};
 }
 
 }  // namespace kvscope::analysis

@@ -21,16 +21,22 @@ struct Statistics {
     std::vector<std::vector<HeadStatistics>> of_layers;  ///< for each of `layers` (G)
 };
 
-Statistics read_statistics(const trace::Reader& reader, const FigureOptions& options) {
+void check(const trace::Reader& reader, const FigureOptions& options) {
     check_prompt(reader, options.prompt);
     require_data(reader, trace::Place::of_prompt(options.prompt), trace::schema::prompt::window_attention);
-    const trace::ModelAttributes& model = reader.model();
     const trace::PromptAttributes& prompt = reader.prompt(options.prompt);
     if (prompt.visible_tokens() <= prompt.window) {
         throw NothingToShow(fmt::format("{}: prompt {} has {} tokens, none before its window of {}",
                                         reader.path().string(), options.prompt, prompt.visible_tokens(),
                                         prompt.window));
     }
+    chosen_layers(reader, options);
+}
+
+Statistics read_statistics(const trace::Reader& reader, const FigureOptions& options) {
+    check(reader, options);
+    const trace::ModelAttributes& model = reader.model();
+    const trace::PromptAttributes& prompt = reader.prompt(options.prompt);
     Statistics statistics{chosen_layers(reader, options), static_cast<size_t>(model.n_kv_heads), {}};
     for (const int layer : statistics.layers) {
         statistics.of_layers.push_back(head_statistics(
@@ -122,6 +128,7 @@ FigureDefinition head_statistics_figure() {
             "KV heads by layers: standard deviation and entropy of the windowed scores, which tell focused heads from "
             "others",
             {{"layers", "default: all"}},
+            check,
             make,
             numbers};
 }

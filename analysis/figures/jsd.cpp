@@ -30,7 +30,9 @@ struct Matrices {
     std::string of;        ///< "plain attention of query heads"
     std::string head;      ///< "query head"
     std::vector<int> run;  ///< the one run whose scores are compared; empty for attention
-    size_t n = 0;          ///< heads
+    Place place;           ///< of the data, with `stored`
+    const schema::DataSet* stored = nullptr;
+    size_t n = 0;  ///< heads
     std::vector<int> layers;
     std::vector<std::vector<float>> values;  ///< for each layer (n, n), nats
     std::vector<std::vector<int>> heads;     ///< for each layer (n): the head at each place
@@ -46,13 +48,17 @@ Source source_from_name(std::string_view name) {
                     name));
 }
 
+/// The chosen runs that have a JSD of their scores.
+std::vector<int> scored_runs(const trace::Reader& reader, const FigureOptions& options) {
+    std::vector<int> scored = chosen_runs(reader, options);
+    std::erase_if(scored, [&](int j) { return !reader.has(Place::of_run(options.prompt, j), schema::run::head_jsd); });
+    return scored;
+}
+
 /// The run whose stored JSD is meant: the one named, or without a name the first that has one.
 int scored_run(const trace::Reader& reader, const FigureOptions& options) {
-    std::vector<int> scored;
     const std::vector<int> chosen = chosen_runs(reader, options);
-    for (const int j : chosen) {
-        if (reader.has(Place::of_run(options.prompt, j), schema::run::head_jsd)) scored.push_back(j);
-    }
+    const std::vector<int> scored = scored_runs(reader, options);
     if (scored.empty()) {
         throw NothingToShow(
             fmt::format("{}: none of the runs asked for stores a JSD of its scores (aperturekv does); "
@@ -66,7 +72,8 @@ int scored_run(const trace::Reader& reader, const FigureOptions& options) {
     return scored.front();
 }
 
-Matrices read_matrices(const trace::Reader& reader, const FigureOptions& options) {
+/// All but the values and the order of the heads.
+Matrices described(const trace::Reader& reader, const FigureOptions& options) {
     check_prompt(reader, options.prompt);
     Matrices m;
     std::string_view source = options.source;
@@ -76,8 +83,8 @@ Matrices read_matrices(const trace::Reader& reader, const FigureOptions& options
     m.layers = chosen_layers(reader, options);
     const trace::ModelAttributes& model = reader.model();
     const trace::PromptAttributes& prompt = reader.prompt(options.prompt);
-    Place place = Place::of_prompt(options.prompt);
-    const schema::DataSet* needed = &schema::prompt::head_jsd;
+    m.place = Place::of_prompt(options.prompt);
+    m.stored = &schema::prompt::head_jsd;
     switch (m.source) {
         case Source::attention:
             m.n = static_cast<size_t>(model.n_heads);
@@ -88,37 +95,53 @@ Matrices read_matrices(const trace::Reader& reader, const FigureOptions& options
             m.n = static_cast<size_t>(model.n_kv_heads);
             m.of = fmt::format("attention of the last {} queries, averaged to KV heads", prompt.window);
             m.head = "KV head";
-            needed = &schema::prompt::window_attention;
+            m.stored = &schema::prompt::window_attention;
             break;
         case Source::scores: {
             const int run = scored_run(reader, options);
             const trace::RunAttributes& attributes = reader.run(options.prompt, run);
-            place = Place::of_run(options.prompt, run);
+            m.place = Place::of_run(options.prompt, run);
             m.run = {run};
             m.n = reader.n_rows(options.prompt, run);
             m.of = fmt::format("scores of {}", run_label(attributes));
             m.head = attributes.granularity == schema::run::granularity_query_head ? "Query head" : "KV head";
-            needed = &schema::run::head_jsd;
+            m.stored = &schema::run::head_jsd;
             break;
         }
     }
-    if (!reader.has(place, *needed)) {
+    if (!reader.has(m.place, *m.stored)) {
         throw NothingToShow(fmt::format("{}: prompt {} has no {}, from which this figure is made",
-                                        reader.path().string(), options.prompt, needed->path));
+                                        reader.path().string(), options.prompt, m.stored->path));
     }
     if (m.source == Source::kv_heads && prompt.visible_tokens() <= prompt.window) {
         throw NothingToShow(fmt::format("{}: prompt {} has {} tokens, none before its window of {}",
                                         reader.path().string(), options.prompt, prompt.visible_tokens(),
                                         prompt.window));
     }
+    return m;
+}
+
+void check(const trace::Reader& reader, const FigureOptions& options) { described(reader, options); }
+
+std::string own_choice(const trace::Reader& reader, const FigureOptions& options) {
+    const Matrices m = described(reader, options);
+    if (m.source != Source::scores || !options.runs.empty()) return "";
+    const size_t n = scored_runs(reader, options).size();
+    if (n < 2) return "";
+    return fmt::format("{} alone, the first of {} runs with a divergence of their scores",
+                       run_label(reader.run(options.prompt, m.run.front())), n);
+}
+
+Matrices read_matrices(const trace::Reader& reader, const FigureOptions& options) {
+    Matrices m = described(reader, options);
+    const auto n_heads = static_cast<size_t>(reader.model().n_heads);
+    const auto window = static_cast<size_t>(reader.prompt(options.prompt).window);
     for (const int layer : m.layers) {
         const auto l = static_cast<size_t>(layer);
         if (m.source == Source::kv_heads) {
-            m.values.push_back(kv_head_jsd(reader.window_attention(options.prompt, l),
-                                           static_cast<size_t>(model.n_heads), m.n,
-                                           static_cast<size_t>(prompt.window)));
+            m.values.push_back(kv_head_jsd(reader.window_attention(options.prompt, l), n_heads, m.n, window));
         } else {
-            m.values.push_back(reader.read_layer<float>(place, *needed, l));
+            m.values.push_back(reader.read_layer<float>(m.place, *m.stored, l));
         }
         auto& heads = m.heads.emplace_back(m.n);
         std::iota(heads.begin(), heads.end(), 0);
@@ -247,10 +270,15 @@ FigureDefinition jsd_figure() {
           "with -by-similarity behind it: each layer's heads in an order of their own, alike ones together",
           {"attention", "kv-heads", "scores", "attention-by-similarity", "kv-heads-by-similarity",
            "scores-by-similarity"}},
-         {"runs", "with source scores: the one run whose scores are compared"}},
+         {"runs", "with source scores: the one run whose scores are compared", {}, {"scores", "scores-by-similarity"}}},
+        check,
         make,
         numbers,
-        "ApertureKV, Figure 5"};
+        "ApertureKV, Figure 5",
+        nullptr,
+        nullptr,
+        nullptr,
+        own_choice};
 }
 
 }  // namespace kvscope::analysis

@@ -18,8 +18,10 @@ namespace {
 constexpr double kCellMm = 1.49;  // a character of the figures' monospaced font
 constexpr double kLineMm = 3.5;
 constexpr double kPageMm = 174;
-constexpr double kMarginMm = 12;  // the numbers of the tokens
-constexpr size_t kMostLines = 400;
+constexpr double kPageHeightMm = 230;  // of A4 without margins and caption
+constexpr double kBelowMm = 12;        // the colour bar with its numbers
+constexpr double kTitleMm = 6;         // above each row of runs
+constexpr double kMarginMm = 12;       // the numbers of the tokens
 constexpr size_t kMostColumns = 3;
 constexpr Rgb kNotKept{150, 150, 150};
 
@@ -46,9 +48,9 @@ std::pair<size_t, size_t> character_at(const std::string& text, size_t at) {
 }
 
 /// Breaks between tokens, before a word where one begins, and inside a token only where it is wider than a line.
-class Page {
+class BrokenText {
  public:
-    Page(const std::vector<std::string>& tokens, size_t n_tokens, size_t width) : width_(width) {
+    BrokenText(const std::vector<std::string>& tokens, size_t n_tokens, size_t width) : width_(width) {
         for (size_t token = 0; token < n_tokens; ++token) add(token, tokens[token]);
         n_lines_ = line_ + 1;
     }
@@ -111,25 +113,74 @@ class Page {
     size_t n_lines_ = 0;
 };
 
-struct Shown {
+/// Which runs are shown, and how their text goes onto pages.
+struct Arrangement {
     std::vector<int> runs;
-    std::vector<Counts> counts;  ///< for each of `runs`
     size_t n_tokens = 0;
+    size_t columns = 1;     ///< of runs
+    size_t characters = 0;  ///< a line
+    BrokenText text;
+    size_t lines_a_page = 1;
+    size_t pages_a_run = 1;
+    size_t rows_a_page = 1;  ///< of runs; several only where a run takes no more than one page
+    size_t n_rows() const { return (runs.size() + columns - 1) / columns; }
+};
+
+struct Shown {
+    std::vector<Counts> counts;  ///< for each of the arrangement's runs
     bool by_heads = false;
     int most = 0;
 };
 
-Shown read_shown(const trace::Reader& reader, const FigureOptions& options) {
+bool by_heads(const FigureOptions& options) {
+    if (options.source.empty() || options.source == "layers") return false;
+    if (options.source == "heads") return true;
+    throw FigureError(fmt::format("prompt has no source '{}'; there are layers, heads", options.source));
+}
+
+/// Pages of equal length, none longer than a page of paper.
+Arrangement arrange(const trace::Reader& reader, const FigureOptions& options) {
+    std::vector<int> runs = chosen_runs(reader, options);
+    if (options.runs.empty()) runs.resize(1);
+    const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
+    const size_t columns = std::min(runs.size(), kMostColumns);
+    const double width_mm = options.width_mm > 0 ? options.width_mm : kPageMm;
+    const double height_mm = options.height_mm > 0 ? options.height_mm : kPageHeightMm;
+    const auto n = static_cast<double>(columns);
+    const auto characters = static_cast<size_t>(std::max((width_mm - kMarginMm - 3 * n) / n / kCellMm, 8.0));
+    Arrangement all{std::move(runs), n_tokens, columns, characters,
+                    BrokenText(reader.token_text(options.prompt), n_tokens, characters)};
+    const size_t n_lines = all.text.n_lines();
+    const double room_mm = height_mm - kBelowMm;
+    const auto most_lines = static_cast<size_t>(std::max((room_mm - kTitleMm) / kLineMm, 1.0));
+    all.pages_a_run = (n_lines + most_lines - 1) / most_lines;
+    all.lines_a_page = (n_lines + all.pages_a_run - 1) / all.pages_a_run;
+    if (all.pages_a_run == 1) {
+        const double row_mm = static_cast<double>(n_lines) * kLineMm + kTitleMm;
+        all.rows_a_page = std::clamp<size_t>(static_cast<size_t>(room_mm / row_mm), 1, all.n_rows());
+    }
+    return all;
+}
+
+void check(const trace::Reader& reader, const FigureOptions& options) {
+    by_heads(options);
+    chosen_runs(reader, options);
+}
+
+std::string own_choice(const trace::Reader& reader, const FigureOptions& options) {
+    if (!options.runs.empty()) return "";
+    const std::vector<int> all = chosen_runs(reader, options);
+    if (all.size() < 2) return "";
+    return fmt::format("{} alone, the first of {} runs", run_label(reader.run(options.prompt, all.front())),
+                       all.size());
+}
+
+Shown read_shown(const trace::Reader& reader, const FigureOptions& options, const Arrangement& arrangement) {
     Shown shown;
-    shown.runs = chosen_runs(reader, options);
-    if (options.runs.empty()) shown.runs.resize(1);
-    shown.by_heads = options.source == "heads";
-    if (!options.source.empty() && options.source != "layers" && !shown.by_heads)
-        throw FigureError(fmt::format("prompt has no source '{}'; there are layers, heads", options.source));
-    shown.n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
-    for (const int run : shown.runs) {
+    shown.by_heads = by_heads(options);
+    for (const int run : arrangement.runs) {
         const auto kept = reader.kept(options.prompt, run);
-        const KeptSets sets = kept_sets(*kept, shown.n_tokens);
+        const KeptSets sets = kept_sets(*kept, arrangement.n_tokens);
         shown.counts.push_back({layer_counts(sets), head_counts(sets)});
         const size_t most = shown.by_heads ? kept->n_layers * kept->n_rows : kept->n_layers;
         shown.most = std::max(shown.most, static_cast<int>(most));
@@ -143,9 +194,13 @@ Rgb ink_of(const ColorScale& scale, int value) {
     return ink_on(color_at(scale.map, scale.map_begin + share * (scale.map_end - scale.map_begin)));
 }
 
-Panel panel_of(const Page& page, const std::vector<uint16_t>& values, const ColorScale& scale, size_t width) {
+/// Of the run's `part`-th page.
+Panel panel_of(const Arrangement& arrangement, size_t part, const std::vector<uint16_t>& values,
+               const ColorScale& scale) {
+    const size_t first_line = part * arrangement.lines_a_page;
+    const size_t width = arrangement.characters;
     HeatMap map;
-    map.rows = page.n_lines();
+    map.rows = arrangement.lines_a_page;
     map.columns = width;
     map.values.assign(map.rows * map.columns, std::numeric_limits<float>::quiet_NaN());
     map.x_begin = 0;
@@ -160,65 +215,76 @@ Panel panel_of(const Page& page, const std::vector<uint16_t>& values, const Colo
     panel.y.title = "Token";
     std::vector<TextLabel> labels;
     size_t next_number = 0;
-    for (const Piece& piece : page.pieces()) {
+    size_t first_token = arrangement.n_tokens, last_token = 0;
+    for (const Piece& piece : arrangement.text.pieces()) {
+        if (piece.line < first_line || piece.line >= first_line + map.rows) continue;
+        const size_t line = piece.line - first_line;
         const int value = values[piece.token];
         for (size_t cell = piece.cell; cell < std::min(piece.cell + piece.n_cells, width); ++cell)
-            map.values[piece.line * width + cell] = static_cast<float>(value);
+            map.values[line * width + cell] = static_cast<float>(value);
         const double middle = static_cast<double>(piece.cell) + static_cast<double>(piece.n_cells) / 2;
-        labels.push_back({middle, static_cast<double>(piece.line) + 0.5, piece.text, ink_of(scale, value), true});
-        if (piece.cell == 0 && piece.line >= next_number) {
-            panel.y.ticks.push_back(
-                {static_cast<double>(piece.line) + 0.5, format_count(static_cast<int64_t>(piece.token))});
-            next_number = piece.line + 5;
+        labels.push_back({middle, static_cast<double>(line) + 0.5, piece.text, ink_of(scale, value), true});
+        first_token = std::min(first_token, piece.token);
+        last_token = std::max(last_token, piece.token);
+        if (piece.cell == 0 && line >= next_number) {
+            panel.y.ticks.push_back({static_cast<double>(line) + 0.5, format_count(static_cast<int64_t>(piece.token))});
+            next_number = line + 5;
         }
+    }
+    if (arrangement.pages_a_run > 1) {
+        panel.note = fmt::format("tokens {} to {}", format_count(static_cast<int64_t>(first_token)),
+                                 format_count(static_cast<int64_t>(last_token)));
     }
     panel.layers.emplace_back(std::move(map));
     for (auto& label : labels) panel.layers.emplace_back(std::move(label));
     return panel;
 }
 
-Figure make(const trace::Reader& reader, const FigureOptions& options) {
-    const Shown shown = read_shown(reader, options);
-    Figure figure;
-    figure.name = "prompt";
-    figure.title = "The prompt by how much of it is kept";
-    figure.columns = std::min(shown.runs.size(), kMostColumns);
-    figure.rows = (shown.runs.size() + figure.columns - 1) / figure.columns;
-    figure.shared_y = true;
-    const double page_mm = options.width_mm > 0 ? options.width_mm : kPageMm;
-    const double columns = static_cast<double>(figure.columns);
-    const auto width = static_cast<size_t>(std::max((page_mm - kMarginMm - 3 * columns) / columns / kCellMm, 8.0));
-    const Page page(reader.token_text(options.prompt), shown.n_tokens, width);
-    if (page.n_lines() > kMostLines)
-        throw NothingToShow(fmt::format("a prompt of {} tokens takes {} lines, and {} are the most that a figure has",
-                                        format_count(static_cast<int64_t>(shown.n_tokens)), page.n_lines(),
-                                        kMostLines));
+ColorScale scale_of(const Shown& shown) {
     ColorScale scale;
     scale.map_begin = 0.1;
     scale.min = 1;
     scale.max = std::max(shown.most, 2);
     scale.title = shown.by_heads ? "Heads of all layers that keep the token" : "Layers that keep the token";
     scale.background_label = "none";
-    figure.color_scales.push_back(scale);
-    for (size_t i = 0; i < shown.runs.size(); ++i) {
+    return scale;
+}
+
+Figure make(const trace::Reader& reader, const FigureOptions& options) {
+    const Arrangement arrangement = arrange(reader, options);
+    const Shown shown = read_shown(reader, options, arrangement);
+    Figure figure;
+    figure.name = "prompt";
+    figure.title = "The prompt by how much of it is kept";
+    figure.columns = arrangement.columns;
+    figure.rows = arrangement.rows_a_page;
+    figure.shared_y = true;
+    figure.color_scales.push_back(scale_of(shown));
+    for (size_t i = 0; i < arrangement.runs.size(); ++i) {
         const Counts& counts = shown.counts[i];
-        Panel panel = panel_of(page, shown.by_heads ? counts.heads : counts.layers, scale, width);
-        panel.row = i / figure.columns;
-        panel.column = i % figure.columns;
-        panel.title = run_label(reader.run(options.prompt, shown.runs[i]));
-        figure.panels.push_back(std::move(panel));
+        const size_t row = i / arrangement.columns;
+        for (size_t part = 0; part < arrangement.pages_a_run; ++part) {
+            Panel panel =
+                panel_of(arrangement, part, shown.by_heads ? counts.heads : counts.layers, figure.color_scales.front());
+            panel.page = row / arrangement.rows_a_page * arrangement.pages_a_run + part;
+            panel.row = row % arrangement.rows_a_page;
+            panel.column = i % arrangement.columns;
+            panel.title = run_label(reader.run(options.prompt, arrangement.runs[i]));
+            figure.panels.push_back(std::move(panel));
+        }
     }
     figure.width_mm = kPageMm;
-    figure.panel_height_mm = kLineMm * static_cast<double>(page.n_lines());
+    figure.panel_height_mm = kLineMm * static_cast<double>(arrangement.lines_a_page);
     figure.caption = fmt::format("The prompt's {} tokens, each on a ground that says how many {} keep it; grey: none.",
-                                 format_count(static_cast<int64_t>(shown.n_tokens)),
+                                 format_count(static_cast<int64_t>(arrangement.n_tokens)),
                                  shown.by_heads ? "heads of all layers" : "layers (in at least one head)");
-    complete_figure(figure, reader, options, shown.runs);
+    complete_figure(figure, reader, options, arrangement.runs);
     return figure;
 }
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
-    const Shown shown = read_shown(reader, options);
+    const Arrangement arrangement = arrange(reader, options);
+    const Shown shown = read_shown(reader, options, arrangement);
     const auto texts = reader.token_text(options.prompt);
     const auto ids = reader.token_ids(options.prompt);
     Table table;
@@ -230,9 +296,9 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
                      {"text", "Text", ""},
                      {"layers", "Layers", "", ColumnType::integer},
                      {"heads", "Heads of all layers", "", ColumnType::integer}};
-    for (size_t i = 0; i < shown.runs.size(); ++i) {
-        const std::string label = run_label(reader.run(options.prompt, shown.runs[i]));
-        for (size_t token = 0; token < shown.n_tokens; ++token)
+    for (size_t i = 0; i < arrangement.runs.size(); ++i) {
+        const std::string label = run_label(reader.run(options.prompt, arrangement.runs[i]));
+        for (size_t token = 0; token < arrangement.n_tokens; ++token)
             table.rows.push_back({{label, static_cast<int64_t>(token), int64_t{ids[token]}, texts[token],
                                    int64_t{shown.counts[i].layers[token]}, int64_t{shown.counts[i].heads[token]}}});
     }
@@ -247,9 +313,14 @@ FigureDefinition prompt_figure() {
             "The prompt itself, each token on a ground that says how many layers, or heads, keep it",
             {{"runs", "labels, policies or numbers of runs, side by side; default: the first"},
              {"source", "what the colour counts", {"layers", "heads"}}},
+            check,
             make,
             numbers,
-            "K-VEC, Figure 3"};
+            "K-VEC, Figure 3",
+            nullptr,
+            nullptr,
+            nullptr,
+            own_choice};
 }
 
 }  // namespace kvscope::analysis

@@ -55,6 +55,10 @@ Choice chosen(const trace::Reader& reader, const FigureOptions& options, Source 
     return choice;
 }
 
+void check(const trace::Reader& reader, const FigureOptions& options) {
+    chosen(reader, options, source_from_name(options.source));
+}
+
 /// (H, w, w)
 std::vector<float> matrices(const trace::Reader& reader, int prompt, int layer) {
     return reader.read_layer<float>(Place::of_prompt(prompt), schema::prompt::query_similarity,
@@ -269,6 +273,7 @@ FigureDefinition query_similarity_figure() {
               {"matrices", "mean-by-layer"}},
              {"layers", "default: four, evenly spaced; of the curve all"},
              {"heads", "query heads; default: nine at most, evenly spaced; of the curve all"}},
+            check,
             of_one_trace<make>,
             numbers,
             "ApertureKV, Figures 4 and 6",

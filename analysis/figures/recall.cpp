@@ -17,6 +17,20 @@ struct Run {
     Recall recall;
 };
 
+void require_answer_attention(const TracePart& part) {
+    if (run_with_answer_attention(*part.reader, part.options.prompt)) return;
+    throw NothingToShow(
+        fmt::format("{}: prompt {} does not say what the full cache's answer attends to (answer_attention), which "
+                    "recall is measured against; make the trace again with `kvscope run`, without --no-record and "
+                    "--no-compare",
+                    part.reader->path().string(), part.options.prompt));
+}
+
+void check(const trace::Reader& reader, const FigureOptions& options) {
+    check_runs_and_layers(reader, options);
+    require_answer_attention({&reader, options});
+}
+
 /// Traces without the answer's attention are left out.
 std::vector<Run> read_runs(std::span<const TracePart> parts) {
     const std::vector<ShownRun> shown = shown_runs(parts);
@@ -34,11 +48,9 @@ std::vector<Run> read_runs(std::span<const TracePart> parts) {
         for (size_t i = 0; i < of_part.size(); ++i) runs.push_back({of_part[i], std::move(recalls[i])});
     }
     if (!runs.empty()) return runs;
+    for (const TracePart& part : parts) require_answer_attention(part);
     throw NothingToShow(
-        fmt::format("{}: prompt {} does not say what the full cache's answer attends to (answer_attention), which "
-                    "recall is measured against; make the trace again with `kvscope run`, without --no-record and "
-                    "--no-compare",
-                    parts.front().reader->path().string(), parts.front().options.prompt));
+        fmt::format("{}: no run has finished that recall could be measured of", parts.front().reader->path().string()));
 }
 
 const ShareMeasure measure{"Recall", "% of best tokens"};
@@ -73,6 +85,7 @@ Figure make(std::span<const TracePart> parts) {
 }
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
+    check(reader, options);
     Table table;
     table.name = "recall";
     table.title =
@@ -131,6 +144,7 @@ FigureDefinition recall_figure() {
             "the whole model, one line per run",
             {{"runs", "labels, policies or numbers of runs; default: all but full"},
              {"layers", "default: all; the whole model's recall always counts all"}},
+            check,
             of_one_trace<make>,
             numbers,
             "DapQ, Figure 3",

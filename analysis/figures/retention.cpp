@@ -140,6 +140,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
+    check_runs_and_layers(reader, options);
     Table table;
     table.name = "retention";
     table.title = "Heads that keep each token; tokens that no head of a layer keeps are left out";
@@ -169,6 +170,7 @@ FigureDefinition retention_figure() {
             "Retention",
             "Layers by tokens: how many heads keep each token, one map per run over one token axis",
             {{"runs", "labels, policies or numbers of runs; default: all but full"}, {"layers", "default: all"}},
+            check_runs_and_layers,
             make,
             numbers,
             "K-VEC, Figure 4"};

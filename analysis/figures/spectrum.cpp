@@ -41,7 +41,7 @@ void require_spectra(const trace::Reader& reader, const schema::DataSet& data_se
 }
 
 /// A trace of the model alone has spectra, too.
-void check_options(const trace::Reader& reader, const FigureOptions& options, Source source) {
+void check_subject(const trace::Reader& reader, const FigureOptions& options, Source source) {
     if (source == Source::adjacent || options.prompt != 0 || reader.n_prompts() > 0) {
         check_prompt(reader, options.prompt);
     } else {
@@ -63,6 +63,19 @@ std::array<Projection, 3> projections() {
          {"K", schema::model::spectrum_k, schema::model::head_spectrum_k, schema::prompt::adjacent_similarity_k, true},
          {"V", schema::model::spectrum_v, schema::model::head_spectrum_v, schema::prompt::adjacent_similarity_v,
           true}}};
+}
+
+void check(const trace::Reader& reader, const FigureOptions& options) {
+    const Source source = source_from_name(options.source);
+    check_subject(reader, options, source);
+    chosen_layers(reader, options);
+    const bool of_heads = !chosen_heads(reader, options).empty();
+    for (const Projection& projection : projections()) {
+        if (source == Source::adjacent)
+            require_data(reader, Place::of_prompt(options.prompt), projection.adjacent);
+        else
+            require_spectra(reader, of_heads ? projection.of_heads : projection.whole);
+    }
 }
 
 /// One spectrum: of a layer, or of one head of it.
@@ -293,7 +306,7 @@ Figure make_adjacent(const trace::Reader& reader, const FigureOptions& options) 
 
 Figure make(const trace::Reader& reader, const FigureOptions& options) {
     const Source source = source_from_name(options.source);
-    check_options(reader, options, source);
+    check_subject(reader, options, source);
     Figure figure = source == Source::adjacent ? make_adjacent(reader, options) : make_spectra(reader, options, source);
     figure.name = "spectrum";
     complete_figure(figure, reader, options, {});
@@ -302,7 +315,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Source source = source_from_name(options.source);
-    check_options(reader, options, source);
+    check_subject(reader, options, source);
     Table table;
     table.name = "spectrum";
     table.columns = {{"projection", "Projection", "", ColumnType::text}, {"layer", "Layer", "", ColumnType::integer}};
@@ -340,19 +353,22 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }  // namespace
 
 FigureDefinition spectrum_figure() {
-    return {
-        "spectrum",
-        "Spectrum",
-        "Eigenvalues of the Q, K and V projections by layer, their cumulative share, or the similarity of "
-        "neighbouring tokens",
-        {{"source",
-          "eigenvalues (default); cumulative: share of their sum; adjacent: cosine of neighbouring tokens by layer",
-          {"eigenvalues", "cumulative", "adjacent"}},
-         {"layers", "default: six, evenly spaced; of adjacent all"},
-         {"heads", "query heads whose own projections are shown, with the KV heads they read; default: whole layers"}},
-        make,
-        numbers,
-        "KVSlimmer, Figures 2, 8 and 9"};
+    return {"spectrum",
+            "Spectrum",
+            "Eigenvalues of the Q, K and V projections by layer, their cumulative share, or the similarity of "
+            "neighbouring tokens",
+            {{"source",
+              "eigenvalues (default); cumulative: share of their sum; adjacent: cosine of neighbouring tokens by layer",
+              {"eigenvalues", "cumulative", "adjacent"}},
+             {"layers", "default: six, evenly spaced; of adjacent all"},
+             {"heads",
+              "query heads whose own projections are shown, with the KV heads they read; default: whole layers",
+              {},
+              {"eigenvalues", "cumulative"}}},
+            check,
+            make,
+            numbers,
+            "KVSlimmer, Figures 2, 8 and 9"};
 }
 
 }  // namespace kvscope::analysis

@@ -18,7 +18,9 @@ using trace::Place;
 namespace schema = trace::schema;
 
 constexpr double kFloor = 1e-6;  // nats; smaller divergences are rounding
-constexpr double kRowMm = 2.8;
+constexpr double kCurvesMm = 48;
+constexpr double kRowMm = 3;  // of the map beneath: each row has room for its label
+constexpr double kLeastMapMm = 9;
 constexpr Rgb kAgree{0xe4, 0xe4, 0xe4};
 constexpr Rgb kDiffer{0xd5, 0x5e, 0x00};
 
@@ -68,6 +70,12 @@ Runs read_runs(std::span<const TracePart> parts) {
                                         parts.front().reader->path().string()));
     }
     return all;
+}
+
+void check(const trace::Reader& reader, const FigureOptions& options) {
+    source_from_name(options.source);
+    const TracePart part{&reader, options};
+    read_runs({&part, 1});
 }
 
 Axis step_axis(size_t n_steps) {
@@ -155,7 +163,8 @@ Figure two_panels(Panel curves, Panel map, size_t n_rows) {
     figure.width_mm = 174;
     figure.rows = 2;
     figure.shared_x = true;
-    figure.panel_height_mm = std::clamp(kRowMm * static_cast<double>(n_rows), 40.0, 90.0);
+    figure.panel_height_mm = kCurvesMm;
+    figure.row_heights = {kCurvesMm, std::max(kRowMm * static_cast<double>(n_rows), kLeastMapMm)};
     figure.panels.push_back(std::move(curves));
     figure.panels.push_back(std::move(map));
     return figure;
@@ -316,6 +325,7 @@ FigureDefinition step_kl_figure() {
             "greedy token differs",
             {{"runs", "labels, policies or numbers of runs; default: all but full"},
              {"source", "linear (default) or logarithmic: the axis of KL", {"linear", "logarithmic"}}},
+            check,
             of_one_trace<make>,
             numbers,
             {},

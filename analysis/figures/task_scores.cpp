@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "analysis/figure_definition.h"
@@ -95,6 +97,65 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
     return scores;
 }
 
+enum class Source { table, curves, depths };
+
+Source source_from_name(const std::string& name) {
+    if (name.empty() || name == "table") return Source::table;
+    if (name == "curves") return Source::curves;
+    if (name == "depths") return Source::depths;
+    throw FigureError(fmt::format("task-scores has no source '{}'; there are table, curves, depths", name));
+}
+
+/// Of many settings and budgets that nobody named, the last budget alone.
+void choose_maps(Scores& scores, const FigureOptions& options) {
+    if (!options.runs.empty() || scores.groups.size() <= kMostPanels) return;
+    std::erase_if(scores.groups, [&](const TaskGroup& group) {
+        return group.policy != "full" && group.budget != scores.budgets.back();
+    });
+    scores.budgets = {scores.budgets.back()};
+}
+
+void check_curves(const Scores& scores) {
+    const bool has_points = std::any_of(scores.groups.begin(), scores.groups.end(), [](const TaskGroup& group) {
+        return group.policy != "full" && !group.answered.empty();
+    });
+    if (!has_points) throw NothingToShow("only the full cache answered: there is no budget to draw a curve over");
+}
+
+void check_maps(const Scores& scores) {
+    for (const auto& row : scores.rows) {
+        if (std::isnan(row.depth)) throw NothingToShow("this task has no needle whose depth could be shown");
+    }
+    if (scores.groups.size() > kMostPanels)
+        throw FigureError(fmt::format(
+            "{} settings and budgets are too many maps for one figure, {} are the most: choose some by --run, for "
+            "example --run \"{} @ {}\"",
+            scores.groups.size(), kMostPanels, scores.groups.back().setting, scores.groups.back().budget));
+}
+
+/// With what the source needs.
+Scores checked_scores(const trace::Reader& reader, const FigureOptions& options) {
+    const Source source = source_from_name(options.source);
+    Scores scores = read_scores(reader, options);
+    if (source == Source::curves) check_curves(scores);
+    if (source == Source::depths) {
+        choose_maps(scores, options);
+        check_maps(scores);
+    }
+    return scores;
+}
+
+void check(const trace::Reader& reader, const FigureOptions& options) { checked_scores(reader, options); }
+
+std::string own_choice(const trace::Reader& reader, const FigureOptions& options) {
+    if (source_from_name(options.source) != Source::depths) return "";
+    const size_t n_all = read_scores(reader, options).groups.size();
+    const Scores scores = checked_scores(reader, options);
+    if (scores.groups.size() == n_all) return "";
+    return fmt::format("{} entries alone, the last budget: {} of {} maps", scores.budgets.back(), scores.groups.size(),
+                       n_all);
+}
+
 std::vector<Tick> ticks_of(const std::vector<std::string>& names) {
     std::vector<Tick> ticks;
     for (const auto& name : names) ticks.push_back({static_cast<double>(ticks.size()), name});
@@ -174,13 +235,21 @@ double number_of(const std::string& budget) {
 
 void make_curves(Figure& figure, const Scores& scores) {
     constexpr size_t most_bands = 4;  // more of them hide one another
+    constexpr std::array markers = {Marker::circle, Marker::square, Marker::triangle, Marker::diamond, Marker::cross};
     std::vector<trace::RunAttributes> looks;
     for (const auto& setting : scores.settings) {
         auto& look = looks.emplace_back();
-        look.policy = setting;
+        look.policy = setting.substr(0, setting.find(':'));
+        look.parameters_json = setting;
         look.label = short_name(setting);
     }
-    const auto styles = run_styles(looks);
+    auto styles = run_styles(looks);
+    // The axis tells budgets apart: markers are free for the settings of one policy.
+    std::map<std::string, size_t> n_settings;
+    for (size_t i = 0; i < styles.size(); ++i) {
+        const size_t number = n_settings[looks[i].policy]++;
+        styles[i].marker = markers[number % markers.size()];
+    }
     Panel panel;
     panel.x.title = "Budget";
     panel.x.unit = scores.budgets.front().ends_with('%') ? "% of the prompt" : "entries";
@@ -219,7 +288,6 @@ void make_curves(Figure& figure, const Scores& scores) {
         figure.legend.push_back({line.label, LegendEntry::Symbol::line, line.style});
         panel.layers.emplace_back(std::move(line));
     }
-    if (!(high_end > 0)) throw NothingToShow("only the full cache answered: there is no budget to draw a curve over");
     const double margin = low_end < high_end ? 1.06 : 2;
     panel.x.min = low_end / margin;
     panel.x.max = high_end * margin;
@@ -229,21 +297,12 @@ void make_curves(Figure& figure, const Scores& scores) {
     figure.width_mm = 120;
 }
 
-void keep_last_budget(Scores& scores) {
-    std::erase_if(scores.groups, [&](const TaskGroup& group) {
-        return group.policy != "full" && group.budget != scores.budgets.back();
-    });
-    scores.budgets = {scores.budgets.back()};
-}
-
 /// The field's own picture of a needle: length of the text across, depth of the needle down; a panel a setting.
-void make_depths(Figure& figure, Scores scores, bool are_named) {
+void make_depths(Figure& figure, const Scores& scores) {
     constexpr size_t most_columns = 4;
-    if (!are_named && scores.groups.size() > kMostPanels) keep_last_budget(scores);
     std::set<int64_t> length_set;
     std::set<double> depth_set;
     for (const auto& row : scores.rows) {
-        if (std::isnan(row.depth)) throw NothingToShow("this task has no needle whose depth could be shown");
         length_set.insert(row.length);
         depth_set.insert(row.depth);
     }
@@ -253,11 +312,6 @@ void make_depths(Figure& figure, Scores scores, bool are_named) {
     std::vector<std::string> depth_names;
     for (const int64_t length : lengths) length_names.push_back(fmt::format("{}", length));
     for (const double depth : depths) depth_names.push_back(fmt::format("{:.0f}", 100 * depth));
-    if (scores.groups.size() > kMostPanels)
-        throw FigureError(fmt::format(
-            "{} settings and budgets are too many maps for one figure, {} are the most: choose some by --run, for "
-            "example --run \"{} @ {}\"",
-            scores.groups.size(), kMostPanels, scores.groups.back().setting, scores.groups.back().budget));
     const bool is_grid = scores.budgets.size() > 1;  // budgets across; else one map after the other
     figure.columns = is_grid ? scores.budgets.size() : std::min(scores.groups.size(), most_columns);
     figure.rows = is_grid ? scores.settings.size() : (scores.groups.size() + figure.columns - 1) / figure.columns;
@@ -295,32 +349,36 @@ void make_depths(Figure& figure, Scores scores, bool are_named) {
 }
 
 Figure make(const trace::Reader& reader, const FigureOptions& options) {
-    const Scores scores = read_scores(reader, options);
+    const Scores scores = checked_scores(reader, options);
+    const Source source = source_from_name(options.source);
     Figure figure;
     figure.name = "task-scores";
     figure.title = "Scores of " + scores.task;
-    const std::string source = options.source.empty() ? "table" : options.source;
-    if (source == "table") {
-        make_table(figure, scores);
-    } else if (source == "curves") {
-        make_curves(figure, scores);
-    } else if (source == "depths") {
-        make_depths(figure, scores, !options.runs.empty());
-    } else {
-        throw FigureError(fmt::format("task-scores has no source '{}'; there are table, curves, depths", source));
+    switch (source) {
+        case Source::table:
+            make_table(figure, scores);
+            break;
+        case Source::curves:
+            make_curves(figure, scores);
+            break;
+        case Source::depths:
+            make_depths(figure, scores);
+            break;
     }
     std::set<std::string> samples;
     for (const auto& row : scores.rows) samples.insert(row.sample_id);
     figure.caption =
         fmt::format("Mean scores over {} samples of {}{}. {}", samples.size(), scores.task,
-                    source == "depths" ? "" : ", with 95 % bootstrap intervals", task_verdict(scores.rows));
+                    source == Source::depths ? "" : ", with 95 % bootstrap intervals", task_verdict(scores.rows));
     complete_figure(figure, reader, options, {});
     return figure;
 }
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
-    const Scores scores = read_scores(reader, options);
-    if (options.source != "depths") {
+    Scores scores = read_scores(reader, options);
+    if (source_from_name(options.source) == Source::depths) {
+        choose_maps(scores, options);
+    } else {
         Table table = task_scores(scores.rows);
         std::erase_if(table.rows, [&](const Row& row) {
             return std::none_of(scores.groups.begin(), scores.groups.end(), [&](const TaskGroup& group) {
@@ -357,9 +415,14 @@ FigureDefinition task_scores_figure() {
               "table: policies by budgets, with 95 % bootstrap intervals; curves: over the budget; depths: length by "
               "depth, a map a setting and budget (of many the last budget alone)",
               {"table", "curves", "depths"}}},
+            check,
             make,
             numbers,
-            "ApertureKV, Figure 3; DapQ, Figure 5"};
+            "ApertureKV, Figure 3; DapQ, Figure 5",
+            nullptr,
+            nullptr,
+            nullptr,
+            own_choice};
 }
 
 }  // namespace kvscope::analysis

@@ -74,6 +74,11 @@ void check_figure(const Figure& figure) {
     for (const double width : figure.column_widths) {
         require(width > 0, "figure '{}': a column of width {}", figure.name, width);
     }
+    require(figure.row_heights.empty() || figure.row_heights.size() == figure.rows,
+            "figure '{}': {} heights for {} rows", figure.name, figure.row_heights.size(), figure.rows);
+    for (const double height : figure.row_heights) {
+        require(height > 0, "figure '{}': a row of height {}", figure.name, height);
+    }
     for (const analysis::Panel& panel : figure.panels) {
         require(panel.row < figure.rows && panel.column < figure.columns,
                 "figure '{}', panel '{}': row {}, column {} are not in a grid of {} x {}", figure.name, panel.title,

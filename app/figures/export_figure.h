@@ -1,20 +1,50 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "app/figures/figure_format.h"
 
 namespace kvscope::figures {
 
 /// As below, of whatever is made by `what`.
-void export_figure(const Exported& what, const std::filesystem::path& path, const ExportOptions& options, bool force);
+std::vector<std::filesystem::path> export_figure(const Exported& what, const std::filesystem::path& path,
+                                                 const ExportOptions& options, bool force);
 
-/// Writes one figure, or its numbers, to a file whose extension says how. The file appears whole or not at all.
+/// Writes one figure, or its numbers, to a file whose extension says how. Each file appears whole or not at all.
+/// @returns the files written: `path` alone, or of a figure with several pages as SVG or PNG one a page, "x-1.png",
+/// "x-2.png" for "x.png"
 /// @throws OutputExists (app/figures/output_file.h) for a file that is there already unless `force`, OutputFailed where
-/// it cannot be written, and what FigureFormat::render throws. An existing file is refused before anything is computed.
-void export_figure(const trace::Reader& reader, const analysis::FigureDefinition& definition,
-                   const analysis::FigureOptions& figure_options, const std::filesystem::path& path,
-                   const ExportOptions& options, bool force);
+/// it cannot be written, analysis::NothingToShow where there is no such figure, and what FigureFormat::render throws.
+/// An existing file is refused before anything is computed.
+std::vector<std::filesystem::path> export_figure(const trace::Reader& reader,
+                                                 const analysis::FigureDefinition& definition,
+                                                 const analysis::FigureOptions& figure_options,
+                                                 const std::filesystem::path& path, const ExportOptions& options,
+                                                 bool force);
+
+/// A figure that cannot be had, and why.
+struct LeftOut {
+    std::string figure;
+    std::string reason;
+};
+
+struct ExportedFigures {
+    std::vector<std::filesystem::path> written;
+    std::vector<LeftOut> left_out;
+};
+
+/// "demo-retention.pdf" of "demo.pdf": where one of several figures goes.
+std::filesystem::path path_of_figure(const std::filesystem::path& path, const std::string& figure);
+
+/// Several figures, each into all of `paths` by its name (path_of_figure). Those that there is no data for
+/// (analysis::NothingToShow) are left out. @throws as export_figure
+ExportedFigures export_figures(const std::vector<const analysis::FigureDefinition*>& definitions,
+                               const std::function<Exported(const analysis::FigureDefinition&)>& what,
+                               const std::vector<std::filesystem::path>& paths, const ExportOptions& options,
+                               bool force);
 
 }  // namespace kvscope::figures

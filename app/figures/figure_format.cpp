@@ -22,30 +22,42 @@ analysis::Figure picture(const Exported& what, std::string_view extension) {
         fmt::format("a table is written as csv, md, tex, json or jsonl; .{} would be a picture", extension));
 }
 
+template <class Render>
+std::vector<std::string> each_page(const analysis::Figure& figure, const Render& render) {
+    std::vector<std::string> files;
+    for (const analysis::Figure& page : analysis::pages_of(figure)) files.push_back(render(page));
+    return files;
+}
+
 class PdfFormat : public FigureFormat {
  public:
     std::string_view extension() const override { return "pdf"; }
-    std::string_view description() const override { return "PDF, vector, fonts embedded"; }
-    std::string render(const Exported& what, const ExportOptions& options) const override {
-        return render_pdf(picture(what, extension()), options);
+    std::string_view description() const override { return "PDF, vector, fonts embedded; several pages in one file"; }
+    bool is_picture() const override { return true; }
+    std::vector<std::string> render(const Exported& what, const ExportOptions& options) const override {
+        return {render_pdf(picture(what, extension()), options)};
     }
 };
 
 class SvgFormat : public FigureFormat {
  public:
     std::string_view extension() const override { return "svg"; }
-    std::string_view description() const override { return "SVG, vector, text as outlines"; }
-    std::string render(const Exported& what, const ExportOptions& options) const override {
-        return render_svg(picture(what, extension()), options);
+    std::string_view description() const override { return "SVG, vector, text as outlines; a file a page"; }
+    bool is_picture() const override { return true; }
+    std::vector<std::string> render(const Exported& what, const ExportOptions& options) const override {
+        return each_page(picture(what, extension()),
+                         [&](const analysis::Figure& page) { return render_svg(page, options); });
     }
 };
 
 class PngFormat : public FigureFormat {
  public:
     std::string_view extension() const override { return "png"; }
-    std::string_view description() const override { return "PNG, 300 dots per inch unless set"; }
-    std::string render(const Exported& what, const ExportOptions& options) const override {
-        return render_png(picture(what, extension()), options);
+    std::string_view description() const override { return "PNG, 300 dots per inch unless set; a file a page"; }
+    bool is_picture() const override { return true; }
+    std::vector<std::string> render(const Exported& what, const ExportOptions& options) const override {
+        return each_page(picture(what, extension()),
+                         [&](const analysis::Figure& page) { return render_png(page, options); });
     }
 };
 
@@ -56,8 +68,9 @@ class NumbersFormat : public FigureFormat {
         : format_(format), extension_(extension), description_(description) {}
     std::string_view extension() const override { return extension_; }
     std::string_view description() const override { return description_; }
-    std::string render(const Exported& what, const ExportOptions&) const override {
-        return format_table(what.numbers(), format_);
+    bool is_picture() const override { return false; }
+    std::vector<std::string> render(const Exported& what, const ExportOptions&) const override {
+        return {format_table(what.numbers(), format_)};
     }
 
  private:
@@ -87,7 +100,8 @@ std::vector<std::unique_ptr<const FigureFormat>> make_formats() {
 Exported exported(const analysis::FigureDefinition& definition, const trace::Reader& reader,
                   const analysis::FigureOptions& options) {
     return {[&definition, &reader, options] { return definition.make(reader, options); },
-            [&definition, &reader, options] { return definition.numbers(reader, options); }};
+            [&definition, &reader, options] { return definition.numbers(reader, options); },
+            [&definition, &reader, options] { definition.check(reader, options); }};
 }
 
 const std::vector<std::unique_ptr<const FigureFormat>>& figure_formats() {

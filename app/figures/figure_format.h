@@ -24,6 +24,8 @@ struct FormatError : std::invalid_argument {
 struct Exported {
     std::function<analysis::Figure()> figure;
     std::function<analysis::Table()> numbers;
+    /// Throws analysis::NothingToShow where there is no such figure, before anything is made; empty: nobody knows.
+    std::function<void()> check = {};
 };
 
 /// Of one trace; definition and reader have to outlive it.
@@ -38,9 +40,13 @@ class FigureFormat {
     virtual std::string_view extension() const = 0;    ///< "pdf"
     virtual std::string_view description() const = 0;  ///< one line for people
 
-    /// The whole file. @throws what the functions throw, FormatError for a picture of what has none, LayoutError where
-    /// the size does not do, std::runtime_error where Cairo fails.
-    virtual std::string render(const Exported& what, const ExportOptions& options) const = 0;
+    /// Whether it is a picture, which size and resolution are of.
+    virtual bool is_picture() const = 0;
+
+    /// The whole file; of a figure of several pages one file a page, where the format has no pages of its own.
+    /// @throws what the functions throw, FormatError for a picture of what has none, LayoutError where the size does
+    /// not do, std::runtime_error where Cairo fails.
+    virtual std::vector<std::string> render(const Exported& what, const ExportOptions& options) const = 0;
 };
 
 /// pdf, svg, png, csv, md, tex, json, jsonl.

@@ -41,12 +41,16 @@ class Placement {
         if (column_share_.empty()) column_share_.assign(figure.columns, 1.0);
         const double total = std::accumulate(column_share_.begin(), column_share_.end(), 0.0);
         for (double& share : column_share_) share /= total;
+        row_share_ = figure.row_heights;
+        if (row_share_.empty()) row_share_.assign(figure.rows, 1.0);
+        for (double& share : row_share_) share /= figure.row_heights.empty() ? 1 : figure.row_heights.front();
     }
 
     FigureLayout place() {
-        for (PanelPlace& panel : layout_.panels) {
-            panel.data.width = layout_.width / static_cast<double>(figure_.columns);
-            panel.data.height = figure_.panel_height_mm * points_per_mm;
+        for (size_t i = 0; i < layout_.panels.size(); ++i) {
+            Box& data = layout_.panels[i].data;
+            data.width = layout_.width / static_cast<double>(figure_.columns);
+            data.height = figure_.panel_height_mm * row_share_[figure_.panels[i].row] * points_per_mm;
         }
         choose_labelled_panels();
         for (int pass = 0; pass < 3; ++pass) {
@@ -186,7 +190,8 @@ class Placement {
                              row_gap * static_cast<double>(figure_.rows - 1) + shared_bottom + below + margin;
         double height = figure_.panel_height_mm * points_per_mm;
         if (figure_.height_mm > 0) {
-            height = (figure_.height_mm * points_per_mm - fixed) / static_cast<double>(figure_.rows);
+            height = (figure_.height_mm * points_per_mm - fixed) /
+                     std::accumulate(row_share_.begin(), row_share_.end(), 0.0);
         }
         double squeeze = 1;  // of the columns, where square cells leave no use for their width
         if (const Panel* square = first_square(); square != nullptr) {
@@ -199,7 +204,7 @@ class Placement {
                 height = natural;
             }
         }
-        require_room(height, "height", figure_.height_mm);
+        require_room(height * *std::min_element(row_share_.begin(), row_share_.end()), "height", figure_.height_mm);
 
         double x = margin + shared_left + room * (1 - squeeze) / 2;
         std::vector<double> column_x;
@@ -212,19 +217,20 @@ class Placement {
         std::vector<double> row_y;
         for (size_t r = 0; r < figure_.rows; ++r) {
             row_y.push_back(y + d.top[r]);
-            y += d.top[r] + height + d.bottom[r] + row_gap;
+            y += d.top[r] + height * row_share_[r] + d.bottom[r] + row_gap;
         }
         const double panels_bottom = y - row_gap;
         for (size_t i = 0; i < figure_.panels.size(); ++i) {
             const Panel& panel = figure_.panels[i];
             PanelPlace& place = layout_.panels[i];
-            place.data = {column_x[panel.column], row_y[panel.row], widths[panel.column], height};
+            place.data = {column_x[panel.column], row_y[panel.row], widths[panel.column],
+                          height * row_share_[panel.row]};
             place.x_title_y =
                 place.data.bottom() + theme::tick_length_pt + theme::gap_pt / 2 + line_height(tick_text_style());
             place.y_title_x = place.data.x - d.left[panel.column];
         }
         layout_.grid = {column_x.front(), row_y.front(), column_x.back() + widths.back() - column_x.front(),
-                        row_y.back() + height - row_y.front()};
+                        row_y.back() + height * row_share_.back() - row_y.front()};
         if (x_panel != nullptr) {
             for (PanelPlace& place : layout_.panels) place.x_title_y = panels_bottom;
         }
@@ -324,6 +330,7 @@ class Placement {
     const Figure& figure_;
     FigureLayout layout_;
     std::vector<double> column_share_;
+    std::vector<double> row_share_;  ///< of the first row's height
 };
 
 }  // namespace

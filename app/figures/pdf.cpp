@@ -33,10 +33,13 @@ std::string document_date(const analysis::Figure& figure) {
 
 std::string render_pdf(const analysis::Figure& figure, const ExportOptions& options) {
     check_dpi(options.dpi);
-    const FigureLayout layout = lay_out(figure);
+    const std::vector<analysis::Figure> pages = analysis::pages_of(figure);
+    std::vector<FigureLayout> layouts;
+    for (const analysis::Figure& page : pages) layouts.push_back(lay_out(page));
     const std::string date = document_date(figure);
     std::string bytes;
-    const Surface surface(cairo_pdf_surface_create_for_stream(append_bytes, &bytes, layout.width, layout.height));
+    const Surface surface(
+        cairo_pdf_surface_create_for_stream(append_bytes, &bytes, layouts[0].width, layouts[0].height));
     check_cairo(cairo_surface_status(surface.get()), "making the PDF");
     cairo_pdf_surface_restrict_to_version(surface.get(), CAIRO_PDF_VERSION_1_5);
     cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE, valid_text(figure.title).c_str());
@@ -48,7 +51,13 @@ std::string render_pdf(const analysis::Figure& figure, const ExportOptions& opti
     cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATE_DATE,
                                    date.empty() ? nullptr : date.c_str());
     cairo_surface_set_fallback_resolution(surface.get(), options.dpi, options.dpi);
-    draw_on(surface.get(), figure, layout, options, false, 1);
+    for (size_t i = 0; i < pages.size(); ++i) {
+        if (i > 0) {
+            cairo_surface_show_page(surface.get());
+            cairo_pdf_surface_set_size(surface.get(), layouts[i].width, layouts[i].height);
+        }
+        draw_on(surface.get(), pages[i], layouts[i], options, false, 1);
+    }
     cairo_surface_finish(surface.get());
     check_cairo(cairo_surface_status(surface.get()), "writing the PDF");
     return bytes;

@@ -7,9 +7,9 @@
 
 namespace kvscope::figures {
 
-/// A PDF with fonts embedded as subsets and the recipe in its document information (title, subject: caption, keywords:
-/// recipe). Its date is SOURCE_DATE_EPOCH where set, else that of the data. @throws LayoutError, std::runtime_error
-/// where Cairo fails.
+/// A PDF, of a figure with several pages all of them, with fonts embedded as subsets and the recipe in its document
+/// information (title, subject: caption, keywords: recipe). Its date is SOURCE_DATE_EPOCH where set, else that of the
+/// data. @throws LayoutError, std::runtime_error where Cairo fails.
 std::string render_pdf(const analysis::Figure& figure, const ExportOptions& options);
 
 }  // namespace kvscope::figures

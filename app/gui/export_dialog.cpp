@@ -44,11 +44,15 @@ void ask_for(const std::string& suggestion, const std::string& title, const figu
     question.answer = [what, notice](const std::filesystem::path& path) {
         try {
             const figures::ExportOptions options{300, std::string("kvscope ") + program::version()};
+            std::vector<std::filesystem::path> written{path};
             if (path.extension() == ".tsv")
                 figures::write_whole_file(path, tsv(what.numbers()), true);
             else
-                figures::export_figure(what, path, options, true);
-            notice(path.string() + " written", false);
+                written = figures::export_figure(what, path, options, true);
+            notice(written.size() == 1 ? written.front().string() + " written"
+                                       : fmt::format("{} pages written: {} to {}", written.size(),
+                                                     written.front().string(), written.back().filename().string()),
+                   false);
         } catch (const std::exception& error) {
             notice(error.what(), true);
         }
@@ -63,8 +67,7 @@ void ExportDialog::ask(const Session& session, const FigureRequest& request, Fil
     if (!document) return;
     const FigureJob job(session, request);
     ask_for(document->path().stem().string() + "-" + request.figure + ".pdf",
-            "Export " + request.figure + " as pdf, svg, png, csv, md, tex or json",
-            {[job] { return job.figure(); }, [job] { return job.numbers(); }}, files, notice);
+            "Export " + request.figure + " as pdf, svg, png, csv, md, tex or json", job.exported(), files, notice);
 }
 
 void ExportDialog::ask(const analysis::Table& table, FileDialog& files, const Notice& notice) {
@@ -76,7 +79,7 @@ void ExportDialog::copy_image(const Session& session, const FigureRequest& reque
     const FigureJob job(session, request);
     const TemporaryPng png;
     const figures::ExportOptions options{300, std::string("kvscope ") + program::version()};
-    figures::export_figure({[&] { return job.figure(); }, {}}, png.path(), options, true);
+    figures::export_figure({[&] { return analysis::pages_of(job.figure()).front(); }, {}}, png.path(), options, true);
     copy_png(png.path());
 }
 

@@ -17,7 +17,7 @@ class ExportDialog {
     /// The same for a table that is no figure.
     static void ask(const analysis::Table& table, FileDialog& files, const Notice& notice);
 
-    /// The figure as a PNG on the clipboard, as it is exported.
+    /// The figure as a PNG on the clipboard, as it is exported; of several pages the first.
     /// @throws what the figure's definition throws, and copy_png
     static void copy_image(const Session& session, const FigureRequest& request);
 

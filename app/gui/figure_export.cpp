@@ -1,6 +1,7 @@
 #include "app/gui/figure_export.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <imgui.h>
 
 #include <cfloat>
@@ -44,25 +45,25 @@ void FigureExport::go_on(Context& context, const figures::ExportOptions& options
         return;
     }
     const fs::path path = job_->folder.empty() ? job_->file : job_->folder / file_name(name);
-    const auto answer = session.tasks.ask<Written>(
-        fmt::format("figure export {}", static_cast<void*>(this)),
-        fmt::format("{} {} {}", n_jobs_, name, path.string()),
-        [job = FigureJob(session, *asked), path, options]() -> Written {
-            try {
-                fs::create_directories(path.parent_path());
-                figures::export_figure({[&] { return job.figure(); }, [&] { return job.numbers(); }}, path, options,
-                                       true);
-            } catch (const analysis::NothingToShow& nothing) {
-                return {nothing.what()};
-            }
-            return {};
-        });
+    const auto answer = session.tasks.ask<Written>(fmt::format("figure export {}", static_cast<void*>(this)),
+                                                   fmt::format("{} {} {}", n_jobs_, name, path.string()),
+                                                   [job = FigureJob(session, *asked), path, options]() -> Written {
+                                                       try {
+                                                           fs::create_directories(path.parent_path());
+                                                           figures::export_figure(job.exported(), path, options, true);
+                                                       } catch (const analysis::NothingToShow& nothing) {
+                                                           return {nothing.what()};
+                                                       }
+                                                       return {};
+                                                   });
     if (!answer.current) return;
     if (!answer.error.empty())
         job_->problems.push_back(fmt::format("{}: {}", name, answer.error));
     else if (!answer.value->nothing.empty() && job_->folder.empty())
         job_->problems.push_back(answer.value->nothing);
-    else if (answer.value->nothing.empty())
+    else if (!answer.value->nothing.empty())
+        job_->left_out.push_back(fmt::format("{} ({})", name, answer.value->nothing));
+    else
         ++job_->n_written;
     job_->left.erase(job_->left.begin());
 }
@@ -70,11 +71,10 @@ void FigureExport::go_on(Context& context, const figures::ExportOptions& options
 void FigureExport::finish(Context& context) {
     const Job& done = *job_;
     if (!done.folder.empty()) {
-        const bool lacks_some = done.n_written + done.problems.size() < done.n_all;
-        context.desk.notice(
-            fmt::format("{} of {} figures written into {}{}", done.n_written, done.n_all, done.folder.string(),
-                        lacks_some ? "; for the others this trace has no data" : ""),
-            false);
+        std::string text =
+            fmt::format("{} of {} figures written into {}", done.n_written, done.n_all, done.folder.string());
+        if (!done.left_out.empty()) text += fmt::format("; left out: {}", fmt::join(done.left_out, ", "));
+        context.desk.notice(text, false);
     } else if (done.n_written > 0) {
         context.desk.notice(done.file.string() + " written", false);
     }

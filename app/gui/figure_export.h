@@ -34,6 +34,7 @@ class FigureExport {
         size_t n_all = 1;
         size_t n_written = 0;
         std::vector<std::string> problems;
+        std::vector<std::string> left_out;  ///< that the trace cannot have, with the reason
     };
     void finish(Context& context);
 

@@ -16,10 +16,13 @@ constexpr double least_dpi = 10;
 
 }  // namespace
 
-FigurePicture draw_picture(const FigureJob& job, int room_width, int room_height) {
+FigurePicture draw_picture(const FigureJob& job, int room_width, int room_height, size_t page) {
     FigurePicture picture;
     try {
-        const analysis::Figure figure = job.figure();
+        const std::vector<analysis::Figure> pages = analysis::pages_of(job.figure());
+        picture.n_pages = pages.size();
+        picture.page = std::min(page, pages.size() - 1);
+        const analysis::Figure& figure = pages[picture.page];
         const figures::FigureLayout layout = figures::lay_out(figure);
         const double per_point =
             std::clamp(std::min(room_width / layout.width, room_height / layout.height), least_dpi / 72, most_dpi / 72);

@@ -21,11 +21,14 @@ struct FigurePicture {
     std::string title;
     std::string caption;
     std::string nothing;  ///< why there is no picture
+    size_t page = 0;      ///< which is shown
+    size_t n_pages = 1;
 };
 
 /// At the resolution at which it fits into the room, at most that of a 300-dpi print. On a worker thread.
+/// @param page the last one where there are fewer
 /// @throws what the definition throws, except NothingToShow and LayoutError, which become `nothing`
-FigurePicture draw_picture(const FigureJob& job, int room_width, int room_height);
+FigurePicture draw_picture(const FigureJob& job, int room_width, int room_height, size_t page = 0);
 
 /// A picture on the GPU. Made, used and destroyed on the window's thread.
 class PictureTexture {

@@ -118,6 +118,18 @@ FigureJob::FigureJob(const Session& session, const FigureRequest& request)
     }
 }
 
+void FigureJob::check() const {
+    const auto& definition = analysis::figure_definition(name_);
+    if (difference_)
+        analysis::check_difference(definition, parts_.at(0), parts_.at(1));
+    else
+        analysis::check_figure(definition, parts_);
+}
+
+figures::Exported FigureJob::exported() const {
+    return {[*this] { return figure(); }, [*this] { return numbers(); }, [*this] { check(); }};
+}
+
 analysis::Figure FigureJob::figure() const {
     const auto& definition = analysis::figure_definition(name_);
     return difference_ ? analysis::make_difference(definition, parts_.at(0), parts_.at(1))
@@ -188,8 +200,8 @@ FigureRequest shown_request(const Session& session, const std::string& figure, b
     request.figure = figure;
     const auto can_show = [&](const Document* document) {
         if (!document) return false;
-        const bool has_scores = figure == "task-scores" && !document->reader()->result_tasks().empty();
-        return has_scores || document->prompt < document->reader()->n_prompts();
+        if (document->prompt < document->reader()->n_prompts()) return true;
+        return analysis::why_no_figure(analysis::figure_definition(figure), *document->reader(), {}).empty();
     };
     std::vector<TraceRequest> requests;
     if (traces == Traces::difference) {

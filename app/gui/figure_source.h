@@ -7,6 +7,7 @@
 
 #include "analysis/figure.h"
 #include "analysis/several_traces.h"
+#include "app/figures/figure_format.h"
 #include "app/gui/pyramid.h"
 #include "app/gui/view.h"
 
@@ -32,11 +33,14 @@ class FigureJob {
  public:
     /// @throws analysis::NothingToShow where a trace is closed
     FigureJob(const Session& session, const FigureRequest& request);
-    /// Both throw what the figure's definition throws.
+    /// Before anything is made. All throw what the figure's definition throws.
+    void check() const;
     analysis::Figure figure() const;
     /// Each trace's own on one scale; of a difference that alone.
     std::vector<analysis::TraceFigure> figures() const;
     analysis::Table numbers() const;
+    /// The three, for an export.
+    figures::Exported exported() const;
 
  private:
     std::string name_;

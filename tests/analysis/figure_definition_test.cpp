@@ -262,6 +262,133 @@ TEST_CASE("figures of an incomplete trace, and of one without anything yet") {
     }
 }
 
+TEST_CASE("check says beforehand what make and numbers throw, of every figure and every source") {
+    const trace::sample::TemporaryFolder folder;
+    {
+        trace::Writer writer(folder / "begun.h5", trace::sample::recipe, {.generator = "sample"});
+        writer.write_model(trace::sample::model());
+        writer.write_prompt(0, trace::sample::prompt());
+    }
+    { const trace::Writer writer(folder / "empty.h5", trace::sample::recipe, {}); }
+    trace::sample::write(folder / "whole.h5");
+    for (const char* name : {"whole.h5", "begun.h5.part", "empty.h5.part"}) {
+        const trace::Reader reader(folder / name);
+        for (const FigureDefinition& definition : figure_definitions()) {
+            const FigureOption* source = option_of(definition, "source");
+            for (const std::string& each : source ? source->choices : std::vector<std::string>{""}) {
+                CAPTURE(name, definition.name, each);
+                FigureOptions options;
+                options.source = each;
+                const std::string why = why_no_figure(definition, reader, options);
+                const auto nothing = [](const auto& make) -> std::string {
+                    try {
+                        make();
+                    } catch (const NothingToShow& thrown) {
+                        return thrown.what();
+                    }
+                    return "";
+                };
+                CHECK(nothing([&] { definition.make(reader, options); }) == why);
+                CHECK(nothing([&] { definition.numbers(reader, options); }) == why);
+                if (std::string(name) == "whole.h5") CHECK(why.empty());
+                if (std::string(name) == "empty.h5.part") CHECK_FALSE(why.empty());
+                if (definition.own_choice && why.empty()) CHECK_NOTHROW(definition.own_choice(reader, options));
+            }
+        }
+    }
+}
+
+TEST_CASE("an option that a figure does not heed is an error that names what it heeds") {
+    const auto refused = [](const char* figure, const FigureOptions& options, const auto& matcher) {
+        CHECK_THROWS_AS(check_options(figure_definition(figure), options), FigureError);
+        CHECK_THROWS_WITH(check_options(figure_definition(figure), options), matcher);
+    };
+    FigureOptions heads;
+    heads.heads = {2};
+    refused("retention", heads, Contains("does not heed --head") && Contains("--run, --layer"));
+    CHECK_NOTHROW(check_options(figure_definition("query-similarity"), heads));
+    heads.source = "adjacent";
+    refused("spectrum", heads, Contains("--head") && Contains("eigenvalues, cumulative"));
+    FigureOptions source;
+    source.source = "foo";
+    refused("coverage", source, Contains("does not heed --source") && Contains("--run, --layer"));
+    refused("jsd", source, Contains("no source 'foo'") && Contains("kv-heads"));
+    source.source = "KV_heads";
+    refused("jsd", source, Contains("Did you mean kv-heads"));
+    FigureOptions runs;
+    runs.runs = {"snapkv"};
+    refused("jsd", runs, Contains("--run with --source scores"));
+    runs.source = "scores";
+    CHECK_NOTHROW(check_options(figure_definition("jsd"), runs));
+    FigureOptions columns;
+    columns.columns = {"coverage", "kl_mean"};
+    refused("step-kl", columns, Contains("--column"));
+    CHECK_NOTHROW(check_options(figure_definition("cost"), columns));
+
+    // What is meant for other figures is left to them.
+    runs.layers = {1};
+    CHECK(heeded_options(figure_definition("jsd"), runs).runs == runs.runs);
+    CHECK(heeded_options(figure_definition("step-kl"), runs).layers.empty());
+    CHECK(heeded_options(figure_definition("step-kl"), runs).source.empty());
+    runs.source = "attention";
+    CHECK(heeded_options(figure_definition("jsd"), runs).runs.empty());
+    CHECK(heeded_options(figure_definition("spectrum"), runs).layers == runs.layers);
+}
+
+TEST_CASE("a figure that chooses among runs by itself says which") {
+    const SampleTrace sample;
+    const auto choice = [&](const char* figure, const FigureOptions& options) {
+        return figure_definition(figure).own_choice(sample.reader(), options);
+    };
+    CHECK(choice("prompt", {}) == "snapkv 16 alone, the first of 5 runs");
+    CHECK(choice("difference", {}) == "snapkv 16 less snapkv 24, the first two of 5 runs");
+    FigureOptions named;
+    named.runs = {"1", "2"};
+    CHECK(choice("prompt", named).empty());
+    CHECK(choice("difference", named).empty());
+    CHECK(choice("jsd", {}).empty());
+}
+
+TEST_CASE("prompt: a long one takes pages of equal length, none longer than paper") {
+    trace::sample::Options long_one;
+    long_one.n_tokens = 6000;
+    long_one.n_layers = 1;
+    const SampleTrace sample(long_one);
+    FigureOptions options;
+    options.runs = {"1", "2"};
+    const Figure figure = figure_definition("prompt").make(sample.reader(), options);
+    const auto pages = pages_of(figure);
+    REQUIRE(pages.size() > 1);
+    std::set<std::string> tokens;
+    for (const Figure& page : pages) {
+        REQUIRE(page.panels.size() == 2);
+        CHECK(page.rows == 1);
+        CHECK(page.panel_height_mm <= 230);
+        CHECK(page.panels[0].y.max == pages.front().panels[0].y.max);
+        CHECK_THAT(page.panels[0].note, Contains("tokens "));
+        for (const Layer& layer : page.panels[1].layers) {
+            if (const auto* label = std::get_if<TextLabel>(&layer)) tokens.insert(label->text);
+        }
+    }
+    CHECK(tokens.count(" w5999") == 1);
+    CHECK(tokens.size() > 4000);
+
+    // Short ones stand together, several rows of runs on one page.
+    const SampleTrace short_one;
+    options.runs = {"1", "2", "3", "4", "5"};
+    const auto one = pages_of(figure_definition("prompt").make(short_one.reader(), options));
+    CHECK(one.size() == 1);
+    CHECK(one.front().rows == 2);
+    CHECK(one.front().panels.size() == 5);
+}
+
+TEST_CASE("step-kl: each row of the map has room for its label") {
+    const SampleTrace sample;
+    const Figure figure = figure_definition("step-kl").make(sample.reader(), {});
+    REQUIRE(figure.row_heights.size() == 2);
+    CHECK(figure.row_heights[1] / static_cast<double>(figure.panels[1].y.ticks.size()) >= 3);
+}
+
 TEST_CASE("cost table: what the trace says of each run") {
     const SampleTrace sample;
     const Table table = cost_table(sample.reader(), 0);

@@ -4,6 +4,7 @@
 import re
 import shutil
 import struct
+import subprocess
 import unittest
 import xml.etree.ElementTree
 import zlib
@@ -75,6 +76,98 @@ class Export(ProgramTest):
                 self.assertTrue(pdf.rstrip().endswith(b"%%EOF"))
                 self.assertNotIn(b"/Type3", pdf)
                 self.assertEqual(len(re.findall(rb"/Type\s*/Page\b", pdf)) or 1, 1)
+
+    def test_all_figures(self):
+        done = self.made("export", "t.h5", "--figure", "all", "-o", "all.csv")
+        for figure in FIGURES:
+            self.assertGreater(self.path(f"all-{figure}.csv").stat().st_size, 0)
+        self.assertFalse(self.path("all-task-scores.csv").exists())
+        self.assertIn("left out: task-scores: t.h5: no results of a task", done.stderr)
+        self.refuses(1, ["all-", "--force"], "export", "t.h5", "--figure", "all", "-o", "all.csv")
+
+    def test_several_figures(self):
+        done = self.made("export", "t.h5", "--figure", "jsd,coverage", "--figure", "task-scores", "-o", "some.svg")
+        self.assertIn("left out: task-scores", done.stderr)
+        self.assertEqual(sorted(path.name for path in self.folder.glob("some*")), ["some-coverage.svg", "some-jsd.svg"])
+        self.refuses(1, ["task-scores", "no results of a task"], "export", "t.h5", "--figure", "task-scores", "-o", "no.svg")
+        self.refuses(2, ["task-scores does not heed --layer"], "export", "t.h5", "--figure", "jsd,task-scores", "--layer",
+                     1, "-o", "no.svg")
+
+    def test_all_figures_with_options_of_some(self):
+        self.made("export", "t.h5", "--figure", "all", "--layer", 1, "--source", "kv-heads", "-o", "layer.csv")
+        rows = csv_rows(self.path("layer-jsd.csv").read_text())
+        self.assertEqual({row["layer"] for row in rows}, {"1"})
+        self.assertIn("averaged to KV heads", rows[0]["source"])
+        done = self.made("export", "t.h5", "--figure", "all", "--run", 1, "-o", "run.csv")
+        self.assertIn("left out: difference: a difference is that of two runs", done.stderr)
+        self.assertTrue(self.path("run-retention.csv").exists())
+        self.refuses(2, ["7", "0 to 1"], "export", "t.h5", "--figure", "all", "--layer", 7, "-o", "no.csv")
+        self.refuses(2, ["no figure has a source 'foo'"], "export", "t.h5", "--figure", "all", "--source", "foo", "-o",
+                     "no.csv")
+
+    def test_options_that_a_figure_does_not_heed(self):
+        for figure, option, value, words in (
+                ("retention", "--head", 1, ["does not heed --head", "--run, --layer"]),
+                ("coverage", "--source", "foo", ["does not heed --source", "--run, --layer"]),
+                ("jsd", "--source", "foo", ["no source 'foo'", "kv-heads"]),
+                ("jsd", "--run", 1, ["--run with --source scores"]),
+                ("step-kl", "--column", "a,b", ["does not heed --column", "--run, --source"]),
+                ("coverage", "--layer", 99, ["no layer 99", "0 to 1"]),
+                ("query-similarity", "--head", 4, ["no query head 4", "0 to 3"])):
+            with self.subTest(figure=figure, option=option):
+                for extension in "pdf", "csv":
+                    self.refuses(2, words, "export", "t.h5", "--figure", figure, option, value, "-o", f"no.{extension}")
+        for option, value in (("--width", 84), ("--height", 60), ("--dpi", 100)):
+            self.refuses(2, [f"{option} is of a picture", ".csv"], "export", "t.h5", "--figure", "jsd", option, value, "-o",
+                         "no.csv")
+        self.assertEqual(list(self.folder.glob("no*")), [])
+
+    def test_what_a_figure_chose_by_itself_is_said(self):
+        for figure, words in (("prompt", "snapkv:window=8 @ 24 alone, the first of 6 runs"),
+                              ("difference", "snapkv:window=8 @ 24 less snapkv:window=8 @ 64, the first two of 6 runs")):
+            done = self.made("export", "t.h5", "--figure", figure, "-o", f"said-{figure}.csv")
+            self.assertIn(f"{figure} shows {words}; --run chooses", done.stderr)
+        done = self.made("export", "t.h5", "--figure", "prompt", "--run", 1, "-o", "quiet.csv")
+        self.assertEqual(done.stderr, "")
+
+    def test_a_long_prompt_has_pages(self):
+        done = self.made("export", "t.h5", "--figure", "prompt", "--run", 1, "--height", 26, "--width", 60, "-o", "long.png")
+        pages = sorted(self.folder.glob("long*.png"))
+        self.assertGreater(len(pages), 1)
+        self.assertEqual([path.name for path in pages], [f"long-{i + 1}.png" for i in range(len(pages))])
+        self.assertIn(f"prompt has {len(pages)} pages: long-1.png", done.stderr)
+        self.assertEqual({png_pixels(path.read_bytes()) for path in pages}, {png_pixels(pages[0].read_bytes())})
+        pdf = self.export("prompt", "pdf", "--run", 1, "--height", 26, "--width", 60)
+        self.path("long.pdf").write_bytes(pdf)
+        if shutil.which("pdfinfo"):
+            info = subprocess.run(["pdfinfo", self.path("long.pdf")], capture_output=True, text=True, check=True).stdout
+            self.assertRegex(info, rf"Pages: +{len(pages)}\n")
+
+    @unittest.skipUnless(shutil.which("pdftotext"), "pdftotext is missing")
+    def test_step_kl_labels_every_run(self):
+        self.make_trace("many.h5", *[word for window in range(2, 14) for word in ("--policy", f"snapkv:window={window}")],
+                        "--budget", "24,64", n=4)
+        self.made("export", "many.h5", "--figure", "step-kl", "-o", "many.pdf")
+        text = subprocess.run(["pdftotext", "-layout", self.path("many.pdf"), "-"], capture_output=True, text=True,
+                              check=True).stdout
+        for window in range(2, 14):
+            for budget in 24, 64:  # beside its row and in the legend
+                self.assertGreaterEqual(text.count(f"snapkv:window={window} @ {budget}"), 2)
+
+    def test_no_carriage_returns(self):
+        self.assertNotIn(b"\r", self.export("coverage", "csv"))
+        self.assertNotIn("\r", self.made("inspect", "t.h5", "--format", "csv").stdout)
+
+    def test_the_list_and_the_help_name_every_figures_options_and_sources(self):
+        listed = self.made("figures").stdout
+        for text in listed, self.made("export", "--help").stdout:
+            for figure in [*FIGURES, "task-scores"]:
+                self.assertIn(f"\n{figure}\n", f"\n{text}")
+            for word in "attention-by-similarity", "mean-by-layer", "--column", "classes", "depths":
+                self.assertIn(word, text)
+        rows = {row["figure"]: row for row in csv_rows(self.made("figures", "--format", "csv").stdout)}
+        self.assertEqual(rows["difference"]["sources"], "heads, classes")
+        self.assertEqual(rows["retention"]["options"], "--run, --layer")
 
     def test_svg(self):
         for figure in FIGURES:

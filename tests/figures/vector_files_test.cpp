@@ -221,3 +221,41 @@ TEST_CASE("export: the extension decides, numbers and pictures alike, of every f
     CHECK_THROWS_WITH(export_figure(reader, jsd, {}, folder / "jsd", {}, false), Contains("no extension"));
     CHECK(figure_format_for("A.PDF").extension() == "pdf");
 }
+
+TEST_CASE("pages: one PDF holds them all, of SVG and PNG each is a file") {
+    const trace::sample::TemporaryFolder folder;
+    Figure figure = test::map_figure(9, 9, 3);
+    figure.panels.push_back(figure.panels.front());
+    figure.panels.back().page = 1;
+    const Exported what{[&] { return figure; }, {}};
+    CHECK(export_figure(what, folder / "f.pdf", {}, false) == std::vector{folder / "f.pdf"});
+    CHECK(export_figure(what, folder / "f.svg", {}, false) == std::vector{folder / "f-1.svg", folder / "f-2.svg"});
+    CHECK(export_figure(what, folder / "f.png", {}, false) == std::vector{folder / "f-1.png", folder / "f-2.png"});
+    CHECK_FALSE(std::filesystem::exists(folder / "f.png"));
+    CHECK_THROWS_AS(export_figure(what, folder / "f.svg", {}, false), OutputExists);
+    if (!has_poppler()) return;
+    const Answer info = run("pdfinfo " + (folder / "f.pdf").string());
+    CHECK_THAT(info.text, Contains("Pages:           2"));
+}
+
+TEST_CASE("several figures: those that the trace cannot have are left out and named") {
+    const trace::sample::TemporaryFolder folder;
+    {
+        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
+        writer.write_model(trace::sample::model());
+        writer.write_prompt(0, trace::sample::prompt());
+    }
+    const trace::Reader reader(folder / "t.h5.part");
+    std::vector<const FigureDefinition*> all;
+    for (const auto& definition : figure_definitions()) all.push_back(&definition);
+    const auto of_trace = [&](const FigureDefinition& definition) { return exported(definition, reader, {}); };
+    const auto done = export_figures(all, of_trace, {folder / "t.svg", folder / "t.csv"}, {}, false);
+    CHECK(done.written.size() + 2 * done.left_out.size() == 2 * all.size());
+    CHECK(std::find(done.written.begin(), done.written.end(), folder / "t-jsd.csv") != done.written.end());
+    for (const auto& path : done.written) CHECK(std::filesystem::file_size(path) > 0);
+    const auto scores = std::find_if(done.left_out.begin(), done.left_out.end(),
+                                     [](const LeftOut& each) { return each.figure == "task-scores"; });
+    REQUIRE(scores != done.left_out.end());
+    CHECK_THAT(scores->reason, Contains("no results of a task"));
+    CHECK_THROWS_AS(export_figures(all, of_trace, {folder / "t.svg"}, {}, false), OutputExists);
+}

@@ -3,11 +3,13 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "analysis/policy_color.h"
 #include "analysis/run_style.h"
 #include "app/figures/png.h"
 #include "app/gui/figure_preview.h"
 #include "app/gui/figure_shapes.h"
 #include "app/gui/figure_source.h"
+#include "tests/analysis/color_distance.h"
 #include "tests/gui/driven_window.h"
 #include "tests/skip.h"
 #include "tests/trace/sample_trace.h"
@@ -68,6 +70,32 @@ TEST_CASE("the curve of each run of two traces with many policies is seen on eit
     }
 }
 
+TEST_CASE("the demonstration's policies are told apart on the dark ground, too") {
+    const Theme dark = [] {
+        Theme theme;
+        theme.brightness = Brightness::dark;
+        theme.ground = {0.08f, 0.09f, 0.1f, 1};
+        theme.ink = {0.87f, 0.89f, 0.92f, 1};
+        return theme;
+    }();
+    using namespace analysis::test;
+    const auto seen = [&](const char* policy) {
+        const ImVec4 color = line_on_ground(analysis::policy_color(policy), dark);
+        return Triple{color.x, color.y, color.z};
+    };
+    const std::vector<const char*> policies = {"streaming-llm", "h2o",        "snapkv", "pyramidkv",
+                                               "ada-snapkv",    "aperturekv", "k-vec",  "dapq",
+                                               "laq",           "gemfilter",  "random", "oracle"};
+    for (size_t i = 0; i < policies.size(); ++i) {
+        for (size_t j = 0; j < i; ++j) {
+            CAPTURE(policies[i], policies[j]);
+            CHECK(color_distance(seen(policies[i]), seen(policies[j]), Eyes::usual) >= 17);
+            CHECK(color_distance(seen(policies[i]), seen(policies[j]), Eyes::deuteranope) >= 11);
+            CHECK(color_distance(seen(policies[i]), seen(policies[j]), Eyes::protanope) >= 11);
+        }
+    }
+}
+
 TEST_CASE("a figure of the window is the figure that is exported, with its maps ready for the GPU") {
     Opened opened;
     const FigureRequest request = shown_request(opened.session, "jsd", false);
@@ -81,6 +109,36 @@ TEST_CASE("a figure of the window is the figure that is exported, with its maps 
         CHECK(pyramid.rows == map.rows);
         CHECK(pyramid.levels.front().values == map.values);
     }
+}
+
+TEST_CASE("what a trace cannot have is known before it is drawn, and a page of a long figure is previewed alone") {
+    const trace::sample::TemporaryFolder folder;
+    {
+        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
+        writer.write_model(trace::sample::model());
+        writer.write_prompt(0, trace::sample::prompt());
+    }
+    Tasks tasks{[] {}};
+    Session session{tasks};
+    session.open(folder / "t.h5.part");
+    CHECK_NOTHROW(FigureJob(session, shown_request(session, "jsd", false)).exported().check());
+    CHECK_THROWS_AS(FigureJob(session, shown_request(session, "retention", false)).exported().check(),
+                    analysis::NothingToShow);
+
+    trace::sample::Options long_one;
+    long_one.n_tokens = 6000;
+    long_one.n_layers = 1;
+    trace::sample::write(folder / "long.h5", long_one);
+    FigureRequest request = shown_request(session, "prompt", false);
+    request.document = session.open(folder / "long.h5").id();
+    const FigureJob job(session, request);
+    const FigurePicture first = draw_picture(job, 400, 400);
+    CHECK(first.n_pages > 1);
+    CHECK(first.page == 0);
+    CHECK(first.height_mm < 240);
+    const FigurePicture last = draw_picture(job, 400, 400, 1000);
+    CHECK(last.page + 1 == last.n_pages);
+    CHECK(last.pixels != first.pixels);
 }
 
 TEST_CASE("a hidden run leaves the figure, and what a trace lacks is said in words") {

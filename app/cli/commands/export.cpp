@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <type_traits>
 
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/several_traces.h"
 #include "app/cli/command.h"
+#include "app/cli/figures_text.h"
 #include "app/cli/layers.h"
 #include "app/figures/export_figure.h"
 #include "app/program/version.h"
@@ -19,9 +21,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* all_figures = "all";
+
 struct Arguments {
     std::vector<fs::path> traces;
-    std::string figure;
+    std::vector<std::string> figures;
     std::string layers;
     std::string heads;
     bool difference = false;
@@ -29,6 +33,9 @@ struct Arguments {
     figures::ExportOptions file;
     fs::path output;
     bool force = false;
+    std::vector<const CLI::Option*> of_pictures;  ///< that mean nothing for numbers
+
+    bool are_all() const { return std::find(figures.begin(), figures.end(), all_figures) != figures.end(); }
 };
 
 /// Their stems, or whole paths where stems are alike.
@@ -43,17 +50,18 @@ std::vector<std::string> names_of(const std::vector<fs::path>& traces) {
 }
 
 std::vector<analysis::TracePart> parts_of_traces(const std::vector<trace::Reader>& readers,
-                                                 const Arguments& arguments) {
+                                                 const std::vector<fs::path>& traces,
+                                                 const analysis::FigureOptions& options) {
     std::vector<analysis::TracePart> parts;
-    for (const auto& reader : readers) parts.push_back({&reader, arguments.options});
+    for (const auto& reader : readers) parts.push_back({&reader, options});
     if (parts.size() == 1) return parts;
     std::vector<std::vector<trace::RunAttributes>> runs;
     for (const auto& reader : readers) {
-        const bool has_prompt = arguments.options.prompt >= 0 && arguments.options.prompt < reader.n_prompts();
-        runs.push_back(has_prompt ? reader.runs(arguments.options.prompt) : std::vector<trace::RunAttributes>());
+        const bool has_prompt = options.prompt >= 0 && options.prompt < reader.n_prompts();
+        runs.push_back(has_prompt ? reader.runs(options.prompt) : std::vector<trace::RunAttributes>());
     }
     const auto styles = analysis::joint_run_styles(runs);
-    const auto names = names_of(arguments.traces);
+    const auto names = names_of(traces);
     for (size_t i = 0; i < parts.size(); ++i) {
         parts[i].name = names[i];
         parts[i].styles = styles[i];
@@ -63,17 +71,17 @@ std::vector<analysis::TracePart> parts_of_traces(const std::vector<trace::Reader
 
 /// Two traces, or two runs of one.
 std::vector<analysis::TracePart> parts_of_difference(const std::vector<trace::Reader>& readers,
-                                                     const Arguments& arguments) {
-    const auto& names = arguments.options.runs;
-    if (readers.size() == 2) return parts_of_traces(readers, arguments);
-    if (readers.size() != 1 || names.size() != 2)
+                                                     const std::vector<fs::path>& traces,
+                                                     const analysis::FigureOptions& chosen) {
+    if (readers.size() == 2) return parts_of_traces(readers, traces, chosen);
+    if (readers.size() != 1 || chosen.runs.size() != 2)
         throw analysis::FigureError(
             fmt::format("--difference takes two traces, or one trace and two --run; given: {} and {}", readers.size(),
-                        names.size()));
+                        chosen.runs.size()));
     const trace::Reader& reader = readers.front();
     std::vector<analysis::TracePart> parts;
-    for (const auto& name : names) {
-        analysis::FigureOptions options = arguments.options;
+    for (const auto& name : chosen.runs) {
+        analysis::FigureOptions options = chosen;
         options.runs = {name};
         const auto runs = analysis::chosen_runs(reader, options);
         if (runs.size() != 1)
@@ -84,15 +92,162 @@ std::vector<analysis::TracePart> parts_of_difference(const std::vector<trace::Re
     return parts;
 }
 
+/// The figures that are named, each once.
+std::vector<const analysis::FigureDefinition*> chosen_figures(const Arguments& arguments) {
+    std::vector<const analysis::FigureDefinition*> chosen;
+    const auto add = [&](const analysis::FigureDefinition& definition) {
+        if (std::find(chosen.begin(), chosen.end(), &definition) == chosen.end()) chosen.push_back(&definition);
+    };
+    for (const auto& name : arguments.figures) {
+        if (name != all_figures) add(analysis::figure_definition(name));
+    }
+    if (arguments.are_all()) {
+        for (const auto& definition : analysis::figure_definitions()) add(definition);
+    }
+    return chosen;
+}
+
+/// What is set has to be heeded: by each figure that was named, by one of all.
+void check_arguments(const Arguments& arguments, const std::vector<const analysis::FigureDefinition*>& definitions) {
+    const auto& options = arguments.options;
+    if (!arguments.are_all()) {
+        for (const auto* definition : definitions) analysis::check_options(*definition, options);
+    } else if (!options.source.empty() &&
+               std::all_of(definitions.begin(), definitions.end(), [&](const auto* definition) {
+                   return analysis::heeded_options(*definition, options).source.empty();
+               })) {
+        throw analysis::FigureError(
+            fmt::format("no figure has a source '{}'; `kvscope figures` lists each figure's", options.source));
+    }
+    const auto& format = figures::figure_format_for(arguments.output.filename().string());
+    for (const CLI::Option* option : arguments.of_pictures) {
+        if (format.is_picture() || option->count() == 0) continue;
+        throw analysis::FigureError(
+            fmt::format("{} is of a picture, and .{} holds numbers", option->get_name(), format.extension()));
+    }
+}
+
+/// The range of whatever any figure may be asked for, so that a wrong number is no reason to leave figures out.
+void check_ranges(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options) {
+    for (const auto& reader : readers) {
+        if (reader.n_prompts() == 0) continue;
+        analysis::check_prompt(reader, options.prompt);
+        analysis::chosen_layers(reader, options);
+        analysis::chosen_heads(reader, options);
+    }
+}
+
+/// Which figure of the traces, and why there is none.
+class FigureOfTraces {
+ public:
+    FigureOfTraces(const Arguments& arguments, const std::vector<trace::Reader>& readers,
+                   const analysis::FigureDefinition& definition)
+        : definition_(&definition), is_difference_(arguments.difference), is_of_all_(arguments.are_all()) {
+        const auto options = is_of_all_ ? analysis::heeded_options(definition, arguments.options) : arguments.options;
+        const bool of_two_runs = is_difference_ && readers.size() == 1;
+        if (of_two_runs && options.runs.empty() && !arguments.options.runs.empty()) {
+            nothing_ = "it shows no runs: those of one trace do not differ in it";
+            return;
+        }
+        parts_ = is_difference_ ? parts_of_difference(readers, arguments.traces, options)
+                                : parts_of_traces(readers, arguments.traces, options);
+    }
+
+    figures::Exported exported() const {
+        return {[*this] { return left_out_of_all([&] { return figure(); }); },
+                [*this] { return left_out_of_all([&] { return numbers(); }); },
+                [*this] { left_out_of_all([&] { check(); }); }};
+    }
+
+ private:
+    /// Where all figures are asked for, options that one of them cannot serve are a reason to leave it out.
+    template <class Make>
+    std::invoke_result_t<Make> left_out_of_all(const Make& make) const {
+        try {
+            return make();
+        } catch (const analysis::FigureError& error) {
+            if (!is_of_all_) throw;
+            throw analysis::NothingToShow(error.what());
+        }
+    }
+
+    analysis::Figure figure() const {
+        return is_difference_ ? analysis::make_difference(*definition_, parts_[0], parts_[1])
+                              : analysis::make_figure(*definition_, parts_);
+    }
+
+    analysis::Table numbers() const {
+        return is_difference_ ? analysis::difference_numbers(*definition_, parts_[0], parts_[1])
+                              : analysis::make_numbers(*definition_, parts_);
+    }
+
+    /// Then says what the figure chose by itself.
+    void check() const {
+        if (!nothing_.empty()) throw analysis::NothingToShow(nothing_);
+        if (is_difference_) {
+            analysis::check_difference(*definition_, parts_[0], parts_[1]);
+            return;
+        }
+        analysis::check_figure(*definition_, parts_);
+        if (!definition_->own_choice) return;
+        for (const auto& part : parts_) {
+            if (!analysis::why_no_figure(*definition_, *part.reader, part.options).empty()) continue;
+            const std::string choice = definition_->own_choice(*part.reader, part.options);
+            if (choice.empty()) continue;
+            fmt::print(stderr, "kvscope: {} shows {}{}; --run chooses\n", definition_->name,
+                       part.name.empty() ? "" : part.name + ": ", choice);
+        }
+    }
+
+    const analysis::FigureDefinition* definition_;
+    std::vector<analysis::TracePart> parts_;
+    bool is_difference_;
+    bool is_of_all_;
+    std::string nothing_;
+};
+
+std::string joined(const std::vector<fs::path>& paths) {
+    std::string text;
+    for (const auto& path : paths) text += (text.empty() ? "" : ", ") + path.string();
+    return text;
+}
+
+void export_one(const Arguments& arguments, const std::vector<trace::Reader>& readers,
+                const analysis::FigureDefinition& definition) {
+    const auto written = figures::export_figure(FigureOfTraces(arguments, readers, definition).exported(),
+                                                arguments.output, arguments.file, arguments.force);
+    if (written.size() > 1)
+        fmt::print(stderr, "kvscope: {} has {} pages: {}\n", definition.name, written.size(), joined(written));
+}
+
+void export_several(const Arguments& arguments, const std::vector<trace::Reader>& readers,
+                    const std::vector<const analysis::FigureDefinition*>& definitions) {
+    const auto exported = figures::export_figures(
+        definitions,
+        [&](const analysis::FigureDefinition& definition) {
+            return FigureOfTraces(arguments, readers, definition).exported();
+        },
+        {arguments.output}, arguments.file, arguments.force);
+    if (!exported.written.empty()) fmt::print(stderr, "kvscope: written: {}\n", joined(exported.written));
+    for (const auto& [figure, reason] : exported.left_out)
+        fmt::print(stderr, "kvscope: left out: {}: {}\n", figure, reason);
+    if (exported.written.empty()) throw std::runtime_error("none of these figures could be drawn");
+}
+
 std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     app.add_option("trace", arguments->traces,
                    "A trace, or the .part folder of an unfinished one; several stand in one figure, on one scale")
         ->required()
         ->type_name("TRACE.h5");
-    app.add_option("--figure", arguments->figure, "Which figure; `kvscope figures` lists them")->required();
-    app.add_option("-o,--output", arguments->output,
-                   "Where to; the extension says how: pdf, svg, png, csv, md, tex, json, jsonl")
+    app.add_option("--figure", arguments->figures,
+                   "Which figure, as listed below; repeatable, and `all` for every figure that the trace can have")
+        ->required()
+        ->delimiter(',');
+    app.add_option(
+           "-o,--output", arguments->output,
+           "Where to; the extension says how: pdf, svg, png, csv, md, tex, json, jsonl. Several figures go into "
+           "files of their own, demo-jsd.pdf for demo.pdf; the pages of a long one, too, as svg and png")
         ->required();
     app.add_option("--prompt", arguments->options.prompt, "Which prompt, from 0")->capture_default_str();
     app.add_option("--run,--runs", arguments->options.runs, "Runs by label, policy or number; repeatable");
@@ -101,34 +256,30 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--column,--columns", arguments->options.columns,
                    "Columns of the table of runs, x and y; repeatable")
         ->delimiter(',');
-    app.add_option("--source", arguments->options.source,
-                   "Which of several measures of one kind (see `kvscope figures`)");
+    app.add_option("--source", arguments->options.source, "Which of several measures of one kind");
     app.add_flag("--difference", arguments->difference,
                  "The first less the second: of two traces, or of two --run of one");
-    app.add_flag("--title", arguments->options.title, "Draw the title");
-    app.add_option("--width", arguments->options.width_mm, "Width in mm (default: the figure's own)")
-        ->check(CLI::PositiveNumber);
-    app.add_option("--height", arguments->options.height_mm, "Height in mm")->check(CLI::PositiveNumber);
-    app.add_option("--dpi", arguments->file.dpi, "Dots per inch of a PNG")->capture_default_str();
+    arguments->of_pictures = {
+        app.add_flag("--title", arguments->options.title, "Draw the title"),
+        app.add_option("--width", arguments->options.width_mm, "Width in mm (default: the figure's own)")
+            ->check(CLI::PositiveNumber),
+        app.add_option("--height", arguments->options.height_mm, "Height in mm")->check(CLI::PositiveNumber),
+        app.add_option("--dpi", arguments->file.dpi, "Dots per inch of a PNG")->capture_default_str()};
     app.add_flag("--force", arguments->force, "Replace an existing file");
+    app.footer(app.get_footer() + "\n\nFigures, and the options that each heeds:\n\n" + figures_text());
     return [arguments] {
-        const auto& definition = analysis::figure_definition(arguments->figure);
+        const auto definitions = chosen_figures(*arguments);
         arguments->options.layers = layers_from_text(arguments->layers);
         arguments->options.heads = layers_from_text(arguments->heads, "heads");
         arguments->file.creator = std::string("kvscope ") + program::version();
+        check_arguments(*arguments, definitions);
         std::vector<trace::Reader> readers;
         for (const auto& trace : arguments->traces) readers.emplace_back(trace);
-        const auto parts =
-            arguments->difference ? parts_of_difference(readers, *arguments) : parts_of_traces(readers, *arguments);
-        figures::Exported what;
-        if (arguments->difference) {
-            what.figure = [&] { return analysis::make_difference(definition, parts[0], parts[1]); };
-            what.numbers = [&] { return analysis::difference_numbers(definition, parts[0], parts[1]); };
-        } else {
-            what.figure = [&] { return analysis::make_figure(definition, parts); };
-            what.numbers = [&] { return analysis::make_numbers(definition, parts); };
-        }
-        figures::export_figure(what, arguments->output, arguments->file, arguments->force);
+        check_ranges(readers, arguments->options);
+        if (definitions.size() == 1)
+            export_one(*arguments, readers, *definitions.front());
+        else
+            export_several(*arguments, readers, definitions);
         return 0;
     };
 }
@@ -140,7 +291,8 @@ Command export_command() {
             "  kvscope export demo.h5 --figure retention --run snapkv --run aperturekv -o retention.pdf\n"
             "  kvscope export demo.h5 --figure jsd --layer 0,8,16 -o jsd.csv\n"
             "  kvscope export mine.h5 theirs.h5 --figure step-kl --run snapkv -o both.pdf\n"
-            "  kvscope export demo.h5 --figure retention --run 3 --run 5 --difference -o difference.pdf",
+            "  kvscope export demo.h5 --figure retention --run 3 --run 5 --difference -o difference.pdf\n"
+            "  kvscope export demo.h5 --figure all -o demo.pdf",
             declare};
 }
 

@@ -1,8 +1,11 @@
+#include <fmt/format.h>
+
 #include <memory>
 #include <string>
 
 #include "analysis/figure_definition.h"
 #include "app/cli/command.h"
+#include "app/cli/figures_text.h"
 #include "app/cli/output_option.h"
 
 namespace kvscope::cli {
@@ -12,12 +15,19 @@ std::function<int()> declare(CLI::App& app) {
     const auto format = std::make_shared<OutputFormat>();
     format->declare(app);
     return [format] {
+        if (format->is_text()) {
+            print(figures_text());
+            return 0;
+        }
         analysis::Table table{
-            "figures", "Figures", {{"figure", "Figure", ""}, {"shows", "Shows", ""}, {"options", "Options", ""}}, {}};
+            "figures",
+            "Figures",
+            {{"figure", "Figure", ""}, {"shows", "Shows", ""}, {"options", "Options", ""}, {"sources", "Sources", ""}},
+            {}};
         for (const auto& definition : analysis::figure_definitions()) {
-            std::string options;
-            for (const auto& option : definition.options) options += (options.empty() ? "--" : ", --") + option.name;
-            table.rows.push_back({{definition.name, definition.summary, options}});
+            const auto* source = analysis::option_of(definition, "source");
+            table.rows.push_back({{definition.name, definition.summary, analysis::options_in_words(definition),
+                                   source ? fmt::format("{}", fmt::join(source->choices, ", ")) : ""}});
         }
         format->print(table);
         return 0;

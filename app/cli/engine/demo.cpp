@@ -13,6 +13,29 @@ namespace kvscope::cli {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// Beside the trace, in three formats; those that it has no data for are named.
+void draw_figures(const trace::Reader& reader) {
+    fmt::print(stderr, "drawing the figures\n");
+    std::vector<const analysis::FigureDefinition*> definitions;
+    for (const auto& definition : analysis::figure_definitions()) definitions.push_back(&definition);
+    std::vector<fs::path> paths;
+    for (const char* extension : {".pdf", ".png", ".csv"})
+        paths.push_back(fs::path(reader.path()).replace_extension(extension));
+    const auto exported = figures::export_figures(
+        definitions,
+        [&](const analysis::FigureDefinition& definition) { return figures::exported(definition, reader, {}); }, paths,
+        {300, std::string("kvscope ") + program::version()}, true);
+    std::string text = fmt::format("\nTrace and figures:\n  {}\n", reader.path().string());
+    for (const fs::path& path : exported.written) text += fmt::format("  {}\n", path.string());
+    if (!exported.left_out.empty()) text += "\nLeft out, as this trace cannot have them:\n";
+    for (const auto& [figure, reason] : exported.left_out) text += fmt::format("  {}: {}\n", figure, reason);
+    print(text);
+}
+
+}  // namespace
+
 int run_demo_in_terminal(const fs::path& folder, bool force) {
     std::error_code error;
     fs::create_directories(folder, error);
@@ -22,22 +45,14 @@ int run_demo_in_terminal(const fs::path& folder, bool force) {
     const int result = run_in_terminal(job, {});
 
     const trace::Reader reader(job.output);
-    complain("drawing the figures");
-    const figures::ExportOptions options{300, std::string("kvscope ") + program::version()};
-    std::string written;
-    for (const auto& definition : analysis::figure_definitions()) {
-        for (const char* extension : {".pdf", ".png", ".csv"}) {
-            const fs::path path = folder / ("demo-" + definition.name + extension);
-            figures::export_figure(reader, definition, {}, path, options, true);
-            written += fmt::format("  {}\n", path.string());
-        }
-    }
     print(fmt::format(
-        "{}\n{} asked: {}\n",
+        "{}
+{} asked: {}
+",
         analysis::format_table(analysis::cost_table(reader, 0), analysis::TableFormat::text, terminal_width()),
         reader.model().name, job.prompts.front().questions.front()));
     for (const auto& record : reader.runs(0)) print(fmt::format("  {:28} {}\n", record.label, record.output_text));
-    print(fmt::format("\nTrace and figures:\n  {}\n{}", job.output.string(), written));
+    draw_figures(reader);
     return result;
 }
 

@@ -88,8 +88,7 @@ class ReportView : public View {
 
  private:
     static bool heeds(const FigureDefinition& definition, const char* option) {
-        return std::any_of(definition.options.begin(), definition.options.end(),
-                           [&](const auto& each) { return each.name == option; });
+        return analysis::option_of(definition, option) != nullptr;
     }
 
     std::optional<FigureRequest> request_for(const Session& session, const FigureDefinition& definition) const {
@@ -138,7 +137,10 @@ class ReportView : public View {
             papers[definition.paper.substr(0, definition.paper.find(','))].push_back(&definition);
         const auto entry = [&](const FigureDefinition& definition) {
             const std::string label = fmt::format("{}##report {}", definition.title, definition.name);
-            if (ImGui::Selectable(label.c_str(), definition.name == chosen_)) chosen_ = definition.name;
+            if (ImGui::Selectable(label.c_str(), definition.name == chosen_)) {
+                chosen_ = definition.name;
+                page_ = 0;
+            }
             ImGui::SetItemTooltip("%s", definition.summary.c_str());
             const size_t comma = definition.paper.find(", ");
             if (comma == std::string::npos) return;
@@ -182,8 +184,10 @@ class ReportView : public View {
         const int height = stepped(room.y - words);
         const auto answer = session.tasks.ask<FigurePicture>(
             fmt::format("report {}", static_cast<void*>(this)),
-            fmt::format("{} {}x{}", stamp_of(session, *request), width, height),
-            [job = FigureJob(session, *request), width, height] { return draw_picture(job, width, height); });
+            fmt::format("{} {}x{} {}", stamp_of(session, *request), width, height, page_),
+            [job = FigureJob(session, *request), width, height, page = page_] {
+                return draw_picture(job, width, height, page);
+            });
         if (!answer.error.empty()) {
             draw_error(context, answer.error);
             return;
@@ -206,11 +210,28 @@ class ReportView : public View {
             {std::round(start.x + (room.x - line) / 2), std::max(at.y + size.y + 0.6f * em, start.y)});
         ImGui::BeginGroup();
         ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + line);
+        draw_page_choice(picture);
         ImGui::TextDisabled("%s", fmt::format("{:.0f} × {:.0f} mm", picture.width_mm, picture.height_mm).c_str());
         ImGui::TextUnformatted(picture.caption.c_str());
         ImGui::PopTextWrapPos();
         ImGui::SetItemTooltip("the caption, which is in the file's metadata");
         ImGui::EndGroup();
+    }
+
+    /// In the line of the figure's size.
+    void draw_page_choice(const FigurePicture& picture) {
+        if (picture.n_pages < 2) return;
+        page_ = picture.page;
+        ImGui::BeginDisabled(page_ == 0);
+        if (ImGui::ArrowButton("page before##report", ImGuiDir_Left)) --page_;
+        ImGui::EndDisabled();
+        ImGui::SameLine();
+        ImGui::TextUnformatted(fmt::format("page {} of {}", picture.page + 1, picture.n_pages).c_str());
+        ImGui::SameLine();
+        ImGui::BeginDisabled(page_ + 1 >= picture.n_pages);
+        if (ImGui::ArrowButton("page after##report", ImGuiDir_Right)) ++page_;
+        ImGui::EndDisabled();
+        ImGui::SameLine();
     }
 
     void draw_options(Context& context) {
@@ -312,6 +333,7 @@ class ReportView : public View {
     }
 
     std::string chosen_ = "retention";
+    size_t page_ = 0;  ///< of the preview
     Traces traces_ = Traces::all;
     std::map<std::string, ReportChoices> choices_;
     float width_mm_ = 0;

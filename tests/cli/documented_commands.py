@@ -1,0 +1,80 @@
+"""The commands that README.md and docs/ show, and which of them are said not to be run.
+
+A command is a line of a fenced block of the shell, or a span of code in a paragraph that begins with `kvscope COMMAND`
+and has arguments; a span with an ellipsis or a placeholder in capitals stands for others and is none.
+
+`<!-- not run: REASON -->` right above a block, or in an inline command's paragraph, says that a command is not run by
+the tests; `<!-- not run: `kvscope view`: REASON -->` says it of the commands that begin so. Readers do not see it.
+"""
+
+import dataclasses
+import pathlib
+import re
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NOT_RUN = re.compile(r"<!-- not run: (?:`([^`]+)`: )?([^>]*?) -->", re.DOTALL)
+SPAN = re.compile(r"`([^`]+)`")
+INLINE = re.compile(r"kvscope [a-z-]+ \S")
+INCOMPLETE = re.compile(r"…|(?<![\w./-])[A-Z]{2,}(?:\.h5)?(?![\w./=-])")
+SHELLS = ("sh", "bash", "console")
+
+
+@dataclasses.dataclass
+class Command:
+    page: str
+    line: int
+    text: str
+    not_run: str  # the reason; empty: it is run
+    inline: bool = False
+
+
+def reason_not_to_run(text, marks):
+    for prefix, reason in marks:
+        if not prefix or text.startswith(prefix):
+            return reason
+    return ""
+
+
+def lines_of_block(block):
+    """(line from 0, command), lines that go on joined, without comments."""
+    number, joined = 0, ""
+    for i, line in enumerate(block.splitlines()):
+        if not joined:
+            number = i
+        line = re.sub(r"\s+#\s.*$", "", line).strip()
+        if line.endswith("\\"):
+            joined += line[:-1].strip() + " "
+            continue
+        if joined or line:
+            yield number, joined + line
+        joined = ""
+
+
+def commands_of_blocks(page, text):
+    for block in FENCE.finditer(text):
+        if block.group(1) not in SHELLS:
+            continue
+        above = re.search(r"((?:<!--[^>]*-->\s*)*)\Z", text[:block.start()]).group(1)
+        marks = NOT_RUN.findall(above)
+        first = text[:block.start()].count("\n") + 2
+        for number, command in lines_of_block(block.group(2)):
+            yield Command(page, first + number, command, reason_not_to_run(command, marks))
+
+
+def inline_commands(page, text):
+    text = FENCE.sub(lambda block: "\n" * block.group(0).count("\n"), text)
+    for paragraph in re.finditer(r"(?:^.*\S.*$\n?)+", text, re.MULTILINE):
+        marks = NOT_RUN.findall(paragraph.group(0))
+        shown = NOT_RUN.sub(lambda mark: re.sub("[^\n]", " ", mark.group(0)), paragraph.group(0))
+        for span in SPAN.finditer(shown):
+            command = " ".join(span.group(1).split())
+            if INLINE.match(command) and not INCOMPLETE.search(command):
+                line = text[:paragraph.start() + span.start()].count("\n") + 1
+                yield Command(page, line, command, reason_not_to_run(command, marks), True)
+
+
+def commands_of_page(path: pathlib.Path):
+    """In the order in which they stand on the page."""
+    text = path.read_text(encoding="utf-8")
+    found = [*commands_of_blocks(path.name, text), *inline_commands(path.name, text)]
+    return sorted(found, key=lambda command: command.line)
