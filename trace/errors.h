@@ -11,8 +11,13 @@ struct TraceError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// The file is missing, cannot be read, is not HDF5, or is HDF5 of another format.
+/// The file is missing, is not HDF5, or is HDF5 of another format.
 struct NotATrace : TraceError {
+    using TraceError::TraceError;
+};
+/// The system does not let the file be read now: too many open files, no permission, a failing disk … Nothing is known
+/// of its contents, which may be sound.
+struct ReadFailed : TraceError {
     using TraceError::TraceError;
 };
 /// The file ends before its contents do.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <tuple>
 
 namespace kvscope::trace::h5 {
@@ -13,12 +15,17 @@ namespace {
 struct Innermost {
     std::string message;
     bool truncated = false;
+    bool out_of_memory = false;
 };
+
+// Of the last failed call to the system; under the Guard.
+int noted_error = 0;
 
 herr_t collect(unsigned /*n*/, const H5E_error2_t* error, void* data) {
     auto& out = *static_cast<Innermost*>(data);
     if (out.message.empty() && error->desc != nullptr) out.message = error->desc;
     if (error->min_num == H5E_TRUNCATED) out.truncated = true;
+    if (error->maj_num == H5E_RESOURCE && error->min_num == H5E_NOSPACE) out.out_of_memory = true;
     return 0;
 }
 
@@ -50,18 +57,33 @@ Result checked(Result result, const std::string& action) {
     if (result >= 0) return result;
     const Innermost error = innermost_error();
     H5Eclear2(H5E_DEFAULT);
-    throw Failure(fmt::format("cannot {}: {}", action, error.message), error.truncated);
+    int why = std::exchange(noted_error, 0);
+    if (why == 0 && error.out_of_memory) why = ENOMEM;
+    throw Failure(fmt::format("cannot {}: {}", action, why != 0 ? std::strerror(why) : error.message.c_str()),
+                  error.truncated && why == 0, why);
 }
 template hid_t checked(hid_t, const std::string&);
 template int checked(int, const std::string&);
 
+void note_system_error(int error) { noted_error = error; }
+
+void throw_unreadable(const std::string& where, const Failure& failure) {
+    const std::string message = fmt::format("{}: {}", where, failure.what());
+    if (failure.system_error != 0) throw ReadFailed(message);
+    throw DamagedTrace(message);
+}
+
 bool exists(hid_t location, const std::string& path) {
+    const auto is_there = [&](htri_t answer) {
+        if (answer < 0 && noted_error != 0) checked(answer, fmt::format("look up {}", path));
+        return answer > 0;
+    };
     for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
         const std::string part = path.substr(0, end);
-        if (part != "/" && H5Lexists(location, part.c_str(), H5P_DEFAULT) <= 0) return false;
+        if (part != "/" && !is_there(H5Lexists(location, part.c_str(), H5P_DEFAULT))) return false;
         if (end == std::string::npos) break;
     }
-    return path == "/" || H5Oexists_by_name(location, path.c_str(), H5P_DEFAULT) > 0;
+    return path == "/" || is_there(H5Oexists_by_name(location, path.c_str(), H5P_DEFAULT));
 }
 
 bool is_group(hid_t location, const std::string& path) {

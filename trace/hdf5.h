@@ -33,9 +33,18 @@ class Guard {
 
 /// A failed call. The reader and the writer add the file and turn it into their own types.
 struct Failure : TraceError {
-    Failure(const std::string& message, bool file_truncated) : TraceError(message), truncated(file_truncated) {}
+    Failure(const std::string& message, bool file_truncated, int why = 0)
+        : TraceError(message), truncated(file_truncated), system_error(why) {}
     bool truncated;
+    int system_error;  ///< errno where the system, not the contents, is why; else 0
 };
+
+/// For the driver of files being read: a call to the system failed with this errno, which is why the call into HDF5
+/// that goes on will fail, too. Forgotten with 0.
+void note_system_error(int error);
+
+/// Throws ReadFailed where the system was why, else DamagedTrace; both name the place, as "t.h5: /model".
+[[noreturn]] void throw_unreadable(const std::string& where, const Failure& failure);
 
 /// An open HDF5 object.
 class Handle {
@@ -64,6 +73,7 @@ class Handle {
 template <class Result>
 Result checked(Result result, const std::string& action);
 
+/// False also where the file is so damaged that it cannot be told; Failure where the system does not let it be read.
 bool exists(hid_t location, const std::string& path);
 bool is_group(hid_t location, const std::string& path);
 Handle open_group(hid_t location, const std::string& path);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -28,11 +29,19 @@ bool begins_a_heap(const unsigned char* bytes, std::size_t size) {
     return size >= heap_header_bytes && std::memcmp(bytes, "GCOL", 4) == 0;
 }
 
+// As read_whole; a failure is noted for the message.
+bool read_noting(const DriverFile& file, haddr_t address, std::size_t size, void* buffer) {
+    const int error = read_whole(file.descriptor, address, size, buffer);
+    if (error != 0) h5::note_system_error(error);
+    return error == 0;
+}
+
 H5FD_t* driver_open(const char* name, unsigned flags, hid_t /*access*/, haddr_t /*max*/) {
     if ((flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) != 0) return nullptr;
     const int descriptor = ::open(name, O_RDONLY | O_CLOEXEC);
     struct stat status {};
     if (descriptor < 0 || ::fstat(descriptor, &status) != 0) {
+        h5::note_system_error(errno);
         if (descriptor >= 0) ::close(descriptor);
         return nullptr;
     }
@@ -52,7 +61,7 @@ herr_t driver_close(H5FD_t* file) {
 herr_t driver_read(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_t address, std::size_t size,
                    void* buffer) {
     const DriverFile& f = *reinterpret_cast<DriverFile*>(file);
-    if (read_whole(f.descriptor, address, size, buffer) != 0) return -1;
+    if (!read_noting(f, address, size, buffer)) return -1;
     const auto* bytes = static_cast<const unsigned char*>(buffer);
     if (!begins_a_heap(bytes, size)) return 0;
     // HDF5 reads a beginning first and the rest, if any, apart.
@@ -60,7 +69,7 @@ herr_t driver_read(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_
     if (total < smallest_heap || address > f.length || total > f.length - address) return -1;
     if (total <= size) return is_sound_global_heap({bytes, static_cast<std::size_t>(total)}) ? 0 : -1;
     std::vector<unsigned char> whole(static_cast<std::size_t>(total));
-    if (read_whole(f.descriptor, address, whole.size(), whole.data()) != 0) return -1;
+    if (!read_noting(f, address, whole.size(), whole.data())) return -1;
     return is_sound_global_heap(whole) ? 0 : -1;
 }
 
@@ -110,6 +119,7 @@ bool is_sound_global_heap(std::span<const unsigned char> collection) {
 
 h5::Handle open_input_file(const std::filesystem::path& path) {
     const std::string action = "open the file";
+    h5::note_system_error(0);
     const h5::Handle access(h5::checked(H5Pcreate(H5P_FILE_ACCESS), action), H5Pclose);
     h5::checked(H5Pset_driver(access.get(), driver(), nullptr), action);
     h5::checked(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), action);

@@ -32,25 +32,36 @@ void require_no_gaps(const Source& parts) {
     }
 }
 
-// Packed chunks are copied as they are. A part that cannot be read any more is removed, for the next
-// command to make it anew: it would be in the way for ever.
-void copy_group(Source& parts, const GroupPlace& place, OutputFile& output) {
+// A part that is damaged is set aside, for the next command to make it anew: it would be in the way for ever. One that
+// only cannot be read now stays.
+template <class Action>
+void with_part(Source& parts, const GroupPlace& place, const OutputFile& output, Action action) {
     output.require_healthy();
+    try {
+        try {
+            action(parts.open(place.file).get());
+        } catch (const h5::Failure& failure) {
+            output.require_healthy();
+            h5::throw_unreadable(place.file.string(), failure);
+        }
+    } catch (const ReadFailed&) {
+        throw;
+    } catch (const WriteFailed&) {
+        throw;
+    } catch (const TraceError& damage) {
+        throw DamagedTrace(set_damaged_part_aside(place.file, damage.what()) + "; run the same command again");
+    }
+}
+
+// Packed chunks are copied as they are.
+void copy_group(Source& parts, const GroupPlace& place, OutputFile& output) {
     const std::string action = fmt::format("copy {}", place.group);
     const h5::Handle links(h5::checked(H5Pcreate(H5P_LINK_CREATE), action), H5Pclose);
     h5::checked(H5Pset_create_intermediate_group(links.get(), 1), action);
-    try {
-        h5::checked(H5Ocopy(parts.open(place.file).get(), place.group.c_str(), output.id(), place.group.c_str(),
-                            H5P_DEFAULT, links.get()),
+    with_part(parts, place, output, [&](hid_t part) {
+        h5::checked(H5Ocopy(part, place.group.c_str(), output.id(), place.group.c_str(), H5P_DEFAULT, links.get()),
                     action);
-    } catch (const TraceError& failure) {
-        output.require_healthy();
-        std::filesystem::remove(place.file);
-        throw DamagedTrace(
-            fmt::format("{} was damaged after it had been written ({}), and is removed; run the same "
-                        "command again to make that part anew",
-                        place.file.string(), failure.what()));
-    }
+    });
 }
 
 // The same data set under a second name; nothing where there is none, or that name is taken.
@@ -113,9 +124,10 @@ void join_parts(const std::filesystem::path& folder, const std::filesystem::path
     for (const auto& [task, batches] : parts.results) {
         std::vector<ResultRow> rows;
         for (const GroupPlace& batch : batches) {
-            const auto table = h5::open_data_set(parts.open(batch.file).get(), batch.group);
-            auto part = load_results(table.get(), batch.file.string());
-            rows.insert(rows.end(), std::make_move_iterator(part.begin()), std::make_move_iterator(part.end()));
+            with_part(parts, batch, joined, [&](hid_t file) {
+                auto part = load_results(h5::open_data_set(file, batch.group).get(), batch.file.string());
+                rows.insert(rows.end(), std::make_move_iterator(part.begin()), std::make_move_iterator(part.end()));
+            });
         }
         store_results(joined.id(), "/results/" + task, rows);
     }

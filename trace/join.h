@@ -9,8 +9,8 @@ namespace kvscope::trace {
 
 /// Joins the parts of `folder` into a file within it, synced and then renamed to `output` with
 /// complete = 1. The caller holds a h5::Guard and the folder's lock.
-/// Throws std::invalid_argument where numbers have gaps or the model is missing; WriteFailed; what
-/// Source throws for parts that were damaged since.
+/// Throws std::invalid_argument where numbers have gaps or the model is missing; WriteFailed; ReadFailed for a part
+/// that cannot be read now; DamagedTrace for one that was damaged since, which was set aside.
 void join_parts(const std::filesystem::path& folder, const std::filesystem::path& output);
 
 }  // namespace kvscope::trace

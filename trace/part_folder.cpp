@@ -9,11 +9,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "trace/input_file.h"
 #include "trace/output_file.h"
 
 namespace kvscope::trace {
@@ -26,12 +25,32 @@ constexpr std::string_view record_name = "trace.json";
 constexpr std::string_view lock_name = "lock";
 constexpr std::string_view part_suffix = ".h5";
 constexpr std::string_view temporary_suffix = ".tmp";
+constexpr std::string_view damaged_infix = ".damaged-";
 
 std::optional<int> number(std::string_view text) {
     int value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
     return value;
+}
+
+// The whole file; nothing if it is not there.
+std::optional<std::string> read_file(const fs::path& path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    int error = descriptor < 0 ? errno : 0;
+    if (error == ENOENT) return std::nullopt;
+    std::string text;
+    char buffer[4096];
+    while (error == 0) {
+        const ssize_t done = ::read(descriptor, buffer, sizeof buffer);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) error = errno;
+        if (done <= 0) break;
+        text.append(buffer, static_cast<std::size_t>(done));
+    }
+    if (descriptor >= 0) ::close(descriptor);
+    if (error != 0) throw ReadFailed(fmt::format("cannot read {}: {}", path.string(), std::strerror(error)));
+    return text;
 }
 
 void add_part(Parts& parts, std::string_view stem) {
@@ -76,6 +95,37 @@ Parts list_parts(const fs::path& folder) {
     return parts;
 }
 
+h5::Handle open_part(const fs::path& part) {
+    try {
+        return open_input_file(part);
+    } catch (const h5::Failure& failure) {
+        h5::throw_unreadable(part.string(), failure);
+    }
+}
+
+std::string set_damaged_part_aside(const fs::path& part, const std::string& reason) {
+    fs::path aside;
+    struct stat found {};
+    for (int i = 1; i == 1 || ::lstat(aside.c_str(), &found) == 0; ++i) {
+        aside = part;
+        aside.replace_extension();
+        aside += fmt::format("{}{}", damaged_infix, i);
+    }
+    if (::rename(part.c_str(), aside.c_str()) != 0) {
+        throw WriteFailed(fmt::format("{} is damaged ({}) and cannot be renamed to {}: {}", part.string(), reason,
+                                      aside.filename().string(), std::strerror(errno)));
+    }
+    sync_folder(part.parent_path());
+    return fmt::format("{} is damaged ({}): it is set aside as {}, to be made again", part.string(), reason,
+                       aside.filename().string());
+}
+
+bool is_set_aside(const fs::path& file) {
+    const std::string name = file.filename().string();
+    const std::size_t at = name.rfind(damaged_infix);
+    return at != std::string::npos && number(std::string_view(name).substr(at + damaged_infix.size()));
+}
+
 void require_readable_version(const fs::path& file, const std::string& format, const std::string& version) {
     if (format != schema::format) {
         throw NotATrace(fmt::format("{}: expected the format \"{}\", found \"{}\": this is not a trace of kvscope",
@@ -97,10 +147,9 @@ void require_readable_version(const fs::path& file, const std::string& format, c
 
 std::optional<RootAttributes> read_folder_record(const fs::path& folder) {
     const fs::path path = folder / record_name;
-    std::ifstream file(path, std::ios::binary);
-    if (!file) return std::nullopt;
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    const auto json = nlohmann::json::parse(text, nullptr, false);
+    const std::optional<std::string> text = read_file(path);
+    if (!text) return std::nullopt;
+    const auto json = nlohmann::json::parse(*text, nullptr, false);
     if (!json.is_object()) throw DamagedTrace(fmt::format("{}: expected a JSON object", path.string()));
     const auto get = [&](const char* name) {
         const auto found = json.find(name);

@@ -6,6 +6,7 @@
 //             prompt-0.h5
 //             run-0-3.h5           run 3 of prompt 0
 //             results-niah-0.h5    batch 0 of the task niah
+//             run-0-2.damaged-1    a part that was found damaged, set aside and made again
 //             *.tmp                being written; worthless after a crash
 #pragma once
 
@@ -17,6 +18,7 @@
 #include <string_view>
 #include <utility>
 
+#include "trace/hdf5.h"
 #include "trace/store.h"
 
 namespace kvscope::trace {
@@ -40,7 +42,15 @@ struct Parts {
 };
 Parts list_parts(const std::filesystem::path& folder);
 
-/// trace.json; nothing if it is not there. Throws NotATrace, TraceTooNew, DamagedTrace.
+/// Opens a part for reading. Throws ReadFailed where the system does not let it be read now, and TruncatedTrace,
+/// DamagedTrace, NotATrace where the contents prove that it is damaged. The caller holds a h5::Guard.
+h5::Handle open_part(const std::filesystem::path& part);
+/// Gives a damaged part another name, "run-0-2.damaged-1", so that it can be made again; nothing is deleted before the
+/// trace is whole. Returns what to tell the person. Throws WriteFailed.
+std::string set_damaged_part_aside(const std::filesystem::path& part, const std::string& reason);
+bool is_set_aside(const std::filesystem::path& file);
+
+/// trace.json; nothing if it is not there. Throws NotATrace, ReadFailed, TraceTooNew, DamagedTrace.
 std::optional<RootAttributes> read_folder_record(const std::filesystem::path& folder);
 void write_folder_record(const std::filesystem::path& folder, const RootAttributes& root);
 

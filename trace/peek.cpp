@@ -287,7 +287,7 @@ Peek peek(const std::filesystem::path& path, const std::string& data_set, const 
         if (files.empty()) throw std::invalid_argument(fmt::format("{}: there is no data set of that name", where));
         return Window(source, std::move(files), data_set, first, max_rows, max_columns).read();
     } catch (const h5::Failure& failure) {
-        throw DamagedTrace(fmt::format("{}: {}", where, failure.what()));
+        h5::throw_unreadable(where, failure);
     } catch (const std::out_of_range& outside) {
         throw std::out_of_range(fmt::format("{}: {}", where, outside.what()));
     }

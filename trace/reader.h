@@ -40,7 +40,7 @@ struct Block {
 class Reader {
  public:
     /// `path` is a trace file, a `.part` folder, or an output whose `.part` folder alone is there.
-    /// Throws NotATrace, TruncatedTrace, TraceTooNew, DamagedTrace.
+    /// Throws NotATrace, ReadFailed, TruncatedTrace, TraceTooNew, DamagedTrace.
     explicit Reader(const std::filesystem::path& path);
     Reader(Reader&&) noexcept;
     Reader& operator=(Reader&&) noexcept;

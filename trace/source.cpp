@@ -24,26 +24,32 @@ constexpr std::uintmax_t superblock_bytes = 48;
 h5::Handle open_checked(const fs::path& path) {
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
+    if (status.type() == fs::file_type::none || status.type() == fs::file_type::unknown) {
+        throw ReadFailed(fmt::format("cannot read {}: {}", path.string(), error.message()));
+    }
     if (!fs::exists(status)) throw NotATrace(fmt::format("{}: there is no such file", path.string()));
     if (!fs::is_regular_file(status)) throw NotATrace(fmt::format("{}: expected a trace file", path.string()));
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) throw NotATrace(fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
+    if (descriptor < 0) throw ReadFailed(fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
     ::close(descriptor);
 
-    if (H5Fis_hdf5(path.c_str()) <= 0) {
+    const htri_t is_hdf5 = H5Fis_hdf5(path.c_str());
+    if (is_hdf5 < 0) throw ReadFailed(fmt::format("cannot read {}: HDF5 could not open it", path.string()));
+    if (is_hdf5 == 0) {
         throw NotATrace(fmt::format("{}: expected an HDF5 file written by kvscope, found something else ({} bytes)",
                                     path.string(), fs::file_size(path, error)));
     }
     try {
         return open_input_file(path);
     } catch (const h5::Failure& failure) {
-        if (failure.truncated || fs::file_size(path, error) < superblock_bytes) {
+        const bool is_short = failure.truncated || fs::file_size(path, error) < superblock_bytes;
+        if (is_short && failure.system_error == 0) {
             throw TruncatedTrace(
                 fmt::format("{}: the file ends before its contents do, probably because it was copied "
                             "only in part ({} bytes are there): {}",
                             path.string(), fs::file_size(path, error), failure.what()));
         }
-        throw DamagedTrace(fmt::format("{}: {}", path.string(), failure.what()));
+        h5::throw_unreadable(path.string(), failure);
     }
 }
 
@@ -82,9 +88,9 @@ Source::Source(const fs::path& given) : path(given) {
     try {
         is_folder ? find_in_folder() : find_in_file();
     } catch (const h5::Failure& failure) {
-        throw DamagedTrace(fmt::format("{}: {}", path.string(), failure.what()));
+        h5::throw_unreadable(path.string(), failure);
     } catch (const fs::filesystem_error& failure) {
-        throw NotATrace(fmt::format("cannot read {}: {}", path.string(), failure.code().message()));
+        throw ReadFailed(fmt::format("cannot read {}: {}", path.string(), failure.code().message()));
     }
 }
 

@@ -27,7 +27,7 @@ struct PromptPlace : GroupPlace {
 class Source {
  public:
     /// `path` is a file, a `.part` folder, or an output of which only the folder is there. The caller
-    /// holds a h5::Guard. Throws NotATrace, TruncatedTrace, TraceTooNew, DamagedTrace.
+    /// holds a h5::Guard. Throws NotATrace, ReadFailed, TruncatedTrace, TraceTooNew, DamagedTrace.
     explicit Source(const std::filesystem::path& path);
 
     std::filesystem::path path;  ///< the file or the folder

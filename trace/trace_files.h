@@ -22,13 +22,13 @@ namespace kvscope::trace {
 /// "t.h5: /prompts/0", as messages have it.
 std::string place_name(const GroupPlace& place);
 
-/// Turns a failure of HDF5 into DamagedTrace, which says where it happened.
+/// Turns a failure of HDF5 into DamagedTrace or ReadFailed, which say where it happened.
 template <class Action>
 auto guarded(const GroupPlace& place, Action action) -> decltype(action()) {
     try {
         return action();
     } catch (const h5::Failure& failure) {
-        throw DamagedTrace(fmt::format("{}: {}", place_name(place), failure.what()));
+        h5::throw_unreadable(place_name(place), failure);
     }
 }
 

@@ -126,7 +126,7 @@ std::vector<TreeNode> tree(const std::filesystem::path& path) {
     try {
         return TreeList(path).list();
     } catch (const h5::Failure& failure) {
-        throw DamagedTrace(fmt::format("{}: {}", path.string(), failure.what()));
+        h5::throw_unreadable(path.string(), failure);
     }
 }
 

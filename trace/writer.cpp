@@ -67,6 +67,8 @@ Found look_at_file(const fs::path& path, const nlohmann::json& recipe, const IsP
         const h5::Guard guard;
         const Source source(path);
         return source.root.complete ? found_recipe(recipe, source.root.recipe_json, is_part) : Found::other;
+    } catch (const ReadFailed&) {
+        throw;
     } catch (const TraceError&) {
         return Found::other;
     }
@@ -85,11 +87,21 @@ Found look_at_folder(const fs::path& folder, const nlohmann::json& recipe, const
             if (name != "lock" && !std::string_view(name).ends_with(".tmp")) return Found::other;
         }
         return Found::nothing;
+    } catch (const ReadFailed&) {
+        throw;
     } catch (const TraceError&) {
         return Found::other;
-    } catch (const fs::filesystem_error&) {
-        return Found::other;
+    } catch (const fs::filesystem_error& failure) {
+        throw ReadFailed(fmt::format("cannot read {}: {}", folder.string(), failure.code().message()));
     }
+}
+
+// What can be done about a part that may be sound.
+ReadFailed still_there(const ReadFailed& failure) {
+    return ReadFailed(
+        fmt::format("{}; it is kept, as it may be sound: run the same command again when it can be read, or move it "
+                    "elsewhere to have it made again",
+                    failure.what()));
 }
 
 [[noreturn]] void refuse_existing(const fs::path& path) {
@@ -127,8 +139,8 @@ void empty_folder(const fs::path& folder) {
     for (const auto& entry : fs::directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
         if (name == "lock") continue;
-        const bool ours =
-            name == "trace.json" || std::string_view(name).ends_with(".h5") || std::string_view(name).ends_with(".tmp");
+        const bool ours = name == "trace.json" || std::string_view(name).ends_with(".h5") ||
+                          std::string_view(name).ends_with(".tmp") || is_set_aside(entry.path());
         if (!ours || !entry.is_regular_file()) {
             throw OutputExists(
                 fmt::format("{} is in the way: {} in it was not made by kvscope; move the folder "
@@ -165,6 +177,7 @@ struct Writer::Impl {
     FolderLock lock;
     RootAttributes root;
     Parts parts;
+    std::vector<std::string> set_aside;
     bool resumed = false;
     bool finished = false;
     std::optional<ModelAttributes> model;
@@ -175,7 +188,7 @@ struct Writer::Impl {
         : path(std::move(output)), folder(part_folder_of(path)), shared_scores(folder) {
         const nlohmann::json recipe = parse_recipe(recipe_json);
         require_folder_can_be_made(path);
-        const Found file = look_at_file(path, recipe, options.is_part_of_it);
+        const Found file = look_at_output(recipe, options);
         if (file == Found::same && !options.force) {
             drop_leftovers(recipe);
             throw AlreadyComplete(fmt::format("{} is complete already; pass --force to make it anew", path.string()));
@@ -187,6 +200,16 @@ struct Writer::Impl {
         make_folder(folder);
         lock = FolderLock(folder);
         open_folder(recipe, std::move(recipe_json), options);
+    }
+
+    // By force also what cannot be read is replaced, once there is something whole to replace it with.
+    Found look_at_output(const nlohmann::json& recipe, const WriterOptions& options) const {
+        try {
+            return look_at_file(path, recipe, options.is_part_of_it);
+        } catch (const ReadFailed&) {
+            if (!options.force) throw;
+            return Found::other;
+        }
     }
 
     // Locked: decides again, as another process may have worked here in between.
@@ -229,39 +252,54 @@ struct Writer::Impl {
         }
     }
 
-    // Attributes are needed for the shapes; a part that cannot be read any more is made again.
+    // Attributes are needed for the shapes. A part that is damaged is set aside and made again; one that only cannot be
+    // read now, for want of memory or of descriptors, may be hours of work and ends this.
     void load_parts() {
         const h5::Guard guard;
-        const auto readable = [&](const std::string& part, const std::string& group, auto load) {
+        const auto readable = [&](const std::string& part, auto load) {
             const fs::path file = folder / part;
             try {
-                const h5::Handle handle = open_input_file(file);
-                load(h5::open_group(handle.get(), group).get(), file.string());
+                try {
+                    load(open_part(file).get(), file.string());
+                } catch (const h5::Failure& failure) {
+                    h5::throw_unreadable(file.string(), failure);
+                }
                 return true;
-            } catch (const TraceError&) {
-                fs::remove(file);
+            } catch (const ReadFailed& failure) {
+                throw still_there(failure);
+            } catch (const TraceError& damage) {
+                set_aside.push_back(set_damaged_part_aside(file, damage.what()));
                 return false;
             }
         };
-        parts.model = parts.model && readable(model_part(), "/model", [&](hid_t group, const std::string& where) {
-                          model = load_model(group, where);
+        parts.model = parts.model && readable(model_part(), [&](hid_t file, const std::string& where) {
+                          model = load_model(h5::open_group(file, "/model").get(), where);
                       });
         std::erase_if(parts.prompts, [&](int i) {
-            return !readable(prompt_part(i), fmt::format("/prompts/{}", i),
-                             [&](hid_t group, const std::string& where) { prompts[i] = load_prompt(group, where); });
+            return !readable(prompt_part(i), [&](hid_t file, const std::string& where) {
+                prompts[i] = load_prompt(h5::open_group(file, fmt::format("/prompts/{}", i)).get(), where);
+            });
         });
         for (auto& [i, runs] : parts.runs) {
             std::erase_if(runs, [&, prompt = i](int j) {
-                return !readable(run_part(prompt, j), fmt::format("/prompts/{}/runs/{}", prompt, j),
-                                 [&](hid_t group, const std::string& where) {
-                                     load_run(group, where);
-                                     shared_scores.add_part(prompt, j, load_scores_of(group, where));
-                                 });
+                return !readable(run_part(prompt, j), [&](hid_t file, const std::string& where) {
+                    const h5::Handle group = h5::open_group(file, fmt::format("/prompts/{}/runs/{}", prompt, j));
+                    load_run(group.get(), where);
+                    shared_scores.add_part(prompt, j, load_scores_of(group.get(), where));
+                });
             });
             for (const int orphan : shared_scores.forget_orphans(i, runs)) {
-                fs::remove(folder / run_part(i, orphan));
+                set_aside.push_back(set_damaged_part_aside(folder / run_part(i, orphan),
+                                                           "its scores lie in another run's part, which is gone"));
                 runs.erase(orphan);
             }
+        }
+        for (auto& [name, batches] : parts.results) {
+            std::erase_if(batches, [&, &task = name](int batch) {
+                return !readable(results_part(task, batch), [&](hid_t file, const std::string& where) {
+                    load_results(h5::open_data_set(file, "/results/" + task).get(), where);
+                });
+            });
         }
     }
 
@@ -287,14 +325,23 @@ struct Writer::Impl {
         const auto runs = parts.runs.find(source);
         if (runs == parts.runs.end() || !runs->second.contains(run)) return false;
         const h5::Guard guard;
-        const h5::Handle file = open_input_file(folder / run_part(source, run));
+        const fs::path part = folder / run_part(source, run);
+        try {
+            const h5::Handle file = open_part(part);
+            return can_share(file.get(), source, prompt, run, record);
+        } catch (const h5::Failure& failure) {
+            h5::throw_unreadable(part.string(), failure);
+        }
+    }
+
+    static bool can_share(hid_t file, int source, int prompt, int run, const RunRecord& record) {
         const auto in_file = [&](const schema::DataSet& data_set) {
             return fmt::format("/prompts/{}/runs/{}/{}", source, run, data_set.path);
         };
-        if (!h5::exists(file.get(), in_file(schema::run::kept_offsets))) return false;
+        if (!h5::exists(file, in_file(schema::run::kept_offsets))) return false;
         const auto same = [&](const schema::DataSet& data_set, const auto& values) {
             using T = typename std::remove_cvref_t<decltype(values)>::value_type;
-            return h5::read<T>(h5::open_data_set(file.get(), in_file(data_set)).get()) == values;
+            return h5::read<T>(h5::open_data_set(file, in_file(data_set)).get()) == values;
         };
         if (!record.kept_offsets.empty() && (!same(schema::run::kept_offsets, record.kept_offsets) ||
                                              !same(schema::run::kept_indices, record.kept_indices))) {
@@ -325,6 +372,7 @@ Writer& Writer::operator=(Writer&&) noexcept = default;
 Writer::~Writer() = default;
 
 bool Writer::resumed() const { return impl_->resumed; }
+const std::vector<std::string>& Writer::set_aside() const { return impl_->set_aside; }
 bool Writer::has_model() const { return impl_->parts.model; }
 bool Writer::has_prompt(int prompt) const { return impl_->parts.prompts.contains(prompt); }
 bool Writer::has_run(int prompt, int run) const {
@@ -401,6 +449,8 @@ void Writer::finish() {
             join_parts(impl_->folder, impl_->path);
         } catch (const h5::Failure& failure) {
             throw WriteFailed(fmt::format("cannot write {}: {}", impl_->path.string(), failure.what()));
+        } catch (const ReadFailed& failure) {
+            throw still_there(failure);
         }
     }
     impl_->finished = true;

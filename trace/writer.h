@@ -43,8 +43,8 @@ class Writer {
  public:
     /// Creates `<path>.part/` or resumes it. `recipe_json` describes all that the trace is to hold
     /// (model fingerprint, prompts, policies, budgets, seeds …).
-    /// Throws AlreadyComplete, OutputExists, OutputBusy, WriteFailed; std::invalid_argument for a
-    /// recipe that is not JSON.
+    /// Throws AlreadyComplete, OutputExists, OutputBusy, WriteFailed; ReadFailed where what was finished cannot be read
+    /// now (nothing of it is touched); std::invalid_argument for a recipe that is not JSON.
     Writer(std::filesystem::path path, std::string recipe_json, WriterOptions options = {});
     Writer(Writer&&) noexcept;
     Writer& operator=(Writer&&) noexcept;
@@ -53,6 +53,9 @@ class Writer {
 
     /// True if something was there to resume.
     [[nodiscard]] bool resumed() const;
+    /// To tell: which parts of what was there to resume were damaged. Each was set aside under another name, beside the
+    /// others until finish(), and counts as not there.
+    [[nodiscard]] const std::vector<std::string>& set_aside() const;
     [[nodiscard]] bool has_model() const;
     [[nodiscard]] bool has_prompt(int prompt) const;
     /// `status` of a run does not matter: a failed run is finished, too.
@@ -78,7 +81,8 @@ class Writer {
 
     /// Joins everything into `path` with complete = 1 and removes the .part folder. Prompts and each
     /// prompt's runs must be numbered without gaps (std::invalid_argument). Nothing can be written
-    /// afterwards.
+    /// afterwards. Throws WriteFailed; ReadFailed where a part cannot be read now; DamagedTrace where one was damaged
+    /// since it was written: that was set aside, and a writer opened anew makes it again.
     void finish();
 
  private:

@@ -439,7 +439,7 @@ TEST_CASE("what a reader does not know it passes over", "[trace]") {
     CHECK(check(path).empty());
 }
 
-TEST_CASE("a part that is damaged when the parts are joined is removed to be made again", "[trace]") {
+TEST_CASE("a part that is damaged when the parts are joined is set aside to be made again", "[trace]") {
     const sample::TemporaryFolder folder;
     Writer writer(folder / "t.h5", sample::recipe);
     sample::write_parts(writer);
@@ -453,6 +453,7 @@ TEST_CASE("a part that is damaged when the parts are joined is removed to be mad
     write_bytes(part, bytes);
     CHECK_THROWS_AS(writer.finish(), DamagedTrace);
     CHECK_FALSE(fs::exists(part));
+    CHECK(contents(folder.path() / "t.h5.part" / "run-0-2.damaged-1") == bytes);
     CHECK_FALSE(fs::exists(folder / "t.h5"));
     { const Writer released = std::move(writer); }
     Writer again(folder / "t.h5", sample::recipe);

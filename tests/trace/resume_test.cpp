@@ -1,5 +1,7 @@
 // Kills, second processes, other things at the output.
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -7,6 +9,8 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <string>
 #include <thread>
 
 #include "tests/skip.h"
@@ -117,19 +121,140 @@ TEST_CASE("what was finished is not written again", "[trace]") {
     CHECK(check(folder / "t.h5").empty());
 }
 
-TEST_CASE("a part that was damaged since is made again", "[trace]") {
+TEST_CASE("a part that was damaged since is set aside and made again", "[trace]") {
     const sample::TemporaryFolder folder;
     {
         Writer writer(folder / "t.h5", sample::recipe);
         sample::write_parts(writer);
+        writer.write_results("niah", 0, {ResultRow{}});
     }
-    const fs::path part = folder.path() / "t.h5.part" / "run-0-1.h5";
-    fs::resize_file(part, fs::file_size(part) / 2);
-    Writer writer(folder / "t.h5", sample::recipe);
-    CHECK(writer.has_run(0, 0));
-    CHECK_FALSE(writer.has_run(0, 1));
-    sample::write_parts(writer);
-    writer.finish();
+    const fs::path parts = folder.path() / "t.h5.part";
+    const auto cut = [](const fs::path& part) { fs::resize_file(part, fs::file_size(part) / 2); };
+    const auto made_again = [&] {
+        Writer writer(folder / "t.h5", sample::recipe);
+        sample::write_parts(writer);
+        if (!writer.has_results("niah", 0)) writer.write_results("niah", 0, {ResultRow{}});
+        return writer.set_aside();
+    };
+    cut(parts / "run-0-1.h5");
+    write_text(parts / "results-niah-0.h5", "no HDF5 at all");
+    {
+        const Writer writer(folder / "t.h5", sample::recipe);
+        CHECK(writer.has_run(0, 0));
+        CHECK_FALSE(writer.has_run(0, 1));
+        CHECK_FALSE(writer.has_results("niah", 0));
+        REQUIRE(writer.set_aside().size() == 2);
+        CHECK(writer.set_aside()[0].find("run-0-1.damaged-1") != std::string::npos);
+    }
+    CHECK(contents(parts / "results-niah-0.damaged-1") == "no HDF5 at all");
+    CHECK(made_again().empty());
+    for (const char* part : {"run-0-1.h5", "model.h5", "prompt-0.h5"}) cut(parts / part);
+    CHECK(made_again().size() == 3);
+    CHECK(fs::exists(parts / "run-0-1.damaged-1"));
+    CHECK(fs::exists(parts / "run-0-1.damaged-2"));
+
+    Writer(folder / "t.h5", sample::recipe).finish();
+    CHECK(check(folder / "t.h5").empty());
+    CHECK_FALSE(fs::exists(parts));
+}
+
+namespace {
+
+// The names and contents of what lies in a folder, but for what is worthless.
+std::map<std::string, std::string> parts_in(const fs::path& folder) {
+    std::map<std::string, std::string> found;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+        const fs::path& path = entry.path();
+        if (path.extension() == ".h5" && fs::is_regular_file(path)) found[path.filename()] = contents(path);
+    }
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("what cannot be read now is kept, and the writer stops", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const fs::path parts = folder.path() / "t.h5.part";
+    {
+        Writer writer(folder / "t.h5", sample::recipe);
+        sample::write_parts(writer);
+    }
+    const auto before = parts_in(parts);
+    const auto is_told = [&](const std::string& why) {
+        for (const bool force : {false, true}) {
+            try {
+                const Writer writer(folder / "t.h5", sample::recipe, {.force = force});
+                FAIL("the writer went on");
+            } catch (const ReadFailed& failure) {
+                CHECK(std::string(failure.what()).find(why) != std::string::npos);
+            }
+        }
+    };
+    const auto instead_of = [&](const std::string& name, auto put_there) {
+        fs::rename(parts / name, folder / "moved");
+        put_there(parts / name);
+        is_told(name);
+        CHECK(fs::symlink_status(parts / name).type() != fs::file_type::not_found);
+        fs::remove(parts / name);
+        fs::rename(folder / "moved", parts / name);
+        CHECK(parts_in(parts) == before);
+    };
+    const auto loop = [](const fs::path& path) { fs::create_symlink(path, path); };   // ELOOP when it is opened
+    const auto directory = [](const fs::path& path) { fs::create_directory(path); };  // EISDIR when it is read
+    for (const char* name : {"run-0-1.h5", "prompt-0.h5", "model.h5", "trace.json"}) {
+        INFO(name);
+        instead_of(name, loop);
+        instead_of(name, directory);
+    }
+    if (geteuid() != 0) {
+        fs::permissions(parts / "run-0-1.h5", fs::perms::none);
+        is_told("Permission denied");
+        fs::permissions(parts / "run-0-1.h5", fs::perms::owner_all);
+    }
+    CHECK(parts_in(parts) == before);
+    Writer(folder / "t.h5", sample::recipe).finish();
+    CHECK(check(folder / "t.h5").empty());
+}
+
+TEST_CASE("whichever file cannot be opened for want of descriptors, nothing finished is lost", "[trace]") {
+    const sample::TemporaryFolder folder;
+    sample::Options options;
+    options.n_questions = 2;
+    const fs::path parts = folder.path() / "t.h5.part";
+    {
+        Writer writer(folder / "t.h5", sample::recipe);
+        sample::write_parts(writer, options);
+    }
+    const auto before = parts_in(parts);
+    rlim_t spare = 0;
+    bool is_whole = false;
+    for (; spare < 40 && !is_whole; ++spare) {
+        INFO(spare);
+        const int status = in_child([&] {
+            const int lowest = open("/dev/null", O_RDONLY);
+            const rlimit limit{static_cast<rlim_t>(lowest) + spare, static_cast<rlim_t>(lowest) + spare};
+            close(lowest);
+            setrlimit(RLIMIT_NOFILE, &limit);
+            try {
+                Writer writer(folder / "t.h5", sample::recipe);
+                sample::write_parts(writer, options);
+                writer.finish();
+                return 0;
+            } catch (const ReadFailed&) {
+                return 2;
+            } catch (const WriteFailed&) {
+                return 2;
+            }
+        });
+        REQUIRE(WIFEXITED(status));
+        is_whole = WEXITSTATUS(status) == 0;
+        if (!is_whole) {
+            CHECK(WEXITSTATUS(status) == 2);
+            CHECK(parts_in(parts) == before);
+        }
+    }
+    CHECK(is_whole);
+    CHECK(spare > 3);
     CHECK(check(folder / "t.h5").empty());
 }
 

@@ -5,6 +5,7 @@
 #include "analysis/table_format.h"
 #include "app/cli/engine/run_in_terminal.h"
 #include "app/cli/output_option.h"
+#include "app/cli/terminal.h"
 #include "app/figures/export_figure.h"
 #include "app/program/version.h"
 #include "trace/reader.h"
@@ -17,7 +18,7 @@ namespace {
 
 /// Beside the trace, in three formats; those that it has no data for are named.
 void draw_figures(const trace::Reader& reader) {
-    fmt::print(stderr, "drawing the figures\n");
+    complain("drawing the figures");
     std::vector<const analysis::FigureDefinition*> definitions;
     for (const auto& definition : analysis::figure_definitions()) definitions.push_back(&definition);
     std::vector<fs::path> paths;

@@ -73,7 +73,10 @@ void TerminalProgress::advance(int64_t done) {
 }
 
 void TerminalProgress::message(std::string_view text) {
-    if (quiet_) return;
+    if (!quiet_) warning(text);
+}
+
+void TerminalProgress::warning(std::string_view text) {
     clear_line();
     complain(text);
 }

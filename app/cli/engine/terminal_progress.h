@@ -21,6 +21,7 @@ class TerminalProgress final : public engine::Progress {
     void begin(std::string_view phase, int64_t steps) override;
     void advance(int64_t done) override;
     void message(std::string_view text) override;
+    void warning(std::string_view text) override;
     bool cancelled() const override;
 
  private:

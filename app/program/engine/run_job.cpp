@@ -126,6 +126,7 @@ RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
                              {job.force, fmt::format("kvscope {}", version())});
         is_begun = !writer.resumed();
         if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
+        for (const auto& damaged : writer.set_aside()) progress.warning(damaged);
         if (!writer.has_model()) {
             trace::ModelRecord record;
             static_cast<trace::ModelAttributes&>(record) = model.attributes();
@@ -137,7 +138,7 @@ RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
         const auto on_run = std::move(experiment.on_run);
         experiment.on_run = [&](int prompt, int number, const trace::RunRecord& record) {
             is_begun = false;
-            if (record.status == "failed") progress.message(fmt::format("{} failed: {}", record.label, record.message));
+            if (record.status == "failed") progress.warning(fmt::format("{} failed: {}", record.label, record.message));
             if (on_run) on_run(prompt, number, record);
         };
         try {

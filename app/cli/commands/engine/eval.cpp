@@ -122,6 +122,7 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
     const auto finished = finished_samples(arguments, options);
     trace::Writer writer(job.output, recipe.dump(), options);
     if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
+    for (const auto& damaged : writer.set_aside()) progress.warning(damaged);
     if (!finished.empty())
         progress.message(fmt::format("{} holds {} of the {} samples: going on with the others", job.output.string(),
                                      finished.size(), samples.size()));
