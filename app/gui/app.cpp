@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "app/gui/annotations.h"
 #include "app/gui/crash_log.h"
 #include "app/gui/engine_session.h"
 #include "app/gui/file_dialog.h"
@@ -57,6 +58,7 @@ App::App(Window& window, AppOptions options)
 #endif
     apply_style();
     add_actions();
+    if (!settings_.problem.empty()) notice(settings_.problem, true);
     session_.mark = options_.mark;
     session_.wanted_template = options_.use_template;
     if (!options_.view.empty()) {
@@ -100,7 +102,6 @@ void App::open_trace(const std::filesystem::path& path) {
     try {
         const size_t n_open = session_.documents().size();
         Document& document = session_.open(path);
-        load_annotations(document);
         if (session_.documents().size() > n_open) remember_view(document);
         settings_.remember_trace(path);
         const int n = document.reader()->n_prompts();
@@ -160,6 +161,7 @@ void App::open_model(const std::filesystem::path& path) {
 }
 
 void App::save_workspace(const std::filesystem::path& path) {
+    save_changed_annotations();
     std::vector<std::pair<std::filesystem::path, std::string>> files;
     std::vector<std::filesystem::path> names;
     std::set<std::string> taken;
@@ -170,10 +172,19 @@ void App::save_workspace(const std::filesystem::path& path) {
         if (std::filesystem::is_directory(document->path()))
             throw WorkspaceError(document->name() + " is not complete yet: a workspace carries finished traces");
         files.emplace_back(document->path(), name);
-        const auto notes = annotations_path(document->path());
-        if (std::filesystem::exists(notes)) files.emplace_back(notes, annotations_path(name).string());
+        if (document->annotations_changed)
+            throw WorkspaceError("the notes on " + document->name() + " could not be saved, and would not be in it");
+        // Named as beside the trace, which has another name in there.
+        const size_t n = document->path().filename().string().size();
+        for (const auto& notes : annotation_files(document->path()))
+            files.emplace_back(notes, name + notes.filename().string().substr(n));
     }
-    write_workspace(path, {{"session", session_state(session_, names)}, {"layout", layout_state()}}, files);
+    nlohmann::json state = unknown_in(workspace_, {"session", "layout"});
+    state["session"] =
+        with_unknown(session_state(session_, names), workspace_.value("session", nlohmann::json::object()));
+    state["layout"] = layout_state();
+    write_workspace(path, state, files);
+    workspace_ = std::move(state);
 }
 
 void App::open_workspace(const std::filesystem::path& path) {
@@ -183,9 +194,10 @@ void App::open_workspace(const std::filesystem::path& path) {
         for (const auto& problem : restore_session(session_, state.value("session", nlohmann::json::object()), folder))
             notice(problem, true);
         for (const auto& document : session_.documents()) {
-            load_annotations(*document);
+            remembered_[document->id()].in_file = load_view(document->path());
             remembered_[document->id()].last = view_state(session_, *document);
         }
+        workspace_ = state;
         restore_layout(state.value("layout", nlohmann::json()));
         notice(fmt::format("{}: its traces are in {}", path.filename().string(), folder.string()));
     } catch (const std::exception& error) {
@@ -245,16 +257,24 @@ bool App::frame() {
     return !quit_;
 }
 
-/// Beside the trace, at once: a window may end in other ways than by being closed.
+/// Beside the trace, at once: a window may end in other ways than by being closed. What cannot be saved is tried again,
+/// and told once.
 void App::save_changed_annotations() {
+    std::string failed;
     for (const auto& document : session_.documents()) {
-        if (!std::exchange(document->annotations_changed, false)) continue;
-        try {
-            save_annotations(*document, remembered_[document->id()].in_file);
-        } catch (const std::exception& error) {
-            notice(error.what(), true);
+        if (document->annotations_changed && !annotations_wait_) {
+            try {
+                save_annotations(*document, remembered_[document->id()].in_file);
+                document->annotations_changed = false;
+            } catch (const std::exception& error) {
+                failed = error.what();
+                if (failed != annotations_failure_) notice(failed, true);
+                annotations_failure_ = failed;
+            }
         }
+        for (const auto& text : std::exchange(document->annotations_notices, {})) notice(text, true);
     }
+    annotations_wait_ = annotations_wait_ || !failed.empty();
 }
 
 void App::remember_view(Document& document) {
@@ -285,15 +305,22 @@ void App::save_changed_views() {
 
 void App::save_changes() {
     save_at_ = -1;
+    annotations_wait_ = false;
+    save_changed_annotations();
     save_changed_views();
     if (!options_.remember) return;
     if (options_.view.empty() && wanted_layout_.empty()) settings_.layout = layout_state();
     settings_.width = static_cast<int>(ImGui::GetMainViewport()->Size.x);
     settings_.height = static_cast<int>(ImGui::GetMainViewport()->Size.y);
     if (settings_ == saved_settings_) return;
-    if (!save_settings(settings_, settings_file()))
-        spdlog::warn("{} cannot be written: the layout is not remembered", settings_file().string());
-    saved_settings_ = settings_;
+    try {
+        for (const auto& text : save_settings(settings_, settings_file())) notice(text);
+        settings_.problem.clear();
+        saved_settings_ = settings_;
+    } catch (const std::exception& error) {
+        const std::string failure = fmt::format("the layout is not remembered: {}", error.what());
+        if (std::exchange(settings_failure_, failure) != failure) spdlog::warn("{}", failure);
+    }
 }
 
 bool App::has_input() {
@@ -310,9 +337,12 @@ bool App::has_input() {
 
 bool App::may_close() {
     if (engine_ && engine_->status().busy()) engine_->cancel();  // finished runs are on disk
-    save_changed_annotations();
     save_changes();
-    return true;
+    const bool is_lost = std::any_of(session_.documents().begin(), session_.documents().end(),
+                                     [](const auto& document) { return document->annotations_changed; });
+    if (!is_lost || std::exchange(warned_of_loss_, true)) return true;
+    notice(annotations_failure_ + ". Make that possible, or close again to leave without them", true);
+    return false;
 }
 
 void App::draw_menu_bar() {

@@ -183,6 +183,12 @@ class App {
     double save_at_ = -1;       ///< time of the next save; negative: nothing has happened since the last
     std::map<int, RememberedView> remembered_;  ///< by document
     Settings saved_settings_;
+    nlohmann::json workspace_ = nlohmann::json::object();  ///< as it was opened or saved last
+    std::vector<nlohmann::json> views_of_later_;           ///< in the layout, of kinds that this program has not
+    std::string annotations_failure_;                      ///< told last
+    std::string settings_failure_;
+    bool annotations_wait_ = false;  ///< they could not be saved: not again in each frame
+    bool warned_of_loss_ = false;    ///< and closing again loses them
     std::unique_ptr<FileDialog> files_;
     const View* picture_of_ = nullptr;  ///< to be copied as it is seen
     int frames_to_picture_ = 0;         ///< until its menu is gone

@@ -77,16 +77,21 @@ nlohmann::json App::layout_state() const {
         views.push_back(
             {{"kind", open->kind->name}, {"number", open->number}, {"in_front", in_front}, {"state", state}});
     }
+    for (const auto& view : views_of_later_) views.push_back(view);
     return {{"views", views}, {"keyboard", focused_}, {"windows", ImGui::SaveIniSettingsToMemory()}};
 }
 
 void App::restore_layout(const nlohmann::json& state, bool keep_views) {
     if (!state.is_object() || !state.contains("views") || !state["views"].is_array()) return;
     const auto before = std::exchange(views_, {});
+    views_of_later_.clear();
     for (const auto& saved : state["views"]) {
-        if (!saved.is_object()) continue;
-        const ViewKind* kind = find_view_kind(saved.value("kind", std::string()));
-        if (!kind) continue;
+        if (!saved.is_object() || !saved.contains("kind") || !saved["kind"].is_string()) continue;
+        const ViewKind* kind = find_view_kind(saved["kind"].get<std::string>());
+        if (!kind) {
+            views_of_later_.push_back(saved);
+            continue;
+        }
         auto& opened = *views_.emplace_back(std::make_unique<OpenView>());
         opened.kind = kind;
         opened.number = saved.value("number", 1);
@@ -115,6 +120,7 @@ void App::build_layout(unsigned dock_space) {
     wanted_layout_.clear();
     if (!layout) return;
     views_.clear();
+    views_of_later_.clear();
     frames_to_settle_ = frames_until_settled;
     ImGui::DockBuilderRemoveNode(dock_space);
     ImGui::DockBuilderAddNode(dock_space, ImGuiDockNodeFlags_DockSpace);

@@ -43,9 +43,10 @@ void Document::replace_run(int id, trace::RunRecord run) {
     for (auto& [prompt_index, runs] : all) {
         for (auto& added : runs.added) {
             if (added.id != id) continue;
-            const bool kept = added.kept;
-            added = in_memory(std::move(run), id, added.source);
-            added.kept = kept;
+            MemoryRun changed = in_memory(std::move(run), id, added.source);
+            changed.kept = added.kept;
+            changed.unknown_json = added.unknown_json;
+            added = std::move(changed);
             return replace(std::move(all));
         }
     }
@@ -63,11 +64,12 @@ void Document::remove_run(int id) {
     replace(std::move(all));
 }
 
-void Document::keep_run(int id) {
+void Document::keep_run(int id, const std::string& unknown_json) {
     for (auto& [prompt_index, runs] : memory_) {
         for (MemoryRun& added : runs.added) {
             if (added.id != id || added.kept || !file_->is_in_file(prompt_index, added.source)) continue;
             added.kept = annotations_changed = true;
+            added.unknown_json = unknown_json;
         }
     }
 }
@@ -79,7 +81,7 @@ std::vector<KeptWhatIf> Document::kept_what_ifs() const {
             if (!added.kept) continue;
             all.push_back({prompt_index, file_->run_number(prompt_index, added.source),
                            analysis::run_label(file_->run(prompt_index, added.source)), added.record->parameters_json,
-                           added.record->budget});
+                           added.record->budget, false, added.unknown_json});
         }
     }
     return all;
@@ -156,8 +158,9 @@ const Note* Document::note_on(int64_t first_token, int64_t last_token) const {
 void Document::write_note(int64_t first_token, int64_t last_token, const std::string& text) {
     const Note* old = note_on(first_token, last_token);
     if (text == (old ? old->text : std::string())) return;
+    const std::string unknown_json = old ? old->unknown_json : std::string();
     if (old) notes.erase(notes.begin() + (old - notes.data()));
-    if (!text.empty()) notes.push_back({prompt, first_token, last_token, text});
+    if (!text.empty()) notes.push_back({prompt, first_token, last_token, text, unknown_json});
     std::sort(notes.begin(), notes.end(), [](const Note& x, const Note& y) {
         return std::tie(x.prompt, x.first_token, x.last_token) < std::tie(y.prompt, y.first_token, y.last_token);
     });

@@ -19,6 +19,7 @@ struct Note {
     int64_t first_token = 0;
     int64_t last_token = 0;
     std::string text;
+    std::string unknown_json;  ///< what a later kvscope saved with it; empty: nothing
 };
 
 /// A question that a run's cache was asked after the trace was made, and what it answered; it grows while it is
@@ -32,7 +33,8 @@ struct FurtherAnswer {
     std::string text;
     std::string remark;  ///< what has to be known about it; empty where nothing
     bool finished = false;
-    std::string error;  ///< why there is none
+    std::string error;         ///< why there is none
+    std::string unknown_json;  ///< what a later kvscope saved with it; empty: nothing
 };
 
 /// Settings of a what-if that is kept beside the trace: from them its selection is made again.
@@ -42,7 +44,8 @@ struct KeptWhatIf {
     std::string run;      ///< its label
     std::string parameters_json;
     int64_t budget = 0;
-    bool tried = false;  ///< and could not be made again
+    bool tried = false;        ///< and could not be made again
+    std::string unknown_json;  ///< what a later kvscope saved with it; empty: nothing
 };
 
 /// An open trace. The file is never edited; runs that the window adds are held in memory and stand behind those in it:
@@ -75,7 +78,8 @@ class Document {
     void replace_run(int id, trace::RunRecord run);
     void remove_run(int id);
     /// A what-if is to be there again when the trace is opened the next time. None that came from a run in memory is.
-    void keep_run(int id);
+    /// @param unknown_json as KeptWhatIf has it
+    void keep_run(int id, const std::string& unknown_json = {});
     /// Those to be written beside the trace, also what was not made again yet.
     std::vector<KeptWhatIf> kept_what_ifs() const;
     /// The run of its prompt that a what-if is now; −1 where there is none of that id.
@@ -100,6 +104,8 @@ class Document {
     std::vector<Note> notes;
     std::vector<KeptWhatIf> saved_what_ifs;  ///< beside the trace, but not among the runs (restore_what_ifs())
     bool annotations_changed = false;        ///< pins, notes, further answers or kept what-ifs, since they were saved
+    std::string annotations_in_file;         ///< what of them annotations.h read or wrote last, as JSON
+    std::vector<std::string> annotations_notices;  ///< what a person is to be told about that file
 
     /// The note on exactly these tokens of the shown prompt; nullptr where there is none.
     const Note* note_on(int64_t first_token, int64_t last_token) const;
@@ -126,6 +132,7 @@ class Document {
         int id;
         int source;  ///< of a what-if
         bool kept = false;
+        std::string unknown_json = {};  ///< of a kept one, as KeptWhatIf has it
     };
     struct MemoryRuns {
         std::vector<MemoryRun> pending;

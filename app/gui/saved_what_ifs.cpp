@@ -46,9 +46,10 @@ void restore_what_ifs(Session& session, const std::function<void(const std::stri
                 continue;
             }
             const int prompt = saved.prompt;
+            const std::string unknown_json = saved.unknown_json;
             document->saved_what_ifs.erase(document->saved_what_ifs.begin() + static_cast<std::ptrdiff_t>(i--));
             const bool had_changes = document->annotations_changed;
-            document->keep_run(document->add_run(prompt, *answer.value, run));
+            document->keep_run(document->add_run(prompt, *answer.value, run), unknown_json);
             document->annotations_changed = had_changes;
         }
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "app/gui/annotations.h"
 #include "analysis/run_pairs.h"
 #include "analysis/run_style.h"
 #include "trace/schema.h"
@@ -31,6 +32,7 @@ Document& Session::open(const std::filesystem::path& path) {
     }
     auto& document = *documents_.emplace_back(std::make_unique<Document>(next_id_, path));
     ++next_id_;
+    load_annotations(document);
     show_one_budget(document);
     if (!cursor().run.valid()) select_first_run(document);
     return document;

@@ -54,6 +54,7 @@ class Session {
     void set_hover(const Cursor& cursor) { next_hover_ = cursor; }
     void end_frame();
 
+    /// With what is saved beside the trace.
     /// @returns the document, which is the trace that was open already where it is the same file
     /// @throws what trace::Reader throws
     Document& open(const std::filesystem::path& path);

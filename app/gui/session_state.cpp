@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "analysis/run_style.h"
+#include "app/gui/stored_json.h"
 
 namespace kvscope::gui {
 namespace {
@@ -53,6 +53,21 @@ json session_state(const Session& session, const std::vector<fs::path>& paths) {
     };
     if (session.a) state["a"] = json_of(session, *session.a);
     if (session.b) state["b"] = json_of(session, *session.b);
+    return state;
+}
+
+json with_unknown(json state, const json& before) {
+    state.update(unknown_in(before, {"traces", "mark", "token_axis", "selection", "a", "b"}));
+    if (!before.is_object()) return state;
+    state["selection"].update(unknown_in(before.value("selection", json()),
+                                         {"run", "layer", "kv_head", "query_head", "tokens", "step"}));
+    const json traces_before = before.value("traces", json::array());
+    for (json& trace : state["traces"]) {
+        for (const json& other : traces_before) {
+            if (other.is_object() && other.contains("path") && other["path"] == trace["path"])
+                trace.update(unknown_in(other, {"path", "prompt", "hidden"}));
+        }
+    }
     return state;
 }
 
@@ -163,105 +178,6 @@ void restore_view(Session& session, Document& document, const json& state) {
         session.selection.set(cursor);
     } catch (const json::exception&) {
         return;  // what cannot be understood stays as it opens
-    }
-}
-
-json load_view(const fs::path& trace) {
-    std::ifstream file(annotations_path(trace));
-    const json read = json::parse(file, nullptr, false);
-    return read.is_object() ? read.value("view", json()) : json();
-}
-
-fs::path annotations_path(const fs::path& trace) { return trace.string() + ".notes.json"; }
-
-void save_annotations(const Document& document, const json& view) {
-    json pins = json::object();
-    for (const auto& [prompt, tokens] : document.pins) {
-        if (!tokens.empty()) pins[std::to_string(prompt)] = tokens;
-    }
-    json notes = json::array();
-    for (const Note& note : document.notes)
-        notes.push_back(
-            {{"prompt", note.prompt}, {"tokens", {note.first_token, note.last_token}}, {"text", note.text}});
-    json answers = json::array();
-    for (const FurtherAnswer& answer : document.further_answers()) {
-        if (!answer.finished || !answer.error.empty()) continue;
-        answers.push_back({{"prompt", answer.prompt},
-                           {"run", answer.run},
-                           {"run_number", answer.run_number},
-                           {"question", answer.question},
-                           {"answer", answer.text}});
-        if (!answer.remark.empty()) answers.back()["remark"] = answer.remark;
-    }
-    json what_ifs = json::array();
-    for (const KeptWhatIf& what_if : document.kept_what_ifs()) {
-        what_ifs.push_back({{"prompt", what_if.prompt},
-                            {"run", what_if.run},
-                            {"run_number", what_if.run_number},
-                            {"parameters", json::parse(what_if.parameters_json, nullptr, false)},
-                            {"budget", what_if.budget}});
-    }
-    const fs::path path = annotations_path(document.path());
-    std::error_code error;
-    if (pins.empty() && notes.empty() && answers.empty() && what_ifs.empty() && view.is_null()) {
-        fs::remove(path, error);
-        return;
-    }
-    const fs::path beside = path.string() + ".new";
-    std::ofstream file(beside);
-    json whole = {{"kvscope_notes", 1}, {"pins", pins}, {"notes", notes}};
-    if (!answers.empty()) whole["further_answers"] = answers;
-    if (!what_ifs.empty()) whole["what_ifs"] = what_ifs;
-    if (!view.is_null()) whole["view"] = view;
-    // A mark may be half a character.
-    file << whole.dump(1, ' ', false, json::error_handler_t::replace) << '\n';
-    file.close();
-    if (file) fs::rename(beside, path, error);
-    if (!file || error) {
-        throw std::runtime_error(fmt::format(
-            "{} cannot be written: pins, notes, further answers and kept what-ifs of {} last until the window closes",
-            path.string(), document.name()));
-    }
-}
-
-void load_annotations(Document& document) {
-    std::ifstream file(annotations_path(document.path()));
-    const json read = json::parse(file, nullptr, false);
-    if (!read.is_object()) return;
-    try {
-        std::map<int, std::set<int64_t>> pins;
-        const json saved_pins = read.value("pins", json::object());
-        for (const auto& [prompt, tokens] : saved_pins.items())
-            pins[std::stoi(prompt)] = tokens.get<std::set<int64_t>>();
-        std::vector<Note> notes;
-        for (const json& note : read.value("notes", json::array())) {
-            notes.push_back({note.value("prompt", 0), note.at("tokens").at(0).get<int64_t>(),
-                             note.at("tokens").at(1).get<int64_t>(), note.value("text", std::string())});
-        }
-        std::vector<FurtherAnswer> answers;
-        for (const json& answer : read.value("further_answers", json::array())) {
-            answers.push_back({-1,
-                               answer.value("prompt", 0),
-                               answer.value("run_number", -1),
-                               answer.value("run", std::string()),
-                               answer.value("question", std::string()),
-                               answer.value("answer", std::string()),
-                               answer.value("remark", std::string()),
-                               true,
-                               {}});
-        }
-        std::vector<KeptWhatIf> what_ifs;
-        for (const json& what_if : read.value("what_ifs", json::array())) {
-            what_ifs.push_back({what_if.value("prompt", 0), what_if.value("run_number", -1),
-                                what_if.value("run", std::string()), what_if.value("parameters", json::object()).dump(),
-                                what_if.value("budget", int64_t{0})});
-        }
-        document.pins = std::move(pins);
-        document.notes = std::move(notes);
-        document.saved_what_ifs = std::move(what_ifs);
-        document.set_further_answers(std::move(answers));
-    } catch (const std::exception&) {
-        return;
     }
 }
 

@@ -1,13 +1,20 @@
 #include "app/gui/settings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
+#include <type_traits>
+
+#include "app/gui/stored_json.h"
 
 namespace kvscope::gui {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* settings_key = "kvscope_settings";
+constexpr int settings_version = 1;
 
 void remember(std::vector<std::string>& list, const fs::path& path) {
     std::error_code error;
@@ -31,47 +38,55 @@ fs::path settings_file() {
 }
 
 Settings load_settings(const fs::path& path) {
-    Settings settings;
-    std::ifstream file(path);
-    const auto json = nlohmann::json::parse(file, nullptr, false);
-    if (!json.is_object()) return settings;
-    try {
-        Settings read;
-        read.light = json.value("light", read.light);
-        read.ui_scale = std::clamp(json.value("ui_scale", 0.0f), 0.0f, 4.0f);
-        read.recent_traces = json.value("recent_traces", read.recent_traces);
-        read.recent_models = json.value("recent_models", read.recent_models);
-        read.width = std::clamp(json.value("width", read.width), 320, 16384);
-        read.height = std::clamp(json.value("height", read.height), 240, 16384);
-        read.layout = json.value("layout", nlohmann::json());
-        return read;
-    } catch (const nlohmann::json::exception&) {
-        return settings;
-    }
+    const StoredJson stored = read_stored_json(path, settings_key, settings_version);
+    Settings read;
+    read.problem = stored.why;
+    if (stored.state == StoredJson::State::newer) read.problem += ": it is left as it is, and nothing is remembered";
+    std::string wrong;
+    const auto take = [&](const char* key, auto& value) {
+        try {
+            if (stored.contents.contains(key)) value = stored.contents[key].get<std::decay_t<decltype(value)>>();
+        } catch (const nlohmann::json::exception&) {
+            wrong += fmt::format("{}{}", wrong.empty() ? "" : ", ", key);
+        }
+    };
+    take("light", read.light);
+    take("ui_scale", read.ui_scale);
+    take("recent_traces", read.recent_traces);
+    take("recent_models", read.recent_models);
+    take("width", read.width);
+    take("height", read.height);
+    take("layout", read.layout);
+    read.ui_scale = std::clamp(read.ui_scale, 0.0f, 4.0f);
+    read.width = std::clamp(read.width, 320, 16384);
+    read.height = std::clamp(read.height, 240, 16384);
+    if (!wrong.empty())
+        read.problem = fmt::format("{} is damaged: {} cannot be understood, and is as at first", path.string(), wrong);
+    return read;
 }
 
-bool save_settings(const Settings& settings, const fs::path& path) {
-    const nlohmann::json json = {
-        {"light", settings.light},
-        {"ui_scale", settings.ui_scale},
-        {"recent_traces", settings.recent_traces},
-        {"recent_models", settings.recent_models},
-        {"width", settings.width},
-        {"height", settings.height},
-        {"layout", settings.layout},
-    };
+std::vector<std::string> save_settings(const Settings& settings, const fs::path& path) {
+    const StoredJson stored = read_stored_json(path, settings_key, settings_version);
+    if (stored.state == StoredJson::State::newer) return {};
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
-    const fs::path beside = path.string() + ".new";
-    {
-        std::ofstream file(beside);
-        // A path may hold any bytes.
-        file << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-        file.close();
-        if (!file) return false;
+    std::vector<std::string> told;
+    nlohmann::json json = stored.contents;
+    if (stored.state != StoredJson::State::absent && (!settings.problem.empty() || !stored.why.empty())) {
+        const fs::path aside = set_aside(path);
+        told.push_back(fmt::format("{}: it is kept as {}", settings.problem.empty() ? stored.why : settings.problem,
+                                   aside.filename().string()));
     }
-    fs::rename(beside, path, error);
-    return !error;
+    json.emplace(settings_key, settings_version);
+    json["light"] = settings.light;
+    json["ui_scale"] = settings.ui_scale;
+    json["recent_traces"] = settings.recent_traces;
+    json["recent_models"] = settings.recent_models;
+    json["width"] = settings.width;
+    json["height"] = settings.height;
+    json["layout"] = settings.layout;
+    write_stored_json(path, json);
+    return told;
 }
 
 }  // namespace kvscope::gui

@@ -16,6 +16,7 @@ struct Settings {
     int width = 1600;
     int height = 1000;
     nlohmann::json layout;  ///< App's views and their places; null at the first start
+    std::string problem;    ///< why the file was not understood, or not all of it; not saved
 
     bool operator==(const Settings&) const = default;
 
@@ -26,10 +27,12 @@ struct Settings {
 
 std::filesystem::path settings_file();
 
-/// Defaults where there is no file or it cannot be understood; the file is then left as it is until something is saved.
+/// Defaults where there is no file, and for what cannot be understood of it, which `problem` tells.
 Settings load_settings(const std::filesystem::path& file);
 
-/// Whole or not at all. @returns false where it cannot be written
-bool save_settings(const Settings& settings, const std::filesystem::path& file);
+/// Whole or not at all; what a later kvscope put beside what this one knows stays. A file that could not be understood
+/// is renamed first, and one that a later kvscope made is left as it is.
+/// @returns what a person is to be told @throws std::runtime_error where it cannot be written
+std::vector<std::string> save_settings(const Settings& settings, const std::filesystem::path& file);
 
 }  // namespace kvscope::gui
