@@ -11,6 +11,7 @@
 #include "app/cli/arguments.h"
 #include "app/cli/command.h"
 #include "app/cli/option_checks.h"
+#include "app/cli/stop_signal.h"
 #include "app/cli/terminal.h"
 #include "app/cli/version_text.h"
 
@@ -90,5 +91,6 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return answer(app, error);
     }
+    kvscope::cli::end_by_noted_signal();
     return result;
 }

@@ -6,18 +6,22 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
 #include "analysis/terminal_text.h"
+#include "app/cli/stop_signal.h"
 
 namespace kvscope::cli {
 
 void print_data(std::string_view data) {
-    if (std::fwrite(data.data(), 1, data.size(), stdout) != data.size() || std::fflush(stdout) != 0)
-        throw std::runtime_error(std::string("standard output cannot be written: ") + std::strerror(errno));
+    if (std::fwrite(data.data(), 1, data.size(), stdout) == data.size() && std::fflush(stdout) == 0) return;
+    // Who reads has enough. Only where the signal is ignored does the program get here.
+    if (errno == EPIPE) end_by_signal(SIGPIPE);
+    throw std::runtime_error(std::string("standard output cannot be written: ") + std::strerror(errno));
 }
 
 void print(std::string_view text) { print_data(analysis::terminal_text(text, analysis::Lines::several)); }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -46,6 +47,23 @@ void write_special(const std::filesystem::path& path, std::string_view bytes) {
     }
     if (::close(file) != 0) fail(path, "writing", errno);
 }
+
+/// Ctrl-C and the like wait meanwhile, so that no half a file is left behind.
+class SignalsWait {
+ public:
+    SignalsWait() {
+        sigset_t signals{};
+        sigemptyset(&signals);
+        for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM}) sigaddset(&signals, signal);
+        pthread_sigmask(SIG_BLOCK, &signals, &before_);
+    }
+    SignalsWait(const SignalsWait&) = delete;
+    SignalsWait& operator=(const SignalsWait&) = delete;
+    ~SignalsWait() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+    sigset_t before_{};
+};
 
 /// A file that vanishes again unless it was moved to its place.
 class TemporaryFile {
@@ -113,6 +131,7 @@ void write_whole_file(const std::filesystem::path& path, std::string_view bytes,
         write_special(path, bytes);
         return;
     }
+    const SignalsWait wait;
     // Through a link the file it names is replaced, and the link stays.
     TemporaryFile file(exists && replace ? std::filesystem::canonical(path) : path);
     file.write(bytes);

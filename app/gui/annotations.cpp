@@ -23,7 +23,9 @@ constexpr int notes_version = 1;
 constexpr std::initializer_list<const char*> annotation_lists = {"notes", "further_answers", "what_ifs"};
 
 fs::path usual_path(const fs::path& trace) { return trace.string() + ".notes.json"; }
-fs::path path_beside_later(const fs::path& trace) { return fmt::format("{}.notes.v{}.json", trace.string(), notes_version); }
+fs::path path_beside_later(const fs::path& trace) {
+    return fmt::format("{}.notes.v{}.json", trace.string(), notes_version);
+}
 
 // ---- from JSON ---------------------------------------------------------------------------------------------------
 
@@ -57,7 +59,10 @@ template <class Add>
 void each_member(const json& contents, const char* key, bool is_list, Annotations& into, Add add) {
     if (!contents.contains(key)) return;
     const json& all = contents[key];
-    if (is_list ? !all.is_array() : !all.is_object()) return into.not_understood.emplace_back(key);
+    if (is_list ? !all.is_array() : !all.is_object()) {
+        into.not_understood.emplace_back(key);
+        return;
+    }
     for (const auto& [name, value] : all.items()) {
         try {
             add(name, value);
@@ -94,8 +99,7 @@ Annotations annotations_in(const json& contents) {
         answer.text = saved_text(saved, "answer");
         answer.remark = saved_text(saved, "remark");
         answer.finished = true;
-        answer.unknown_json =
-            unknown_text(saved, {"prompt", "run", "run_number", "question", "answer", "remark"});
+        answer.unknown_json = unknown_text(saved, {"prompt", "run", "run_number", "question", "answer", "remark"});
         found.answers.push_back(std::move(answer));
     });
     each_member(contents, "what_ifs", true, found, [&](const std::string&, const json& saved) {
@@ -119,7 +123,7 @@ json with_unknown(json object, const std::string& unknown_json) {
 }
 
 json annotations_json(const std::map<int, std::set<int64_t>>& pins, const std::vector<Note>& notes,
-             const std::vector<FurtherAnswer>& answers, const std::vector<KeptWhatIf>& what_ifs) {
+                      const std::vector<FurtherAnswer>& answers, const std::vector<KeptWhatIf>& what_ifs) {
     json all = {{"pins", json::object()},
                 {"notes", json::array()},
                 {"further_answers", json::array()},
@@ -192,8 +196,8 @@ json merged_view(const json& base, const json& ours, const json& theirs) {
     json view = ours.is_null() ? json::object() : ours;
     view.update(unknown_in(theirs, {"prompt", "hidden", "mark", "a", "b", "selection"}));
     if (view.contains("selection") && theirs.is_object() && theirs.contains("selection"))
-        view["selection"].update(unknown_in(
-            theirs["selection"], {"run", "layer", "kv_head", "query_head", "tokens", "step"}));
+        view["selection"].update(
+            unknown_in(theirs["selection"], {"run", "layer", "kv_head", "query_head", "tokens", "step"}));
     return view.empty() ? json() : view;
 }
 
@@ -214,8 +218,8 @@ struct InFile {
           known(annotations_in(stored.contents)) {
         if (known.not_understood.empty()) return;
         stored.state = StoredJson::State::damaged;
-        stored.why = fmt::format("{} is damaged: {} cannot be understood", path.string(),
-                                 fmt::join(known.not_understood, ", "));
+        stored.why =
+            fmt::format("{} is damaged: {} cannot be understood", path.string(), fmt::join(known.not_understood, ", "));
     }
     bool is_sound() const {
         return stored.state == StoredJson::State::sound || stored.state == StoredJson::State::absent;
@@ -265,8 +269,8 @@ void load_annotations(Document& document) {
     InFile file(document.path());
     if (const StoredJson usual = read_stored_json(usual_path(document.path()), notes_key, notes_version);
         usual.state == StoredJson::State::newer)
-        document.annotations_notices.push_back(fmt::format(
-            "{}: it is left as it is, and what you add here goes to {}", usual.why, file.path.filename().string()));
+        document.annotations_notices.push_back(fmt::format("{}: it is left as it is, and what you add here goes to {}",
+                                                           usual.why, file.path.filename().string()));
     if (!file.is_sound())
         document.annotations_notices.push_back(
             fmt::format("{}: what is not understood is not shown; the file is left as it is, and kept under another "
@@ -292,12 +296,13 @@ void save_annotations(Document& document, const json& view) {
     try {
         if (!file.is_sound()) {
             const fs::path aside = set_aside(file.path);
-            document.annotations_notices.push_back(fmt::format("{}: it is kept as {}, and what is shown is in a new file",
-                                                               file.stored.why, aside.filename().string()));
+            document.annotations_notices.push_back(
+                fmt::format("{}: it is kept as {}, and what is shown is in a new file", file.stored.why,
+                            aside.filename().string()));
         }
         const json all = file_contents(base, ours, file);
-        const bool is_empty = unknown_in(all, {notes_key, "pins", "notes"}).empty() && all["pins"].empty() &&
-                              all["notes"].empty();
+        const bool is_empty =
+            unknown_in(all, {notes_key, "pins", "notes"}).empty() && all["pins"].empty() && all["notes"].empty();
         if (is_empty) {
             fs::remove(file.path);
         } else {

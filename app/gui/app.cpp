@@ -22,6 +22,7 @@
 #include "app/gui/settings.h"
 #include "app/gui/start_cards.h"
 #include "app/gui/status_bar.h"
+#include "app/gui/stored_json.h"
 #include "app/gui/ways_back.h"
 #include "app/gui/workspace.h"
 
@@ -275,6 +276,9 @@ void App::save_changed_annotations() {
         for (const auto& text : std::exchange(document->annotations_notices, {})) notice(text, true);
     }
     annotations_wait_ = annotations_wait_ || !failed.empty();
+    if (has_unsaved_annotations()) return;
+    annotations_failure_.clear();
+    annotations_wait_ = warned_of_loss_ = false;
 }
 
 void App::remember_view(Document& document) {
@@ -337,12 +341,19 @@ bool App::has_input() {
 
 bool App::may_close() {
     if (engine_ && engine_->status().busy()) engine_->cancel();  // finished runs are on disk
+    return may_leave();
+}
+
+bool App::may_leave() {
     save_changes();
-    const bool is_lost = std::any_of(session_.documents().begin(), session_.documents().end(),
-                                     [](const auto& document) { return document->annotations_changed; });
-    if (!is_lost || std::exchange(warned_of_loss_, true)) return true;
+    if (!has_unsaved_annotations() || std::exchange(warned_of_loss_, true)) return true;
     notice(annotations_failure_ + ". Make that possible, or close again to leave without them", true);
     return false;
+}
+
+bool App::has_unsaved_annotations() const {
+    return std::any_of(session_.documents().begin(), session_.documents().end(),
+                       [](const auto& document) { return document->annotations_changed; });
 }
 
 void App::draw_menu_bar() {

@@ -131,6 +131,9 @@ class App {
     void draw_views();
     void draw_start();
     void save_changed_annotations();
+    bool has_unsaved_annotations() const;
+    /// Saves what is to be saved. @returns false where a person's notes would be lost, the first time
+    bool may_leave();
     void remember_view(Document& document);
     void save_changed_views();
     /// Views of traces and, where it is remembered, the layout.

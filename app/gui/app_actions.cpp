@@ -139,8 +139,7 @@ void App::add_actions() {
     add(
         "File", "Close this trace", ImGuiMod_Ctrl | ImGuiKey_W,
         [this] {
-            save_changed_views();
-            session_.close(session_.focus()->id());
+            if (may_leave()) session_.close(session_.focus()->id());
         },
         has_trace);
     add(

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <system_error>
@@ -24,13 +25,17 @@ bool tell(char what) {
     return told;
 }
 
+std::atomic<int> came{0};
+
 void asked(int signal) {
+    came = signal;
     if (!tell(asked_to_end)) std::signal(signal, SIG_DFL);
 }
 
 }  // namespace
 
 EndSignal::EndSignal(std::function<void()> function) {
+    came = 0;
     if (pipe(ends.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
     thread_ = std::thread([function = std::move(function)] {
         char what = no_longer_needed;
@@ -44,6 +49,8 @@ EndSignal::EndSignal(std::function<void()> function) {
     action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
     for (const int signal : signals) sigaction(signal, &action, nullptr);
 }
+
+int EndSignal::signal() const { return came; }
 
 EndSignal::~EndSignal() {
     for (const int signal : signals) std::signal(signal, SIG_DFL);

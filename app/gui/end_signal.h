@@ -12,6 +12,8 @@ class EndSignal {
     /// @throws std::system_error
     explicit EndSignal(std::function<void()> asked);
     ~EndSignal();
+    /// The one that came; 0 where none has.
+    int signal() const;
     EndSignal(const EndSignal&) = delete;
     EndSignal& operator=(const EndSignal&) = delete;
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "app/gui/annotations.h"
 #include "analysis/run_pairs.h"
 #include "analysis/run_style.h"
+#include "app/gui/annotations.h"
 #include "trace/schema.h"
 
 namespace kvscope::gui {

@@ -59,8 +59,8 @@ json session_state(const Session& session, const std::vector<fs::path>& paths) {
 json with_unknown(json state, const json& before) {
     state.update(unknown_in(before, {"traces", "mark", "token_axis", "selection", "a", "b"}));
     if (!before.is_object()) return state;
-    state["selection"].update(unknown_in(before.value("selection", json()),
-                                         {"run", "layer", "kv_head", "query_head", "tokens", "step"}));
+    state["selection"].update(
+        unknown_in(before.value("selection", json()), {"run", "layer", "kv_head", "query_head", "tokens", "step"}));
     const json traces_before = before.value("traces", json::array());
     for (json& trace : state["traces"]) {
         for (const json& other : traces_before) {

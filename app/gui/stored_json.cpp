@@ -30,7 +30,8 @@ StoredJson parsed_object(const fs::path& file, const std::string& text) {
     } catch (const json::parse_error& error) {
         const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
         const auto line = 1 + std::count(text.begin(), end, '\n');
-        return not_sound(State::damaged, file, fmt::format("cannot be understood: it is no JSON from line {} on", line));
+        return not_sound(State::damaged, file,
+                         fmt::format("cannot be understood: it is no JSON from line {} on", line));
     } catch (const json::exception&) {
         return not_sound(State::damaged, file, "cannot be understood: it is no JSON, or holds a number out of range");
     }
@@ -44,12 +45,14 @@ StoredJson read_stored_json(const fs::path& file, const char* version_key, int v
     const fs::file_status status = fs::status(file, error);
     if (status.type() == fs::file_type::not_found) return {};
     if (status.type() != fs::file_type::regular)
-        return not_sound(State::unreadable, file, "cannot be read: " + (error ? error.message() : "it is no plain file"));
+        return not_sound(State::unreadable, file,
+                         "cannot be read: " + (error ? error.message() : "it is no plain file"));
     errno = 0;
     std::ifstream stream(file, std::ios::binary);
     std::string text{std::istreambuf_iterator<char>(stream), {}};
     if (!stream.is_open() || stream.bad())
-        return not_sound(State::unreadable, file, std::string("cannot be read: ") + std::strerror(errno != 0 ? errno : EIO));
+        return not_sound(State::unreadable, file,
+                         std::string("cannot be read: ") + std::strerror(errno != 0 ? errno : EIO));
     StoredJson stored = parsed_object(file, text);
     if (stored.state != State::sound || !stored.contents.contains(version_key)) return stored;
     const json& found = stored.contents[version_key];

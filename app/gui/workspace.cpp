@@ -2,10 +2,13 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -19,6 +22,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* state_name = "workspace.json";
 constexpr int version = 1;
+
+struct LaterWorkspace : WorkspaceError {
+    using WorkspaceError::WorkspaceError;
+};
 
 struct FreeWriter {
     void operator()(archive* a) const { archive_write_free(a); }
@@ -123,29 +130,57 @@ nlohmann::json read_archive(const fs::path& path, const std::optional<fs::path>&
     }
     if (!state.is_object() || !state.contains("kvscope_workspace"))
         throw WorkspaceError(path.string() + " is no kvscope workspace: expected a ZIP archive with workspace.json");
-    if (const int found = state.value("kvscope_workspace", 0); found > version) {
-        throw WorkspaceError(
+    const auto& found = state["kvscope_workspace"];
+    if (!found.is_number())
+        throw WorkspaceError(path.string() + " is damaged: the version in its workspace.json is no number");
+    if (found.get<double>() >= version + 1) {
+        throw LaterWorkspace(
             fmt::format("{} is a workspace of version {}, this program reads up to {}; use a later one", path.string(),
-                        found, version));
+                        found.dump(), version));
     }
     return state;
+}
+
+/// What is at a name that is about to be written over may be anything but a later kvscope's workspace.
+void require_no_later_one(const fs::path& path) {
+    std::error_code error;
+    if (!fs::exists(path, error)) return;
+    try {
+        read_archive(path, std::nullopt);
+    } catch (const LaterWorkspace&) {
+        throw WorkspaceError(
+            path.string() +
+            " was saved by a later kvscope, and this one would not keep all of it: choose another name");
+    } catch (const WorkspaceError&) {
+        // The person was asked whether to replace it.
+    }
+}
+
+void sync_to_disk(const fs::path& path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const bool is_synced = file >= 0 && ::fsync(file) == 0;
+    const int error = errno;
+    if (file >= 0) ::close(file);
+    if (!is_synced) throw WorkspaceError(path.string() + " cannot be written: " + std::strerror(error));
 }
 
 }  // namespace
 
 void write_workspace(const fs::path& path, const nlohmann::json& state,
                      const std::vector<std::pair<fs::path, std::string>>& files) {
-    const fs::path beside = path.string() + ".new";
+    require_no_later_one(path);
+    const fs::path beside = fmt::format("{}.new-{}", path.string(), getpid());
     std::error_code error;
     try {
         Writer writer(beside);
         nlohmann::json described = state;
-        described["kvscope_workspace"] = version;
+        described.emplace("kvscope_workspace", version);
         const std::string text = described.dump(1);
         writer.begin(state_name, text.size());
         writer.put(text.data(), text.size());
         for (const auto& [file, name] : files) put_file(writer, file, name);
         writer.finish();
+        sync_to_disk(beside);
     } catch (const nlohmann::json::type_error&) {
         fs::remove(beside, error);
         throw WorkspaceError("the name of a trace is not UTF-8: rename it, so that it can be read elsewhere");
@@ -154,7 +189,10 @@ void write_workspace(const fs::path& path, const nlohmann::json& state,
         throw;
     }
     fs::rename(beside, path, error);
-    if (error) throw WorkspaceError(path.string() + " cannot be written: " + error.message());
+    if (!error) return;
+    const std::string why = error.message();
+    fs::remove(beside, error);
+    throw WorkspaceError(path.string() + " cannot be written: " + why);
 }
 
 std::string workspace_folder_name(const fs::path& path) {

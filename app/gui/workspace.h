@@ -15,7 +15,8 @@ struct WorkspaceError : std::runtime_error {
 };
 
 /// One file to hand to a colleague: a ZIP archive of the traces, the notes beside them, and `workspace.json` with
-/// layout and selection. `files`: what is carried, with its name in the archive. Whole or not at all.
+/// layout and selection. `files`: what is carried, with its name in the archive. Whole or not at all, and never over
+/// the workspace of a later kvscope.
 /// @throws WorkspaceError
 void write_workspace(const std::filesystem::path& path, const nlohmann::json& state,
                      const std::vector<std::pair<std::filesystem::path, std::string>>& files);

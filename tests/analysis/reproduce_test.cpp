@@ -30,9 +30,10 @@ TEST_CASE("words for a shell come out of it as they were", "[reproduce]") {
     CHECK(shell_quoted("snapkv:window=8,lambda=0.45") == "snapkv:window=8,lambda=0.45");
     CHECK(shell_quoted("") == "''");
     for (const char* word : {"", "a b", "it's", "$HOME `id` \\ \"x\"", "*", "~", "a;b&c|d", "zeile\nzwei", "ünï", "#no",
-                             "(x)", "'", "!x"}) {
+                             "(x)", "'", "!x", "\033[31mred", "a\r\nb\tc\177"}) {
         CAPTURE(word);
         CHECK(read_by_a_shell(shell_quoted(word)) == word);
+        CHECK(shell_quoted(word).find_first_of("\033\r\177") == std::string::npos);
     }
 }
 

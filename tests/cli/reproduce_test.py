@@ -1,62 +1,157 @@
 #!/usr/bin/env python3
 """The command that `inspect --commands` names for a run makes the same kept sets again, from the trace's token ids."""
 
+import json
 import os
+import re
 import shlex
+import subprocess
 import unittest
 
 import h5py
 
-from program import GGUF_MODEL, HF_MODEL, MODELS, NEEDS_ENGINE, TEXT, ProgramTest
+from program import GGUF_MODEL, HF_MODEL, MODELS, NEEDS_ENGINE, PROGRAM, SOURCE, TEXT, ProgramTest, environment
 
 DEFAULT_MODEL = os.environ.get("KVSCOPE_DEFAULT_MODEL", "")
-POLICIES = ["--policy", "snapkv:window=8,pooling=avg", "--policy", "ada-snapkv:window=8,alpha=0.5", "--policy",
-            "aperturekv:granularity=query_head", "--policy", "streaming-llm"]
+CLASSIFIER = SOURCE / "tests" / "data" / "classifiers" / "bert"
+QUESTIONS = ["--question", "Which animal is lazy?", "--question", "How many hens?", "--query-aware", "off"]
+
+# Every option of `run`, and what to give it so that it changes something; None: it changes no run, as it names an
+# output or how the work is done. An option that is not here fails the test below: decide which it is, and whether
+# `inspect --commands` has to name it.
+OPTIONS = {
+    "--prompt": None, "--prompt-name": ["a\nname"], "--prompt-file": None, "--question": ["Which animal is lazy?"],
+    "--query-aware": ["off", *QUESTIONS[:4]], "--prompt-from": None, "--policy": None, "--budget": ["20%"],
+    "--n-predict": [3], "--ignore-eos": [], "--output": None, "--dtype": ["bf16"], "--device": None, "--isolated": [],
+    "--temp": [1.5], "--top-p": [0.4, "--temp", 2], "--seed": [7, "--temp", 1], "--sampling-seed": [9, "--temp", 1],
+    "--window": [5], "--threads": None, "--chat-template": ["off"], "--apply-chat-template": [], "--no-template": [],
+    "--analyze": None, "--no-compare": [], "--no-record": [], "--timings": None, "--force": None, "--quiet": None,
+    "--help": None, "--model": None,
+}
+
+
+def commands_in(text):
+    """The commands that a shell would run of what the program printed."""
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+def remarks_in(text):
+    return [line for line in text.splitlines() if line.startswith("#")]
 
 
 @NEEDS_ENGINE
 class Reproduce(ProgramTest):
-    def commands(self, trace):
-        return self.made("inspect", trace, "--commands").stdout.splitlines()
+    def commands(self, trace, model):
+        return commands_in(self.made("inspect", trace, "--commands", "-m", model).stdout)
 
-    def again(self, command, output, model):
-        """Runs a command line as a shell reads it, with the model and an output of its own."""
-        words = shlex.split(command)
-        self.assertEqual(words[:2], ["kvscope", "run"])
-        words[words.index("-o") + 1] = output
-        self.made(*words[1:], "-m", model, "-t", 1, "--force")
+    def every_policy(self):
+        """Each of the registry, with what it cannot do without."""
+        names = [row["policy"] for row in self.json("policies")]
+        self.assertIn("oracle", names)
+        needed = {"headkv": f"headkv:importance={self.importance()}", "llmlingua-2": f"llmlingua-2:model={CLASSIFIER}"}
+        return [needed.get(name, name) for name in names if name != "full"]
 
-    def check(self, trace, model, first=0):
-        commands = self.commands(trace)
+    def json(self, *arguments):
+        return json.loads(self.made(*arguments, "--format", "json").stdout)
+
+    def importance(self):
+        path = self.path("heads.json")
+        path.write_text(json.dumps({f"{layer}-{head}": [(1 + layer * 7 + head * 3) % 5 / 10]
+                                    for layer in range(2) for head in range(4)}))
+        return path
+
+    def check(self, trace, model, first=0, answers=True):
+        """Runs each command as a shell does; what it kept and answered is what the trace has."""
+        commands = self.commands(trace, model)
+        outputs = [shlex.split(command)[-1] for command in commands]
+        self.assertEqual(len(set(outputs)), len(outputs))
         with h5py.File(self.path(trace), "r") as stored:
             runs = [(prompt, run) for prompt in range(len(stored["prompts"]))
                     for run in range(len(stored[f"prompts/{prompt}/runs"]))]
             self.assertEqual(len(commands), len(runs))
-            for command, (prompt, run) in list(zip(commands, runs))[first:]:
-                recorded = stored[f"prompts/{prompt}/runs/{run}"]
+            chosen = [(command, place) for command, place in zip(commands, runs) if place[1] >= first]
+            self.run_by_a_shell([command for command, _ in chosen])
+            for command, (prompt, run) in chosen:
                 with self.subTest(command):
-                    self.again(command, "again.h5", model)
-                    with h5py.File(self.path("again.h5"), "r") as made:
-                        asked = made["prompts/0"]
-                        self.assertEqual(asked["token_ids"][:].tolist(),
-                                         stored[f"prompts/{prompt}/token_ids"][:].tolist())
-                        for name in ("text", "question", "query_aware", "n_context", "template"):
-                            self.assertEqual(asked.attrs[name], stored[f"prompts/{prompt}"].attrs[name], name)
-                        same = asked[f"runs/{len(asked['runs']) - 1}"]
-                        for name in ("policy", "parameters_json", "budget", "granularity", "mode"):
-                            self.assertEqual(same.attrs[name], recorded.attrs[name], name)
-                        for name in ("kept_offsets", "kept_indices", "output_ids"):
-                            self.assertEqual(same[name][:].tolist(), recorded[name][:].tolist(), name)
+                    self.compare(stored, prompt, run, shlex.split(command)[-1], answers)
 
-    def test_every_run_of_a_small_model(self):
-        self.make_trace("it's a trace.h5", *POLICIES, "--budget", "24", "--question", "Which animal is lazy?")
+    def run_by_a_shell(self, commands):
+        (self.folder / "bin").mkdir(exist_ok=True)
+        link = self.folder / "bin" / "kvscope"
+        if not link.exists():
+            link.symlink_to(PROGRAM)
+        outputs = [self.path(shlex.split(command)[-1]) for command in commands]
+        self.addCleanup(lambda: [path.unlink(missing_ok=True) for path in outputs])
+        script = "set -e\n" + "\n".join(f"{command} -q -t 1" for command in commands)
+        env = environment(self.cache)
+        done = subprocess.run(["sh", "-c", script], cwd=self.folder, capture_output=True, text=True, check=False,
+                              env=env | {"PATH": f"{link.parent}:{env['PATH']}"})
+        self.assertEqual(done.returncode, 0, f"{script}\n{done.stderr}")
+
+    def compare(self, stored, prompt, run, output, answers):
+        recorded = stored[f"prompts/{prompt}/runs/{run}"]
+        with h5py.File(self.path(output), "r") as made:
+            tokens = stored[f"prompts/{prompt}/token_ids"][:].tolist()
+            asked = next(p for p in made["prompts"].values() if p["token_ids"][:].tolist() == tokens)
+            for name in ("text", "question", "query_aware", "n_context", "template"):
+                self.assertEqual(asked.attrs[name], stored[f"prompts/{prompt}"].attrs[name], name)
+            same = asked[f"runs/{len(asked['runs']) - 1}"]
+            for name in ("policy", "parameters_json", "budget", "granularity", "mode", "seed"):
+                self.assertEqual(same.attrs[name], recorded.attrs[name], name)
+            for name in ("kept_offsets", "kept_indices", *(["output_ids"] if answers else [])):
+                self.assertEqual(same[name][:].tolist(), recorded[name][:].tolist(), name)
+
+    def test_every_policy_of_the_registry(self):
+        policies = [word for policy in self.every_policy() for word in ("--policy", policy)]
+        self.make_trace("it's a trace.h5", *policies, "--budget", 150, *QUESTIONS[:2], "--temp", 1.5, "--seed", 3)
+        runs = self.json("inspect", "it's a trace.h5")["tree"]
+        failed = [node["path"] for node in runs for name, attribute in node.get("attributes", {}).items()
+                  if name == "status" and attribute["value"] == "failed"]
+        self.assertEqual(failed, [])
         self.check("it's a trace.h5", HF_MODEL)
 
-    def test_questions_asked_of_one_context_and_isolated_runs(self):
-        questions = ["--question", "Which animal is lazy?", "--question", "How many hens?", "--query-aware", "off"]
-        self.make_trace("questions.h5", "--policy", "h2o", "--budget", "24", *questions, "--isolated",
-                        model=GGUF_MODEL)
-        self.check("questions.h5", GGUF_MODEL)
+    def test_every_policy_after_several_questions(self):
+        policies = [word for policy in self.every_policy() for word in ("--policy", policy)]
+        self.make_trace("several.h5", *policies, "--budget", 150, *QUESTIONS, model=GGUF_MODEL)
+        with h5py.File(self.path("several.h5"), "r") as trace:
+            n = len(trace["prompts/0/runs"])
+        # Of the first question the runs alone that the second's are not made from.
+        self.check("several.h5", GGUF_MODEL, first=n - 1 if n > 40 else 0)
+
+    def options_of_run(self):
+        lines = self.made("run", "--help").stdout.splitlines()
+        found = re.findall(r"(?<![\w-])--[a-z][a-z-]*", "\n".join(line for line in lines if re.match(r"\s+-", line)
+                                                               for line in [line[:34]]))
+        return {name for name in found}
+
+    def test_every_option_of_run(self):
+        aliases = {"--file": "--prompt-file", "--predict": "--n-predict"}
+        known = {aliases.get(name, name) for name in self.options_of_run()}
+        self.assertEqual(known - set(OPTIONS), set(), "options that this test does not know")
+        self.assertEqual(set(OPTIONS) - known, set(), "options that the program has not")
+        for option, values in OPTIONS.items():
+            if values is None:
+                continue
+            with self.subTest(option):
+                name = f"with{option}.h5"
+                budget = [] if option == "--budget" else ["--budget", 24]
+                dtype = [] if option == "--dtype" else ["--dtype", "f32"]
+                self.made("run", "-m", HF_MODEL, "-p", TEXT, "-n", 8, "-t", 1, "-q", "--policy", "oracle", "--policy",
+                          "random", *budget, *dtype, option, *values, "-o", name)
+                self.check(name, HF_MODEL, first=1)
+
+    def test_what_cannot_be_repeated_is_said(self):
+        importance = self.importance()
+        self.run_program("run", "-m", HF_MODEL, "-p", TEXT, "-n", 2, "-t", 1, "--policy", "streaming-llm:sinks=40",
+                         "--policy", f"headkv:importance={importance}", "--budget", "10%", "-o", "said.h5")
+        said = self.made("inspect", "said.h5", "--commands").stdout
+        remarks = "\n".join(remarks_in(said))
+        self.assertIn("inspect said.h5 --commands -m MODEL", remarks)
+        self.assertRegex(remarks, r"streaming-llm.*failed, and kept nothing: .*tries it again")
+        self.assertIn(f"reads {importance}", remarks)
+        self.assertEqual(len(commands_in(said)), 3)
+        importance.unlink()
+        self.assertIn("that is not there", self.made("inspect", "said.h5", "--commands").stdout)
 
     @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "there is no default model here")
     def test_the_default_model(self):

@@ -5,13 +5,14 @@ import os
 import pathlib
 import resource
 import signal
+import subprocess
 import tempfile
 import time
 import unittest
 
 import h5py
 
-from program import HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, TEXT, ProgramTest
+from program import HF_MODEL, NEEDS_ENGINE, PROGRAM, SECONDS_UNTIL_HUNG, TEXT, ProgramTest, environment
 
 SMALL_FILE = 8 * 1024  # bytes; less than any prompt's part
 
@@ -97,10 +98,82 @@ class Interrupted(ProgramTest):
 
     def test_ctrl_c(self):
         arguments, output, code, said = self.interrupt(signal.SIGINT, "stopped")
-        self.assertEqual(code, 1, said)
+        self.assertEqual(code, -signal.SIGINT, said)  # a shell says 130
         self.assertIn(f"{output.name}.part", said)
         self.assertIn("same command", said)
         self.resumes(arguments, output)
+
+
+    def test_sigterm(self):
+        arguments, output, code, said = self.interrupt(signal.SIGTERM, "ended")
+        self.assertEqual(code, -signal.SIGTERM, said)
+        self.assertIn("same command", said)
+        self.resumes(arguments, output)
+
+    def test_a_shells_loop_ends_with_it(self):
+        """Ctrl-C reaches the whole process group: bash goes on unless the command died of it."""
+        loop = 'for i in 1 2 3; do echo "round $i"; "$@"; done'
+        words = list(map(str, self.command(400, "loop.h5")))
+        process = subprocess.Popen(["bash", "-c", loop, "bash", PROGRAM, *words], cwd=self.folder,
+                                   env=environment(self.cache), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+        deadline = time.monotonic() + SECONDS_UNTIL_HUNG
+        while process.poll() is None and not self.path("loop.h5.part/run-0-0.h5").exists():
+            self.assertLess(time.monotonic(), deadline, "no run was finished")
+            time.sleep(0.001)
+        os.killpg(process.pid, signal.SIGINT)
+        said, _ = process.communicate(timeout=SECONDS_UNTIL_HUNG)
+        self.assertEqual(said, "round 1\n")
+        self.assertEqual(process.returncode, -signal.SIGINT)
+
+    def test_ignored_signals_stay_ignored(self):
+        """As under nohup, or in the background of a script."""
+        process = self.start(*self.command(20, "ignoring.h5"),
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+        while process.poll() is None and not self.path("ignoring.h5.part/model.h5").exists():
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=SECONDS_UNTIL_HUNG)
+        self.assertEqual(process.returncode, 0)
+
+
+@NEEDS_ENGINE
+class Stopped(ProgramTest):
+    """The other commands that run models: they die of the signal, and leave no file that looks finished."""
+
+    def stops(self, kind, *arguments, begun):
+        process = self.start(*arguments)
+        for line in process.stderr:
+            if begun in line:
+                break
+        process.send_signal(kind)
+        said = process.communicate(timeout=SECONDS_UNTIL_HUNG)[1]
+        self.assertEqual(process.returncode, -kind, said)
+        return said
+
+    def test_eval(self):
+        said = self.stops(signal.SIGINT, "eval", "-m", HF_MODEL, "--policy", "snapkv:window=8", "--budget", 24,
+                          "--lengths", 300, "--samples", 2000, "-o", "e.h5", begun="1/")
+        self.assertIn("e.h5.part", said)
+
+    def test_profile_heads(self):
+        self.stops(signal.SIGTERM, "profile-heads", HF_MODEL, "--lengths", 300, "--samples", 5000, "-o", "heads.json",
+                   begun=":")
+        self.assertEqual(list(self.folder.glob("*heads.json*")), [])
+
+
+class ReaderHasEnough(ProgramTest):
+    def test_a_broken_pipe_ends_the_program_quietly(self):
+        for ignored in (False, True):
+            with self.subTest(ignored=ignored):
+                reading, writing = os.pipe()
+                os.close(reading)
+                disposition = signal.SIG_IGN if ignored else signal.SIG_DFL
+                done = self.run_program("policies", "--format", "md", stdout=writing, restore_signals=False,
+                                        preexec_fn=lambda: signal.signal(signal.SIGPIPE, disposition))
+                os.close(writing)
+                self.assertEqual(done.returncode, -signal.SIGPIPE)
+                self.assertEqual(done.stderr, "")
 
 
 @NEEDS_ENGINE
@@ -125,6 +198,28 @@ class ExistingOutput(ProgramTest):
         done = self.made(*self.command(*self.arguments))
         self.assertIn("nothing to do", done.stderr)
         self.unchanged()
+
+    def test_failed_runs_are_told_each_time(self):
+        arguments = self.command("--policy", "snapkv:window=8", "--policy", "streaming-llm:sinks=40", "--budget", 20, "-q",
+                                 output="failed.h5")
+        for again in (False, True):
+            with self.subTest(again=again):
+                said = self.refuses(1, ["streaming-llm:sinks=40 @ 20 failed: ", "1 of 3 runs failed",
+                                        "inspect failed.h5 --commands"], *arguments)
+                self.assertEqual(said.count(" failed: "), 1)
+
+    def test_runs_that_failed_before_a_kill_are_told_when_the_command_goes_on(self):
+        arguments = self.command("--policy", "streaming-llm:sinks=40", "--policy", "h2o", "--budget", "20-39",
+                                 "--isolated", "-q", output="goes-on.h5")
+        process = self.start(*arguments)
+        deadline = time.monotonic() + SECONDS_UNTIL_HUNG
+        while process.poll() is None and not self.path("goes-on.h5.part/run-0-22.h5").exists():
+            self.assertLess(time.monotonic(), deadline, "no run was finished")
+            time.sleep(0.001)
+        process.kill()
+        process.communicate()
+        self.assertFalse(self.path("goes-on.h5").exists(), "the program was done before the signal came")
+        self.refuses(1, ["streaming-llm:sinks=40 @ 20 failed: ", "20 of 41 runs failed"], *arguments)
 
     def test_another_recipe_is_refused(self):
         for name, command in {"budget": self.command("--policy", "snapkv:window=8", "--budget", "20,31"),

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "app/gui/annotations.h"
 #include "app/gui/session_state.h"
 #include "tests/gui/session_with_engine.h"
 #include "trace/schema.h"

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "app/gui/actions.h"
+#include "app/gui/annotations.h"
 #include "app/gui/selection_text.h"
 #include "app/gui/session_state.h"
 #include "tests/gui/driven_window.h"

@@ -278,7 +278,7 @@ TEST_CASE("a run that is selected from the start is in view") {
     setenv("XDG_CONFIG_HOME", sample.folder.path().c_str(), 1);
     Settings settings;
     settings.ui_scale = 4;  // a map or two at a time
-    REQUIRE(save_settings(settings, settings_file()));
+    save_settings(settings, settings_file());
     DrivenApp driven(options, true);
     driven.settle();
     driven.drive([&](ImGuiTestContext& c) { CHECK(c.WindowInfo("//retention-1/maps").Window->Scroll.y > 0); });

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -137,6 +138,12 @@ class Mouse(unittest.TestCase):
         settings = json.loads((self.folder / "config" / "kvscope" / "settings.json").read_text())
         self.assertEqual(settings["recent_traces"], [str(self.trace)])
         self.assertIn("retention", [view["kind"] for view in settings["layout"]["views"]])
+
+    def test_ctrl_c_in_its_terminal_saves_and_ends_it_by_the_signal(self):
+        self.start(self.trace, "--layout", "explore")
+        self.program.send_signal(signal.SIGINT)
+        self.assertEqual(self.program.wait(PATIENCE), -signal.SIGINT, (self.folder / "log").read_text())
+        self.assertTrue((self.folder / "config" / "kvscope" / "settings.json").exists())
 
     def test_a_damaged_trace_leaves_a_window_that_works(self):
         damaged = self.folder / "damaged.h5"

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "app/gui/annotations.h"
 #include "app/gui/session_state.h"
 #include "tests/gui/session_with_engine.h"
 

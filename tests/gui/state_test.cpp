@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "app/gui/annotations.h"
 #include "app/gui/crash_log.h"
 #include "app/gui/end_signal.h"
 #include "app/gui/session_state.h"
@@ -244,6 +245,7 @@ TEST_CASE("the signal to end is told to the program") {
         const EndSignal end([&] { told = true; });
         raise(SIGTERM);
         for (int i = 0; i < 10000 && !told; ++i) usleep(1000);
+        CHECK(end.signal() == SIGTERM);
     }
     CHECK(told);
 }

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "app/gui/annotations.h"
 #include "app/gui/heat_map.h"
 #include "app/gui/layouts.h"
 #include "app/gui/session_state.h"

@@ -1,12 +1,16 @@
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <memory>
 
 #include "analysis/figure_definition.h"
 #include "analysis/reproduce.h"
+#include "analysis/run_style.h"
 #include "app/cli/command.h"
 #include "app/cli/inspect_model.h"
 #include "app/cli/inspect_trace.h"
 #include "app/cli/output_option.h"
+#include "app/cli/terminal.h"
 #include "app/program/find_model.h"
 #include "trace/reader.h"
 
@@ -15,15 +19,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A line for each run of each prompt, to be given to a shell; a comment where there is no command.
-std::string commands(const trace::Reader& reader) {
+/// A command for each run of each prompt, to be given to a shell; comments say what it does not repeat and why.
+std::string commands(const trace::Reader& reader, const std::string& model) {
     std::string lines;
+    const auto remark = [&](const std::string& text) { lines += "# " + one_line(text) + "\n"; };
+    if (model.empty() && reader.has_model())
+        remark(
+            fmt::format("The model is {}, of the fingerprint {}. Where that is not the default model: "
+                        "kvscope inspect {} --commands -m MODEL",
+                        reader.model().name, reader.model().fingerprint.substr(0, 16),
+                        analysis::shell_quoted(reader.path().string())));
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
         for (int run = 0; run < reader.n_runs(prompt); ++run) {
+            const std::string which = fmt::format("prompt {}, {}: ", reader.prompt_number(prompt),
+                                                  analysis::run_label(reader.run(prompt, run)));
             try {
-                lines += analysis::reproduce_command(reader, prompt, run) + "\n";
+                const auto made = analysis::reproduction(reader, prompt, run, model,
+                                                         analysis::reproduction_name(reader, prompt, run));
+                for (const auto& text : made.remarks) remark(which + text);
+                lines += made.command + "\n";
             } catch (const analysis::NothingToShow& error) {
-                lines += "# " + one_line(error.what()) + "\n";
+                remark(fmt::format("prompt {}: {}", reader.prompt_number(prompt), error.what()));
             }
         }
     }
@@ -33,21 +49,25 @@ std::string commands(const trace::Reader& reader) {
 std::function<int()> declare(CLI::App& app) {
     const auto path = std::make_shared<fs::path>();
     const auto as_commands = std::make_shared<bool>(false);
+    const auto model = std::make_shared<std::string>();
     const auto format = std::make_shared<OutputFormat>();
     const auto whole_text = std::make_shared<bool>(false);
     app.add_option("file", *path,
                    "A trace, a .part folder, or a model (file, folder, or the id of one in the local hub cache)")
         ->required();
     app.add_flag("--prompt-text", *whole_text, "The exact text of the prompts and their templates");
-    app.add_flag("--commands", *as_commands, "Only the commands that make each run's kept entries again");
+    auto* commands_flag =
+        app.add_flag("--commands", *as_commands, "Only the commands that make each run's kept entries again");
+    app.add_option("-m,--model", *model, "The model that those commands name (default: the model that comes along)")
+        ->needs(commands_flag);
     format->declare(app);
-    return [path, format, whole_text, as_commands] {
+    return [path, format, whole_text, as_commands, model] {
         std::error_code error;
         const bool is_unfinished = !fs::exists(*path, error) && fs::exists(path->string() + ".part", error);
         const fs::path found = is_unfinished ? *path : program::find_model(*path);
         if (!is_unfinished && !fs::exists(found, error)) throw std::runtime_error(path->string() + " does not exist");
         if (*as_commands) {
-            print_data(commands(trace::Reader(found)));
+            print_data(commands(trace::Reader(found), *model));
             return 0;
         }
         return is_model(found) ? inspect_model(found, *format) : inspect_trace(found, *format, *whole_text);

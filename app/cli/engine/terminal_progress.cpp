@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <csignal>
 #include <cstdio>
 
 #include "analysis/terminal_text.h"
@@ -12,15 +10,6 @@
 
 namespace kvscope::cli {
 namespace {
-
-std::atomic<bool> interrupted{false};
-
-void on_interrupt(int signal) {
-    if (interrupted.exchange(true)) {
-        std::signal(signal, SIG_DFL);
-        std::raise(signal);
-    }
-}
 
 std::string clock_text(double seconds) {
     const auto whole = static_cast<int64_t>(seconds + 0.5);
@@ -30,16 +19,9 @@ std::string clock_text(double seconds) {
 
 }  // namespace
 
-TerminalProgress::TerminalProgress(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1) {
-    std::signal(SIGINT, on_interrupt);
-    std::signal(SIGTERM, on_interrupt);
-}
+TerminalProgress::TerminalProgress(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1) {}
 
-TerminalProgress::~TerminalProgress() {
-    clear_line();
-    std::signal(SIGINT, SIG_DFL);
-    std::signal(SIGTERM, SIG_DFL);
-}
+TerminalProgress::~TerminalProgress() { clear_line(); }
 
 void TerminalProgress::clear_line() {
     if (line_open_) fmt::print(stderr, "\r\033[K");
@@ -81,6 +63,6 @@ void TerminalProgress::warning(std::string_view text) {
     complain(text);
 }
 
-bool TerminalProgress::cancelled() const { return interrupted; }
+bool TerminalProgress::cancelled() const { return stop_is_wanted(); }
 
 }  // namespace kvscope::cli

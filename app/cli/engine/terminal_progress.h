@@ -5,12 +5,14 @@
 #include <string>
 #include <string_view>
 
+#include "app/cli/stop_signal.h"
 #include "engine/progress.h"
 
 namespace kvscope::cli {
 
 /// Progress on standard error: one line that is rewritten on a terminal, plain lines else; with time left, in tqdm's
-/// form. Ctrl-C cancels at the next safe place; a second one ends the program at once.
+/// form. Ctrl-C and SIGTERM cancel at the next safe place, as
+/// stop_signal.h has it.
 class TerminalProgress final : public engine::Progress {
  public:
     explicit TerminalProgress(bool quiet);
@@ -27,6 +29,7 @@ class TerminalProgress final : public engine::Progress {
  private:
     void clear_line();
 
+    StopSignals signals_;
     bool quiet_;
     bool terminal_;
     bool line_open_ = false;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -17,22 +18,32 @@
 namespace kvscope::program {
 namespace {
 
-/// "trace.h5:2" as the file and the prompt; without a number, or where a file is called so, prompt 0 of it.
-std::pair<std::filesystem::path, int> trace_and_prompt(const std::string& text) {
+/// "trace.h5:2" or "trace.h5:0,1" as the file and the prompts; without numbers, or where a file is called so, prompt 0
+/// of it.
+std::pair<std::filesystem::path, std::vector<int>> trace_and_prompts(const std::string& text) {
     const size_t colon = text.rfind(':');
     std::error_code error;
-    if (colon == std::string::npos || std::filesystem::exists(text, error)) return {text, 0};
-    int prompt = 0;
-    const char* end = text.data() + text.size();
-    const auto read = std::from_chars(text.data() + colon + 1, end, prompt);
-    if (read.ec != std::errc() || read.ptr != end || prompt < 0) return {text, 0};
-    return {text.substr(0, colon), prompt};
+    if (colon == std::string::npos || std::filesystem::exists(text, error)) return {text, {0}};
+    std::vector<int> prompts;
+    const char* const end = text.data() + text.size();
+    for (const char* at = text.data() + colon + 1;; ++at) {
+        int prompt = 0;
+        const auto read = std::from_chars(at, end, prompt);
+        if (read.ec != std::errc() || prompt < 0 || (read.ptr != end && *read.ptr != ',')) return {text, {0}};
+        prompts.push_back(prompt);
+        if (read.ptr == end) return {text.substr(0, colon), std::move(prompts)};
+        at = read.ptr;
+    }
 }
 
 std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& model) {
     if (!job.prompt_from.empty()) {
-        const auto [path, prompt] = trace_and_prompt(job.prompt_from);
-        return {engine::stored_prompt(model, trace::Reader(path), prompt, job.experiment.n_new)};
+        const auto [path, numbers] = trace_and_prompts(job.prompt_from);
+        const trace::Reader reader(path);
+        std::vector<engine::Prompt> stored;
+        for (const int number : numbers)
+            stored.push_back(engine::stored_prompt(model, reader, number, job.experiment.n_new));
+        return stored;
     }
     std::vector<engine::Prompt> prompts;
     for (const auto& text : job.prompts) {
@@ -61,6 +72,39 @@ void remove_begun_trace(const std::filesystem::path& output) {
     std::error_code error;
     std::filesystem::remove_all(folder, error);
 }
+
+/// Tells of failed runs, each once.
+class Failures {
+ public:
+    explicit Failures(engine::Progress& progress) : progress_(progress) {}
+
+    void tell(int prompt, int run, const std::string& name, const trace::RunAttributes& attributes) {
+        if (attributes.status != trace::schema::run::status_failed || !told_.emplace(prompt, run).second) return;
+        progress_.warning(fmt::format("{}, {} failed: {}", name, attributes.label, attributes.message));
+    }
+
+    /// Also those of a trace that failed when it was begun. @returns how many there are
+    int tell_all(const trace::Reader& reader) {
+        int n_runs = 0;
+        for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
+            n_runs += reader.n_runs(prompt);
+            for (int run = 0; run < reader.n_runs(prompt); ++run)
+                tell(reader.prompt_number(prompt), reader.run_number(prompt, run), reader.prompt(prompt).name,
+                     reader.run(prompt, run));
+        }
+        const auto n_failed = static_cast<int>(told_.size());
+        if (n_failed > 0)
+            progress_.warning(fmt::format(
+                "{} of {} runs failed, and count as finished. kvscope inspect {} --commands names a command that tries "
+                "each again; --force makes the whole trace anew",
+                n_failed, n_runs, reader.path().string()));
+        return n_failed;
+    }
+
+ private:
+    engine::Progress& progress_;
+    std::set<std::pair<int, int>> told_;
+};
 
 }  // namespace
 
@@ -97,7 +141,7 @@ std::vector<engine::RunPlan> plans_of(const RunJob& job) {
 }
 
 void check_prompt_source(const RunJob& job) {
-    if (!job.prompt_from.empty()) trace::Reader(trace_and_prompt(job.prompt_from).first);
+    if (!job.prompt_from.empty()) trace::Reader(trace_and_prompts(job.prompt_from).first);
 }
 
 std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, const engine::Prompt& prompt) {
@@ -121,6 +165,7 @@ RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
     const auto prompts = prompts_of(job, model);
     if (events.on_prompts) events.on_prompts(prompts);
     bool is_begun = false;  // anew, and still empty of results
+    Failures failures(progress);
     try {
         trace::Writer writer(job.output, recipe_of(job, model, prompts, plans),
                              {job.force, fmt::format("kvscope {}", version())});
@@ -138,7 +183,7 @@ RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
         const auto on_run = std::move(experiment.on_run);
         experiment.on_run = [&](int prompt, int number, const trace::RunRecord& record) {
             is_begun = false;
-            if (record.status == "failed") progress.warning(fmt::format("{} failed: {}", record.label, record.message));
+            failures.tell(prompt, number, prompts[static_cast<size_t>(prompt)].name, record);
             if (on_run) on_run(prompt, number, record);
         };
         try {
@@ -150,10 +195,10 @@ RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
         if (events.on_end) events.on_end(experiment);
         writer.finish();
         progress.message(fmt::format("{} written", job.output.string()));
-        return {false, experiment.n_failed(), experiment.timings()};
+        return {false, failures.tell_all(trace::Reader(job.output)), experiment.timings()};
     } catch (const trace::AlreadyComplete&) {
         progress.message(fmt::format("{} holds this very trace already: nothing to do", job.output.string()));
-        return {true, 0, {}};
+        return {true, failures.tell_all(trace::Reader(job.output)), {}};
     } catch (const std::invalid_argument&) {
         if (is_begun) remove_begun_trace(job.output);
         throw;

@@ -23,7 +23,7 @@ struct PromptText {
 struct RunJob {
     std::filesystem::path model;  ///< empty: the default model
     std::vector<PromptText> prompts;
-    std::string prompt_from;  ///< "trace.h5" or "trace.h5:2": a trace's prompt in place of `prompts`
+    std::string prompt_from;  ///< "trace.h5", "trace.h5:2" or "trace.h5:0,1": a trace's prompts in place of `prompts`
     bool query_aware = true;
     bool use_template = true;
     std::vector<std::string> policies;  ///< as --policy takes them
@@ -43,7 +43,7 @@ struct RunEvents {
 
 struct RunOutcome {
     bool was_complete = false;  ///< the output held this very trace already
-    int n_failed = 0;
+    int n_failed = 0;           ///< runs of the trace, also those that failed before this command
     engine::Timings timings;
 };
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
 #include <stdexcept>
 
@@ -9,6 +8,8 @@
 #include "app/cli/engine/needle_options.h"
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/option_checks.h"
+#include "app/figures/output_file.h"
+#include "engine/error.h"
 #include "engine/head_profile.h"
 
 namespace kvscope::cli {
@@ -24,6 +25,15 @@ struct Arguments {
     bool quiet = false;
 };
 
+engine::HeadProfile measured(const engine::Model& model, const engine::HeadProfileOptions& options,
+                             engine::Progress& progress) {
+    try {
+        return engine::profile_heads(model, options, progress);
+    } catch (const engine::Cancelled&) {
+        throw std::runtime_error("stopped; nothing was written");
+    }
+}
+
 int act(Arguments& arguments) {
     if (std::filesystem::exists(arguments.output) && !arguments.force)
         throw std::invalid_argument(arguments.output.string() +
@@ -34,11 +44,8 @@ int act(Arguments& arguments) {
     options.use_template = arguments.model.use_template();
     TerminalProgress progress(arguments.quiet);
     const auto model = arguments.model.open(progress);
-    const auto profile = engine::profile_heads(model, options, progress);
-    std::ofstream file(arguments.output, std::ios::binary);
-    file << engine::to_json(profile, model.transformer().shape());
-    file.close();
-    if (!file) throw std::runtime_error(arguments.output.string() + " cannot be written");
+    const auto profile = measured(model, options, progress);
+    figures::write_whole_file(arguments.output, engine::to_json(profile, model.transformer().shape()), arguments.force);
     progress.message(fmt::format("{} written: {} of {} prompts were answered right and counted",
                                  arguments.output.string(), profile.n_right, profile.n_prompts));
     return 0;

@@ -65,8 +65,8 @@ std::function<int()> declare(CLI::App& app) {
     auto* prompt_from =
         app.add_option(
                "--prompt-from", job.prompt_from,
-               "A trace's prompt with its question and token ids, by number (0): the same run on other policies")
-            ->type_name("TRACE.h5[:PROMPT]");
+               "A trace's prompts with their questions and token ids, by number (0): the same run on other policies")
+            ->type_name("TRACE.h5[:PROMPT[,PROMPT…]]");
     for (const char* other : {"-p", "-f", "--question", "--query-aware"}) prompt_from->excludes(app.get_option(other));
     app.add_option("--policy", job.policies,
                    "A policy with its parameters, as in aperturekv:lambda=0,window=8; repeatable")

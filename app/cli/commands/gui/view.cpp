@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/option_checks.h"
+#include "app/cli/stop_signal.h"
 #include "app/cli/terminal.h"
 #include "app/gui/app.h"
 #include "app/gui/crash_log.h"
@@ -83,11 +85,14 @@ int view(const Arguments& arguments) {
         gui::write_png(window.capture(frame), arguments.screenshot);
         return app.n_errors() == 0 ? 0 : 1;
     }
-    const gui::EndSignal end([&window] {
+    std::atomic<bool> is_ordered = false;  // then nothing that could not be saved keeps the window open
+    const gui::EndSignal end([&] {
+        is_ordered = true;
         window.close();
         gui::Window::wake();
     });
-    window.run(frame, [&] { return app.may_close(); });
+    window.run(frame, [&] { return app.may_close() || is_ordered; });
+    if (end.signal() != 0) note_stop_signal(end.signal());
     return 0;
 }
 

@@ -1,0 +1,92 @@
+#include "app/cli/stop_signal.h"
+
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace kvscope::cli {
+namespace {
+
+constexpr std::array signals = {SIGINT, SIGTERM};
+constexpr int seconds_to_end = 1;
+
+std::atomic<int> noted{0};
+std::array<struct sigaction, signals.size()> before{};
+struct sigaction alarm_before {};
+
+void set_timer(int seconds) {
+    itimerval timer{};
+    timer.it_value.tv_sec = seconds;
+    setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+void by_default(int signal) {
+    struct sigaction action {};
+    action.sa_handler = SIG_DFL;
+    sigaction(signal, &action, nullptr);
+}
+
+// The second one meets the default.
+void on_stop(int signal) {
+    int none = 0;
+    noted.compare_exchange_strong(none, signal);
+    for (size_t i = 0; i < signals.size(); ++i) {
+        if (before[i].sa_handler != SIG_IGN) by_default(signals[i]);
+    }
+    set_timer(seconds_to_end);
+}
+
+void on_time_over(int /*signal*/) {
+    constexpr std::string_view said = "\nkvscope: stopped at once; what was finished is on disk\n";
+    [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, said.data(), said.size());
+    kill(getpid(), noted);
+}
+
+}  // namespace
+
+StopSignals::StopSignals() {
+    struct sigaction action {};
+    action.sa_flags = SA_RESTART;
+    action.sa_handler = on_time_over;
+    sigaction(SIGALRM, &action, &alarm_before);
+    action.sa_handler = on_stop;
+    for (size_t i = 0; i < signals.size(); ++i) {
+        sigaction(signals[i], &action, &before[i]);
+        if (before[i].sa_handler == SIG_IGN) sigaction(signals[i], &before[i], nullptr);
+    }
+}
+
+StopSignals::~StopSignals() {
+    // Where one was noted the program ends; until then a second one, and the timer, mean what they did.
+    if (stop_is_wanted()) return;
+    for (size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &before[i], nullptr);
+    sigaction(SIGALRM, &alarm_before, nullptr);
+}
+
+bool stop_is_wanted() { return noted != 0; }
+
+void note_stop_signal(int signal) { noted = signal; }
+
+void end_by_noted_signal() {
+    if (const int signal = noted) end_by_signal(signal);
+}
+
+void end_by_signal(int signal) {
+    set_timer(0);
+    std::fflush(nullptr);
+    by_default(signal);
+    sigset_t only{};
+    sigemptyset(&only);
+    sigaddset(&only, signal);
+    sigprocmask(SIG_UNBLOCK, &only, nullptr);
+    raise(signal);
+    std::_Exit(128 + signal);
+}
+
+}  // namespace kvscope::cli

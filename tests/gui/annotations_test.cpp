@@ -1,0 +1,398 @@
+#include "app/gui/annotations.h"
+
+#include <sys/resource.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "app/gui/session_state.h"
+#include "app/gui/settings.h"
+#include "app/gui/workspace.h"
+#include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string bytes_of(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void put(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+
+fs::path notes_of(const SampleTrace& sample) { return sample.path.string() + ".notes.json"; }
+
+/// While it lives no file can be made longer than that: as on a full disk.
+class FullDisk {
+ public:
+    explicit FullDisk(rlim_t bytes) : before_(std::signal(SIGXFSZ, SIG_IGN)) {
+        getrlimit(RLIMIT_FSIZE, &limit_);
+        const rlimit small{bytes, limit_.rlim_max};
+        setrlimit(RLIMIT_FSIZE, &small);
+    }
+    FullDisk(const FullDisk&) = delete;
+    FullDisk& operator=(const FullDisk&) = delete;
+    ~FullDisk() {
+        setrlimit(RLIMIT_FSIZE, &limit_);
+        std::signal(SIGXFSZ, before_);
+    }
+
+ private:
+    rlimit limit_{};
+    void (*before_)(int);
+};
+
+bool is_told(const std::vector<std::string>& notices, const std::string& part) {
+    return std::any_of(notices.begin(), notices.end(),
+                       [&](const std::string& text) { return text.find(part) != std::string::npos; });
+}
+
+const json two_notes = {{"kvscope_notes", 1},
+                        {"pins", {{"0", {1, 3}}}},
+                        {"notes",
+                         {{{"prompt", 0}, {"tokens", {2, 3}}, {"text", "the needle"}},
+                          {{"prompt", 0}, {"tokens", {5, 5}}, {"text", "a name"}}}}};
+
+}  // namespace
+
+TEST_CASE("notes that cannot be understood are told, kept, and written over by nothing") {
+    const SampleTrace sample;
+    const fs::path file = notes_of(sample);
+    std::string text = two_notes.dump(1);
+    json damaged = two_notes;
+    bool shows_rest = true;
+    SECTION("a missing bracket") {
+        text.resize(text.rfind(']'));
+        shows_rest = false;
+    }
+    SECTION("no object") {
+        text = "[1, 2]";
+        shows_rest = false;
+    }
+    SECTION("nothing") {
+        text.clear();
+        shows_rest = false;
+    }
+    SECTION("a version that is none") {
+        damaged["kvscope_notes"] = "one";
+        shows_rest = false;
+        text = damaged.dump(1);
+    }
+    SECTION("a note whose tokens are text") {
+        damaged["notes"].push_back({{"prompt", 0}, {"tokens", {"seven", 8}}, {"text", "kept"}});
+        text = damaged.dump(1);
+    }
+    SECTION("a list that is an object") {
+        damaged["further_answers"] = json::object();
+        text = damaged.dump(1);
+    }
+    SECTION("pins of no prompt") {
+        damaged["pins"]["first"] = {1};
+        text = damaged.dump(1);
+    }
+    SECTION("a what-if of text") {
+        damaged["what_ifs"] = {"snapkv"};
+        text = damaged.dump(1);
+    }
+    SECTION("a view that is a number") {
+        damaged["view"] = 4;
+        text = damaged.dump(1);
+    }
+    put(file, text);
+    Tasks tasks([] {});
+    Session session(tasks);
+    Document& document = session.open(sample.path);
+    CHECK(is_told(document.annotations_notices, "sample.h5.notes.json"));
+    CHECK((document.note_on(2, 3) != nullptr) == shows_rest);
+    CHECK((document.pins.size() == 1) == shows_rest);
+
+    save_annotations(document, view_state(session, document));
+    CHECK(bytes_of(file) == text);
+
+    document.write_note(7, 8, "typed since");
+    document.annotations_notices.clear();
+    save_annotations(document, view_state(session, document));
+    const fs::path aside = file.string() + ".unreadable-1";
+    CHECK(bytes_of(aside) == text);
+    CHECK(is_told(document.annotations_notices, "sample.h5.notes.json.unreadable-1"));
+    Document reopened(1, sample.path);
+    load_annotations(reopened);
+    CHECK(reopened.annotations_notices.empty());
+    REQUIRE(reopened.note_on(7, 8));
+    CHECK((reopened.note_on(2, 3) != nullptr) == shows_rest);
+    CHECK(reopened.pins == document.pins);
+    document.write_note(7, 8, "");
+    save_annotations(document, nullptr);
+    CHECK(!fs::exists(file.string() + ".unreadable-2"));
+}
+
+TEST_CASE("notes that cannot be read now are written over by nothing, and read when they can be") {
+    const SampleTrace sample;
+    const fs::path file = notes_of(sample);
+    fs::create_symlink(file, file);  // to itself: ELOOP
+    Document document(0, sample.path);
+    load_annotations(document);
+    CHECK(is_told(document.annotations_notices, "cannot be read"));
+    document.write_note(7, 8, "typed since");
+    SECTION("it can be read again") {
+        fs::remove(file);
+        put(file, two_notes.dump());
+        save_annotations(document, nullptr);
+        Document reopened(1, sample.path);
+        load_annotations(reopened);
+        CHECK(reopened.notes.size() == 3);
+        CHECK(reopened.pins.at(0).size() == 2);
+    }
+    SECTION("it still cannot") {
+        save_annotations(document, nullptr);
+        CHECK(fs::is_symlink(file.string() + ".unreadable-1"));
+        Document reopened(1, sample.path);
+        load_annotations(reopened);
+        CHECK(reopened.note_on(7, 8));
+    }
+}
+
+TEST_CASE("notes of a later kvscope are left as they are, and what is added goes beside them") {
+    const SampleTrace sample;
+    const fs::path file = notes_of(sample);
+    const std::string text = R"({"kvscope_notes": 2, "notes": {"by": "another shape"}})";
+    put(file, text);
+    {
+        Document document(0, sample.path);
+        load_annotations(document);
+        CHECK(is_told(document.annotations_notices, "version 2"));
+        document.write_note(7, 8, "typed since");
+        save_annotations(document, {{"prompt", 0}});
+    }
+    CHECK(bytes_of(file) == text);
+    CHECK(annotation_files(sample.path).size() == 2);
+    Document document(0, sample.path);
+    load_annotations(document);
+    CHECK(document.note_on(7, 8));
+    CHECK(load_view(sample.path) == json{{"prompt", 0}});
+    document.write_note(7, 8, "");
+    save_annotations(document, nullptr);
+    CHECK(bytes_of(file) == text);
+    CHECK(annotation_files(sample.path).size() == 1);
+}
+
+TEST_CASE("what a later minor version put into the notes survives on every level") {
+    const SampleTrace sample;
+    const fs::path file = notes_of(sample);
+    json later = two_notes;
+    later["kvscope_notes"] = 1.4;
+    later["authors"] = {"A", {{"deep", {1, 2}}}};
+    later["notes"][0]["colour"] = {{"hue", 120}};
+    later["further_answers"] = {{{"prompt", 0},
+                                 {"run", "snapkv @ 4"},
+                                 {"run_number", 1},
+                                 {"question", "Who?"},
+                                 {"answer", "She."},
+                                 {"rating", 5}}};
+    later["what_ifs"] = {{{"prompt", 0},
+                          {"run", "snapkv @ 4"},
+                          {"run_number", 1},
+                          {"parameters", {{"window", 4}}},
+                          {"budget", 8},
+                          {"named", "mine"}}};
+    later["view"] = {{"prompt", 0},
+                     {"mark", "x"},
+                     {"zoom", 3},
+                     {"selection", {{"run", json::array()}, {"tokens", {1, 2}}, {"since", "today"}}}};
+    put(file, later.dump());
+    Tasks tasks([] {});
+    Session session(tasks);
+    Document& document = session.open(sample.path);
+    CHECK(document.annotations_notices.empty());
+    document.write_note(2, 3, "the needle, edited");
+    document.toggle_pin(9);
+    json view = view_state(session, document);
+    save_annotations(document, view);
+
+    json expected = later;
+    expected["notes"][0]["text"] = "the needle, edited";
+    const json found = json::parse(bytes_of(file));
+    CHECK(found["kvscope_notes"] == 1.4);
+    CHECK(found["authors"] == later["authors"]);
+    CHECK(found["pins"] == json{{"0", {1, 3, 9}}});
+    CHECK(std::is_permutation(found["notes"].begin(), found["notes"].end(), expected["notes"].begin(),
+                              expected["notes"].end()));
+    CHECK(found["further_answers"] == later["further_answers"]);
+    CHECK(found["what_ifs"] == later["what_ifs"]);
+    CHECK(found["view"]["zoom"] == 3);
+    CHECK(found["view"]["hidden"] == view["hidden"]);
+    if (view.contains("selection")) CHECK(found["view"]["selection"]["since"] == "today");
+
+    // The view is as by default again, and the last note is gone: the file stays for what is not ours.
+    document.notes.clear();
+    document.pins.clear();
+    save_annotations(document, nullptr);
+    CHECK(json::parse(bytes_of(file))["view"] == json{{"zoom", 3}});
+}
+
+TEST_CASE("of two windows on one trace neither takes the other's notes away") {
+    const SampleTrace sample;
+    put(notes_of(sample), two_notes.dump());
+    Document mine(0, sample.path);
+    Document theirs(1, sample.path);
+    load_annotations(mine);
+    load_annotations(theirs);
+    mine.write_note(7, 8, "mine");
+    mine.toggle_pin(1);  // taken away
+    save_annotations(mine, nullptr);
+    theirs.write_note(9, 9, "theirs");
+    theirs.write_note(5, 5, "");
+    theirs.toggle_pin(4);
+    save_annotations(theirs, nullptr);
+    mine.write_note(7, 8, "mine, edited");
+    save_annotations(mine, nullptr);
+    Document reopened(2, sample.path);
+    load_annotations(reopened);
+    CHECK(reopened.notes.size() == 3);
+    REQUIRE(reopened.note_on(7, 8));
+    CHECK(reopened.note_on(7, 8)->text == "mine, edited");
+    CHECK(reopened.note_on(9, 9));
+    CHECK(!reopened.note_on(5, 5));
+    CHECK(reopened.pins.at(0) == std::set<int64_t>{3, 4});
+}
+
+TEST_CASE("on a full disk notes stay in the file and in the window") {
+    const SampleTrace sample;
+    put(notes_of(sample), two_notes.dump());
+    Document document(0, sample.path);
+    load_annotations(document);
+    document.write_note(7, 8, "typed since");
+    {
+        const FullDisk full(16);
+        CHECK_THROWS_WITH(save_annotations(document, nullptr), Catch::Matchers::Contains("are not saved"));
+    }
+    CHECK(json::parse(bytes_of(notes_of(sample))) == two_notes);
+    CHECK(std::distance(fs::directory_iterator(sample.folder.path()), {}) == 2);
+    save_annotations(document, nullptr);
+    Document reopened(1, sample.path);
+    load_annotations(reopened);
+    CHECK(reopened.notes.size() == 3);
+}
+
+TEST_CASE("a window whose notes cannot be saved says so before it closes, and saves them when it can") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    Document& document = *driven.session().focus();
+    {
+        const FullDisk full(16);
+        document.write_note(7, 8, "typed");
+        driven.settle();
+        CHECK(is_told(driven.app().notices(), "are not saved"));
+        const size_t n = driven.app().notices().size();
+        driven.settle();
+        CHECK(driven.app().notices().size() == n);
+        CHECK(!driven.app().may_close());
+        CHECK(is_told(driven.app().notices(), "close again"));
+    }
+    CHECK(driven.app().may_close());
+    Document reopened(1, sample.path);
+    load_annotations(reopened);
+    CHECK(reopened.note_on(7, 8));
+}
+
+TEST_CASE("settings that cannot be understood are kept under another name, and a later kvscope's as they are") {
+    const trace::sample::TemporaryFolder folder;
+    const fs::path file = folder / "settings.json";
+    SECTION("a missing bracket") {
+        put(file, R"({"light": true, "recent_traces": ["/a.h5")");
+        const Settings read = load_settings(file);
+        CHECK(is_told({read.problem}, "line 1"));
+        CHECK(is_told(save_settings(read, file), "settings.json.unreadable-1"));
+        CHECK(bytes_of(folder / "settings.json.unreadable-1") == R"({"light": true, "recent_traces": ["/a.h5")");
+        CHECK(load_settings(file).problem.empty());
+    }
+    SECTION("one wrong type") {
+        const std::string text = R"({"light": "perhaps", "width": 1234, "later": {"x": 1}})";
+        put(file, text);
+        const Settings read = load_settings(file);
+        CHECK(is_told({read.problem}, "light"));
+        CHECK(read.width == 1234);
+        CHECK(save_settings(read, file).size() == 1);
+        CHECK(bytes_of(folder / "settings.json.unreadable-1") == text);
+        CHECK(json::parse(bytes_of(file))["later"] == json{{"x", 1}});
+    }
+    SECTION("unknown keys") {
+        put(file, R"({"kvscope_settings": 1.2, "light": true, "later": {"x": 1}})");
+        Settings read = load_settings(file);
+        CHECK(read.problem.empty());
+        read.light = false;
+        CHECK(save_settings(read, file).empty());
+        CHECK(json::parse(bytes_of(file))["later"] == json{{"x", 1}});
+        CHECK(json::parse(bytes_of(file))["kvscope_settings"] == 1.2);
+        CHECK(json::parse(bytes_of(file))["light"] == false);
+    }
+    SECTION("a later major version") {
+        const std::string text = R"({"kvscope_settings": 2, "light": "another shape"})";
+        put(file, text);
+        const Settings read = load_settings(file);
+        CHECK(is_told({read.problem}, "version 2"));
+        CHECK(save_settings(read, file).empty());
+        CHECK(bytes_of(file) == text);
+    }
+    SECTION("a full disk") {
+        put(file, R"({"light": true})");
+        const FullDisk full(4);
+        CHECK_THROWS_AS(save_settings(Settings{}, file), std::runtime_error);
+        CHECK(bytes_of(file) == R"({"light": true})");
+    }
+}
+
+TEST_CASE("what a later kvscope put into workspace and layout survives, and its workspace is not written over") {
+    const json before = {{"later", 1},
+                         {"mark", "old"},
+                         {"selection", {{"step", 4}, {"since", "today"}}},
+                         {"traces", {{{"path", "a.h5"}, {"colour", 2}}, {{"path", "gone.h5"}, {"colour", 3}}}}};
+    const json now = {{"mark", "new"}, {"selection", {{"step", 5}}}, {"traces", {{{"path", "a.h5"}, {"prompt", 1}}}}};
+    json expected = now;
+    expected["later"] = 1;
+    expected["selection"]["since"] = "today";
+    expected["traces"][0]["colour"] = 2;
+    CHECK(with_unknown(now, before) == expected);
+
+    const trace::sample::TemporaryFolder folder;
+    const fs::path file = folder / "w.kvscope";
+    write_workspace(file, {{"session", json::object()}}, {});
+    const std::string of_first = bytes_of(file);
+    SECTION("of a later version") {
+        write_workspace(file, {{"session", json::object()}, {"kvscope_workspace", 2}}, {});
+        const std::string bytes = bytes_of(file);
+        CHECK_THROWS_WITH(read_workspace(file, folder / "out"), Catch::Matchers::Contains("version 2"));
+        CHECK_THROWS_WITH(write_workspace(file, {{"session", json::object()}}, {}),
+                          Catch::Matchers::Contains("choose another name"));
+        CHECK(bytes_of(file) == bytes);
+    }
+    SECTION("on a full disk") {
+        const FullDisk full(16);
+        CHECK_THROWS_AS(write_workspace(file, {{"session", json::object()}}, {}), WorkspaceError);
+        CHECK(bytes_of(file) == of_first);
+        CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 1);
+    }
+
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    json layout = driven.app().layout_state();
+    const json view = {{"kind", "of_the_future"}, {"number", 1}, {"state", {{"x", 1}}}};
+    layout["views"].push_back(view);
+    driven.app().restore_layout(layout);
+    driven.settle();
+    CHECK(driven.app().layout_state()["views"].back() == view);
+}
+
+}  // namespace kvscope::gui::testing
