@@ -49,11 +49,10 @@ void Answering::read_question(const Prompt& prompt, std::vector<AnswerStart>& st
     std::vector<Sequence> sequences;
     for (auto* start : reading) sequences.push_back({&start->cache, start->position, 0, nullptr, start->run});
     const std::vector<std::span<const int32_t>> tokens(reading.size(), question);
-    const at::Tensor residual = feed(transformer(), sequences, tokens);
+    const at::Tensor logits = transformer().logits(read_given(transformer(), sequences, tokens, progress_));
     for (size_t i = 0; i < reading.size(); ++i) {
-        const at::Tensor logits =
-            transformer().logits(residual.narrow(0, static_cast<int64_t>(i + 1) * n_question - 1, 1));
-        reading[i]->logits.assign(logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel());
+        const float* row = logits.const_data_ptr<float>() + static_cast<int64_t>(i) * logits.size(1);
+        reading[i]->logits.assign(row, row + logits.size(1));
         reading[i]->position = sequences[i].position;
         if (sequences[i].failed()) reading[i]->error = "reading the question: " + sequences[i].error;
     }

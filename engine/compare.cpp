@@ -64,8 +64,9 @@ void compare_group(const Transformer& model, const FullReference& reference, std
             sequences.push_back(one.sequence);
             errors.push_back(std::move(one.errors));
         }
-        const at::Tensor residual = feed(model, sequences, tokens,
-                                         {.compare = &reference.attention, .reference_first = first, .errors = errors});
+        const at::Tensor residual =
+            feed(model, sequences, tokens,
+                 {.given = true, .compare = &reference.attention, .reference_first = first, .errors = errors});
         // The last token of the answer is read for the attention's sake; no token is drawn after it.
         const int64_t n_logits = std::min(n, total - 1 - first);
         for (size_t s = 0; s < group.size(); ++s) {
@@ -118,7 +119,7 @@ FullReference reference_of(const Transformer& model, Sequence full, std::span<co
         const std::span<const int32_t> block = tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(rows));
         blocks.emplace_back();
         const at::Tensor residual =
-            feed(model, {&full, 1}, {&block, 1}, {.records = {&blocks.back(), 1}, .errors = {}});
+            feed(model, {&full, 1}, {&block, 1}, {.given = true, .records = {&blocks.back(), 1}, .errors = {}});
         if (full.failed()) throw RunError(full.error);
         const int64_t n_logits = std::min(rows, n - 1 - first);
         if (n_logits > 0) {

@@ -67,7 +67,6 @@ std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> co
     std::vector<RunCache> caches;
     std::vector<Sequence> reading;
     std::vector<std::span<const int32_t>> tokens;
-    int64_t n_read = 0;
     for (size_t i = 0; i < conversations.size(); ++i) {
         const Conversation& to = *conversations[i];
         Reply& reply = replies[i];
@@ -93,23 +92,18 @@ std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> co
         if (!reply.error.empty()) continue;
         asked.push_back(i);
         tokens.emplace_back(reply.read_ids);
-        n_read += n;
     }
     if (asked.empty()) return replies;
 
     for (size_t k = 0; k < asked.size(); ++k)
         reading.push_back(
             {&caches[k], conversations[asked[k]]->position_, 0, nullptr, conversations[asked[k]]->label_});
-    progress.begin("question", n_read);
-    const at::Tensor residual = feed(model.transformer(), reading, tokens);
+    const at::Tensor logits = model.transformer().logits(read_given(model.transformer(), reading, tokens, progress));
     std::vector<std::vector<float>> first;
-    int64_t row = 0;
-    for (const auto& of_run : tokens) {
-        row += static_cast<int64_t>(of_run.size());
-        const at::Tensor logits = model.transformer().logits(residual.narrow(0, row - 1, 1));
-        first.emplace_back(logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel());
+    for (int64_t k = 0; k < logits.size(0); ++k) {
+        const float* row = logits.const_data_ptr<float>() + k * logits.size(1);
+        first.emplace_back(row, row + logits.size(1));
     }
-    progress.advance(n_read);
 
     // As in a run, a policy that acts while decoding acts on the answer alone.
     std::vector<Sequence> answering;

@@ -5,18 +5,24 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 
 #include "engine/guarded.h"
 #include "kernels/attention_decode.h"
+#include "kernels/attention_prefill.h"
 #include "kernels/bf16.h"
 #include "kernels/rope.h"
 #include "policies/interface/validation.h"
 
 namespace kvscope::engine {
 namespace {
+
+// Tokens that are given at a time, of all sequences: enough to fill the cores, few enough that activations stay small.
+constexpr size_t rows_given = 1024;
 
 /// One feed: the rows of all sequences' tokens, in order.
 class Feed {
@@ -27,8 +33,10 @@ class Feed {
         std::vector<int32_t> ids;
         std::vector<int64_t> positions;
         for (size_t s = 0; s < sequences.size(); ++s) {
-            if (sequences[s].acting && tokens[s].size() > 1)
-                throw std::logic_error("a policy that acts while decoding is fed one token at a time");
+            if (tokens[s].empty() || ((sequences[s].acting || !options.given) && tokens[s].size() > 1))
+                throw std::logic_error(
+                    "a sequence is fed one token at a time, or more that are given to one which no "
+                    "policy acts on");
             first_row_.push_back(static_cast<int64_t>(ids.size()));
             for (size_t t = 0; t < tokens[s].size(); ++t) {
                 ids.push_back(tokens[s][t]);
@@ -58,16 +66,45 @@ class Feed {
     }
     int64_t n_tokens(size_t s) const { return first_row_[s + 1] - first_row_[s]; }
 
-    void rotate_heads(void* data, int n_heads, int64_t by) const {
-        const auto rotation = model_.rotation(std::span<const int64_t>(&by, 1));
+    struct F32Row {
+        kernels::DecodeRow row;
+        kernels::bf16* target;
+    };
+    /// Of a row of a sequence's cache: what the reference's queries (n, heads d) find there.
+    struct Comparison {
+        size_t sequence = 0;
+        int first_head = 0;
+        at::Tensor expected, queries, found;
+    };
+
+    /// What is attended to together, and what it is read from.
+    struct Work {
+        std::vector<kernels::DecodeRow> rows;
+        std::vector<F32Row> f32;
+        std::vector<kernels::PrefillAttention> blocks;
+        std::deque<std::vector<int64_t>> first_keys;
+        std::deque<at::Tensor> tensors;
+        RunCache::Scratch scratch;
+    };
+
+    /// The rotation of n tokens, the first of them by `first`, each next one by `step` more.
+    const Transformer::Rotation& turn(int64_t first, int64_t step, int64_t n) {
+        auto& known = rotations_[{first, step, n}];
+        if (known.cosines.defined()) return known;
+        std::vector<int64_t> by(static_cast<size_t>(n));
+        for (int64_t t = 0; t < n; ++t) by[static_cast<size_t>(t)] = first + t * step;
+        return known = model_.rotation(by);
+    }
+
+    void rotate_heads(void* data, int n_heads, int64_t n, int64_t token_stride, const Transformer::Rotation& by) const {
         kernels::rope({.dtype = model_.dtype(),
-                       .n_tokens = 1,
+                       .n_tokens = n,
                        .n_heads = n_heads,
                        .head_dim = shape_.head_dim,
                        .x = data,
-                       .token_stride = n_heads * d(),
-                       .cosines = rotation.cosines.const_data_ptr<float>(),
-                       .sines = rotation.sines.const_data_ptr<float>()});
+                       .token_stride = token_stride,
+                       .cosines = by.cosines.const_data_ptr<float>(),
+                       .sines = by.sines.const_data_ptr<float>()});
     }
 
     void run_layer(int layer) {
@@ -77,13 +114,12 @@ class Feed {
         plain_ = any_renumbers || options_.record_plain ? qkv.clone() : qkv;
         model_.rotate(qkv, rotation_);
         at::Tensor out = at::empty({qkv.size(0), int64_t{shape_.n_heads} * d()}, qkv.options());
-        rows_.clear();
-        f32_.clear();
-        scratch_ = {};
+        work_ = {};
+        rotations_.clear();
         comparisons_.clear();
         observed_.clear();
         for (size_t s = 0; s < sequences_.size(); ++s) read_or_fail(layer, s, qkv, out);
-        attend();
+        attend(work_);
         compare(layer);
         act(layer);
         for (size_t s = 0; s < options_.records.size(); ++s) {
@@ -106,59 +142,161 @@ class Feed {
     }
 
     void read_or_fail(int layer, size_t s, at::Tensor& qkv, at::Tensor& out) {
-        const size_t n_rows = rows_.size(), n_f32 = f32_.size(), n_comparisons = comparisons_.size(),
-                     n_observed = observed_.size();
-        attempt(layer, s, [&] { read(layer, s, qkv, out); });
+        const size_t n_rows = work_.rows.size(), n_f32 = work_.f32.size(), n_blocks = work_.blocks.size(),
+                     n_comparisons = comparisons_.size(), n_observed = observed_.size();
+        attempt(layer, s, [&] {
+            if (sequences_[s].cache->has_store(layer))
+                read_into_store(layer, s, qkv, out);
+            else if (options_.given)
+                read_block(layer, s, qkv, out);
+            else
+                step(layer, s, 0, qkv, out, work_);
+        });
         if (!sequences_[s].failed()) return;
         // Nothing of it is attended to; zeros go through the rest of the model in place of what it would have found.
-        rows_.resize(n_rows);
-        f32_.resize(n_f32);
+        work_.rows.resize(n_rows);
+        work_.f32.resize(n_f32);
+        work_.blocks.resize(n_blocks);
         comparisons_.resize(n_comparisons);
         observed_.resize(n_observed);
         out.narrow(0, first_row_[s], n_tokens(s)).zero_();
     }
 
-    /// Appends a sequence's keys and values to its cache and queues the attention over it.
-    void read(int layer, size_t s, at::Tensor& qkv, at::Tensor& out) {
+    /// A row of a sequence's cache: the columns of its head's queries, key and value.
+    struct Columns {
+        int queries;  ///< query heads
+        int64_t query, key, value;
+    };
+    Columns columns_of(const RunCache& cache, int r) const {
+        const int queries = shape_.n_heads / cache.n_rows(), group = cache.n_rows() / shape_.n_kv_heads;
+        const int64_t key = (int64_t{shape_.n_heads} + r / group) * d();
+        return {queries, int64_t{r} * queries * d(), key, key + int64_t{shape_.n_kv_heads} * d()};
+    }
+
+    /// Appends n tokens of a sequence to a row of its cache, where the cache renumbers rotated to the row's places,
+    /// and the queries with them.
+    /// @returns the position of the first token, or its place
+    int64_t append(int layer, size_t s, int64_t first, int64_t n, int r, at::Tensor& qkv) {
         auto& cache = *sequences_[s].cache;
-        const int n_rows = cache.n_rows();
-        const int queries = shape_.n_heads / n_rows;
-        const int group = n_rows / shape_.n_kv_heads;
+        const Columns columns = columns_of(cache, r);
+        const int64_t row = first_row_[s] + first, position = sequences_[s].position + first;
+        if (!cache.renumbers()) {
+            for (int64_t t = 0; t < n; ++t)
+                cache.append(layer, r, at(qkv, row + t, columns.key), at(qkv, row + t, columns.value), position + t);
+            return position;
+        }
+        const int64_t place = cache.n_entries(layer, r);
+        const auto& rotation = turn(place, 1, n);
+        const size_t entry = static_cast<size_t>(d()) * element(), width = entry * static_cast<size_t>(columns.queries);
+        std::vector<char> keys(static_cast<size_t>(n) * entry);
+        for (int64_t t = 0; t < n; ++t) {
+            std::copy_n(at(plain_, row + t, columns.key), entry, keys.data() + static_cast<size_t>(t) * entry);
+            std::copy_n(at(plain_, row + t, columns.query), width, at(qkv, row + t, columns.query));
+        }
+        rotate_heads(keys.data(), 1, n, d(), rotation);
+        rotate_heads(at(qkv, row, columns.query), columns.queries, n, qkv.size(1), rotation);
+        for (int64_t t = 0; t < n; ++t)
+            cache.append(layer, r, keys.data() + static_cast<size_t>(t) * entry, at(qkv, row + t, columns.value),
+                         position + t);
+        return place;
+    }
+
+    /// One token of a sequence, as a decode step attends: token t of those it is fed.
+    void step(int layer, size_t s, int64_t t, at::Tensor& qkv, at::Tensor& out, Work& work) {
+        auto& cache = *sequences_[s].cache;
         const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
-        for (int64_t t = 0; t < n_tokens(s); ++t) {
-            const int64_t row = first_row_[s] + t;
-            for (int r = 0; r < n_rows; ++r) {
-                const int64_t key_column = (int64_t{shape_.n_heads} + r / group) * d();
-                const int64_t value_column = key_column + int64_t{shape_.n_kv_heads} * d();
-                const int64_t query_column = int64_t{r} * queries * d();
-                int64_t position = sequences_[s].position + t;
-                if (cache.renumbers()) {
-                    position = cache.n_entries(layer, r);
-                    std::vector<char> key(at(plain_, row, key_column), at(plain_, row, key_column + d()));
-                    rotate_heads(key.data(), 1, position);
-                    std::copy(at(plain_, row, query_column), at(plain_, row, query_column + queries * d()),
-                              at(qkv, row, query_column));
-                    rotate_heads(at(qkv, row, query_column), queries, position);
-                    cache.append(layer, r, key.data(), at(qkv, row, value_column), sequences_[s].position + t);
-                } else {
-                    cache.append(layer, r, at(qkv, row, key_column), at(qkv, row, value_column), position);
-                }
-                const auto view = cache.view(layer, r, cache.n_entries(layer, r), position, window, scratch_);
-                float* weights = nullptr;
-                if (sequences_[s].acting) {
-                    auto& observed = observed_.emplace_back();
-                    observed.first = view.first;
-                    observed.n_visible = view.n_entries;
-                    observed.attention.resize(static_cast<size_t>(queries * view.n_entries));
-                    weights = observed.attention.data();
-                }
-                queue(view, at(qkv, row, query_column), queries, at(out, row, query_column), weights);
-                if (options_.compare) queue_comparison(layer, s, t, r, queries, position, view);
-            }
+        const int64_t row = first_row_[s] + t;
+        for (int r = 0; r < cache.n_rows(); ++r) {
+            const Columns columns = columns_of(cache, r);
+            const int64_t position = append(layer, s, t, 1, r, qkv);
+            const auto view = cache.view(layer, r, cache.n_entries(layer, r), position, window, work.scratch);
+            float* weights = sequences_[s].acting ? observe(view, columns.queries) : nullptr;
+            queue(view, at(qkv, row, columns.query), columns.queries, at(out, row, columns.query), weights, work);
+            if (!options_.compare) continue;
+            auto& comparison = begin_comparison(layer, s, t, 1, columns, position);
+            queue(view, comparison.queries.data_ptr(), columns.queries, comparison.found.data_ptr(), nullptr, work);
         }
     }
 
-    void queue(const RunCache::RowView& view, const void* q, int queries, void* out, float* weights) {
+    /// Tokens that are given to a store, one after the other: it may make something else of its entries with each.
+    void read_into_store(int layer, size_t s, at::Tensor& qkv, at::Tensor& out) {
+        for (int64_t t = 0; t < n_tokens(s); ++t) {
+            Work work;
+            step(layer, s, t, qkv, out, work);
+            attend(work);
+        }
+    }
+
+    /// Tokens that are given to plain rows, all at once: each row is a prompt of its own, which goes on where the row
+    /// ends.
+    void read_block(int layer, size_t s, at::Tensor& qkv, at::Tensor& out) {
+        auto& cache = *sequences_[s].cache;
+        const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
+        const int64_t row = first_row_[s], n = n_tokens(s);
+        for (int r = 0; r < cache.n_rows(); ++r) {
+            const Columns columns = columns_of(cache, r);
+            const int64_t before = cache.n_entries(layer, r);
+            const int64_t position = append(layer, s, 0, n, r, qkv);
+            const auto view = cache.view(layer, r, before + n, position, 0, work_.scratch);
+            kernels::PrefillAttention block{.dtype = model_.dtype(),
+                                            .n_heads = columns.queries,
+                                            .n_kv_heads = 1,
+                                            .head_dim = shape_.head_dim,
+                                            .scale = model_.attention_scale(),
+                                            .q_begin = before,
+                                            .n_queries = n,
+                                            .q = at(qkv, row, columns.query),
+                                            .q_token_stride = qkv.size(1),
+                                            .k = view.keys,
+                                            .v = view.values,
+                                            .out = at(out, row, columns.query),
+                                            .out_token_stride = out.size(1)};
+            if (window > 0 && cache.renumbers()) {
+                block.sliding_window = window;
+            } else if (window > 0) {
+                auto& first_keys = work_.first_keys.emplace_back();
+                for (int64_t t = 0; t < n; ++t)
+                    first_keys.push_back(cache.first_visible(layer, r, before + t + 1, position + t, window));
+                block.first_keys = first_keys.data();
+            }
+            work_.blocks.push_back(block);
+            if (sequences_[s].acting) observe_block(layer, position, view, block, columns);
+            if (!options_.compare) continue;
+            auto& comparison = begin_comparison(layer, s, 0, n, columns, position);
+            block.q = comparison.queries.data_ptr();
+            block.out = comparison.found.data_ptr();
+            block.q_token_stride = block.out_token_stride = comparison.queries.size(1);
+            work_.blocks.push_back(block);
+        }
+    }
+
+    /// The weights of the one token given to a sequence whose policy acts: what the block's attention does not tell.
+    void observe_block(int layer, int64_t position, const RunCache::RowView& whole,
+                       const kernels::PrefillAttention& block, const Columns& columns) {
+        const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
+        RunCache::RowView view = whole;
+        view.first = block.first_keys ? block.first_keys[0]
+                     : window > 0     ? std::max<int64_t>(position - window + 1, 0)
+                                      : 0;
+        const size_t skipped = static_cast<size_t>(view.first * d()) * element();
+        view.keys = static_cast<const char*>(view.keys) + skipped;
+        view.values = static_cast<const char*>(view.values) + skipped;
+        view.n_entries -= view.first;
+        auto& unused = work_.tensors.emplace_back(
+            at::empty({columns.queries * d()}, residual_.options().dtype(model_.scalar_type())));
+        queue(view, block.q, columns.queries, unused.data_ptr(), observe(view, columns.queries), work_);
+    }
+
+    /// Where the weights of a row's queries go that its policy will look at.
+    float* observe(const RunCache::RowView& view, int queries) {
+        auto& observed = observed_.emplace_back();
+        observed.first = view.first;
+        observed.n_visible = view.n_entries;
+        observed.attention.resize(static_cast<size_t>(queries * view.n_entries));
+        return observed.attention.data();
+    }
+
+    void queue(const RunCache::RowView& view, const void* q, int queries, void* out, float* weights, Work& work) {
         kernels::DecodeRow row{.q = q,
                                .q_stride = d(),
                                .n_queries = queries,
@@ -172,70 +310,78 @@ class Feed {
                                .attention = weights};
         if (view.is_f32 && model_.dtype() != kernels::DType::f32) {
             const auto n = static_cast<size_t>(queries * d());
-            auto& buffer = scratch_.buffers.emplace_back(std::make_unique<float[]>(2 * n));
+            auto& buffer = work.scratch.buffers.emplace_back(std::make_unique<float[]>(2 * n));
             for (size_t c = 0; c < n; ++c) buffer[c] = kernels::to_float(static_cast<const kernels::bf16*>(q)[c]);
             row.q = buffer.get();
             row.out = buffer.get() + n;
-            f32_.push_back({row, static_cast<kernels::bf16*>(out)});
+            work.f32.push_back({row, static_cast<kernels::bf16*>(out)});
         } else {
-            rows_.push_back(row);
+            work.rows.push_back(row);
         }
     }
 
-    void queue_comparison(int layer, size_t s, int64_t t, int r, int queries, int64_t position,
-                          const RunCache::RowView& view) {
+    /// The reference's queries for n tokens from the first on, turned to where the sequence has them.
+    Comparison& begin_comparison(int layer, size_t s, int64_t first, int64_t n, const Columns& columns,
+                                 int64_t position) {
         const auto& reference = *options_.compare;
-        const int64_t token = options_.reference_first + t;
-        const int64_t column = int64_t{r} * queries * d();
-        const auto& source = reference.queries[static_cast<size_t>(layer)];
+        const int64_t token = options_.reference_first + first, width = columns.queries * d();
         auto& comparison = comparisons_.emplace_back();
         comparison.sequence = s;
-        comparison.first_head = r * queries;
-        comparison.n_heads = queries;
-        comparison.expected = at(reference.outputs[static_cast<size_t>(layer)], token, column);
-        comparison.arrays = std::make_unique<char[]>(2 * static_cast<size_t>(queries * d()) * element());
-        char* q = comparison.arrays.get();
-        comparison.found = q + static_cast<size_t>(queries * d()) * element();
-        std::copy(at(source, token, column), at(source, token, column + queries * d()), q);
-        const int64_t turn = position - (reference.first_position + token);
-        if (turn != 0) rotate_heads(q, queries, turn);
-        queue(view, q, queries, comparison.found, nullptr);
+        comparison.first_head = static_cast<int>(columns.query / d());
+        comparison.expected =
+            reference.outputs[static_cast<size_t>(layer)].narrow(0, token, n).narrow(1, columns.query, width);
+        comparison.queries = reference.queries[static_cast<size_t>(layer)]
+                                 .narrow(0, token, n)
+                                 .narrow(1, columns.query, width)
+                                 .contiguous();
+        comparison.found = at::empty_like(comparison.queries);
+        const int64_t by = position - (reference.first_position + token);
+        if (by != 0) {
+            comparison.queries = comparison.queries.clone();
+            rotate_heads(comparison.queries.data_ptr(), columns.queries, n, width, turn(by, 0, n));
+        }
+        return comparison;
     }
 
-    void attend() {
-        kernels::attention_decode(rows_, shape_.head_dim, model_.dtype(), model_.attention_scale());
-        if (f32_.empty()) return;
+    void attend(Work& work) {
+        kernels::attention_prefill(work.blocks);
+        kernels::attention_decode(work.rows, shape_.head_dim, model_.dtype(), model_.attention_scale());
+        if (work.f32.empty()) return;
         std::vector<kernels::DecodeRow> rows;
-        for (const auto& row : f32_) rows.push_back(row.row);
+        for (const auto& row : work.f32) rows.push_back(row.row);
         kernels::attention_decode(rows, shape_.head_dim, kernels::DType::f32, model_.attention_scale());
-        for (const auto& row : f32_) {
+        for (const auto& row : work.f32) {
             const auto* from = static_cast<const float*>(row.row.out);
             for (int64_t c = 0; c < row.row.n_queries * d(); ++c) row.target[c] = kernels::bf16_from_float(from[c]);
         }
     }
 
-    float value(const char* data, int64_t i) const {
-        return model_.dtype() == kernels::DType::bf16
-                   ? kernels::to_float(reinterpret_cast<const kernels::bf16*>(data)[i])
-                   : reinterpret_cast<const float*>(data)[i];
-    }
-
     void compare(int layer) {
         for (const auto& comparison : comparisons_) {
             auto& errors = options_.errors[comparison.sequence];
-            for (int h = 0; h < comparison.n_heads; ++h) {
-                double difference = 0, norm = 0;
-                for (int64_t c = 0; c < d(); ++c) {
-                    const double expected = value(comparison.expected, h * d() + c);
-                    const double delta = value(comparison.found, h * d() + c) - expected;
-                    difference += delta * delta;
-                    norm += expected * expected;
+            const at::Tensor expected = comparison.expected.to(at::kFloat).contiguous();
+            const at::Tensor found = comparison.found.to(at::kFloat);
+            const auto n_heads = static_cast<int>(found.size(1) / d());
+            for (int64_t t = 0; t < found.size(0); ++t) {
+                for (int h = 0; h < n_heads; ++h) {
+                    const int64_t from = t * found.size(1) + h * d();
+                    const double error =
+                        relative_error(found.const_data_ptr<float>() + from, expected.const_data_ptr<float>() + from);
+                    errors[static_cast<size_t>(layer * shape_.n_heads + comparison.first_head + h)] += error;
                 }
-                if (norm > 0)
-                    errors[static_cast<size_t>(layer * shape_.n_heads + comparison.first_head + h)] +=
-                        std::sqrt(difference / norm);
             }
         }
+    }
+
+    /// |found - expected| / |expected| of one head's output; 0 where that is 0.
+    double relative_error(const float* found, const float* expected) const {
+        double difference = 0, norm = 0;
+        for (int64_t c = 0; c < d(); ++c) {
+            const double delta = double{found[c]} - double{expected[c]};
+            difference += delta * delta;
+            norm += double{expected[c]} * double{expected[c]};
+        }
+        return norm == 0 ? 0.0 : std::sqrt(difference / norm);
     }
 
     void act(int layer) {
@@ -277,18 +423,6 @@ class Feed {
             attention = std::move(all);
         }
     };
-    struct F32Row {
-        kernels::DecodeRow row;
-        kernels::bf16* target;
-    };
-    struct Comparison {
-        size_t sequence = 0;
-        int first_head = 0;
-        int n_heads = 0;
-        const char* expected = nullptr;
-        char* found = nullptr;
-        std::unique_ptr<char[]> arrays;
-    };
 
     const Transformer& model_;
     std::span<Sequence> sequences_;
@@ -298,11 +432,10 @@ class Feed {
     at::Tensor residual_;
     at::Tensor plain_;  // of the layer before rotation, for caches that renumber and for records
     Transformer::Rotation rotation_;
-    std::vector<kernels::DecodeRow> rows_;
-    std::vector<F32Row> f32_;
+    Work work_;  // of the layer
+    std::map<std::tuple<int64_t, int64_t, int64_t>, Transformer::Rotation> rotations_;
     std::vector<Comparison> comparisons_;
     std::deque<Observed> observed_;
-    RunCache::Scratch scratch_;
 };
 
 }  // namespace
@@ -310,6 +443,40 @@ class Feed {
 at::Tensor feed(const Transformer& model, std::span<Sequence> sequences,
                 std::span<const std::span<const int32_t>> tokens, const FeedOptions& options) {
     return Feed(model, sequences, tokens, options).run();
+}
+
+at::Tensor read_given(const Transformer& model, std::span<Sequence> sequences,
+                      std::span<const std::span<const int32_t>> tokens, Progress& progress) {
+    at::Tensor last = at::zeros({static_cast<int64_t>(sequences.size()), model.config().hidden_size}, at::kFloat);
+    int64_t total = 0, done = 0;
+    for (const auto& of_one : tokens) total += static_cast<int64_t>(of_one.size());
+    progress.begin("question", total);
+    std::vector<size_t> n_read(sequences.size());
+    for (;;) {
+        if (progress.cancelled()) throw Cancelled();
+        std::vector<size_t> members;
+        for (size_t s = 0; s < sequences.size(); ++s)
+            if (!sequences[s].failed() && n_read[s] < tokens[s].size()) members.push_back(s);
+        if (members.empty()) return last;
+        const size_t together = std::max<size_t>(1, rows_given / members.size());
+        std::vector<Sequence> batch;
+        std::vector<std::span<const int32_t>> blocks;
+        for (const size_t s : members) {
+            batch.push_back(sequences[s]);
+            blocks.push_back(tokens[s].subspan(n_read[s], std::min(together, tokens[s].size() - n_read[s])));
+        }
+        const at::Tensor residual = feed(model, batch, blocks, {.given = true, .errors = {}});
+        int64_t row = 0;
+        for (size_t i = 0; i < members.size(); ++i) {
+            const size_t s = members[i];
+            row += static_cast<int64_t>(blocks[i].size());
+            n_read[s] += blocks[i].size();
+            done += static_cast<int64_t>(blocks[i].size());
+            sequences[s] = batch[i];
+            last.narrow(0, static_cast<int64_t>(s), 1).copy_(residual.narrow(0, row - 1, 1));
+        }
+        progress.advance(done);
+    }
 }
 
 }  // namespace kvscope::engine

@@ -10,6 +10,7 @@
 
 #include "engine/cache/run_cache.h"
 #include "engine/model/transformer.h"
+#include "engine/progress.h"
 #include "policies/interface/policy.h"
 
 namespace kvscope::engine {
@@ -39,23 +40,35 @@ struct AttentionReference {
 using OutputErrors = std::vector<double>;
 
 struct FeedOptions {
+    /// The tokens are given, not drawn one by one: many of a sequence go through the prefill's attention at a time,
+    /// which makes the same of each of them however they are cut into calls. Else every sequence is fed one token,
+    /// whose attention is the decode kernel's.
+    bool given = false;
     /// One for each of the first sequences: records their queries and attention outputs.
     std::span<AttentionReference> records{};
     bool record_plain = false;  ///< their queries before RoPE, too
-    /// Sets the reference's queries to every cache, token by token, and adds the errors: one for each sequence. Every
-    /// sequence is fed exactly the reference's tokens `reference_first` and following.
+    /// Sets the reference's queries to every cache, each as it stands behind that token, and adds the errors: one for
+    /// each sequence. Every sequence is given exactly the reference's tokens `reference_first` and following.
     const AttentionReference* compare = nullptr;
     int64_t reference_first = 0;
     std::span<OutputErrors> errors{};
 };
 
-/// Feeds tokens to many sequences in one pass: sequence i reads tokens[i], one or more, behind its cache, which grows
-/// by them. Every weight is read once for all of them. A sequence whose policy acts while decoding is fed one token a
-/// call. Where a cache's store or a policy throws, that sequence alone gets its `error`: its rows and its cache mean
-/// nothing any more, those of the others are the same as without it.
+/// Feeds tokens to many sequences in one pass: sequence i reads tokens[i], one (more where they are given), behind its
+/// cache, which grows by them. Every weight is read once for all of them. A sequence whose policy acts while decoding
+/// is fed one token a call. What a sequence gets depends neither on the others nor on the number of threads. Where a
+/// cache's store or a policy throws, that sequence alone gets its `error`: its rows and its cache mean nothing any
+/// more, those of the others are the same as without it.
 /// @returns the residual stream (sum of the numbers of tokens, hidden), in the order given; `Transformer::logits` takes
 ///          any of its rows.
 at::Tensor feed(const Transformer& model, std::span<Sequence> sequences,
                 std::span<const std::span<const int32_t>> tokens, const FeedOptions& options = {});
+
+/// Gives each sequence its own tokens, one or more, as many together as keep the memory for activations that of a
+/// prefill's. Nothing of the result depends on how many those are.
+/// @returns the residual stream (sequences, hidden) behind each sequence's last token; of no meaning where it failed
+/// @throws Cancelled
+at::Tensor read_given(const Transformer& model, std::span<Sequence> sequences,
+                      std::span<const std::span<const int32_t>> tokens, Progress& progress);
 
 }  // namespace kvscope::engine

@@ -142,6 +142,7 @@ std::optional<std::vector<double>> measure_sample(const Model& model, const Head
     // The last token is fed as the first decode step, so that the step which finds the answer is watched, too.
     PrefillRequest request;
     request.ids = std::span<const int32_t>(sample.prompt.ids).first(static_cast<size_t>(n - 1));
+    request.room = options.n_new;
     auto prefilled = prefill(transformer, request, nullptr, progress);
     RunCache cache(transformer, policies::Granularity::kv_head, policies::Positions::prompt, false);
     for (size_t layer = 0; layer < prefilled.cache.size(); ++layer)
@@ -158,6 +159,7 @@ std::optional<std::vector<double>> measure_sample(const Model& model, const Head
         if (progress.cancelled()) throw Cancelled();
         const std::span<const int32_t> tokens(&token, 1);
         const at::Tensor logits = transformer.logits(feed(transformer, {&sequence, 1}, {&tokens, 1}));
+        if (sequence.failed()) throw RunError(sequence.error);
         const int32_t next = greedy_token({logits.const_data_ptr<float>(), static_cast<size_t>(logits.size(1))});
         for (size_t head = 0; head < gains.size(); ++head) {
             if (options.measure == HeadMeasure::reasoning) {

@@ -19,6 +19,9 @@ struct PrefillAttention {
     int64_t q_begin = 0;         ///< position of the first query
     int64_t n_queries = 0;       ///< keys and values 0 ... q_begin + n_queries - 1 exist
     int64_t sliding_window = 0;  ///< keys a query sees at most, itself included; 0: all
+    /// (n_queries) the first key that each query sees, never falling and none behind its own; in place of
+    /// sliding_window, for caches that lack some of the keys. nullptr: not given.
+    const int64_t* first_keys = nullptr;
 
     const void* q = nullptr;     ///< (n_queries, H, d); heads are contiguous
     int64_t q_token_stride = 0;  ///< elements between tokens; at least H * d

@@ -64,7 +64,9 @@ std::optional<RunKey> AnswerReference::of(const Session& session, const RunKey& 
     std::optional<RunKey> reference;
     if (now_ == Kind::full) {
         const auto full = session.document(run)->reader()->full_run(run.prompt);
-        if (full) reference = RunKey{run.document, run.prompt, *full};
+        const RunKey key{run.document, run.prompt, full.value_or(-1)};
+        // One that failed has the beginning of an answer at most.
+        if (full && session.attributes(key).status == "complete") reference = key;
     } else if (now_ == Kind::a) {
         reference = session.a;
     } else {

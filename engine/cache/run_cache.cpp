@@ -207,19 +207,8 @@ RunCache::RowView RunCache::view(int layer, int row, int64_t n_visible, int64_t 
         return view;
     }
     const auto r = static_cast<size_t>(row);
-    if (sliding_window > 0) {
-        const int64_t last_hidden = position - sliding_window;
-        if (renumbers()) {
-            view.first = std::clamp<int64_t>(last_hidden + 1, 0, n_visible);
-        } else {
-            const auto& positions = source.positions[r];
-            const auto end = positions.begin() + n_visible;
-            view.first = std::partition_point(positions.begin(), end,
-                                              [&](uint32_t p) { return static_cast<int64_t>(p) <= last_hidden; }) -
-                         positions.begin();
-        }
-        view.n_entries -= view.first;
-    }
+    view.first = first_visible(layer, row, n_visible, position, sliding_window);
+    view.n_entries -= view.first;
     const size_t from = static_cast<size_t>(source.begin[r] + view.first) * entry_bytes();
     view.keys = bytes_of(source.keys) + from;
     view.values = bytes_of(source.values) + from;
@@ -241,6 +230,16 @@ RunCache::RowView RunCache::view(int layer, int row, int64_t n_visible, int64_t 
         scratch.tensors.push_back(std::move(rotated));
     }
     return view;
+}
+
+int64_t RunCache::first_visible(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window) const {
+    if (sliding_window == 0) return 0;
+    const int64_t last_hidden = position - sliding_window;
+    if (renumbers()) return std::clamp<int64_t>(last_hidden + 1, 0, n_visible);
+    const auto& positions = layers_[static_cast<size_t>(layer)].positions[static_cast<size_t>(row)];
+    return std::partition_point(positions.begin(), positions.begin() + n_visible,
+                                [&](uint32_t p) { return static_cast<int64_t>(p) <= last_hidden; }) -
+           positions.begin();
 }
 
 std::span<const uint32_t> RunCache::positions(int layer, int row) const {

@@ -74,6 +74,13 @@ class RunCache {
     RowView view(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window,
                  Scratch& scratch) const;
 
+    /// The first of a plain row's first `n_visible` entries that a query at `position` (at the row's place, where the
+    /// cache renumbers) sees through a sliding window; 0 where that is 0.
+    int64_t first_visible(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window) const;
+
+    /// Whether a layer is kept in another representation than plain rows.
+    bool has_store(int layer) const { return layers_[static_cast<size_t>(layer)].store != nullptr; }
+
     std::span<const uint32_t> positions(int layer, int row) const;
 
     /// Drops entries (ascending storage indices) of a row.

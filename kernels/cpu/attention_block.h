@@ -18,6 +18,8 @@ struct AttentionBlock {
     int64_t q_position = 0;
     int64_t n_queries = 0;
     int64_t key_end = 0;
+    /// (n_queries) the first key that each query sees, never falling; in place of sliding_window. nullptr: not given.
+    const int64_t* first_keys = nullptr;
 
     DType q_dtype = DType::f32;
     const void* q = nullptr;
@@ -48,9 +50,10 @@ struct AttentionBlockKernel {
     void (*compute)(const AttentionBlock& block, void* scratch);
 };
 
-/// First key that any query of the block sees.
-inline int64_t first_visible_key(const AttentionBlock& block) {
-    const int64_t first = block.sliding_window > 0 ? block.q_position - block.sliding_window + 1 : 0;
+/// First key that a query of the block sees; no later one sees any before it.
+inline int64_t first_visible_key(const AttentionBlock& block, int64_t query = 0) {
+    if (block.first_keys != nullptr) return block.first_keys[query];
+    const int64_t first = block.sliding_window > 0 ? block.q_position + query - block.sliding_window + 1 : 0;
     return first > 0 ? first : 0;
 }
 

@@ -129,11 +129,7 @@ struct AttentionBlockBody {
             const Vector last = vector(index);
             return last.first + last.count - 1;
         }
-        int64_t key_begin(int64_t g) const {
-            const int64_t first =
-                block.sliding_window > 0 ? block.q_position + first_query(g) - block.sliding_window + 1 : 0;
-            return first > 0 ? first : 0;
-        }
+        int64_t key_begin(int64_t g) const { return first_visible_key(block, first_query(g)); }
         int64_t key_end(int64_t g) const {
             const int64_t end = block.q_position + last_query(g) + 1;
             return end < block.key_end ? end : block.key_end;
@@ -323,18 +319,17 @@ struct AttentionBlockBody {
     static Visible visible(const State& state, int64_t g, int64_t panel) {
         const AttentionBlock& block = state.block;
         Visible result;
-        const int64_t first = block.q_position + state.first_query(g), last = block.q_position + state.last_query(g);
-        const int64_t window = block.sliding_window > 0 ? block.sliding_window : last + 1;
-        result.free_begin = last - window + 1 - panel;
-        result.free_end = first + 1 - panel;
+        const int64_t last = state.last_query(g);
+        result.free_begin = first_visible_key(block, last) - panel;
+        result.free_end = block.q_position + state.first_query(g) + 1 - panel;
         float high[L];
         float low[L];
         for (int part = 0; part < 3; ++part) {
             const Vector vector = state.vector(3 * g + part);
             for (int i = 0; i < W; ++i) {
                 // A lane without a query sees what the last query sees; nobody reads its result.
-                const int64_t position = i < vector.count ? block.q_position + vector.first + i : last;
-                const int64_t to = position - panel, begin = position - window + 1 - panel;
+                const int64_t query = i < vector.count ? vector.first + i : last;
+                const int64_t to = block.q_position + query - panel, begin = first_visible_key(block, query) - panel;
                 high[part * W + i] = static_cast<float>(to < kPanel ? (to < -1 ? -1 : to) : kPanel);
                 low[part * W + i] = static_cast<float>(begin > 0 ? (begin < kPanel ? begin : kPanel) : 0);
             }

@@ -30,6 +30,11 @@ void check(const PrefillAttention& problem) {
     require(problem.scale > 0, "the scale must be above 0");
     require(problem.q_begin >= 0 && problem.n_queries >= 0 && problem.sliding_window >= 0, "a size is negative");
     if (problem.n_queries == 0) return;
+    require(!problem.first_keys || problem.sliding_window == 0, "first_keys and sliding_window are both given");
+    for (int64_t i = 0; problem.first_keys && i < problem.n_queries; ++i)
+        require(problem.first_keys[i] >= (i > 0 ? problem.first_keys[i - 1] : 0) &&
+                    problem.first_keys[i] <= problem.q_begin + i,
+                "first_keys fall, or hide a query's own key");
     require(problem.q && problem.k && problem.v && problem.out, "q, k, v or out is null");
     const int64_t width = int64_t{problem.n_heads} * problem.head_dim;
     require(problem.q_token_stride >= width && problem.out_token_stride >= width,
@@ -64,6 +69,7 @@ AttentionBlock block_of(const Task& task) {
     block.sliding_window = problem.sliding_window;
     block.q_position = problem.q_begin + task.first_query;
     block.n_queries = task.n_queries;
+    block.first_keys = problem.first_keys ? problem.first_keys + task.first_query : nullptr;
     block.key_end = block.q_position + task.n_queries;
     const int64_t head = int64_t{task.kv_head} * group * problem.head_dim;
     block.q_dtype = block.kv_dtype = block.out_dtype = problem.dtype;

@@ -31,6 +31,7 @@ struct Case {
     Sizes sizes;
     float scale;
     std::vector<T> q, k, v;
+    std::vector<int64_t> first_keys;  ///< in place of the sliding window, where there are any
 
     explicit Case(const Sizes& s, float deviation = 1.0f)
         : sizes(s),
@@ -50,7 +51,8 @@ struct Case {
         p.scale = scale;
         p.q_begin = begin;
         p.n_queries = end - begin;
-        p.sliding_window = sizes.sliding_window;
+        p.sliding_window = first_keys.empty() ? sizes.sliding_window : 0;
+        p.first_keys = first_keys.empty() ? nullptr : first_keys.data() + begin;
         p.q = q.data() + begin * width();
         p.q_token_stride = width();
         p.k = k.data();
@@ -80,6 +82,7 @@ struct Case {
     std::vector<double> weights(int64_t i, int h, int64_t& first) const {
         const int64_t d = sizes.head_dim, row = h / (sizes.n_heads / sizes.n_kv_heads) * sizes.n_tokens;
         first = sizes.sliding_window ? std::max<int64_t>(0, i - sizes.sliding_window + 1) : 0;
+        if (!first_keys.empty()) first = first_keys[static_cast<size_t>(i)];
         std::vector<double> w;
         for (int64_t j = first; j <= i; ++j) {
             double dot = 0;
@@ -184,6 +187,33 @@ TEST_CASE("attention_prefill with logits of hundreds") {
             }
         }
     }
+}
+
+TEMPLATE_TEST_CASE("attention_prefill lets each query begin at a key of its own", "", float, bf16) {
+    for (const SimdLevel level : levels()) {
+        for (const Sizes& sizes : {Sizes{9, 3, 64, 330, 100}, Sizes{2, 1, 32, 700, 20}, Sizes{4, 1, 16, 64, 1}}) {
+            INFO(name_of(level) << " " << sizes);
+            const ForcedSimdLevel forced(level);
+            Case<TestType> problem(sizes);
+            std::vector<double> window_sums, sums;
+            const auto window = problem.run(sizes.n_tokens, &window_sums);
+            for (int64_t i = 0; i < sizes.n_tokens; ++i)
+                problem.first_keys.push_back(std::max<int64_t>(0, i - sizes.sliding_window + 1));
+            CHECK(same_bits(problem.run(sizes.n_tokens, &sums), window));
+            CHECK(same_bits(sums, window_sums));
+            // As where many of the keys are gone: none goes for long, then many at once.
+            for (int64_t i = 0; i < sizes.n_tokens; ++i)
+                problem.first_keys[static_cast<size_t>(i)] = i < 40 ? 0 : std::min<int64_t>(i, (i - 3) / 29 * 31);
+            const auto steps = problem.run(sizes.n_tokens, &sums);
+            problem.check(steps, 1, &sums);
+            CHECK(same_bits(problem.run(23), steps));
+        }
+    }
+    Case<float> problem({1, 1, 16, 4});
+    problem.first_keys = {0, 1, 0, 0};
+    CHECK_THROWS_AS(problem.run(4), std::invalid_argument);
+    problem.first_keys = {0, 2, 2, 2};
+    CHECK_THROWS_AS(problem.run(4), std::invalid_argument);
 }
 
 TEMPLATE_TEST_CASE("attention_prefill does not depend on chunks or threads", "", float, bf16) {

@@ -1,0 +1,224 @@
+// Tokens that are given to caches: a question, the reference's answer.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "engine/compare.h"
+#include "engine/decode.h"
+#include "engine/prefill.h"
+#include "tests/engine/counted_memory.h"
+#include "tests/engine/experiment_on_disk.h"
+#include "tests/policies/faulty_policies.h"
+
+using namespace kvscope;
+using namespace kvscope::engine::testing;
+using policies::Granularity;
+using policies::Positions;
+
+namespace {
+
+constexpr int n_prompt = 140;
+
+/// A kind of cache, filled with rows of unequal length; each call makes the same one.
+struct Kind {
+    Granularity granularity = Granularity::kv_head;
+    Positions positions = Positions::prompt;
+    bool acts = false;
+    bool whole = false;
+    bool store = false;
+};
+
+const std::vector<Kind>& kinds() {
+    static const std::vector<Kind> all{{.whole = true},
+                                       {},
+                                       {.granularity = Granularity::query_head},
+                                       {.positions = Positions::cache},
+                                       {.positions = Positions::cache, .acts = true},
+                                       {.store = true}};
+    return all;
+}
+
+engine::RunCache cache_of(const engine::Transformer& model, std::span<const int32_t> ids, const Kind& kind) {
+    engine::SilentProgress progress;
+    engine::PrefillRequest request;
+    request.ids = ids;
+    const auto result = engine::prefill(model, request, nullptr, progress);
+    engine::RunCache cache(model, kind.granularity, kind.positions, kind.acts);
+    for (int layer = 0; layer < cache.n_layers(); ++layer) {
+        const auto& dense = result.cache[static_cast<size_t>(layer)];
+        if (kind.whole) {
+            cache.adopt(layer, dense, n_prompt);
+            continue;
+        }
+        policies::Selection selection;
+        selection.granularity = kind.granularity;
+        for (int row = 0; row < cache.n_rows(); ++row) {
+            auto& kept = selection.rows.emplace_back();
+            for (uint32_t i = 0; i < n_prompt; ++i)
+                if ((i * 7u + static_cast<uint32_t>(3 * row + layer)) % static_cast<uint32_t>(4 + row) == 0 || i > 130)
+                    kept.push_back(i);
+        }
+        if (!kind.store) {
+            cache.compress(layer, selection, dense);
+            continue;
+        }
+        const int64_t d = model.config().head_dim;
+        auto store = std::make_unique<policies::throwaway::FaultyStore>(d, "none", 0);
+        const auto f32 = [&](const at::Tensor& entries) { return entries.to(at::kFloat).contiguous(); };
+        const engine::DenseLayer wide{f32(dense.keys), f32(dense.values)};
+        for (int row = 0; row < cache.n_rows(); ++row)
+            store->add_row(policies::throwaway::gathered(wide.keys_view(), row, selection.rows[size_t(row)], d),
+                           policies::throwaway::gathered(wide.values_view(), row, selection.rows[size_t(row)], d));
+        cache.compress(layer, std::move(store));
+    }
+    cache.reserve(200);
+    return cache;
+}
+
+std::vector<float> row_of(const at::Tensor& rows, int64_t i) {
+    const float* data = rows.const_data_ptr<float>() + i * rows.size(1);
+    return {data, data + rows.size(1)};
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+/// Reads the same question into a cache of each of these kinds as one batch; the last residual of each.
+std::vector<std::vector<float>> read(const engine::Transformer& model, std::span<const int32_t> ids,
+                                     std::span<const int32_t> question, const std::vector<Kind>& into) {
+    engine::SilentProgress progress;
+    std::vector<engine::RunCache> caches;
+    for (const auto& kind : into) caches.push_back(cache_of(model, ids, kind));
+    std::vector<engine::Sequence> sequences;
+    for (auto& cache : caches) sequences.push_back({&cache, n_prompt});
+    const std::vector<std::span<const int32_t>> tokens(into.size(), question);
+    const at::Tensor last = engine::read_given(model, sequences, tokens, progress);
+    std::vector<std::vector<float>> rows;
+    for (size_t s = 0; s < into.size(); ++s) {
+        REQUIRE(sequences[s].error.empty());
+        CHECK(sequences[s].position == n_prompt + static_cast<int64_t>(question.size()));
+        rows.push_back(row_of(last, static_cast<int64_t>(s)));
+    }
+    return rows;
+}
+
+/// The same through the decode kernel, token by token.
+std::vector<float> read_slowly(const engine::Transformer& model, std::span<const int32_t> ids,
+                               std::span<const int32_t> question, const Kind& kind) {
+    auto cache = cache_of(model, ids, kind);
+    engine::Sequence sequence{&cache, n_prompt};
+    std::vector<float> last;
+    for (size_t t = 0; t < question.size(); ++t) {
+        const auto token = question.subspan(t, 1);
+        last = row_of(engine::feed(model, {&sequence, 1}, {&token, 1}), 0);
+    }
+    return last;
+}
+
+engine::Model model_of(const char* name, kernels::DType dtype) {
+    engine::SilentProgress progress;
+    return engine::Model::open(test_data(std::string("models/") + name), dtype, progress);
+}
+
+double relative_difference(const std::vector<float>& a, const std::vector<float>& b) {
+    double difference = 0, size = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+        difference += std::pow(double{a[i]} - double{b[i]}, 2);
+        size += std::pow(double{a[i]}, 2);
+    }
+    return std::sqrt(difference / size);
+}
+
+}  // namespace
+
+TEST_CASE("a question is read as token by token, whatever the cache is like") {
+    for (const char* name : {"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn"}) {
+        for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
+            const auto model = model_of(name, dtype);
+            const auto ids = some_ids(model, n_prompt), question = some_ids(model, 61, 5);
+            for (size_t i = 0; i < kinds().size(); ++i) {
+                CAPTURE(name, kernels::name_of(dtype), i);
+                const auto& kind = kinds()[i];
+                if (kind.store && model.transformer().config().sliding_window[0] > 0) continue;
+                const auto found = read(model.transformer(), ids, question, {kind})[0];
+                const auto expected = read_slowly(model.transformer(), ids, question, kind);
+                CHECK(relative_difference(found, expected) < (dtype == kernels::DType::f32 ? 1e-5 : 0.02));
+            }
+        }
+    }
+}
+
+TEST_CASE("what is read does not depend on the other runs, nor on how many tokens go together") {
+    for (const char* name : {"llama3-gqa-sharded", "mistral-window"}) {
+        for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
+            CAPTURE(name, kernels::name_of(dtype));
+            const auto model = model_of(name, dtype);
+            const auto ids = some_ids(model, n_prompt), question = some_ids(model, 61, 5);
+            // 1024 tokens go together: 61 of one run, 17 of each of 60, none but one of each of 1,100.
+            std::vector<Kind> many;
+            for (int i = 0; i < 60; ++i) many.push_back(kinds()[static_cast<size_t>(i) % 5]);
+            const auto beside = read(model.transformer(), ids, question, many);
+            for (size_t i = 0; i < 5; ++i) {
+                const auto alone = read(model.transformer(), ids, question, {kinds()[i]})[0];
+                for (size_t j = i; j < many.size(); j += 5) CHECK(same_bits(beside[j], alone));
+            }
+        }
+    }
+}
+
+TEST_CASE("the comparison does not depend on the other runs, nor on how many tokens go together") {
+    for (const char* name : {"llama3-gqa-sharded", "mistral-window"}) {
+        for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
+            CAPTURE(name, kernels::name_of(dtype));
+            const auto model = model_of(name, dtype);
+            const auto& transformer = model.transformer();
+            const auto ids = some_ids(model, n_prompt), answer = some_ids(model, 50, 6);
+            engine::SilentProgress progress;
+            auto full = cache_of(transformer, ids, {.whole = true});
+            const std::vector<float> logits(static_cast<size_t>(transformer.config().vocab_size), 0.5f);
+            const auto reference = engine::reference_of(transformer, {&full, n_prompt}, logits, answer, progress);
+            const auto compare = [&](const std::vector<Kind>& with) {
+                std::vector<engine::RunCache> caches;
+                for (const auto& kind : with) caches.push_back(cache_of(transformer, ids, kind));
+                std::vector<engine::Sequence> sequences;
+                for (auto& cache : caches) sequences.push_back({&cache, n_prompt});
+                return engine::compare(transformer, reference, sequences,
+                                       std::vector<std::vector<float>>(with.size(), logits), progress);
+            };
+            std::vector<Kind> many;
+            for (int i = 0; i < 60; ++i) many.push_back(kinds()[static_cast<size_t>(i) % 5]);
+            const auto beside = compare(many);
+            for (size_t i = 0; i < 5; ++i) {
+                const auto alone = compare({kinds()[i]})[0];
+                REQUIRE(alone.error.empty());
+                for (size_t j = i; j < many.size(); j += 5) {
+                    CHECK(same_bits(beside[j].step_kl, alone.step_kl));
+                    CHECK(same_bits(beside[j].output_error, alone.output_error));
+                }
+            }
+            // The full cache beside itself.
+            for (const float kl : beside[0].step_kl) CHECK(kl < 1e-6f);
+            for (const float error : beside[0].output_error) CHECK(error == 0.0f);
+        }
+    }
+}
+
+TEST_CASE("reading a long question into many caches takes the memory of some tokens, not of all") {
+    const auto& model = tiny_model().transformer();
+    const auto ids = some_ids(tiny_model(), n_prompt), question = some_ids(tiny_model(), 200, 5);
+    engine::SilentProgress progress;
+    std::vector<engine::RunCache> caches;
+    for (int i = 0; i < 40; ++i) caches.push_back(cache_of(model, ids, {}));
+    std::vector<engine::Sequence> sequences;
+    for (auto& cache : caches) sequences.push_back({&cache, n_prompt});
+    const std::vector<std::span<const int32_t>> tokens(caches.size(), question);
+    CountedMemory memory;
+    engine::read_given(model, sequences, tokens, progress);
+    // Residual, queries, keys, values, outputs and the MLP's rows of 1,024 tokens, not of 8,000.
+    const auto& config = model.config();
+    const auto row = static_cast<size_t>(4 * config.hidden_size + 4 * config.intermediate_size +
+                                         4 * (config.n_heads + 2 * config.n_kv_heads) * config.head_dim);
+    CHECK(memory.most() < 1100 * row * sizeof(float));
+}
