@@ -43,8 +43,9 @@ int answer(const CLI::App& app, const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     const auto chosen = app.get_subcommands();
     const CLI::App& command = chosen.empty() ? app : *chosen.front();
-    const bool are_unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-    const std::string why = are_unknown ? cli::unknown_arguments(command, app.remaining(true)) : error.what();
+    // What is unknown comes first: a required option that is said to be missing may be there, misspelt.
+    const std::string unknown = cli::unknown_arguments(command, app.remaining(true));
+    const std::string why = unknown.empty() ? error.what() : unknown;
     cli::complain(fmt::format("{}\n`kvscope {}--help` explains the {}", why,
                               chosen.empty() ? "" : command.get_name() + " ", chosen.empty() ? "commands" : "options"));
     return exit_usage;

@@ -60,18 +60,17 @@ std::optional<CLI::Validator> check_of_type(const CLI::Option& option) {
     return std::nullopt;
 }
 
-std::vector<std::string> option_names(const CLI::App& command) {
+/// " Did you mean --budget?", or nothing. Of `argument` what stands before '=' counts, with any number of dashes.
+std::string option_suggestion(const CLI::App& command, const std::string& argument) {
     std::vector<std::string> names;
     for (const CLI::Option* option : command.get_options())
-        for (const auto& name : option->get_lnames()) names.push_back("--" + name);
-    return names;
-}
-
-/// "-budget=64" and "--budgte" as "--budget", "--budgte": what stands before '=', with two dashes.
-std::string as_long_option(const std::string& argument) {
+        for (const auto& name : option->get_lnames()) names.push_back(name);
     const size_t begin = std::min(argument.find_first_not_of('-'), argument.size());
     const size_t end = std::min(argument.find('='), argument.size());
-    return "--" + argument.substr(begin, end - std::min(begin, end));
+    std::string meant;
+    for (const auto& name : policies::nearest_names(argument.substr(begin, end - std::min(begin, end)), names))
+        meant += (meant.empty() ? " Did you mean --" : " or --") + name;
+    return meant.empty() ? "" : meant + "?";
 }
 
 bool is_option(const std::string& argument) { return argument.size() > 1 && argument.front() == '-'; }
@@ -88,7 +87,7 @@ OneOf::OneOf(const std::vector<std::string>& names) : CLI::Validator("") {
         return fmt::format("expected one of {}; found '{}'.{}", policies::joined(names), text,
                            policies::did_you_mean(text, names));
     };
-    description("{" + policies::joined(names) + "}");
+    description(fmt::format("{{{}}}", fmt::join(names, ",")));
 }
 
 WholeNumber::WholeNumber(int64_t low, int64_t high) : CLI::Validator("") {
@@ -127,13 +126,14 @@ std::string unknown_arguments(const CLI::App& command, const std::vector<std::st
         if (is_option(argument)) {
             const std::string name = argument.substr(0, argument.find('='));
             options += fmt::format("{}there is no option {}.{}", options.empty() ? "" : "\n", name,
-                                   policies::did_you_mean(as_long_option(argument), option_names(command)));
+                                   option_suggestion(command, argument));
         } else {
             others += fmt::format("{}'{}'", others.empty() ? "" : ", ", argument);
         }
     }
     // Where an option is unknown, what follows it is probably its value.
-    return options.empty() ? fmt::format("{} was not expected", others) : options;
+    if (!options.empty() || others.empty()) return options;
+    return fmt::format("{} was not expected", others);
 }
 
 std::string unknown_command(const std::string& name) {

@@ -30,7 +30,8 @@ struct NewFile : CLI::Validator {
 /// - Of an option with one value that is given several times the last one counts, so that aliases can be overridden.
 void apply_common_rules(CLI::App& command);
 
-/// What is wrong with arguments that no option of the command takes, with the option that was probably meant.
+/// What is wrong with arguments that no option of the command takes, with the option that was probably meant; empty
+/// for none.
 std::string unknown_arguments(const CLI::App& command, const std::vector<std::string>& arguments);
 
 /// What is wrong with a first argument that is no command.

@@ -2,6 +2,7 @@
 """`kvscope inspect`: all that is wrong with a trace is reported and the rest is shown; answers and parameters."""
 
 import json
+import re
 import shutil
 import unittest
 
@@ -14,15 +15,17 @@ GOOD = SOURCE / "tests" / "data" / "trace" / "v1.0.h5"
 
 
 def objects_of(path):
-    """Paths of all data sets, and (path, attribute) of all attributes."""
-    data_sets, attributes = [], []
+    """Paths of data sets, and (path, attribute) of attributes; of what all runs have, that of the first that has it."""
+    data_sets, attributes = {}, {}
     with h5py.File(path, "r") as trace:
         def visit(name, item):
+            kind = re.sub(r"\d+", "N", name)
             if isinstance(item, h5py.Dataset):
-                data_sets.append(name)
-            attributes.extend((name, attribute) for attribute in item.attrs)
+                data_sets.setdefault(kind, name)
+            for attribute in item.attrs:
+                attributes.setdefault((kind, attribute), (name, attribute))
         trace.visititems(visit)
-    return data_sets, attributes
+    return list(data_sets.values()), list(attributes.values())
 
 
 class Damage(ProgramTest):
@@ -46,8 +49,6 @@ class Damage(ProgramTest):
         for problem in problems:
             self.assertIn(problem["path"], text.stdout)
         self.assertEqual(listed.returncode, 1 if any(p["severity"] == "error" for p in problems) else 0)
-        table = self.run_program("inspect", path, "--format", "csv")
-        self.assertEqual(table.returncode, listed.returncode, table.stderr)
         return problems
 
     def test_steps_of_different_numbers(self):
@@ -67,6 +68,7 @@ class Damage(ProgramTest):
                     shown = self.run_program("inspect", path).stdout
                     self.assertIn("/prompts/0/runs/1/step_", shown)
                     self.assertIn("Label", shown, "the table of runs is still there")
+                    self.assertEqual(self.run_program("inspect", path, "--format", "csv").returncode, 1)
 
     def test_every_data_set_missing_shorter_or_of_another_kind(self):
         data_sets, _ = objects_of(GOOD)
@@ -90,7 +92,7 @@ class Damage(ProgramTest):
         _, attributes = objects_of(GOOD)
         self.assertGreater(len(attributes), 20)
         for name, attribute in attributes:
-            for value in (None, "text", -7, numpy.zeros(3)):
+            for value in (None, "text", -7):
                 with self.subTest(f"{name}@{attribute} {value}"):
                     path = self.copy()
                     with h5py.File(path, "r+") as trace:

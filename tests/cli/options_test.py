@@ -17,7 +17,7 @@ def commands_with_options():
     for command in listed:
         for line in help_of(command).splitlines():
             found = re.match(r"^  (?:-\w,)?(--[\w-]+)\S*(?: +([^ ].*))?", line)
-            if found and re.search(r" (TEXT|INT|UINT|FLOAT|[A-Z]+\S*)( |$)", line.split("  ")[1]):
+            if found and re.match(r" *\S+ [A-Z][A-Z\[]+\S*( |$)", line):
                 yield command, found.group(1)
 
 

@@ -129,8 +129,8 @@ class Widths(ProgramTest):
                     table = shown.split("\n\n")[-1] if arguments[0] == "inspect" else shown
                     if arguments != ["policies", "aperturekv"]:  # whose first line is a sentence
                         self.assertLessEqual(self.widest(table), columns)
-        words = re.findall(r"[\w-]{3,20}", everything)
-        self.assertLessEqual(set(words), set(re.findall(r"[\w-]{3,20}", self.on_a_terminal(100, "policies"))))
+        words = {word for word in everything.split() if len(word) <= 24}  # longer ones may be broken
+        self.assertEqual(words - set(self.on_a_terminal(100, "policies").split()), set())
 
     def test_the_table_of_runs_fits_the_terminal(self):
         trace = SOURCE / "tests" / "data" / "trace" / "v1.0.h5"

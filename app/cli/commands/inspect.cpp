@@ -70,7 +70,9 @@ std::function<int()> declare(CLI::App& app) {
             print_data(commands(trace::Reader(found), *model));
             return 0;
         }
-        return is_model(found) ? inspect_model(found, *format) : inspect_trace(found, *format, *whole_text);
+        const bool is_of_hub = found != *path;
+        return is_of_hub || is_model(found) ? inspect_model(found, *format)
+                                            : inspect_trace(found, *format, *whole_text);
     };
 }
 
