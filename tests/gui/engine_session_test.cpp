@@ -2,14 +2,19 @@
 
 #include "app/gui/engine_session.h"
 
+#include <omp.h>
+
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "analysis/figure_definition.h"
+#include "app/gui/engine/job_progress.h"
+#include "app/gui/engine/job_queue.h"
 #include "app/gui/run_form.h"
 #include "app/gui/session.h"
 #include "app/gui/what_if.h"
@@ -28,6 +33,15 @@ bool same_kept(const trace::Reader& reader, int a, int b) {
 }
 
 }  // namespace
+
+TEST_CASE("the engine's jobs compute with as many threads as were asked for") {
+    JobProgress progress([] {});
+    std::promise<int> n_threads;
+    JobQueue queue(
+        progress, [](const std::string&, bool) {}, [] {}, 3);
+    queue.enqueue("count", [&] { n_threads.set_value(omp_get_max_threads()); });
+    CHECK(n_threads.get_future().get() == 3);
+}
 
 TEST_CASE("a run in the window is a whole trace, whose caches can be asked more") {
     testing::SessionWithEngine gui;

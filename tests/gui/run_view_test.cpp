@@ -123,6 +123,22 @@ TEST_CASE("what is seldom changed is behind More, marked where it is changed, an
     CHECK(now["isolated"] == false);
 }
 
+TEST_CASE("the form begins with the chat template as the window was told") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    for (const bool wanted : {true, false}) {
+        AppOptions options = DrivenForm::options();
+        options.use_template = wanted;
+        DrivenApp driven(options);
+        driven.app().dismiss_start();
+        driven.settle();
+        nlohmann::json now;
+        driven.app().views()[0]->view->save(now);
+        RunForm form;
+        form.from_json(now);
+        CHECK(form.request.use_template == wanted);
+    }
+}
+
 TEST_CASE("questions are added, written over several lines, and taken away") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;
