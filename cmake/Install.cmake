@@ -8,6 +8,9 @@ if(TARGET kvscope)
     set_target_properties(kvscope PROPERTIES INSTALL_RPATH $ORIGIN/${to_libraries})
     install(TARGETS kvscope RUNTIME)
 endif()
+if(TARGET kvscope_chat_template)  # started by the program alone, so not among those that a person starts
+    install(TARGETS kvscope_chat_template RUNTIME DESTINATION ${private_libraries})
+endif()
 if(TARGET kvscope_cuda)
     install(TARGETS kvscope_cuda LIBRARY DESTINATION ${private_libraries} OPTIONAL)  # the program alone does not need it
 endif()

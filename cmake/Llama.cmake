@@ -38,3 +38,6 @@ kvscope_llama_part(kvscope_jinja ALIAS jinja LINKS kvscope_ggml SOURCES
     ${jinja_sources} common/json.cpp common/unicode.cpp)
 target_include_directories(kvscope_jinja SYSTEM
     PUBLIC ${KVSCOPE_LLAMA_SOURCE}/common PRIVATE ${KVSCOPE_LLAMA_SOURCE}/vendor)
+if(KVSCOPE_FUZZ)
+    target_compile_options(kvscope_jinja PRIVATE ${KVSCOPE_FUZZ_OPTIONS})
+endif()

@@ -53,6 +53,16 @@ if(KVSCOPE_UNITY)
         $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-shadow;-Wno-subobject-linkage;-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=>)
 endif()
 
+# Fuzzers are compiled by clang, whose warnings are others: g++ has given its own already. What they call is instrumented
+# with counters that lead them.
+if(KVSCOPE_FUZZ)
+    set(KVSCOPE_FUZZ_OPTIONS -fsanitize=address,fuzzer-no-link -fno-omit-frame-pointer -w)
+    target_compile_definitions(kvscope_ours INTERFACE _GLIBCXX_ASSERTIONS)
+    target_compile_options(kvscope_ours INTERFACE
+        ${KVSCOPE_FUZZ_OPTIONS} -fsanitize=undefined -fno-sanitize-recover=undefined)
+    add_link_options(-fsanitize=address,undefined)
+endif()
+
 if(KVSCOPE_SANITIZE)
     target_compile_definitions(kvscope_ours INTERFACE _GLIBCXX_ASSERTIONS)
     target_compile_options(kvscope_ours INTERFACE

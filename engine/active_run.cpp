@@ -45,6 +45,12 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
         needs_ = policy_->needs();
         pass_ = policy_->plan(context_);
         record.pseudo_ids = pass_.appended_ids;
+        // Room is taken for all of them at once.
+        const int64_t ahead = std::max(pass_.lookahead, static_cast<int64_t>(pass_.appended_ids.size()));
+        if (ahead > model_.config().context_length)
+            fail("it looks " + std::to_string(ahead) +
+                 " tokens ahead of the prompt, and the model's whole context is " +
+                 std::to_string(model_.config().context_length) + ": give fewer");
         if (pass_.filter_layer >= model_.shape().n_layers)
             fail("layer " + std::to_string(pass_.filter_layer) + " does not exist: the model has layers 0 to " +
                  std::to_string(model_.shape().n_layers - 1));

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/sha256.h"
+#include "engine/checkpoint/stop_check.h"
 
 namespace kvscope::engine {
 namespace {
@@ -47,6 +48,7 @@ trace::ResultRow row_of(const TaskSample& sample, const trace::RunRecord& record
 }  // namespace
 
 std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& task) {
+    require_lengths(task.lengths, task.prompt.n_new, model.transformer().config().context_length);
     std::vector<TaskSample> samples;
     const auto n_places = static_cast<int>(task.lengths.size() * task.depths.size());
     for (int first = 0; first < task.n_seeds; first += samples_of_a_round) {
@@ -54,6 +56,7 @@ std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& tas
         for (const int64_t length : task.lengths) {
             for (const double depth : task.depths) {
                 for (int i = first; i < std::min(task.n_seeds, first + samples_of_a_round); ++i) {
+                    checkpoint::StopCheck::now();
                     const int number = first * n_places + place * samples_of_a_round + i - first;
                     const uint64_t seed = task.seed + static_cast<uint64_t>(number);
                     const auto needle =

@@ -86,7 +86,8 @@ NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOpt
             fmt::format("What is the special magic number of the thing that {} owns? Answer with the number.", owner);
     }
     const auto n_tokens = [&](const std::string& sentence) {
-        return static_cast<int64_t>(tokenizer.encode(" " + sentence, false, false).size());
+        // One at least: to a tokenizer that knows none of its characters a sentence is no token at all.
+        return std::max<int64_t>(1, static_cast<int64_t>(tokenizer.encode(" " + sentence, false, false).size()));
     };
     Haystack haystack(options.text, random);
     std::vector<std::string> sentences;
@@ -105,6 +106,16 @@ NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOpt
     sentences.insert(sentences.begin() + place, prompt.needle);
     prompt.context = fmt::format("{}", fmt::join(sentences, " "));
     return prompt;
+}
+
+void require_lengths(std::span<const int64_t> lengths, int64_t n_new, int64_t context_length) {
+    for (const int64_t length : lengths) {
+        if (length <= context_length - n_new) continue;
+        throw UsageError(
+            fmt::format("--lengths {}: the model's context is {}, and {} tokens are to be generated; at most "
+                        "{} are left for a prompt",
+                        length, context_length, n_new, std::max<int64_t>(context_length - n_new, 0)));
+    }
 }
 
 double string_match(std::string_view prediction, std::string_view answer) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,10 @@ struct NeedleOptions {
 
 /// @throws UsageError for a length that holds no sentence beside the needle, or a depth outside [0, 1].
 NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOptions& options);
+
+/// That needles of these lengths fit in a model, before texts of that length are written.
+/// @throws UsageError
+void require_lengths(std::span<const int64_t> lengths, int64_t n_new, int64_t context_length);
 
 /// RULER's string_match_all: 1 where the answer stands in the prediction.
 double string_match(std::string_view prediction, std::string_view answer);

@@ -104,15 +104,17 @@ Definition dapq_definition() {
             "no window is protected, the pseudo tokens leave nothing behind.",
         .parameters =
             {
-                integer_parameter("pseudo_tokens", 32, {.low = 1}, "Pseudo tokens M: the paper's window (Fig. 6b)."),
+                integer_parameter("pseudo_tokens", 32, {.low = 1, .high = 1 << 20},
+                                  "Pseudo tokens M: the paper's window (Fig. 6b)."),
                 choice_parameter("content",
                                  {"first-last", "random-tokens", "random-span", "fixed-phrase", "vocabulary"},
                                  "first-last",
                                  "What the pseudo tokens are (Fig. 6a): the prompt's first and last tokens, single "
                                  "tokens or a span drawn from it, a phrase repeated, or tokens drawn from the "
                                  "vocabulary (Fig. 2a). A short prompt is used cyclically."),
-                integer_parameter("first", 4, {.low = 0}, "first-last: tokens from the prompt's beginning."),
-                automatic_integer_parameter("last", "the rest of pseudo_tokens", {.low = 0},
+                integer_parameter("first", 4, {.low = 0, .high = 1 << 20},
+                                  "first-last: tokens from the prompt's beginning."),
+                automatic_integer_parameter("last", "the rest of pseudo_tokens", {.low = 0, .high = 1 << 20},
                                             "first-last: tokens from the prompt's end."),
                 text_parameter("phrase", "Sorry, I don't know. ",
                                "fixed-phrase: what is repeated, with a blank between (Table 1)."),

@@ -10,6 +10,7 @@
 #include "trace/hdf5.h"
 #include "trace/load.h"
 #include "trace/source.h"
+#include "trace/text.h"
 
 namespace kvscope::trace {
 
@@ -119,7 +120,8 @@ class TraceCheck {
     }
 
     void check_json(const std::string& path, const std::string& text) {
-        if (!nlohmann::json::accept(text)) problems_.error(path, "JSON", fmt::format("\"{}\"", text.substr(0, 60)));
+        if (!nlohmann::json::accept(text))
+            problems_.error(path, "JSON", fmt::format("\"{}\"", storable_text(text.substr(0, 60))));
     }
 
     void check_prompt(const PromptPlace& place, const ModelAttributes& model) {

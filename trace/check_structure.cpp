@@ -3,6 +3,7 @@
 
 #include "trace/checker.h"
 #include "trace/hdf5.h"
+#include "trace/text.h"
 
 namespace kvscope::trace {
 
@@ -90,6 +91,10 @@ void check_attributes(hid_t object, const std::string& path, std::span<const sch
                 }
             } else if (!fits(*value, attribute.type)) {
                 problems.error(at, describe(attribute.type), value_text(*value));
+            } else if (attribute.type == schema::AttributeType::text &&
+                       storable_text(value->texts.front()) != value->texts.front()) {
+                problems.error(at, "text in UTF-8",
+                               fmt::format("\"{}\"", storable_text(value->texts.front().substr(0, 60))));
             }
         } catch (const h5::Failure& failure) {
             problems.error(at, describe(attribute.type), failure.what());

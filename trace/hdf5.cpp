@@ -41,6 +41,8 @@ Innermost innermost_error() {
 Guard::Guard() {
     static std::recursive_mutex mutex;
     lock_ = std::unique_lock(mutex);
+    // A trace is one file. A link into another would make HDF5 open whatever stands there, a pipe that never ends too.
+    [[maybe_unused]] static const herr_t unfollowed = H5Lunregister(H5L_TYPE_EXTERNAL);
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
@@ -81,6 +83,14 @@ bool exists(hid_t location, const std::string& path) {
     for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
         const std::string part = path.substr(0, end);
         if (part != "/" && !is_there(H5Lexists(location, part.c_str(), H5P_DEFAULT))) return false;
+        H5L_info_t link{};
+        if (part != "/" && H5Lget_info(location, part.c_str(), &link, H5P_DEFAULT) >= 0 && link.type != H5L_TYPE_HARD &&
+            link.type != H5L_TYPE_SOFT) {
+            throw Failure(fmt::format("{} is a link to another file, expected what it leads to in this one: such links "
+                                      "are not followed",
+                                      part),
+                          false);
+        }
         if (end == std::string::npos) break;
     }
     return path == "/" || is_there(H5Oexists_by_name(location, path.c_str(), H5P_DEFAULT));

@@ -158,8 +158,12 @@ const char* type_name(schema::Type type) {
 }
 
 Handle open_data_set(hid_t location, const std::string& path) {
-    return {checked(H5Dopen2(location, path.c_str(), H5P_DEFAULT), fmt::format("open the data set {}", path)),
-            H5Dclose};
+    const std::string action = fmt::format("open the data set {}", path);
+    Handle data_set(checked(H5Dopen2(location, path.c_str(), H5P_DEFAULT), action), H5Dclose);
+    const Handle creation(checked(H5Dget_create_plist(data_set.get()), action), H5Pclose);
+    if (H5Pget_layout(creation.get()) == H5D_VIRTUAL || H5Pget_external_count(creation.get()) > 0)
+        throw Failure(fmt::format("the data set {} has its values in other files, which are not opened", path), false);
+    return data_set;
 }
 
 DataSetInfo info(hid_t data_set) {

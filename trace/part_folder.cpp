@@ -26,6 +26,7 @@ constexpr std::string_view lock_name = "lock";
 constexpr std::string_view part_suffix = ".h5";
 constexpr std::string_view temporary_suffix = ".tmp";
 constexpr std::string_view damaged_infix = ".damaged-";
+constexpr std::uintmax_t largest_record = std::uintmax_t{1} << 30;
 
 std::optional<int> number(std::string_view text) {
     int value = 0;
@@ -36,7 +37,7 @@ std::optional<int> number(std::string_view text) {
 
 // The whole file; nothing if it is not there.
 std::optional<std::string> read_file(const fs::path& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int error = descriptor < 0 ? errno : 0;
     if (error == ENOENT) return std::nullopt;
     std::string text;
@@ -147,6 +148,13 @@ void require_readable_version(const fs::path& file, const std::string& format, c
 
 std::optional<RootAttributes> read_folder_record(const fs::path& folder) {
     const fs::path path = folder / record_name;
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (fs::exists(status) && !fs::is_regular_file(status))
+        throw DamagedTrace(fmt::format("{}: expected a file", path.string()));
+    if (const auto bytes = fs::file_size(path, error); !error && bytes > largest_record)
+        throw DamagedTrace(
+            fmt::format("{}: expected at most {} bytes, found {}", path.string(), largest_record, bytes));
     const std::optional<std::string> text = read_file(path);
     if (!text) return std::nullopt;
     const auto json = nlohmann::json::parse(*text, nullptr, false);

@@ -3,15 +3,20 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "trace/hdf5.h"
 #include "trace/source.h"
+#include "trace/text.h"
 
 namespace kvscope::trace {
 
 namespace {
+
+/// A trace's own data sets lie six levels deep; each level costs HDF5 a walk from the root.
+constexpr std::ptrdiff_t deepest = 64;
 
 class TreeList {
  public:
@@ -55,6 +60,10 @@ class TreeList {
     }
 
     void add(hid_t file, const std::string& path, bool group) {
+        if (std::count(path.begin(), path.end(), '/') > deepest) {
+            throw DamagedTrace(fmt::format("{}: groups nest more than {} levels deep in {}…; a trace has six",
+                                           source_.path.string(), deepest, storable_text(path.substr(0, 60))));
+        }
         TreeNode node;
         node.path = path;
         node.is_group = group;

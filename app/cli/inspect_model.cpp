@@ -14,6 +14,7 @@ bool is_model(const std::filesystem::path& path) {
     if (std::filesystem::is_directory(path, error)) return std::filesystem::exists(path / "config.json", error);
     const auto extension = path.extension();
     if (extension == ".gguf" || extension == ".safetensors") return true;
+    if (!std::filesystem::is_regular_file(path, error)) return false;
     char magic[4] = {};
     std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
     return std::string_view(magic, sizeof magic) == "GGUF";

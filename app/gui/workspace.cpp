@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* state_name = "workspace.json";
 constexpr int version = 1;
+constexpr size_t longest_state = size_t{64} << 20;
 
 struct LaterWorkspace : WorkspaceError {
     using WorkspaceError::WorkspaceError;
@@ -39,7 +40,8 @@ struct FreeEntry {
 
 void check(int code, archive* a, const fs::path& path, const char* doing) {
     if (code >= ARCHIVE_WARN) return;
-    throw WorkspaceError(fmt::format("{}: {} failed: {}", path.string(), doing, archive_error_string(a)));
+    const char* why = archive_error_string(a);
+    throw WorkspaceError(fmt::format("{}: {} failed: {}", path.string(), doing, why ? why : "no reason given"));
 }
 
 class Writer {
@@ -90,19 +92,24 @@ uint64_t fnv1a(const std::string& bytes) {
 
 /// Its state; what else is in it goes into the folder, where there is one.
 nlohmann::json read_archive(const fs::path& path, const std::optional<fs::path>& folder) {
+    std::error_code error;
+    if (!fs::is_regular_file(path, error))
+        throw WorkspaceError(path.string() + " cannot be read: it is no regular file");
     const std::unique_ptr<archive, FreeReader> zip(archive_read_new());
     archive_read_support_format_zip(zip.get());
     check(archive_read_open_filename(zip.get(), path.c_str(), 1 << 20), zip.get(), path, "opening");
     nlohmann::json state;
     archive_entry* entry = nullptr;
-    std::error_code error;
     while (state.is_null() || folder) {
         const int code = archive_read_next_header(zip.get(), &entry);
         if (code == ARCHIVE_EOF) break;
         check(code, zip.get(), path, "reading");
-        const fs::path name = fs::path(archive_entry_pathname(entry)).lexically_normal();
+        const char* stored_name = archive_entry_pathname(entry);
+        if (stored_name == nullptr) throw WorkspaceError(path.string() + ": the name of a file in it cannot be read");
+        const fs::path name = fs::path(stored_name).lexically_normal();
         if (name.is_absolute() || name.begin() == name.end() || *name.begin() == "..")
-            throw WorkspaceError(path.string() + ": the name " + name.string() + " leads out of its folder");
+            throw WorkspaceError(
+                fmt::format("{}: the name {:?} leads out of its folder", path.string(), name.string()));
         const bool is_state = name == state_name;
         if (!is_state && !folder) continue;
         std::string whole;
@@ -116,16 +123,22 @@ nlohmann::json read_archive(const fs::path& path, const std::optional<fs::path>&
             const auto got = archive_read_data(zip.get(), block.data(), block.size());
             if (got < 0) check(static_cast<int>(got), zip.get(), path, "reading");
             if (got <= 0) break;
-            if (is_state)
+            if (is_state) {
                 whole.append(block.data(), static_cast<size_t>(got));
-            else
+                if (whole.size() > longest_state)
+                    throw WorkspaceError(fmt::format("{}: {} in it has more than {} MB", path.string(), state_name,
+                                                     longest_state >> 20));
+            } else
                 file.write(block.data(), got);
         }
         if (is_state) {
             state = nlohmann::json::parse(whole, nullptr, false);
         } else {
             file.close();
-            if (!file) throw WorkspaceError((*folder / name).string() + " cannot be written: is the disk full?");
+            if (!file) {
+                throw WorkspaceError(fmt::format("{}: {:?} in it cannot be written to {}: is the disk full?",
+                                                 path.string(), name.string(), folder->string()));
+            }
         }
     }
     if (!state.is_object() || !state.contains("kvscope_workspace"))
@@ -198,12 +211,13 @@ void write_workspace(const fs::path& path, const nlohmann::json& state,
 std::string workspace_folder_name(const fs::path& path) {
     // The end of a ZIP archive lists its files with their checksums.
     constexpr std::streamoff most = 1 << 16;
-    std::ifstream file(path, std::ios::binary | std::ios::ate);
-    if (!file) throw WorkspaceError(path.string() + " cannot be read: is it there, and may you read it?");
+    std::error_code error;
+    std::ifstream file;
+    if (fs::is_regular_file(path, error)) file.open(path, std::ios::binary | std::ios::ate);
+    if (!file.is_open()) throw WorkspaceError(path.string() + " cannot be read: is it there, and may you read it?");
     const std::streamoff bytes = file.tellg();
     file.seekg(std::max<std::streamoff>(bytes - most, 0));
     const std::string end{std::istreambuf_iterator<char>(file), {}};
-    std::error_code error;
     const fs::path whole = fs::weakly_canonical(fs::absolute(path), error);
     return fmt::format("{}-{:016x}", path.stem().string(), fnv1a(fmt::format("{}\n{}\n", whole.string(), bytes) + end));
 }

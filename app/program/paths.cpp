@@ -1,15 +1,42 @@
 #include "app/program/paths.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdlib>
-#include <fstream>
-#include <iostream>
-#include <iterator>
+#include <cstring>
 #include <stdexcept>
+#include <vector>
 
 namespace kvscope::program {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr size_t largest_text = size_t{256} << 20;
+
+/// Reads to the end. A pipe is waited for while somebody has its other end.
+std::string read_all(int descriptor, const std::string& name) {
+    std::string text;
+    std::vector<char> block(1 << 16);
+    for (;;) {
+        const ssize_t got = ::read(descriptor, block.data(), block.size());
+        if (got == 0) return text;
+        if (got > 0) {
+            text.append(block.data(), static_cast<size_t>(got));
+        } else if (errno == EAGAIN) {
+            pollfd waited{descriptor, POLLIN, 0};
+            ::poll(&waited, 1, -1);
+        } else if (errno != EINTR) {
+            throw std::runtime_error(name + " cannot be read: " + std::strerror(errno));
+        }
+        if (text.size() > largest_text)
+            throw std::runtime_error(name + " holds more than " + std::to_string(largest_text >> 20) +
+                                     " MB, expected a text for a model");
+    }
+}
 
 fs::path share_folder() {
     std::error_code error;
@@ -41,12 +68,23 @@ fs::path asset(const std::string& name) {
 }
 
 std::string read_text(const fs::path& path) {
-    if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+    if (path == "-") return read_all(STDIN_FILENO, "standard input");
     std::error_code error;
     if (fs::is_directory(path, error)) throw std::runtime_error(path.string() + " is a folder, expected a text file");
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw std::runtime_error(path.string() + " cannot be read: is it there, and yours to read?");
-    return {std::istreambuf_iterator<char>(file), {}};
+    // Opening a pipe that nobody writes into would wait for ever.
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) throw std::runtime_error(path.string() + " cannot be read: is it there, and yours to read?");
+    std::string text;
+    try {
+        text = read_all(descriptor, path.string());
+    } catch (...) {
+        ::close(descriptor);
+        throw;
+    }
+    ::close(descriptor);
+    if (text.empty() && fs::is_fifo(path, error))
+        throw std::runtime_error(path.string() + " is a pipe that nobody writes into, expected a text");
+    return text;
 }
 
 std::string name_of_text(const fs::path& path) { return path == "-" ? "standard input" : path.string(); }

@@ -14,8 +14,9 @@ std::filesystem::path default_model();
 /// @throws std::runtime_error where it is missing.
 std::filesystem::path asset(const std::string& name);
 
-/// The whole of a text file; "-" is standard input.
-/// @throws std::runtime_error where it cannot be read.
+/// The whole of a text file; "-" is standard input. A pipe is read to its end, if somebody writes into it.
+/// @throws std::runtime_error where it cannot be read, or is larger than any text for a model (256 MB), as a device
+/// without an end is.
 std::string read_text(const std::filesystem::path& path);
 
 /// What such a text is called in messages: the path, or "standard input".

@@ -11,6 +11,7 @@
 #include "engine/checkpoint/charsmap.h"
 #include "engine/checkpoint/tokenizer_regex.h"
 #include "engine/checkpoint/tokenizer_utf8.h"
+#include "engine/checkpoint/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -22,7 +23,11 @@ class Sequence final : public AlignedNormalizer {
     explicit Sequence(std::vector<std::unique_ptr<AlignedNormalizer>> steps) : steps_(std::move(steps)) {}
     AlignedText apply(const AlignedText& text) const override {
         AlignedText out = text;
-        for (const auto& step : steps_) out = step->apply(out);
+        for (const auto& step : steps_) {
+            out = step->apply(out);
+            TokenizerWork::step();
+            TokenizerWork::require_length(out.size());
+        }
         return out;
     }
 
@@ -126,6 +131,7 @@ class Precompiled final : public AlignedNormalizer {
             const size_t end = grapheme_end(text, begin);
             const auto grapheme = all.subspan(begin, end - begin);
             begin = end;
+            TokenizerWork::require_length(out.size());
             const std::string utf8 = utf8_of(grapheme);
             if (utf8.size() < 6) {
                 if (const auto replacement = map_.find(utf8)) {
@@ -182,6 +188,7 @@ class Replace final : public AlignedNormalizer {
         }
         character_at.push_back(text.size());
         for (const Span& span : pattern_.cut(utf8)) {
+            TokenizerWork::require_length(out.size());
             const size_t begin = character_at[span.begin], end = character_at[span.end];
             if (!span.matched) {
                 out.insert(out.end(), text.begin() + static_cast<std::ptrdiff_t>(begin),

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/checkpoint/tokenizer_utf8.h"
+#include "engine/checkpoint/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -17,7 +18,10 @@ class Sequence final : public AlignedPreTokenizer {
         std::vector<AlignedText> now{text}, next;
         for (const auto& step : steps_) {
             next.clear();
-            for (const AlignedText& part : now) step->cut(part, next);
+            for (const AlignedText& part : now) {
+                TokenizerWork::step();
+                step->cut(part, next);
+            }
             now.swap(next);
         }
         for (AlignedText& part : now) out.push_back(std::move(part));

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "engine/checkpoint/tokenizer_utf8.h"
+#include "engine/checkpoint/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -178,7 +179,8 @@ void Bpe::Encoder::merge() {
     }
     std::make_heap(heap_.begin(), heap_.end());
 
-    while (!heap_.empty()) {
+    for (uint32_t taken = 0; !heap_.empty(); ++taken) {
+        if (taken % 1024 == 1023) TokenizerWork::step();
         std::pop_heap(heap_.begin(), heap_.end());
         const Candidate top = heap_.back();
         heap_.pop_back();

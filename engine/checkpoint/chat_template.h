@@ -20,7 +20,8 @@ struct Message {
 
 /// A model's own Jinja chat template, rendered as `apply_chat_template` of transformers does: trim_blocks and
 /// lstrip_blocks on, the same variables (messages, tools and documents none, add_generation_prompt, bos_token,
-/// eos_token and the other special tokens) and functions (raise_exception, strftime_now, tojson).
+/// eos_token and the other special tokens) and functions (raise_exception, strftime_now, tojson). Templates are read
+/// and rendered by a program of their own, under limits of time, memory and depth; StopCheck ends them.
 class ChatTemplate {
  public:
     /// The template of a GGUF file or a Hugging Face directory (chat_template.jinja, else chat_template in
@@ -38,13 +39,13 @@ class ChatTemplate {
 
     /// The text to encode with add_special off and parse_special on.
     /// @param now what strftime_now tells; the present if none is given
-    /// @throws CheckpointError if the template refuses the messages (raise_exception) or fails
+    /// @throws CheckpointError if the template refuses the messages (raise_exception), fails, or goes beyond a limit
     std::string render(std::span<const Message> messages, bool add_generation_prompt,
                        std::optional<std::time_t> now = std::nullopt) const;
 
  private:
-    struct Compiled;
-    std::shared_ptr<const Compiled> compiled_;
+    struct Origin;
+    std::shared_ptr<const Origin> origin_;
 };
 
 /// A prompt as the model reads it. Its text is encoded in two parts, [0, question_begin) and [question_begin, end), so

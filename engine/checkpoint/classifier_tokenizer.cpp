@@ -7,22 +7,22 @@
 
 #include "engine/checkpoint/tokenizer_json_file.h"
 #include "engine/checkpoint/tokenizer_utf8.h"
+#include "engine/checkpoint/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 
-ClassifierTokenizer::ClassifierTokenizer(const std::filesystem::path& directory) {
-    const std::filesystem::path file = directory / "tokenizer.json";
-    if (!std::filesystem::exists(file))
+ClassifierTokenizer::ClassifierTokenizer(const std::filesystem::path& directory) : file_(directory / "tokenizer.json") {
+    if (!std::filesystem::exists(file_))
         throw CheckpointError(directory,
                               "has no tokenizer.json; make one with transformers: "
                               "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)");
     try {
-        const nlohmann::json json = read_json_file(file);
+        const nlohmann::json json = read_json_file(file_);
         read(JsonNode(json, ""));
     } catch (const CheckpointError&) {
         throw;
     } catch (const std::runtime_error& error) {
-        throw CheckpointError(file, error.what());
+        throw CheckpointError(file_, error.what());
     }
 }
 
@@ -59,6 +59,7 @@ std::vector<TextToken> ClassifierTokenizer::encode(std::string_view utf8) const 
     require_utf8(utf8);
     if (utf8.size() > std::numeric_limits<uint32_t>::max())
         throw std::invalid_argument(fmt::format("a text of {} bytes is too long for a token classifier", utf8.size()));
+    const TokenizerWork work(file_, utf8.size());
     AlignedText text = align(utf8);
     if (normalizer_) text = normalizer_->apply(text);
     std::vector<AlignedText> words;

@@ -23,7 +23,8 @@ class ClassifierTokenizer {
     explicit ClassifierTokenizer(const std::filesystem::path& directory);
 
     /// The tokens of a text without those that surround it. Special tokens that stand in the text are text.
-    /// @throws std::invalid_argument if `utf8` is not UTF-8 or is longer than 4 GiB
+    /// @throws std::invalid_argument if `utf8` is not UTF-8 or is longer than 4 GiB; CheckpointError for a tokenizer
+    /// that takes too long or makes the text too long (TokenizerWork)
     std::vector<TextToken> encode(std::string_view utf8) const;
 
     /// What stands around a text: [CLS] and [SEP], or <s> and </s>.
@@ -37,6 +38,7 @@ class ClassifierTokenizer {
  private:
     void read(const JsonNode& root);
 
+    std::filesystem::path file_;
     std::unique_ptr<AlignedNormalizer> normalizer_;
     std::unique_ptr<AlignedPreTokenizer> pre_tokenizer_;
     std::unique_ptr<WordModel> model_;

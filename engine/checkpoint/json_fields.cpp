@@ -2,6 +2,7 @@
 
 #include "engine/checkpoint/error.h"
 #include "engine/checkpoint/file.h"
+#include "engine/checkpoint/json_text.h"
 
 namespace kvscope::checkpoint {
 
@@ -10,16 +11,14 @@ using nlohmann::json;
 json JsonFields::parse_file(const std::filesystem::path& file) {
     constexpr uint64_t limit = uint64_t{64} << 20;
     const std::string text = read_text_file(file, limit);
+    json parsed;
     try {
-        json parsed = json::parse(text);
-        if (!parsed.is_object()) throw CheckpointError(file, "is not a JSON object");
-        return parsed;
-    } catch (const json::parse_error& error) {
-        const bool pointer = text.starts_with("version https://git-lfs");
-        throw CheckpointError(file, pointer ? "is a Git LFS pointer, not the file: run `git lfs pull` in its folder"
-                                            : "is not valid JSON: error at byte " + std::to_string(error.byte) +
-                                                  " of " + std::to_string(text.size()));
+        parsed = parse_json(text);
+    } catch (const std::runtime_error& error) {
+        throw CheckpointError(file, error.what());
     }
+    if (!parsed.is_object()) throw CheckpointError(file, "is not a JSON object");
+    return parsed;
 }
 
 const json* JsonFields::find(const char* name) const {

@@ -9,6 +9,7 @@
 
 #include "engine/checkpoint/error.h"
 #include "engine/checkpoint/half.h"
+#include "engine/checkpoint/json_text.h"
 #include "engine/checkpoint/parallel.h"
 
 namespace kvscope::checkpoint {
@@ -111,8 +112,14 @@ json read_header(const InputFile& file, uint64_t& header_bytes) {
     }
     std::string text(header_bytes, '\0');
     file.read_at(8, std::as_writable_bytes(std::span<char>(text)));
-    json header = json::parse(text, nullptr, false);
-    if (header.is_discarded() || !header.is_object()) {
+    json header;
+    try {
+        header = parse_json(text);
+    } catch (const std::runtime_error& error) {
+        throw CheckpointError(
+            path, std::string("the header ") + error.what() + ": the file is damaged or not a safetensors file");
+    }
+    if (!header.is_object()) {
         throw CheckpointError(path, "the header is not a JSON object: the file is damaged or not a safetensors file");
     }
     return header;

@@ -4,6 +4,7 @@
 
 #include "engine/checkpoint/tokenizer_characters.h"
 #include "engine/checkpoint/tokenizer_utf8.h"
+#include "engine/checkpoint/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 void AddedTokenFinder::add(const AddedToken& token, std::string_view pattern) {
@@ -32,6 +33,7 @@ void AddedTokenFinder::cut(const Piece& piece, bool parse_special, std::vector<P
             ++at;
             continue;
         }
+        TokenizerWork::step();
         int32_t longest = -1;
         size_t end = at;
         uint32_t node = 0;

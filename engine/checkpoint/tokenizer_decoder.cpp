@@ -8,6 +8,7 @@
 #include "engine/checkpoint/tokenizer_byte_alphabet.h"
 #include "engine/checkpoint/tokenizer_regex.h"
 #include "engine/checkpoint/tokenizer_utf8.h"
+#include "engine/checkpoint/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -16,12 +17,21 @@ class Sequence final : public Decoder {
  public:
     explicit Sequence(std::vector<std::unique_ptr<Decoder>> steps) : steps_(std::move(steps)) {}
     std::vector<std::string> apply(std::vector<std::string> tokens) const override {
-        for (const auto& step : steps_) tokens = step->apply(std::move(tokens));
+        for (const auto& step : steps_) {
+            tokens = step->apply(std::move(tokens));
+            TokenizerWork::step();
+            size_t bytes = 0;
+            for (const std::string& token : tokens) bytes += token.size();
+            TokenizerWork::require_length(bytes);
+        }
         return tokens;
     }
     std::string piece(std::string_view token) const override {
         std::string out(token);
-        for (const auto& step : steps_) out = step->piece(out);
+        for (const auto& step : steps_) {
+            out = step->piece(out);
+            TokenizerWork::step();
+        }
         return out;
     }
 
@@ -121,7 +131,11 @@ class Replace final : public Decoder {
  public:
     Replace(Regex pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
     std::vector<std::string> apply(std::vector<std::string> tokens) const override {
-        for (std::string& token : tokens) token = piece(token);
+        size_t bytes = 0;
+        for (std::string& token : tokens) {
+            token = piece(token);
+            TokenizerWork::require_length(bytes += token.size());
+        }
         return tokens;
     }
     // An earlier step may have left a single byte here, which is no text for the pattern to look at.
@@ -130,6 +144,7 @@ class Replace final : public Decoder {
         std::string out;
         for (const Span& span : pattern_.cut(token)) {
             out += span.matched ? std::string_view(content_) : token.substr(span.begin, span.end - span.begin);
+            TokenizerWork::require_length(out.size());
         }
         return out;
     }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/checkpoint/bpe.h"
+#include "engine/checkpoint/stop_check.h"
 #include "engine/checkpoint/tokenizer_added_tokens.h"
 #include "engine/checkpoint/tokenizer_decoder.h"
 #include "engine/checkpoint/tokenizer_json_file.h"
@@ -16,6 +17,7 @@
 #include "engine/checkpoint/tokenizer_post_processor.h"
 #include "engine/checkpoint/tokenizer_pretokenizer.h"
 #include "engine/checkpoint/tokenizer_utf8.h"
+#include "engine/checkpoint/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -108,22 +110,26 @@ void append_ids(const nlohmann::json& config, const char* key, std::set<int32_t>
     for (size_t i = 0; i < node.size(); ++i) out.insert(token_id(node[i]));
 }
 
+/// What a single token may come to, in bytes, unless its spelling is long itself: all of a prompt's are kept.
+constexpr size_t longest_piece = 4096;
+
 class JsonTokenizer final : public Tokenizer {
  public:
-    explicit JsonTokenizer(const std::filesystem::path& directory) {
-        const std::filesystem::path file = directory / "tokenizer.json";
+    explicit JsonTokenizer(const std::filesystem::path& directory) : file_(directory / "tokenizer.json") {
         try {
-            read_tokenizer(JsonNode(read_json_file(file), ""));
+            read_tokenizer(JsonNode(read_json_file(file_), ""));
         } catch (const CheckpointError&) {
             throw;
         } catch (const std::runtime_error& error) {
-            throw CheckpointError(file, error.what());
+            StopCheck::now();  // it may have been that
+            throw CheckpointError(file_, error.what());
         }
         read_configs(directory);
     }
 
     std::vector<int32_t> encode(std::string_view text, bool add_special, bool parse_special) const override {
         require_utf8(text);
+        const TokenizerWork work(file_, text.size());
         TextArena arena;
         std::vector<Piece> between, pieces, words;
         if (!text.empty()) raw_tokens_.cut({text, true, -1}, parse_special, between);
@@ -157,11 +163,14 @@ class JsonTokenizer final : public Tokenizer {
     std::string decode(std::span<const int32_t> ids, bool skip_special) const override {
         std::vector<std::string> spellings;
         spellings.reserve(ids.size());
+        size_t bytes = 0;
         for (const int32_t id : ids) {
             require_id(id);
             if (spellings_[id].empty() || (skip_special && special_[id])) continue;
             spellings.push_back(spellings_[id]);
+            bytes += spellings_[id].size();
         }
+        const TokenizerWork work(file_, bytes);
         std::string text;
         if (decoder_) {
             for (const std::string& part : decoder_->apply(std::move(spellings))) text += part;
@@ -173,6 +182,7 @@ class JsonTokenizer final : public Tokenizer {
 
     std::string piece(int32_t id) const override {
         require_id(id);
+        const TokenizerWork work(file_, spellings_[id].size(), longest_piece);
         return decoder_ ? decoder_->piece(spellings_[id]) : spellings_[id];
     }
 
@@ -202,6 +212,7 @@ class JsonTokenizer final : public Tokenizer {
         if (const auto node = root.find("post_processor")) read_post_processor(*node, surrounding_);
 
         for (const auto& [token, id] : root.at("model").at("vocab").json().items()) spell(id.get<int32_t>(), token);
+        const TokenizerWork work(file_, 0);
         if (const auto list = root.find("added_tokens")) {
             for (size_t i = 0; i < list->size(); ++i) add_token((*list)[i]);
         }
@@ -236,7 +247,11 @@ class JsonTokenizer final : public Tokenizer {
         if (!token.normalized) {
             raw_tokens_.add(token, token.content);
         } else {
-            normalized_tokens_.add(token, normalizer_ ? normalizer_->apply(token.content) : token.content);
+            const TokenizerWork work(file_, token.content.size(), longest_piece);
+            TokenizerWork::step();
+            const std::string text = normalizer_ ? normalizer_->apply(token.content) : token.content;
+            TokenizerWork::require_length(text.size());
+            normalized_tokens_.add(token, text);
         }
     }
 
@@ -290,6 +305,7 @@ class JsonTokenizer final : public Tokenizer {
         }
     }
 
+    std::filesystem::path file_;
     std::unique_ptr<Bpe> bpe_;
     std::unique_ptr<Normalizer> normalizer_;
     std::unique_ptr<PreTokenizer> pre_tokenizer_;

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "engine/checkpoint/error.h"
+#include "engine/checkpoint/json_text.h"
 
 namespace kvscope::checkpoint {
 
@@ -15,6 +16,7 @@ std::string read_text_file(const std::filesystem::path& file) {
     const auto size = std::filesystem::file_size(file, error);
     if (error) throw CheckpointError(file, "cannot be read: " + error.message());
     if (size > (std::uintmax_t{1} << 30)) throw CheckpointError(file, fmt::format("is too large ({} bytes)", size));
+    if (!std::filesystem::is_regular_file(file, error)) throw CheckpointError(file, "is not a regular file");
     std::ifstream in(file, std::ios::binary);
     std::string text(static_cast<size_t>(size), '\0');
     if (!in || !in.read(text.data(), static_cast<std::streamsize>(text.size()))) {
@@ -25,16 +27,14 @@ std::string read_text_file(const std::filesystem::path& file) {
 
 nlohmann::json read_json_file(const std::filesystem::path& file) {
     const std::string text = read_text_file(file);
+    nlohmann::json json;
     try {
-        nlohmann::json json = nlohmann::json::parse(text);
-        if (!json.is_object()) throw CheckpointError(file, "expected a JSON object");
-        return json;
-    } catch (const nlohmann::json::parse_error& error) {
-        // nlohmann-json's own text quotes what it read last, however long and unprintable that is.
-        throw CheckpointError(file, error.byte > text.size()
-                                        ? fmt::format("is cut off: its JSON ends early, after {} bytes", text.size())
-                                        : fmt::format("is not valid JSON: error at byte {}", error.byte));
+        json = parse_json(text);
+    } catch (const std::runtime_error& error) {
+        throw CheckpointError(file, error.what());
     }
+    if (!json.is_object()) throw CheckpointError(file, "expected a JSON object");
+    return json;
 }
 
 std::string special_token_text(const nlohmann::json& tokenizer_config, const char* key) {

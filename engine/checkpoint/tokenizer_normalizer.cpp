@@ -9,6 +9,7 @@
 
 #include "engine/checkpoint/tokenizer_regex.h"
 #include "engine/checkpoint/tokenizer_utf8.h"
+#include "engine/checkpoint/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -18,7 +19,11 @@ class Sequence final : public Normalizer {
     explicit Sequence(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
     std::string apply(std::string_view text) const override {
         std::string out(text);
-        for (const auto& step : steps_) out = step->apply(out);
+        for (const auto& step : steps_) {
+            out = step->apply(out);
+            TokenizerWork::step();
+            TokenizerWork::require_length(out.size());
+        }
         return out;
     }
 
@@ -81,6 +86,7 @@ class Replace final : public Normalizer {
         out.reserve(text.size());
         for (const Span& span : pattern_.cut(text)) {
             out += span.matched ? std::string_view(content_) : text.substr(span.begin, span.end - span.begin);
+            TokenizerWork::require_length(out.size());
         }
         return out;
     }

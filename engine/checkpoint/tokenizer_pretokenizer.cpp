@@ -112,7 +112,10 @@ class Sequence final : public PreTokenizer {
         std::vector<Piece> now{piece}, next;
         for (const auto& step : steps_) {
             next.clear();
-            for (const Piece& part : now) step->cut(part, arena, next);
+            for (const Piece& part : now) {
+                TokenizerWork::step();
+                step->cut(part, arena, next);
+            }
             now.swap(next);
         }
         out.insert(out.end(), now.begin(), now.end());

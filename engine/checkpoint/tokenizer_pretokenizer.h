@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/checkpoint/tokenizer_json_node.h"
+#include "engine/checkpoint/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 
@@ -21,10 +22,15 @@ struct Piece {
 /// Keeps the rewritten texts that pieces point into.
 class TextArena {
  public:
-    std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
+    /// @throws CheckpointError beyond what TokenizerWork allows for all of them
+    std::string_view keep(std::string text) {
+        TokenizerWork::require_length(bytes_ += text.size());
+        return texts_.emplace_back(std::move(text));
+    }
 
  private:
     std::deque<std::string> texts_;
+    size_t bytes_ = 0;
 };
 
 /// The second stage of a tokenizer.json: cuts text into the words that the model encodes one by one. Kinds: Sequence,

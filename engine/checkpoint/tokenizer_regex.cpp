@@ -11,6 +11,7 @@
 #include <pcre2.h>
 
 #include "engine/checkpoint/tokenizer_utf8.h"
+#include "engine/checkpoint/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -196,6 +197,7 @@ std::vector<Span> Regex::cut(std::string_view text) const {
     size_t covered = 0, from = 0;
     bool after_match = false;
     while (from <= text.size()) {
+        TokenizerWork::step();
         int found = pcre2_match(code_.get(), subject, text.size(), from, PCRE2_NO_UTF_CHECK, data.get(), context.get());
         if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
             found = pcre2_match(code_.get(), subject, text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data.get(),
@@ -203,7 +205,7 @@ std::vector<Span> Regex::cut(std::string_view text) const {
         }
         if (found == PCRE2_ERROR_NOMATCH) break;
         if (found < 0)
-            throw std::runtime_error("the tokenizer's regular expression failed on this text: " + pcre_message(found));
+            TokenizerWork::fail("the tokenizer's regular expression failed on this text: " + pcre_message(found));
         const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(data.get());
         const size_t begin = offsets[0], end = offsets[1];
         if (begin == end && after_match && end == covered) {

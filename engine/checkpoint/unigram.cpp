@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "engine/checkpoint/tokenizer_work.h"
 #include "engine/checkpoint/word_model.h"
 
 namespace kvscope::checkpoint {
@@ -82,6 +83,7 @@ class Unigram final : public WordModel {
             bool single = false;
             piece.clear();
             for (size_t end = begin + 1; end <= std::min(word.size(), begin + longest_token_); ++end) {
+                TokenizerWork::step();
                 piece += utf8_of(std::span(word).subspan(end - 1, 1));
                 const auto found = ids_.find(piece);
                 if (found == ids_.end()) continue;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/checkpoint/tokenizer_post_processor.h"
+#include "engine/checkpoint/tokenizer_work.h"
 #include "engine/checkpoint/word_model.h"
 
 namespace kvscope::checkpoint {
@@ -38,6 +39,7 @@ class WordPiece final : public WordModel {
             size_t end = word.size();
             auto found = ids_.end();
             for (; end > begin; --end) {
+                TokenizerWork::step();
                 found = ids_.find(lead + utf8_of(all.subspan(begin, end - begin)));
                 if (found != ids_.end()) break;
             }

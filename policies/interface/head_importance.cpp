@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -56,8 +57,11 @@ double mean_of(const std::string& path, const std::string& key, const nlohmann::
 }  // namespace
 
 std::vector<double> read_head_importance(const std::string& path, const ModelShape& shape) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) refuse(path, "there is no such file, or it cannot be read.");
+    std::error_code error;
+    std::ifstream file;
+    // Not from a pipe, which may never begin, or a device, which may never end.
+    if (std::filesystem::is_regular_file(path, error)) file.open(path, std::ios::binary);
+    if (!file.is_open()) refuse(path, "there is no such file, or it cannot be read.");
     const nlohmann::json root = nlohmann::json::parse(file, nullptr, false);
     if (!root.is_object()) {
         refuse(path, "expected a JSON object {\"layer-head\": [score, ...]}, found " +

@@ -317,7 +317,8 @@ ParameterValues ParameterValues::from_json(std::vector<Parameter> declared_param
         } else if (held.is_string()) {
             values.set_value(name, held.get<std::string>());
         } else {
-            refuse(values.parameter(name), held.dump());
+            // In words: a value that nests deep is printed by recursion.
+            refuse(values.parameter(name), held.is_array() ? "a list" : held.is_object() ? "an object" : "null");
         }
     }
     return values;

@@ -33,6 +33,12 @@ class Installation(unittest.TestCase):
                    and not line.split("=> ")[1].startswith((str(self.prefix), "/lib", "/usr/lib"))]
         self.assertEqual(foreign, [], "libraries from the build or the cache folder")
 
+    def test_own_programs(self):
+        done = subprocess.run([self.prefix / "bin" / "kvscope", "inspect", os.environ["KVSCOPE_DEFAULT_MODEL"]], cwd="/",
+                              env={"PATH": "/usr/bin:/bin", "XDG_CACHE_HOME": self.folder.name}, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("chat template: yes", done.stdout)
+
     def test_files(self):
         for name in ("share/doc/kvscope/LICENSE", "share/doc/kvscope/THIRD_PARTY_NOTICES.md",
                      "share/doc/kvscope/llama.cpp/LICENSE", "share/doc/kvscope/imgui/LICENSE.txt",

@@ -6,8 +6,10 @@
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <vector>
 
+#include "engine/checkpoint/stop_check.h"
 #include "tests/checkpoint/files.h"
 
 namespace {
@@ -212,30 +214,63 @@ TEST_CASE("Messages are stripped as Python strips them") {
     CHECK(strip.render({{Message{"user", "a\u200b"}}}, true) == "[a\u200b]");
 }
 
-TEST_CASE("A template with bytes changed renders or is refused, and never crashes") {
-    const std::string good = read_file(fs::path(KVSCOPE_LLAMA_SOURCE) / "models/templates/Qwen-Qwen3-0.6B.jinja");
-    for (size_t i = 0; i < 3000; ++i) {
-        std::string bad = good;
-        const size_t at = (i * 7919 + 13) % bad.size();
-        switch (i % 4) {
-            case 0:
-                bad.resize(at);
-                break;
-            case 1:
-                bad.erase(at, 1 + i % 5);
-                break;
-            case 2:
-                bad[at] = "{}%#'\"()[]|.,-+=~ \\0a"[i % 21];
-                break;
-            default:
-                bad.insert(at, bad, (i * 31) % bad.size(), i % 40);
-        }
+TEST_CASE("What a template may take of the machine is bounded, and the message names its file and the limit") {
+    using Catch::Contains;
+    using Catch::StartsWith;
+    const auto message = [](const std::string& source) -> std::string {
         try {
-            make(bad).render({{Message{"system", "s"}, Message{"user", "Hello"}}}, true);
+            return "rendered " + make(source).render(hello, true);
         } catch (const CheckpointError& error) {
-            REQUIRE_NOTHROW(json(error.what()).dump());
+            return error.what();
         }
+    };
+    const std::string file = "model/tokenizer_config.json: its chat template is given up: ";
+    SECTION("time") {
+        CHECK_THAT(message("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"),
+                   Contains(file) && Contains("longer than the 5 s"));
     }
+    SECTION("memory, asked for at once") {
+        CHECK_THAT(message("{{ 'x' * 10000000000 }}"), Contains(file) && Contains("more than the 1024 MB of memory"));
+        CHECK_THAT(message("{{ 'a\nb' | indent(1000000000) }}"), Contains(file) && Contains("1024 MB"));
+    }
+    SECTION("memory, doubled again and again") {
+        CHECK_THAT(
+            message("{% set n = namespace(x='x') %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}"),
+            Contains(file) && Contains("1024 MB"));
+    }
+    SECTION("depth") {
+        CHECK_THAT(message("{% set l = [] %}{% set _ = l.append(l) %}{{ l }}"),
+                   Contains(file) && Contains("nests deeper than 64 MB of stack"));
+        // Not as deep as that: it may be rendered.
+        CHECK_THAT(message("{% set n = namespace(x=[]) %}{% for i in range(99999) %}{% set n.x = [n.x] %}{% endfor %}"
+                           "{{ n.x | tojson }}"),
+                   Contains("model/tokenizer_config.json: its chat template ") || StartsWith("rendered "));
+    }
+}
+
+TEST_CASE("A wish to stop ends a template that renders for ever") {
+    struct Stopped {};
+    const auto endless = make("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}");
+    int asked = 0;
+    const kvscope::checkpoint::StopCheck stop_check([&] {
+        if (++asked > 3) throw Stopped();
+    });
+    CHECK_THROWS_AS(endless.render(hello, true), Stopped);
+}
+
+TEST_CASE("Templates render from many threads at once") {
+    const auto source = make("[{{ messages[0].content }}]");
+    std::vector<std::string> rendered(8);
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < rendered.size(); ++i) {
+        threads.emplace_back([&, i] {
+            const std::vector<Message> messages{{"user", std::string(100'000, static_cast<char>('a' + i))}};
+            rendered[i] = source.render(messages, true);
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (size_t i = 0; i < rendered.size(); ++i)
+        CHECK(rendered[i] == "[" + std::string(100'000, static_cast<char>('a' + i)) + "]");
 }
 
 TEST_CASE("The place where the question begins") {

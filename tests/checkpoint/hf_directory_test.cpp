@@ -88,7 +88,7 @@ TEST_CASE("headers of safetensors files are checked") {
     CHECK_THAT(raw(""), Contains("has 0 bytes"));
     CHECK_THAT(raw(std::string(8, '\xff')), Contains("header would have"));
     CHECK_THAT(raw(std::string("\x20\0\0\0\0\0\0\0{}", 10)), Contains("truncated"));
-    CHECK_THAT(raw(std::string("\x02\0\0\0\0\0\0\0{x", 10)), Contains("not a JSON object"));
+    CHECK_THAT(raw(std::string("\x02\0\0\0\0\0\0\0{x", 10)), Contains("the header is not valid JSON"));
     CHECK_THAT(raw("version https://git-lfs pointer"), Contains("git lfs pull"));
     CHECK_THAT(refusal([&] { SafetensorsFile file(folder / "none"); }), Contains("No such file"));
     CHECK_THAT(refusal([&] { SafetensorsFile file(folder); }), Contains("not a regular file"));

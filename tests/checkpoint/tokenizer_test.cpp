@@ -351,7 +351,7 @@ TEST_CASE("Damaged and unsupported tokenizer.json files are refused with the pla
     CHECK_THAT(patched(R"({"pre_tokenizer": {"type": "Metaspace", "replacement": "ab"}})"),
                Contains("a single character"));
     std::string nested = R"({"type": "NFC"})";
-    for (int i = 0; i < 20'000; ++i) nested = R"({"type": "Sequence", "normalizers": [)" + nested + "]}";
+    for (int i = 0; i < 100; ++i) nested = R"({"type": "Sequence", "normalizers": [)" + nested + "]}";
     CHECK_THAT(
         message_of(R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "normalizer": )" + nested + "}"),
         Contains("is nested more than 60 levels deep"));

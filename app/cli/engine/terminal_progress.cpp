@@ -7,6 +7,7 @@
 
 #include "analysis/terminal_text.h"
 #include "app/cli/terminal.h"
+#include "engine/error.h"
 
 namespace kvscope::cli {
 namespace {
@@ -19,7 +20,12 @@ std::string clock_text(double seconds) {
 
 }  // namespace
 
-TerminalProgress::TerminalProgress(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1) {}
+TerminalProgress::TerminalProgress(bool quiet)
+    : stop_check_([] {
+          if (stop_is_wanted()) throw engine::Cancelled();
+      }),
+      quiet_(quiet),
+      terminal_(isatty(STDERR_FILENO) == 1) {}
 
 TerminalProgress::~TerminalProgress() { clear_line(); }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "app/cli/stop_signal.h"
+#include "engine/checkpoint/stop_check.h"
 #include "engine/progress.h"
 
 namespace kvscope::cli {
@@ -30,6 +31,7 @@ class TerminalProgress final : public engine::Progress {
     void clear_line();
 
     StopSignals signals_;
+    checkpoint::StopCheck stop_check_;  // reaches a model's template and tokenizer, which know no progress
     bool quiet_;
     bool terminal_;
     bool line_open_ = false;

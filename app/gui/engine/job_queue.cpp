@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "engine/checkpoint/stop_check.h"
 #include "engine/error.h"
 
 namespace kvscope::gui {
@@ -89,6 +90,9 @@ void JobQueue::work() {
         }
         std::string failure;
         try {
+            const checkpoint::StopCheck stop_check([this] {
+                if (progress_.cancelled()) throw engine::Cancelled();
+            });
             job.run();
         } catch (const engine::Cancelled&) {
             post([this] { notice_("stopped", false); });

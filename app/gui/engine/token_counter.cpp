@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "engine/checkpoint/stop_check.h"
+#include "engine/error.h"
 #include "engine/prompt.h"
 
 namespace kvscope::gui {
@@ -22,6 +24,8 @@ TokenCount count(const RunRequest& request, const engine::Model& model) {
             found.n_tokens = static_cast<int64_t>(prompt.ids.size());
             found.n_visible = prompt.n_visible();
         }
+    } catch (const engine::Cancelled&) {
+        throw;
     } catch (const std::exception& error) {
         found.error = error.what();
     }
@@ -70,8 +74,18 @@ void TokenCounter::work() {
         wanted_.reset();
         if (changed_.wait_for(lock, rest, [this] { return stopping_ || wanted_.has_value(); })) continue;
         lock.unlock();
-        const TokenCount found = count(text.request, *text.model);
+        std::optional<TokenCount> found;
+        try {
+            // A template or a tokenizer may take seconds: not those of a text that is older, or of an end.
+            const checkpoint::StopCheck stop_check([this] {
+                const std::lock_guard asking(mutex_);
+                if (stopping_ || wanted_) throw engine::Cancelled();
+            });
+            found = count(text.request, *text.model);
+        } catch (const engine::Cancelled&) {
+        }
         lock.lock();
+        if (!found) continue;
         count_ = found;
         on_count_();
     }

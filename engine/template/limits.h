@@ -2,7 +2,7 @@
 
 #include <jinja/lexer.h>
 
-namespace kvscope::checkpoint {
+namespace kvscope::chat_template {
 
 /// Keeps a damaged or malicious template from exhausting the stack of the Jinja interpreter, which recurses over the
 /// template's structure: refuses nesting and single expressions deeper than any real template's, and makes every macro
@@ -11,4 +11,4 @@ namespace kvscope::checkpoint {
 /// @throws std::runtime_error if the template is too deep
 void limit_depth(jinja::lexer_result& lexed);
 
-}  // namespace kvscope::checkpoint
+}  // namespace kvscope::chat_template

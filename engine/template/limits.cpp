@@ -1,4 +1,4 @@
-#include "engine/checkpoint/chat_template_limits.h"
+#include "engine/template/limits.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace kvscope::checkpoint {
+namespace kvscope::chat_template {
 namespace {
 
 using jinja::token;
@@ -100,4 +100,4 @@ void limit_depth(jinja::lexer_result& lexed) {
     lexed.tokens = std::move(out);
 }
 
-}  // namespace kvscope::checkpoint
+}  // namespace kvscope::chat_template

@@ -1,0 +1,139 @@
+// Tokenizers made to take all memory or never to end: each is given up with a message that names its file. What bounds
+// them is the processor's time and the length of texts, so that nothing here depends on how fast the machine is.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/classifier_tokenizer.h"
+#include "engine/checkpoint/stop_check.h"
+#include "engine/checkpoint/tokenizer.h"
+#include "tests/checkpoint/model_files.h"
+
+using namespace kvscope::checkpoint;
+using namespace kvscope::checkpoint::testing;
+using Catch::Contains;
+using nlohmann::json;
+
+namespace {
+
+json replace(const std::string& what, const std::string& by) {
+    return {{"type", "Replace"}, {"pattern", {{"String", what}}}, {"content", by}};
+}
+
+/// Makes 16 of each "a", `times` times over.
+json growing(int times) {
+    json steps = json::array();
+    for (int i = 0; i < times; ++i) steps.push_back(replace("a", std::string(16, 'a')));
+    return steps;
+}
+
+json small_tokenizer() {
+    return {{"model", {{"type", "BPE"}, {"vocab", {{"a", 0}, {"b", 1}, {"aa", 2}}}, {"merges", {"a a"}}}}};
+}
+
+std::string said_on(const json& tokenizer_json, const std::string& text) {
+    const TemporaryFolder folder;
+    write_file(folder / "tokenizer.json", tokenizer_json.dump());
+    return refusal([&] {
+        const auto tokenizer = open_tokenizer(folder);
+        const auto ids = tokenizer->encode(text, true, true);
+        tokenizer->decode(ids);
+        for (const int32_t id : ids) tokenizer->shown(id);
+    });
+}
+
+}  // namespace
+
+TEST_CASE("a tokenizer whose replacements grow is given up") {
+    json tokenizer = small_tokenizer();
+    SECTION("in one step") { tokenizer["normalizer"] = replace("a", std::string(1 << 20, 'a')); }
+    SECTION("in many steps") { tokenizer["normalizer"] = {{"type", "Sequence"}, {"normalizers", growing(12)}}; }
+    SECTION("where it is read") {
+        tokenizer["normalizer"] = {{"type", "Sequence"}, {"normalizers", growing(12)}};
+        tokenizer["added_tokens"] = {{{"id", 3}, {"content", "<aaa>"}, {"normalized", true}}};
+    }
+    SECTION("by the spelling of bytes") {
+        json steps = json::array();
+        for (int i = 0; i < 40; ++i) steps.push_back({{"type", "ByteLevel"}, {"use_regex", false}});
+        tokenizer["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", steps}};
+    }
+    SECTION("where it decodes") { tokenizer["decoder"] = {{"type", "Sequence"}, {"decoders", growing(12)}}; }
+    CHECK_THAT(
+        said_on(tokenizer, std::string(100, 'a') + "\u00e9"),
+        Contains("tokenizer.json: its tokenizer is given up: it makes more than") && Contains("bytes of a text of"));
+}
+
+TEST_CASE("a classifier's tokenizer whose replacements grow is given up") {
+    const TemporaryFolder folder;
+    json tokenizer = json::parse(read_file(data("classifiers/bert/tokenizer.json")));
+    tokenizer["normalizer"] = {{"type", "Sequence"}, {"normalizers", growing(12)}};
+    write_file(folder / "tokenizer.json", tokenizer.dump());
+    const ClassifierTokenizer opened(folder);
+    CHECK_THAT(refusal([&] { opened.encode("aaaa"); }), Contains("its tokenizer is given up: it makes more than"));
+}
+
+TEST_CASE("a pattern that never comes to an end is given up") {
+    json tokenizer = small_tokenizer();
+    // Each match fails only after the engine's own limit of steps.
+    tokenizer["pre_tokenizer"] = {
+        {"type", "Split"}, {"pattern", {{"Regex", "(?:(?:a|a)*)*c|a"}}}, {"behavior", "Isolated"}};
+    const std::string said = said_on(tokenizer, std::string(1000, 'a'));
+    CHECK_THAT(said, Contains("tokenizer.json: ") &&
+                         (Contains("given up") || Contains("regular expression failed on this text")));
+}
+
+TEST_CASE("a wish to stop ends a tokenizer") {
+    struct Stopped {};
+    const TemporaryFolder folder;
+    json tokenizer = small_tokenizer();
+    json steps = json::array();
+    for (int i = 0; i < 4000; ++i) steps.push_back(replace("b", "b"));
+    tokenizer["normalizer"] = {{"type", "Sequence"}, {"normalizers", steps}};
+    write_file(folder / "tokenizer.json", tokenizer.dump());
+    const auto opened = open_tokenizer(folder);
+    const StopCheck stop_check([] { throw Stopped(); });
+    CHECK_THROWS_AS(opened->encode(std::string(1 << 20, 'a'), false, false), Stopped);
+}
+
+TEST_CASE("texts as long as books are tokenized as ever") {
+    std::mt19937 random(1);
+    std::string text;
+    while (text.size() < (2u << 20)) text += random() % 5 == 0 ? ' ' : static_cast<char>('a' + random() % 26);
+    for (const char* model : {"models/llama3-gqa-sharded", "models/llama2-mha"}) {
+        const auto tokenizer = open_tokenizer(data(model));
+        const auto ids = tokenizer->encode(text, false, false);
+        CHECK_THAT(tokenizer->decode(ids), Contains(text.substr(100, 1000)));
+    }
+}
+
+TEST_CASE("JSON that no library should be asked to print is refused in words") {
+    const TemporaryFolder folder;
+    fs::copy(data("models/smollm2-tied"), folder, fs::copy_options::recursive);
+    const auto open_all = [&] {
+        return refusal([&] {
+            open_checkpoint(folder);
+            open_tokenizer(folder);
+        });
+    };
+    REQUIRE(open_all().empty());
+    const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+    for (const char* name : {"config.json", "tokenizer_config.json", "generation_config.json", "tokenizer.json"}) {
+        INFO(name);
+        const std::string whole = read_file(folder / name);
+        const std::string begun = whole.substr(0, whole.rfind('}'));
+        write_file(folder / name, begun + R"(, "rope_theta": 1e99999})");
+        CHECK_THAT(open_all(),
+                   Contains(std::string(name) + ": is not JSON that can be read: a number in it is larger"));
+        write_file(folder / name, begun + R"(, "rope_theta": )" + deep + "}");
+        CHECK_THAT(open_all(), Contains(std::string(name) + ": is nested more than 256 levels deep"));
+        write_file(folder / name, whole);
+    }
+    REQUIRE(open_all().empty());
+    const std::string header = R"({"x": {"dtype": "F32", "shape": [1], "data_offsets": [)" + deep + ", 4]}}";
+    std::string size(8, '\0');
+    const uint64_t n = header.size();
+    std::memcpy(size.data(), &n, 8);
+    write_file(folder / "model.safetensors", size + header + "1234");
+    CHECK_THAT(open_all(), Contains("model.safetensors: the header is nested more than 256 levels deep"));
+}

@@ -1,0 +1,28 @@
+#include "tests/fuzz/read_trace.h"
+
+#include "tests/fuzz/reader.h"
+#include "trace/check.h"
+#include "trace/peek.h"
+#include "trace/reader.h"
+#include "trace/tree.h"
+
+namespace kvscope::fuzz {
+
+void read_trace(const std::filesystem::path& path) {
+    may_refuse([&] { trace::check(path); });
+    may_refuse([&] { trace::tree(path); });
+    may_refuse([&] {
+        const trace::Reader reader(path);
+        if (reader.has_model()) may_refuse([&] { static_cast<void>(reader.model_record()); });
+        for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
+            may_refuse([&] { static_cast<void>(reader.prompt_record(prompt)); });
+            for (int run = 0; run < reader.n_runs(prompt); ++run) {
+                may_refuse([&] { static_cast<void>(reader.run_record(prompt, run)); });
+                may_refuse([&] { static_cast<void>(reader.kept(prompt, run)); });
+            }
+        }
+        for (const auto& task : reader.result_tasks()) may_refuse([&] { static_cast<void>(reader.results(task)); });
+    });
+}
+
+}  // namespace kvscope::fuzz

@@ -1,0 +1,32 @@
+// The file beside a trace with pins, notes and how it was looked at.
+#include <nlohmann/json.hpp>
+
+#include "app/gui/document.h"
+#include "app/gui/session_state.h"
+#include "tests/fuzz/reader.h"
+#include "tests/trace/sample_trace.h"
+
+namespace kvscope::fuzz {
+
+Reader notes_reader() {
+    return {"notes", [](std::string_view bytes) {
+                static const auto path = [] {
+                    const auto made = scratch() / "noted.h5";
+                    trace::sample::write(made);
+                    return made;
+                }();
+                scratch_file(gui::annotations_path(path).filename().string(), bytes);
+                may_refuse([&] {
+                    gui::Document document(0, path);
+                    gui::load_annotations(document);
+                    gui::Tasks tasks([] {}, 0);
+                    gui::Session session(tasks);
+                    const nlohmann::json view = gui::load_view(path);
+                    session.open(path);
+                    gui::restore_view(session, *session.documents().front(), view);
+                    gui::save_annotations(document, view);
+                });
+            }};
+}
+
+}  // namespace kvscope::fuzz
