@@ -6,8 +6,10 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 namespace kvscope::cli {
@@ -17,6 +19,8 @@ constexpr std::array signals = {SIGINT, SIGTERM};
 constexpr int seconds_to_end = 1;
 
 std::atomic<int> noted{0};
+std::array<char, 4096> last_words{};
+std::atomic<std::size_t> n_last_words{0};
 std::array<struct sigaction, signals.size()> before{};
 struct sigaction alarm_before {};
 
@@ -43,14 +47,14 @@ void on_stop(int signal) {
 }
 
 void on_time_over(int /*signal*/) {
-    constexpr std::string_view said = "\nkvscope: stopped at once; what was finished is on disk\n";
-    [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, said.data(), said.size());
+    [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, last_words.data(), n_last_words);
     kill(getpid(), noted);
 }
 
 }  // namespace
 
 StopSignals::StopSignals() {
+    set_last_words("stopped");
     struct sigaction action {};
     action.sa_flags = SA_RESTART;
     action.sa_handler = on_time_over;
@@ -67,6 +71,12 @@ StopSignals::~StopSignals() {
     if (stop_is_wanted()) return;
     for (size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &before[i], nullptr);
     sigaction(SIGALRM, &alarm_before, nullptr);
+}
+
+void StopSignals::set_last_words(std::string_view words) {
+    n_last_words = 0;
+    const std::string text = "\nkvscope: " + std::string(words).substr(0, last_words.size() - 16) + "\n";
+    n_last_words = text.copy(last_words.data(), last_words.size());
 }
 
 bool stop_is_wanted() { return noted != 0; }

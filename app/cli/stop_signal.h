@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 namespace kvscope::cli {
 
 /// While one lives, the first SIGINT or SIGTERM is noted and the work asked to end (`stop_is_wanted`); what is finished
@@ -9,6 +11,8 @@ class StopSignals {
  public:
     StopSignals();
     ~StopSignals();
+    /// What is said on standard error where time was up, as "stopped; nothing was written".
+    void set_last_words(std::string_view words);
     StopSignals(const StopSignals&) = delete;
     StopSignals& operator=(const StopSignals&) = delete;
 };

@@ -19,13 +19,14 @@ BUILD = SOURCE / "build" / "release"
 PAGES = [SOURCE / "README.md", *sorted((SOURCE / "docs").glob("*.md"))]
 PATIENCE = 300  # seconds, on a machine that is busy with other things
 # The same command with less to do: what a command's options are set to here, so that all of them take seconds.
+CHARACTERS = 2000  # of a text; budgets of 64 entries and of a tenth are above the policies' windows
 SHORTER = {
     "run": {"-n": "4"},
     "eval": {"--lengths": "400", "--depths": "0.5", "--samples": "1", "-n": "4"},
     "profile-heads": {"--lengths": "300", "--depths": "0.5", "--samples": "1"},
+    "analyze": {"--trials": "1"},
     "view": {"--screenshot": "window.png"},
 }
-SHORTER_WITH = {"--trials": "2"}  # wherever the command has the option
 
 
 def default_model():
@@ -100,15 +101,13 @@ def set_option(words, name, value):
 def shortened(command):
     """The same command with less to do."""
     words = shlex.split(command)
-    if words[0] != "kvscope" or len(words) < 2 or "--help" in words or "<" in command or ">" in command:
+    if words[0] != "kvscope" or words[1] not in SHORTER or "--help" in words:
         return command
-    for name, value in SHORTER.get(words[1], {}).items():
-        if name == "--screenshot" and name in words:
+    for name, value in SHORTER[words[1]].items():
+        is_there = name in words
+        if (name == "--screenshot" and is_there) or (name == "--trials" and "--queries" not in words):
             continue
         words = set_option(words, name, value)
-    for name, value in SHORTER_WITH.items():
-        if name in words:
-            words = set_option(words, name, value)
     return shlex.join(words)
 
 
@@ -139,13 +138,13 @@ kvscope e;
 ```
 <!-- not run: `kvscope view`: no -->
 `kvscope view
-x.h5` and `kvscope view2 x.h5`.
+x.h5` and `kvscope viewer x.h5`.
 """, encoding="utf-8")
             found = [(command.line, command.text, command.not_run) for command in commands_of_page(page)]
         self.assertEqual(found, [(2, "kvscope inspect t.h5", ""), (6, "kvscope a --b", "it would take a day"),
                                  (11, 'kvscope b --c "d # e"', "no model"), (13, "kvscope c …", ""),
                                  (14, "kvscope d", ""),
-                                 (20, "kvscope view x.h5", "no"), (21, "kvscope view2 x.h5", "")])
+                                 (21, "kvscope view x.h5", "no"), (22, "kvscope viewer x.h5", "")])
 
     def test_shortened(self):
         self.assertEqual(shortened("kvscope run -n 64 -o x.h5"), "kvscope run -n 4 -o x.h5")
@@ -284,9 +283,11 @@ class Documentation(unittest.TestCase):
     def fill(self, folder):
         """What the pages take for granted: a text, traces, and a model of one's own."""
         folder.mkdir()
-        (folder / "assets").symlink_to(SOURCE / "assets")
-        context = (SOURCE / "assets" / "demo" / "demo_context.txt").read_text(encoding="utf-8")
-        (folder / "report.txt").write_text(context[:2500], encoding="utf-8")
+        for text in (SOURCE / "assets").rglob("*.txt"):  # the beginning of each, to have less to do
+            copy = folder / text.relative_to(SOURCE)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(text.read_text(encoding="utf-8")[:CHARACTERS], encoding="utf-8")
+        shutil.copy(folder / "assets" / "demo" / "demo_context.txt", folder / "report.txt")
         demo = self.here / "kvscope-demo" / "demo.h5"
         (folder / "kvscope-demo").mkdir()
         os.link(demo, folder / "kvscope-demo" / "demo.h5")

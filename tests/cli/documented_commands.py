@@ -16,6 +16,7 @@ NOT_RUN = re.compile(r"<!-- not run: (?:`([^`]+)`: )?([^>]*?) -->", re.DOTALL)
 SPAN = re.compile(r"`([^`]+)`")
 INLINE = re.compile(r"kvscope [a-z-]+ \S")
 INCOMPLETE = re.compile(r"…|(?<![\w./-])[A-Z]{2,}(?:\.h5)?(?![\w./=-])")
+COMMENT = re.compile(r"^((?:[^\"'#]|\"[^\"]*\"|'[^']*'|(?<!\s)#)*)\s#.*$")  # a # within quotes is none
 SHELLS = ("sh", "bash", "console")
 
 
@@ -30,7 +31,7 @@ class Command:
 
 def reason_not_to_run(text, marks):
     for prefix, reason in marks:
-        if not prefix or text.startswith(prefix):
+        if not prefix or re.match(re.escape(prefix) + r"(?!\w)", text):
             return reason
     return ""
 
@@ -41,7 +42,7 @@ def lines_of_block(block):
     for i, line in enumerate(block.splitlines()):
         if not joined:
             number = i
-        line = re.sub(r"\s+#\s.*$", "", line).strip()
+        line = COMMENT.sub(r"\1", line).strip()
         if line.endswith("\\"):
             joined += line[:-1].strip() + " "
             continue

@@ -243,19 +243,22 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--figure", arguments->figures,
                    "Which figure, as listed below; repeatable, and `all` for every figure that the trace can have")
         ->required()
-        ->delimiter(',');
+        ->delimiter(',')
+        ->allow_extra_args(false);
     app.add_option(
            "-o,--output", arguments->output,
            "Where to; the extension says how: pdf, svg, png, csv, md, tex, json, jsonl. Several figures go into "
            "files of their own, demo-jsd.pdf for demo.pdf; the pages of a long one, too, as svg and png")
         ->required();
     app.add_option("--prompt", arguments->options.prompt, "Which prompt, from 0")->capture_default_str();
-    app.add_option("--run,--runs", arguments->options.runs, "Runs by label, policy or number; repeatable");
+    app.add_option("--run,--runs", arguments->options.runs, "Runs by label, policy or number; repeatable")
+        ->allow_extra_args(false);
     app.add_option("--layer,--layers", arguments->layers, "Layers, as in 0,5,10-12");
     app.add_option("--head,--heads", arguments->heads, "Query heads, as in 0,5-7");
     app.add_option("--column,--columns", arguments->options.columns,
                    "Columns of the table of runs, x and y; repeatable")
-        ->delimiter(',');
+        ->delimiter(',')
+        ->allow_extra_args(false);
     app.add_option("--source", arguments->options.source, "Which of several measures of one kind");
     app.add_flag("--difference", arguments->difference,
                  "The first less the second: of two traces, or of two --run of one");

@@ -16,6 +16,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// With what breaks lines shown as such, so that an answer stays beside its run.
+std::string in_one_line(const std::string& text) {
+    std::string line;
+    for (const char c : text) line += c == '\n' || c == '\r' ? std::string("↵") : std::string(1, c);
+    return line;
+}
+
 /// Beside the trace, in three formats; those that it has no data for are named.
 void draw_figures(const trace::Reader& reader) {
     complain("drawing the figures");
@@ -47,12 +54,11 @@ int run_demo_in_terminal(const fs::path& folder, bool force) {
 
     const trace::Reader reader(job.output);
     print(fmt::format(
-        "{}
-{} asked: {}
-",
+        "{}\n{} asked: {}\n",
         analysis::format_table(analysis::cost_table(reader, 0), analysis::TableFormat::text, terminal_width()),
         reader.model().name, job.prompts.front().questions.front()));
-    for (const auto& record : reader.runs(0)) print(fmt::format("  {:28} {}\n", record.label, record.output_text));
+    for (const auto& record : reader.runs(0))
+        print(fmt::format("  {:28} {}\n", record.label, in_one_line(record.output_text)));
     draw_figures(reader);
     return result;
 }

@@ -35,7 +35,7 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     const auto device = engine::device_from_name(options.device);
     engine::require_runnable(device);
 
-    TerminalProgress progress(options.quiet);
+    TerminalProgress progress(options.quiet, stopped_message(job.output));
     const auto load_start = std::chrono::steady_clock::now();
     const auto model = options.model.open(progress);
     const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();
@@ -52,8 +52,7 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
         if (!outcome.was_complete && !options.timings.empty()) write_timings(options.timings, outcome.timings, load_s);
         return outcome.n_failed > 0 ? 1 : 0;
     } catch (const engine::Cancelled&) {
-        throw std::runtime_error(fmt::format(
-            "stopped; what was finished is in {}.part, and the same command goes on from there", job.output.string()));
+        throw std::runtime_error(stopped_message(job.output));
     }
 }
 

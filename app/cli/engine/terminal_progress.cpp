@@ -20,12 +20,19 @@ std::string clock_text(double seconds) {
 
 }  // namespace
 
-TerminalProgress::TerminalProgress(bool quiet)
+TerminalProgress::TerminalProgress(bool quiet, std::string_view last_words)
     : stop_check_([] {
           if (stop_is_wanted()) throw engine::Cancelled();
       }),
       quiet_(quiet),
-      terminal_(isatty(STDERR_FILENO) == 1) {}
+      terminal_(isatty(STDERR_FILENO) == 1) {
+    signals_.set_last_words(last_words);
+}
+
+std::string stopped_message(const std::filesystem::path& output) {
+    return fmt::format("stopped; what was finished is in {}.part, and the same command goes on from there",
+                       output.string());
+}
 
 TerminalProgress::~TerminalProgress() { clear_line(); }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -16,7 +17,8 @@ namespace kvscope::cli {
 /// stop_signal.h has it.
 class TerminalProgress final : public engine::Progress {
  public:
-    explicit TerminalProgress(bool quiet);
+    /// @param last_words said by who is stopped and does not come to an end by itself
+    explicit TerminalProgress(bool quiet, std::string_view last_words = "stopped; nothing was written");
     ~TerminalProgress() override;
     TerminalProgress(const TerminalProgress&) = delete;
     TerminalProgress& operator=(const TerminalProgress&) = delete;
@@ -40,5 +42,8 @@ class TerminalProgress final : public engine::Progress {
     std::chrono::steady_clock::time_point start_;
     std::chrono::steady_clock::time_point shown_;
 };
+
+/// What a command says that is stopped while it writes a trace.
+std::string stopped_message(const std::filesystem::path& output);
 
 }  // namespace kvscope::cli

@@ -154,7 +154,7 @@ int act(Arguments& arguments) {
     task.prompt.n_new = job.experiment.n_new;
     job.experiment.compare = false;
     job.experiment.record = false;
-    TerminalProgress progress(arguments.quiet);
+    TerminalProgress progress(arguments.quiet, stopped_message(job.output));
     const auto model = arguments.model.open(progress);
     const auto samples = engine::needle_samples(model, task);
     try {
@@ -162,8 +162,7 @@ int act(Arguments& arguments) {
     } catch (const trace::AlreadyComplete&) {
         progress.message(fmt::format("{} holds these very results already", job.output.string()));
     } catch (const engine::Cancelled&) {
-        throw std::runtime_error(fmt::format(
-            "stopped; what was finished is in {}.part, and the same command goes on from there", job.output.string()));
+        throw std::runtime_error(stopped_message(job.output));
     }
     show(arguments, trace::Reader(job.output));
     return 0;

@@ -1,0 +1,218 @@
+// A run's numbers depend on the run alone: not on the runs beside it, not on when those leave, not on the threads, and
+// not on whether the work was interrupted. To the last bit, in both types of weights.
+
+#include <omp.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "engine/error.h"
+#include "engine/generate.h"
+#include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/whole_cache.h"
+
+using namespace kvscope;
+using namespace kvscope::engine::testing;
+
+namespace {
+
+/// A tiny model of tests/data/models: one with grouped heads, one with biases.
+const engine::Model& tiny(const std::string& name, kernels::DType dtype) {
+    static std::map<std::pair<std::string, kernels::DType>, engine::Model> models;
+    const auto key = std::pair(name, dtype);
+    if (!models.contains(key)) {
+        engine::SilentProgress progress;
+        models.emplace(key, engine::Model::open(test_data("models/" + name), dtype, progress));
+    }
+    return models.at(key);
+}
+
+/// To the last bit, NaN included, which stands for what has no value.
+template <class T>
+bool same(const std::vector<T>& a, const std::vector<T>& b) {
+    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+/// Records that must be equal in every number that is not a time.
+void check_same(const trace::RunRecord& a, const trace::RunRecord& b) {
+    CAPTURE(a.label, a.budget, a.message, b.message);
+    REQUIRE(a.status == "complete");
+    REQUIRE(b.status == "complete");
+    CHECK(same(a.kept_indices, b.kept_indices));
+    CHECK(same(a.scores, b.scores));
+    CHECK(same(a.scores_f64, b.scores_f64));
+    CHECK(same(a.output_ids, b.output_ids));
+    CHECK(same(a.step_kl, b.step_kl));
+    CHECK(same(a.step_agreement, b.step_agreement));
+    CHECK(same(a.output_error, b.output_error));
+    CHECK(same(a.attention_kept, b.attention_kept));
+}
+
+void check_same(const trace::PromptRecord& a, const trace::PromptRecord& b) {
+    CHECK(same(a.last_logits, b.last_logits));
+    CHECK(same(a.window_attention, b.window_attention));
+    CHECK(same(a.adjacent_similarity_k, b.adjacent_similarity_k));
+    CHECK(same(a.query_similarity, b.query_similarity));
+    CHECK(same(a.head_jsd, b.head_jsd));
+}
+
+/// 48 runs: every policy that changes the pass or the decoding among them.
+std::vector<engine::RunPlan> many_plans() {
+    std::vector<engine::RunPlan> plans;
+    for (const std::string budget : {"40", "48", "56"}) {
+        for (const std::string policy :
+             {"snapkv", "streaming-llm", "dapq", "laq", "gemfilter", "h2o", "ada-snapkv", "cam", "k-vec", "longcache",
+              "snapkv:granularity=query_head", "snapkv:positions=cache", "streaming-llm:rolling=on",
+              "streaming-llm:rolling=on,positions=cache", "h2o:rolling=on", "random"})
+            plans.push_back(plan(policy, budget));
+    }
+    return plans;
+}
+
+/// Cancels the `at`-th time it is asked.
+class StopsAt final : public engine::Progress {
+ public:
+    explicit StopsAt(int64_t at) : left_(at) {}
+    void begin(std::string_view, int64_t) override {}
+    void advance(int64_t) override {}
+    void message(std::string_view) override {}
+    bool cancelled() const override { return --left_ < 0; }
+
+ private:
+    mutable int64_t left_;
+};
+
+class Threads {
+ public:
+    explicit Threads(int n) : before_(omp_get_max_threads()) { omp_set_num_threads(n); }
+    ~Threads() { omp_set_num_threads(before_); }
+    Threads(const Threads&) = delete;
+    Threads& operator=(const Threads&) = delete;
+
+ private:
+    int before_;
+};
+
+}  // namespace
+
+TEST_CASE("a run is the same alone and beside 1, 12, 16 and 48 others") {
+    const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);
+    const std::string name = GENERATE("llama3-gqa-sharded", "llama-biases");
+    CAPTURE(name_of(dtype), name);
+    const auto& model = tiny(name, dtype);
+    const TemporaryFolder folder;
+    const std::vector prompts{prompt_of_ids(some_ids(model, 120))};
+    const auto plans = many_plans();
+    const auto alone = run_experiment(folder, "alone.h5", model, prompts, plans, options_of(16, true, true));
+    REQUIRE(alone.n_runs(0) == 49);
+    for (const size_t beside : {1, 12, 16, 48}) {
+        CAPTURE(beside);
+        const std::vector some(plans.begin(), plans.begin() + static_cast<std::ptrdiff_t>(beside));
+        const auto batch = run_experiment(folder, std::to_string(beside) + ".h5", model, prompts, some, options_of(16));
+        REQUIRE(batch.n_runs(0) == static_cast<int>(beside) + 1);
+        for (int run = 0; run < batch.n_runs(0); ++run) check_same(batch.run_record(0, run), alone.run_record(0, run));
+    }
+}
+
+TEST_CASE("runs that leave the batch early change nothing for those that stay") {
+    const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);
+    CAPTURE(name_of(dtype));
+    const auto& model = tiny("llama3-gqa-sharded", dtype).transformer();
+    engine::SilentProgress progress;
+    constexpr int64_t n_new = 24;
+    constexpr size_t n_runs = 20;
+    struct Run {
+        engine::RunCache cache;
+        std::vector<float> logits;
+        int64_t position;
+    };
+    const auto all_runs = [&] {  // prompts of different lengths
+        std::vector<Run> runs;
+        for (size_t i = 0; i < n_runs; ++i) {
+            const auto ids = some_ids(tiny("llama3-gqa-sharded", dtype), 30 + static_cast<int>(i), 7 + unsigned(i));
+            auto [cache, logits] = whole_cache(model, ids);
+            cache.reserve(n_new);
+            runs.push_back({std::move(cache), std::move(logits), static_cast<int64_t>(ids.size())});
+        }
+        return runs;
+    };
+    const auto answers = [&](std::span<Run> runs, std::span<const int32_t> end_ids) {
+        std::vector<engine::Sequence> sequences;
+        std::vector<std::vector<float>> first;
+        for (auto& run : runs) {
+            sequences.push_back({&run.cache, run.position, 0, nullptr});
+            first.push_back(run.logits);
+        }
+        return engine::generate(model, sequences, first, n_new, {}, end_ids, progress);
+    };
+    std::vector<std::vector<int32_t>> alone;
+    auto runs = all_runs();
+    for (auto& run : runs) alone.push_back(answers({&run, 1}, {})[0].ids);
+    // What the first runs say in the middle of their answers ends them, and whoever says it, too.
+    std::vector<int32_t> end_ids;
+    for (size_t i = 0; i < 6; ++i) end_ids.push_back(alone[i][3 * i]);
+    std::sort(end_ids.begin(), end_ids.end());
+    runs = all_runs();
+    const auto batch = answers(runs, end_ids);
+    size_t n_early = 0;
+    for (size_t i = 0; i < n_runs; ++i) {
+        CAPTURE(i);
+        const auto& ids = batch[i].ids;
+        n_early += ids.size() < n_new;
+        REQUIRE(ids.size() <= alone[i].size());
+        CHECK(std::equal(ids.begin(), ids.end(), alone[i].begin()));
+    }
+    CHECK(n_early >= 6);
+}
+
+TEST_CASE("an interrupted trace that is resumed, and one made with another number of threads, hold the same numbers") {
+    const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);
+    CAPTURE(name_of(dtype));
+    const auto& model = tiny("llama3-gqa-sharded", dtype);
+    const TemporaryFolder folder;
+    const auto context = some_ids(model, 130);
+    auto asked = context;
+    for (const int32_t id : some_ids(model, 9, 2)) asked.push_back(id);
+    const std::vector prompts{prompt_of_ids(context), prompt_of_ids(asked, 130)};
+    std::vector<engine::RunPlan> plans;
+    for (const std::string policy : {"snapkv", "laq", "dapq", "gemfilter", "h2o:rolling=on", "streaming-llm"})
+        plans.push_back(plan(policy, "40"));
+    const auto once = [&] {
+        const Threads threads(1);
+        return run_experiment(folder, "once.h5", model, prompts, plans, options_of(12));
+    }();
+    const auto check = [&](const trace::Reader& other) {
+        for (int prompt = 0; prompt < 2; ++prompt) {
+            check_same(once.prompt_record(prompt), other.prompt_record(prompt));
+            for (int run = 0; run < once.n_runs(prompt); ++run)
+                check_same(once.run_record(prompt, run), other.run_record(prompt, run));
+        }
+    };
+    for (const int n : {2, 3}) {
+        const Threads threads(n);
+        check(run_experiment(folder, std::to_string(n) + ".h5", model, prompts, plans, options_of(12)));
+    }
+
+    const auto with_full = engine::with_full_run(plans);
+    const auto options = options_of(12);
+    const auto path = folder.path() / "resumed.h5";
+    const auto recipe = engine::recipe_json(model, prompts, with_full, options);
+    bool stopped = true;
+    int n_stops = 0;
+    for (int64_t patience = 5; stopped; patience += 9, ++n_stops) {
+        StopsAt progress(patience);
+        trace::Writer writer(path, recipe);
+        try {
+            engine::Experiment(model, with_full, options, writer, progress).run(prompts);
+            writer.finish();
+            stopped = false;
+        } catch (const engine::Cancelled&) {
+        }
+    }
+    CHECK(n_stops > 3);
+    check(trace::Reader(path));
+}

@@ -1,0 +1,58 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "engine/decode.h"
+#include "engine/error.h"
+#include "engine/sampler.h"
+#include "kernels/cpu_features.h"
+#include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/whole_cache.h"
+
+using namespace kvscope;
+using namespace kvscope::engine::testing;
+
+namespace {
+
+/// The tiny model with a damaged embedding of one token, which none but that token itself reads.
+engine::Transformer damaged(kernels::DType dtype, int32_t token) {
+    engine::SilentProgress progress;
+    const auto& checkpoint = tiny_model().checkpoint();
+    auto weights = engine::load_weights(checkpoint, dtype, progress);
+    weights.head = weights.head.clone();
+    weights.embedding.select(0, token).fill_(std::numeric_limits<float>::quiet_NaN());
+    return engine::Transformer(checkpoint.config(), std::move(weights), dtype);
+}
+
+}  // namespace
+
+TEST_CASE("a NaN anywhere in a prompt or a question ends as the sampler's error, at every instruction set") {
+    const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);
+    const int32_t token = 77;
+    const auto model = damaged(dtype, token);
+    auto fine = some_ids(tiny_model(), 90);
+    for (auto& id : fine) id = id == token ? 78 : id;
+    for (const auto level : {kernels::SimdLevel::generic, kernels::SimdLevel::avx2, kernels::SimdLevel::avx512,
+                             kernels::SimdLevel::avx512_bf16}) {
+        if (level > kernels::supported_simd_level()) continue;
+        const kernels::ForcedSimdLevel forced(level);
+        CAPTURE(name_of(dtype), name_of(level));
+        engine::Sampler sampler({});
+        CHECK_NOTHROW(sampler.next(whole_cache(model, fine).second));
+        for (const size_t place : {0, 1, 44, 88, 89}) {
+            CAPTURE(place);
+            auto ids = fine;
+            ids[place] = token;
+            CHECK_THROWS_AS(sampler.next(whole_cache(model, ids).second), engine::RunError);
+
+            auto cache = whole_cache(model, fine).first;
+            cache.reserve(90);
+            engine::Sequence sequence{&cache, 90, 0, nullptr};
+            const std::span<const int32_t> question(ids);
+            const auto residual = engine::feed(model, {&sequence, 1}, {&question, 1});
+            const auto logits = model.logits(residual.narrow(0, 89, 1));
+            CHECK_THROWS_AS(sampler.next({logits.const_data_ptr<float>(), static_cast<size_t>(logits.size(1))}),
+                            engine::RunError);
+        }
+    }
+}
