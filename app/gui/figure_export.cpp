@@ -21,12 +21,12 @@ struct Written {
 }  // namespace
 
 void FigureExport::start_one(const fs::path& file, const std::string& figure) {
-    job_ = Job{{}, file, {figure}, 1, 0, {}};
+    job_ = Job{.folder = {}, .file = file, .left = {figure}, .problems = {}, .left_out = {}};
 }
 
 void FigureExport::start_all(const fs::path& folder, std::vector<std::string> figures) {
     const size_t n = figures.size();
-    job_ = Job{folder, {}, std::move(figures), n, 0, {}};
+    job_ = Job{.folder = folder, .file = {}, .left = std::move(figures), .n_all = n, .problems = {}, .left_out = {}};
 }
 
 void FigureExport::go_on(Context& context, const figures::ExportOptions& options,

@@ -1,6 +1,6 @@
 // Scores that several runs have in common are in a trace once.
-#include <catch2/catch.hpp>
 #include <bit>
+#include <catch2/catch.hpp>
 #include <cmath>
 
 #include "tests/trace/sample_trace.h"

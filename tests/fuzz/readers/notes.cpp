@@ -1,6 +1,7 @@
 // The file beside a trace with pins, notes and how it was looked at.
 #include <nlohmann/json.hpp>
 
+#include "app/gui/annotations.h"
 #include "app/gui/document.h"
 #include "app/gui/session_state.h"
 #include "tests/fuzz/reader.h"
