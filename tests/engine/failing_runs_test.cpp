@@ -303,7 +303,8 @@ TEST_CASE("a task's sample is scored for the runs that answer, and says why the 
     const TemporaryFolder folder;
     engine::SilentProgress progress;
     std::vector<engine::TaskSample> samples;
-    for (const auto& prompt : prompts(model)) samples.push_back({"a", prompt, "nothing of the kind", n_context, 0.5});
+    for (const auto& prompt : prompts(model))
+        samples.push_back({"a", static_cast<int>(samples.size()), prompt, "nothing of the kind", n_context, 0.5});
     auto options = options_of(6, false);
     options.record = false;
     for (const char* fault : {"fault=step,after=2", "fault=out-of-range", "fault=nan,after=2"}) {

@@ -18,7 +18,7 @@ using policies::Positions;
 
 namespace {
 
-constexpr int n_prompt = 140;
+constexpr int n_read = 140;
 
 /// A kind of cache, filled with rows of unequal length; each call makes the same one.
 struct Kind {
@@ -48,14 +48,14 @@ engine::RunCache cache_of(const engine::Transformer& model, std::span<const int3
     for (int layer = 0; layer < cache.n_layers(); ++layer) {
         const auto& dense = result.cache[static_cast<size_t>(layer)];
         if (kind.whole) {
-            cache.adopt(layer, dense, n_prompt);
+            cache.adopt(layer, dense, n_read);
             continue;
         }
         policies::Selection selection;
         selection.granularity = kind.granularity;
         for (int row = 0; row < cache.n_rows(); ++row) {
             auto& kept = selection.rows.emplace_back();
-            for (uint32_t i = 0; i < n_prompt; ++i)
+            for (uint32_t i = 0; i < n_read; ++i)
                 if ((i * 7u + static_cast<uint32_t>(3 * row + layer)) % static_cast<uint32_t>(4 + row) == 0 || i > 130)
                     kept.push_back(i);
         }
@@ -92,13 +92,13 @@ std::vector<std::vector<float>> read(const engine::Transformer& model, std::span
     std::vector<engine::RunCache> caches;
     for (const auto& kind : into) caches.push_back(cache_of(model, ids, kind));
     std::vector<engine::Sequence> sequences;
-    for (auto& cache : caches) sequences.push_back({&cache, n_prompt});
+    for (auto& cache : caches) sequences.push_back({&cache, n_read});
     const std::vector<std::span<const int32_t>> tokens(into.size(), question);
     const at::Tensor last = engine::read_given(model, sequences, tokens, progress);
     std::vector<std::vector<float>> rows;
     for (size_t s = 0; s < into.size(); ++s) {
         REQUIRE(sequences[s].error.empty());
-        CHECK(sequences[s].position == n_prompt + static_cast<int64_t>(question.size()));
+        CHECK(sequences[s].position == n_read + static_cast<int64_t>(question.size()));
         rows.push_back(row_of(last, static_cast<int64_t>(s)));
     }
     return rows;
@@ -108,7 +108,7 @@ std::vector<std::vector<float>> read(const engine::Transformer& model, std::span
 std::vector<float> read_slowly(const engine::Transformer& model, std::span<const int32_t> ids,
                                std::span<const int32_t> question, const Kind& kind) {
     auto cache = cache_of(model, ids, kind);
-    engine::Sequence sequence{&cache, n_prompt};
+    engine::Sequence sequence{&cache, n_read};
     std::vector<float> last;
     for (size_t t = 0; t < question.size(); ++t) {
         const auto token = question.subspan(t, 1);
@@ -137,7 +137,7 @@ TEST_CASE("a question is read as token by token, whatever the cache is like") {
     for (const char* name : {"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn"}) {
         for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
             const auto model = model_of(name, dtype);
-            const auto ids = some_ids(model, n_prompt), question = some_ids(model, 61, 5);
+            const auto ids = some_ids(model, n_read), question = some_ids(model, 61, 5);
             for (size_t i = 0; i < kinds().size(); ++i) {
                 CAPTURE(name, kernels::name_of(dtype), i);
                 const auto& kind = kinds()[i];
@@ -155,7 +155,7 @@ TEST_CASE("what is read does not depend on the other runs, nor on how many token
         for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
             CAPTURE(name, kernels::name_of(dtype));
             const auto model = model_of(name, dtype);
-            const auto ids = some_ids(model, n_prompt), question = some_ids(model, 61, 5);
+            const auto ids = some_ids(model, n_read), question = some_ids(model, 61, 5);
             // 1024 tokens go together: 61 of one run, 17 of each of 60, none but one of each of 1,100.
             std::vector<Kind> many;
             for (int i = 0; i < 60; ++i) many.push_back(kinds()[static_cast<size_t>(i) % 5]);
@@ -174,16 +174,16 @@ TEST_CASE("the comparison does not depend on the other runs, nor on how many tok
             CAPTURE(name, kernels::name_of(dtype));
             const auto model = model_of(name, dtype);
             const auto& transformer = model.transformer();
-            const auto ids = some_ids(model, n_prompt), answer = some_ids(model, 50, 6);
+            const auto ids = some_ids(model, n_read), answer = some_ids(model, 50, 6);
             engine::SilentProgress progress;
             auto full = cache_of(transformer, ids, {.whole = true});
             const std::vector<float> logits(static_cast<size_t>(transformer.config().vocab_size), 0.5f);
-            const auto reference = engine::reference_of(transformer, {&full, n_prompt}, logits, answer, progress);
+            const auto reference = engine::reference_of(transformer, {&full, n_read}, logits, answer, progress);
             const auto compare = [&](const std::vector<Kind>& with) {
                 std::vector<engine::RunCache> caches;
                 for (const auto& kind : with) caches.push_back(cache_of(transformer, ids, kind));
                 std::vector<engine::Sequence> sequences;
-                for (auto& cache : caches) sequences.push_back({&cache, n_prompt});
+                for (auto& cache : caches) sequences.push_back({&cache, n_read});
                 return engine::compare(transformer, reference, sequences,
                                        std::vector<std::vector<float>>(with.size(), logits), progress);
             };
@@ -207,12 +207,12 @@ TEST_CASE("the comparison does not depend on the other runs, nor on how many tok
 
 TEST_CASE("reading a long question into many caches takes the memory of some tokens, not of all") {
     const auto& model = tiny_model().transformer();
-    const auto ids = some_ids(tiny_model(), n_prompt), question = some_ids(tiny_model(), 200, 5);
+    const auto ids = some_ids(tiny_model(), n_read), question = some_ids(tiny_model(), 200, 5);
     engine::SilentProgress progress;
     std::vector<engine::RunCache> caches;
     for (int i = 0; i < 40; ++i) caches.push_back(cache_of(model, ids, {}));
     std::vector<engine::Sequence> sequences;
-    for (auto& cache : caches) sequences.push_back({&cache, n_prompt});
+    for (auto& cache : caches) sequences.push_back({&cache, n_read});
     const std::vector<std::span<const int32_t>> tokens(caches.size(), question);
     CountedMemory memory;
     engine::read_given(model, sequences, tokens, progress);
