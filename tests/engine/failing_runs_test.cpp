@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstring>
 #include <map>
 
 #include "engine/error.h"
@@ -10,6 +9,7 @@
 #include "policies/interface/reselect.h"
 #include "tests/engine/context_with_questions.h"
 #include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/same_bits.h"
 #include "tests/policies/faulty_policies.h"
 #include "trace/check.h"
 
@@ -89,11 +89,6 @@ std::vector<engine::Prompt> prompts(const engine::Model& model) {
     auto ids = some_ids(model, n_context);
     for (const int32_t id : some_ids(model, 7, 2)) ids.push_back(id);
     return {prompt_of_ids(ids, n_context)};
-}
-
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
 void check_same_run(const trace::RunRecord& a, const trace::RunRecord& b) {

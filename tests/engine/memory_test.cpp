@@ -1,8 +1,10 @@
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "engine/score_pool.h"
 #include "tests/engine/counted_memory.h"
 #include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/same_bits.h"
 #include "tests/engine/whole_cache.h"
 
 using namespace kvscope;
@@ -111,7 +113,7 @@ TEST_CASE("runs of one policy at several budgets share their scores in memory an
     for (const int run : {1, 3, 5, 7}) {
         const auto shared = together.run_record(0, run).scores;
         REQUIRE(shared.size() == own.size());
-        CHECK(std::memcmp(shared.data(), own.data(), own.size() * sizeof(float)) == 0);
+        CHECK(same_bits(shared, own));
     }
     CHECK(together.run_record(0, 2).scores != together.run_record(0, 4).scores);
 }

@@ -1,7 +1,6 @@
 // Tokens that are given to caches: a question, the reference's answer.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "engine/compare.h"
@@ -9,6 +8,7 @@
 #include "engine/prefill.h"
 #include "tests/engine/counted_memory.h"
 #include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/same_bits.h"
 #include "tests/policies/faulty_policies.h"
 
 using namespace kvscope;
@@ -79,10 +79,6 @@ engine::RunCache cache_of(const engine::Transformer& model, std::span<const int3
 std::vector<float> row_of(const at::Tensor& rows, int64_t i) {
     const float* data = rows.const_data_ptr<float>() + i * rows.size(1);
     return {data, data + rows.size(1)};
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 /// Reads the same question into a cache of each of these kinds as one batch; the last residual of each.

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+namespace kvscope::engine::testing {
+
+/// To the last bit: a NaN equals itself.
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+}  // namespace kvscope::engine::testing
