@@ -120,6 +120,16 @@ class OptionsOfModels(ProgramTest):
             self.assertIn('"seed":2,', trace.attrs["recipe_json"])
             self.assertIn('"new_tokens":3', trace.attrs["recipe_json"])
 
+    def test_the_last_of_several_spellings_counts(self):
+        for name, switches, applied in (("a", ["--no-template", "--chat-template", "on"], True),
+                                        ("b", ["--chat-template", "on", "--no-template"], False),
+                                        ("c", ["--no-template", "--apply-chat-template"], True),
+                                        ("d", ["--apply-chat-template", "--chat-template", "on", "--chat-template", "off"],
+                                         False)):
+            self.make_trace(f"{name}.h5", *switches)
+            with h5py.File(self.path(f"{name}.h5"), "r") as trace:
+                self.assertEqual(trace["prompts/0"].attrs["template"] != "", applied, switches)
+
     def test_names_are_suggested(self):
         self.bad(["Did you mean --budget?"], "--policy", "h2o", "--buget", 40)
         self.bad(["--dtype", "f32, bf16, auto"], "--dtype", "f33")

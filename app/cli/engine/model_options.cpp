@@ -28,13 +28,17 @@ CLI::Option* ModelOptions::declare_threads(CLI::App& app) {
 }
 
 std::vector<CLI::Option*> ModelOptions::declare_chat_template(CLI::App& app) {
-    return {app.add_option("--chat-template", chat_template_, "The model's own chat template around the prompt")
-                ->transform(OneOf({"on", "off"}))
-                ->capture_default_str(),
-            app.add_flag_callback(
-                "--apply-chat-template", [this] { chat_template_ = "on"; }, "As --chat-template on"),
-            app.add_flag_callback(
-                "--no-template", [this] { chat_template_ = "off"; }, "As --chat-template off")};
+    const std::vector<CLI::Option*> options = {
+        app.add_option("--chat-template", chat_template_, "The model's own chat template around the prompt")
+            ->transform(OneOf({"on", "off"}))
+            ->capture_default_str(),
+        app.add_flag_callback(
+            "--apply-chat-template", [this] { chat_template_ = "on"; }, "As --chat-template on"),
+        app.add_flag_callback(
+            "--no-template", [this] { chat_template_ = "off"; }, "As --chat-template off")};
+    // As they are met, not in this order: the last one counts, whichever it is.
+    for (CLI::Option* option : options) option->trigger_on_parse();
+    return options;
 }
 
 std::vector<CLI::Option*> ModelOptions::declare(CLI::App& app, As model) {
