@@ -43,7 +43,6 @@ class Unseen final : public Progress {
     void begin(std::string_view, int64_t) override {}
     void advance(int64_t) override {}
     void message(std::string_view text) override { shown_.message(text); }
-    void warning(std::string_view text) override { shown_.warning(text); }
     bool cancelled() const override { return shown_.cancelled(); }
 
  private:

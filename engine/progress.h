@@ -14,8 +14,6 @@ class Progress {
     virtual void begin(std::string_view phase, int64_t steps) = 0;
     virtual void advance(int64_t done) = 0;
     virtual void message(std::string_view text) = 0;
-    /// What is to be seen also by who asked for no progress: a run that failed, a file that was set aside.
-    virtual void warning(std::string_view text) { message(text); }
 
     /// Asked often; true ends the work with `Cancelled` at the next safe place.
     virtual bool cancelled() const = 0;

@@ -40,6 +40,7 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     const auto model = options.model.open(progress);
     const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();
     program::RunEvents events;
+    events.on_warning = [&](const std::string& text) { progress.warning(text); };
     events.on_prompts = [&](std::span<const engine::Prompt> prompts) {
         for (const auto& prompt : prompts) {
             progress.message(fmt::format("{}: {} tokens{}", prompt.name, prompt.ids.size(),

@@ -26,8 +26,10 @@ class TerminalProgress final : public engine::Progress {
     void begin(std::string_view phase, int64_t steps) override;
     void advance(int64_t done) override;
     void message(std::string_view text) override;
-    void warning(std::string_view text) override;
     bool cancelled() const override;
+
+    /// What is to be seen also by who asked for no progress: a run that failed, a file that was set aside.
+    void warning(std::string_view text);
 
  private:
     void clear_line();

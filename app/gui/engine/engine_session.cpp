@@ -418,6 +418,7 @@ class ThreadedSession final : public EngineSession {
             run->attach(
                 experiment, model, [this](auto act) { jobs_.post(std::move(act)); }, session_);
         };
+        events.on_warning = [this](const std::string& text) { jobs_.post([this, text] { notice_(text, false); }); };
         events.on_end = [&](engine::Experiment& experiment) {
             const std::shared_ptr<const engine::LivePrefill> live = experiment.take_prefill();
             std::vector<std::shared_ptr<engine::Conversation>> caches;

@@ -94,8 +94,6 @@ void JobProgress::advance(int64_t done) {
 
 void JobProgress::message(std::string_view text) { spdlog::info("{}", text); }
 
-void JobProgress::warning(std::string_view text) { spdlog::warn("{}", text); }
-
 EngineStatus JobProgress::status() const {
     const std::lock_guard lock(mutex_);
     return status_;

@@ -29,7 +29,6 @@ class JobProgress final : public engine::Progress {
     void begin(std::string_view phase, int64_t steps) override;
     void advance(int64_t done) override;
     void message(std::string_view text) override;
-    void warning(std::string_view text) override;
     bool cancelled() const override { return cancelled_; }
 
     // The window's thread.

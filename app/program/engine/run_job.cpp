@@ -73,14 +73,18 @@ void remove_begun_trace(const std::filesystem::path& output) {
     std::filesystem::remove_all(folder, error);
 }
 
+void warn(const RunEvents& events, engine::Progress& progress, const std::string& text) {
+    events.on_warning ? events.on_warning(text) : progress.message(text);
+}
+
 /// Tells of failed runs, each once.
 class Failures {
  public:
-    explicit Failures(engine::Progress& progress) : progress_(progress) {}
+    Failures(const RunEvents& events, engine::Progress& progress) : events_(events), progress_(progress) {}
 
     void tell(int prompt, int run, const std::string& name, const trace::RunAttributes& attributes) {
         if (attributes.status != trace::schema::run::status_failed || !told_.emplace(prompt, run).second) return;
-        progress_.warning(fmt::format("{}, {} failed: {}", name, attributes.label, attributes.message));
+        warn(events_, progress_, fmt::format("{}, {} failed: {}", name, attributes.label, attributes.message));
     }
 
     /// Also those of a trace that failed when it was begun. @returns how many there are
@@ -94,14 +98,16 @@ class Failures {
         }
         const auto n_failed = static_cast<int>(told_.size());
         if (n_failed > 0)
-            progress_.warning(fmt::format(
-                "{} of {} runs failed, and count as finished. kvscope inspect {} --commands names a command that tries "
-                "each again; --force makes the whole trace anew",
-                n_failed, n_runs, reader.path().string()));
+            warn(events_, progress_,
+                 fmt::format(
+                     "{} of {} runs failed, and count as finished. kvscope inspect {} --commands names a command "
+                     "that tries each again; --force makes the whole trace anew",
+                     n_failed, n_runs, reader.path().string()));
         return n_failed;
     }
 
  private:
+    const RunEvents& events_;
     engine::Progress& progress_;
     std::set<std::pair<int, int>> told_;
 };
@@ -165,13 +171,13 @@ RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
     const auto prompts = prompts_of(job, model);
     if (events.on_prompts) events.on_prompts(prompts);
     bool is_begun = false;  // anew, and still empty of results
-    Failures failures(progress);
+    Failures failures(events, progress);
     try {
         trace::Writer writer(job.output, recipe_of(job, model, prompts, plans),
                              {job.force, fmt::format("kvscope {}", version())});
         is_begun = !writer.resumed();
         if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
-        for (const auto& damaged : writer.set_aside()) progress.warning(damaged);
+        for (const auto& damaged : writer.set_aside()) warn(events, progress, damaged);
         if (!writer.has_model()) {
             trace::ModelRecord record;
             static_cast<trace::ModelAttributes&>(record) = model.attributes();

@@ -39,6 +39,9 @@ struct RunEvents {
     std::function<void(std::span<const engine::Prompt>)> on_prompts;  ///< tokenised, before anything is run
     std::function<void(engine::Experiment&)> on_begin;                ///< to hang on to its events
     std::function<void(engine::Experiment&)> on_end;                  ///< also of one that was stopped
+    /// What is to be seen also by who asked for no progress: a run that failed, a file that was set aside. Where it is
+    /// empty these are messages of the progress.
+    std::function<void(const std::string&)> on_warning;
 };
 
 struct RunOutcome {

@@ -108,7 +108,7 @@ std::map<std::string, std::vector<trace::ResultRow>> finished_samples(const Argu
 
 /// Answers what the trace does not hold yet.
 void evaluate(const Arguments& arguments, const engine::Model& model, const std::vector<engine::RunPlan>& plans,
-              std::span<const engine::TaskSample> samples, engine::Progress& progress) {
+              std::span<const engine::TaskSample> samples, TerminalProgress& progress) {
     const auto& job = arguments.job;
     std::vector<engine::Prompt> prompts;
     for (const auto& sample : samples) prompts.push_back(sample.prompt);
