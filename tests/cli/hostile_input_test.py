@@ -11,8 +11,9 @@ import time
 import unittest
 
 import h5py
+import numpy
 
-from program import HF_MODEL, MODELS, NEEDS_ENGINE, SOURCE, TEXT, ProgramTest, environment, PROGRAM
+from program import HF_MODEL, MODELS, NEEDS_ENGINE, PROGRAM, SOURCE, TEXT, ProgramTest, environment
 
 SINGLE = MODELS / "smollm2-tied"
 GOOD_TRACE = SOURCE / "tests" / "data" / "trace" / "v1.0.h5"
@@ -166,9 +167,8 @@ class Models(Hostile):
 
     def test_inspect_bounds_a_tokenizer_too(self):
         tokenizer = self.growing_tokenizer()
-        tokenizer["added_tokens"].append({"id": 200, "content": "<ooo>", "normalized": True, "special": False})
         ids = [token["id"] for token in tokenizer["added_tokens"]] + list(tokenizer["model"]["vocab"].values())
-        tokenizer["added_tokens"][-1]["id"] = max(ids[:-1]) + 1
+        tokenizer["added_tokens"].append({"id": max(ids) + 1, "content": "<ooo>", "normalized": True, "special": False})
         folder = self.model("grows", {"tokenizer.json": json.dumps(tokenizer)})
         self.refuses(1, ["tokenizer.json", "given up"], "inspect", folder)
 
@@ -284,7 +284,6 @@ class Traces(Hostile):
                 kind = h5py.h5t.py_create("S4")
                 kind.set_cset(h5py.h5t.CSET_UTF8)
                 attribute = h5py.h5a.create(trace["/prompts/0"].id, name.encode(), kind, h5py.h5s.create(h5py.h5s.SCALAR))
-                import numpy
                 attribute.write(numpy.array(b"a\xe9\xffb", dtype="S4"))
         done = self.run_program("inspect", path, "--format", "json")
         self.assertEqual(done.returncode, 1, done.stderr)

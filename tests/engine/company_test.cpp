@@ -60,6 +60,20 @@ void check_same(const trace::PromptRecord& a, const trace::PromptRecord& b) {
     CHECK(same(a.head_jsd, b.head_jsd));
 }
 
+/// The runs of one prompt, without a trace.
+std::vector<trace::RunRecord> records_of(const engine::Model& model, const engine::Prompt& prompt,
+                                         std::vector<engine::RunPlan> plans, const engine::ExperimentOptions& options) {
+    plans = engine::with_full_run(std::move(plans));
+    std::vector<trace::RunRecord> records(plans.size());
+    engine::SilentProgress progress;
+    engine::Experiment experiment(model, plans, options, progress);
+    experiment.on_run = [&](int, int run, const trace::RunRecord& record) {
+        records[static_cast<size_t>(run)] = record;
+    };
+    experiment.run({&prompt, 1});
+    return records;
+}
+
 /// 48 runs: every policy that changes the pass or the decoding among them.
 std::vector<engine::RunPlan> many_plans() {
     std::vector<engine::RunPlan> plans;
@@ -104,17 +118,16 @@ TEST_CASE("a run is the same alone and beside 1, 12, 16 and 48 others") {
     const std::string name = GENERATE("llama3-gqa-sharded", "llama-biases");
     CAPTURE(name_of(dtype), name);
     const auto& model = tiny(name, dtype);
-    const TemporaryFolder folder;
-    const std::vector prompts{prompt_of_ids(some_ids(model, 120))};
+    const auto prompt = prompt_of_ids(some_ids(model, 120));
     const auto plans = many_plans();
-    const auto alone = run_experiment(folder, "alone.h5", model, prompts, plans, options_of(16, true, true));
-    REQUIRE(alone.n_runs(0) == 49);
+    const auto alone = records_of(model, prompt, plans, options_of(16, true, true));
+    REQUIRE(alone.size() == 49);
     for (const size_t beside : {1, 12, 16, 48}) {
         CAPTURE(beside);
         const std::vector some(plans.begin(), plans.begin() + static_cast<std::ptrdiff_t>(beside));
-        const auto batch = run_experiment(folder, std::to_string(beside) + ".h5", model, prompts, some, options_of(16));
-        REQUIRE(batch.n_runs(0) == static_cast<int>(beside) + 1);
-        for (int run = 0; run < batch.n_runs(0); ++run) check_same(batch.run_record(0, run), alone.run_record(0, run));
+        const auto batch = records_of(model, prompt, some, options_of(16));
+        REQUIRE(batch.size() == beside + 1);
+        for (size_t run = 0; run < batch.size(); ++run) check_same(batch[run], alone[run]);
     }
 }
 
