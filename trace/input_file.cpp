@@ -41,8 +41,8 @@ H5FD_t* driver_open(const char* name, unsigned flags, hid_t /*access*/, haddr_t 
     const int descriptor = ::open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // without waiting for a pipe's other end
     struct stat status {};
     if (descriptor < 0 || ::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-        const bool is_no_file = descriptor >= 0 && status.st_mode != 0 && !S_ISREG(status.st_mode);
-        if (!is_no_file) h5::note_system_error(errno);
+        const bool is_no_file = descriptor >= 0 && status.st_mode != 0;
+        h5::note_system_error(!is_no_file ? errno : S_ISDIR(status.st_mode) ? EISDIR : EINVAL);
         if (descriptor >= 0) ::close(descriptor);
         return nullptr;
     }
