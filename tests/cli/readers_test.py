@@ -82,7 +82,7 @@ class Answers(AllForms):
         self.assertEqual(rows[0]["origin"], "default")
         self.assertEqual(rows[0]["path"], str(GGUF_MODEL))
         found = {row["name"]: row for row in rows[1:]}
-        self.assertEqual(set(found), {p.parent.name for p in MODELS.glob("*/config.json")})
+        self.assertEqual(set(found), {p.parent.name for kind in ("config.json", "*.gguf") for p in MODELS.glob(f"*/{kind}")})
         self.assertEqual([found["llama3-gqa-sharded"][name] for name in ("n_layers", "n_heads", "n_kv_heads",
                                                                          "head_dim", "context")], [2, 4, 2, 16, 512])
         self.assertEqual(len(markdown_rows(markdown)), len(rows))
