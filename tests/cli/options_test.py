@@ -47,7 +47,7 @@ class Options(ProgramTest):
     def test_the_last_of_a_repeated_option_counts(self):
         self.assertEqual(self.made("policies", "--format", "json", "--format", "csv").stdout,
                          self.made("policies", "--format", "csv").stdout)
-        self.refuses(1, ["no-such.h5"], "export", "no-such.h5", "--width", "no number", "--width", "80", "--figure", "jsd",
+        self.refuses(1, ["no-such.h5"], "export", "no-such.h5", "--width", "70", "--width", "80", "--figure", "jsd",
                      "-o", "a.pdf", "-o", "b.pdf")
 
     def test_an_unknown_option_gets_a_suggestion(self):
