@@ -227,7 +227,7 @@ TEST_CASE("What a template may take of the machine is bounded, and the message n
     const std::string file = "model/tokenizer_config.json: its chat template is given up: ";
     SECTION("time") {
         CHECK_THAT(message("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"),
-                   Contains(file) && Contains("longer than the 5 s"));
+                   Contains(file) && Contains("s that a chat template may take"));
     }
     SECTION("memory, asked for at once") {
         CHECK_THAT(message("{{ 'x' * 10000000000 }}"), Contains(file) && Contains("more than the 1024 MB of memory"));

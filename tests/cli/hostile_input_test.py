@@ -136,7 +136,7 @@ class Numbers(Hostile):
 class Models(Hostile):
     TEMPLATES = {
         "a list that holds itself": ("{% set l = [] %}{% set _ = l.append(l) %}{{ l }}", "64 MB of stack"),
-        "loops in loops": (ENDLESS, "5 s"),
+        "loops in loops": (ENDLESS, "s that a chat template may take"),
         "a text of 10 GB": ("{{ 'x' * 10000000000 }}", "1024 MB"),
     }
 
