@@ -47,9 +47,9 @@ TEST_CASE("a NaN anywhere in a prompt or a question ends as the sampler's error,
 
             auto cache = whole_cache(model, fine).first;
             cache.reserve(90);
-            engine::Sequence sequence{&cache, 90, 0, nullptr};
+            engine::Sequence sequence{&cache, 90};
             const std::span<const int32_t> question(ids);
-            const auto residual = engine::feed(model, {&sequence, 1}, {&question, 1});
+            const auto residual = engine::feed(model, {&sequence, 1}, {&question, 1}, {.given = true});
             const auto logits = model.logits(residual.narrow(0, 89, 1));
             CHECK_THROWS_AS(sampler.next({logits.const_data_ptr<float>(), static_cast<size_t>(logits.size(1))}),
                             engine::RunError);
