@@ -250,7 +250,7 @@ class ExistingOutput(ProgramTest):
             self.assertEqual((part / "diary.txt").read_text(), "mine")
 
     def test_wrong_usage_leaves_nothing_in_the_way(self):
-        for named, command in {"tokens to generate": self.command(output="new.h5", n=0),
+        for named, command in {"--n-predict": self.command(output="new.h5", n=0),
                                "temperature": self.command("--temp", -1, output="new.h5"),
                                "top-p": self.command("--top-p", 1.5, output="new.h5"),
                                "window": self.command("--policy", "snapkv:window=8", "--budget", 8, output="new.h5")}.items():
