@@ -9,11 +9,10 @@
 namespace kvscope::cli {
 namespace {
 
-constexpr size_t kColumns = 100;
 constexpr size_t kFlagColumns = 10;
 
 /// Breaks between words; every line begins at column `indent`, the first behind `lead`.
-std::string wrapped(std::string_view text, const std::string& lead, size_t indent) {
+std::string wrapped(std::string_view text, const std::string& lead, size_t indent, size_t columns) {
     std::string out = fmt::format("{:<{}}", lead, indent);
     size_t column = indent;
     bool is_first = true;
@@ -23,7 +22,7 @@ std::string wrapped(std::string_view text, const std::string& lead, size_t inden
         text.remove_prefix(std::min(end + 1, text.size()));
         const auto is_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
         const auto width = static_cast<size_t>(std::count_if(word.begin(), word.end(), is_character));
-        if (!is_first && column + 1 + width > kColumns) {
+        if (!is_first && column + 1 + width > columns) {
             out += '\n' + std::string(indent, ' ');
             column = indent;
             is_first = true;
@@ -38,15 +37,15 @@ std::string wrapped(std::string_view text, const std::string& lead, size_t inden
 
 }  // namespace
 
-std::string figures_text() {
+std::string figures_text(size_t columns) {
     std::string text;
     for (const auto& definition : analysis::figure_definitions()) {
         text += (text.empty() ? "" : "\n") + definition.name + '\n';
-        text += wrapped(definition.summary, "", 4);
+        text += wrapped(definition.summary, "", 4, columns);
         for (const auto& option : definition.options) {
             std::string help = option.help;
             if (!option.choices.empty()) help += fmt::format(" ({})", fmt::join(option.choices, ", "));
-            text += wrapped(help, "    " + analysis::option_flag(option), 4 + kFlagColumns);
+            text += wrapped(help, "    " + analysis::option_flag(option), 4 + kFlagColumns, columns);
         }
     }
     return text;

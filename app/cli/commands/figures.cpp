@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -7,6 +8,7 @@
 #include "app/cli/command.h"
 #include "app/cli/figures_text.h"
 #include "app/cli/output_option.h"
+#include "app/cli/terminal.h"
 
 namespace kvscope::cli {
 namespace {
@@ -16,7 +18,8 @@ std::function<int()> declare(CLI::App& app) {
     format->declare(app);
     return [format] {
         if (format->is_text()) {
-            print(figures_text());
+            const size_t columns = terminal_width();
+            print(columns == 0 ? figures_text() : figures_text(std::min<size_t>(columns, 100)));
             return 0;
         }
         analysis::Table table{
