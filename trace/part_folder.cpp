@@ -150,8 +150,7 @@ std::optional<RootAttributes> read_folder_record(const fs::path& folder) {
     const fs::path path = folder / record_name;
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
-    if (fs::is_other(status))
-        throw DamagedTrace(fmt::format("{}: expected a file", path.string()));
+    if (fs::is_other(status)) throw DamagedTrace(fmt::format("{}: expected a file", path.string()));
     if (const auto bytes = fs::file_size(path, error); !error && bytes > largest_record)
         throw DamagedTrace(
             fmt::format("{}: expected at most {} bytes, found {}", path.string(), largest_record, bytes));
