@@ -82,8 +82,7 @@ std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> co
         if (options.n_new > limit - to.position_ - n) {
             reply.error = fmt::format(
                 "the prompt's {} tokens, {} of the question and {} to generate are more than the model's context of "
-                "{}: "
-                "shorten the question or ask for fewer new tokens",
+                "{}: shorten the question or ask for fewer new tokens",
                 to.position_, n, options.n_new, limit);
             reply.refused = true;
             continue;

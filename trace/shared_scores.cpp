@@ -29,6 +29,11 @@ std::uint64_t hash_of(const std::vector<T>& values) {
     return std::hash<std::string_view>()({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
 }
 
+/// Of a run's scores, which are of one of the two types.
+std::uint64_t hash_of(const std::vector<float>& scores, const std::vector<double>& scores_f64) {
+    return scores_f64.empty() ? hash_of(scores) : ~hash_of(scores_f64);
+}
+
 }  // namespace
 
 void SharedScores::add_part(int prompt, int run, std::optional<int> source) {
@@ -64,17 +69,14 @@ SharedScores::Scores SharedScores::read(int prompt, int run) const {
 }
 
 bool SharedScores::holds(int prompt, int run, Holder& holder, const RunRecord& record) const {
-    const auto hash = [](const auto& scores, const auto& scores_f64) {
-        return scores_f64.empty() ? hash_of(scores) : ~hash_of(scores_f64);
-    };
-    if (holder.hash && *holder.hash != hash(record.scores, record.scores_f64)) return false;
+    if (holder.hash && *holder.hash != hash_of(record.scores, record.scores_f64)) return false;
     Scores held;
     try {
         held = read(prompt, run);
     } catch (const TraceError&) {
         return false;  // whoever needs that part will say what is wrong with it
     }
-    holder.hash = hash(held.f32, held.f64);
+    holder.hash = hash_of(held.f32, held.f64);
     return same_bits(held.f32, record.scores) && same_bits(held.f64, record.scores_f64);
 }
 
@@ -105,7 +107,7 @@ void SharedScores::written(int prompt, int run, const RunRecord& record, std::op
         holders_[prompt].erase(run);
         add_part(prompt, run, source);
     } else if (!record.scores.empty() || !record.scores_f64.empty()) {
-        holders_[prompt][run].hash = record.scores_f64.empty() ? hash_of(record.scores) : ~hash_of(record.scores_f64);
+        holders_[prompt][run].hash = hash_of(record.scores, record.scores_f64);
     }
 }
 

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "analysis/column_layout.h"
 #include "analysis/figure_definition.h"
 
 namespace kvscope::cli {
@@ -11,28 +10,12 @@ namespace {
 
 constexpr size_t kFlagColumns = 10;
 
-/// Breaks between words; every line begins at column `indent`, the first behind `lead`.
-std::string wrapped(std::string_view text, const std::string& lead, size_t indent, size_t columns) {
-    std::string out = fmt::format("{:<{}}", lead, indent);
-    size_t column = indent;
-    bool is_first = true;
-    while (!text.empty()) {
-        const size_t end = std::min(text.find(' '), text.size());
-        const std::string_view word = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
-        const auto is_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
-        const auto width = static_cast<size_t>(std::count_if(word.begin(), word.end(), is_character));
-        if (!is_first && column + 1 + width > columns) {
-            out += '\n' + std::string(indent, ' ');
-            column = indent;
-            is_first = true;
-        }
-        if (!is_first) out += ' ';
-        out += word;
-        column += width + (is_first ? 0 : 1);
-        is_first = false;
-    }
-    return out + '\n';
+/// Lines that begin at column `indent`, the first behind `lead`.
+std::string wrapped(const std::string& text, const std::string& lead, size_t indent, size_t columns) {
+    std::string out;
+    for (const auto& line : analysis::broken_lines(text, columns - indent))
+        out += fmt::format("{:<{}}{}\n", out.empty() ? lead : "", indent, line);
+    return out;
 }
 
 }  // namespace

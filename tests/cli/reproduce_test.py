@@ -113,10 +113,7 @@ class Reproduce(ProgramTest):
     def test_every_policy_after_several_questions(self):
         policies = [word for policy in self.every_policy() for word in ("--policy", policy)]
         self.make_trace("several.h5", *policies, "--budget", 150, *QUESTIONS, model=GGUF_MODEL)
-        with h5py.File(self.path("several.h5"), "r") as trace:
-            n = len(trace["prompts/0/runs"])
-        # Of the first question the runs alone that the second's are not made from.
-        self.check("several.h5", GGUF_MODEL, first=n - 1 if n > 40 else 0)
+        self.check("several.h5", GGUF_MODEL)
 
     def options_of_run(self):
         lines = [line.strip() for line in self.made("run", "--help").stdout.splitlines() if re.match(r"\s+-", line)]

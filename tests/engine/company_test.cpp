@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,6 +12,7 @@
 #include "engine/error.h"
 #include "engine/generate.h"
 #include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/same_bits.h"
 #include "tests/engine/whole_cache.h"
 
 using namespace kvscope;
@@ -31,33 +31,27 @@ const engine::Model& tiny(const std::string& name, kernels::DType dtype) {
     return models.at(key);
 }
 
-/// To the last bit, NaN included, which stands for what has no value.
-template <class T>
-bool same(const std::vector<T>& a, const std::vector<T>& b) {
-    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
-}
-
 /// Records that must be equal in every number that is not a time.
 void check_same(const trace::RunRecord& a, const trace::RunRecord& b) {
     CAPTURE(a.label, a.budget, a.message, b.message);
     REQUIRE(a.status == "complete");
     REQUIRE(b.status == "complete");
-    CHECK(same(a.kept_indices, b.kept_indices));
-    CHECK(same(a.scores, b.scores));
-    CHECK(same(a.scores_f64, b.scores_f64));
-    CHECK(same(a.output_ids, b.output_ids));
-    CHECK(same(a.step_kl, b.step_kl));
-    CHECK(same(a.step_agreement, b.step_agreement));
-    CHECK(same(a.output_error, b.output_error));
-    CHECK(same(a.attention_kept, b.attention_kept));
+    CHECK(same_bits(a.kept_indices, b.kept_indices));
+    CHECK(same_bits(a.scores, b.scores));
+    CHECK(same_bits(a.scores_f64, b.scores_f64));
+    CHECK(same_bits(a.output_ids, b.output_ids));
+    CHECK(same_bits(a.step_kl, b.step_kl));
+    CHECK(same_bits(a.step_agreement, b.step_agreement));
+    CHECK(same_bits(a.output_error, b.output_error));
+    CHECK(same_bits(a.attention_kept, b.attention_kept));
 }
 
 void check_same(const trace::PromptRecord& a, const trace::PromptRecord& b) {
-    CHECK(same(a.last_logits, b.last_logits));
-    CHECK(same(a.window_attention, b.window_attention));
-    CHECK(same(a.adjacent_similarity_k, b.adjacent_similarity_k));
-    CHECK(same(a.query_similarity, b.query_similarity));
-    CHECK(same(a.head_jsd, b.head_jsd));
+    CHECK(same_bits(a.last_logits, b.last_logits));
+    CHECK(same_bits(a.window_attention, b.window_attention));
+    CHECK(same_bits(a.adjacent_similarity_k, b.adjacent_similarity_k));
+    CHECK(same_bits(a.query_similarity, b.query_similarity));
+    CHECK(same_bits(a.head_jsd, b.head_jsd));
 }
 
 /// The runs of one prompt, without a trace.

@@ -16,13 +16,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// With what breaks lines shown as such, so that an answer stays beside its run.
-std::string in_one_line(const std::string& text) {
-    std::string line;
-    for (const char c : text) line += c == '\n' || c == '\r' ? std::string("↵") : std::string(1, c);
-    return line;
-}
-
 /// Beside the trace, in three formats; those that it has no data for are named.
 void draw_figures(const trace::Reader& reader) {
     complain("drawing the figures");
@@ -58,7 +51,7 @@ int run_demo_in_terminal(const fs::path& folder, bool force) {
         analysis::format_table(analysis::cost_table(reader, 0), analysis::TableFormat::text, terminal_width()),
         reader.model().name, job.prompts.front().questions.front()));
     for (const auto& record : reader.runs(0))
-        print(fmt::format("  {:28} {}\n", record.label, in_one_line(record.output_text)));
+        print(fmt::format("  {:28} {}\n", record.label, one_line(record.output_text)));
     draw_figures(reader);
     return result;
 }

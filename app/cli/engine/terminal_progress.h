@@ -13,8 +13,7 @@
 namespace kvscope::cli {
 
 /// Progress on standard error: one line that is rewritten on a terminal, plain lines else; with time left, in tqdm's
-/// form. Ctrl-C and SIGTERM cancel at the next safe place, as
-/// stop_signal.h has it.
+/// form. Ctrl-C and SIGTERM cancel at the next safe place, as stop_signal.h has it.
 class TerminalProgress final : public engine::Progress {
  public:
     /// @param last_words said by who is stopped and does not come to an end by itself
