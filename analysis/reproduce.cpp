@@ -13,6 +13,7 @@
 
 #include "analysis/run_choice.h"
 #include "analysis/run_policy.h"
+#include "json/bounded_json.h"
 #include "trace/answer_length.h"
 
 namespace kvscope::analysis {
@@ -54,7 +55,7 @@ std::string prompts_of(const trace::Reader& reader, int prompt, bool goes_by_ans
 /// A recipe of `kvscope run` says how answers are made; another program's may say nothing.
 class Recipe {
  public:
-    explicit Recipe(const trace::Reader& reader) : json_(nlohmann::json::parse(reader.recipe_json(), nullptr, false)) {}
+    explicit Recipe(const trace::Reader& reader) : json_(bounded_json::parse_or_discard(reader.recipe_json())) {}
 
     bool says_how_answers_are_drawn() const {
         return number("temperature") && number("top_p") && json_.contains("sampling_seed");
@@ -167,8 +168,11 @@ Reproduction reproduction(const trace::Reader& reader, int prompt, int run, std:
             "goes by the full cache's answer, and the trace does not say how that was drawn: greedily is assumed");
     const int64_t n_recorded = std::max<int64_t>(trace::answer_length(reader, prompt, run), 1);
     command.add("-n", std::to_string(trace::wanted_answer_length(reader).value_or(n_recorded)));
-    if (const auto window = recipe.whole("window"); window && *window != 32)
-        command.add("--window", std::to_string(*window));
+    // Earlier versions recorded what the policies looked through, where that was more than what was asked for.
+    constexpr int64_t usual_window = 32;
+    const auto asked = static_cast<int64_t>(recipe.whole("window").value_or(usual_window));
+    if (const int64_t window = std::max(asked, reader.prompt(prompt).window); window != usual_window)
+        command.add("--window", std::to_string(window));
     if (recipe.is("compare", false)) command.add("--no-compare");
     if (recipe.is("record", false)) command.add("--no-record");
     command.add("-o", as_path(std::string(output)));

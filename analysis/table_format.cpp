@@ -13,6 +13,7 @@
 
 #include "analysis/column_layout.h"
 #include "analysis/terminal_text.h"
+#include "json/bounded_json.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -75,7 +76,7 @@ nlohmann::ordered_json json_row(const Table& table, const Row& row) {
     for (size_t c = 0; c < row.cells.size(); ++c) {
         nlohmann::ordered_json& value = object[table.columns[c].name];
         if (const auto* text = std::get_if<std::string>(&row.cells[c])) {
-            if (table.columns[c].is_json) value = nlohmann::ordered_json::parse(*text, nullptr, false);
+            if (table.columns[c].is_json) value = bounded_json::parse_or_discard<nlohmann::ordered_json>(*text);
             if (!table.columns[c].is_json || value.is_discarded()) value = *text;
         }
         if (const auto* whole = std::get_if<int64_t>(&row.cells[c])) value = *whole;

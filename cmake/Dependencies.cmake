@@ -17,12 +17,14 @@ pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 
-# What cmake/dependencies.txt pins is fetched on first use, all at once.
-set(things llama-source model)
+# What cmake/dependencies.txt pins is fetched on first use, all at once; what the first sources to be compiled do not need
+# is fetched while they are compiled.
+set(things llama-source)
+set(later model)
 if(KVSCOPE_ENGINE)
     find_package(Torch 2.11 QUIET CONFIG)
     if(NOT Torch_FOUND)
-        list(APPEND things libtorch)
+        list(APPEND later libtorch)
     endif()
 endif()
 if(KVSCOPE_GUI)
@@ -31,21 +33,33 @@ endif()
 if(KVSCOPE_TESTS AND Python3_VERSION VERSION_GREATER_EQUAL 3.11 AND Python3_VERSION VERSION_LESS 3.12)
     list(APPEND things python-modules)
 endif()
-execute_process(
-    COMMAND ${CMAKE_COMMAND} -E env KVSCOPE_CACHE=${KVSCOPE_CACHE}
-            ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/fetch.py ${things}
-    OUTPUT_VARIABLE places OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
+set(fetch ${CMAKE_COMMAND} -E env KVSCOPE_CACHE=${KVSCOPE_CACHE} ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/fetch.py)
+# Beside this one; a failure is told when the build comes to need it, and fetches it itself.
+execute_process(COMMAND sh -c "exec \"$@\" >'${CMAKE_BINARY_DIR}/fetch-later.log' 2>&1 </dev/null &" sh ${fetch} ${later})
+execute_process(COMMAND ${fetch} ${things} OUTPUT_VARIABLE places OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
 if(failed)
     message(FATAL_ERROR "cmake/fetch.py ${things} failed; its message stands above")
 endif()
+execute_process(COMMAND ${fetch} --where ${later} OUTPUT_VARIABLE later_places OUTPUT_STRIP_TRAILING_WHITESPACE)
 file(WRITE ${CMAKE_BINARY_DIR}/fetched.txt "${places}\n")  # scripts/build configures again where one has gone
 string(REPLACE "\n" ";" places "${places}")
 foreach(thing place IN ZIP_LISTS things places)
     string(REPLACE "-" "_" thing ${thing})
     set(KVSCOPE_PLACE_${thing} ${place})
 endforeach()
+string(REPLACE "\n" ";" later_places "${later_places}")
+foreach(thing place IN ZIP_LISTS later later_places)
+    set(KVSCOPE_PLACE_${thing} ${place})
+endforeach()
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
     ${CMAKE_SOURCE_DIR}/cmake/dependencies.txt ${CMAKE_SOURCE_DIR}/cmake/fetch.py)
+
+# kvscope_fetched(TARGET thing files…): a target that has the thing's files there.
+function(kvscope_fetched target thing)
+    add_custom_command(OUTPUT ${ARGN} COMMAND ${fetch} ${thing} COMMENT "Fetching ${thing}" VERBATIM)
+    add_custom_target(${target} DEPENDS ${ARGN})
+endfunction()
+kvscope_fetched(kvscope_model model ${KVSCOPE_PLACE_model})
 set(KVSCOPE_LLAMA_SOURCE ${KVSCOPE_PLACE_llama_source})
 set(KVSCOPE_DEFAULT_MODEL ${KVSCOPE_PLACE_model})
 
@@ -60,14 +74,19 @@ if(KVSCOPE_ENGINE)
             add_library(${name} SHARED IMPORTED)
             set_target_properties(${name} PROPERTIES
                 IMPORTED_LOCATION ${KVSCOPE_TORCH}/torch/lib/lib${name}.so
-                IMPORTED_SONAME lib${name}.so
-                INTERFACE_INCLUDE_DIRECTORIES "${KVSCOPE_TORCH}/torch/include;${KVSCOPE_TORCH}/torch/include/torch/csrc/api/include")
+                IMPORTED_SONAME lib${name}.so)
         endforeach()
         target_link_libraries(torch_cpu INTERFACE c10)
+        kvscope_fetched(kvscope_libtorch libtorch ${KVSCOPE_TORCH}/torch/lib/libc10.so ${KVSCOPE_TORCH}/torch/lib/libtorch_cpu.so)
+        add_dependencies(c10 kvscope_libtorch)
+        add_dependencies(torch_cpu kvscope_libtorch)
         # libtorch_cpu finds the CUDA runtime by its own run path; the linker has to be told.
         target_link_options(torch_cpu INTERFACE
             -Wl,-rpath-link,${KVSCOPE_TORCH}/nvidia/cu13/lib:${KVSCOPE_TORCH}/torch/lib)
         target_link_libraries(kvscope_torch INTERFACE torch_cpu)
+        # Not of the imported targets, whose folders have to be there when this is configured.
+        target_include_directories(kvscope_torch SYSTEM INTERFACE
+            ${KVSCOPE_TORCH}/torch/include ${KVSCOPE_TORCH}/torch/include/torch/csrc/api/include)
     endif()
     add_library(kvscope::torch ALIAS kvscope_torch)
 endif()

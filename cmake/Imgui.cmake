@@ -39,11 +39,11 @@ set_source_files_properties(${implot}/implot_items.cpp PROPERTIES COMPILE_DEFINI
 file(GLOB test_engine_sources ${test_engine}/imgui_test_engine/*.cpp)
 add_library(kvscope_imgui_common OBJECT EXCLUDE_FROM_ALL ${common_sources})  # what the hooks leave as it is
 target_link_libraries(kvscope_imgui_common PRIVATE kvscope_imgui_headers)
-target_compile_options(kvscope_imgui_common PRIVATE -w)
+target_compile_options(kvscope_imgui_common PRIVATE -w ${KVSCOPE_QUICKLY_COMPILED})
 function(kvscope_imgui_library name)
     add_library(${name} STATIC EXCLUDE_FROM_ALL ${hooked_sources} $<TARGET_OBJECTS:kvscope_imgui_common> ${ARGN})
     target_link_libraries(${name} PUBLIC kvscope_imgui_headers ${CMAKE_DL_LIBS} Threads::Threads)
-    target_compile_options(${name} PRIVATE -w)
+    target_compile_options(${name} PRIVATE -w ${KVSCOPE_QUICKLY_COMPILED})
 endfunction()
 kvscope_imgui_library(kvscope_imgui)
 kvscope_imgui_library(kvscope_imgui_testable ${test_engine_sources})

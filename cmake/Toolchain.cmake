@@ -12,6 +12,8 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 # -O3 is left to the kernels, where the time goes; everything else would take a third longer to compile.
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+# For libraries and parts in which no time goes: they compile a quarter faster.
+set(KVSCOPE_QUICKLY_COMPILED $<$<CONFIG:Release>:-O1>)
 
 # The cache folder that every clone on this machine shares.
 if(DEFINED ENV{KVSCOPE_CACHE})

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Fetches what cmake/dependencies.txt pins into the cache folder and prints where it lies.
 
-usage: fetch.py libtorch|llama-source|model|python-modules|imgui…
+usage: fetch.py [--where] libtorch|llama-source|model|python-modules|imgui…
 
+With --where nothing is fetched: it prints where each lies, or will.
 Several are fetched side by side. Each is unpacked once per machine: beside its place first, then renamed, under a lock,
 so that an interrupted or a concurrent run leaves nothing half done. Progress goes to standard error, the folders (or
 files) to standard output, a line each, in the order they were asked for.
@@ -126,11 +127,16 @@ def unpack(archive, prefixes, folder):
         sys.exit(f"kvscope: {archive.name} holds nothing below {', '.join(prefixes)}")
 
 
+fetches = True  # False: places are told alone
+
+
 def unpacked(label, names):
     """The folder with the named archives' contents, fetched where it is missing."""
     table = pins()
     key = hashlib.sha256(repr([table[name] for name in names]).encode()).hexdigest()[:12]
     target = cache_folder() / f"{label}-{table[names[0]][0]}-{key}"
+    if not fetches:
+        return target
     with place(target) as folder:
         if folder:
             for name in names:
@@ -173,14 +179,20 @@ THINGS = {"libtorch": libtorch, "llama-source": llama_source, "model": model, "p
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("things", choices=THINGS, nargs="+")
-    things = parser.parse_args().things
-    if len(things) == 1:
-        print(THINGS[things[0]]())
+    parser.add_argument("--where", action="store_true")
+    arguments = parser.parse_args()
+    things = arguments.things
+    if arguments.where:
+        global fetches
+        fetches = False
+    if arguments.where or len(things) == 1:
+        for thing in things:
+            print(THINGS[thing]())
         return
     # A program each, since a failure ends the program with its message.
-    fetches = [subprocess.Popen([sys.executable, __file__, thing], stdout=subprocess.PIPE, text=True) for thing in things]
-    places = [fetch.communicate()[0] for fetch in fetches]
-    if any(fetch.returncode for fetch in fetches):
+    running = [subprocess.Popen([sys.executable, __file__, thing], stdout=subprocess.PIPE, text=True) for thing in things]
+    places = [fetch.communicate()[0] for fetch in running]
+    if any(fetch.returncode for fetch in running):
         sys.exit(1)
     print("".join(places), end="")
 

@@ -28,7 +28,7 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
     record.seed = options.seed;
     record.mode = options.isolated ? "isolated" : "shared";
     if (plan.spec.values.has("window")) record.window = plan.spec.values.integer("window");
-    try {
+    const std::string error = failure_of([&] {
         context_.shape = model_.shape();
         context_.n_tokens = n_tokens_;
         context_.budget = is_full() ? n_tokens_ : plan.budget.resolve(n_tokens_);
@@ -54,9 +54,13 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
         if (pass_.filter_layer >= model_.shape().n_layers)
             fail("layer " + std::to_string(pass_.filter_layer) + " does not exist: the model has layers 0 to " +
                  std::to_string(model_.shape().n_layers - 1));
-    } catch (const std::exception& error) {
-        fail(error.what());
-    }
+        for (const int32_t id : pass_.appended_ids) {
+            if (id < 0 || id >= model_.config().vocab_size)
+                fail("it puts token " + std::to_string(id) + " behind the prompt, and the model has " +
+                     std::to_string(model_.config().vocab_size) + " embeddings: give other pseudo tokens");
+        }
+    });
+    if (!error.empty()) fail(error);
 }
 
 void ActiveRun::fail(const std::string& message) {

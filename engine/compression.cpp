@@ -102,10 +102,11 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
     PrefillRequest request;
     request.ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(prompt.n_visible()));
     request.needs = union_of(runs);
-    const int window = std::max(options_.window, request.needs.window_queries);
-    if (record) request.needs.window_queries = window;
+    // What is measured follows from the request alone, not from the policies that look on, nor from which are left.
+    const int window = options_.window;
+    if (record) request.needs.window_queries = std::max(window, request.needs.window_queries);
     if (live_prefill) {
-        request.needs.window_queries = std::max(window, LivePrefill::least_window);
+        request.needs.window_queries = std::max({window, request.needs.window_queries, LivePrefill::least_window});
         request.needs.attention_sums = true;
     }
     request.adjacent_similarity = record != nullptr;

@@ -78,6 +78,14 @@ std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> co
             continue;
         }
         reply.read_ids = model.tokenizer().encode(reply.read, false, !to.prompt_->chat_template.empty());
+        try {
+            if (reply.read_ids.empty()) throw UsageError("the question has no tokens: write another one");
+            require_embeddings(model, reply.read_ids, "the question");
+        } catch (const UsageError& error) {
+            reply.error = error.what();
+            reply.refused = true;
+            continue;
+        }
         const auto n = static_cast<int64_t>(reply.read_ids.size());
         if (options.n_new > limit - to.position_ - n) {
             reply.error = fmt::format(

@@ -34,7 +34,7 @@ struct ExperimentOptions {
     bool ignore_eos = false;    ///< generate all of them, also behind an end-of-text token
     bool isolated = false;      ///< one run at a time, as a server would
     uint64_t seed = 0;          ///< of policies that draw; `sampling.seed` is that of the answers
-    int window = 32;            ///< of `full/*`; larger where a policy needs more
+    int window = 32;            ///< of `full/*`, whatever the policies look through
     bool compare = true;        ///< step_kl, step_agreement, output_error
     bool record = true;         ///< full/*
     bool keep_prefill = false;  ///< for `take_prefill`; shared mode only

@@ -16,7 +16,7 @@ namespace kvscope::engine {
 
 /// What one prefill left behind for the policies, all layers, kept in memory, so that a selecting policy can decide
 /// again with any parameters. It holds the dense keys and values, 2 L G N d of the model's type (shared with the full
-/// run's cache until that one grows), attention sums and window attention, 2 L H N f32, and the window's queries,
+/// run's cache), attention sums and window attention, 2 L H N f32, and the window's queries,
 /// L H w d f32: 94, 9 and 2 MB for SmolLM2-135M in bf16 at 4,096 tokens. Each window attention that a selection asks
 /// for (window, lambda, softmax range) adds L H N f32; the latest few are kept.
 class LivePrefill {

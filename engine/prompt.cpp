@@ -35,19 +35,6 @@ void require_room(const Model& model, const Prompt& prompt, int64_t n_new, const
                     origin, n, n_new, limit, n_new - room));
 }
 
-/// A vocabulary may have more tokens than the model has embeddings, as long as nobody uses those.
-void require_embeddings(const Model& model, const Prompt& prompt, const std::string& origin) {
-    const int64_t n_embeddings = model.transformer().config().vocab_size;
-    const auto found =
-        std::find_if(prompt.ids.begin(), prompt.ids.end(), [&](int32_t id) { return id >= n_embeddings; });
-    if (found == prompt.ids.end()) return;
-    throw UsageError(
-        fmt::format("{}: the text has the token {} ({}), but the model has embeddings for the first {} tokens of its "
-                    "tokenizer alone: "
-                    "leave it out, or use a tokenizer that belongs to the model",
-                    origin, *found, model.tokenizer().shown(*found), n_embeddings));
-}
-
 /// "2026-11-22T05:00:00Z"; the present where it is no such time.
 std::time_t time_of(const std::string& utc) {
     std::tm time{};
@@ -79,6 +66,16 @@ std::string context_of(const Model& model, const Prompt& prompt) {
 }
 
 }  // namespace
+
+void require_embeddings(const Model& model, std::span<const int32_t> ids, const std::string& origin) {
+    const int64_t n_embeddings = model.transformer().config().vocab_size;
+    const auto found = std::find_if(ids.begin(), ids.end(), [&](int32_t id) { return id < 0 || id >= n_embeddings; });
+    if (found == ids.end()) return;
+    throw UsageError(
+        fmt::format("{}: the text has the token {} ({}), but the model has embeddings for the first {} tokens of its "
+                    "tokenizer alone: leave it out, or use a tokenizer that belongs to the model",
+                    origin, *found, *found < 0 ? "none" : model.tokenizer().shown(*found), n_embeddings));
+}
 
 void require_utf8(std::string_view text, const std::string& origin) {
     const size_t at = checkpoint::first_invalid_utf8(text);
@@ -120,7 +117,7 @@ Prompt prepare_prompt(const Model& model, std::string_view context, std::string_
     }
     if (question.empty()) prompt.n_context = static_cast<int64_t>(prompt.ids.size());
 
-    require_embeddings(model, prompt, origin);
+    require_embeddings(model, prompt.ids, origin);
     require_room(model, prompt, options.n_new, origin);
     prompt.token_text.reserve(prompt.ids.size());
     for (const int32_t id : prompt.ids) prompt.token_text.push_back(tokenizer.shown(id));
@@ -148,7 +145,9 @@ Prompt stored_prompt(const Model& model, const trace::Reader& reader, int prompt
     stored.query_aware = attributes.query_aware;
     stored.rendered_at = time_of(reader.created_utc());
     stored.context = context_of(model, stored);
-    require_room(model, stored, n_new, fmt::format("{}, prompt {}", file, prompt));
+    const std::string origin = fmt::format("{}, prompt {}", file, prompt);
+    require_embeddings(model, stored.ids, origin);
+    require_room(model, stored, n_new, origin);
     return stored;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <ctime>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,10 @@ struct PromptOptions {
 
 /// That a text can be tokenised. @param origin what messages call it @throws UsageError where it is not UTF-8
 void require_utf8(std::string_view text, const std::string& origin);
+
+/// That a text's tokens can be read: a vocabulary may have more tokens than the model has embeddings, as long as nobody
+/// uses those. @throws UsageError
+void require_embeddings(const Model& model, std::span<const int32_t> ids, const std::string& origin);
 
 /// Renders, splits where the question begins, and tokenises both parts apart, for query-aware prompts and others alike.
 /// @throws UsageError, which names the prompt's origin, for an empty prompt, text that is not UTF-8, tokens that the

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/error.h"
+#include "json/bounded_json.h"
 #include "policies/interface/recorded_policy.h"
 #include "trace/answer_length.h"
 #include "trace/schema.h"
@@ -54,8 +55,7 @@ ExperimentOptions recorded_options(const trace::Reader& reader, int prompt) {
         options.seed = reader.run(prompt, *full).seed;
     }
     options.n_new = std::max<int64_t>(trace::wanted_answer_length(reader).value_or(options.n_new), 1);
-    if (reader.prompt(prompt).window > 0) options.window = static_cast<int>(reader.prompt(prompt).window);
-    const auto recipe = nlohmann::json::parse(reader.recipe_json(), nullptr, false);
+    const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
     if (!recipe.is_object()) return options;
     try {
         options.ignore_eos = recipe.value("ignore_eos", options.ignore_eos);
@@ -65,8 +65,9 @@ ExperimentOptions recorded_options(const trace::Reader& reader, int prompt) {
         options.seed = recipe.value("seed", options.seed);
         options.window = recipe.value("window", options.window);
     } catch (const nlohmann::json::exception&) {
-        return options;  // another program's recipe
+        // another program's recipe
     }
+    if (reader.prompt(prompt).window > 0) options.window = static_cast<int>(reader.prompt(prompt).window);
     return options;
 }
 

@@ -2,10 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "json/bounded_json.h"
+
 namespace kvscope::trace {
 
 std::optional<std::int64_t> wanted_answer_length(const Reader& reader) {
-    const auto recipe = nlohmann::json::parse(reader.recipe_json(), nullptr, false);
+    const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
     if (!recipe.is_object()) return {};
     const auto found = recipe.find("new_tokens");
     if (found == recipe.end() || !found->is_number_integer()) return {};

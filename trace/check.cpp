@@ -128,11 +128,6 @@ class TraceCheck {
         const h5::Handle group = h5::open_group(file(place), place.group);
         check_attributes(group.get(), place.group, schema::prompt::attributes, problems_);
         const PromptAttributes prompt = load_prompt(group.get(), place.group);
-        if (prompt.n_context > prompt.n_tokens) {
-            problems_.error(place.group + "@n_context", fmt::format("at most n_tokens, {}", prompt.n_tokens),
-                            std::to_string(prompt.n_context));
-            return;
-        }
         Sound excused;
         if (prompt.context_of && source_.is_folder) {
             excused.insert(std::begin(schema::prompt::shared_data_sets), std::end(schema::prompt::shared_data_sets));

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "trace/hdf5.h"
 #include "trace/load.h"
@@ -53,12 +56,48 @@ void with_part(Source& parts, const GroupPlace& place, const OutputFile& output,
     }
 }
 
-// Packed chunks are copied as they are.
+// Row by row of the first dimension, so that no more than a layer is in memory.
+void read_data_set(hid_t data_set, const std::string& action) {
+    const h5::Handle type(H5Dget_type(data_set), H5Tclose), space(H5Dget_space(data_set), H5Sclose);
+    std::vector<hsize_t> shape(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space.get()))));
+    if (H5Sget_simple_extent_npoints(space.get()) <= 0) return;
+    if (shape.empty())
+        shape.assign(1, 1);
+    else
+        H5Sget_simple_extent_dims(space.get(), shape.data(), nullptr);
+    const bool is_scalar = H5Sget_simple_extent_ndims(space.get()) == 0;
+    const hsize_t n_rows = std::exchange(shape[0], hsize_t{1});
+    std::size_t row_bytes = H5Tget_size(type.get());
+    for (const hsize_t extent : shape) row_bytes *= extent;
+    std::vector<char> row(row_bytes);
+    std::vector<hsize_t> start(shape.size(), 0);
+    const h5::Handle memory(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr), H5Sclose);
+    for (; start[0] < n_rows; ++start[0]) {
+        if (!is_scalar)
+            h5::checked(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, shape.data(), nullptr),
+                        action);
+        h5::checked(H5Dread(data_set, type.get(), memory.get(), space.get(), H5P_DEFAULT, row.data()), action);
+    }
+}
+
+// Reads everything once: packed chunks are copied as they are, and what is damaged in them would be found by nobody
+// before the parts are gone.
+void require_readable(hid_t file, const std::string& group) {
+    for (const std::string& name : h5::members(file, group)) {
+        const std::string path = fmt::format("{}/{}", group, name);
+        if (h5::is_group(file, path))
+            require_readable(file, path);
+        else
+            read_data_set(h5::open_data_set(file, path).get(), fmt::format("read {}", path));
+    }
+}
+
 void copy_group(Source& parts, const GroupPlace& place, OutputFile& output) {
     const std::string action = fmt::format("copy {}", place.group);
     const h5::Handle links(h5::checked(H5Pcreate(H5P_LINK_CREATE), action), H5Pclose);
     h5::checked(H5Pset_create_intermediate_group(links.get(), 1), action);
     with_part(parts, place, output, [&](hid_t part) {
+        require_readable(part, place.group);
         h5::checked(H5Ocopy(part, place.group.c_str(), output.id(), place.group.c_str(), H5P_DEFAULT, links.get()),
                     action);
     });
@@ -87,7 +126,13 @@ void share_scores(const PromptPlace& place, hid_t file) {
         const h5::Handle group = h5::open_group(file, run.group);
         const auto source = load_scores_of(group.get(), run.file.string());
         if (!source) continue;
-        link_data_set(file, fmt::format("{}/runs/{}", place.group, *source), run.group, schema::run::scores);
+        const std::string holder = fmt::format("{}/runs/{}", place.group, *source);
+        if (!h5::exists(file, fmt::format("{}/{}", holder, schema::run::scores.path)))
+            throw DamagedTrace(
+                set_damaged_part_aside(run.file,
+                                       fmt::format("expected the scores that it takes from {}, found none", holder)) +
+                "; run the same command again");
+        link_data_set(file, holder, run.group, schema::run::scores);
         h5::checked(H5Adelete(group.get(), schema::run::scores_of_attribute.data()), "forget where scores lay");
     }
 }

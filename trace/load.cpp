@@ -114,6 +114,10 @@ PromptAttributes load_prompt(hid_t group, const std::string& where) {
     for_each_prompt_attribute(out, load);
     require_range(where, "n_tokens", out.n_tokens, 1);
     require_range(where, "n_context", out.n_context, 0);
+    if (out.n_context > out.n_tokens) {
+        throw DamagedTrace(fmt::format("{}: attribute n_context: expected at most n_tokens, which is {}, found {}",
+                                       where, out.n_tokens, out.n_context));
+    }
     const std::string full_name(schema::root::full_group);
     if (h5::is_group(group, full_name)) {
         const h5::Handle full = h5::open_group(group, full_name);

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "json/bounded_json.h"
 #include "trace/input_file.h"
 #include "trace/output_file.h"
 
@@ -156,7 +157,7 @@ std::optional<RootAttributes> read_folder_record(const fs::path& folder) {
             fmt::format("{}: expected at most {} bytes, found {}", path.string(), largest_record, bytes));
     const std::optional<std::string> text = read_file(path);
     if (!text) return std::nullopt;
-    const auto json = nlohmann::json::parse(*text, nullptr, false);
+    const auto json = bounded_json::parse_or_discard(*text);
     if (!json.is_object()) throw DamagedTrace(fmt::format("{}: expected a JSON object", path.string()));
     const auto get = [&](const char* name) {
         const auto found = json.find(name);

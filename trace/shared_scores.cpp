@@ -74,7 +74,7 @@ bool SharedScores::holds(int prompt, int run, Holder& holder, const RunRecord& r
     try {
         held = read(prompt, run);
     } catch (const TraceError&) {
-        return false;  // whoever needs that part will say what is wrong with it
+        return false;  // joining the parts reads all of them, and sets this one aside
     }
     holder.hash = hash_of(held.f32, held.f64);
     return same_bits(held.f32, record.scores) && same_bits(held.f64, record.scores_f64);

@@ -14,6 +14,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "json/bounded_json.h"
 #include "trace/hdf5.h"
 #include "trace/input_file.h"
 #include "trace/join.h"
@@ -32,13 +33,13 @@ namespace fs = std::filesystem;
 namespace {
 
 nlohmann::json parse_recipe(std::string_view text) {
-    auto json = nlohmann::json::parse(text, nullptr, false);
+    auto json = bounded_json::parse_or_discard(text);
     if (json.is_discarded()) throw std::invalid_argument("a trace's recipe must be JSON");
     return json;
 }
 
 bool same_recipe(const nlohmann::json& recipe, const std::string& other) {
-    const auto parsed = nlohmann::json::parse(other, nullptr, false);
+    const auto parsed = bounded_json::parse_or_discard(other);
     return !parsed.is_discarded() && parsed == recipe;
 }
 

@@ -14,6 +14,7 @@
 #include "analysis/cost_table.h"
 #include "analysis/table_format.h"
 #include "analysis/task_scores.h"
+#include "json/bounded_json.h"
 #include "trace/check.h"
 #include "trace/reader.h"
 #include "trace/tree.h"
@@ -49,7 +50,7 @@ auto readable(Problems& problems, const std::string& path, const std::string& wh
 
 /// "temperature 0.7, top-p 0.9, seed 3 of the answers, seed 0 of the policies"; empty where the recipe does not say.
 std::string sampling_of(const std::string& recipe_json) {
-    const auto recipe = nlohmann::json::parse(recipe_json, nullptr, false);
+    const auto recipe = bounded_json::parse_or_discard(recipe_json);
     if (!recipe.is_object()) return {};
     std::string text;
     for (const auto& [key, before, behind] :

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "app/gui/stored_json.h"
+#include "json/bounded_json.h"
 
 namespace kvscope::gui {
 namespace {
@@ -150,7 +151,7 @@ json annotations_json(const std::map<int, std::set<int64_t>>& pins, const std::v
         const json known = {{"prompt", what_if.prompt},
                             {"run", what_if.run},
                             {"run_number", what_if.run_number},
-                            {"parameters", json::parse(what_if.parameters_json, nullptr, false)},
+                            {"parameters", bounded_json::parse_or_discard(what_if.parameters_json)},
                             {"budget", what_if.budget}};
         all["what_ifs"].push_back(with_unknown(known, what_if.unknown_json));
     }

@@ -107,8 +107,8 @@ std::vector<std::string> restore_session(Session& session, const json& state, co
                                    selected.value("query_head", -1), selected.at("tokens").at(0).get<int64_t>(),
                                    selected.at("tokens").at(1).get<int64_t>(), selected.value("step", -1)});
         }
-    } catch (const json::exception& error) {
-        problems.push_back(fmt::format("the saved selection cannot be understood and is left out: {}", error.what()));
+    } catch (const json::exception&) {
+        problems.emplace_back("the saved selection cannot be understood and is left out");
     }
     return problems;
 }

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "app/figures/output_file.h"
+#include "json/bounded_json.h"
 
 namespace kvscope::gui {
 namespace {
@@ -23,6 +24,10 @@ StoredJson not_sound(StoredJson::State state, const fs::path& file, const std::s
 
 StoredJson parsed_object(const fs::path& file, const std::string& text) {
     using State = StoredJson::State;
+    if (bounded_json::too_deep_at(text) < text.size())
+        return not_sound(
+            State::damaged, file,
+            fmt::format("cannot be understood: it is nested more than {} levels deep", bounded_json::deepest));
     try {
         json contents = json::parse(text);
         if (contents.is_object()) return {State::sound, std::move(contents), {}};

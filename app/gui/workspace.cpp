@@ -15,6 +15,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "json/bounded_json.h"
+
 namespace kvscope::gui {
 namespace {
 
@@ -132,7 +134,7 @@ nlohmann::json read_archive(const fs::path& path, const std::optional<fs::path>&
                 file.write(block.data(), got);
         }
         if (is_state) {
-            state = nlohmann::json::parse(whole, nullptr, false);
+            state = bounded_json::parse_or_discard(whole);
         } else {
             file.close();
             if (!file) {

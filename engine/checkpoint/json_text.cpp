@@ -4,39 +4,16 @@
 
 #include <stdexcept>
 
+#include "json/bounded_json.h"
+
 namespace kvscope::checkpoint {
-namespace {
-
-constexpr size_t deepest = 256;
-
-/// Where the text nests deeper than that; its length where it does not. Counts brackets outside strings, which is what
-/// the levels of a valid text are.
-size_t too_deep_at(std::string_view text) {
-    size_t depth = 0;
-    bool in_string = false;
-    for (size_t at = 0; at < text.size(); ++at) {
-        const char c = text[at];
-        if (in_string) {
-            if (c == '\\') ++at;
-            if (c == '"') in_string = false;
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '[' || c == '{') {
-            if (++depth > deepest) return at;
-        } else if ((c == ']' || c == '}') && depth > 0) {
-            --depth;
-        }
-    }
-    return text.size();
-}
-
-}  // namespace
 
 nlohmann::json parse_json(std::string_view text) {
     if (text.starts_with("version https://git-lfs"))
         throw std::runtime_error("is a Git LFS pointer, not the file: run `git lfs pull` in its folder");
-    if (const size_t at = too_deep_at(text); at < text.size())
-        throw std::runtime_error(fmt::format("is nested more than {} levels deep at byte {}", deepest, at + 1));
+    if (const size_t at = bounded_json::too_deep_at(text); at < text.size())
+        throw std::runtime_error(
+            fmt::format("is nested more than {} levels deep at byte {}", bounded_json::deepest, at + 1));
     try {
         return nlohmann::json::parse(text);
     } catch (const nlohmann::json::parse_error& error) {

@@ -5,9 +5,12 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
+
+#include "json/bounded_json.h"
 
 namespace kvscope::policies {
 
@@ -62,7 +65,7 @@ std::vector<double> read_head_importance(const std::string& path, const ModelSha
     // Not from a pipe, which may never begin, or a device, which may never end.
     if (std::filesystem::is_regular_file(path, error)) file.open(path, std::ios::binary);
     if (!file.is_open()) refuse(path, "there is no such file, or it cannot be read.");
-    const nlohmann::json root = nlohmann::json::parse(file, nullptr, false);
+    const nlohmann::json root = bounded_json::parse_or_discard(std::string{std::istreambuf_iterator<char>(file), {}});
     if (!root.is_object()) {
         refuse(path, "expected a JSON object {\"layer-head\": [score, ...]}, found " +
                          (root.is_discarded() ? std::string("no JSON") : std::string(root.type_name())) + ".");

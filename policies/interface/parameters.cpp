@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "json/bounded_json.h"
 #include "policies/interface/names.h"
 
 namespace kvscope::policies {
@@ -303,7 +304,7 @@ std::string ParameterValues::to_json() const {
 
 ParameterValues ParameterValues::from_json(std::vector<Parameter> declared_parameters, std::string_view json) {
     ParameterValues values(std::move(declared_parameters));
-    const nlohmann::json object = nlohmann::json::parse(json, nullptr, false);
+    const nlohmann::json object = bounded_json::parse_or_discard(json);
     if (!object.is_object()) throw ParameterError("Parameters: expected a JSON object, found " + quoted(json) + ".");
     for (const auto& [name, held] : object.items()) {
         if (held.is_boolean()) {

@@ -8,6 +8,7 @@ import unittest
 
 SOURCE = pathlib.Path(os.environ["KVSCOPE_SOURCE"])
 FOLDERS = {
+    "json": "json",
     "kernels": "kernels",
     "policies": "policies",
     "trace": "trace",
@@ -21,15 +22,16 @@ FOLDERS = {
     "cli": "app/cli",
 }
 MAY_USE = {
+    "json": set(),
     "kernels": set(),
-    "policies": {"kernels"},
-    "trace": set(),
-    "analysis": {"trace", "kernels", "policies"},
+    "policies": {"kernels", "json"},
+    "trace": {"json"},
+    "analysis": {"trace", "kernels", "policies", "json"},
     "template": set(),
-    "checkpoint": {"template"},
-    "engine": {"kernels", "policies", "trace", "checkpoint"},
-    "figures": {"analysis", "trace", "kernels", "policies"},
-    "program": {"engine", "checkpoint", "trace", "policies", "kernels"},
+    "checkpoint": {"template", "json"},
+    "engine": {"kernels", "policies", "trace", "checkpoint", "json"},
+    "figures": {"analysis", "trace", "kernels", "policies", "json"},
+    "program": {"engine", "checkpoint", "trace", "policies", "kernels", "json"},
     "gui": set(FOLDERS) - {"cli"},
     "cli": set(FOLDERS),
 }

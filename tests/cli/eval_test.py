@@ -17,13 +17,15 @@ class Failures(ProgramTest):
             "--policy", "headkv:importance=missing.json", "--budget", 64, "-n", 4, "-o", "needles.h5", "-q")
 
     def test_why_a_policy_cannot_run_is_said_once_and_under_the_table(self):
-        done = self.made(*self.SAID)
+        done = self.run_program(*self.SAID)
+        self.assertEqual(done.returncode, 1, "a failed run is told with the exit code, too")
         self.assertEqual(done.stderr.count("missing.json"), 1 + done.stderr.count("headkv:importance=missing.json"))
         self.assertEqual(done.stderr.count("headkv"), 1)
         self.assertRegex(done.stdout, r"headkv:importance=missing\.json @ 64 failed in all 2 samples: .*missing\.json")
-        again = self.made(*self.SAID)
+        again = self.run_program(*self.SAID)
+        self.assertEqual(again.returncode, 1)
         self.assertEqual(again.stdout, done.stdout, "what is finished tells the same")
-        as_csv = self.made(*self.SAID, "--format", "csv")
+        as_csv = self.run_program(*self.SAID, "--format", "csv")
         self.assertIn("failed in all 2 samples", as_csv.stderr)
         self.assertNotIn("failed in", as_csv.stdout)
 

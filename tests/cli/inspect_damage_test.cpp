@@ -180,6 +180,18 @@ TEST_CASE("inspect goes on over a data set that is missing, shorter or of anothe
     }
 }
 
+TEST_CASE("inspect answers where parameters nest a hundred thousand deep") {
+    const trace::sample::TemporaryFolder folder;
+    damage(folder / "t.h5", [&](hid_t file) {
+        const h5::Handle run(H5Oopen(file, "prompts/0/runs/1", H5P_DEFAULT), H5Oclose);
+        h5::checked(H5Adelete(run.get(), "parameters_json"), "delete");
+        const auto n = size_t{60'000};  // an attribute holds 64 kB
+        h5::write_attribute(run.get(), "parameters_json", std::string(n / 2, '[') + std::string(n / 2, ']'));
+    });
+    check_that_both_forms_agree(folder);
+    CHECK_THAT(inspected(folder, "jsonl").text, Catch::Contains("[[["));
+}
+
 TEST_CASE("inspect goes on over an attribute that is missing or of another kind") {
     const trace::sample::TemporaryFolder folder;
     int n_attributes = 0;

@@ -68,14 +68,15 @@ std::vector<trace::RunRecord> records_of(const engine::Model& model, const engin
     return records;
 }
 
-/// 48 runs: every policy that changes the pass or the decoding among them.
+/// 51 runs: every policy that changes the pass or the decoding among them, the first with a wider window than is
+/// recorded.
 std::vector<engine::RunPlan> many_plans() {
     std::vector<engine::RunPlan> plans;
     for (const std::string budget : {"40", "48", "56"}) {
         for (const std::string policy :
-             {"snapkv", "streaming-llm", "dapq", "laq", "gemfilter", "h2o", "ada-snapkv", "cam", "k-vec", "longcache",
-              "snapkv:granularity=query_head", "snapkv:positions=cache", "streaming-llm:rolling=on",
-              "streaming-llm:rolling=on,positions=cache", "h2o:rolling=on", "random"})
+             {"snapkv:window=36", "snapkv", "streaming-llm", "dapq", "laq", "gemfilter", "h2o", "ada-snapkv", "cam",
+              "k-vec", "longcache", "snapkv:granularity=query_head", "snapkv:positions=cache",
+              "streaming-llm:rolling=on", "streaming-llm:rolling=on,positions=cache", "h2o:rolling=on", "random"})
             plans.push_back(plan(policy, budget));
     }
     return plans;
@@ -107,7 +108,7 @@ class Threads {
 
 }  // namespace
 
-TEST_CASE("a run is the same alone and beside 1, 12, 16 and 48 others") {
+TEST_CASE("a run is the same alone and beside 1, 12, 16 and 51 others") {
     const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);
     const std::string name = GENERATE("llama3-gqa-sharded", "llama-biases");
     CAPTURE(name_of(dtype), name);
@@ -115,8 +116,8 @@ TEST_CASE("a run is the same alone and beside 1, 12, 16 and 48 others") {
     const auto prompt = prompt_of_ids(some_ids(model, 120));
     const auto plans = many_plans();
     const auto alone = records_of(model, prompt, plans, options_of(16, true, true));
-    REQUIRE(alone.size() == 49);
-    for (const size_t beside : {1, 12, 16, 48}) {
+    REQUIRE(alone.size() == 52);
+    for (const size_t beside : {1, 12, 16, 51}) {
         CAPTURE(beside);
         const std::vector some(plans.begin(), plans.begin() + static_cast<std::ptrdiff_t>(beside));
         const auto batch = records_of(model, prompt, some, options_of(16));
@@ -186,7 +187,8 @@ TEST_CASE("an interrupted trace that is resumed, and one made with another numbe
     for (const int32_t id : some_ids(model, 9, 2)) asked.push_back(id);
     const std::vector prompts{prompt_of_ids(context), prompt_of_ids(asked, 130)};
     std::vector<engine::RunPlan> plans;
-    for (const std::string policy : {"snapkv", "laq", "dapq", "gemfilter", "h2o:rolling=on", "streaming-llm"})
+    for (const std::string policy :
+         {"snapkv:window=36", "snapkv", "laq", "dapq", "gemfilter", "h2o:rolling=on", "streaming-llm"})
         plans.push_back(plan(policy, "40"));
     const auto once = [&] {
         const Threads threads(1);

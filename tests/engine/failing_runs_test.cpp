@@ -134,7 +134,54 @@ class StopsBehind final : public engine::Progress {
     bool cancelled() const override { return stop; }
 };
 
+/// Is asked to stop while it begins, as where it tokenizes a long text.
+class Interrupted : public policies::throwaway::KeepFirst {
+ public:
+    explicit Interrupted(const policies::ParameterValues&) {}
+    void begin(const policies::RunContext&) override { throw engine::Cancelled(); }
+};
+
 }  // namespace
+
+TEST_CASE("a stop while a policy begins is a stop and no failure of its run") {
+    static const auto definition = policies::throwaway::definition<Interrupted>("interrupted", {});
+    const auto& model = tiny_model();
+    std::vector<engine::RunPlan> plans{plan("full", "100%"),
+                                       {policies::parse_parameters(definition, ""), policies::parse_budget("40")}};
+    for (const bool isolated : {false, true}) {
+        CAPTURE(isolated);
+        engine::SilentProgress progress;
+        engine::Experiment experiment(model, plans, options_of(4, true, isolated), progress);
+        experiment.on_run = [&](int, int run, const trace::RunRecord&) { CHECK(run == 0); };
+        CHECK_THROWS_AS(experiment.run(prompts(model)), engine::Cancelled);
+    }
+}
+
+TEST_CASE("pseudo tokens without an embedding fail their run alone") {
+    struct Appends : policies::throwaway::KeepFirst {
+        explicit Appends(const policies::ParameterValues&) {}
+        policies::PassPlan plan(const policies::RunContext& context) const override {
+            policies::PassPlan plan;
+            plan.appended_ids = {static_cast<int32_t>(context.n_vocabulary)};
+            plan.appended_positions = {context.n_tokens};
+            return plan;
+        }
+    };
+    static const auto definition = policies::throwaway::definition<Appends>("appends", {});
+    const auto& model = tiny_model();
+    std::vector<engine::RunPlan> plans{plan("full", "100%"),
+                                       {policies::parse_parameters(definition, ""), policies::parse_budget("40")},
+                                       plan("streaming-llm", "40")};
+    engine::SilentProgress progress;
+    engine::Experiment experiment(model, plans, options_of(4), progress);
+    std::map<int, trace::RunRecord> records;
+    experiment.on_run = [&](int, int run, const trace::RunRecord& record) { records[run] = record; };
+    experiment.run(prompts(model));
+    REQUIRE(records.size() == 3);
+    CHECK(records[1].status == "failed");
+    CHECK(records[1].message.find("embeddings") != std::string::npos);
+    CHECK(records[2].status == "complete");
+}
 
 TEST_CASE("a run that goes wrong anywhere is recorded as failed, and the others are what they are without it") {
     const auto& model = tiny_model();

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -79,6 +80,11 @@ TEST_CASE("notes that cannot be understood are told, kept, and written over by n
     }
     SECTION("nothing") {
         text.clear();
+        shows_rest = false;
+    }
+    SECTION("a list nested a hundred thousand deep") {
+        text = R"({"kvscope_notes": 1, "notes": [{"prompt": 0, "tokens": [1, 2], "text": "x", "extra": )" +
+               std::string(100'000, '[') + std::string(100'000, ']') + "}]}";
         shows_rest = false;
     }
     SECTION("a version that is none") {
@@ -375,6 +381,14 @@ TEST_CASE("what a later kvscope put into workspace and layout survives, and its 
         CHECK_THROWS_WITH(write_workspace(file, {{"session", json::object()}}, {}),
                           Catch::Matchers::Contains("choose another name"));
         CHECK(bytes_of(file) == bytes);
+    }
+    SECTION("nested a hundred thousand deep") {
+        const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+        put(folder / "workspace.json", R"({"kvscope_workspace": 1, "later": )" + deep + "}");
+        const std::string zip =
+            "cd '" + folder.path().string() + "' && python3 -m zipfile -c deep.kvscope workspace.json";
+        REQUIRE(std::system(zip.c_str()) == 0);
+        CHECK_THROWS_AS(read_workspace(folder / "deep.kvscope", folder / "out"), WorkspaceError);
     }
     SECTION("on a full disk") {
         const FullDisk full(16);

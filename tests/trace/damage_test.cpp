@@ -240,6 +240,9 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
         damage("/prompts/0@truncated", false,
                [](hid_t f) { set_attribute(f, "/prompts/0", "truncated", std::int64_t{2}); });
     }
+    SECTION("a question that begins behind the prompt's end") {
+        damage(prompt, true, [&](hid_t f) { set_attribute(f, "/prompts/0", "n_context", std::int64_t{480}); });
+    }
     SECTION("no token ids") {
         damage(prompt + "/token_ids", true, [&](hid_t f) { remove(f, prompt + "/token_ids"); });
         CHECK_THROWS_AS(Reader(path).token_ids(0), DamagedTrace);

@@ -2,6 +2,7 @@
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <fstream>
 
 #include "tests/trace/sample_trace.h"
 #include "trace/check.h"
@@ -149,6 +150,66 @@ TEST_CASE("a resumed trace shares the scores of the parts that are there, and mi
         CHECK(has_scores_of_its_own(parts, 3));
         CHECK(!has_scores_of_its_own(parts, 1));
         writer.finish();
+    }
+    check_scores(Reader(path), 0, runs);
+    check_sound(path);
+}
+
+TEST_CASE(
+    "a part whose scores are damaged is set aside when the parts are joined, and so is one that takes them from it",
+    "[trace]") {
+    const sample::Options options;
+    const sample::TemporaryFolder folder;
+    const fs::path path = folder / "t.h5";
+    const fs::path parts = part_folder_of(path);
+    const PromptRecord prompt = sample::prompt(options);
+    auto runs = runs_with_shared_scores(options, prompt);
+    const auto write_all = [&](Writer& writer) {
+        if (!writer.has_model()) writer.write_model(sample::model(options));
+        if (!writer.has_prompt(0)) writer.write_prompt(0, prompt);
+        for (std::size_t run = 0; run < runs.size(); ++run) {
+            if (!writer.has_run(0, static_cast<int>(run))) writer.write_run(0, static_cast<int>(run), runs[run]);
+        }
+    };
+    {
+        Writer writer(path, sample::recipe);
+        write_all(writer);
+        const fs::path part = parts / run_part(0, 1);
+        SECTION("a packed chunk") {
+            std::uint64_t at = 0;
+            hsize_t size = 0;
+            {
+                const h5::Guard guard;
+                const h5::Handle file = open_input_file(part);
+                const h5::Handle scores = h5::open_data_set(file.get(), scores_path(0, 1));
+                haddr_t address = 0;
+                unsigned filters = 0;
+                hsize_t offset[3] = {};
+                const h5::Handle space(H5Dget_space(scores.get()), H5Sclose);
+                REQUIRE(H5Dget_chunk_info(scores.get(), space.get(), 0, offset, &filters, &address, &size) >= 0);
+                at = address;
+            }
+            std::fstream file(part, std::ios::binary | std::ios::in | std::ios::out);
+            file.seekp(static_cast<std::streamoff>(at + size / 2));
+            file.write("damagedchunk....", 16);
+        }
+        SECTION("no scores where another run takes its own from") {
+            const h5::Guard guard;
+            const h5::Handle file(H5Fopen(part.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+            h5::checked(H5Ldelete(file.get(), scores_path(0, 1).c_str(), H5P_DEFAULT), "delete for a test");
+            runs[1].scores.clear();  // a run need not have any
+        }
+        CHECK_THROWS_AS(writer.finish(), DamagedTrace);
+        CHECK(fs::exists(parts));
+        CHECK(!fs::exists(path));
+    }
+    for (int attempt = 0; attempt < 4 && !fs::exists(path); ++attempt) {  // each time what was set aside is made again
+        Writer writer(path, sample::recipe);
+        write_all(writer);
+        try {
+            writer.finish();
+        } catch (const DamagedTrace&) {
+        }
     }
     check_scores(Reader(path), 0, runs);
     check_sound(path);

@@ -382,14 +382,21 @@ class ThreadedSession final : public EngineSession {
                     set_partial(label, text);
                 });
             });
+        std::string failed;
         for (size_t i = 0; i < runs.size(); ++i) {
-            if (!repeated[i].cache) throw std::runtime_error(repeated[i].record.message);
+            if (!repeated[i].cache) {
+                const std::string& why = repeated[i].record.message;
+                failed += fmt::format("{}{}: {}", failed.empty() ? "" : "\n", what_ifs[i].name,
+                                      why.empty() ? "it failed at another question of its context" : why);
+                continue;
+            }
             jobs_.post([this, document, prompt, what_if = what_ifs[i], again = repeated[i]] {
                 caches_.keep(document, prompt, what_if.name, again.cache);
                 take_decoded(document, what_if, again.record);
                 partial_.clear();
             });
         }
+        if (!failed.empty()) throw std::runtime_error(failed);
     }
 
     void keep(int document, int prompt, std::shared_ptr<const engine::LivePrefill> live) {

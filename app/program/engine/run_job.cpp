@@ -13,6 +13,7 @@
 #include "app/program/version.h"
 #include "engine/spectra.h"
 #include "policies/interface/budget.h"
+#include "trace/part_folder.h"
 #include "trace/reader.h"
 
 namespace kvscope::program {
@@ -65,11 +66,13 @@ std::string recipe_of(const RunJob& job, const engine::Model& model, std::span<c
     return json.dump();
 }
 
-/// A wrong option must not leave a folder that stands in the way of the right one.
+/// A wrong option must not leave a folder that stands in the way of the right one. What was set aside in it as damaged
+/// may still be of use to somebody.
 void remove_begun_trace(const std::filesystem::path& output) {
-    std::filesystem::path folder = output;
-    folder += ".part";
+    const std::filesystem::path folder = trace::part_folder_of(output);
     std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+        if (trace::is_set_aside(entry.path())) return;
     std::filesystem::remove_all(folder, error);
 }
 

@@ -22,6 +22,7 @@
 #include "app/program/version.h"
 #include "engine/error.h"
 #include "engine/evaluate.h"
+#include "json/bounded_json.h"
 #include "trace/reader.h"
 
 namespace kvscope::cli {
@@ -79,7 +80,7 @@ class FailuresOnTheWay {
 
 /// Whether what a trace holds is a part of what a recipe wants: the same, of fewer samples.
 bool is_part_of(const std::string& other_json, nlohmann::json recipe) {
-    auto other = nlohmann::json::parse(other_json, nullptr, false);
+    auto other = bounded_json::parse_or_discard(other_json);
     if (!other.is_object() || !other.contains("prompts") || !other["prompts"].is_array()) return false;
     const auto wanted = recipe["prompts"];
     const bool are_among_them = std::all_of(other["prompts"].begin(), other["prompts"].end(), [&](const auto& prompt) {
@@ -164,8 +165,9 @@ int act(Arguments& arguments) {
     } catch (const engine::Cancelled&) {
         throw std::runtime_error(stopped_message(job.output));
     }
-    show(arguments, trace::Reader(job.output));
-    return 0;
+    const trace::Reader reader(job.output);
+    show(arguments, reader);
+    return analysis::task_failures(reader.results(arguments.tasks)).empty() ? 0 : 1;
 }
 
 std::function<int()> declare(CLI::App& app) {
