@@ -15,7 +15,8 @@ namespace {
 constexpr int64_t rows_direct = 8;
 // Rows of x are packed this many bytes at a time.
 constexpr size_t x_bytes = size_t{16} << 20;
-// Fewest rows that are worth a copy of the weights of their own.
+// Rows that share a copy of the weights: enough to be worth it, few enough that they stay in the second-level cache
+// from one panel of outputs to the next.
 constexpr int64_t rows_per_task = 192;
 // Below this many multiplications waking the other threads takes longer than the work.
 constexpr int64_t worth_threads = 1 << 16;
@@ -34,9 +35,7 @@ void multiply_rows(const Linear& problem, const LinearKernel& kernel, int64_t fi
     const int64_t n_panels = (problem.out + kLinearPanel - 1) / kLinearPanel;
     const bool packs = n_rows > rows_direct;
     const int threads = n_rows * problem.in * problem.out > worth_threads ? omp_get_max_threads() : 1;
-    // Where there are too few panels for the threads, they share them out by rows.
-    const int64_t parts_wanted = (4 * threads + n_panels - 1) / n_panels;
-    const int64_t n_parts = std::clamp<int64_t>(n_rows / rows_per_task, 1, parts_wanted);
+    const int64_t n_parts = (n_rows + rows_per_task - 1) / rows_per_task;
     const int64_t rows_of_part = (n_rows + n_parts - 1) / n_parts;
 
     const size_t row_bytes = kernel.packed_bytes(problem.in);
@@ -62,8 +61,8 @@ void multiply_rows(const Linear& problem, const LinearKernel& kernel, int64_t fi
         char* own = packed + packed_bytes + thread_bytes * static_cast<size_t>(omp_get_thread_num());
 #pragma omp for schedule(dynamic)
         for (int64_t i = 0; i < n_panels * n_parts; ++i) {
-            const int64_t output = i / n_parts * kLinearPanel;
-            const int64_t row = i % n_parts * rows_of_part;
+            const int64_t output = i % n_panels * kLinearPanel;
+            const int64_t row = i / n_panels * rows_of_part;
             if (row >= n_rows) continue;
             LinearTask task;
             task.x = packed + static_cast<size_t>(row) * row_bytes;
