@@ -5,6 +5,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "analysis/terminal_text.h"
+
 namespace kvscope::fuzz {
 namespace {
 
@@ -31,7 +33,6 @@ size_t character(std::string_view text) {
 
 void require_message(std::string_view text) {
     constexpr size_t longest = 100'000;
-    if (text.empty()) throw std::logic_error("a refusal without a word");
     if (text.size() > longest) throw std::logic_error("an endless message: " + std::string(text.substr(0, 200)));
     if (text.find("[json.exception") != std::string_view::npos)
         throw std::logic_error("the JSON library's own words: " + std::string(text));
@@ -46,14 +47,32 @@ void require_message(std::string_view text) {
 
 }  // namespace
 
-void may_refuse(const std::function<void()>& action) {
+namespace {
+
+/// What a refusal says; empty where there is none.
+std::string refusal_of(const std::function<void()>& action) {
+    std::string message;
     try {
         action();
+        return {};
     } catch (const std::runtime_error& error) {
-        require_message(error.what());
+        message = error.what();
     } catch (const std::invalid_argument& error) {
-        require_message(error.what());
+        message = error.what();
     }
+    if (message.empty()) throw std::logic_error("a refusal without a word");
+    return message;
+}
+
+}  // namespace
+
+void may_refuse(const std::function<void()>& action) {
+    if (const std::string message = refusal_of(action); !message.empty()) require_message(message);
+}
+
+void may_refuse_argument(const std::function<void()>& action) {
+    if (const std::string message = refusal_of(action); !message.empty())
+        require_message(analysis::terminal_text(message, analysis::Lines::several));
 }
 
 const fs::path& scratch() {

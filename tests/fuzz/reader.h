@@ -24,6 +24,8 @@ const std::vector<Reader>& readers();
 /// with a message for people. Others pass, among them those of the JSON library.
 /// @throws std::logic_error where the message is none that can be shown: not UTF-8, control characters, or endless
 void may_refuse(const std::function<void()>& action);
+/// The same for what quotes an argument, which the command line shows through analysis::terminal_text.
+void may_refuse_argument(const std::function<void()>& action);
 
 /// A folder of this process's own; files in it are written anew for each input.
 const std::filesystem::path& scratch();

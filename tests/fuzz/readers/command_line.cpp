@@ -23,21 +23,21 @@ Reader command_line_reader() {
                 }
                 cli::arguments_in_canonical_form(lines);
                 for (const std::string& line : lines) {
-                    may_refuse([&] { cli::layers_from_text(line); });
-                    may_refuse([&] {
+                    may_refuse_argument([&] { cli::layers_from_text(line); });
+                    may_refuse_argument([&] {
                         for (const auto& budget : policies::parse_budgets(line)) {
                             budget.text();
-                            may_refuse([&] { budget.describe(1000); });
+                            may_refuse_argument([&] { budget.describe(1000); });
                         }
                     });
-                    may_refuse([&] {
+                    may_refuse_argument([&] {
                         const auto spec = policies::parse_policy(line);
                         const std::string json = spec.values.to_json();
                         policies::ParameterValues::from_json(spec.values.declared(), json);
                         spec.values.text_of_changes();
                         spec.create();
                     });
-                    may_refuse([&] {
+                    may_refuse_argument([&] {
                         const auto spec = policies::parse_policy("aperturekv");
                         policies::ParameterValues::from_json(spec.values.declared(), line);
                     });
