@@ -9,6 +9,7 @@
 
 #include "engine/checkpoint/safetensors.h"
 #include "engine/error.h"
+#include "engine/model/product.h"
 
 namespace kvscope::engine {
 namespace {
@@ -102,13 +103,17 @@ at::Tensor Encoder::normalised(const at::Tensor& x, const Norm& norm) const {
 
 at::Tensor Encoder::attend(const Layer& layer, const at::Tensor& x) const {
     const int64_t n = x.size(0), d = config_.hidden_size / config_.n_heads;
-    const auto heads = [&](const Linear& projection) {  // (H, n, d)
-        return at::linear(x, projection.weight, projection.bias).view({n, config_.n_heads, d}).transpose(0, 1);
-    };
-    const at::Tensor scores = at::matmul(heads(layer.query), heads(layer.key).transpose(1, 2));
-    const at::Tensor weights = at::softmax(scores / std::sqrt(static_cast<double>(d)), -1);
-    const at::Tensor mixed = at::matmul(weights, heads(layer.value)).transpose(0, 1).reshape({n, config_.hidden_size});
-    return at::linear(mixed, layer.output.weight, layer.output.bias);
+    const at::Tensor queries = product(x, layer.query.weight, layer.query.bias);
+    const at::Tensor keys = product(x, layer.key.weight, layer.key.bias);
+    const at::Tensor values = product(x, layer.value.weight, layer.value.bias);
+    at::Tensor mixed = at::empty({n, config_.hidden_size}, at::kFloat);
+    for (int64_t head = 0; head < config_.n_heads; ++head) {
+        const auto of_head = [&](const at::Tensor& all) { return all.narrow(1, head * d, d); };
+        const at::Tensor scores = product(of_head(queries).contiguous(), of_head(keys).contiguous());
+        const at::Tensor weights = at::softmax(scores / std::sqrt(static_cast<double>(d)), -1);
+        of_head(mixed).copy_(product(weights, of_head(values).t().contiguous()));
+    }
+    return product(mixed, layer.output.weight, layer.output.bias);
 }
 
 at::Tensor Encoder::logits(std::span<const int32_t> ids) const {
@@ -122,10 +127,10 @@ at::Tensor Encoder::logits(std::span<const int32_t> ids) const {
     x = normalised(x, norm_);
     for (const Layer& layer : layers_) {
         x = normalised(x + attend(layer, x), layer.attention_norm);
-        const at::Tensor inner = at::gelu(at::linear(x, layer.up.weight, layer.up.bias));
-        x = normalised(x + at::linear(inner, layer.down.weight, layer.down.bias), layer.norm);
+        const at::Tensor inner = at::gelu(product(x, layer.up.weight, layer.up.bias));
+        x = normalised(x + product(inner, layer.down.weight, layer.down.bias), layer.norm);
     }
-    return at::linear(x, classifier_.weight, classifier_.bias);
+    return product(x, classifier_.weight, classifier_.bias);
 }
 
 }  // namespace kvscope::engine

@@ -9,19 +9,12 @@
 #include <vector>
 
 #include "engine/error.h"
-#include "kernels/linear.h"
+#include "engine/model/product.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
 #include "kernels/swiglu.h"
 
 namespace kvscope::engine {
-namespace {
-
-const float* data_or_null(const at::Tensor& tensor) {
-    return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr;
-}
-
-}  // namespace
 
 Transformer::Transformer(checkpoint::ModelConfig config, Weights weights, kernels::DType dtype)
     : config_(std::move(config)), weights_(std::move(weights)), dtype_(dtype) {
@@ -50,22 +43,6 @@ at::Tensor Transformer::embed(std::span<const int32_t> ids) const {
     return weights_.embedding.index_select(0, index).to(at::kFloat);
 }
 
-at::Tensor Transformer::multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const {
-    // Never the library's product: what it makes of a row depends on how many rows and threads there are, so that a run
-    // would answer differently in other company.
-    at::Tensor y = at::empty({x.size(0), weight.size(0)}, x.options());
-    kernels::linear({.dtype = dtype_,
-                     .n_rows = x.size(0),
-                     .in = weight.size(1),
-                     .out = weight.size(0),
-                     .x = x.const_data_ptr(),
-                     .weight = weight.const_data_ptr(),
-                     .bias = data_or_null(bias),
-                     .y = y.data_ptr(),
-                     .y_dtype = dtype_});
-    return y;
-}
-
 at::Tensor Transformer::project(int layer, const at::Tensor& residual) const {
     const auto& w = weights_.layers[static_cast<size_t>(layer)];
     const int64_t rows = residual.size(0);
@@ -77,7 +54,7 @@ at::Tensor Transformer::project(int layer, const at::Tensor& residual) const {
                        .weight = w.input_norm.const_data_ptr<float>(),
                        .out = x.data_ptr(),
                        .out_dtype = dtype_});
-    at::Tensor qkv = multiply(x, w.qkv, w.qkv_bias);
+    at::Tensor qkv = product(x, w.qkv, w.qkv_bias);
     if (config_.qk_norm) {
         const size_t bytes = kernels::size_of(dtype_);
         auto normalise = [&](const at::Tensor& weight, int64_t first_column, int64_t heads) {
@@ -114,7 +91,7 @@ void Transformer::rotate(at::Tensor& qkv, const Rotation& rotation) const {
 void Transformer::finish_layer(int layer, const at::Tensor& attention, at::Tensor& residual) const {
     const auto& w = weights_.layers[static_cast<size_t>(layer)];
     const int64_t rows = residual.size(0);
-    const at::Tensor projected = multiply(attention, w.output, w.output_bias);
+    const at::Tensor projected = product(attention, w.output, w.output_bias);
     at::Tensor x = at::empty({rows, config_.hidden_size}, scalar_type());
     kernels::add_rms_norm({.n_rows = rows,
                            .dim = config_.hidden_size,
@@ -125,7 +102,7 @@ void Transformer::finish_layer(int layer, const at::Tensor& attention, at::Tenso
                            .weight = w.mlp_norm.const_data_ptr<float>(),
                            .out = x.data_ptr(),
                            .out_dtype = dtype_});
-    const at::Tensor gate_up = multiply(x, w.gate_up, w.gate_up_bias);
+    const at::Tensor gate_up = product(x, w.gate_up, w.gate_up_bias);
     const int64_t inner = config_.intermediate_size;
     at::Tensor activated = at::empty({rows, inner}, scalar_type());
     const auto* gate = static_cast<const char*>(gate_up.const_data_ptr());
@@ -136,7 +113,7 @@ void Transformer::finish_layer(int layer, const at::Tensor& attention, at::Tenso
                      .up = gate + static_cast<size_t>(inner) * kernels::size_of(dtype_),
                      .in_stride = 2 * inner,
                      .out = activated.data_ptr()});
-    residual.add_(multiply(activated, w.down, w.down_bias));
+    residual.add_(product(activated, w.down, w.down_bias));
 }
 
 at::Tensor Transformer::logits(const at::Tensor& residual) const {

@@ -50,8 +50,6 @@ class Transformer {
     at::Tensor logits(const at::Tensor& residual) const;
 
  private:
-    at::Tensor multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const;
-
     checkpoint::ModelConfig config_;
     Weights weights_;
     kernels::DType dtype_;

@@ -1,8 +1,6 @@
 // A run's numbers depend on the run alone: not on the runs beside it, not on when those leave, not on the threads, and
 // not on whether the work was interrupted. To the last bit, in both types of weights.
 
-#include <omp.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -13,6 +11,7 @@
 #include "engine/generate.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/same_bits.h"
+#include "tests/engine/threads.h"
 #include "tests/engine/whole_cache.h"
 
 using namespace kvscope;
@@ -93,17 +92,6 @@ class StopsAt final : public engine::Progress {
 
  private:
     mutable int64_t left_;
-};
-
-class Threads {
- public:
-    explicit Threads(int n) : before_(omp_get_max_threads()) { omp_set_num_threads(n); }
-    ~Threads() { omp_set_num_threads(before_); }
-    Threads(const Threads&) = delete;
-    Threads& operator=(const Threads&) = delete;
-
- private:
-    int before_;
 };
 
 }  // namespace

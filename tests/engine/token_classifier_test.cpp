@@ -8,6 +8,8 @@
 
 #include "engine/error.h"
 #include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/same_bits.h"
+#include "tests/engine/threads.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;
@@ -73,6 +75,19 @@ TEST_CASE("a token classifier's logits equal transformers'", "[classifier]") {
                 CHECK(std::abs(logits.const_data_ptr<float>()[2 * i + label] - expected[i][label]) < 1e-4f);
             }
         }
+    }
+}
+
+TEST_CASE("a token classifier's logits do not depend on the number of threads", "[classifier]") {
+    for (const auto& one : golden("classifiers/logits.json")) {
+        const auto ids = one["ids"].get<std::vector<int32_t>>();
+        const auto with = [&](int n) {
+            const Threads threads(n);
+            const at::Tensor logits = classifier(one["classifier"]).encoder().logits(ids);
+            return std::vector<float>(logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel());
+        };
+        CHECK(same_bits(with(1), with(2)));
+        CHECK(same_bits(with(1), with(3)));
     }
 }
 
