@@ -124,6 +124,16 @@ std::string run_label(const trace::RunAttributes& run) {
     return is_full(run) ? run.policy : fmt::format("{} {}", run.policy, run.budget);
 }
 
+namespace {
+
+/// "h2o:recent=16" of "h2o:recent=16 @ 64".
+std::string without_budget(const trace::RunAttributes& run) {
+    const size_t at = run.label.rfind(" @ ");
+    return at == std::string::npos ? run.policy : run.label.substr(0, at);
+}
+
+}  // namespace
+
 std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& runs, const std::vector<LineStyle>& styles,
                                     const std::vector<int>& shown) {
     std::vector<LegendEntry> legend;
@@ -154,7 +164,7 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
         LineStyle style = styles[i];
         style.dash = Dash::solid;
         style.marker = Marker::none;
-        legend.push_back({runs[i].policy, LegendEntry::Symbol::line, style});
+        legend.push_back({without_budget(runs[i]), LegendEntry::Symbol::line, style});
     }
     std::vector<int64_t> listed_budgets;
     for (const int run : shown) {

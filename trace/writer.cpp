@@ -112,6 +112,17 @@ ReadFailed still_there(const ReadFailed& failure) {
                     path.string()));
 }
 
+// Force replaces traces, whatever is left of them: not a text that somebody has named as the output by mistake.
+void require_replaceable(const fs::path& path) {
+    std::error_code error;
+    const std::string extension = path.extension().string();
+    if (extension == ".h5" || extension == ".hdf5" || fs::file_size(path, error) == 0 || error) return;
+    const h5::Guard guard;
+    if (H5Fis_hdf5(path.c_str()) > 0) return;
+    throw OutputExists(
+        fmt::format("{} is no trace, and --force replaces traces alone: choose another output", path.string()));
+}
+
 void require_folder_can_be_made(const fs::path& output) {
     const fs::path parent = output.parent_path().empty() ? fs::path(".") : output.parent_path();
     std::error_code error;
@@ -195,6 +206,7 @@ struct Writer::Impl {
             throw AlreadyComplete(fmt::format("{} is complete already; pass --force to make it anew", path.string()));
         }
         if (file == Found::other && !options.force) refuse_existing(path);
+        if (file == Found::other) require_replaceable(path);
         if (!options.force && look_at_folder(folder, recipe, options.is_part_of_it) == Found::other)
             refuse_existing(folder);
 

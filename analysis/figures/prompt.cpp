@@ -232,6 +232,8 @@ Panel panel_of(const Arrangement& arrangement, size_t part, const std::vector<ui
         }
     }
     if (arrangement.pages_a_run > 1) {
+        if (part + 1 == arrangement.pages_a_run)
+            last_token = arrangement.n_tokens - 1;  // which may have nothing to show
         panel.note = fmt::format("tokens {} to {}", format_count(static_cast<int64_t>(first_token)),
                                  format_count(static_cast<int64_t>(last_token)));
     }

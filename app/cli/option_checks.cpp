@@ -97,6 +97,16 @@ WholeNumber::WholeNumber(int64_t low, int64_t high) : CLI::Validator("") {
     };
 }
 
+RealNumber::RealNumber(double low, double high) : CLI::Validator("") {
+    func_ = [low, high](std::string& text) -> std::string {
+        double value = 0;
+        const bool is_number = CLI::detail::lexical_cast(text, value) && std::isfinite(value);
+        return is_number && value >= low && value <= high
+                   ? ""
+                   : out_of_range(text, fmt::format("a number from {} to {}", low, high));
+    };
+}
+
 NewFile::NewFile() : CLI::Validator("") {
     func_ = [](std::string& text) -> std::string {
         const std::filesystem::path path(text);

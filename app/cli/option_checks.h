@@ -19,6 +19,11 @@ struct WholeNumber : CLI::Validator {
     explicit WholeNumber(int64_t low, int64_t high = std::numeric_limits<int64_t>::max());
 };
 
+/// A number in a range.
+struct RealNumber : CLI::Validator {
+    RealNumber(double low, double high);
+};
+
 /// A file that can be made: its folder is there, and it is no folder itself. Before hours are spent on its contents.
 struct NewFile : CLI::Validator {
     NewFile();

@@ -100,8 +100,8 @@ void draw_color_bar(const Canvas& canvas, const analysis::ColorScale& scale, con
 void draw_legend(const Canvas& canvas, const analysis::Figure& figure, const LegendPlace& place) {
     for (size_t i = 0; i < figure.legend.size(); ++i) {
         const analysis::LegendEntry& entry = figure.legend[i];
-        const double x = place.box.x + place.column_width * static_cast<double>(i % place.columns);
-        const double y = place.box.y + place.line_height * (static_cast<double>(i / place.columns) + 0.5);
+        const double x = place.box.x + place.column_width * static_cast<double>(place.cells[i].column);
+        const double y = place.box.y + place.line_height * (static_cast<double>(place.cells[i].line) + 0.5);
         draw_symbol(canvas, entry, x, y, place.line_height);
         const double room = place.column_width - legend_symbol_pt - theme::gap_pt;
         draw_text(canvas.cr, fit_text(entry.label, tick_text_style(), room), tick_text_style(),

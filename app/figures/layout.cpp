@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "app/figures/check_figure.h"
 #include "app/figures/fit_ticks.h"
@@ -307,6 +308,18 @@ class Placement {
         return bottom;
     }
 
+    std::vector<LegendPlace::Cell> legend_cells(size_t columns) const {
+        std::vector<LegendPlace::Cell> cells;
+        LegendPlace::Cell next;
+        for (const analysis::LegendEntry& entry : figure_.legend) {
+            const bool is_heading = entry.symbol == analysis::LegendEntry::Symbol::none;
+            if (next.column == columns || (is_heading && next.column > 0)) next = {0, next.line + 1};
+            cells.push_back(next);
+            ++next.column;
+        }
+        return cells;
+    }
+
     double place_legend(double y) {
         LegendPlace& legend = layout_.legend;
         double widest = 0;
@@ -318,10 +331,16 @@ class Placement {
         legend.column_width = std::min(room, legend_symbol_pt + theme::gap_pt + widest + 2 * theme::space_pt);
         const size_t n = figure_.legend.size();
         const auto most = static_cast<size_t>((room + 2 * theme::space_pt) / legend.column_width);
-        legend.columns = std::clamp<size_t>(most, 1, n);
-        const size_t lines = (n + legend.columns - 1) / legend.columns;
-        legend.columns = (n + lines - 1) / lines;  // no ragged last line where fewer columns do
-        const double width = legend.column_width * static_cast<double>(legend.columns) - 2 * theme::space_pt;
+        size_t columns = std::clamp<size_t>(most, 1, n);
+        legend.cells = legend_cells(columns);
+        const size_t lines = legend.cells.back().line + 1;
+        while (columns > 1) {  // no ragged last line where fewer columns do
+            auto fewer = legend_cells(columns - 1);
+            if (fewer.back().line + 1 > lines) break;
+            legend.cells = std::move(fewer);
+            --columns;
+        }
+        const double width = legend.column_width * static_cast<double>(columns) - 2 * theme::space_pt;
         legend.box = {std::max(theme::margin_pt, (layout_.width - width) / 2), y, width,
                       legend.line_height * static_cast<double>(lines)};
         return legend.box.bottom();

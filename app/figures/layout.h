@@ -44,8 +44,11 @@ struct ColorBarPlace {
 };
 
 struct LegendPlace {
+    struct Cell {
+        size_t column = 0, line = 0;
+    };
     Box box;
-    size_t columns = 1;
+    std::vector<Cell> cells;  ///< in the order of Figure::legend; a heading (no symbol) begins a line
     double column_width = 0;
     double line_height = 0;
 };

@@ -222,6 +222,9 @@ bool App::frame() {
         refresh_undo();
     }
     actions_.handle_keys(window_.take_chords());
+    for (const auto& document : session_.documents()) {  // those that the engine has opened
+        if (!remembered_.contains(document->id())) remember_view(*document);
+    }
     draw_menu_bar();
     draw_status_bar(session_, engine_.get(), theme_);
     dock_space_ =
@@ -434,7 +437,7 @@ void App::draw_start() {
     std::vector<StartCard> cards;
     if (engine_) {
         cards.push_back({"Run the demo",
-                         "Every policy on a prompt of about 2,000 tokens, on the model that came with kvscope.",
+                         "A dozen policies on a prompt of about 2,000 tokens, on the model that came with kvscope.",
                          "Run it", [this] { engine_->run_demo(); }});
     }
     cards.push_back({"Open a trace",

@@ -39,7 +39,12 @@ void App::ask_for_workspace() {
     question.title = "Save traces, layout and selection in one file";
     question.extensions = {".kvscope"};
     question.suggestion = session_.focus()->path().stem().string() + ".kvscope";
-    question.answer = [this](const std::filesystem::path& path) {
+    question.answer = [this](const std::filesystem::path& named) {
+        std::filesystem::path path = named;
+        if (path.extension() != ".kvscope") path += ".kvscope";  // by which it is told from a trace
+        std::error_code error;
+        if (path != named && std::filesystem::exists(path, error))
+            return notice(path.string() + " exists already: choose it, or another name", true);
         try {
             save_workspace(path);
             notice(path.string() + " written: traces, layout and selection");

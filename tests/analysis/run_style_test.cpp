@@ -143,6 +143,18 @@ TEST_CASE("legend: policies and budgets apart where each has several") {
     CHECK(run_legend(runs, run_styles(runs), {0, 1, 2, 3, 4}).size() == 5);
 }
 
+TEST_CASE("legend: a policy is named with its parameters") {
+    std::vector<RunAttributes> runs{run("snapkv", 64), run("snapkv", 128), run("h2o", 64), run("h2o", 128)};
+    for (auto& one : runs) {
+        const std::string name = one.policy == "h2o" ? "h2o:recent=16" : one.policy;
+        one.label = name + " @ " + std::to_string(one.budget);
+    }
+    const auto legend = run_legend(runs, run_styles(runs), {0, 1, 2, 3});
+    REQUIRE(legend.size() == 4);
+    CHECK(legend[0].label == "snapkv");
+    CHECK(legend[1].label == "h2o:recent=16");
+}
+
 TEST_CASE("legend: two sets of parameters of one policy are listed run by run") {
     const std::vector<RunAttributes> runs{run("snapkv", 64), run("snapkv", 128), run("snapkv", 64, "{1}"),
                                           run("snapkv", 128, "{1}")};

@@ -17,6 +17,14 @@ class Refusals(ProgramTest):
         self.assertEqual([p.name for p in self.folder.glob("t.h5*")], [])
         return said
 
+    # ---- outputs
+
+    def test_force_does_not_replace_a_text(self):
+        self.path("prompt.txt").write_text(TEXT)
+        self.refuses(1, ["prompt.txt", "no trace"], "run", "-m", HF_MODEL, "-f", "prompt.txt", "-n", 2, "--force", "-o",
+                     "prompt.txt")
+        self.assertEqual(self.path("prompt.txt").read_text(), TEXT)
+
     # ---- prompts
 
     def test_an_empty_prompt(self):

@@ -31,6 +31,22 @@ class Failures(ProgramTest):
 
 
 @NEEDS_ENGINE
+class WrongUsage(ProgramTest):
+    NEEDLES = ("eval", "-m", HF_MODEL, "--lengths", 300, "--depths", 0.5, "--samples", 1, "--policy", "snapkv", "-n", 2, "-q",
+               "-o", "w.h5")
+
+    def test_what_was_wrong_does_not_stand_in_the_way_of_what_is_right(self):
+        self.refuses(2, ["snapkv"], *self.NEEDLES, "--budget", 16)  # below its window
+        self.assertFalse(self.path("w.h5.part").exists())
+        self.made(*self.NEEDLES, "--budget", 64)
+
+    def test_an_empty_haystack(self):
+        for name, text in (("empty.txt", ""), ("blank.txt", " \n\t\n")):
+            self.path(name).write_text(text)
+            self.refuses(2, [name, "empty"], *self.NEEDLES, "--budget", 64, "--haystack", name)
+
+
+@NEEDS_ENGINE
 class MoreSamples(ProgramTest):
     def evaluate(self, n_samples, output, *arguments):
         return self.run_program("eval", "-m", HF_MODEL, "--lengths", "150,300", "--depths", 0.5, "--samples", n_samples,

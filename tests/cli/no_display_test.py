@@ -13,6 +13,13 @@ class NoDisplayTest(ProgramTest):
                 said = self.refuses(1, ["no display", "kvscope inspect"], *arguments)
                 self.assertEqual(said.count("\n"), 1, said)
 
+    def test_no_picture_without_a_display(self):
+        for arguments in ["view"], ["view", "--demo"]:
+            with self.subTest(arguments=arguments):
+                self.refuses(1, ["no display"], *arguments, "--screenshot", "picture.png")
+                self.assertFalse(self.path("picture.png").exists())
+        self.refuses(2, ["--screenshot", "picture.jpg", "PNG"], "view", "--screenshot", "picture.jpg")
+
     def test_wrong_usage_is_told_before_a_window_opens(self):
         for name, value, messages in (("--view", "nonsense", ["nonsense", "query_similarity", "retention"]),
                                       ("--layout", "nonsense", ["nonsense", "explore"]),

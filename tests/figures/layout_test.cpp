@@ -1,6 +1,7 @@
 #include "app/figures/layout.h"
 
 #include <catch2/catch.hpp>
+#include <utility>
 
 #include "app/figures/fit_ticks.h"
 #include "tests/figures/picture.h"
@@ -168,5 +169,27 @@ TEST_CASE("text is cut at whole characters") {
         const std::string head = cut.substr(0, cut.size() - std::string("\u2026").size());
         CHECK(text.compare(0, head.size(), head) == 0);
         CHECK((static_cast<unsigned char>(text[head.size()]) & 0xC0) != 0x80);
+    }
+}
+
+TEST_CASE("a legend's headings begin lines of their own") {
+    using Symbol = LegendEntry::Symbol;
+    Figure figure = test::map_figure(3, 9, 3);
+    for (const char* trace : {"demo:", "other:"}) {
+        figure.legend.push_back({trace, Symbol::none, {}});
+        for (const char* run : {"snapkv @ 64", "h2o @ 64", "k-vec @ 64"})
+            figure.legend.push_back({run, Symbol::line, {}});
+    }
+    for (const double width : {60.0, 84.0, 174.0}) {
+        figure.width_mm = width;
+        const auto cells = lay_out(figure).legend.cells;
+        REQUIRE(cells.size() == figure.legend.size());
+        for (size_t i = 0; i < cells.size(); ++i) {
+            CAPTURE(width, i, cells[i].column, cells[i].line);
+            if (figure.legend[i].symbol == Symbol::none) CHECK(cells[i].column == 0);
+            if (i > 0)
+                CHECK(std::pair(cells[i - 1].line, cells[i - 1].column) < std::pair(cells[i].line, cells[i].column));
+        }
+        CHECK(cells[4].line > cells[3].line);
     }
 }

@@ -300,6 +300,12 @@ TEST_CASE("anything else at the output is refused without force", "[trace]") {
         { Writer writer(output, sample::recipe, {.force = true}); }
         CHECK(contents(output) == "my notes");
     }
+    SECTION("a text file, not even by force where its name is no trace's") {
+        const fs::path text = folder / "prompt.txt";
+        write_text(text, "my notes");
+        CHECK_THROWS_AS(Writer(text, sample::recipe, {.force = true}), OutputExists);
+        CHECK(contents(text) == "my notes");
+    }
     SECTION("an empty file") {
         write_text(output, "");
         CHECK_THROWS_AS(Writer(output, sample::recipe), OutputExists);

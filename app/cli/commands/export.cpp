@@ -12,6 +12,7 @@
 #include "app/cli/command.h"
 #include "app/cli/figures_text.h"
 #include "app/cli/layers.h"
+#include "app/cli/option_checks.h"
 #include "app/figures/export_figure.h"
 #include "app/program/version.h"
 #include "trace/reader.h"
@@ -265,8 +266,8 @@ std::function<int()> declare(CLI::App& app) {
     arguments->of_pictures = {
         app.add_flag("--title", arguments->options.title, "Draw the title"),
         app.add_option("--width", arguments->options.width_mm, "Width in mm (default: the figure's own)")
-            ->check(CLI::PositiveNumber),
-        app.add_option("--height", arguments->options.height_mm, "Height in mm")->check(CLI::PositiveNumber),
+            ->check(RealNumber(30, 2000)),
+        app.add_option("--height", arguments->options.height_mm, "Height in mm")->check(RealNumber(1, 2000)),
         app.add_option("--dpi", arguments->file.dpi, "Dots per inch of a PNG")->capture_default_str()};
     app.add_flag("--force", arguments->force, "Replace an existing file");
     app.footer(app.get_footer() + "\n\nFigures, and the options that each heeds:\n\n" + figures_text());

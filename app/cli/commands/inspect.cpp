@@ -61,6 +61,7 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("-m,--model", *model, "The model that those commands name (default: the model that comes along)")
         ->needs(commands_flag);
     format->declare(app);
+    for (const char* other : {"--prompt-text", "--format"}) commands_flag->excludes(app.get_option(other));
     return [path, format, whole_text, as_commands, model] {
         std::error_code error;
         const bool is_unfinished = !fs::exists(*path, error) && fs::exists(path->string() + ".part", error);

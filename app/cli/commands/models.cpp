@@ -9,6 +9,7 @@
 #include "app/cli/command.h"
 #include "app/cli/inspect_model.h"
 #include "app/cli/output_option.h"
+#include "app/cli/terminal.h"
 #include "app/program/paths.h"
 #include "engine/checkpoint/checkpoint.h"
 
@@ -112,7 +113,9 @@ std::function<int()> declare(CLI::App& app) {
         for (const auto& folder : *folders) {
             std::error_code error;
             if (!fs::is_directory(folder, error)) throw std::invalid_argument(folder.string() + " is no folder");
-            for (const auto& path : ModelSearch(folder).found()) add_model(path, folder.string(), table);
+            const auto found = ModelSearch(folder).found();
+            if (found.empty()) complain("no model is in " + folder.string());
+            for (const auto& path : found) add_model(path, folder.string(), table);
         }
         format->print(table);
         return 0;

@@ -27,6 +27,10 @@ std::string haystack_text(const std::filesystem::path& file) {
     if (file.empty()) return {};
     std::string text = program::read_text(file);
     engine::require_utf8(text, program::name_of_text(file));
+    if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+        throw std::invalid_argument(program::name_of_text(file) +
+                                    ": the haystack is empty: give a text, or leave "
+                                    "--haystack out for the one that comes along");
     return text;
 }
 

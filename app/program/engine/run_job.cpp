@@ -66,16 +66,6 @@ std::string recipe_of(const RunJob& job, const engine::Model& model, std::span<c
     return json.dump();
 }
 
-/// A wrong option must not leave a folder that stands in the way of the right one. What was set aside in it as damaged
-/// may still be of use to somebody.
-void remove_begun_trace(const std::filesystem::path& output) {
-    const std::filesystem::path folder = trace::part_folder_of(output);
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-        if (trace::is_set_aside(entry.path())) return;
-    std::filesystem::remove_all(folder, error);
-}
-
 void warn(const RunEvents& events, engine::Progress& progress, const std::string& text) {
     events.on_warning ? events.on_warning(text) : progress.message(text);
 }
@@ -167,6 +157,14 @@ std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, co
         }
     }
     return lines;
+}
+
+void remove_begun_trace(const std::filesystem::path& output) {
+    const std::filesystem::path folder = trace::part_folder_of(output);
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+        if (trace::is_set_aside(entry.path())) return;
+    std::filesystem::remove_all(folder, error);
 }
 
 RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,

@@ -18,7 +18,7 @@ std::function<int()> declare(CLI::App& app) {
 }  // namespace
 
 Command demo_command() {
-    Command command{"demo", "Every policy on the demo prompt, with figures and a table", "  kvscope demo", declare};
+    Command command{"demo", "A dozen policies on the demo prompt, with figures and a table", "  kvscope demo", declare};
     command.hidden = true;
 #ifndef KVSCOPE_WITH_GUI
     command.by_default = true;

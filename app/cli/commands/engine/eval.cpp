@@ -23,6 +23,7 @@
 #include "engine/error.h"
 #include "engine/evaluate.h"
 #include "json/bounded_json.h"
+#include "trace/part_folder.h"
 #include "trace/reader.h"
 
 namespace kvscope::cli {
@@ -158,8 +159,14 @@ int act(Arguments& arguments) {
     TerminalProgress progress(arguments.quiet, stopped_message(job.output));
     const auto model = arguments.model.open(progress);
     const auto samples = engine::needle_samples(model, task);
+    std::error_code error;
+    const bool is_anew = !std::filesystem::exists(trace::part_folder_of(job.output), error);
     try {
         evaluate(arguments, model, plans, samples, progress);
+    } catch (const std::invalid_argument&) {
+        // No sample is answered before all of it is known to be possible.
+        if (is_anew) program::remove_begun_trace(job.output);
+        throw;
     } catch (const trace::AlreadyComplete&) {
         progress.message(fmt::format("{} holds these very results already", job.output.string()));
     } catch (const engine::Cancelled&) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <charconv>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -102,7 +103,7 @@ int view_or_say_why(const Arguments& arguments) {
         return view(arguments);
     } catch (const gui::NoDisplay& error) {
 #ifdef KVSCOPE_WITH_ENGINE
-        if (arguments.app.run_demo) {
+        if (arguments.app.run_demo && arguments.screenshot.empty()) {
             complain(fmt::format("kvscope: {}: running the demo here instead, into kvscope-demo/", error.what()));
             return run_demo_in_terminal("kvscope-demo", false);
         }
@@ -131,7 +132,14 @@ std::function<int()> declare(CLI::App& app) {
     app.add_flag("--light", arguments->light, "Light theme");
     app.add_option("--ui-scale", arguments->ui_scale, "Size of texts; 1 is usual")->check(CLI::Range(0.5, 4.0));
     app.add_option("--screenshot", arguments->screenshot, "Draw the window once into this PNG and end")
-        ->check(NewFile());
+        ->check(NewFile())
+        ->check(CLI::Validator(
+            [](std::string& name) -> std::string {
+                return std::filesystem::path(name).extension() == ".png"
+                           ? ""
+                           : name + ": the picture is a PNG: give a name that ends so";
+            },
+            ""));
 #ifdef KVSCOPE_WITH_ENGINE
     app.add_flag("--demo", arguments->app.run_demo, "Open the demo's trace, which is made where it is not there yet");
 #endif
