@@ -111,17 +111,16 @@ class TraceCheck {
         const auto is_hexadecimal = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
         if (model.fingerprint.size() != 64 ||
             !std::all_of(model.fingerprint.begin(), model.fingerprint.end(), is_hexadecimal)) {
-            problems_.error("/model@fingerprint", "64 digits 0-9a-f", fmt::format("\"{}\"", model.fingerprint));
+            problems_.error("/model@fingerprint", "64 digits 0-9a-f", quoted_text(model.fingerprint));
         }
         if (model.dtype != "f32" && model.dtype != "bf16" && model.dtype != "f16") {
-            problems_.error("/model@dtype", "f32, bf16 or f16", fmt::format("\"{}\"", model.dtype));
+            problems_.error("/model@dtype", "f32, bf16 or f16", quoted_text(model.dtype));
         }
         check_json("/model@config_json", model.config_json);
     }
 
     void check_json(const std::string& path, const std::string& text) {
-        if (!nlohmann::json::accept(text))
-            problems_.error(path, "JSON", fmt::format("\"{}\"", storable_text(text.substr(0, 60))));
+        if (!nlohmann::json::accept(text)) problems_.error(path, "JSON", quoted_text(text));
     }
 
     void check_prompt(const PromptPlace& place, const ModelAttributes& model) {

@@ -93,8 +93,7 @@ void check_attributes(hid_t object, const std::string& path, std::span<const sch
                 problems.error(at, describe(attribute.type), value_text(*value));
             } else if (attribute.type == schema::AttributeType::text &&
                        storable_text(value->texts.front()) != value->texts.front()) {
-                problems.error(at, "text in UTF-8",
-                               fmt::format("\"{}\"", storable_text(value->texts.front().substr(0, 60))));
+                problems.error(at, "text in UTF-8", quoted_text(value->texts.front()));
             }
         } catch (const h5::Failure& failure) {
             problems.error(at, describe(attribute.type), failure.what());

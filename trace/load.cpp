@@ -9,6 +9,7 @@
 #include "trace/fields.h"
 #include "trace/hdf5.h"
 #include "trace/result_table.h"
+#include "trace/text.h"
 
 namespace kvscope::trace {
 
@@ -135,7 +136,7 @@ RunAttributes load_run(hid_t group, const std::string& where) {
                                     std::string_view b) {
         if (value != a && value != b) {
             throw DamagedTrace(
-                fmt::format("{}: attribute {}: expected {} or {}, found \"{}\"", where, name, a, b, value));
+                fmt::format("{}: attribute {}: expected {} or {}, found {}", where, name, a, b, quoted_text(value)));
         }
     };
     require_one_of("granularity", out.granularity, schema::run::granularity_kv_head,

@@ -15,6 +15,7 @@
 #include "json/bounded_json.h"
 #include "trace/input_file.h"
 #include "trace/output_file.h"
+#include "trace/text.h"
 
 namespace kvscope::trace {
 
@@ -130,20 +131,20 @@ bool is_set_aside(const fs::path& file) {
 
 void require_readable_version(const fs::path& file, const std::string& format, const std::string& version) {
     if (format != schema::format) {
-        throw NotATrace(fmt::format("{}: expected the format \"{}\", found \"{}\": this is not a trace of kvscope",
-                                    file.string(), schema::format, format));
+        throw NotATrace(fmt::format("{}: expected the format \"{}\", found {}: this is not a trace of kvscope",
+                                    file.string(), schema::format, quoted_text(format)));
     }
     const std::size_t point = version.find('.');
     const auto major = number(std::string_view(version).substr(0, point));
     if (!major) {
-        throw DamagedTrace(
-            fmt::format("{}: expected a version such as {}, found \"{}\"", file.string(), schema::version, version));
+        throw DamagedTrace(fmt::format("{}: expected a version such as {}, found {}", file.string(), schema::version,
+                                       quoted_text(version)));
     }
     if (*major > schema::version_major) {
         throw TraceTooNew(
             fmt::format("{}: the trace has version {}, this build of kvscope reads versions up to {}.x; open it with a "
                         "newer kvscope",
-                        file.string(), version, schema::version_major));
+                        file.string(), storable_text(version), schema::version_major));
     }
 }
 

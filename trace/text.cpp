@@ -53,6 +53,19 @@ std::string storable_text(std::string_view text) {
     return out;
 }
 
+std::string quoted_text(std::string_view text) {
+    constexpr std::size_t most = 60;
+    std::string out = "\"";
+    for (const char c : storable_text(text.substr(0, most))) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20)
+            out += std::string("\xE2\x90") + static_cast<char>(0x80 + byte);  // U+2400 and those behind it
+        else
+            out += byte == 0x7F ? std::string("\u2421") : std::string(1, c);
+    }
+    return out + (text.size() > most ? " …\"" : "\"");
+}
+
 std::string utc_now() {
     const std::time_t now = std::time(nullptr);
     std::tm parts{};

@@ -10,6 +10,10 @@ namespace kvscope::trace {
 /// A generated text may end in the middle of a character, and HDF5 ends texts at a NUL.
 std::string storable_text(std::string_view text);
 
+/// A file's text within a message, with its quotation marks: its beginning, as `storable_text` has it, and control
+/// characters as their pictures.
+std::string quoted_text(std::string_view text);
+
 /// Now, e.g. "2025-01-31T12:00:00Z".
 std::string utc_now();
 

@@ -329,4 +329,13 @@ void Session::let_go() {
     selection.set(moved);
 }
 
+int64_t Session::n_axis_tokens() const {
+    int64_t most = 0;
+    for (const auto& document : documents_) {
+        if (document->prompt < document->reader()->n_prompts())
+            most = std::max(most, document->reader()->prompt(document->prompt).visible_tokens());
+    }
+    return most;
+}
+
 }  // namespace kvscope::gui

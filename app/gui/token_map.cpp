@@ -22,6 +22,11 @@ Shown shown_tokens(const TokenAxis& axis, double n) {
     return axis.max > axis.min ? Shown{axis.min, axis.max} : Shown{0, n};
 }
 
+/// Where an axis that shows everything ends: one for all maps, whichever prompt they are of.
+double extent_of_axis(const Session& session, double columns) {
+    return std::max(columns, static_cast<double>(session.n_axis_tokens()));
+}
+
 /// Whole numbers from `min` to `max`, at most as many as have room.
 std::vector<analysis::Tick> whole_ticks(double min, double max, float room, float room_each) {
     analysis::Axis axis;
@@ -133,8 +138,9 @@ void MapStore::drop_unused() {
 DrawnTokenMap draw_token_map(Context& context, const char* id, ImVec2 size, const TokenMap& map) {
     const auto columns = static_cast<double>(map.map->columns());
     const auto rows = static_cast<double>(map.map->rows());
+    const double extent = extent_of_axis(context.session, columns);
     TokenAxis& axis = context.session.token_axis;
-    Shown shown = shown_tokens(axis, columns);
+    Shown shown = shown_tokens(axis, extent);
     const Shown before = shown;
     constexpr ImPlotFlags flags = ImPlotFlags_NoTitle | ImPlotFlags_NoLegend | ImPlotFlags_NoMouseText |
                                   ImPlotFlags_NoMenus | ImPlotFlags_NoFrame;
@@ -154,16 +160,20 @@ DrawnTokenMap draw_token_map(Context& context, const char* id, ImVec2 size, cons
     ImPlot::SetupAxis(ImAxis_X1, nullptr, common);
     ImPlot::SetupAxis(ImAxis_Y1, nullptr, common | ImPlotAxisFlags_Invert | ImPlotAxisFlags_Lock);
     ImPlot::SetupAxisLinks(ImAxis_X1, &shown.min, &shown.max);
-    ImPlot::SetupAxisLimitsConstraints(ImAxis_X1, 0, columns);
-    ImPlot::SetupAxisZoomConstraints(ImAxis_X1, std::min<double>(fewest_tokens, columns), columns);
+    ImPlot::SetupAxisLimitsConstraints(ImAxis_X1, 0, extent);
+    ImPlot::SetupAxisZoomConstraints(ImAxis_X1, std::min<double>(fewest_tokens, extent), extent);
     ImPlot::SetupAxisLimits(ImAxis_Y1, 0, rows, ImPlotCond_Always);
     ImPlot::SetupFinish();
 
     const ImVec2 from = ImPlot::GetPlotPos();
     const ImVec2 to = {from.x + ImPlot::GetPlotSize().x, from.y + ImPlot::GetPlotSize().y};
     const ImPlotRect limits = ImPlot::GetPlotLimits();
-    map.map->draw(ImPlot::GetPlotDrawList(), from, to, {limits.X.Min, limits.X.Max, limits.Y.Min, limits.Y.Max},
-                  map.colors);
+    if (limits.X.Min < columns) {  // a shorter prompt than another one ends before the axis does
+        const double last = std::min(limits.X.Max, columns);
+        const auto share = static_cast<float>((last - limits.X.Min) / (limits.X.Max - limits.X.Min));
+        map.map->draw(ImPlot::GetPlotDrawList(), from, {from.x + share * (to.x - from.x), to.y},
+                      {limits.X.Min, last, limits.Y.Min, limits.Y.Max}, map.colors);
+    }
     draw_selection(context, map);
 
     DrawnTokenMap drawn{from.x, to.x};
@@ -207,13 +217,14 @@ DrawnTokenMap draw_token_map(Context& context, const char* id, ImVec2 size, cons
     if (shown.min != before.min || shown.max != before.max) {
         axis.min = shown.min;
         axis.max = shown.max;
-        if (axis.min <= 0 && axis.max >= columns) axis.show_everything();
+        if (axis.min <= 0 && axis.max >= extent) axis.show_everything();
     }
     return drawn;
 }
 
 void draw_token_axis(const Context& context, const DrawnTokenMap& place, int64_t n_tokens) {
-    const Shown shown = shown_tokens(context.session.token_axis, static_cast<double>(n_tokens));
+    const Shown shown =
+        shown_tokens(context.session.token_axis, extent_of_axis(context.session, static_cast<double>(n_tokens)));
     const float width = place.right - place.left;
     const float em = ImGui::GetFontSize();
     const float tick = 3 * context.scale;
@@ -232,14 +243,16 @@ void draw_token_axis(const Context& context, const DrawnTokenMap& place, int64_t
 
 void draw_token_overview(Context& context, const char* id, const DrawnTokenMap& place, float height,
                          const Document& document, const HeatMap& map, const MapColors& colors) {
-    const auto columns = static_cast<double>(map.columns());
+    const auto own_columns = static_cast<double>(map.columns());
+    const double columns = extent_of_axis(context.session, own_columns);
     const ImVec2 at{place.left, ImGui::GetCursorScreenPos().y};
     const float width = std::max(place.right - place.left, 1.0f);
     ImGui::SetCursorScreenPos(at);
     ImGui::InvisibleButton(id, {width, height});
     ImDrawList* list = ImGui::GetWindowDrawList();
-    map.draw(list, at, {at.x + width, at.y + height}, {0, columns, 0, static_cast<double>(map.rows())}, colors);
     const auto x_of = [&](double token) { return at.x + static_cast<float>(token / columns) * width; };
+    map.draw(list, at, {x_of(own_columns), at.y + height}, {0, own_columns, 0, static_cast<double>(map.rows())},
+             colors);
     for (const auto& [first, last] : marked_spans(context.session, document)) {
         list->AddRectFilled(
             {x_of(static_cast<double>(first)), at.y},
