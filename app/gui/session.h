@@ -49,7 +49,8 @@ class Session {
     std::optional<bool> wanted_template;  ///< the chat template, for the next form of a run; unset: as it is there
 
     const Cursor& cursor() const { return selection.current(); }
-    /// Where the token axis ends when it shows everything: behind the last token of the longest of the open traces' prompts.
+    /// Where the token axis ends when it shows everything: behind the last token of the longest of the open traces'
+    /// prompts.
     int64_t n_axis_tokens() const;
     /// What the mouse is over, in whichever view; empty where over nothing.
     const Cursor& hover() const { return hover_; }
