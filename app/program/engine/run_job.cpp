@@ -162,6 +162,9 @@ std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, co
 void remove_begun_trace(const std::filesystem::path& output) {
     const std::filesystem::path folder = trace::part_folder_of(output);
     std::error_code error;
+    if (!std::filesystem::is_directory(folder, error)) return;
+    const trace::Parts parts = trace::list_parts(folder);
+    if (!parts.runs.empty() || !parts.results.empty()) return;
     for (const auto& entry : std::filesystem::directory_iterator(folder, error))
         if (trace::is_set_aside(entry.path())) return;
     std::filesystem::remove_all(folder, error);

@@ -164,7 +164,6 @@ int act(Arguments& arguments) {
     try {
         evaluate(arguments, model, plans, samples, progress);
     } catch (const std::invalid_argument&) {
-        // No sample is answered before all of it is known to be possible.
         if (is_anew) program::remove_begun_trace(job.output);
         throw;
     } catch (const trace::AlreadyComplete&) {
