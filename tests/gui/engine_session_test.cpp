@@ -4,6 +4,7 @@
 
 #include <omp.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdlib>
@@ -41,6 +42,20 @@ TEST_CASE("the engine's jobs compute with as many threads as were asked for") {
         progress, [](const std::string&, bool) {}, [] {}, 3);
     queue.enqueue("count", [&] { n_threads.set_value(omp_get_max_threads()); });
     CHECK(n_threads.get_future().get() == 3);
+}
+
+TEST_CASE("between two jobs the engine is not idle") {
+    JobProgress progress([] {});
+    JobQueue queue(
+        progress, [](const std::string&, bool) {}, [] {}, 1);
+    for (int round = 0; round < 3000; ++round) {
+        std::atomic<bool> both_ended{false};
+        queue.enqueue("first", [] {});
+        queue.enqueue("second", [&] { both_ended = true; });
+        while (queue.status().busy()) {
+        }
+        REQUIRE(both_ended);
+    }
 }
 
 TEST_CASE("a run in the window is a whole trace, whose caches can be asked more") {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
@@ -24,7 +26,7 @@ inline const std::string text =
 class SessionWithEngine {
  public:
     explicit SessionWithEngine(const std::string& name = "test")
-        : folder(fs::temp_directory_path() / ("kvscope-engine-session-" + name)) {
+        : folder(fs::temp_directory_path() / ("kvscope-engine-session-" + name + "-" + std::to_string(getpid()))) {
         fs::remove_all(folder);
         fs::create_directories(folder);
         session.tasks.wait();

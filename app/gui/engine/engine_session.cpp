@@ -165,11 +165,7 @@ class ThreadedSession final : public EngineSession {
 
     void cancel() override { jobs_.cancel(); }
 
-    EngineStatus status() const override {
-        EngineStatus now = progress_.status();
-        if (!now.busy() && jobs_.has_waiting()) now.state = EngineStatus::State::loading;
-        return now;
-    }
+    EngineStatus status() const override { return jobs_.status(); }
 
     const std::vector<PartialAnswer>& partial_answers() const override { return partial_; }
 

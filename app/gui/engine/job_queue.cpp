@@ -53,9 +53,16 @@ void JobQueue::cancel() {
         if (job.on_dropped) job.on_dropped();
 }
 
-bool JobQueue::has_waiting() const {
-    const std::lock_guard lock(mutex_);
-    return !jobs_.empty();
+EngineStatus JobQueue::status() const {
+    bool has_waiting = false;
+    {
+        // Before the progress: a job that has left the queue by now has started there.
+        const std::lock_guard lock(mutex_);
+        has_waiting = !jobs_.empty();
+    }
+    EngineStatus now = progress_.status();
+    if (!now.busy() && has_waiting) now.state = EngineStatus::State::loading;
+    return now;
 }
 
 void JobQueue::deliver() {

@@ -30,7 +30,8 @@ class JobQueue {
     void enqueue(std::string what, std::function<void()> run, std::function<void()> on_dropped = nullptr);
     /// Ends the job under way at the next safe place and drops those that wait.
     void cancel();
-    bool has_waiting() const;
+    /// Of the job under way; busy while one is under way or waits.
+    EngineStatus status() const;
     /// Runs what was posted since, in order.
     void deliver();
 
