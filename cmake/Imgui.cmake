@@ -35,15 +35,17 @@ set(common_sources
     ${imgui}/misc/freetype/imgui_freetype.cpp ${imgui}/backends/imgui_impl_glfw.cpp ${imgui}/backends/imgui_impl_opengl3.cpp
     ${implot}/implot.cpp ${implot}/implot_items.cpp ${palette}/imcmd_command_palette.cpp ${palette}/imcmd_fuzzy_search.cpp)
 # ImPlot compiles every plot for ten types of numbers, a minute and a half; what is plotted here is double.
-set_source_files_properties(${implot}/implot_items.cpp PROPERTIES COMPILE_DEFINITIONS "IMPLOT_CUSTOM_NUMERIC_TYPES=(float)(double)")
+set_source_files_properties(${implot}/implot_items.cpp PROPERTIES COMPILE_DEFINITIONS "IMPLOT_CUSTOM_NUMERIC_TYPES=(double)")
 file(GLOB test_engine_sources ${test_engine}/imgui_test_engine/*.cpp)
 add_library(kvscope_imgui_common OBJECT EXCLUDE_FROM_ALL ${common_sources})  # what the hooks leave as it is
 target_link_libraries(kvscope_imgui_common PRIVATE kvscope_imgui_headers)
 target_compile_options(kvscope_imgui_common PRIVATE -w ${KVSCOPE_QUICKLY_COMPILED})
+set_target_properties(kvscope_imgui_common PROPERTIES UNITY_BUILD ${KVSCOPE_UNITY})
 function(kvscope_imgui_library name)
     add_library(${name} STATIC EXCLUDE_FROM_ALL ${hooked_sources} $<TARGET_OBJECTS:kvscope_imgui_common> ${ARGN})
     target_link_libraries(${name} PUBLIC kvscope_imgui_headers ${CMAKE_DL_LIBS} Threads::Threads)
     target_compile_options(${name} PRIVATE -w ${KVSCOPE_QUICKLY_COMPILED})
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ${KVSCOPE_UNITY})
 endfunction()
 kvscope_imgui_library(kvscope_imgui)
 kvscope_imgui_library(kvscope_imgui_testable ${test_engine_sources})

@@ -12,6 +12,7 @@ function(kvscope_llama_part name)
     # Two of them assert what damaged input does not keep; without assertions they throw there.
     target_compile_definitions(${name} PRIVATE NDEBUG)
     target_compile_options(${name} PRIVATE -w ${KVSCOPE_QUICKLY_COMPILED})
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ${KVSCOPE_UNITY})
 endfunction()
 
 kvscope_llama_part(kvscope_ggml ALIAS ggml LINKS Threads::Threads ${CMAKE_DL_LIBS} SOURCES
@@ -38,6 +39,8 @@ target_include_directories(kvscope_llama_vocabulary SYSTEM
     PUBLIC ${KVSCOPE_LLAMA_SOURCE}/include ${KVSCOPE_LLAMA_SOURCE}/src)
 
 file(GLOB jinja_sources RELATIVE ${KVSCOPE_LLAMA_SOURCE} ${KVSCOPE_LLAMA_SOURCE}/common/jinja/*.cpp)
+# These specialise what the others use already.
+set_source_files_properties(${KVSCOPE_LLAMA_SOURCE}/common/json.cpp ${KVSCOPE_LLAMA_SOURCE}/common/jinja/value.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 kvscope_llama_part(kvscope_jinja ALIAS jinja LINKS kvscope_ggml SOURCES
     ${jinja_sources} common/json.cpp common/unicode.cpp)
 target_include_directories(kvscope_jinja SYSTEM

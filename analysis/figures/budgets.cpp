@@ -9,7 +9,7 @@
 #include "analysis/run_style.h"
 #include "analysis/table_format.h"
 
-namespace kvscope::analysis {
+namespace kvscope::analysis::budgets_file {
 namespace {
 
 constexpr double kHeadMm = 2.6;
@@ -121,8 +121,12 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
+}  // namespace kvscope::analysis::budgets_file
+
+namespace kvscope::analysis {
 
 FigureDefinition budgets_figure() {
+    using namespace budgets_file;
     return {"budgets",
             "Budgets",
             "Heads by layers: how many entries each head keeps, one map per run on one colour scale",

@@ -11,7 +11,7 @@
 #include "analysis/run_style.h"
 #include "analysis/shown_runs.h"
 
-namespace kvscope::analysis {
+namespace kvscope::analysis::cost_file {
 namespace {
 
 constexpr double kDecades = 2;  ///< above which an axis is logarithmic
@@ -298,8 +298,12 @@ Table difference_numbers(std::span<const TracePart, 2> sides) {
 }
 
 }  // namespace
+}  // namespace kvscope::analysis::cost_file
+
+namespace kvscope::analysis {
 
 FigureDefinition cost_figure() {
+    using namespace cost_file;
     return {"cost",
             "Cost",
             "Any two numbers of the runs against each other, as coverage and divergence from the full cache, one point "

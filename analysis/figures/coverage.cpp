@@ -8,7 +8,7 @@
 #include "analysis/run_choice.h"
 #include "analysis/share_figure.h"
 
-namespace kvscope::analysis {
+namespace kvscope::analysis::coverage_file {
 namespace {
 
 struct Run {
@@ -106,8 +106,12 @@ Table difference_numbers(std::span<const TracePart, 2> sides) {
 }
 
 }  // namespace
+}  // namespace kvscope::analysis::coverage_file
+
+namespace kvscope::analysis {
 
 FigureDefinition coverage_figure() {
+    using namespace coverage_file;
     return {"coverage",
             "Coverage",
             "Share of prompt tokens that at least one head keeps, by layer and for the whole model, one line per run",

@@ -11,7 +11,7 @@
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 
-namespace kvscope::analysis {
+namespace kvscope::analysis::difference_file {
 namespace {
 
 enum class Source { heads, classes };
@@ -231,8 +231,12 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
+}  // namespace kvscope::analysis::difference_file
+
+namespace kvscope::analysis {
 
 FigureDefinition difference_figure() {
+    using namespace difference_file;
     return {"difference",
             "Difference",
             "Layers by tokens: where run A keeps more than run B, where less",

@@ -9,7 +9,7 @@
 #include "analysis/layer_axis.h"
 #include "analysis/run_choice.h"
 
-namespace kvscope::analysis {
+namespace kvscope::analysis::head_statistics_file {
 namespace {
 
 constexpr double kHeadMm = 3.2;
@@ -121,8 +121,12 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
+}  // namespace kvscope::analysis::head_statistics_file
+
+namespace kvscope::analysis {
 
 FigureDefinition head_statistics_figure() {
+    using namespace head_statistics_file;
     return {"head-statistics",
             "Head statistics",
             "KV heads by layers: standard deviation and entropy of the windowed scores, which tell focused heads from "

@@ -12,7 +12,7 @@
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 
-namespace kvscope::analysis {
+namespace kvscope::analysis::jsd_file {
 namespace {
 
 using trace::Place;
@@ -258,8 +258,12 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
+}  // namespace kvscope::analysis::jsd_file
+
+namespace kvscope::analysis {
 
 FigureDefinition jsd_figure() {
+    using namespace jsd_file;
     return {
         "jsd",
         "Head divergence",

@@ -12,7 +12,7 @@
 #include "analysis/table_format.h"
 #include "analysis/utf8.h"
 
-namespace kvscope::analysis {
+namespace kvscope::analysis::prompt_file {
 namespace {
 
 constexpr double kCellMm = 1.49;  // a character of the figures' monospaced font
@@ -308,8 +308,12 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
+}  // namespace kvscope::analysis::prompt_file
+
+namespace kvscope::analysis {
 
 FigureDefinition prompt_figure() {
+    using namespace prompt_file;
     return {"prompt",
             "Prompt",
             "The prompt itself, each token on a ground that says how many layers, or heads, keep it",

@@ -14,7 +14,7 @@
 #include "analysis/shown_runs.h"
 #include "kernels/cosine.h"
 
-namespace kvscope::analysis {
+namespace kvscope::analysis::query_similarity_file {
 namespace {
 
 using trace::Place;
@@ -263,8 +263,12 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
+}  // namespace kvscope::analysis::query_similarity_file
+
+namespace kvscope::analysis {
 
 FigureDefinition query_similarity_figure() {
+    using namespace query_similarity_file;
     return {"query-similarity",
             "Query similarity",
             "Cosine similarity of the window's queries: a map per layer and head, or the mean of each layer as a curve",

@@ -9,7 +9,7 @@
 #include "analysis/run_choice.h"
 #include "analysis/share_figure.h"
 
-namespace kvscope::analysis {
+namespace kvscope::analysis::recall_file {
 namespace {
 
 struct Run {
@@ -136,8 +136,12 @@ Table difference_numbers(std::span<const TracePart, 2> sides) {
 }
 
 }  // namespace
+}  // namespace kvscope::analysis::recall_file
+
+namespace kvscope::analysis {
 
 FigureDefinition recall_figure() {
+    using namespace recall_file;
     return {"recall",
             "Recall",
             "Share of the tokens that the full cache's answer attends to most which each head keeps, by layer and for "

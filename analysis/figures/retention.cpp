@@ -13,7 +13,7 @@
 #include "analysis/run_style.h"
 #include "analysis/table_format.h"
 
-namespace kvscope::analysis {
+namespace kvscope::analysis::retention_file {
 namespace {
 
 constexpr size_t kRunsInOneColumn = 8;  // more are drawn in two, or a page would be full
@@ -164,8 +164,12 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
+}  // namespace kvscope::analysis::retention_file
+
+namespace kvscope::analysis {
 
 FigureDefinition retention_figure() {
+    using namespace retention_file;
     return {"retention",
             "Retention",
             "Layers by tokens: how many heads keep each token, one map per run over one token axis",

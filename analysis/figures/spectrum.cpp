@@ -13,7 +13,7 @@
 #include "trace/fields.h"
 #include "trace/kept_spectra.h"
 
-namespace kvscope::analysis {
+namespace kvscope::analysis::spectrum_file {
 namespace {
 
 using trace::Place;
@@ -351,8 +351,12 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
+}  // namespace kvscope::analysis::spectrum_file
+
+namespace kvscope::analysis {
 
 FigureDefinition spectrum_figure() {
+    using namespace spectrum_file;
     return {"spectrum",
             "Spectrum",
             "Eigenvalues of the Q, K and V projections by layer, their cumulative share, or the similarity of "

@@ -11,7 +11,7 @@
 #include "analysis/run_pairs.h"
 #include "analysis/shown_runs.h"
 
-namespace kvscope::analysis {
+namespace kvscope::analysis::step_kl_file {
 namespace {
 
 using trace::Place;
@@ -317,8 +317,12 @@ Table difference_numbers(std::span<const TracePart, 2> sides) {
 }
 
 }  // namespace
+}  // namespace kvscope::analysis::step_kl_file
+
+namespace kvscope::analysis {
 
 FigureDefinition step_kl_figure() {
+    using namespace step_kl_file;
     return {"step-kl",
             "KL per step",
             "How far each run's next-token distribution is from the full cache's at each decode step, and where the "

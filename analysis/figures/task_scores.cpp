@@ -14,7 +14,7 @@
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 
-namespace kvscope::analysis {
+namespace kvscope::analysis::task_scores_file {
 namespace {
 
 constexpr double kRowMm = 4.5;
@@ -405,8 +405,12 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
+}  // namespace kvscope::analysis::task_scores_file
+
+namespace kvscope::analysis {
 
 FigureDefinition task_scores_figure() {
+    using namespace task_scores_file;
     return {"task-scores",
             "Task scores",
             "Scores of `kvscope eval` by policy and budget, or by a needle's depth and the text's length",

@@ -10,7 +10,6 @@
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx2,fma,prefer-vector-width=512")
 #include "kernels/cpu/attention_block_body.h"
 #include "kernels/cpu/attention_decode_body.h"
-#include "kernels/cpu/elementwise_body.h"
 #include "kernels/cpu/linear_body.h"
 #include "kernels/cpu/simd_avx512.h"
 
@@ -90,9 +89,7 @@ struct PairFactors {
     static __m512 mac(__m512 acc, operand a, operand b) { return _mm512_dpbf16_ps(acc, a, b); }
 };
 
-using LinearF32 = LinearBody<Simd, F32Factors<Simd>>;
 using LinearBf16 = LinearBody<Simd, PairFactors>;
-using F32Body = AttentionBlockBody<Simd, F32Products<Simd>>;
 using PairBody = AttentionBlockBody<Simd, PairProducts>;
 
 bool in_pairs(const AttentionBlock& block) {
@@ -100,7 +97,7 @@ bool in_pairs(const AttentionBlock& block) {
 }
 
 size_t scratch_bytes(int group, int head_dim, int64_t n_keys, bool column_sums) {
-    const size_t f32 = F32Body::scratch_bytes(group, head_dim, n_keys, column_sums);
+    const size_t f32 = avx512::kKernels.attention_block.scratch_bytes(group, head_dim, n_keys, column_sums);
     const size_t pairs = PairBody::scratch_bytes(group, head_dim, n_keys, column_sums);
     return f32 > pairs ? f32 : pairs;
 }
@@ -109,23 +106,18 @@ void compute(const AttentionBlock& block, void* scratch) {
     if (in_pairs(block))
         PairBody::compute(block, scratch);
     else
-        F32Body::compute(block, scratch);
+        avx512::kKernels.attention_block.compute(block, scratch);
 }
 
 }  // namespace
 
-const LevelKernels kKernels = {
-    {PairBody::queries_per_block, PairBody::fewest_queries, scratch_bytes, compute},
-    AttentionDecodeBody<Simd, PairRows>::segment,
-    ElementwiseBody<Simd>::rms_norm,
-    ElementwiseBody<Simd>::add_rms_norm,
-    ElementwiseBody<Simd>::rope,
-    ElementwiseBody<Simd>::swiglu,
-    ElementwiseBody<Simd>::log_softmax,
-    ElementwiseBody<Simd>::divergence_of_logs,
-    {LinearF32::packed_bytes, LinearF32::panel_bytes, LinearF32::pack_rows, LinearF32::multiply},
-    {LinearBf16::packed_bytes, LinearBf16::panel_bytes, LinearBf16::pack_rows, LinearBf16::multiply},
-};
+LevelKernels kernels() {
+    LevelKernels all = avx512::kKernels;
+    all.attention_block = {PairBody::queries_per_block, PairBody::fewest_queries, scratch_bytes, compute};
+    all.decode_segment = AttentionDecodeBody<Simd, PairRows>::segment;
+    all.linear_bf16 = {LinearBf16::packed_bytes, LinearBf16::panel_bytes, LinearBf16::pack_rows, LinearBf16::multiply};
+    return all;
+}
 
 }  // namespace kvscope::kernels::avx512_bf16
 #endif

@@ -7,8 +7,10 @@ namespace kvscope::kernels {
 const LevelKernels& level_kernels() {
 #if defined(__x86_64__)
     switch (simd_level()) {
-        case SimdLevel::avx512_bf16:
-            return avx512_bf16::kKernels;
+        case SimdLevel::avx512_bf16: {
+            static const LevelKernels kernels = avx512_bf16::kernels();
+            return kernels;
+        }
         case SimdLevel::avx512:
             return avx512::kKernels;
         case SimdLevel::avx2:

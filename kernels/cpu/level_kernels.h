@@ -55,7 +55,8 @@ namespace avx512 {
 extern const LevelKernels kKernels;
 }
 namespace avx512_bf16 {
-extern const LevelKernels kKernels;
+/// Those of avx512, apart from what multiplies bf16.
+LevelKernels kernels();
 }
 
 }  // namespace kvscope::kernels

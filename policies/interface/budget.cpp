@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <optional>
 
+#include "policies/interface/trimmed.h"
+
 namespace kvscope::policies {
 
 namespace {
@@ -18,12 +20,6 @@ constexpr size_t kMaxRange = 1000;
         "Budget '" + std::string(text) + "': " + reason +
         " A budget is a count of kept entries (128) or the share of the prompt that is kept (0.2 or 20%), "
         "several by commas (64,128) or ranges (64-512*2, 64-256+64).");
-}
-
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-    return text;
 }
 
 template <class Number>

@@ -1,6 +1,7 @@
 #include "policies/interface/registry.h"
 
 #include "policies/interface/names.h"
+#include "policies/interface/trimmed.h"
 
 namespace kvscope::policies {
 
@@ -10,13 +11,6 @@ std::vector<std::string> policy_names() {
     std::vector<std::string> names;
     for (const Definition& definition : definitions()) names.push_back(definition.name);
     return names;
-}
-
-std::string_view trimmed(std::string_view text) {
-    constexpr std::string_view kSpace = " \t\r\n";
-    const size_t first = text.find_first_not_of(kSpace);
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
 void set_parameter(ParameterValues& values, std::string_view piece) {

@@ -17,7 +17,7 @@
 #include "app/program/version.h"
 #include "trace/reader.h"
 
-namespace kvscope::cli {
+namespace kvscope::cli::export_file {
 namespace {
 
 namespace fs = std::filesystem;
@@ -289,8 +289,12 @@ std::function<int()> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace kvscope::cli::export_file
+
+namespace kvscope::cli {
 
 Command export_command() {
+    using namespace export_file;
     return {"export", "Draw a figure of a trace, or write its numbers",
             "  kvscope export demo.h5 --figure retention --run snapkv --run aperturekv -o retention.pdf\n"
             "  kvscope export demo.h5 --figure jsd --layer 0,8,16 -o jsd.csv\n"

@@ -10,7 +10,7 @@
 #include "app/cli/output_option.h"
 #include "app/cli/terminal.h"
 
-namespace kvscope::cli {
+namespace kvscope::cli::figures_file {
 namespace {
 
 std::function<int()> declare(CLI::App& app) {
@@ -38,7 +38,13 @@ std::function<int()> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace kvscope::cli::figures_file
 
-Command figures_command() { return {"figures", "The figures that export can draw", "  kvscope figures", declare}; }
+namespace kvscope::cli {
+
+Command figures_command() {
+    using namespace figures_file;
+    return {"figures", "The figures that export can draw", "  kvscope figures", declare};
+}
 
 }  // namespace kvscope::cli

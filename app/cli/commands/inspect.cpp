@@ -14,7 +14,7 @@
 #include "app/program/find_model.h"
 #include "trace/reader.h"
 
-namespace kvscope::cli {
+namespace kvscope::cli::inspect_file {
 namespace {
 
 namespace fs = std::filesystem;
@@ -78,8 +78,12 @@ std::function<int()> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace kvscope::cli::inspect_file
+
+namespace kvscope::cli {
 
 Command inspect_command() {
+    using namespace inspect_file;
     return {"inspect", "What is in a trace or a model, checked",
             "  kvscope inspect demo.h5\n  kvscope inspect demo.h5 --format json\n  kvscope inspect model.gguf",
             declare};

@@ -13,7 +13,7 @@
 #include "app/program/paths.h"
 #include "engine/checkpoint/checkpoint.h"
 
-namespace kvscope::cli {
+namespace kvscope::cli::models_file {
 namespace {
 
 namespace fs = std::filesystem;
@@ -123,8 +123,12 @@ std::function<int()> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace kvscope::cli::models_file
+
+namespace kvscope::cli {
 
 Command models_command() {
+    using namespace models_file;
     return {"models", "The default model, and those in the folders named",
             "  kvscope models\n  kvscope models ~/models ~/.cache/huggingface/hub", declare};
 }

@@ -6,7 +6,7 @@
 #include "policies/interface/describe.h"
 #include "policies/interface/registry.h"
 
-namespace kvscope::cli {
+namespace kvscope::cli::policies_file {
 namespace {
 
 using analysis::Cell;
@@ -58,8 +58,12 @@ std::function<int()> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace kvscope::cli::policies_file
+
+namespace kvscope::cli {
 
 Command policies_command() {
+    using namespace policies_file;
     return {"policies", "The policies, or one with its parameters",
             "  kvscope policies\n  kvscope policies aperturekv\n  kvscope policies --format md", declare};
 }

@@ -18,7 +18,7 @@ namespace kvscope::gui {
 namespace {
 
 /// Which layer and query head of a trace the view is about, selected or the first.
-struct Place {
+struct Shown {
     int layer = 0;
     int head = 0;
 };
@@ -83,7 +83,7 @@ class QuerySimilarityView : public View {
         FigurePlot large, heads;
     };
 
-    static std::optional<Place> place_in(const Session& session, int document) {
+    static std::optional<Shown> place_in(const Session& session, int document) {
         const int n_layers = n_layers_of(session, document);
         const int n_heads = n_heads_of(session, document);
         if (n_layers == 0 || n_heads == 0) return std::nullopt;
@@ -91,7 +91,7 @@ class QuerySimilarityView : public View {
         const auto& model = session.document(document)->reader()->model();
         const auto group = static_cast<int>(model.n_heads / model.n_kv_heads);
         const int head = cursor.query_head >= 0 ? cursor.query_head : std::max(cursor.kv_head, 0) * group;
-        return Place{std::clamp(cursor.layer, 0, n_layers - 1), std::clamp(head, 0, n_heads - 1)};
+        return Shown{std::clamp(cursor.layer, 0, n_layers - 1), std::clamp(head, 0, n_heads - 1)};
     }
 
     void draw_all(Context& context, const FigureRequest& request) {
@@ -158,7 +158,7 @@ class QuerySimilarityView : public View {
         draw_heads(context, request, *place, plots.heads, heads, stacked ? ImVec2{0, 0} : ImVec2{0, room.y});
     }
 
-    static void draw_large(Context& context, const TraceRequest& request, const Place& place, FigurePlot& plot,
+    static void draw_large(Context& context, const TraceRequest& request, const Shown& place, FigurePlot& plot,
                            const std::shared_ptr<const PreparedFigure>& figure, ImVec2 size, bool difference) {
         Session& session = context.session;
         const auto first = static_cast<int64_t>(std::lround(figure->figure.panels.front().x.min + 0.5));
@@ -198,7 +198,7 @@ class QuerySimilarityView : public View {
         if (hit.clicked) session.select_token(a);
     }
 
-    static void draw_heads(Context& context, const TraceRequest& request, const Place& place, FigurePlot& plot,
+    static void draw_heads(Context& context, const TraceRequest& request, const Shown& place, FigurePlot& plot,
                            const std::shared_ptr<const PreparedFigure>& figure, ImVec2 size) {
         FigureLook look;
         look.small = true;

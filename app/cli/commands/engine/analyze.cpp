@@ -23,7 +23,7 @@
 #include "engine/error.h"
 #include "engine/spectra.h"
 
-namespace kvscope::cli {
+namespace kvscope::cli::analyze_file {
 namespace {
 
 /// How many of the largest eigenvalues hold a share of their sum.
@@ -194,8 +194,12 @@ std::function<int()> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace kvscope::cli::analyze_file
+
+namespace kvscope::cli {
 
 Command analyze_command() {
+    using namespace analyze_file;
     return {"analyze", "Spectra of a model's projections, or how far queries depend on content and position",
             "  kvscope analyze\n  kvscope analyze model.gguf --format csv\n"
             "  kvscope analyze --queries -f report.txt --question \"Who signed it?\" --trials 100 --offsets 20\n"

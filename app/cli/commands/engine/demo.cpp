@@ -4,7 +4,7 @@
 #include "app/cli/command.h"
 #include "app/cli/engine/run_in_terminal.h"
 
-namespace kvscope::cli {
+namespace kvscope::cli::demo_file {
 namespace {
 
 std::function<int()> declare(CLI::App& app) {
@@ -16,8 +16,12 @@ std::function<int()> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace kvscope::cli::demo_file
+
+namespace kvscope::cli {
 
 Command demo_command() {
+    using namespace demo_file;
     Command command{"demo", "A dozen policies on the demo prompt, with figures and a table", "  kvscope demo", declare};
     command.hidden = true;
 #ifndef KVSCOPE_WITH_GUI

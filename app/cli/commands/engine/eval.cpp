@@ -26,7 +26,7 @@
 #include "trace/part_folder.h"
 #include "trace/reader.h"
 
-namespace kvscope::cli {
+namespace kvscope::cli::eval_file {
 namespace {
 
 struct Arguments {
@@ -202,8 +202,12 @@ std::function<int()> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace kvscope::cli::eval_file
+
+namespace kvscope::cli {
 
 Command eval_command() {
+    using namespace eval_file;
     return {"eval", "Answer a task's samples with many policies and budgets through one shared prefill each, and score",
             "  kvscope eval --tasks niah --policy snapkv --policy random --budget 64,128 -o niah.h5\n"
             "  kvscope eval --tasks niah --policy snapkv --policy random --budget 64,128 --samples 6 -o niah.h5   # "

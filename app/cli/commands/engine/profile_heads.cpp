@@ -12,7 +12,7 @@
 #include "engine/error.h"
 #include "engine/head_profile.h"
 
-namespace kvscope::cli {
+namespace kvscope::cli::profile_heads_file {
 namespace {
 
 struct Arguments {
@@ -70,8 +70,12 @@ std::function<int()> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace kvscope::cli::profile_heads_file
+
+namespace kvscope::cli {
 
 Command profile_heads_command() {
+    using namespace profile_heads_file;
     return {"profile-heads", "Measure how important each head is for finding a needle, for the policy headkv",
             "  kvscope profile-heads -o heads.json\n"
             "  kvscope run -f report.txt --question Who? --policy headkv:importance=heads.json --budget 128 -o r.h5",

@@ -9,7 +9,7 @@
 #include "app/cli/option_checks.h"
 #include "app/program/paths.h"
 
-namespace kvscope::cli {
+namespace kvscope::cli::run_file {
 namespace {
 
 struct Arguments {
@@ -103,8 +103,12 @@ std::function<int()> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace kvscope::cli::run_file
+
+namespace kvscope::cli {
 
 Command run_command() {
+    using namespace run_file;
     return {
         "run", "Prefill once, compress with many policies, decode all of them, write one trace",
         "  kvscope run -f report.txt --question \"Who signed it?\" --policy snapkv --policy aperturekv --budget 64,128 "

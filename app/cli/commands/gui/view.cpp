@@ -23,7 +23,7 @@
 #include "app/cli/engine/run_in_terminal.h"
 #endif
 
-namespace kvscope::cli {
+namespace kvscope::cli::view_file {
 namespace {
 
 struct Arguments {
@@ -159,8 +159,12 @@ std::function<int()> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace kvscope::cli::view_file
+
+namespace kvscope::cli {
 
 Command view_command() {
+    using namespace view_file;
     Command command{"view", "Open the window, with traces or without",
                     "  kvscope view demo.h5\n  kvscope view mine.h5 theirs.h5 --layout compare --mark Paris", declare};
     command.by_default = true;

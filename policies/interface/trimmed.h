@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string_view>
+
+namespace kvscope::policies {
+
+/// The text without spaces, tabs and line breaks at its ends.
+inline std::string_view trimmed(std::string_view text) {
+    constexpr std::string_view kSpace = " \t\r\n";
+    const size_t first = text.find_first_not_of(kSpace);
+    if (first == std::string_view::npos) return {};
+    return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+}  // namespace kvscope::policies
