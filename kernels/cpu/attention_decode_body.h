@@ -73,7 +73,11 @@ struct AttentionDecodeBody {
         if (dtype == DType::f32)
             of_size<F32Rows<Simd>>(segment, head_dim, scale);
         else
-            of_size<Bf16Reader>(segment, head_dim, scale);
+            segment_of_bf16(segment, head_dim, scale);
+    }
+
+    static void segment_of_bf16(const DecodeSegment& segment, int head_dim, float scale) {
+        of_size<Bf16Reader>(segment, head_dim, scale);
     }
 
  private:

@@ -109,12 +109,19 @@ void compute(const AttentionBlock& block, void* scratch) {
         avx512::kKernels.attention_block.compute(block, scratch);
 }
 
+void decode_segment(const DecodeSegment& segment, int head_dim, DType dtype, float scale) {
+    if (dtype == DType::bf16)
+        AttentionDecodeBody<Simd, PairRows>::segment_of_bf16(segment, head_dim, scale);
+    else
+        avx512::kKernels.decode_segment(segment, head_dim, dtype, scale);
+}
+
 }  // namespace
 
 LevelKernels kernels() {
     LevelKernels all = avx512::kKernels;
     all.attention_block = {PairBody::queries_per_block, PairBody::fewest_queries, scratch_bytes, compute};
-    all.decode_segment = AttentionDecodeBody<Simd, PairRows>::segment;
+    all.decode_segment = decode_segment;
     all.linear_bf16 = {LinearBf16::packed_bytes, LinearBf16::panel_bytes, LinearBf16::pack_rows, LinearBf16::multiply};
     return all;
 }

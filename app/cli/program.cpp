@@ -1,0 +1,100 @@
+#include "app/cli/program.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "app/cli/arguments.h"
+#include "app/cli/command.h"
+#include "app/cli/option_checks.h"
+#include "app/cli/stop_signal.h"
+#include "app/cli/terminal.h"
+#include "app/cli/version_text.h"
+
+namespace kvscope::cli {
+namespace {
+
+constexpr int exit_failed = 1;
+constexpr int exit_usage = 2;
+
+int guarded(const std::function<int()>& action) {
+    const auto failed = [](const std::string& why, int code) {
+        complain("kvscope: " + why);
+        return code;
+    };
+    try {
+        return action();
+    } catch (const std::invalid_argument& error) {
+        return failed(error.what(), exit_usage);
+    } catch (const std::bad_alloc&) {
+        return failed("out of memory: use a shorter prompt, fewer runs at once, or --dtype bf16", exit_failed);
+    } catch (const std::exception& error) {
+        return failed(error.what(), exit_failed);
+    }
+}
+
+/// Help and version, or what is wrong with the arguments.
+int answer(const CLI::App& app, const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    const auto chosen = app.get_subcommands();
+    const CLI::App& command = chosen.empty() ? app : *chosen.front();
+    // What is unknown comes first: a required option that is said to be missing may be there, misspelt.
+    const std::string unknown = unknown_arguments(command, app.remaining(true));
+    const std::string why = unknown.empty() ? error.what() : unknown;
+    complain(fmt::format("{}\n`kvscope {}--help` explains the {}", why, chosen.empty() ? "" : command.get_name() + " ",
+                         chosen.empty() ? "commands" : "options"));
+    return exit_usage;
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+    CLI::App app("Shows what KV-cache compression does inside a language model.", "kvscope");
+    app.set_version_flag("--version", version_text());
+    app.require_subcommand(0, 1);
+    app.get_formatter()->column_width(34);
+
+    int result = 0;
+    const Command* by_default = nullptr;
+    for (const auto& command : commands()) {
+        CLI::App* sub = app.add_subcommand(command.name, command.summary);
+        if (!command.example.empty()) sub->footer("Examples:\n" + command.example);
+        if (command.hidden) sub->group("");
+        auto action = command.declare(*sub);
+        apply_common_rules(*sub);
+        sub->callback([&result, action] { result = guarded(action); });
+        if (command.by_default) by_default = &command;
+    }
+
+    auto arguments = arguments_in_canonical_form({argv + 1, argv + argc});
+    if (arguments.empty()) {
+        if (!by_default) {
+            fmt::print("{}", app.help());
+            return exit_usage;
+        }
+        arguments = {by_default->name};
+    }
+    const auto& named = arguments.front();
+    const bool is_known = std::any_of(commands().begin(), commands().end(),
+                                      [&](const Command& command) { return command.name == named; });
+    if (!is_known && !named.starts_with('-')) {
+        complain(unknown_command(named));
+        return exit_usage;
+    }
+    std::reverse(arguments.begin(), arguments.end());
+    try {
+        app.parse(arguments);
+    } catch (const CLI::ParseError& error) {
+        return answer(app, error);
+    }
+    end_by_noted_signal();
+    return result;
+}
+
+}  // namespace kvscope::cli
