@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <random>
@@ -210,10 +211,26 @@ void bench_prefill(const Model& model, int64_t n_tokens, int64_t chunk, bool col
               seconds, pairs * 4 * model.head_dim, "GFLOP/s", peak);
 }
 
-/// `layers` caches, so that they come from memory and not from a cache of the processor.
+/// Entries of which nothing is worked out but their type: what reading in tiles costs.
 template <class T>
-void bench_decode(const Model& model, int runs, int64_t n_entries, int layers, double peak) {
+struct Widened : DecodeEntries {
+    Widened(const T* keys_of, const T* values_of, int64_t size) : k(keys_of), v(values_of), d(size) {}
+    void read(int64_t begin, int64_t end, float* keys, float* values) const override {
+        std::transform(k + begin * d, k + end * d, keys, [](T x) { return to_float(x); });
+        std::transform(v + begin * d, v + end * d, values, [](T x) { return to_float(x); });
+    }
+    const T *k, *v;
+    int64_t d;
+};
+
+/// `layers` caches, so that they come from memory and not from a cache of the processor.
+/// @param key_dim channels of the keys that are stored; 0: all
+/// @param in_tiles the entries are read as those that are worked out
+template <class T>
+void bench_decode(const Model& model, int runs, int64_t n_entries, int layers, double peak, int key_dim = 0,
+                  bool in_tiles = false) {
     const int64_t d = model.head_dim, group = model.n_heads / model.n_kv_heads;
+    const int64_t stored = key_dim ? key_dim : d;
     const auto row_elements = static_cast<size_t>(n_entries * d);
     const size_t n_rows = static_cast<size_t>(runs * model.n_kv_heads);
     const auto q = random_values<T>(n_rows * static_cast<size_t>(group * d), 1);
@@ -223,22 +240,31 @@ void bench_decode(const Model& model, int runs, int64_t n_entries, int layers, d
     const double seconds = shortest([&] {
         for (const auto& cache : caches) {
             std::vector<DecodeRow> rows(n_rows);
+            std::deque<Widened<T>> tiles;
             for (size_t i = 0; i < n_rows; ++i) {
                 rows[i].q = q.data() + static_cast<int64_t>(i) * group * d;
                 rows[i].out = out.data() + static_cast<int64_t>(i) * group * d;
-                rows[i].q_stride = rows[i].out_stride = rows[i].kv_stride = d;
+                rows[i].q_stride = rows[i].out_stride = rows[i].v_stride = d;
+                rows[i].k_stride = stored;
+                rows[i].key_dim = key_dim;
                 rows[i].n_queries = static_cast<int>(group);
                 rows[i].k = cache.data() + 2 * i * row_elements;
                 rows[i].v = cache.data() + (2 * i + 1) * row_elements;
                 rows[i].n_entries = n_entries;
+                if (!in_tiles) continue;
+                tiles.emplace_back(cache.data() + 2 * i * row_elements, cache.data() + (2 * i + 1) * row_elements, d);
+                rows[i].k = rows[i].v = nullptr;
+                rows[i].entries = &tiles.back();
             }
             attention_decode(rows, model.head_dim, dtype_of<T>, 0.125f);
         }
     });
     print_row(std::string("attention_decode ") + name_of(dtype_of<T>) + " " + std::to_string(runs) + " runs x " +
                   std::to_string(model.n_kv_heads) + " rows x " + std::to_string(n_entries) + " entries, " +
-                  std::to_string(layers) + " layers",
-              seconds, static_cast<double>(n_rows * row_elements * 2 * sizeof(T)) * layers, "GB/s", peak);
+                  std::to_string(layers) + " layers" +
+                  (key_dim ? ", " + std::to_string(key_dim) + " key channels" : "") + (in_tiles ? ", in tiles" : ""),
+              seconds, static_cast<double>(n_rows * sizeof(T)) * static_cast<double>(n_entries * (stored + d)) * layers,
+              "GB/s", peak);
 }
 
 template <class T>
@@ -360,6 +386,8 @@ int run(const std::vector<std::string>& parts) {
         bench_decode<bf16>(model, 1, 4096, 60, peaks.bandwidth);
         bench_decode<bf16>(model, 12, 512, 30, peaks.bandwidth);
         bench_decode<float>(model, 1, 4096, 60, peaks.bandwidth);
+        bench_decode<bf16>(model, 1, 4096, 60, peaks.bandwidth, 40);
+        bench_decode<bf16>(model, 1, 4096, 60, peaks.bandwidth, 0, true);
     }
     if (wanted("window")) {
         bench_window<bf16>(model, 4096, 32, peaks.f32);

@@ -91,8 +91,8 @@ void ActiveRun::decide(policies::LayerObservations& observations, const DenseLay
             cache_.emplace(model_, selection.granularity, policy_->positions(), policy_->acts_while_decoding());
         if (is_full()) {
             cache_->adopt(observations.layer, dense, n_tokens_);
-        } else if (auto store = policy_->store(observations, selection)) {
-            cache_->compress(observations.layer, std::move(store));
+        } else if (const auto stored = policy_->store(observations, selection)) {
+            store(observations.layer, selection, *stored, dense);
         } else {
             cache_->compress(observations.layer, selection, dense);
             if (policy_->merges_values()) merge_values(observations, selection);
@@ -106,6 +106,17 @@ void ActiveRun::merge_values(policies::LayerObservations& observations, const po
         cache_->edit_values(observations.layer, row, [&](std::span<float> values) {
             policy_->merge_values(observations, selection, row, values);
         });
+}
+
+void ActiveRun::store(int layer, const policies::Selection& selection, const policies::StoredLayer& stored,
+                      const DenseLayer& dense) {
+    if (policy_->acts_while_decoding())
+        throw RunError("a policy that stores entries in parts cannot also evict some while decoding");
+    policies::require_stored(record.label, layer, model_.shape(), selection, stored);
+    cache_->compress(layer, selection, stored, dense);
+    auto& predicted = predicted_bytes_[layer];
+    for (const auto& row : stored.rows)
+        predicted += policies::bytes_of(row, model_.shape().head_dim, kernels::size_of(model_.dtype()));
 }
 
 void ActiveRun::require_selection(int layer, const policies::Selection& selection) const {
@@ -188,8 +199,11 @@ void ActiveRun::record_bytes() {
     for (int layer = 0; layer < shape.n_layers; ++layer) {
         const size_t first = static_cast<size_t>(layer) * rows;
         record.cache_bytes.push_back(cache_->layer_bytes(layer));
-        record.cache_bytes_predicted.push_back((record.kept_offsets[first + rows] - record.kept_offsets[first]) *
-                                               entry);
+        const auto predicted = predicted_bytes_.find(layer);
+        record.cache_bytes_predicted.push_back(predicted != predicted_bytes_.end()
+                                                   ? predicted->second
+                                                   : (record.kept_offsets[first + rows] - record.kept_offsets[first]) *
+                                                         entry);
         for (int row = 0; row < cache_->n_rows(); ++row) record.head_bytes.push_back(cache_->row_bytes(layer, row));
     }
 }

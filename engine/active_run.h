@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -71,6 +72,8 @@ class ActiveRun {
     /// @throws policies::SelectionError
     void require_selection(int layer, const policies::Selection& selection) const;
     void merge_values(policies::LayerObservations& observations, const policies::Selection& selection);
+    void store(int layer, const policies::Selection& selection, const policies::StoredLayer& stored,
+               const DenseLayer& dense);
     void record_selection(policies::Selection selection, std::span<const float> window_attention);
     void record_bytes();
 
@@ -89,6 +92,7 @@ class ActiveRun {
     policies::Selection filtered_;
     int64_t position_;
     std::vector<float> first_logits_;
+    std::map<int, size_t> predicted_bytes_;  ///< by layer, of those that are stored in parts
 };
 
 }  // namespace kvscope::engine

@@ -18,7 +18,7 @@ std::vector<AnswerStart> Answering::read_question(const Prompt& prompt, std::spa
         auto& start = starts.emplace_back(
             AnswerStart{RunCache(transformer(), policies::Granularity::kv_head, policies::Positions::prompt, false),
                         run->acting(), run->position(), run->first_logits(), run->record.label});
-        if (run->cache().can_rewind() && !start.acting) start.own = run->cache().mark();
+        if (!start.acting) start.own = run->cache().mark();
         start.error = failure_of(
             [&] { start.cache = start.own || is_done ? std::move(run->cache()) : run->cache().clone(n_more); });
     }
@@ -69,7 +69,7 @@ std::vector<Generation> Answering::decode(std::span<AnswerStart> starts, const O
         sequences.push_back(start.sequence());
         logits.push_back(start.logits);
         if (!start.error.empty()) continue;
-        if (start.cache.can_rewind() && !start.acting)
+        if (!start.acting)
             marks[i] = start.cache.mark();
         else
             sequences[i].error =

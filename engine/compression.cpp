@@ -175,7 +175,7 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
         record->adjacent_similarity_q = std::move(result.adjacent.q);
         record->adjacent_similarity_k = std::move(result.adjacent.k);
         record->adjacent_similarity_v = std::move(result.adjacent.v);
-        record->last_logits = result.last_logits;
+        record->last_logits = recordable(result.last_logits);
         known_attention = record->window_attention;
     }
     if (holds) decide_by_lookahead(prompt, runs, held, result.last_logits, known_attention);

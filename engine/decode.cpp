@@ -14,7 +14,6 @@
 #include "engine/guarded.h"
 #include "kernels/attention_decode.h"
 #include "kernels/attention_prefill.h"
-#include "kernels/bf16.h"
 #include "kernels/rope.h"
 #include "policies/interface/validation.h"
 
@@ -66,10 +65,6 @@ class Feed {
     }
     int64_t n_tokens(size_t s) const { return first_row_[s + 1] - first_row_[s]; }
 
-    struct F32Row {
-        kernels::DecodeRow row;
-        kernels::bf16* target;
-    };
     /// Of a row of a sequence's cache: what the reference's queries (n, heads d) find there.
     struct Comparison {
         size_t sequence = 0;
@@ -80,10 +75,11 @@ class Feed {
     /// What is attended to together, and what it is read from.
     struct Work {
         std::vector<kernels::DecodeRow> rows;
-        std::vector<F32Row> f32;
         std::vector<kernels::PrefillAttention> blocks;
         std::deque<std::vector<int64_t>> first_keys;
         std::deque<at::Tensor> tensors;
+        std::deque<StoredEntries::Attended> stored;
+        std::deque<std::vector<char>> queries;
         RunCache::Scratch scratch;
     };
 
@@ -142,11 +138,11 @@ class Feed {
     }
 
     void read_or_fail(int layer, size_t s, at::Tensor& qkv, at::Tensor& out) {
-        const size_t n_rows = work_.rows.size(), n_f32 = work_.f32.size(), n_blocks = work_.blocks.size(),
-                     n_comparisons = comparisons_.size(), n_observed = observed_.size();
+        const size_t n_rows = work_.rows.size(), n_blocks = work_.blocks.size(), n_comparisons = comparisons_.size(),
+                     n_observed = observed_.size();
         attempt(layer, s, [&] {
-            if (sequences_[s].cache->has_store(layer))
-                read_into_store(layer, s, qkv, out);
+            if (sequences_[s].cache->stores_parts(layer))
+                read_behind_parts(layer, s, qkv, out);
             else if (options_.given)
                 read_block(layer, s, qkv, out);
             else
@@ -155,7 +151,6 @@ class Feed {
         if (!sequences_[s].failed()) return;
         // Nothing of it is attended to; zeros go through the rest of the model in place of what it would have found.
         work_.rows.resize(n_rows);
-        work_.f32.resize(n_f32);
         work_.blocks.resize(n_blocks);
         comparisons_.resize(n_comparisons);
         observed_.resize(n_observed);
@@ -209,17 +204,23 @@ class Feed {
         for (int r = 0; r < cache.n_rows(); ++r) {
             const Columns columns = columns_of(cache, r);
             const int64_t position = append(layer, s, t, 1, r, qkv);
-            const auto view = cache.view(layer, r, cache.n_entries(layer, r), position, window, work.scratch);
+            const auto view = cache.view(layer, r, cache.n_plain(layer, r), position, window, work.scratch);
             float* weights = sequences_[s].acting ? observe(view, columns.queries) : nullptr;
-            queue(view, at(qkv, row, columns.query), columns.queries, at(out, row, columns.query), weights, work);
+            const auto attend_with = [&](const void* q, void* found) {
+                const bool continues =
+                    queue(cache.stored_view(layer, r, position, window), q, columns.queries, found, work);
+                queue(view, q, columns.queries, found, weights, work, continues);
+                weights = nullptr;
+            };
+            attend_with(at(qkv, row, columns.query), at(out, row, columns.query));
             if (!options_.compare) continue;
             auto& comparison = begin_comparison(layer, s, t, 1, columns, position);
-            queue(view, comparison.queries.data_ptr(), columns.queries, comparison.found.data_ptr(), nullptr, work);
+            attend_with(comparison.queries.data_ptr(), comparison.found.data_ptr());
         }
     }
 
-    /// Tokens that are given to a store, one after the other: it may make something else of its entries with each.
-    void read_into_store(int layer, size_t s, at::Tensor& qkv, at::Tensor& out) {
+    /// Tokens of a sequence with entries that are stored in parts, one after the other.
+    void read_behind_parts(int layer, size_t s, at::Tensor& qkv, at::Tensor& out) {
         for (int64_t t = 0; t < n_tokens(s); ++t) {
             Work work;
             step(layer, s, t, qkv, out, work);
@@ -235,7 +236,7 @@ class Feed {
         const int64_t row = first_row_[s], n = n_tokens(s);
         for (int r = 0; r < cache.n_rows(); ++r) {
             const Columns columns = columns_of(cache, r);
-            const int64_t before = cache.n_entries(layer, r);
+            const int64_t before = cache.n_plain(layer, r);
             const int64_t position = append(layer, s, 0, n, r, qkv);
             const auto view = cache.view(layer, r, before + n, position, 0, work_.scratch);
             kernels::PrefillAttention block{.dtype = model_.dtype(),
@@ -296,28 +297,53 @@ class Feed {
         return observed.attention.data();
     }
 
-    void queue(const RunCache::RowView& view, const void* q, int queries, void* out, float* weights, Work& work) {
-        kernels::DecodeRow row{.q = q,
-                               .q_stride = d(),
-                               .n_queries = queries,
-                               .k = view.keys,
-                               .v = view.values,
-                               .kv_stride = d(),
-                               .n_entries = view.n_entries,
-                               .cardinality = view.cardinality,
-                               .out = out,
-                               .out_stride = d(),
-                               .attention = weights};
-        if (view.is_f32 && model_.dtype() != kernels::DType::f32) {
-            const auto n = static_cast<size_t>(queries * d());
-            auto& buffer = work.scratch.buffers.emplace_back(std::make_unique<float[]>(2 * n));
-            for (size_t c = 0; c < n; ++c) buffer[c] = kernels::to_float(static_cast<const kernels::bf16*>(q)[c]);
-            row.q = buffer.get();
-            row.out = buffer.get() + n;
-            work.f32.push_back({row, static_cast<kernels::bf16*>(out)});
-        } else {
+    void queue(const RunCache::RowView& view, const void* q, int queries, void* out, float* weights, Work& work,
+               bool continues = false) {
+        work.rows.push_back({.q = q,
+                             .q_stride = d(),
+                             .n_queries = queries,
+                             .k = view.keys,
+                             .v = view.values,
+                             .k_stride = d(),
+                             .v_stride = d(),
+                             .n_entries = view.n_entries,
+                             .continues = continues,
+                             .out = out,
+                             .out_stride = d(),
+                             .attention = weights});
+    }
+
+    /// Entries that are stored in parts, ahead of the plain ones.
+    /// @returns whether there are any, which the plain ones then continue
+    bool queue(std::vector<StoredEntries::Attended> stored, const void* q, int queries, void* out, Work& work) {
+        bool continues = false;
+        for (auto& entries : stored) {
+            kernels::DecodeRow row = work.stored.emplace_back(std::move(entries)).row;
+            row.q = q;
+            row.q_stride = d();
+            row.n_queries = queries;
+            row.out = out;
+            row.out_stride = d();
+            row.continues = continues;
+            const auto channels = work.stored.back().key_channels;
+            if (!channels.empty()) {
+                row.q = on_channels(static_cast<const char*>(q), queries, channels, work);
+                row.q_stride = static_cast<int64_t>(channels.size());
+            }
             work.rows.push_back(row);
+            continues = true;
         }
+        return continues;
+    }
+
+    /// (queries, channels) of queries (queries, d).
+    const void* on_channels(const char* q, int queries, std::span<const uint16_t> channels, Work& work) const {
+        auto& some = work.queries.emplace_back(static_cast<size_t>(queries) * channels.size() * element());
+        char* to = some.data();
+        for (int64_t query = 0; query < queries; ++query)
+            for (const uint16_t channel : channels)
+                to = std::copy_n(q + static_cast<size_t>(query * d() + channel) * element(), element(), to);
+        return some.data();
     }
 
     /// The reference's queries for n tokens from the first on, turned to where the sequence has them.
@@ -346,14 +372,6 @@ class Feed {
     void attend(Work& work) {
         kernels::attention_prefill(work.blocks);
         kernels::attention_decode(work.rows, shape_.head_dim, model_.dtype(), model_.attention_scale());
-        if (work.f32.empty()) return;
-        std::vector<kernels::DecodeRow> rows;
-        for (const auto& row : work.f32) rows.push_back(row.row);
-        kernels::attention_decode(rows, shape_.head_dim, kernels::DType::f32, model_.attention_scale());
-        for (const auto& row : work.f32) {
-            const auto* from = static_cast<const float*>(row.row.out);
-            for (int64_t c = 0; c < row.row.n_queries * d(); ++c) row.target[c] = kernels::bf16_from_float(from[c]);
-        }
     }
 
     void compare(int layer) {

@@ -331,7 +331,7 @@ struct Experiment::Impl {
             record.window = context.window;
         }
         record.last_logits.clear();  // those of the context's end, where there are any
-        if (options.record && !starts.empty()) record.last_logits = starts[0].logits;
+        if (options.record && !starts.empty()) record.last_logits = recordable(starts[0].logits);
         return record;
     }
 

@@ -1,6 +1,7 @@
 #include "engine/measures.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/cosine.h"
 #include "kernels/divergence.h"
@@ -47,6 +48,11 @@ std::vector<float> attention_kept(std::span<const float> window_attention, const
         shares.push_back(static_cast<float>(std::min(kept, 1.0)));
     }
     return shares;
+}
+
+std::vector<float> recordable(const std::vector<float>& logits) {
+    const bool has_nan = std::any_of(logits.begin(), logits.end(), [](float logit) { return std::isnan(logit); });
+    return has_nan ? std::vector<float>{} : logits;
 }
 
 }  // namespace kvscope::engine

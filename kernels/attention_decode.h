@@ -7,26 +7,48 @@
 
 namespace kvscope::kernels {
 
+/// Entries that are worked out when they are read: rotated, summed up of several stored parts, multiplied by a matrix.
+class DecodeEntries {
+ public:
+    virtual ~DecodeEntries() = default;
+
+    /// Writes the keys (end - begin, key_dim) and values (end - begin, d) of at most kDecodeTile entries. Called by
+    /// several threads at once; must not throw.
+    virtual void read(int64_t begin, int64_t end, float* keys, float* values) const = 0;
+};
+
+/// Entries that are worked out at once: a thread's scratch is that many keys and values, however long the row is.
+inline constexpr int64_t kDecodeTile = 128;
+
 /// A few queries that read the same entries: the query heads of one KV head of one run, at one decode step. Every query
 /// sees every entry.
 struct DecodeRow {
-    const void* q = nullptr;  ///< (n_queries, d)
+    const void* q = nullptr;  ///< (n_queries, key_dim)
     int64_t q_stride = 0;     ///< elements between queries
     int n_queries = 0;
+    int key_dim = 0;  ///< channels of queries and keys; 0: d
 
-    const void* k = nullptr;  ///< (n_entries, d), post-RoPE
-    const void* v = nullptr;
-    int64_t kv_stride = 0;  ///< elements between entries, of k and v alike; d where they lie packed
+    const void* k = nullptr;  ///< (n_entries, key_dim), post-RoPE
+    const void* v = nullptr;  ///< (n_entries, d)
+    int64_t k_stride = 0;     ///< elements between entries; key_dim where they lie packed
+    int64_t v_stride = 0;
     int64_t n_entries = 0;  ///< at least 1
+    /// In place of k and v.
+    const DecodeEntries* entries = nullptr;
 
     /// (n_entries) tokens that each entry stands for: out = sum exp(e_i) v_i / sum n_i exp(e_i). nullptr: 1 each.
     const float* cardinality = nullptr;
+
+    /// The row before this one goes on with these entries, which are stored in another way: one softmax over both, into
+    /// that row's `out`. The queries are the same, apart from the channels that are looked at.
+    bool continues = false;
 
     void* out = nullptr;  ///< (n_queries, d); must not overlap q
     int64_t out_stride = 0;
 
     /// (n_queries, n_entries) n_i exp(e_i) / sum n_j exp(e_j). nullptr: not wanted.
     float* attention = nullptr;
+    int64_t attention_stride = 0;  ///< elements between queries; 0: n_entries
 };
 
 /// Attention of all rows at once (all runs x KV heads of a layer), balanced over the threads whatever the rows'

@@ -26,7 +26,7 @@ const Document* find_named(const Session& session, const std::string& name) {
     return nullptr;
 }
 
-std::string title_of(const Session& session, const Document& trace, const Document& less) {
+std::string title_of_both(const Session& session, const Document& trace, const Document& less) {
     return fmt::format("{} − {}", session.name_of(trace), session.name_of(less));
 }
 
@@ -100,7 +100,7 @@ Compared resolve(const Session& session, const Comparison& comparison, Automatic
     } else if (compared.kind == Kind::traces) {
         compared.trace = trace;
         compared.less = less;
-        compared.title = title_of(session, *trace, *less);
+        compared.title = title_of_both(session, *trace, *less);
         compared.pairs = pairs_of(session, *trace, *less, shown_only);
     }
     return compared;
@@ -126,7 +126,7 @@ bool choose_comparison(const char* view, const Session& session, AutomaticCompar
             for (const auto& trace : documents) {
                 if (trace == less) continue;
                 const bool is_chosen = now.trace == trace.get() && now.less == less.get();
-                if (ImGui::Selectable(title_of(session, *trace, *less).c_str(), is_chosen))
+                if (ImGui::Selectable(title_of_both(session, *trace, *less).c_str(), is_chosen))
                     comparison = {Kind::traces, session.name_of(*trace), session.name_of(*less)};
                 ImGui::SetItemTooltip("each run less the run of the same policy, parameters and budget");
             }

@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "engine/error.h"
-#include "kernels/bf16.h"
 #include "kernels/rope.h"
 #include "policies/interface/validation.h"
 
@@ -15,6 +14,13 @@ namespace kvscope::engine {
 namespace {
 
 char* bytes_of(const at::Tensor& tensor) { return static_cast<char*>(tensor.data_ptr()); }
+
+/// The first entry whose position is above `last_hidden`.
+int64_t first_behind(std::span<const uint32_t> positions, int64_t last_hidden) {
+    return std::partition_point(positions.begin(), positions.end(),
+                                [&](uint32_t p) { return static_cast<int64_t>(p) <= last_hidden; }) -
+           positions.begin();
+}
 
 }  // namespace
 
@@ -80,9 +86,27 @@ void RunCache::edit_values(int layer, int row, const std::function<void(std::spa
     values.copy_(edited);
 }
 
-void RunCache::compress(int layer, std::unique_ptr<policies::LayerStore> store) {
-    layers_[static_cast<size_t>(layer)] = Layer{};
-    layers_[static_cast<size_t>(layer)].store = std::move(store);
+void RunCache::compress(int layer, const policies::Selection& selection, const policies::StoredLayer& stored,
+                        const DenseLayer& dense) {
+    policies::require_rows("the policy", layer, model_->shape(), dense.capacity(), selection);
+    policies::require_stored("the policy", layer, model_->shape(), selection, stored);
+    if (renumbers())
+        throw RunError("layer " + std::to_string(layer) +
+                       ": entries that are stored in parts cannot be renumbered in the cache");
+    policies::Selection plain;
+    plain.granularity = selection.granularity;
+    for (const auto& row : stored.rows) plain.rows.push_back(row.plain);
+    compress(layer, plain, dense);
+    const int group = n_rows_ / model_->config().n_kv_heads;
+    auto& rows = layers_[static_cast<size_t>(layer)].stored;
+    rows.resize(stored.rows.size());
+    for (size_t row = 0; row < rows.size(); ++row) {
+        const size_t head = static_cast<size_t>(static_cast<int64_t>(row) / group * dense.capacity()) * entry_bytes();
+        for (const auto& entries : stored.rows[row].stored)
+            rows[row].push_back(std::make_shared<const StoredEntries>(entries, bytes_of(dense.keys) + head,
+                                                                      bytes_of(dense.values) + head,
+                                                                      model_->config().head_dim, model_->dtype()));
+    }
 }
 
 void RunCache::adopt(int layer, const DenseLayer& dense, int64_t n_entries) {
@@ -101,7 +125,6 @@ void RunCache::adopt(int layer, const DenseLayer& dense, int64_t n_entries) {
 
 void RunCache::reserve(int64_t extra) {
     for (auto& layer : layers_) {
-        if (layer.store) continue;
         bool enough = true;
         for (size_t row = 0; row < layer.positions.size(); ++row)
             enough = enough && static_cast<int64_t>(layer.positions[row].size()) + extra <= layer.capacity[row];
@@ -109,12 +132,13 @@ void RunCache::reserve(int64_t extra) {
     }
 }
 
-/// A copy of a layer of plain rows in buffers of its own.
+/// A copy of a layer whose plain entries are in buffers of their own.
 RunCache::Layer RunCache::packed(const Layer& layer, int64_t extra) const {
     const int64_t d = model_->config().head_dim;
     const size_t entry = entry_bytes();
     Layer copy;
     copy.positions = layer.positions;
+    copy.stored = layer.stored;
     copy.room = extra;
     int64_t total = 0;
     for (const auto& row : layer.positions) {
@@ -136,27 +160,14 @@ RunCache::Layer RunCache::packed(const Layer& layer, int64_t extra) const {
 
 int64_t RunCache::n_entries(int layer, int row) const {
     const auto& source = layers_[static_cast<size_t>(layer)];
-    return source.store ? source.store->n_entries(row)
-                        : static_cast<int64_t>(source.positions[static_cast<size_t>(row)].size());
+    int64_t total = n_plain(layer, row);
+    if (stores_parts(layer))
+        for (const auto& entries : source.stored[static_cast<size_t>(row)]) total += entries->size();
+    return total;
 }
 
 void RunCache::append(int layer, int row, const void* key, const void* value, int64_t position) {
     auto& target = layers_[static_cast<size_t>(layer)];
-    const int64_t d = model_->config().head_dim;
-    if (target.store) {
-        std::vector<float> key_f32(static_cast<size_t>(d)), value_f32(static_cast<size_t>(d));
-        if (model_->dtype() == kernels::DType::bf16) {
-            for (int64_t c = 0; c < d; ++c) {
-                key_f32[static_cast<size_t>(c)] = kernels::to_float(static_cast<const kernels::bf16*>(key)[c]);
-                value_f32[static_cast<size_t>(c)] = kernels::to_float(static_cast<const kernels::bf16*>(value)[c]);
-            }
-        } else {
-            std::memcpy(key_f32.data(), key, entry_bytes());
-            std::memcpy(value_f32.data(), value, entry_bytes());
-        }
-        target.store->append(row, key_f32.data(), value_f32.data());
-        return;
-    }
     const auto r = static_cast<size_t>(row);
     auto& positions = target.positions[r];
     const auto count = static_cast<int64_t>(positions.size());
@@ -190,22 +201,6 @@ RunCache::RowView RunCache::view(int layer, int row, int64_t n_visible, int64_t 
     const int64_t d = model_->config().head_dim;
     RowView view;
     view.n_entries = n_visible;
-    if (source.store) {
-        const int64_t n = source.store->n_entries(row);
-        if (n < 1)
-            throw RunError("row " + std::to_string(row) + ": the store has " + std::to_string(n) +
-                           " entries behind one that it was given");
-        auto& buffer = scratch.buffers.emplace_back(std::make_unique<float[]>(static_cast<size_t>(n * (2 * d + 1))));
-        float* keys = buffer.get();
-        float* values = keys + n * d;
-        float* cardinality = values + n * d;
-        source.store->read(row, keys, values, cardinality);
-        view.keys = keys;
-        view.values = values;
-        view.cardinality = cardinality;
-        view.is_f32 = true;
-        return view;
-    }
     const auto r = static_cast<size_t>(row);
     view.first = first_visible(layer, row, n_visible, position, sliding_window);
     view.n_entries -= view.first;
@@ -227,31 +222,36 @@ RunCache::RowView RunCache::view(int layer, int row, int64_t n_visible, int64_t 
                        .cosines = rotation.cosines.const_data_ptr<float>(),
                        .sines = rotation.sines.const_data_ptr<float>()});
         view.keys = rotated.data_ptr();
-        scratch.tensors.push_back(std::move(rotated));
+        scratch.push_back(std::move(rotated));
     }
     return view;
+}
+
+std::vector<StoredEntries::Attended> RunCache::stored_view(int layer, int row, int64_t position,
+                                                           int64_t sliding_window) const {
+    std::vector<StoredEntries::Attended> views;
+    if (!stores_parts(layer)) return views;
+    for (const auto& entries : layers_[static_cast<size_t>(layer)].stored[static_cast<size_t>(row)]) {
+        const int64_t first = sliding_window == 0 ? 0 : first_behind(entries->positions(), position - sliding_window);
+        if (first < entries->size()) views.push_back(entries->from(first));
+    }
+    return views;
 }
 
 int64_t RunCache::first_visible(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window) const {
     if (sliding_window == 0) return 0;
     const int64_t last_hidden = position - sliding_window;
     if (renumbers()) return std::clamp<int64_t>(last_hidden + 1, 0, n_visible);
-    const auto& positions = layers_[static_cast<size_t>(layer)].positions[static_cast<size_t>(row)];
-    return std::partition_point(positions.begin(), positions.begin() + n_visible,
-                                [&](uint32_t p) { return static_cast<int64_t>(p) <= last_hidden; }) -
-           positions.begin();
+    return first_behind(positions(layer, row).first(static_cast<size_t>(n_visible)), last_hidden);
 }
 
 std::span<const uint32_t> RunCache::positions(int layer, int row) const {
-    const auto& source = layers_[static_cast<size_t>(layer)];
-    if (source.store) return {};
-    return source.positions[static_cast<size_t>(row)];
+    return layers_[static_cast<size_t>(layer)].positions[static_cast<size_t>(row)];
 }
 
 void RunCache::erase(int layer, int row, std::span<const uint32_t> entries) {
     if (entries.empty()) return;
     auto& target = layers_[static_cast<size_t>(layer)];
-    if (target.store) throw RunError("a policy that stores entries of its own cannot also evict plain ones");
     const auto r = static_cast<size_t>(row);
     auto& positions = target.positions[r];
     const size_t entry = entry_bytes();
@@ -277,25 +277,26 @@ void RunCache::erase(int layer, int row, std::span<const uint32_t> entries) {
     positions.resize(to);
 }
 
+size_t RunCache::stored_bytes(int layer, int row) const {
+    size_t total = 0;
+    if (stores_parts(layer))
+        for (const auto& entries : layers_[static_cast<size_t>(layer)].stored[static_cast<size_t>(row)])
+            total += entries->bytes();
+    return total;
+}
+
 size_t RunCache::row_bytes(int layer, int row) const {
     const auto& source = layers_[static_cast<size_t>(layer)];
-    if (source.store) return source.store->bytes(row);
-    return 2 * static_cast<size_t>(source.capacity[static_cast<size_t>(row)] - source.room) * entry_bytes();
+    return 2 * static_cast<size_t>(source.capacity[static_cast<size_t>(row)] - source.room) * entry_bytes() +
+           stored_bytes(layer, row);
 }
 
 size_t RunCache::layer_bytes(int layer) const {
     const auto& source = layers_[static_cast<size_t>(layer)];
-    if (!source.store) {
-        const size_t room = 2 * static_cast<size_t>(n_rows_ * source.room) * entry_bytes();
-        return source.keys.storage().nbytes() + source.values.storage().nbytes() - room;
-    }
-    size_t total = 0;
-    for (int row = 0; row < n_rows_; ++row) total += source.store->bytes(row);
+    const size_t room = 2 * static_cast<size_t>(n_rows_ * source.room) * entry_bytes();
+    size_t total = source.keys.storage().nbytes() + source.values.storage().nbytes() - room;
+    for (int row = 0; row < n_rows_; ++row) total += stored_bytes(layer, row);
     return total;
-}
-
-bool RunCache::can_rewind() const {
-    return std::none_of(layers_.begin(), layers_.end(), [](const Layer& layer) { return layer.store != nullptr; });
 }
 
 RunCache::Mark RunCache::mark() const {
@@ -317,12 +318,7 @@ void RunCache::rewind(const Mark& mark) {
 RunCache RunCache::clone(int64_t extra) const {
     RunCache copy(*model_, granularity_, positions_, false);
     copy.unrotated_ = unrotated_;
-    for (size_t i = 0; i < layers_.size(); ++i) {
-        if (layers_[i].store)
-            copy.layers_[i].store = layers_[i].store->clone();
-        else
-            copy.layers_[i] = packed(layers_[i], extra);
-    }
+    for (size_t i = 0; i < layers_.size(); ++i) copy.layers_[i] = packed(layers_[i], extra);
     return copy;
 }
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "engine/cache/dense_cache.h"
+#include "engine/cache/stored_row.h"
 #include "engine/model/transformer.h"
-#include "kernels/attention_decode.h"
-#include "policies/interface/layer_store.h"
 #include "policies/interface/policy.h"
+#include "policies/interface/stored_layer.h"
 
 namespace kvscope::engine {
 
@@ -36,8 +36,11 @@ class RunCache {
     /// only.
     void edit_values(int layer, int row, const std::function<void(std::span<float>)>& edit);
 
-    /// Takes over another representation of the layer instead of rows.
-    void compress(int layer, std::unique_ptr<policies::LayerStore> store);
+    /// Stores the kept entries as the policy describes them, in place of whole keys and values.
+    /// @throws policies::SelectionError, RunError as above, for a description that does not hold together, and for a
+    ///         cache that renumbers its entries
+    void compress(int layer, const policies::Selection& selection, const policies::StoredLayer& stored,
+                  const DenseLayer& dense);
 
     /// Shares a dense layer whole (the full run): nothing is copied, decoded entries go behind the prompt's, as far as
     /// the layer has room.
@@ -46,8 +49,9 @@ class RunCache {
     /// Makes room for `extra` more entries in every row of every layer; nothing is copied where there is that much.
     void reserve(int64_t extra);
 
-    /// Entries of a row.
+    /// Entries of a row, and those of them that are whole keys and values, the last ones.
     int64_t n_entries(int layer, int row) const;
+    int64_t n_plain(int layer, int row) const { return static_cast<int64_t>(positions(layer, row).size()); }
 
     /// The position a row's next entry gets, where that is the cache's own business (`Positions::cache`).
     bool renumbers() const { return positions_ == policies::Positions::cache; }
@@ -56,20 +60,15 @@ class RunCache {
     /// row.
     void append(int layer, int row, const void* key, const void* value, int64_t position);
 
-    /// What `attention_decode` needs to read a row's first `n_visible` entries (all those before the tokens that a
-    /// causal block still hides); `sliding_window` drops the entries too far behind `position`. Scratch of stores and
-    /// rotated rows lives in `scratch` until the call is over.
-    struct Scratch {
-        std::vector<std::unique_ptr<float[]>> buffers;
-        std::vector<at::Tensor> tensors;
-    };
+    /// What a row's first `n_visible` plain entries are read from (all those before the tokens that a causal block
+    /// still hides); `sliding_window` drops the entries too far behind `position`. Scratch of rotated rows lives in
+    /// `scratch` until the call is over.
+    using Scratch = std::vector<at::Tensor>;
     struct RowView {
         const void* keys = nullptr;
         const void* values = nullptr;
-        const float* cardinality = nullptr;
         int64_t first = 0;      ///< entries skipped because of the sliding window
         int64_t n_entries = 0;  ///< visible ones
-        bool is_f32 = false;    ///< read from a store: f32 whatever the model's type
     };
     RowView view(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window,
                  Scratch& scratch) const;
@@ -78,22 +77,26 @@ class RunCache {
     /// cache renumbers) sees through a sliding window; 0 where that is 0.
     int64_t first_visible(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window) const;
 
-    /// Whether a layer is kept in another representation than plain rows.
-    bool has_store(int layer) const { return layers_[static_cast<size_t>(layer)].store != nullptr; }
+    /// Whether some of a layer's entries are stored in another way than as whole keys and values.
+    bool stores_parts(int layer) const { return !layers_[static_cast<size_t>(layer)].stored.empty(); }
 
+    /// Those entries, ahead of the plain ones, as far as a query at `position` sees them.
+    std::vector<StoredEntries::Attended> stored_view(int layer, int row, int64_t position,
+                                                     int64_t sliding_window) const;
+
+    /// Of the plain entries.
     std::span<const uint32_t> positions(int layer, int row) const;
 
-    /// Drops entries (ascending storage indices) of a row.
+    /// Drops plain entries (ascending storage indices) of a row.
     void erase(int layer, int row, std::span<const uint32_t> entries);
 
     /// Bytes of K and V really held by a row or a layer, padding included, without the room for entries to come.
     size_t row_bytes(int layer, int row) const;
     size_t layer_bytes(int layer) const;
 
-    /// The lengths of all rows, to come back to after decoding something. Only where `can_rewind`: plain rows that are
-    /// only ever appended to; other caches are cloned first.
+    /// The lengths of all rows, to come back to after decoding something. Rows that lose entries meanwhile are cloned
+    /// first instead.
     using Mark = std::vector<std::vector<int64_t>>;
-    bool can_rewind() const;
     Mark mark() const;
     void rewind(const Mark& mark);
 
@@ -102,17 +105,20 @@ class RunCache {
 
  private:
     struct Layer {
+        // The plain entries.
         at::Tensor keys, values;                       // flat: row r's entries start at begin[r] * d
-        std::vector<int64_t> begin;                    // (R) in entries; empty for a store
+        std::vector<int64_t> begin;                    // (R) in entries
         std::vector<int64_t> capacity;                 // (R)
         int64_t room = 0;                              // entries of each row's capacity that are for those to come
         std::vector<std::vector<uint32_t>> positions;  // (R) of each entry, its size is the row's length
-        std::unique_ptr<policies::LayerStore> store;
+        // (R) those ahead of them; empty where there are none.
+        std::vector<std::vector<std::shared_ptr<const StoredEntries>>> stored;
     };
 
     Layer packed(const Layer& layer, int64_t extra) const;
     void turn_keys(Layer& layer, int row, int64_t first, std::span<const int64_t> by) const;
     size_t entry_bytes() const;
+    size_t stored_bytes(int layer, int row) const;
 
     const Transformer* model_;
     policies::Granularity granularity_;

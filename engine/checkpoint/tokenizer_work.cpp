@@ -19,7 +19,7 @@ constexpr double seconds_for_a_megabyte = 5;
 constexpr size_t megabyte = size_t{1} << 20;
 constexpr size_t longest_of_its_text = 16;
 
-thread_local TokenizerWork* innermost = nullptr;
+thread_local TokenizerWork* innermost_work = nullptr;
 
 double seconds_on(clockid_t clock) {
     timespec now{};
@@ -34,22 +34,22 @@ TokenizerWork::TokenizerWork(const std::filesystem::path& file, size_t text_byte
       text_bytes_(text_bytes),
       longest_(std::max(longest, longest_of_its_text * text_bytes)),
       looked_at_(seconds_on(CLOCK_MONOTONIC_COARSE)),
-      outer_(std::exchange(innermost, this)) {
+      outer_(std::exchange(innermost_work, this)) {
     if (outer_ == nullptr) return;
     looked_at_ = outer_->looked_at_;
     started_at_ = outer_->started_at_;
 }
 
 TokenizerWork::~TokenizerWork() {
-    innermost = outer_;
+    innermost_work = outer_;
     if (outer_ == nullptr) return;
     outer_->looked_at_ = looked_at_;
     outer_->started_at_ = started_at_;
 }
 
 void TokenizerWork::step() {
-    if (innermost == nullptr) return;
-    TokenizerWork& work = *innermost;
+    if (innermost_work == nullptr) return;
+    TokenizerWork& work = *innermost_work;
     const double now = seconds_on(CLOCK_MONOTONIC_COARSE);
     if (now - work.looked_at_ < seconds_between_looks) return;
     work.looked_at_ = now;
@@ -68,13 +68,13 @@ void TokenizerWork::step() {
 }
 
 void TokenizerWork::fail(const std::string& why) {
-    if (innermost == nullptr) throw std::runtime_error(why);
-    throw CheckpointError(innermost->file_, why);
+    if (innermost_work == nullptr) throw std::runtime_error(why);
+    throw CheckpointError(innermost_work->file_, why);
 }
 
 void TokenizerWork::require_length(size_t bytes) {
-    if (innermost == nullptr) return;
-    const TokenizerWork& work = *innermost;
+    if (innermost_work == nullptr) return;
+    const TokenizerWork& work = *innermost_work;
     if (bytes > work.longest_) {
         throw CheckpointError(
             work.file_, fmt::format("its tokenizer is given up: it makes more than {} bytes of a text of {} bytes",

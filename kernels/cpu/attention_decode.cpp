@@ -15,31 +15,53 @@ namespace kvscope::kernels {
 
 namespace {
 
-void check(const DecodeRow& row, int head_dim) {
+int key_dim_of(const DecodeRow& row, int head_dim) { return row.key_dim ? row.key_dim : head_dim; }
+
+void check(std::span<const DecodeRow> rows, size_t i, int head_dim) {
+    const DecodeRow& row = rows[i];
+    const int key_dim = key_dim_of(row, head_dim);
     const auto require = [](bool condition, const std::string& what) {
         if (!condition) throw std::invalid_argument("attention_decode: " + what);
     };
-    require(row.q && row.k && row.v && row.out, "q, k, v or out of a row is null");
+    require(row.q && (row.continues || row.out), "q or out of a row is null");
+    require(row.entries ? !row.k && !row.v : row.k && row.v, "a row has neither keys and values nor entries, or both");
     require(row.n_queries > 0, "a row has no queries");
     require(row.n_entries > 0, "a row has no entries");
-    require(row.kv_stride >= head_dim, "the stride between entries is smaller than an entry");
-    require(row.n_queries == 1 || (row.q_stride >= head_dim && row.out_stride >= head_dim),
+    require(key_dim > 0, "a row's keys have no channels");
+    require(row.entries || (row.k_stride >= key_dim && row.v_stride >= head_dim),
+            "the stride between entries is smaller than an entry");
+    require(row.n_queries == 1 || (row.q_stride >= key_dim && (row.continues || row.out_stride >= head_dim)),
             "the stride between queries is smaller than a query");
+    require(!row.continues || (i > 0 && rows[i - 1].n_queries == row.n_queries),
+            "a row goes on from none, or from one with another number of queries");
 }
 
-/// What a row's segments leave behind: (segments, n_queries) largest and total, (segments, n_queries, d) values.
+int64_t segment_length(const DecodeRow& row) { return row.entries ? kDecodeTile : kDecodeSegment; }
+
+int64_t n_segments(const DecodeRow& row) { return (row.n_entries + segment_length(row) - 1) / segment_length(row); }
+
+/// What the segments of a row, and of those that continue it, leave behind: (segments, n_queries) largest and total,
+/// (segments, n_queries, d) values.
 struct Partials {
-    const DecodeRow* row;
+    std::span<const DecodeRow> rows;
     int64_t n_segments;
     float* largest;
     float* total;
     float* values;
 };
 
-/// Joins a row's segments, always in the same order.
+/// The weights of segment s of a row, times what they are of the whole.
+void scale_attention(const DecodeRow& row, int query, int64_t s, float factor) {
+    if (row.attention == nullptr) return;
+    float* weights = row.attention + query * (row.attention_stride ? row.attention_stride : row.n_entries);
+    const int64_t length = segment_length(row), end = std::min(row.n_entries, (s + 1) * length);
+    for (int64_t j = s * length; j < end; ++j) weights[j] *= factor;
+}
+
+/// Joins the segments, always in the same order.
 template <class T>
 void finish_row(const Partials& partials, int head_dim) {
-    const DecodeRow& row = *partials.row;
+    const DecodeRow& row = partials.rows.front();
     for (int query = 0; query < row.n_queries; ++query) {
         const auto at = [&](const float* data, int64_t segment) { return data[segment * row.n_queries + query]; };
         float largest = at(partials.largest, 0);
@@ -49,18 +71,48 @@ void finish_row(const Partials& partials, int head_dim) {
             total += at(partials.total, s) * std::exp2(at(partials.largest, s) - largest);
         T* out = static_cast<T*>(row.out) + query * row.out_stride;
         float* sum = partials.values + int64_t{query} * head_dim;
-        for (int64_t s = 0; s < partials.n_segments; ++s) {
-            const float factor = std::exp2(at(partials.largest, s) - largest) / total;
-            const float* values = partials.values + (s * row.n_queries + query) * head_dim;
-            for (int c = 0; c < head_dim; ++c) sum[c] = s == 0 ? values[c] * factor : sum[c] + values[c] * factor;
-            if (row.attention != nullptr) {
-                float* weights = row.attention + query * row.n_entries;
-                const int64_t end = std::min(row.n_entries, (s + 1) * kDecodeSegment);
-                for (int64_t j = s * kDecodeSegment; j < end; ++j) weights[j] *= factor;
+        int64_t s = 0;
+        for (const DecodeRow& part : partials.rows) {
+            for (int64_t of_part = 0; of_part < n_segments(part); ++of_part, ++s) {
+                const float factor = std::exp2(at(partials.largest, s) - largest) / total;
+                const float* values = partials.values + (s * row.n_queries + query) * head_dim;
+                for (int c = 0; c < head_dim; ++c) sum[c] = s == 0 ? values[c] * factor : sum[c] + values[c] * factor;
+                scale_attention(part, query, of_part, factor);
             }
         }
         for (int c = 0; c < head_dim; ++c) out[c] = from_float<T>(sum[c]);
     }
+}
+
+/// A segment of a row whose entries are worked out: in f32, whatever the type of its queries.
+void attend_tile(const DecodeSegment& segment, int head_dim, DType dtype, float scale) {
+    const DecodeRow& row = *segment.row;
+    const int key_dim = key_dim_of(row, head_dim);
+    const int64_t count = segment.end - segment.begin;
+    thread_local Workspace workspace;
+    auto* keys = static_cast<float*>(workspace.reserve(
+        static_cast<size_t>(kDecodeTile * (key_dim + head_dim) + int64_t{row.n_queries} * key_dim) * sizeof(float)));
+    float* values = keys + kDecodeTile * key_dim;
+    float* queries = values + kDecodeTile * head_dim;
+    row.entries->read(segment.begin, segment.end, keys, values);
+    for (int64_t query = 0; query < row.n_queries; ++query)
+        for (int c = 0; c < key_dim; ++c)
+            queries[query * key_dim + c] = dtype == DType::f32
+                                               ? static_cast<const float*>(row.q)[query * row.q_stride + c]
+                                               : to_float(static_cast<const bf16*>(row.q)[query * row.q_stride + c]);
+    DecodeRow tile = row;
+    tile.entries = nullptr;
+    tile.q = queries;
+    tile.k = keys;
+    tile.v = values;
+    tile.q_stride = tile.k_stride = key_dim;
+    tile.v_stride = head_dim;
+    if (row.cardinality) tile.cardinality += segment.begin;
+    if (row.attention) tile.attention += segment.begin;
+    tile.attention_stride = row.attention_stride ? row.attention_stride : row.n_entries;
+    tile.n_entries = count;
+    level_kernels().decode_segment({&tile, 0, count, segment.largest, segment.total, segment.values}, head_dim,
+                                   DType::f32, scale);
 }
 
 }  // namespace
@@ -74,11 +126,10 @@ void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype
 
     size_t n_floats = 0;
     int64_t n_entries = 0;
-    for (const DecodeRow& row : rows) {
-        check(row, head_dim);
-        const int64_t segments = (row.n_entries + kDecodeSegment - 1) / kDecodeSegment;
-        n_floats += static_cast<size_t>(segments * row.n_queries * (head_dim + 2));
-        n_entries += row.n_entries;
+    for (size_t i = 0; i < rows.size(); ++i) {
+        check(rows, i, head_dim);
+        n_floats += static_cast<size_t>(n_segments(rows[i]) * rows[i].n_queries * (head_dim + 2));
+        n_entries += rows[i].n_entries;
     }
     if (rows.empty()) return;
     thread_local Workspace workspace;
@@ -87,15 +138,24 @@ void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype
     std::vector<Partials> partials;
     std::vector<DecodeSegment> segments;
     partials.reserve(rows.size());
-    segments.reserve(static_cast<size_t>(n_entries / kDecodeSegment) + rows.size());
-    for (const DecodeRow& row : rows) {
-        const int64_t count = (row.n_entries + kDecodeSegment - 1) / kDecodeSegment, states = count * row.n_queries;
-        partials.push_back({&row, count, scratch, scratch + states, scratch + 2 * states});
-        for (int64_t s = 0; s < count; ++s)
-            segments.push_back({&row, s * kDecodeSegment, std::min(row.n_entries, (s + 1) * kDecodeSegment),
-                                partials.back().largest + s * row.n_queries, partials.back().total + s * row.n_queries,
-                                partials.back().values + s * row.n_queries * head_dim});
+    segments.reserve(static_cast<size_t>(n_entries / kDecodeTile) + rows.size());
+    for (size_t i = 0; i < rows.size();) {
+        size_t n_parts = 1;
+        int64_t count = n_segments(rows[i]);
+        for (; i + n_parts < rows.size() && rows[i + n_parts].continues; ++n_parts)
+            count += n_segments(rows[i + n_parts]);
+        const int64_t states = count * rows[i].n_queries;
+        partials.push_back({rows.subspan(i, n_parts), count, scratch, scratch + states, scratch + 2 * states});
+        int64_t at = 0;
+        for (const DecodeRow& row : partials.back().rows) {
+            for (int64_t begin = 0; begin < row.n_entries; begin += segment_length(row), ++at)
+                segments.push_back({&row, begin, std::min(row.n_entries, begin + segment_length(row)),
+                                    partials.back().largest + at * row.n_queries,
+                                    partials.back().total + at * row.n_queries,
+                                    partials.back().values + at * row.n_queries * head_dim});
+        }
         scratch += states * (head_dim + 2);
+        i += n_parts;
     }
 
     const auto kernel = level_kernels().decode_segment;
@@ -107,7 +167,10 @@ void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype
         for (size_t i = unclaimed.fetch_add(1); i < segments.size();) {
             const size_t next = unclaimed.fetch_add(1);
             if (next < segments.size()) segments[i].next = &segments[next];
-            kernel(segments[i], head_dim, dtype, scale);
+            if (segments[i].row->entries)
+                attend_tile(segments[i], head_dim, dtype, scale);
+            else
+                kernel(segments[i], head_dim, dtype, scale);
             i = next;
         }
 #pragma omp barrier

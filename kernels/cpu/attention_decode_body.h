@@ -84,6 +84,7 @@ struct AttentionDecodeBody {
     /// The usual head sizes as constants, so that queries stay in registers.
     template <class Rows>
     static void of_size(const DecodeSegment& segment, int d, float scale) {
+        if (segment.row->key_dim != 0 && segment.row->key_dim != d) return of_rows<Rows, 0>(segment, d, scale);
         switch (d) {
             case 64:
                 return of_rows<Rows, 64>(segment, d, scale);
@@ -117,21 +118,22 @@ struct AttentionDecodeBody {
     template <class Rows, int D, int Q>
     static void queries(const DecodeSegment& segment, int first, int runtime_d, float scale) {
         using T = typename Rows::T;
-        const int d = D ? D : runtime_d;
         const DecodeRow& row = *segment.row;
+        const int d = D ? D : runtime_d, key_dim = D ? D : row.key_dim ? row.key_dim : runtime_d;
         const int64_t count = segment.end - segment.begin;
-        const T* k = static_cast<const T*>(row.k) + segment.begin * row.kv_stride;
-        const T* v = static_cast<const T*>(row.v) + segment.begin * row.kv_stride;
+        const T* k = static_cast<const T*>(row.k) + segment.begin * row.k_stride;
+        const T* v = static_cast<const T*>(row.v) + segment.begin * row.v_stride;
         alignas(64) float weights[Q][kDecodeSegment];
-        logits<Rows, D, Q>(static_cast<const T*>(row.q) + first * row.q_stride, row.q_stride, k, v, row.kv_stride,
-                           count, d, weights);
+        logits<Rows, D, Q>(static_cast<const T*>(row.q) + first * row.q_stride, row.q_stride,
+                           {k, row.k_stride, key_dim}, {v, row.v_stride, d}, count, weights);
 
         const float* cardinality = row.cardinality ? row.cardinality + segment.begin : nullptr;
         for (int i = 0; i < Q; ++i) {
             weigh(weights[i], count, scale * 1.4426950408889634f, cardinality, segment.largest[first + i],
                   segment.total[first + i]);
             if (row.attention) {
-                float* to = row.attention + (first + i) * row.n_entries + segment.begin;
+                const int64_t stride = row.attention_stride ? row.attention_stride : row.n_entries;
+                float* to = row.attention + (first + i) * stride + segment.begin;
                 for (int64_t j = 0; j < count; ++j)
                     to[j] = cardinality ? weights[i][j] * cardinality[j] : weights[i][j];
             }
@@ -141,14 +143,14 @@ struct AttentionDecodeBody {
         NextKeys<T> next = first == 0 ? NextKeys<T>(segment.next, d) : NextKeys<T>();
         int c = 0;
         for (; c + 4 * W <= d; c += 4 * W, next = {})
-            add_values<Rows, Q, 2>(weights, v + c, row.kv_stride, count, out + c, d, next);
+            add_values<Rows, Q, 2>(weights, v + c, row.v_stride, count, out + c, d, next);
         for (; c + 2 * W <= d; c += 2 * W, next = {})
-            add_values<Rows, Q, 1>(weights, v + c, row.kv_stride, count, out + c, d, next);
-        for (; c + W <= d; c += W) add_narrow<Rows, Q>(weights, v + c, row.kv_stride, count, out + c, d);
+            add_values<Rows, Q, 1>(weights, v + c, row.v_stride, count, out + c, d, next);
+        for (; c + W <= d; c += W) add_narrow<Rows, Q>(weights, v + c, row.v_stride, count, out + c, d);
         for (; c < d; ++c)
             for (int i = 0; i < Q; ++i) {
                 float sum = 0;
-                for (int64_t j = 0; j < count; ++j) sum += weights[i][j] * to_float(v[j * row.kv_stride + c]);
+                for (int64_t j = 0; j < count; ++j) sum += weights[i][j] * to_float(v[j * row.v_stride + c]);
                 out[i * d + c] = sum;
             }
     }
@@ -161,11 +163,11 @@ struct AttentionDecodeBody {
         int d = 0;
         NextKeys() = default;
         NextKeys(const DecodeSegment* segment, int head_dim) {
-            if (segment == nullptr) return;
-            stride = segment->row->kv_stride;
+            if (segment == nullptr || segment->row->k == nullptr) return;
+            stride = segment->row->k_stride;
             data = static_cast<const T*>(segment->row->k) + segment->begin * stride;
             count = segment->end - segment->begin;
-            d = head_dim;
+            d = segment->row->key_dim ? segment->row->key_dim : head_dim;
         }
         [[gnu::always_inline]] void prefetch_entry(int64_t j) const {
             if (j < count) prefetch(data + j * stride, d);
@@ -202,12 +204,20 @@ struct AttentionDecodeBody {
         }
     }
 
+    /// Keys or values, one entry after the other.
+    template <class T>
+    struct Vectors {
+        const T* data;
+        int64_t stride;
+        int d;
+        [[gnu::always_inline]] const T* operator[](int64_t entry) const { return data + entry * stride; }
+    };
+
     /// weights[i][j] = q_i . k_j, padded with kNothing to a multiple of W.
     template <class Rows, int D, int Q>
-    static void logits(const typename Rows::T* q, int64_t q_stride, const typename Rows::T* k,
-                       const typename Rows::T* v, int64_t stride, int64_t count, int runtime_d,
-                       float (&weights)[Q][kDecodeSegment]) {
-        const int d = D ? D : runtime_d;
+    static void logits(const typename Rows::T* q, int64_t q_stride, const Vectors<typename Rows::T>& k,
+                       const Vectors<typename Rows::T>& v, int64_t count, float (&weights)[Q][kDecodeSegment]) {
+        const int d = D ? D : k.d;
         constexpr int kAhead = 32;
         for (int64_t j = 0; j < count; j += W) {
             vec folded[Q][W / 4];
@@ -219,9 +229,9 @@ struct AttentionDecodeBody {
                     const int64_t entry = j + 4 * group + e;
                     const int64_t exists =
                         entry < count ? entry : count - 1;  // a repeated last one is overwritten below
-                    prefetch(v + exists * stride, d);
-                    prefetch(k + (entry + kAhead < count ? entry + kAhead : count - 1) * stride, d);
-                    dot<Rows, Q>(q, q_stride, k + exists * stride, d, acc[e]);
+                    prefetch(v[exists], D ? D : v.d);
+                    prefetch(k[entry + kAhead < count ? entry + kAhead : count - 1], d);
+                    dot<Rows, Q>(q, q_stride, k[exists], d, acc[e]);
                 }
 #pragma GCC unroll 4
                 for (int i = 0; i < Q; ++i) folded[i][group] = Simd::fold(acc[0][i], acc[1][i], acc[2][i], acc[3][i]);

@@ -57,6 +57,6 @@ extern const LevelKernels kKernels;
 namespace avx512_bf16 {
 /// Those of avx512, apart from what multiplies bf16.
 LevelKernels kernels();
-}
+}  // namespace avx512_bf16
 
 }  // namespace kvscope::kernels

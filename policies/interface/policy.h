@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "policies/interface/layer_store.h"
 #include "policies/interface/observations.h"
 #include "policies/interface/parameters.h"
+#include "policies/interface/stored_layer.h"
 #include "policies/interface/token_classification.h"
 
 namespace kvscope::policies {
@@ -123,8 +123,8 @@ class Policy {
     ///         decision needs more than scores.
     virtual Selection select_from_scores(int layer, LayerScores scores);
 
-    /// Another representation of the kept entries than plain K and V rows; nullptr keeps the engine's ragged rows.
-    virtual std::unique_ptr<LayerStore> store(LayerObservations&, const Selection&) { return nullptr; }
+    /// What the layer's cache holds in place of whole keys and values of the kept entries; nullopt: just those.
+    virtual std::optional<StoredLayer> store(LayerObservations&, const Selection&) { return std::nullopt; }
 
     /// Whether the values of kept entries take in something of the evicted ones.
     virtual bool merges_values() const { return false; }

@@ -3,8 +3,10 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <deque>
 
 #include "tests/kernels/kernel_case.h"
 
@@ -44,7 +46,7 @@ struct Row {
         row.n_queries = n_queries;
         row.k = k.data();
         row.v = v.data();
-        row.kv_stride = kv_stride;
+        row.k_stride = row.v_stride = kv_stride;
         row.n_entries = n;
         row.cardinality = cardinality.empty() ? nullptr : cardinality.data();
         row.out = out.data();
@@ -143,13 +145,119 @@ TEMPLATE_TEST_CASE("attention_decode depends neither on threads nor on the other
     }
 }
 
+namespace {
+
+/// Entries of a row from one on, read as if they had to be worked out.
+template <class T>
+struct Read : DecodeEntries {
+    Read(const Row<T>& whole, int64_t from) : row(whole), first(from) {}
+    void read(int64_t begin, int64_t end, float* keys, float* values) const override {
+        for (int64_t j = begin; j < end; ++j)
+            for (int c = 0; c < row.d; ++c) {
+                keys[(j - begin) * row.d + c] = static_cast<float>(value(row.k, (first + j) * row.kv_stride + c));
+                values[(j - begin) * row.d + c] = static_cast<float>(value(row.v, (first + j) * row.kv_stride + c));
+            }
+    }
+    const Row<T>& row;
+    int64_t first;
+};
+
+/// A row in three parts: the first entries have every third channel of their keys alone, the next ones are read.
+template <class T>
+struct PartedRow {
+    PartedRow(int d, int queries, int64_t narrow, int64_t read, int64_t plain, bool merged, unsigned seed)
+        : whole(d, queries, narrow + read + plain, 3, merged, seed), reader(whole, narrow) {
+        for (int c = 0; c < d; ++c) {
+            if (c % 3 == 0) continue;
+            for (int64_t j = 0; j < narrow; ++j) whole.k[static_cast<size_t>(j * whole.kv_stride + c)] = T{};
+        }
+        for (int64_t j = 0; j < narrow; ++j)
+            for (int c = 0; c < d; c += 3) keys.push_back(whole.k[static_cast<size_t>(j * whole.kv_stride + c)]);
+        for (int i = 0; i < queries; ++i)
+            for (int c = 0; c < d; c += 3) q.push_back(whole.q[static_cast<size_t>(i * d + c)]);
+        lengths = {narrow, read, plain};
+    }
+    PartedRow(const PartedRow&) = delete;
+
+    void add_to(std::vector<DecodeRow>& rows) {
+        const DecodeRow all = whole.view();
+        int64_t begin = 0;
+        bool continues = false;
+        for (int part = 0; part < 3; begin += lengths[static_cast<size_t>(part++)]) {
+            if (lengths[static_cast<size_t>(part)] == 0) continue;
+            DecodeRow row = all;
+            row.n_entries = lengths[static_cast<size_t>(part)];
+            row.v = whole.v.data() + begin * whole.kv_stride;
+            row.k = whole.k.data() + begin * whole.kv_stride;
+            if (row.cardinality) row.cardinality += begin;
+            row.attention += begin;
+            row.attention_stride = whole.n;
+            row.continues = continues;
+            if (continues) row.out = nullptr;
+            if (part == 0) {
+                row.k = keys.data(), row.q = q.data();
+                row.key_dim = (whole.d + 2) / 3;
+                row.k_stride = row.q_stride = row.key_dim;
+            } else if (part == 1) {
+                row.k = row.v = nullptr;
+                row.entries = &reader;
+            }
+            rows.push_back(row);
+            continues = true;
+        }
+    }
+
+    Row<T> whole;
+    Read<T> reader;
+    std::vector<T> keys, q;
+    std::array<int64_t, 3> lengths{};
+};
+
+template <class T>
+std::deque<PartedRow<T>> parted_rows(int d) {
+    std::deque<PartedRow<T>> rows;
+    const std::vector<std::array<int64_t, 3>> lengths = {{1, 1, 1},     {700, 0, 32}, {0, 300, 0},   {513, 129, 1},
+                                                         {0, 128, 512}, {5, 0, 0},    {40, 500, 70}, {0, 1, 2}};
+    for (size_t i = 0; i < lengths.size(); ++i)
+        rows.emplace_back(d, 1 + static_cast<int>(i) % 5, lengths[i][0], lengths[i][1], lengths[i][2], i % 2 == 1,
+                          100 + 10 * static_cast<unsigned>(i));
+    return rows;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("attention_decode reads a row whose parts are stored in different ways", "", float, bf16) {
+    const int threads_before = omp_get_max_threads();
+    for (const SimdLevel level : levels())
+        for (const int d : {6, 64, 80, 128}) {
+            INFO(name_of(level) << " " << name_of(dtype_of<TestType>) << " d=" << d);
+            const ForcedSimdLevel forced(level);
+            auto rows = parted_rows<TestType>(d), alone = parted_rows<TestType>(d);
+            std::vector<DecodeRow> views;
+            for (auto& row : rows) row.add_to(views);
+            omp_set_num_threads(3);
+            attention_decode(views, d, dtype_of<TestType>, rows.front().whole.scale);
+            omp_set_num_threads(1);
+            for (size_t i = 0; i < rows.size(); ++i) {
+                INFO("row " << i);
+                rows[i].whole.check();
+                views.clear();
+                alone[i].add_to(views);
+                attention_decode(views, d, dtype_of<TestType>, alone[i].whole.scale);
+                CHECK(same_bits(alone[i].whole.out, rows[i].whole.out));
+                CHECK(alone[i].whole.attention == rows[i].whole.attention);
+            }
+            omp_set_num_threads(threads_before);
+        }
+}
+
 TEST_CASE("attention_decode by hand") {
     // Two entries of equal logits; the second stands for three tokens whose values are already summed.
     const std::vector<float> q = {1, 0}, k = {2, 0, 2, 5}, v = {1, 10, 3, 30}, cardinality = {1, 3};
     std::vector<float> out(2), attention(2);
     DecodeRow row;
     row.q = q.data(), row.q_stride = 2, row.n_queries = 1;
-    row.k = k.data(), row.v = v.data(), row.kv_stride = 2, row.n_entries = 2;
+    row.k = k.data(), row.v = v.data(), row.k_stride = row.v_stride = 2, row.n_entries = 2;
     row.cardinality = cardinality.data(), row.out = out.data(), row.out_stride = 2, row.attention = attention.data();
     attention_decode({&row, 1}, 2, DType::f32, 1.0f);
     CHECK(out[0] == Approx(1.0f));
@@ -168,8 +276,18 @@ TEST_CASE("attention_decode refuses what contradicts itself") {
     refused([](DecodeRow& row) { row.k = nullptr; });
     refused([](DecodeRow& row) { row.n_entries = 0; });
     refused([](DecodeRow& row) { row.n_queries = 0; });
-    refused([](DecodeRow& row) { row.kv_stride = 15; });
+    refused([](DecodeRow& row) { row.k_stride = 15; });
     refused([](DecodeRow& row) { row.q_stride = 15; });
+    refused([](DecodeRow& row) { row.out = nullptr; });
+    refused([](DecodeRow& row) { row.key_dim = 17; });
+    refused([](DecodeRow& row) { row.key_dim = -1; });
+    refused([](DecodeRow& row) { row.continues = true; });  // from none
+    const Read<float> reader(complete, 0);
+    refused([&](DecodeRow& row) { row.entries = &reader; });  // and keys
+    std::vector<DecodeRow> two(2, complete.view());
+    two[1].continues = true;
+    two[1].n_queries = 1;
+    CHECK_THROWS_AS(attention_decode(two, 16, DType::f32, 1.0f), std::invalid_argument);
     const DecodeRow row = complete.view();
     CHECK_THROWS_AS(attention_decode({&row, 1}, 16, DType::f16, 1.0f), std::invalid_argument);
     CHECK_THROWS_AS(attention_decode({&row, 1}, 16, DType::f32, 0.0f), std::invalid_argument);

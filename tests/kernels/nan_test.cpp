@@ -73,7 +73,7 @@ struct Attention {
         weights.assign(2 * n, 0.0f);
         DecodeRow row;
         row.q = q.data() + (n - 1) * 2 * d;
-        row.q_stride = row.out_stride = row.kv_stride = d;
+        row.q_stride = row.out_stride = row.k_stride = row.v_stride = d;
         row.n_queries = 2;
         row.k = k.data();
         row.v = v.data();

@@ -12,60 +12,8 @@
 /// Policies that go wrong where a policy can: the engine has to take them out and to go on with the others.
 namespace kvscope::policies::throwaway {
 
-/// Entries as they were given, until a fault.
-class FaultyStore : public LayerStore {
- public:
-    FaultyStore(int64_t d, std::string fault, int64_t after) : d_(d), fault_(std::move(fault)), after_(after) {}
-
-    void add_row(const std::vector<float>& keys, const std::vector<float>& values) { rows_.push_back({keys, values}); }
-
-    int64_t n_entries(int row) const override {
-        if (fault_ == "no-entries" && is_due()) return 0;
-        return static_cast<int64_t>(rows_.at(static_cast<size_t>(row)).keys.size()) / d_;
-    }
-    size_t bytes(int row) const override {
-        if (fault_ == "bytes") throw std::runtime_error("bytes: the test wants it");
-        const auto& entries = rows_.at(static_cast<size_t>(row));
-        return (entries.keys.size() + entries.values.size()) * sizeof(float);
-    }
-    void append(int row, const float* key, const float* value) override {
-        if ((fault_ == "append" || (fault_ == "append-again" && !is_copy_)) && is_due())
-            throw std::runtime_error("append: the test wants it");
-        auto& entries = rows_.at(static_cast<size_t>(row));
-        entries.keys.insert(entries.keys.end(), key, key + d_);
-        entries.values.insert(entries.values.end(), value, value + d_);
-        if (row == 0) ++n_appended_;
-    }
-    void read(int row, float* keys, float* values, float* cardinalities) const override {
-        if (fault_ == "read" && is_due()) throw std::runtime_error("read: the test wants it");
-        const auto& entries = rows_.at(static_cast<size_t>(row));
-        std::copy(entries.keys.begin(), entries.keys.end(), keys);
-        std::copy(entries.values.begin(), entries.values.end(), values);
-        std::fill_n(cardinalities, entries.keys.size() / static_cast<size_t>(d_), 1.0f);
-        if (fault_ == "nan" && is_due()) values[0] = std::nanf("");
-    }
-    std::unique_ptr<LayerStore> clone() const override {
-        if (fault_ == "clone") throw std::runtime_error("clone: the test wants it");
-        auto copy = std::make_unique<FaultyStore>(*this);
-        copy->is_copy_ = true;
-        return copy;
-    }
-
- private:
-    bool is_due() const { return n_appended_ > after_; }
-
-    struct Row {
-        std::vector<float> keys, values;
-    };
-    int64_t d_;
-    std::string fault_;
-    int64_t after_;
-    int64_t n_appended_ = 0;
-    bool is_copy_ = false;
-    std::vector<Row> rows_;
-};
-
-/// Keeps the first B entries and goes wrong as `fault` says, behind `after` tokens where that is one while decoding.
+/// Keeps the first B entries and goes wrong as `fault` says, behind `after` tokens where that is one while decoding, or
+/// answers.
 class Faulty : public KeepFirst {
  public:
     explicit Faulty(const ParameterValues& values) : fault_(values.text("fault")), after_(values.integer("after")) {}
@@ -101,19 +49,22 @@ class Faulty : public KeepFirst {
         return damaged(KeepFirst::select(observations));
     }
 
-    std::unique_ptr<LayerStore> store(LayerObservations& observations, const Selection& selection) override {
-        for (const char* own : {"append", "append-again", "read", "nan", "clone", "bytes", "no-entries", "store"}) {
-            if (fault_ != own) continue;
-            if (fault_ == "store") throw std::runtime_error("store: the test wants it");
-            const int64_t d = observations.shape.head_dim;
-            auto store = std::make_unique<FaultyStore>(d, fault_, after_);
-            for (int row = 0; row < observations.shape.n_kv_heads; ++row) {
-                const auto& kept = selection.rows[static_cast<size_t>(row)];
-                store->add_row(gathered(observations.keys, row, kept, d), gathered(observations.values, row, kept, d));
-            }
-            return store;
+    std::optional<StoredLayer> store(LayerObservations& observations, const Selection& selection) override {
+        if (fault_ == "store") throw std::runtime_error("store: the test wants it");
+        if (fault_ != "nan" && !fault_.starts_with("stored-")) return std::nullopt;
+        const int d = observations.shape.head_dim;
+        StoredLayer layer;
+        for (size_t row = 0; row < selection.rows.size(); ++row) {
+            const auto& kept = selection.rows[row];
+            StoredEntries entries{.positions = kept,
+                                  .masses = std::vector<float>(kept.size(), 1.0f),
+                                  .keys = {{{.width = d}}},
+                                  .values = {{{.width = d}}}};
+            entries.values.parts[0].numbers = gathered(observations.values, static_cast<int>(row), kept, d);
+            layer.rows.push_back({.stored = {std::move(entries)}, .plain = {}});
         }
-        return nullptr;
+        damage(layer, d);
+        return layer;
     }
 
     bool merges_values() const override { return fault_ == "merge"; }
@@ -121,10 +72,13 @@ class Faulty : public KeepFirst {
         throw std::runtime_error("merge: the test wants it");
     }
 
-    bool acts_while_decoding() const override { return fault_.starts_with("step") || fault_.starts_with("evict"); }
+    bool acts_while_decoding() const override {
+        return fault_.starts_with("step") || fault_.starts_with("evict") || fault_ == "stored-acting";
+    }
     StepEvictions step(const StepObservations& observations) override {
         if (observations.step == 0 && observations.layer == 0) ++n_answers_;
         StepEvictions evictions(observations.rows.size());
+        if (fault_ == "step-later" && n_answers_ > after_) throw std::runtime_error("step later: the test wants it");
         if (observations.step < after_) return evictions;
         if (fault_ == "step") throw std::runtime_error("step: the test wants it");
         if (fault_ == "step-again" && n_answers_ > 1) throw std::runtime_error("step again: the test wants it");
@@ -137,6 +91,30 @@ class Faulty : public KeepFirst {
     }
 
  private:
+    void damage(StoredLayer& layer, int d) const {
+        StoredRow& row = layer.rows.back();
+        StoredEntries& entries = row.stored.back();
+        StoredPart& key = entries.keys.parts.back();
+        StoredPart& value = entries.values.parts.back();
+        if (fault_ == "nan") value.numbers[0] = std::nanf("");
+        if (fault_ == "stored-rows") layer.rows.pop_back();
+        if (fault_ == "stored-fewer") entries.positions.pop_back(), entries.masses.pop_back(), value.numbers.clear();
+        if (fault_ == "stored-elsewhere") entries.positions.back() += 1;
+        if (fault_ == "stored-out-of-range") entries.positions.back() = 4000000000u;
+        if (fault_ == "stored-twice") row.plain.push_back(entries.positions.back());
+        if (fault_ == "stored-nothing") row.stored.emplace_back();
+        if (fault_ == "stored-no-parts") entries.keys.parts.clear();
+        if (fault_ == "stored-width") key.width = d + 1;
+        if (fault_ == "stored-width-0") key.width = 0;
+        if (fault_ == "stored-numbers") value.numbers.pop_back();
+        if (fault_ == "stored-masses") entries.masses.pop_back();
+        if (fault_ == "stored-mass") entries.masses.back() = 0;
+        if (fault_ == "stored-channel") key = {.width = 1, .channels = {static_cast<uint16_t>(d)}};
+        if (fault_ == "stored-channels") key = {.width = 2, .channels = {3, 3}};
+        if (fault_ == "stored-map") value.map = std::make_shared<Matrix>(Matrix{d, d - 1, {}});
+        if (fault_ == "stored-map-alone") key.map = std::make_shared<Matrix>(Matrix{d, d, {}});
+    }
+
     Selection damaged(Selection selection) const {
         auto& last = selection.rows.back();
         if (fault_ == "out-of-range") last.back() = static_cast<uint32_t>(context_.n_tokens);

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "policies/interface/stored_layer.h"
 #include "tests/policies/random_cache.h"
 #include "tests/policies/throwaway_policies.h"
 
@@ -51,34 +52,44 @@ TEST_CASE("policies without such a plan say so", "[shapes]") {
     const std::unique_ptr<Policy> policy = parse_policy("snapkv").create();
     CHECK(policy->plan(cache.context(4)).filter_layer == -1);
     CHECK_THROWS_AS(policy->draft(*cache.observations[0]), std::logic_error);
-    CHECK_THROWS_AS(throwaway::spec("stores-int8").create()->select_from_scores(0, {}), std::logic_error);
+    CHECK_THROWS_AS(throwaway::spec("stores-channels").create()->select_from_scores(0, {}), std::logic_error);
 }
 
-TEST_CASE("the interface carries quantised entries", "[shapes]") {
+TEST_CASE("the interface carries entries on some channels", "[shapes]") {
     Cache cache = random_cache({1, 4, 2, 8}, 12, 5);
-    const std::unique_ptr<Policy> policy = throwaway::spec("stores-int8").create();
+    const std::unique_ptr<Policy> policy = throwaway::spec("stores-channels").create();
+    const Selection selection = select_all(*policy, cache, 11)[0];
+    const auto layer = policy->store(*cache.observations[0], selection);
+    REQUIRE(layer);
+    require_stored("it", 0, cache.observations[0]->shape, selection, *layer);
+    const StoredRow& row = layer->rows.at(1);
+    REQUIRE(row.stored.size() == 1);
+    CHECK(row.stored[0].positions == std::vector<uint32_t>{0, 1, 2});
+    CHECK(row.plain == std::vector<uint32_t>{3, 4, 5, 6, 7, 8, 9, 10});
+    CHECK(row.stored[0].keys.parts[0].channels == std::vector<uint16_t>{0, 2, 4, 6});
+    // 8 whole entries; 3 of 4 channels of keys and of 8 of values, and what the channels are.
+    CHECK(bytes_of(row, 8, 2) == 8 * 2 * 8 * 2 + 3 * (4 + 8) * 2 + 4 * 2);
+}
+
+TEST_CASE("the interface carries vectors that maps rebuild", "[shapes]") {
+    Cache cache = random_cache({1, 4, 2, 8}, 12, 5);
+    const std::unique_ptr<Policy> policy = throwaway::spec("stores-mapped").create();
     const Selection selection = select_all(*policy, cache, 6)[0];
-    const std::unique_ptr<LayerStore> store = policy->store(*cache.observations[0], selection);
-    REQUIRE(store != nullptr);
-    std::vector<float> keys(7 * 8), values(7 * 8), ones(7);
-    for (int row = 0; row < 2; ++row) {
-        CHECK(store->n_entries(row) == 6);
-        CHECK(store->bytes(row) == 6 * 2 * (8 + sizeof(float)));
-        store->read(row, keys.data(), values.data(), ones.data());
-        for (int i = 0; i < 6 * 8; ++i) {
-            CHECK(keys[static_cast<size_t>(i)] ==
-                  Approx(cache.layers[0].keys[static_cast<size_t>(row * 12 * 8 + i)]).margin(0.05));
+    const auto layer = policy->store(*cache.observations[0], selection);
+    REQUIRE(layer);
+    require_stored("it", 0, cache.observations[0]->shape, selection, *layer);
+    const StoredEntries& entries = layer->rows.at(1).stored.at(0);
+    for (size_t i = 0; i < 6; ++i) {
+        for (size_t c = 0; c < 8; ++c) {
+            double sum = 0;
+            for (const StoredPart& part : entries.keys.parts)
+                for (size_t k = 0; k < 4; ++k)
+                    sum += static_cast<double>(part.map->numbers[c * 4 + k]) *
+                           static_cast<double>(part.numbers[i * 4 + k]);
+            CHECK(sum == Approx(cache.layers[0].keys[12 * 8 + i * 8 + c]).margin(1e-6));
         }
-        CHECK(ones[5] == 1.0f);
     }
-    const std::unique_ptr<LayerStore> copy = store->clone();
-    const std::vector<float> key(8, 127.0f), value(8, -127.0f);
-    copy->append(0, key.data(), value.data());
-    CHECK(copy->n_entries(0) == 7);
-    CHECK(store->n_entries(0) == 6);
-    copy->read(0, keys.data(), values.data(), ones.data());
-    CHECK(keys[6 * 8] == 127.0f);
-    CHECK(values[6 * 8 + 7] == -127.0f);
+    CHECK(bytes_of(layer->rows[1], 8, 2) == 6 * 2 * 8 * 2);  // the maps are the model's
 }
 
 TEST_CASE("the interface carries merged entries: n equal ones merged attend as n", "[shapes]") {
@@ -87,11 +98,20 @@ TEST_CASE("the interface carries merged entries: n equal ones merged attend as n
     for (int c = 0; c < 8; ++c) layer.keys[static_cast<size_t>(8 + c)] = layer.keys[static_cast<size_t>(c)];  // 1 as 0
     const std::unique_ptr<Policy> policy = throwaway::spec("merges-pairs").create();
     const Selection selection = select_all(*policy, cache, 3)[0];
-    const std::unique_ptr<LayerStore> store = policy->store(*cache.observations[0], selection);
-    REQUIRE(store->n_entries(0) == 2);
-    std::vector<float> keys(2 * 8), values(2 * 8), n(2);
-    store->read(0, keys.data(), values.data(), n.data());
-    CHECK(n == std::vector<float>{2, 1});
+    CHECK(selection.rows[0] == std::vector<uint32_t>{1, 3, 4});
+    const auto stored = policy->store(*cache.observations[0], selection);
+    REQUIRE(stored);
+    require_stored("it", 0, cache.observations[0]->shape, selection, *stored);
+    // Of them, the first pair and the single token, whose vectors stay as they are.
+    const StoredEntries& pairs = stored->rows[0].stored.at(0);
+    CHECK(pairs.masses == std::vector<float>{2, 2});
+    CHECK(stored->rows[0].plain == std::vector<uint32_t>{4});
+    CHECK(bytes_of(stored->rows[0], 8, 2) == 3 * 2 * 8 * 2 + 2 * 4);
+    std::vector<float> keys(pairs.keys.parts[0].numbers.begin(), pairs.keys.parts[0].numbers.begin() + 8);
+    std::vector<float> values(pairs.values.parts[0].numbers.begin(), pairs.values.parts[0].numbers.begin() + 8);
+    keys.insert(keys.end(), layer.keys.begin() + 2 * 8, layer.keys.begin() + 3 * 8);
+    values.insert(values.end(), layer.values.begin() + 2 * 8, layer.values.begin() + 3 * 8);
+    const std::vector<float> n{2, 1};
     // o = sum exp(e) v / sum n exp(e) equals attention over the three plain entries.
     const float* query = layer.queries.data();
     const std::vector<double> plain = layer.attention(0, query, 3);

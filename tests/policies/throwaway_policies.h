@@ -164,140 +164,125 @@ inline std::vector<float> gathered(const EntriesView& view, int row, const std::
     return out;
 }
 
-/// Keys and values as int8 with one scale per vector; about a quarter of f32's bytes.
-class Int8Store : public LayerStore {
+/// Changes the representation: the first B entries, the keys of all but the last `exact` on every second channel alone
+/// (ThinK's shape).
+class StoresChannels : public KeepFirst {
  public:
-    explicit Int8Store(int64_t d) : d_(d) {}
+    explicit StoresChannels(const ParameterValues& values) : exact_(values.integer("exact")) {}
 
-    void add_row(const std::vector<float>& keys, const std::vector<float>& values) {
-        rows_.emplace_back();
-        for (size_t at = 0; at < keys.size(); at += static_cast<size_t>(d_)) {
-            append(static_cast<int>(rows_.size()) - 1, keys.data() + at, values.data() + at);
+    static std::vector<uint16_t> channels(int head_dim) {
+        std::vector<uint16_t> channels;
+        for (int c = 0; c < head_dim; c += 2) channels.push_back(static_cast<uint16_t>(c));
+        return channels;
+    }
+
+    std::optional<StoredLayer> store(LayerObservations& observations, const Selection& selection) override {
+        const int d = observations.shape.head_dim;
+        StoredLayer layer;
+        for (const auto& kept : selection.rows) {
+            const auto n_exact = std::min(static_cast<size_t>(exact_), kept.size());
+            StoredRow& row = layer.rows.emplace_back();
+            row.plain.assign(kept.end() - static_cast<std::ptrdiff_t>(n_exact), kept.end());
+            if (n_exact == kept.size()) continue;
+            StoredEntries& entries = row.stored.emplace_back();
+            entries.positions.assign(kept.begin(), kept.end() - static_cast<std::ptrdiff_t>(n_exact));
+            const auto some = channels(d);
+            entries.keys.parts.push_back({.width = static_cast<int>(some.size()), .channels = some});
+            entries.values.parts.push_back({.width = d});
         }
+        return layer;
     }
-
-    int64_t n_entries(int row) const override { return static_cast<int64_t>(rows_.at(row).key_scales.size()); }
-
-    size_t bytes(int row) const override {
-        const Row& r = rows_.at(row);
-        return r.keys.size() + r.values.size() + (r.key_scales.size() + r.value_scales.size()) * sizeof(float);
-    }
-
-    void append(int row, const float* key, const float* value) override {
-        Row& r = rows_.at(row);
-        r.key_scales.push_back(quantize(key, r.keys));
-        r.value_scales.push_back(quantize(value, r.values));
-    }
-
-    void read(int row, float* keys, float* values, float* cardinalities) const override {
-        const Row& r = rows_.at(row);
-        for (size_t i = 0; i < r.key_scales.size(); ++i) {
-            for (size_t c = 0; c < static_cast<size_t>(d_); ++c) {
-                keys[i * d_ + c] = r.keys[i * d_ + c] * r.key_scales[i];
-                values[i * d_ + c] = r.values[i * d_ + c] * r.value_scales[i];
-            }
-            cardinalities[i] = 1.0f;
-        }
-    }
-
-    std::unique_ptr<LayerStore> clone() const override { return std::make_unique<Int8Store>(*this); }
 
  private:
-    struct Row {
-        std::vector<int8_t> keys, values;
-        std::vector<float> key_scales, value_scales;
-    };
-
-    float quantize(const float* vector, std::vector<int8_t>& out) const {
-        float largest = 0.0f;
-        for (int64_t c = 0; c < d_; ++c) largest = std::max(largest, std::abs(vector[c]));
-        const float scale = largest > 0.0f ? largest / 127.0f : 1.0f;
-        for (int64_t c = 0; c < d_; ++c) out.push_back(static_cast<int8_t>(std::lround(vector[c] / scale)));
-        return scale;
-    }
-
-    int64_t d_;
-    std::vector<Row> rows_;
+    int64_t exact_;
 };
 
-/// Changes the representation: the first B entries, in int8.
-class StoresInt8 : public KeepFirst {
+/// Changes the representation: the first B entries, each vector as its sum and difference with its mirror image, in two
+/// parts, which two maps turn into what it was (the shape of those that rebuild keys and values).
+class StoresMapped : public KeepFirst {
  public:
-    explicit StoresInt8(const ParameterValues&) {}
-    std::unique_ptr<LayerStore> store(LayerObservations& observations, const Selection& selection) override {
-        const int64_t d = observations.shape.head_dim;
-        auto store = std::make_unique<Int8Store>(d);
-        for (int row = 0; row < observations.shape.n_kv_heads; ++row) {
-            const std::vector<uint32_t>& kept = selection.rows[static_cast<size_t>(row)];
-            store->add_row(gathered(observations.keys, row, kept, d), gathered(observations.values, row, kept, d));
+    explicit StoresMapped(const ParameterValues&) {}
+
+    std::optional<StoredLayer> store(LayerObservations& observations, const Selection& selection) override {
+        const int d = observations.shape.head_dim;
+        StoredLayer layer;
+        for (size_t row = 0; row < selection.rows.size(); ++row) {
+            const auto& kept = selection.rows[row];
+            StoredEntries entries{.positions = kept, .masses = {}, .keys = {}, .values = {}};
+            entries.keys.parts = parts(gathered(observations.keys, static_cast<int>(row), kept, d), d);
+            entries.values.parts = parts(gathered(observations.values, static_cast<int>(row), kept, d), d);
+            layer.rows.push_back({.stored = {std::move(entries)}, .plain = {}});
         }
-        return store;
+        return layer;
     }
-};
-
-/// Neighbours merged two by two: the key is their mean, the value their sum, the cardinality 2 (KVSlimmer's form). A
-/// single one left over and decoded entries stay plain.
-class MergedStore : public LayerStore {
- public:
-    explicit MergedStore(int64_t d) : d_(d) {}
-
-    void add_row(const std::vector<float>& keys, const std::vector<float>& values) {
-        rows_.emplace_back();
-        Row& r = rows_.back();
-        const size_t d = static_cast<size_t>(d_), n = keys.size() / d;
-        for (size_t i = 0; i < n; i += 2) {
-            const bool pair = i + 1 < n;
-            for (size_t c = 0; c < d; ++c) {
-                r.keys.push_back(pair ? 0.5f * (keys[i * d + c] + keys[(i + 1) * d + c]) : keys[i * d + c]);
-                r.values.push_back(pair ? values[i * d + c] + values[(i + 1) * d + c] : values[i * d + c]);
-            }
-            r.cardinalities.push_back(pair ? 2.0f : 1.0f);
-        }
-    }
-
-    int64_t n_entries(int row) const override { return static_cast<int64_t>(rows_.at(row).cardinalities.size()); }
-
-    size_t bytes(int row) const override {
-        const Row& r = rows_.at(row);
-        return (r.keys.size() + r.values.size() + r.cardinalities.size()) * sizeof(float);
-    }
-
-    void append(int row, const float* key, const float* value) override {
-        Row& r = rows_.at(row);
-        r.keys.insert(r.keys.end(), key, key + d_);
-        r.values.insert(r.values.end(), value, value + d_);
-        r.cardinalities.push_back(1.0f);
-    }
-
-    void read(int row, float* keys, float* values, float* cardinalities) const override {
-        const Row& r = rows_.at(row);
-        std::copy(r.keys.begin(), r.keys.end(), keys);
-        std::copy(r.values.begin(), r.values.end(), values);
-        std::copy(r.cardinalities.begin(), r.cardinalities.end(), cardinalities);
-    }
-
-    std::unique_ptr<LayerStore> clone() const override { return std::make_unique<MergedStore>(*this); }
 
  private:
-    struct Row {
-        std::vector<float> keys, values, cardinalities;
-    };
-    int64_t d_;
-    std::vector<Row> rows_;
+    /// x_c and x_{d-1-c} out of their sum (the first part) and difference (the second).
+    static std::vector<StoredPart> parts(const std::vector<float>& vectors, int d) {
+        const int half = d / 2;
+        auto sum = std::make_shared<Matrix>(Matrix{d, half, std::vector<float>(static_cast<size_t>(d * half))});
+        auto difference = std::make_shared<Matrix>(*sum);
+        StoredPart sums{.width = half}, differences{.width = half};
+        for (int c = 0; c < half; ++c) {
+            const int mirror = d - 1 - c;
+            sum->numbers[static_cast<size_t>(c * half + c)] = sum->numbers[static_cast<size_t>(mirror * half + c)] =
+                0.5f;
+            difference->numbers[static_cast<size_t>(c * half + c)] = 0.5f;
+            difference->numbers[static_cast<size_t>(mirror * half + c)] = -0.5f;
+        }
+        for (size_t at = 0; at < vectors.size(); at += static_cast<size_t>(d)) {
+            for (int c = 0; c < half; ++c) {
+                const float x = vectors[at + static_cast<size_t>(c)], y = vectors[at + static_cast<size_t>(d - 1 - c)];
+                sums.numbers.push_back(x + y);
+                differences.numbers.push_back(x - y);
+            }
+        }
+        sums.map = std::move(sum);
+        differences.map = std::move(difference);
+        return {sums, differences};
+    }
 };
 
-/// Changes the representation: the first B entries, merged in pairs.
+/// Changes the representation: the first 2 B entries, or all, merged two by two. The key is their mean, the value their
+/// sum, the mass 2 (KVSlimmer's form); an entry is where its second token is. A single one left over stays whole.
 class MergesPairs : public KeepFirst {
  public:
     explicit MergesPairs(const ParameterValues&) {}
-    std::unique_ptr<LayerStore> store(LayerObservations& observations, const Selection& selection) override {
-        const int64_t d = observations.shape.head_dim;
-        auto store = std::make_unique<MergedStore>(d);
-        for (int row = 0; row < observations.shape.n_kv_heads; ++row) {
-            const std::vector<uint32_t>& kept = selection.rows[static_cast<size_t>(row)];
-            store->add_row(gathered(observations.keys, row, kept, d), gathered(observations.values, row, kept, d));
+
+    Selection select(LayerObservations& observations) override {
+        std::vector<uint32_t> last;
+        const auto n = static_cast<uint32_t>(std::min(2 * context_.budget, observations.n_tokens));
+        for (uint32_t i = 0; i < n; i += 2) last.push_back(std::min(i + 1, n - 1));
+        Selection selection;
+        selection.rows.assign(static_cast<size_t>(context_.shape.n_kv_heads), last);
+        return selection;
+    }
+
+    std::optional<StoredLayer> store(LayerObservations& observations, const Selection& selection) override {
+        const int d = observations.shape.head_dim;
+        StoredLayer layer;
+        for (size_t row = 0; row < selection.rows.size(); ++row) {
+            const auto& last = selection.rows[row];
+            StoredEntries entries{.positions = {}, .masses = {}, .keys = {{{.width = d}}}, .values = {{{.width = d}}}};
+            StoredRow& stored = layer.rows.emplace_back();
+            for (const uint32_t position : last) {
+                if (position % 2 == 0) {
+                    stored.plain.push_back(position);
+                    continue;
+                }
+                const std::vector<uint32_t> pair{position - 1, position};
+                const auto keys = gathered(observations.keys, static_cast<int>(row), pair, d);
+                const auto values = gathered(observations.values, static_cast<int>(row), pair, d);
+                for (size_t c = 0; c < static_cast<size_t>(d); ++c) {
+                    entries.keys.parts[0].numbers.push_back(0.5f * (keys[c] + keys[c + static_cast<size_t>(d)]));
+                    entries.values.parts[0].numbers.push_back(values[c] + values[c + static_cast<size_t>(d)]);
+                }
+                entries.positions.push_back(position);
+                entries.masses.push_back(2.0f);
+            }
+            if (!entries.positions.empty()) stored.stored.push_back(std::move(entries));
         }
-        return store;
+        return layer;
     }
 };
 
@@ -349,7 +334,9 @@ inline const std::vector<Definition>& definitions() {
                                   {integer_parameter("tokens", 3, {.low = 1}, "Tokens put behind the prompt.")}),
         definition<FiltersPrompt>("filters-prompt",
                                   {integer_parameter("layer", 1, {.low = 0}, "Layer whose keys choose the tokens.")}),
-        definition<StoresInt8>("stores-int8"),
+        definition<StoresChannels>("stores-channels",
+                                   {integer_parameter("exact", 8, {.low = 0}, "Entries at the end that stay whole.")}),
+        definition<StoresMapped>("stores-mapped"),
         definition<MergesPairs>("merges-pairs"),
         definition<DropsLeastAttended>("drops-least-attended"),
     };
