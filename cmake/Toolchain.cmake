@@ -43,7 +43,7 @@ endif()
 option(KVSCOPE_UNITY "Compile the sources of a part in batches. OFF is faster where single files change." ON)
 set(KVSCOPE_BATCH_SIZE 24 CACHE STRING "Sources in a batch; 0 compiles each part as one.")
 
-# The largest batches take a gigabyte and a half: no more of them at once than memory has room for.
+# The largest batches take a gigabyte and a half: no more of them at once than the machine's memory has room for.
 cmake_host_system_information(RESULT memory QUERY TOTAL_PHYSICAL_MEMORY)
 math(EXPR at_once "${memory} / 2000")
 if(at_once LESS 1)

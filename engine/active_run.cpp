@@ -112,6 +112,9 @@ void ActiveRun::store(int layer, const policies::Selection& selection, const pol
                       const DenseLayer& dense) {
     if (policy_->acts_while_decoding())
         throw RunError("a policy that stores entries in parts cannot also evict some while decoding");
+    if (policy_->merges_values())
+        throw RunError(
+            "a policy that stores entries in parts stores their values as they are to be: nothing is merged");
     policies::require_stored(record.label, layer, model_.shape(), selection, stored);
     cache_->compress(layer, selection, stored, dense);
     auto& predicted = predicted_bytes_[layer];

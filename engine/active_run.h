@@ -47,8 +47,7 @@ class ActiveRun {
     const std::vector<uint32_t>& filtered() const { return filtered_.rows[0]; }
     void adopt_filtered(const DenseCache& cache, std::span<const float> window_attention);
 
-    /// After the last layer: what the compressed cache holds. Cached entries end at `position`. A store that cannot say
-    /// what it holds fails the run.
+    /// After the last layer: what the compressed cache holds. Cached entries end at `position`.
     void finish_prompt(const std::vector<float>& last_logits);
 
     RunCache& cache() { return *cache_; }

@@ -22,6 +22,14 @@ namespace {
 
 // Tokens that are given at a time, of all sequences: enough to fill the cores, few enough that activations stay small.
 constexpr size_t rows_given = 1024;
+// The same where entries are stored in parts, which are read again for every token: a stop waits for these at most.
+constexpr size_t rows_given_behind_parts = 16;
+
+bool stores_parts(const RunCache& cache) {
+    for (int layer = 0; layer < cache.n_layers(); ++layer)
+        if (cache.stores_parts(layer)) return true;
+    return false;
+}
 
 /// One feed: the rows of all sequences' tokens, in order.
 class Feed {
@@ -476,7 +484,10 @@ at::Tensor read_given(const Transformer& model, std::span<Sequence> sequences,
         for (size_t s = 0; s < sequences.size(); ++s)
             if (!sequences[s].failed() && n_read[s] < tokens[s].size()) members.push_back(s);
         if (members.empty()) return last;
-        const size_t together = std::max<size_t>(1, rows_given / members.size());
+        const bool any_parts =
+            std::any_of(members.begin(), members.end(), [&](size_t s) { return stores_parts(*sequences[s].cache); });
+        const size_t together =
+            std::max<size_t>(1, (any_parts ? rows_given_behind_parts : rows_given) / members.size());
         std::vector<Sequence> batch;
         std::vector<std::span<const int32_t>> blocks;
         for (const size_t s : members) {

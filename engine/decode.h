@@ -57,8 +57,8 @@ struct FeedOptions {
 /// Feeds tokens to many sequences in one pass: sequence i reads tokens[i], one (more where they are given), behind its
 /// cache, which grows by them. Every weight is read once for all of them. A sequence whose policy acts while decoding
 /// is fed one token a call. What a sequence gets depends neither on the others nor on the number of threads. Where a
-/// cache's store or a policy throws, that sequence alone gets its `error`: its rows and its cache mean nothing any
-/// more, those of the others are the same as without it.
+/// policy or a cache throws, that sequence alone gets its `error`: its rows and its cache mean nothing any more, those
+/// of the others are the same as without it.
 /// @returns the residual stream (sum of the numbers of tokens, hidden), in the order given; `Transformer::logits` takes
 ///          any of its rows.
 at::Tensor feed(const Transformer& model, std::span<Sequence> sequences,

@@ -22,7 +22,7 @@ std::span<const float> layer_of(std::span<const float> attention, size_t layer, 
 std::vector<float> attention_kept(std::span<const float> window_attention, const policies::ModelShape& shape,
                                   int64_t n_tokens, const policies::Selection& selection);
 
-/// The logits as a trace holds them: none where one of them is NaN, which says nothing of the others either.
+/// The logits as a trace holds them: none where one of them is NaN or +infinity, which leaves the others without sense.
 std::vector<float> recordable(const std::vector<float>& logits);
 
 }  // namespace kvscope::engine

@@ -150,6 +150,7 @@ RunCache::Layer RunCache::packed(const Layer& layer, int64_t extra) const {
     copy.values = at::empty({total * d}, layer.values.options());
     for (size_t row = 0; row < layer.positions.size(); ++row) {
         const size_t bytes = layer.positions[row].size() * entry;
+        if (bytes == 0) continue;
         const size_t from = static_cast<size_t>(layer.begin[row]) * entry;
         const size_t to = static_cast<size_t>(copy.begin[row]) * entry;
         std::memcpy(bytes_of(copy.keys) + to, bytes_of(layer.keys) + from, bytes);

@@ -35,17 +35,34 @@ void store(std::span<const float> numbers, DType dtype, char* out) {
     for (const float number : numbers) *to++ = kernels::bf16_from_float(number);
 }
 
+/// Adds a matrix times one entry's numbers, several rows at once: their sums do not wait for one another.
+template <class T>
+void add_product(const policies::Matrix& map, const T* numbers, float* out) {
+    constexpr int at_once = 8;
+    const int width = map.n_columns;
+    for (int first = 0; first < map.n_rows; first += at_once) {
+        const int n = std::min(at_once, map.n_rows - first);
+        const float* rows = map.numbers.data() + int64_t{first} * width;
+        float sums[at_once] = {};
+        if (n == at_once) {
+            for (int i = 0; i < width; ++i) {
+                const float number = kernels::to_float(numbers[i]);
+                for (int c = 0; c < at_once; ++c) sums[c] += rows[int64_t{c} * width + i] * number;
+            }
+        } else {
+            for (int c = 0; c < n; ++c)
+                for (int i = 0; i < width; ++i) sums[c] += rows[int64_t{c} * width + i] * kernels::to_float(numbers[i]);
+        }
+        for (int c = 0; c < n; ++c) out[first + c] += sums[c];
+    }
+}
+
 /// Adds a part's share of one vector.
 template <class T>
 void add_part(const T* numbers, int width, std::span<const uint16_t> channels, const policies::Matrix* map,
               float* out) {
     if (map) {
-        const float* row = map->numbers.data();
-        for (int c = 0; c < map->n_rows; ++c, row += width) {
-            float sum = 0;
-            for (int i = 0; i < width; ++i) sum += row[i] * kernels::to_float(numbers[i]);
-            out[c] += sum;
-        }
+        add_product(*map, numbers, out);
     } else if (channels.empty()) {
         for (int c = 0; c < width; ++c) out[c] += kernels::to_float(numbers[c]);
     } else {

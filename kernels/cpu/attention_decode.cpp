@@ -1,5 +1,7 @@
 #include "kernels/attention_decode.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -84,14 +86,18 @@ void finish_row(const Partials& partials, int head_dim) {
     }
 }
 
+/// What attend_tile needs for a row; 0 where its entries lie in memory.
+size_t tile_floats(const DecodeRow& row, int head_dim) {
+    if (!row.entries) return 0;
+    const int64_t key_dim = key_dim_of(row, head_dim);
+    return static_cast<size_t>(kDecodeTile * (key_dim + head_dim) + row.n_queries * key_dim);
+}
+
 /// A segment of a row whose entries are worked out: in f32, whatever the type of its queries.
-void attend_tile(const DecodeSegment& segment, int head_dim, DType dtype, float scale) {
+void attend_tile(const DecodeSegment& segment, int head_dim, DType dtype, float scale, float* keys) {
     const DecodeRow& row = *segment.row;
     const int key_dim = key_dim_of(row, head_dim);
     const int64_t count = segment.end - segment.begin;
-    thread_local Workspace workspace;
-    auto* keys = static_cast<float*>(workspace.reserve(
-        static_cast<size_t>(kDecodeTile * (key_dim + head_dim) + int64_t{row.n_queries} * key_dim) * sizeof(float)));
     float* values = keys + kDecodeTile * key_dim;
     float* queries = values + kDecodeTile * head_dim;
     row.entries->read(segment.begin, segment.end, keys, values);
@@ -124,10 +130,11 @@ void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype
     if (head_dim <= 0 || !(scale > 0))
         throw std::invalid_argument("attention_decode: head size and scale must be above 0");
 
-    size_t n_floats = 0;
+    size_t n_floats = 0, of_tile = 0;
     int64_t n_entries = 0;
     for (size_t i = 0; i < rows.size(); ++i) {
         check(rows, i, head_dim);
+        of_tile = std::max(of_tile, tile_floats(rows[i], head_dim));
         n_floats += static_cast<size_t>(n_segments(rows[i]) * rows[i].n_queries * (head_dim + 2));
         n_entries += rows[i].n_entries;
     }
@@ -160,15 +167,21 @@ void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype
 
     const auto kernel = level_kernels().decode_segment;
     const bool worth_threads = n_entries * head_dim > 1 << 14;
+    // For every thread before there are any: what is thrown then reaches the caller.
+    of_tile = (of_tile + 15) / 16 * 16;
+    thread_local Workspace tile_workspace;
+    const auto n_threads = static_cast<size_t>(worth_threads ? omp_get_max_threads() : 1);
+    float* const tiles = static_cast<float*>(tile_workspace.reserve(n_threads * of_tile * sizeof(float)));
     std::atomic<size_t> unclaimed{0};
-#pragma omp parallel if (worth_threads)
+#pragma omp parallel num_threads(static_cast <int>(n_threads))
     {
         // A thread claims one segment ahead, so that memory works on that one's keys already.
         for (size_t i = unclaimed.fetch_add(1); i < segments.size();) {
             const size_t next = unclaimed.fetch_add(1);
             if (next < segments.size()) segments[i].next = &segments[next];
             if (segments[i].row->entries)
-                attend_tile(segments[i], head_dim, dtype, scale);
+                attend_tile(segments[i], head_dim, dtype, scale,
+                            tiles + static_cast<size_t>(omp_get_thread_num()) * of_tile);
             else
                 kernel(segments[i], head_dim, dtype, scale);
             i = next;

@@ -35,7 +35,8 @@ const std::vector<Kind>& kinds() {
                                        {.granularity = Granularity::query_head},
                                        {.positions = Positions::cache},
                                        {.positions = Positions::cache, .acts = true},
-                                       {.store = true}};
+                                       {.store = true},
+                                       {.granularity = Granularity::query_head, .store = true}};
     return all;
 }
 

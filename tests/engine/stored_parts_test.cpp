@@ -216,3 +216,188 @@ TEST_CASE("a cache that renumbers its entries refuses those that are stored in p
     }
     CHECK_THROWS_AS(cache.compress(0, selection, stored, dense), engine::RunError);
 }
+
+namespace {
+
+/// A part of given numbers: the dense entries' own on some channels, of which a map makes all d with zeros elsewhere,
+/// or which are just these channels.
+policies::StoredPart given(const policies::EntriesView& from, int head, const std::vector<uint32_t>& positions,
+                           const std::vector<uint16_t>& channels, int d, bool mapped) {
+    policies::StoredPart part{.width = static_cast<int>(channels.size())};
+    for (const uint32_t position : positions)
+        for (const uint16_t channel : channels)
+            part.numbers.push_back(policies::throwaway::element(from, head, position, channel, d));
+    if (!mapped) {
+        part.channels = channels;
+        return part;
+    }
+    policies::Matrix map{d, part.width, std::vector<float>(static_cast<size_t>(d * part.width))};
+    for (size_t i = 0; i < channels.size(); ++i) map.numbers[channels[i] * channels.size() + i] = 1;
+    part.map = std::make_shared<const policies::Matrix>(std::move(map));
+    return part;
+}
+
+/// Every kind of part, whose sums are the dense cache's own entries: of 10 to 69 in two groups, the others whole.
+policies::StoredLayer in_parts(const engine::DenseLayer& dense, const policies::Selection& selection, int n_heads,
+                               int d) {
+    std::vector<uint16_t> low, high;
+    for (int c = 0; c < d; ++c) (c < d / 3 ? low : high).push_back(static_cast<uint16_t>(c));
+    const auto of = [&](std::vector<policies::StoredPart> parts) { return policies::StoredVectors{std::move(parts)}; };
+    const policies::StoredPart gathered_low{.width = static_cast<int>(low.size()), .channels = low};
+    const policies::StoredPart gathered_high{.width = static_cast<int>(high.size()), .channels = high};
+    policies::StoredLayer layer;
+    for (size_t r = 0; r < selection.rows.size(); ++r) {
+        const int head = static_cast<int>(r) * n_heads / static_cast<int>(selection.rows.size());
+        const auto& kept = selection.rows[r];
+        policies::StoredRow& row = layer.rows.emplace_back();
+        const std::vector<uint32_t> first(kept.begin(), kept.begin() + 10),
+            second(kept.begin() + 10, kept.begin() + 30), third(kept.begin() + 30, kept.begin() + 70);
+        const auto keys = dense.keys_view(), values = dense.values_view();
+        row.stored.push_back({.positions = first, .keys = of({{.width = d}}), .values = of({{.width = d}})});
+        row.stored.push_back({.positions = second,
+                              .masses = std::vector<float>(second.size(), 1.0f),
+                              .keys = of({gathered_low, given(keys, head, second, high, d, true)}),
+                              .values = of({given(values, head, second, low, d, false), gathered_high})});
+        row.stored.push_back(
+            {.positions = third,
+             .keys = of({gathered_low, given(keys, head, third, high, d, false)}),
+             .values = of({given(values, head, third, low, d, true), given(values, head, third, high, d, true)})});
+        row.plain.assign(kept.begin() + 70, kept.end());
+    }
+    return layer;
+}
+
+}  // namespace
+
+TEST_CASE("parts of every kind add up, for KV heads and for query heads") {
+    for (const char* name : {"llama3-gqa-sharded", "mistral-window"}) {
+        for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
+            for (const auto granularity : {policies::Granularity::kv_head, policies::Granularity::query_head}) {
+                CAPTURE(name, kernels::name_of(dtype), granularity == policies::Granularity::kv_head);
+                const auto model = open(name, dtype);
+                const auto& transformer = model.transformer();
+                const auto shape = transformer.shape();
+                engine::SilentProgress progress;
+                engine::PrefillRequest request;
+                const auto ids = some_ids(model, n_prompt);
+                request.ids = ids;
+                const auto result = engine::prefill(transformer, request, nullptr, progress);
+                engine::RunCache stored(transformer, granularity, policies::Positions::prompt, false);
+                engine::RunCache plain(transformer, granularity, policies::Positions::prompt, false);
+                for (int layer = 0; layer < shape.n_layers; ++layer) {
+                    const auto& dense = result.cache[static_cast<size_t>(layer)];
+                    policies::Selection selection;
+                    selection.granularity = granularity;
+                    for (int row = 0; row < stored.n_rows(); ++row) {
+                        auto& kept = selection.rows.emplace_back();
+                        for (uint32_t i = 0; i < n_prompt; ++i)
+                            if ((i + static_cast<uint32_t>(row)) % 5 != 0) kept.push_back(i);
+                    }
+                    plain.compress(layer, selection, dense);
+                    stored.compress(layer, selection, in_parts(dense, selection, shape.n_kv_heads, shape.head_dim),
+                                    dense);
+                }
+                stored.reserve(100);
+                plain.reserve(100);
+                const auto found = answer(model, stored), expected = answer(model, plain);
+                CHECK(relative_difference(found, expected) < (dtype == kernels::DType::f32 ? 1e-5 : 0.02));
+            }
+        }
+    }
+}
+
+TEST_CASE("entries behind the first ones keep their masses, keys and values") {
+    const int d = 4;
+    std::vector<float> keys(7 * d), values(7 * d);
+    for (size_t i = 0; i < keys.size(); ++i) {
+        keys[i] = static_cast<float>(i);
+        values[i] = static_cast<float>(100 + i);
+    }
+    policies::StoredEntries entries{.positions = {0, 2, 3, 5, 6},
+                                    .masses = {1, 2, 3.5f, 4, 5},
+                                    .keys = {{{.width = 2, .channels = {1, 3}}}},
+                                    .values = {{{.width = d}}}};
+    const engine::StoredEntries narrow(entries, reinterpret_cast<const char*>(keys.data()),
+                                       reinterpret_cast<const char*>(values.data()), d, kernels::DType::f32);
+    CHECK(narrow.size() == 5);
+    CHECK(narrow.bytes() == 5 * (2 + 4 + 1) * 4 + 2 * 2);
+    const auto from_two = narrow.from(2);
+    CHECK(from_two.row.n_entries == 3);
+    CHECK(from_two.row.key_dim == 2);
+    CHECK(from_two.row.cardinality[0] == 3.5f);
+    CHECK(static_cast<const float*>(from_two.row.k)[0] == 13);       // position 3, channel 1
+    CHECK(static_cast<const float*>(from_two.row.k)[3] == 23);       // position 5, channel 3
+    CHECK(static_cast<const float*>(from_two.row.v)[4 + 2] == 122);  // position 5, channel 2
+    CHECK(from_two.key_channels[1] == 3);
+
+    entries.keys.parts.push_back({.width = 2, .channels = {0, 2}});
+    const engine::StoredEntries whole(entries, reinterpret_cast<const char*>(keys.data()),
+                                      reinterpret_cast<const char*>(values.data()), d, kernels::DType::f32);
+    const auto read = whole.from(3);
+    REQUIRE(read.row.entries);
+    CHECK(read.row.n_entries == 2);
+    CHECK(read.row.cardinality[0] == 4);
+    std::vector<float> k(2 * d), v(2 * d);
+    read.row.entries->read(0, 2, k.data(), v.data());
+    CHECK(k == std::vector<float>{20, 21, 22, 23, 24, 25, 26, 27});
+    CHECK(v[0] == 120);
+    read.row.entries->read(1, 2, k.data(), v.data());
+    CHECK(k[0] == 24);
+}
+
+TEST_CASE("a sequence whose cache throws in the middle of a batch leaves the others what they are") {
+    for (const bool given : {false, true}) {
+        for (const char* policy : {"stores-channels", "stores-mapped", "merges-pairs"}) {
+            CAPTURE(given, policy);
+            const auto& model = tiny_model();
+            const auto tokens = some_ids(model, given ? 3 : 1, 8);
+            const auto feed = [&](bool with_full_one) {
+                auto caches = caches_of(model, {"", policy, 60});
+                auto first = caches.stored.clone(8), full = caches.plain.clone(0), full_too = caches.stored.clone(0);
+                std::vector<engine::Sequence> sequences{{&first, n_prompt}};
+                if (with_full_one) sequences.push_back({&full, n_prompt}), sequences.push_back({&full_too, n_prompt});
+                sequences.push_back({&caches.plain, n_prompt});
+                const std::vector<std::span<const int32_t>> all(sequences.size(), tokens);
+                const at::Tensor rows =
+                    engine::feed(model.transformer(), sequences, all, {.given = given, .errors = {}});
+                for (size_t s = 0; s < sequences.size(); ++s)
+                    CHECK(sequences[s].failed() == (with_full_one && (s == 1 || s == 2)));
+                const auto n = static_cast<int64_t>(tokens.size());
+                return std::pair{last_row(rows.narrow(0, 0, n)), last_row(rows)};
+            };
+            const auto beside = feed(true), alone = feed(false);
+            CHECK(same_bits(beside.first, alone.first));
+            CHECK(same_bits(beside.second, alone.second));
+        }
+    }
+}
+
+TEST_CASE("each question finds a cache that is stored in parts as it was") {
+    const auto& model = tiny_model();
+    const TemporaryFolder folder;
+    std::vector<engine::Prompt> both;
+    for (const int length : {30, 6}) {
+        auto ids = some_ids(model, 90);
+        for (const int32_t id : some_ids(model, length, 3)) ids.push_back(id);
+        both.push_back(prompt_of_ids(ids, 90));
+    }
+    std::vector<engine::RunPlan> plans;
+    for (const char* name : {"stores-channels", "stores-mapped", "merges-pairs"})
+        plans.push_back({policies::throwaway::spec(name), policies::parse_budget("40")});
+    for (const bool isolated : {false, true}) {
+        CAPTURE(isolated);
+        const auto options = options_of(8, true, isolated);
+        const std::string mode = isolated ? "i" : "s";
+        const auto together = run_experiment(folder, mode + "2.h5", model, both, plans, options);
+        const auto alone = run_experiment(folder, mode + "1.h5", model, {both[1]}, plans, options);
+        for (int run = 0; run < alone.n_runs(0); ++run) {
+            const auto found = together.run_record(1, run), expected = alone.run_record(0, run);
+            CAPTURE(found.label, found.message);
+            CHECK(found.status == "complete");
+            CHECK(found.output_ids == expected.output_ids);
+            CHECK(same_bits(found.step_kl, expected.step_kl));
+            CHECK(same_bits(found.output_error, expected.output_error));
+            CHECK(found.cache_bytes == expected.cache_bytes);
+        }
+    }
+}
