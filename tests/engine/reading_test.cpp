@@ -8,6 +8,7 @@
 #include "engine/prefill.h"
 #include "tests/engine/counted_memory.h"
 #include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/relative_difference.h"
 #include "tests/engine/same_bits.h"
 #include "tests/policies/throwaway_policies.h"
 
@@ -121,15 +122,6 @@ std::vector<float> read_slowly(const engine::Transformer& model, std::span<const
 engine::Model model_of(const char* name, kernels::DType dtype) {
     engine::SilentProgress progress;
     return engine::Model::open(test_data(std::string("models/") + name), dtype, progress);
-}
-
-double relative_difference(const std::vector<float>& a, const std::vector<float>& b) {
-    double difference = 0, size = 0;
-    for (size_t i = 0; i < a.size(); ++i) {
-        difference += std::pow(double{a[i]} - double{b[i]}, 2);
-        size += std::pow(double{a[i]}, 2);
-    }
-    return std::sqrt(difference / size);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "engine/prefill.h"
 #include "kernels/bf16.h"
 #include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/relative_difference.h"
 #include "tests/engine/same_bits.h"
 #include "tests/engine/threads.h"
 #include "tests/policies/throwaway_policies.h"
@@ -126,15 +127,6 @@ std::vector<float> answer(const engine::Model& model, engine::RunCache& cache, u
     }
     REQUIRE(sequence.error.empty());
     return last;
-}
-
-double relative_difference(const std::vector<float>& a, const std::vector<float>& b) {
-    double difference = 0, size = 0;
-    for (size_t i = 0; i < a.size(); ++i) {
-        difference += std::pow(double{a[i]} - double{b[i]}, 2);
-        size += std::pow(double{b[i]}, 2);
-    }
-    return std::sqrt(difference / size);
 }
 
 engine::Model open(const char* name, kernels::DType dtype) {
