@@ -67,10 +67,8 @@ function(kvscope_compile_in_batches target)
         list(SUBLIST sources ${first} ${size} batch)
         set(text "")
         foreach(source ${batch})
-            cmake_path(IS_PREFIX CMAKE_BINARY_DIR ${source} is_generated)
-            if(is_generated)
-                cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${CMAKE_BINARY_DIR})
-                target_include_directories(${target} PRIVATE ${CMAKE_BINARY_DIR})
+            if(source MATCHES "/include/[^/]+/(generated/[^/]+)$")
+                set(source ${CMAKE_MATCH_1})
             else()
                 cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${CMAKE_SOURCE_DIR})
             endif()
@@ -85,7 +83,8 @@ function(kvscope_compile_in_batches target)
     set_source_files_properties(${sources} TARGET_DIRECTORY ${target} PROPERTIES HEADER_FILE_ONLY ON)
 endfunction()
 
-# kvscope_generated_source(TARGET file): adds a source of the build folder's generated/, with batches to one of them.
+# kvscope_generated_source(TARGET file): adds a source of generated/ in the part's include folder, with batches to one of
+# them.
 function(kvscope_generated_source target file)
     target_sources(${target} PRIVATE ${file})
     set_property(TARGET ${target} APPEND PROPERTY KVSCOPE_BATCHED ${file})
@@ -110,7 +109,7 @@ function(kvscope_registry name)
         string(APPEND declarations "${registry_TYPE} ${stem}${registry_SUFFIX}();\n")
         string(APPEND calls "        all.push_back(${stem}${registry_SUFFIX}());\n")
     endforeach()
-    set(generated ${CMAKE_BINARY_DIR}/generated/${name}_registry.cpp)
+    set(generated ${CMAKE_BINARY_DIR}/include/${name}/generated/${name}_registry.cpp)
     file(CONFIGURE OUTPUT ${generated} @ONLY CONTENT [[
 #include <vector>
 

@@ -62,8 +62,14 @@ class Parts(unittest.TestCase):
         seen = set()
         for entry in commands:
             file = pathlib.Path(entry["file"])
-            part = part_of(str(file.relative_to(SOURCE))) if file.is_relative_to(SOURCE) else None
-            if part is None or file.is_relative_to(pathlib.Path.cwd()):
+            batch = re.fullmatch(r".*/batches/kvscope_([a-z]+)_\d+\.cpp", str(file))
+            if batch:
+                part = batch[1] if batch[1] in FOLDERS else None
+            elif file.is_relative_to(SOURCE) and not file.is_relative_to(pathlib.Path.cwd()):
+                part = part_of(str(file.relative_to(SOURCE)))
+            else:
+                part = None
+            if part is None:
                 continue
             seen.add(part)
             for folder in re.findall(r"(?:^| )-I(\S+)", entry["command"]):
