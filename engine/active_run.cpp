@@ -89,15 +89,16 @@ void ActiveRun::decide(policies::LayerObservations& observations, const DenseLay
         require_selection(observations.layer, selection);
         if (!cache_)
             cache_.emplace(model_, selection.granularity, policy_->positions(), policy_->acts_while_decoding());
+        const auto stored = is_full() ? std::nullopt : policy_->store(observations, selection);
         if (is_full()) {
             cache_->adopt(observations.layer, dense, n_tokens_);
-        } else if (const auto stored = policy_->store(observations, selection)) {
+        } else if (stored) {
             store(observations.layer, selection, *stored, dense);
         } else {
             cache_->compress(observations.layer, selection, dense);
             if (policy_->merges_values()) merge_values(observations, selection);
         }
-        record_selection(std::move(selection), window_attention);
+        record_selection(std::move(selection), stored ? &*stored : nullptr, window_attention);
     });
 }
 
@@ -115,11 +116,18 @@ void ActiveRun::store(int layer, const policies::Selection& selection, const pol
     if (policy_->merges_values())
         throw RunError(
             "a policy that stores entries in parts stores their values as they are to be: nothing is merged");
-    policies::require_stored(record.label, layer, model_.shape(), selection, stored);
     cache_->compress(layer, selection, stored, dense);
-    auto& predicted = predicted_bytes_[layer];
-    for (const auto& row : stored.rows)
-        predicted += policies::bytes_of(row, model_.shape().head_dim, kernels::size_of(model_.dtype()));
+}
+
+size_t ActiveRun::predicted_bytes(const policies::Selection& selection, const policies::StoredLayer* stored) const {
+    const int d = model_.shape().head_dim;
+    const size_t element = kernels::size_of(model_.dtype());
+    size_t total = 0;
+    if (stored)
+        for (const auto& row : stored->rows) total += policies::bytes_of(row, d, element);
+    else
+        for (const auto& row : selection.rows) total += 2 * row.size() * static_cast<size_t>(d) * element;
+    return total;
 }
 
 void ActiveRun::require_selection(int layer, const policies::Selection& selection) const {
@@ -135,7 +143,9 @@ void ActiveRun::draft(policies::LayerObservations& observations, const DenseLaye
     });
 }
 
-void ActiveRun::record_selection(policies::Selection selection, std::span<const float> window_attention) {
+void ActiveRun::record_selection(policies::Selection selection, const policies::StoredLayer* stored,
+                                 std::span<const float> window_attention) {
+    record.cache_bytes_predicted.push_back(predicted_bytes(selection, stored));
     record.granularity = selection.granularity == policies::Granularity::kv_head ? "kv_head" : "query_head";
     if (record.kept_offsets.empty()) record.kept_offsets.push_back(0);
     for (const auto& row : selection.rows) {
@@ -183,7 +193,7 @@ void ActiveRun::adopt_filtered(const DenseCache& cache, std::span<const float> w
     cache_.emplace(model_, policies::Granularity::kv_head, policies::Positions::prompt, policy_->acts_while_decoding());
     for (size_t layer = 0; layer < cache.size(); ++layer) {
         cache_->adopt(static_cast<int>(layer), cache[layer], n);
-        record_selection(filtered_, layer_of(window_attention, layer, n_tokens_, model_.shape()));
+        record_selection(filtered_, nullptr, layer_of(window_attention, layer, n_tokens_, model_.shape()));
     }
     position_ = n;
 }
@@ -196,17 +206,8 @@ void ActiveRun::finish_prompt(const std::vector<float>& last_logits) {
 }
 
 void ActiveRun::record_bytes() {
-    const auto shape = model_.shape();
-    const size_t entry = 2 * static_cast<size_t>(shape.head_dim) * kernels::size_of(model_.dtype());
-    const auto rows = static_cast<size_t>(cache_->n_rows());
-    for (int layer = 0; layer < shape.n_layers; ++layer) {
-        const size_t first = static_cast<size_t>(layer) * rows;
+    for (int layer = 0; layer < cache_->n_layers(); ++layer) {
         record.cache_bytes.push_back(cache_->layer_bytes(layer));
-        const auto predicted = predicted_bytes_.find(layer);
-        record.cache_bytes_predicted.push_back(predicted != predicted_bytes_.end()
-                                                   ? predicted->second
-                                                   : (record.kept_offsets[first + rows] - record.kept_offsets[first]) *
-                                                         entry);
         for (int row = 0; row < cache_->n_rows(); ++row) record.head_bytes.push_back(cache_->row_bytes(layer, row));
     }
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,7 +72,10 @@ class ActiveRun {
     void merge_values(policies::LayerObservations& observations, const policies::Selection& selection);
     void store(int layer, const policies::Selection& selection, const policies::StoredLayer& stored,
                const DenseLayer& dense);
-    void record_selection(policies::Selection selection, std::span<const float> window_attention);
+    /// @param stored what is stored of it; nullptr: whole keys and values
+    void record_selection(policies::Selection selection, const policies::StoredLayer* stored,
+                          std::span<const float> window_attention);
+    size_t predicted_bytes(const policies::Selection& selection, const policies::StoredLayer* stored) const;
     void record_bytes();
 
     const Transformer& model_;
@@ -91,7 +93,6 @@ class ActiveRun {
     policies::Selection filtered_;
     int64_t position_;
     std::vector<float> first_logits_;
-    std::map<int, size_t> predicted_bytes_;  ///< by layer, of those that are stored in parts
 };
 
 }  // namespace kvscope::engine

@@ -213,17 +213,16 @@ class Feed {
             const Columns columns = columns_of(cache, r);
             const int64_t position = append(layer, s, t, 1, r, qkv);
             const auto view = cache.view(layer, r, cache.n_plain(layer, r), position, window, work.scratch);
-            float* weights = sequences_[s].acting ? observe(view, columns.queries) : nullptr;
-            const auto attend_with = [&](const void* q, void* found) {
+            const auto attend_with = [&](const void* q, void* found, float* weights) {
                 const bool continues =
                     queue(cache.stored_view(layer, r, position, window), q, columns.queries, found, work);
                 queue(view, q, columns.queries, found, weights, work, continues);
-                weights = nullptr;
             };
-            attend_with(at(qkv, row, columns.query), at(out, row, columns.query));
+            attend_with(at(qkv, row, columns.query), at(out, row, columns.query),
+                        sequences_[s].acting ? observe(view, columns.queries) : nullptr);
             if (!options_.compare) continue;
             auto& comparison = begin_comparison(layer, s, t, 1, columns, position);
-            attend_with(comparison.queries.data_ptr(), comparison.found.data_ptr());
+            attend_with(comparison.queries.data_ptr(), comparison.found.data_ptr(), nullptr);
         }
     }
 
@@ -349,8 +348,8 @@ class Feed {
         auto& some = work.queries.emplace_back(static_cast<size_t>(queries) * channels.size() * element());
         char* to = some.data();
         for (int64_t query = 0; query < queries; ++query)
-            for (const uint16_t channel : channels)
-                to = std::copy_n(q + static_cast<size_t>(query * d() + channel) * element(), element(), to);
+            to = copy_channels(q + static_cast<size_t>(query * d()) * element(), shape_.head_dim, channels, element(),
+                               to);
         return some.data();
     }
 

@@ -11,21 +11,6 @@ namespace {
 using kernels::bf16;
 using kernels::DType;
 
-template <class T>
-void gather(const char* dense, std::span<const uint32_t> positions, std::span<const uint16_t> channels, int head_dim,
-            char* out) {
-    const T* from = reinterpret_cast<const T*>(dense);
-    T* to = reinterpret_cast<T*>(out);
-    for (const uint32_t position : positions) {
-        const T* vector = from + int64_t{position} * head_dim;
-        if (channels.empty()) {
-            to = std::copy_n(vector, head_dim, to);
-        } else {
-            for (const uint16_t channel : channels) *to++ = vector[channel];
-        }
-    }
-}
-
 void store(std::span<const float> numbers, DType dtype, char* out) {
     if (dtype == DType::f32) {
         std::memcpy(out, numbers.data(), numbers.size_bytes());
@@ -35,34 +20,16 @@ void store(std::span<const float> numbers, DType dtype, char* out) {
     for (const float number : numbers) *to++ = kernels::bf16_from_float(number);
 }
 
-/// Adds a matrix times one entry's numbers, several rows at once: their sums do not wait for one another.
-template <class T>
-void add_product(const policies::Matrix& map, const T* numbers, float* out) {
-    constexpr int at_once = 8;
-    const int width = map.n_columns;
-    for (int first = 0; first < map.n_rows; first += at_once) {
-        const int n = std::min(at_once, map.n_rows - first);
-        const float* rows = map.numbers.data() + int64_t{first} * width;
-        float sums[at_once] = {};
-        if (n == at_once) {
-            for (int i = 0; i < width; ++i) {
-                const float number = kernels::to_float(numbers[i]);
-                for (int c = 0; c < at_once; ++c) sums[c] += rows[int64_t{c} * width + i] * number;
-            }
-        } else {
-            for (int c = 0; c < n; ++c)
-                for (int i = 0; i < width; ++i) sums[c] += rows[int64_t{c} * width + i] * kernels::to_float(numbers[i]);
-        }
-        for (int c = 0; c < n; ++c) out[first + c] += sums[c];
-    }
-}
-
 /// Adds a part's share of one vector.
 template <class T>
 void add_part(const T* numbers, int width, std::span<const uint16_t> channels, const policies::Matrix* map,
               float* out) {
     if (map) {
-        add_product(*map, numbers, out);
+        const float* row = map->numbers.data();
+        for (int i = 0; i < width; ++i, row += map->n_columns) {
+            const float number = kernels::to_float(numbers[i]);
+            for (int c = 0; c < map->n_columns; ++c) out[c] += number * row[c];
+        }
     } else if (channels.empty()) {
         for (int c = 0; c < width; ++c) out[c] += kernels::to_float(numbers[c]);
     } else {
@@ -88,21 +55,30 @@ class WorkedOut final : public kernels::DecodeEntries {
 
 }  // namespace
 
+char* copy_channels(const char* vector, int head_dim, std::span<const uint16_t> channels, size_t element, char* to) {
+    if (channels.empty()) return std::copy_n(vector, static_cast<size_t>(head_dim) * element, to);
+    for (const uint16_t channel : channels) to = std::copy_n(vector + channel * element, element, to);
+    return to;
+}
+
 StoredNumbers::StoredNumbers(const policies::StoredVectors& vectors, std::span<const uint32_t> positions,
                              const char* dense, int head_dim, DType dtype)
     : head_dim_(head_dim), dtype_(dtype) {
+    const size_t element = kernels::size_of(dtype);
     for (const policies::StoredPart& from : vectors.parts) {
         Part& part = parts_.emplace_back();
         part.width = from.width;
         part.channels = from.channels;
         part.map = from.map;
-        part.numbers.resize(positions.size() * static_cast<size_t>(from.width) * kernels::size_of(dtype));
-        if (!from.numbers.empty())
-            store(from.numbers, dtype, part.numbers.data());
-        else if (dtype == DType::f32)
-            gather<float>(dense, positions, from.channels, head_dim, part.numbers.data());
-        else
-            gather<bf16>(dense, positions, from.channels, head_dim, part.numbers.data());
+        part.numbers.resize(positions.size() * static_cast<size_t>(from.width) * element);
+        char* to = part.numbers.data();
+        if (!from.numbers.empty()) {
+            store(from.numbers, dtype, to);
+            continue;
+        }
+        for (const uint32_t position : positions)
+            to = copy_channels(dense + static_cast<size_t>(position) * static_cast<size_t>(head_dim) * element,
+                               head_dim, from.channels, element, to);
     }
 }
 

@@ -6,12 +6,15 @@
 #include <span>
 #include <vector>
 
-#include "engine/cache/dense_cache.h"
 #include "kernels/attention_decode.h"
 #include "kernels/types.h"
 #include "policies/interface/stored_layer.h"
 
 namespace kvscope::engine {
+
+/// Copies channels of a vector, each of `element` bytes; all `head_dim` where `channels` is empty.
+/// @returns behind the last one that was written
+char* copy_channels(const char* vector, int head_dim, std::span<const uint16_t> channels, size_t element, char* to);
 
 /// The keys or the values of entries as a cache holds them: numbers in the model's type.
 class StoredNumbers {

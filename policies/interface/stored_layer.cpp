@@ -43,8 +43,8 @@ void require_part(const Place& place, const StoredPart& part, size_t n, int head
     require_channels(place, part.channels, head_dim);
     if (part.map) {
         if (part.numbers.empty()) place.refuse("numbers beside a map", "none");
-        place.require_size("rows of a map", static_cast<size_t>(head_dim), static_cast<size_t>(part.map->n_rows));
-        place.require_size("columns of a map", width, static_cast<size_t>(part.map->n_columns));
+        place.require_size("rows of a map", width, static_cast<size_t>(part.map->n_rows));
+        place.require_size("columns of a map", static_cast<size_t>(head_dim), static_cast<size_t>(part.map->n_columns));
         place.require_size("numbers of a map", static_cast<size_t>(head_dim) * width, part.map->numbers.size());
         place.require_size("channels beside a map", 0, part.channels.size());
     } else {

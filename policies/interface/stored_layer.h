@@ -25,8 +25,8 @@ struct StoredPart {
     std::vector<float> numbers{};
     /// (width) the channels that the numbers are, ascending; empty without a map: all d.
     std::vector<uint16_t> channels{};
-    /// (d, width) what an entry's numbers are multiplied by to give d channels. It belongs to the model, not to the
-    /// cache: its bytes are not counted. nullptr: the numbers are the channels themselves.
+    /// (width, d) what an entry's numbers, as a row, are multiplied by to give d channels. It belongs to the model, not
+    /// to the cache: its bytes are not counted. nullptr: the numbers are the channels themselves.
     std::shared_ptr<const Matrix> map{};
 };
 
@@ -45,7 +45,7 @@ struct StoredEntries {
 };
 
 /// What a layer's cache holds of a row: the entries of `stored`, then whole keys and values at the positions `plain`.
-/// Together their positions are those that the selection's row names. Decoded tokens are stored whole, behind them.
+/// One after the other, their positions are the selection's row. Decoded tokens are stored whole, behind them.
 struct StoredRow {
     std::vector<StoredEntries> stored{};
     std::vector<uint32_t> plain{};
@@ -66,8 +66,8 @@ struct Selection;
 void require_stored(std::string_view policy, int layer, const ModelShape& shape, const Selection& selection,
                     const StoredLayer& stored);
 
-/// Bytes that a row needs: numbers and whole entries of `element` bytes a number, masses in f32, channels in two bytes
-/// each, once a row.
+/// Bytes that a row needs: numbers and whole entries of `element` bytes a number, masses in f32, each part's channels
+/// in two bytes each.
 size_t bytes_of(const StoredRow& row, int head_dim, size_t element);
 
 }  // namespace kvscope::policies

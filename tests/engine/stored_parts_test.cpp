@@ -223,8 +223,8 @@ policies::StoredPart given(const policies::EntriesView& from, int head, const st
         part.channels = channels;
         return part;
     }
-    policies::Matrix map{d, part.width, std::vector<float>(static_cast<size_t>(d * part.width))};
-    for (size_t i = 0; i < channels.size(); ++i) map.numbers[channels[i] * channels.size() + i] = 1;
+    policies::Matrix map{part.width, d, std::vector<float>(static_cast<size_t>(part.width * d))};
+    for (size_t i = 0; i < channels.size(); ++i) map.numbers[i * static_cast<size_t>(d) + channels[i]] = 1;
     part.map = std::make_shared<const policies::Matrix>(std::move(map));
     return part;
 }

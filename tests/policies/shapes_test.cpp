@@ -84,7 +84,7 @@ TEST_CASE("the interface carries vectors that maps rebuild", "[shapes]") {
             double sum = 0;
             for (const StoredPart& part : entries.keys.parts)
                 for (size_t k = 0; k < 4; ++k)
-                    sum += static_cast<double>(part.map->numbers[c * 4 + k]) *
+                    sum += static_cast<double>(part.map->numbers[k * 8 + c]) *
                            static_cast<double>(part.numbers[i * 4 + k]);
             CHECK(sum == Approx(cache.layers[0].keys[12 * 8 + i * 8 + c]).margin(1e-6));
         }

@@ -220,15 +220,14 @@ class StoresMapped : public KeepFirst {
     /// x_c and x_{d-1-c} out of their sum (the first part) and difference (the second).
     static std::vector<StoredPart> parts(const std::vector<float>& vectors, int d) {
         const int half = d / 2;
-        auto sum = std::make_shared<Matrix>(Matrix{d, half, std::vector<float>(static_cast<size_t>(d * half))});
+        auto sum = std::make_shared<Matrix>(Matrix{half, d, std::vector<float>(static_cast<size_t>(half * d))});
         auto difference = std::make_shared<Matrix>(*sum);
         StoredPart sums{.width = half}, differences{.width = half};
         for (int c = 0; c < half; ++c) {
-            const int mirror = d - 1 - c;
-            sum->numbers[static_cast<size_t>(c * half + c)] = sum->numbers[static_cast<size_t>(mirror * half + c)] =
-                0.5f;
-            difference->numbers[static_cast<size_t>(c * half + c)] = 0.5f;
-            difference->numbers[static_cast<size_t>(mirror * half + c)] = -0.5f;
+            const auto itself = static_cast<size_t>(c * d + c), mirror = static_cast<size_t>(c * d + d - 1 - c);
+            sum->numbers[itself] = sum->numbers[mirror] = 0.5f;
+            difference->numbers[itself] = 0.5f;
+            difference->numbers[mirror] = -0.5f;
         }
         for (size_t at = 0; at < vectors.size(); at += static_cast<size_t>(d)) {
             for (int c = 0; c < half; ++c) {
