@@ -96,7 +96,7 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     const auto kept = reader.kept(prompt, run);
     const KeptSets sets = kept_sets(*kept, static_cast<size_t>(reader.prompt(prompt).visible_tokens()));
     const auto slots = static_cast<double>(sets.n_layers * sets.n_rows * sets.n_tokens);
-    const double kept_share = slots > 0 ? static_cast<double>(sets.indices.size()) / slots : 0.0;
+    const double kept_share = slots > 0 ? static_cast<double>(kept->indices.size()) / slots : 0.0;
     row.cells.insert(row.cells.end(), {kept_share, 1 - kept_share, model_coverage(sets).share});
     if (const auto d = source.divergence()) {
         row.cells.insert(row.cells.end(), {d->kl_mean, d->kl_stderr, d->agreement});

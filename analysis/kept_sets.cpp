@@ -6,6 +6,18 @@
 
 namespace kvscope::analysis {
 
+HeldTokens::HeldTokens(const trace::RunRecord& record, size_t n_layers, size_t n_tokens) {
+    const size_t n_rows = n_layers > 0 ? (record.kept_offsets.size() - 1) / n_layers : 0;
+    sets_ = {n_layers, n_rows, n_tokens, record.kept_offsets, record.kept_indices};
+    if (record.merged_token_entry.empty()) return;
+    merged_.n_layers = n_layers;
+    merged_.n_rows = n_rows;
+    merged_.token_entry = record.merged_token_entry;
+    merged_.find_held_tokens();
+    sets_.offsets = merged_.held_offsets;
+    sets_.indices = merged_.held_tokens;
+}
+
 void check_kept_sets(const KeptSets& kept) {
     const size_t n_rows = kept.n_layers * kept.n_rows;
     if (kept.offsets.size() != n_rows + 1) {

@@ -8,9 +8,9 @@
 
 namespace kvscope::analysis {
 
-/// What one run kept of one prompt: L layers, R rows a layer (KV heads, or query heads where K and V are repeated), N
-/// prompt tokens. Row (l, r) holds indices[offsets[l*R + r] ... offsets[l*R + r + 1]), ascending positions below N.
-/// A view: the arrays stay with their owner (trace::Reader's answer, or a what-if's result).
+/// Rows of prompt tokens, those of one run of one prompt: L layers, R rows a layer (KV heads, or query heads where K
+/// and V are repeated), N prompt tokens. Row (l, r) holds indices[offsets[l*R + r] ... offsets[l*R + r + 1]), ascending
+/// positions below N. A view: the arrays stay with their owner (trace::Reader's answer, or a what-if's result).
 struct KeptSets {
     size_t n_layers = 0;
     size_t n_rows = 0;
@@ -28,10 +28,30 @@ struct KeptSets {
     }
 };
 
-/// The view of a trace's kept entries, which have to outlive it.
+/// The tokens that a run's cache holds something of: a token that was merged into an entry is kept, not dropped. This
+/// is what every measure of tokens is made from. The trace's entries have to outlive it.
 inline KeptSets kept_sets(const trace::Kept& kept, size_t n_tokens) {
+    if (kept.merges()) return {kept.n_layers, kept.n_rows, n_tokens, kept.held_offsets, kept.held_tokens};
     return {kept.n_layers, kept.n_rows, n_tokens, kept.offsets, kept.indices};
 }
+
+/// The entries themselves, by their positions: what budgets count. The same but where entries are merged.
+inline KeptSets entry_sets(const trace::Kept& kept, size_t n_tokens) {
+    return {kept.n_layers, kept.n_rows, n_tokens, kept.offsets, kept.indices};
+}
+
+/// kept_sets of a run that is in no trace. The record has to outlive it.
+class HeldTokens {
+ public:
+    HeldTokens(const trace::RunRecord& record, size_t n_layers, size_t n_tokens);
+    HeldTokens(const HeldTokens&) = delete;
+    HeldTokens& operator=(const HeldTokens&) = delete;
+    const KeptSets& sets() const { return sets_; }
+
+ private:
+    trace::Kept merged_;
+    KeptSets sets_;
+};
 
 /// @throws std::invalid_argument naming the row when offsets or positions do not fit L, R and N, or do not ascend.
 void check_kept_sets(const KeptSets& kept);

@@ -14,6 +14,7 @@
 #include "analysis/run_choice.h"
 #include "analysis/run_policy.h"
 #include "json/bounded_json.h"
+#include "policies/interface/recorded_policy.h"
 #include "trace/answer_length.h"
 
 namespace kvscope::analysis {
@@ -154,7 +155,10 @@ Reproduction reproduction(const trace::Reader& reader, int prompt, int run, std:
     if (spec.definition->name != "full") {
         const bool is_in_file = reader.is_in_file(prompt, run);
         const auto asked = is_in_file ? recipe.budget(reader.run_number(prompt, run)) : std::nullopt;
-        command.add("--budget", attributes.budget > 0 || !asked ? std::to_string(attributes.budget) : *asked);
+        if (attributes.budget <= 0 && asked)
+            command.add("--budget", *asked);
+        else if (const auto budget = policies::recorded_budget(spec, attributes.budget, attributes.budget_fraction))
+            command.add("--budget", budget->text());
     }
     const std::string& dtype = reader.model().dtype;
     if (dtype == "f32" || dtype == "bf16")

@@ -87,7 +87,7 @@ struct LayerRows {
 
     RankedRow row(size_t r) const {
         const std::span<const double> all(scores);
-        return {all.empty() ? all : all.subspan(r * n_tokens, n_tokens), kept->row(layer, r), n_ranked};
+        return {all.empty() ? all : all.subspan(r * n_tokens, n_tokens), kept->held(layer, r), n_ranked};
     }
 };
 
@@ -131,11 +131,13 @@ std::string sentence_of(const SpanReport& report, const trace::RunAttributes& ru
                                           percent(report.n_keeping_all, report.n_places));
     const std::string layers =
         report.n_keeping_all > 0 ? ", in " + layers_text(report.layers_keeping_all, n_layers) : "";
-    if (report.n_tokens == 1) return fmt::format("{}: kept in {}{}", label, heads, layers);
+    const std::string merged =
+        report.n_merging > 0 ? fmt::format("; merged with other tokens in {} of them", count(report.n_merging)) : "";
+    if (report.n_tokens == 1) return fmt::format("{}: kept in {}{}{}", label, heads, layers, merged);
     const std::string sentence =
-        fmt::format("{}: whole in {}{}{} in part in {} more; {} of its {} tokens are kept somewhere", label, heads,
+        fmt::format("{}: whole in {}{}{} in part in {} more; {} of its {} tokens are kept somewhere{}", label, heads,
                     layers, layers.empty() ? "," : ";", count(report.n_keeping_any - report.n_keeping_all),
-                    count(report.n_tokens_kept), count(report.n_tokens));
+                    count(report.n_tokens_kept), count(report.n_tokens), merged);
     if (report.n_keeping_all > 0 || report.n_keeping_any == 0) return sentence;
     const bool query_heads = run.granularity == schema::run::granularity_query_head;
     return fmt::format("{}; most of it in layer {}, {} head {}: {} of {} tokens", sentence, report.most.layer,
@@ -143,7 +145,33 @@ std::string sentence_of(const SpanReport& report, const trace::RunAttributes& ru
                        count(report.n_tokens));
 }
 
+/// " (keys off by 12 %, values by 3 %)"
+std::string error_text(const trace::TokenFate& fate) {
+    if (std::isnan(fate.key_error) || std::isnan(fate.value_error)) return "";
+    return fmt::format(" (this head's keys are off by {}, its values by {})", format_share(double{fate.key_error}),
+                       format_share(double{fate.value_error}));
+}
+
 }  // namespace
+
+std::string fate_text(const trace::TokenFate& fate) {
+    using Kind = trace::TokenFate::Kind;
+    switch (fate.kind) {
+        case Kind::dropped:
+            return "dropped";
+        case Kind::whole:
+            return "kept";
+        case Kind::rebuilt:
+            return "kept in part and rebuilt" + error_text(fate);
+        case Kind::merged:
+            return fmt::format("merged into an entry of {} that ends at token {}{}",
+                               std::trunc(fate.cardinality) == fate.cardinality
+                                   ? count(static_cast<size_t>(fate.cardinality))
+                                   : format_number(double{fate.cardinality}),
+                               count(fate.entry), error_text(fate));
+    }
+    return "";
+}
 
 size_t TokenReport::n_kept() const {
     return static_cast<size_t>(
@@ -153,10 +181,8 @@ size_t TokenReport::n_kept() const {
 std::string TokenReport::sentence(size_t layer, size_t row) const {
     const TokenDecision& d = at(layer, row);
     const std::string where = fmt::format("layer {}, {} head {}", layer, query_heads ? "query" : "KV", row);
-    if (d.merged_into && *d.merged_into != token) {
-        return fmt::format("merged in {} into the entry that ends at token {}", where, count(*d.merged_into));
-    }
-    const std::string what = fmt::format("{} in {}", d.kept ? "kept" : "dropped", where);
+    const std::string what = fmt::format("{} in {}", fate_text(d.fate), where);
+    if (d.fate.kind == trace::TokenFate::Kind::merged || d.fate.kind == trace::TokenFate::Kind::rebuilt) return what;
     if (!has_scores) return what + "; there are no scores: positions alone decide, or the trace does not hold them";
     if (!d.candidate) {
         return d.kept ? what + " without being ranked (window, sinks or recent entries)"
@@ -178,7 +204,6 @@ TokenReport token_report(const trace::Reader& reader, int prompt, int run, int64
     const auto kept = reader.kept(prompt, run);
     const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
     const Place place = Place::of_run(prompt, run);
-    const bool merges = reader.has(place, schema::run::merged_token_entry);
 
     TokenReport report;
     report.token = token;
@@ -189,14 +214,9 @@ TokenReport token_report(const trace::Reader& reader, int prompt, int run, int64
     const int64_t n_ranked = ranked_before(attributes, static_cast<int64_t>(n_tokens));
     for (size_t layer = 0; layer < report.n_layers; ++layer) {
         const LayerRows rows{reader.scores(prompt, run, layer), kept.get(), layer, n_tokens, n_ranked};
-        const auto entries =
-            merges ? reader.read_layer<int32_t>(place, schema::run::merged_token_entry, layer) : std::vector<int32_t>();
         for (size_t r = 0; r < report.n_rows; ++r) {
             TokenDecision d = decision(rows.row(r), static_cast<uint32_t>(token));
-            if (merges) {
-                const int32_t entry = entries[r * n_tokens + static_cast<size_t>(token)];
-                if (entry >= 0) d.merged_into = kept->row(layer, r)[static_cast<size_t>(entry)];
-            }
+            d.fate = kept->fate(layer, r, static_cast<uint32_t>(token));
             report.decisions.push_back(d);
         }
     }
@@ -248,12 +268,15 @@ std::vector<SpanReport> span_report(const trace::Reader& reader, int prompt, int
         std::vector<char> seen(report.n_tokens, 0);
         for (size_t layer = 0; layer < kept->n_layers; ++layer) {
             for (size_t row = 0; row < kept->n_rows; ++row) {
-                const auto all = kept->row(layer, row);
+                const auto all = kept->held(layer, row);
                 const auto begin = std::lower_bound(all.begin(), all.end(), static_cast<uint32_t>(first));
                 const auto end = std::upper_bound(begin, all.end(), static_cast<uint32_t>(last));
                 for (auto token = begin; token != end; ++token) seen[*token - static_cast<size_t>(first)] = 1;
                 const auto n = static_cast<size_t>(end - begin);
                 report.n_keeping_any += n > 0;
+                report.n_merging += kept->merges() && std::any_of(begin, end, [&](uint32_t token) {
+                                        return kept->fate(layer, row, token).kind == trace::TokenFate::Kind::merged;
+                                    });
                 if (n > report.most.n_tokens) report.most = {layer, row, n};
                 if (n < report.n_tokens) continue;
                 ++report.n_keeping_all;

@@ -16,18 +16,22 @@ namespace kvscope::analysis {
 struct TokenDecision {
     static constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
-    bool kept = false;
+    bool kept = false;  ///< the cache holds something of it, be it in an entry with others
     bool candidate = false;
     double score = nothing;  ///< also of a position that is no candidate, where it has one
     size_t rank = 0;         ///< among the candidates, 1 the best; 0 for no candidate
     size_t n_candidates = 0;
     size_t n_candidates_kept = 0;
-    double cut_off = nothing;             ///< the lowest score of a kept candidate
-    std::optional<uint32_t> merged_into;  ///< position of the entry that took the token in, where entries are merged
+    double cut_off = nothing;  ///< the lowest score of a kept candidate
+    trace::TokenFate fate;     ///< how it is kept, if it is
 
     bool forced() const { return kept && !candidate; }   ///< window, sinks, recent: kept whatever the score
     double distance() const { return score - cut_off; }  ///< negative: below the cut-off
 };
+
+/// "kept", "dropped", "merged into an entry of 3 that ends at token 17 (this head's keys are off by 12 %, its values by
+/// 3 %)", "kept in part and rebuilt (…)".
+std::string fate_text(const trace::TokenFate& fate);
 
 /// "Why was this token dropped?": the decisions of all layers and rows about one token of one run.
 struct TokenReport {
@@ -71,6 +75,7 @@ struct SpanReport {
     size_t n_places = 0;                     ///< layers times rows
     size_t n_keeping_all = 0;                ///< of them keep every token of the span
     size_t n_keeping_any = 0;                ///< keep at least one
+    size_t n_merging = 0;                    ///< of these, have a token of the span in an entry with other tokens
     size_t n_tokens_kept = 0;                ///< tokens of the span that at least one row of any layer keeps
     size_t n_tokens = 0;                     ///< of the span
     std::vector<size_t> layers_keeping_all;  ///< in which a row keeps every token

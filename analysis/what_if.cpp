@@ -3,17 +3,21 @@
 #include <fmt/format.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
 #include "analysis/attention_kept.h"
 #include "analysis/figure_definition.h"
+#include "analysis/kept_sets.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_policy.h"
 #include "analysis/run_style.h"
 #include "policies/interface/errors.h"
 #include "policies/interface/names.h"
+#include "policies/interface/record_storage.h"
 #include "policies/interface/reselect.h"
 
 namespace kvscope::analysis {
@@ -24,11 +28,6 @@ namespace schema = trace::schema;
 policies::ModelShape shape_of(const trace::ModelAttributes& model) {
     return {static_cast<int>(model.n_layers), static_cast<int>(model.n_heads), static_cast<int>(model.n_kv_heads),
             static_cast<int>(model.head_dim)};
-}
-
-/// Of a key and its value.
-uint64_t entry_bytes(const trace::ModelAttributes& model) {
-    return 2 * static_cast<uint64_t>(model.head_dim) * (model.dtype == "f32" ? 4 : 2);
 }
 
 template <class T>
@@ -42,16 +41,23 @@ void set_attributes(trace::RunRecord& record, const policies::PolicySpec& spec, 
     record.parameters_json = spec.values.to_json();
     record.budget = budget;
     record.budget_fraction = n_tokens > 0 ? static_cast<double>(budget) / static_cast<double>(n_tokens) : 0.0;
+    if (spec.definition->budget_of == policies::BudgetOf::bytes) {
+        record.budget_of = schema::run::budget_of_bytes;
+        record.budget_fraction = spec.own_share().value_or(std::min(record.budget_fraction, 1.0));
+    }
     if (spec.values.has("window")) record.window = spec.values.integer("window");
     record.message = "what-if: selected again, nothing was decoded";
 }
 
-void set_selections(trace::RunRecord& record, const trace::ModelAttributes& model,
+void set_selections(trace::RunRecord& record, const trace::ModelAttributes& model, int64_t n_tokens,
                     const std::vector<policies::Selection>& selections) {
     const bool kv_heads = selections.front().granularity == policies::Granularity::kv_head;
     record.granularity = std::string(kv_heads ? schema::run::granularity_kv_head : schema::run::granularity_query_head);
     const auto n_rows = static_cast<size_t>(kv_heads ? model.n_kv_heads : model.n_heads);
-    const uint64_t entry = entry_bytes(model);
+    const size_t element = model.dtype == "f32" ? 4 : 2;
+    const bool in_parts = std::any_of(selections.begin(), selections.end(),
+                                      [](const policies::Selection& selection) { return selection.stored; });
+    policies::StorageRecorder<trace::RunRecord> storage;
     record.kept_offsets.push_back(0);
     for (size_t layer = 0; layer < selections.size(); ++layer) {
         const policies::Selection& selection = selections[layer];
@@ -59,18 +65,23 @@ void set_selections(trace::RunRecord& record, const trace::ModelAttributes& mode
             throw std::invalid_argument(fmt::format("what-if: layer {} has {} rows of kept entries, expected {}", layer,
                                                     selection.rows.size(), n_rows));
         }
-        uint64_t layer_bytes = 0;
         for (const std::vector<uint32_t>& row : selection.rows) {
             append(record.kept_indices, row);
             record.kept_offsets.push_back(record.kept_indices.size());
-            record.head_bytes.push_back(row.size() * entry);
-            layer_bytes += record.head_bytes.back();
         }
-        record.cache_bytes_predicted.push_back(layer_bytes);
+        const auto bytes = policies::row_bytes_of(selection, static_cast<int>(model.head_dim), element);
+        record.head_bytes.insert(record.head_bytes.end(), bytes.begin(), bytes.end());
+        record.cache_bytes_predicted.push_back(std::accumulate(bytes.begin(), bytes.end(), uint64_t{0}));
+        if (in_parts)
+            storage.add_layer(policies::summary_of(record.label, static_cast<int>(layer), shape_of(model), n_tokens,
+                                                   selection, element),
+                              record);
         append(record.scores, selection.scores);
         append(record.scores_f64, selection.scores_f64);
+        append(record.channel_scores, selection.channel_scores);
         append(record.head_jsd, selection.head_jsd);
     }
+    storage.finish(record);
 }
 
 trace::RunRecord record_of(const trace::ModelAttributes& model, int64_t n_tokens, const policies::PolicySpec& spec,
@@ -82,12 +93,10 @@ trace::RunRecord record_of(const trace::ModelAttributes& model, int64_t n_tokens
     }
     trace::RunRecord record;
     set_attributes(record, spec, budget, n_tokens);
-    set_selections(record, model, selections);
+    set_selections(record, model, n_tokens, selections);
     if (!window_attention.empty()) {
-        const auto layers = static_cast<size_t>(model.n_layers);
-        const KeptSets kept{layers, selections.front().rows.size(), static_cast<size_t>(n_tokens), record.kept_offsets,
-                            record.kept_indices};
-        record.attention_kept = attention_kept(window_attention, static_cast<size_t>(model.n_heads), kept);
+        const HeldTokens held(record, static_cast<size_t>(model.n_layers), static_cast<size_t>(n_tokens));
+        record.attention_kept = attention_kept(window_attention, static_cast<size_t>(model.n_heads), held.sets());
     }
     return record;
 }
@@ -106,6 +115,7 @@ std::vector<policies::LayerScores> by_layer(const trace::RunRecord& record, size
                                     : policies::Granularity::kv_head;
         layers[i].scores = part(record.scores);
         layers[i].scores_f64 = part(record.scores_f64);
+        layers[i].channel_scores = part(record.channel_scores);
     }
     return layers;
 }
@@ -159,6 +169,7 @@ WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
     recorded_ = run_policy(attributes);
     model_ = reader.model();
     recorded_budget_ = attributes.budget;
+    recorded_share_ = attributes.budget_fraction;
     n_tokens_ = reader.prompt(prompt).visible_tokens();
     seed_ = attributes.seed;
     token_ids_ = reader.token_ids(prompt);
@@ -169,7 +180,8 @@ WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
             throw refuse("its recorded scores and budget do not give its kept entries");
         }
     } catch (const policies::ScoreError& error) {
-        const bool none = scores_.front().scores.empty() && scores_.front().scores_f64.empty();
+        const auto& first = scores_.front();
+        const bool none = first.scores.empty() && first.scores_f64.empty() && first.channel_scores.empty();
         throw refuse(none ? "the trace has no scores of it"
                           : fmt::format("its scores cannot be ranked again: {}", error.what()));
     } catch (const policies::SelectionError& error) {
@@ -191,6 +203,8 @@ std::vector<policies::Selection> WhatIf::select(const policies::PolicySpec& spec
     context.shape = shape_of(model_);
     context.n_tokens = n_tokens_;
     context.budget = budget;
+    // A share may lie between two counts.
+    if (budget == recorded_budget_) context.budget_share = recorded_share_;
     context.seed = seed_;
     context.token_ids = token_ids_;
     return policies::reselect(*spec.definition, spec.values, context, scores_);

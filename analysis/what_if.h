@@ -45,6 +45,7 @@ class WhatIf {
     trace::ModelAttributes model_;
     policies::PolicySpec recorded_;
     int64_t recorded_budget_ = 0;
+    double recorded_share_ = 1;
     int64_t n_tokens_ = 0;
     uint64_t seed_ = 0;
     std::vector<int32_t> token_ids_;

@@ -2,14 +2,21 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
+#include "engine/cache/storage_error.h"
 #include "engine/guarded.h"
 #include "engine/measures.h"
 #include "policies/interface/validation.h"
 
 namespace kvscope::engine {
 namespace {
+
+template <class T>
+void append(std::vector<T>& to, const std::vector<T>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+}
 
 std::string in_layer(int layer) { return "layer " + std::to_string(layer) + ": "; }
 
@@ -32,6 +39,7 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
         context_.shape = model_.shape();
         context_.n_tokens = n_tokens_;
         context_.budget = is_full() ? n_tokens_ : plan.budget.resolve(n_tokens_);
+        if (plan.budget.is_share) context_.budget_share = plan.budget.share;
         context_.seed = options.seed;
         context_.token_ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(n_tokens_));
         context_.n_vocabulary = model_.config().vocab_size;
@@ -40,6 +48,10 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
         };
         record.budget = context_.budget;
         record.budget_fraction = static_cast<double>(context_.budget) / static_cast<double>(n_tokens_);
+        if (plan.spec.definition->budget_of == policies::BudgetOf::bytes) {
+            record.budget_of = trace::schema::run::budget_of_bytes;
+            record.budget_fraction = context_.share_of_bytes();
+        }
         policy_ = plan.spec.create();
         policy_->begin(context_);
         needs_ = policy_->needs();
@@ -84,22 +96,25 @@ void ActiveRun::attempt(const std::string& where, Decision decision) {
 
 void ActiveRun::decide(policies::LayerObservations& observations, const DenseLayer& dense,
                        std::span<const float> window_attention) {
-    attempt(in_layer(observations.layer), [&] {
+    const int layer = observations.layer;
+    attempt(in_layer(layer), [&] {
         auto selection = policy_->select(observations);
-        require_selection(observations.layer, selection);
+        require_selection(layer, selection);
         if (!cache_)
             cache_.emplace(model_, selection.granularity, policy_->positions(), policy_->acts_while_decoding());
-        const auto stored = is_full() ? std::nullopt : policy_->store(observations, selection);
         if (is_full()) {
-            cache_->adopt(observations.layer, dense, n_tokens_);
-        } else if (stored) {
-            store(observations.layer, selection, *stored, dense);
+            cache_->adopt(layer, dense, n_tokens_);
         } else {
-            cache_->compress(observations.layer, selection, dense);
+            require_storage(selection);
+            cache_->compress(layer, selection, dense);
             if (policy_->merges_values()) merge_values(observations, selection);
         }
-        record_selection(std::move(selection), stored ? &*stored : nullptr, window_attention);
+        record_selection(layer, std::move(selection), window_attention);
     });
+    // Measuring is no part of the decision.
+    if (!failed() && policy_->stores_parts())
+        if (const auto error = failure_of([&] { record_storage_error(observations); }); !error.empty())
+            fail(in_layer(layer) + error);
 }
 
 void ActiveRun::merge_values(policies::LayerObservations& observations, const policies::Selection& selection) {
@@ -109,25 +124,14 @@ void ActiveRun::merge_values(policies::LayerObservations& observations, const po
         });
 }
 
-void ActiveRun::store(int layer, const policies::Selection& selection, const policies::StoredLayer& stored,
-                      const DenseLayer& dense) {
+void ActiveRun::require_storage(const policies::Selection& selection) const {
+    if (!selection.stored) return;
+    if (!policy_->stores_parts()) throw RunError("the policy stores entries in parts and has not said so");
     if (policy_->acts_while_decoding())
         throw RunError("a policy that stores entries in parts cannot also evict some while decoding");
     if (policy_->merges_values())
         throw RunError(
             "a policy that stores entries in parts stores their values as they are to be: nothing is merged");
-    cache_->compress(layer, selection, stored, dense);
-}
-
-size_t ActiveRun::predicted_bytes(const policies::Selection& selection, const policies::StoredLayer* stored) const {
-    const int d = model_.shape().head_dim;
-    const size_t element = kernels::size_of(model_.dtype());
-    size_t total = 0;
-    if (stored)
-        for (const auto& row : stored->rows) total += policies::bytes_of(row, d, element);
-    else
-        for (const auto& row : selection.rows) total += 2 * row.size() * static_cast<size_t>(d) * element;
-    return total;
 }
 
 void ActiveRun::require_selection(int layer, const policies::Selection& selection) const {
@@ -143,9 +147,15 @@ void ActiveRun::draft(policies::LayerObservations& observations, const DenseLaye
     });
 }
 
-void ActiveRun::record_selection(policies::Selection selection, const policies::StoredLayer* stored,
-                                 std::span<const float> window_attention) {
-    record.cache_bytes_predicted.push_back(predicted_bytes(selection, stored));
+void ActiveRun::record_selection(int layer, policies::Selection selection, std::span<const float> window_attention) {
+    const size_t element = kernels::size_of(model_.dtype());
+    const auto bytes = policies::row_bytes_of(selection, model_.shape().head_dim, element);
+    record.cache_bytes_predicted.push_back(std::accumulate(bytes.begin(), bytes.end(), uint64_t{0}));
+    policies::StoredSummary summary;
+    if (policy_->stores_parts()) {
+        summary = policies::summary_of(record.label, layer, model_.shape(), n_tokens_, selection, element);
+        storage_.add_layer(summary, record);
+    }
     record.granularity = selection.granularity == policies::Granularity::kv_head ? "kv_head" : "query_head";
     if (record.kept_offsets.empty()) record.kept_offsets.push_back(0);
     for (const auto& row : selection.rows) {
@@ -154,10 +164,36 @@ void ActiveRun::record_selection(policies::Selection selection, const policies::
     }
     if (!selection.scores.empty()) scores_.push_back(pool_.keep(std::move(selection.scores)));
     if (!selection.scores_f64.empty()) scores_f64_.push_back(pool_.keep(std::move(selection.scores_f64)));
-    record.head_jsd.insert(record.head_jsd.end(), selection.head_jsd.begin(), selection.head_jsd.end());
-    if (!window_attention.empty()) {
-        const auto shares = attention_kept(window_attention, model_.shape(), n_tokens_, selection);
-        record.attention_kept.insert(record.attention_kept.end(), shares.begin(), shares.end());
+    append(record.head_jsd, selection.head_jsd);
+    append(record.channel_scores, selection.channel_scores);
+    if (!window_attention.empty()) record_attention_kept(selection, summary, window_attention);
+}
+
+/// Of a merged entry all tokens are kept, not its last one alone.
+void ActiveRun::record_attention_kept(const policies::Selection& selection, const policies::StoredSummary& summary,
+                                      std::span<const float> window_attention) {
+    policies::Selection held;
+    if (summary.merges)
+        for (size_t row = 0; row < selection.rows.size(); ++row) {
+            auto& tokens = held.rows.emplace_back();
+            for (uint32_t token = 0; token < n_tokens_; ++token)
+                if (summary.token_entry[row * static_cast<size_t>(n_tokens_) + token] >= 0) tokens.push_back(token);
+        }
+    append(record.attention_kept,
+           attention_kept(window_attention, model_.shape(), n_tokens_, summary.merges ? held : selection));
+}
+
+void ActiveRun::record_storage_error(policies::LayerObservations& observations) {
+    const int group = cache_->n_rows() / model_.shape().n_kv_heads;
+    const auto n = static_cast<size_t>(n_tokens_);
+    const auto entries =
+        std::span<const int32_t>(record.merged_token_entry).last(static_cast<size_t>(cache_->n_rows()) * n);
+    for (int row = 0; row < cache_->n_rows(); ++row) {
+        const auto error =
+            storage_error(*cache_, observations.layer, row, entries.subspan(static_cast<size_t>(row) * n, n),
+                          observations.keys, observations.values, row / group, model_.shape().head_dim);
+        record.stored_key_error.push_back(error.keys);
+        record.stored_value_error.push_back(error.values);
     }
 }
 
@@ -193,7 +229,8 @@ void ActiveRun::adopt_filtered(const DenseCache& cache, std::span<const float> w
     cache_.emplace(model_, policies::Granularity::kv_head, policies::Positions::prompt, policy_->acts_while_decoding());
     for (size_t layer = 0; layer < cache.size(); ++layer) {
         cache_->adopt(static_cast<int>(layer), cache[layer], n);
-        record_selection(filtered_, nullptr, layer_of(window_attention, layer, n_tokens_, model_.shape()));
+        record_selection(static_cast<int>(layer), filtered_,
+                         layer_of(window_attention, layer, n_tokens_, model_.shape()));
     }
     position_ = n;
 }
@@ -201,6 +238,7 @@ void ActiveRun::adopt_filtered(const DenseCache& cache, std::span<const float> w
 void ActiveRun::finish_prompt(const std::vector<float>& last_logits) {
     first_logits_ = last_logits;
     record.select_s = select_seconds;
+    storage_.finish(record);
     const std::string error = failure_of([&] { record_bytes(); });
     if (!error.empty()) fail("measuring its cache: " + error);
 }

@@ -10,6 +10,7 @@
 #include "engine/experiment.h"
 #include "engine/prefill.h"
 #include "engine/score_pool.h"
+#include "policies/interface/record_storage.h"
 #include "trace/records.h"
 
 namespace kvscope::engine {
@@ -70,12 +71,12 @@ class ActiveRun {
     /// @throws policies::SelectionError
     void require_selection(int layer, const policies::Selection& selection) const;
     void merge_values(policies::LayerObservations& observations, const policies::Selection& selection);
-    void store(int layer, const policies::Selection& selection, const policies::StoredLayer& stored,
-               const DenseLayer& dense);
-    /// @param stored what is stored of it; nullptr: whole keys and values
-    void record_selection(policies::Selection selection, const policies::StoredLayer* stored,
-                          std::span<const float> window_attention);
-    size_t predicted_bytes(const policies::Selection& selection, const policies::StoredLayer* stored) const;
+    /// @throws RunError for parts that go with something else which the policy does
+    void require_storage(const policies::Selection& selection) const;
+    void record_selection(int layer, policies::Selection selection, std::span<const float> window_attention);
+    void record_attention_kept(const policies::Selection& selection, const policies::StoredSummary& summary,
+                               std::span<const float> window_attention);
+    void record_storage_error(policies::LayerObservations& observations);
     void record_bytes();
 
     const Transformer& model_;
@@ -91,6 +92,7 @@ class ActiveRun {
     std::optional<RunCache> cache_;
     std::optional<RunCache> draft_;
     policies::Selection filtered_;
+    policies::StorageRecorder<trace::RunRecord> storage_;
     int64_t position_;
     std::vector<float> first_logits_;
 };

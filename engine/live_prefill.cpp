@@ -99,6 +99,7 @@ std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec&
                 selections[layer] = policy->select(observations);
                 policies::require_selection(spec.label(), static_cast<int>(layer), shape_, n_tokens(),
                                             selections[layer]);
+                policies::require_stored(spec.label(), static_cast<int>(layer), shape_, selections[layer]);
                 observations.keep_latest(n_latest);
             } catch (...) {
                 failures[layer] = std::current_exception();

@@ -78,7 +78,10 @@ RunPlan recorded_plan(const trace::RunAttributes& run) {
     } catch (const policies::ParameterError& error) {
         throw UsageError(fmt::format("{}: {}", run.label, error.what()));
     }
-    plan.budget = policies::parse_budget(run.policy == "full" ? "100%" : std::to_string(run.budget));
+    const auto budget = policies::recorded_budget(plan.spec, run.budget, run.budget_fraction);
+    plan.budget = run.policy == "full"
+                      ? policies::parse_budget("100%")
+                      : budget.value_or(policies::Budget{.is_share = true, .share = run.budget_fraction});
     return plan;
 }
 

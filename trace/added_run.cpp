@@ -43,9 +43,15 @@ AddedRun::AddedRun(RunRecord record, const ModelAttributes& model, const PromptA
       extents_(model, prompt, record_) {
     require_run(name_, record_, model, prompt);
     if (record_.kept_offsets.empty()) return;
-    kept_ = std::make_shared<const Kept>(Kept{static_cast<std::size_t>(model.n_layers), extents_.rows(),
-                                              std::exchange(record_.kept_offsets, {}),
-                                              std::exchange(record_.kept_indices, {})});
+    Kept kept{static_cast<std::size_t>(model.n_layers), extents_.rows(), std::exchange(record_.kept_offsets, {}),
+              std::exchange(record_.kept_indices, {})};
+    kept.token_entry = record_.merged_token_entry;
+    kept.cardinality = record_.merged_cardinality;
+    kept.stored_entries = record_.stored_entries;
+    kept.key_error = record_.stored_key_error;
+    kept.value_error = record_.stored_value_error;
+    if (kept.merges()) kept.find_held_tokens();
+    kept_ = std::make_shared<const Kept>(std::move(kept));
 }
 
 template <class Action>

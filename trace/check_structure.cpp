@@ -74,6 +74,9 @@ bool type_fits(const h5::DataSetInfo& found, schema::Type type) {
     if (type == schema::Type::f32_or_f64) {
         return found.element == schema::Type::f32 || found.element == schema::Type::f64;
     }
+    if (type == schema::Type::f32_or_u16) {
+        return found.element == schema::Type::f32 || found.element == schema::Type::u16;
+    }
     return found.element == type;
 }
 

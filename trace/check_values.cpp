@@ -210,6 +210,11 @@ void check_budget(const Values& values, const KeptRows& kept, const PromptAttrib
     }
     // Policies that drop channels or numbers rather than entries keep every position.
     const bool keeps_all = kept.indices.size() == rows * tokens;
+    if (run.budget_of == schema::run::budget_of_bytes && !keeps_all) {
+        values.warning(schema::run::kept_offsets,
+                       fmt::format("all {} positions in each of {} rows, as the budget is one of bytes", tokens, rows),
+                       fmt::format("{} entries in all", kept.indices.size()));
+    }
     const std::uint64_t allowed =
         rows * std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(0, run.budget)), tokens);
     if (kept.indices.size() > allowed && !keeps_all) {
@@ -234,22 +239,60 @@ void check_merged(const Values& values, const KeptRows& kept, std::size_t rows, 
                         return false;
                     }
                 }
+                for (std::int64_t i = 0; i < count; ++i) {
+                    const std::uint32_t last = kept.indices[kept.offsets[at] + static_cast<std::uint64_t>(i)];
+                    if (entries[row * tokens + last] == i) continue;
+                    values.error(entry_set, fmt::format("token {} in entry {}, whose position it is", last, i),
+                                 fmt::format("{} at [{}, {}, {}]", entries[row * tokens + last], layer, row, last));
+                    return false;
+                }
             }
             return true;
         });
     }
     const auto& cardinality_set = schema::run::merged_cardinality;
-    const auto cardinality = values.read<std::uint16_t>(cardinality_set);
-    const auto zero = std::find(cardinality.begin(), cardinality.end(), std::uint16_t{0});
-    if (zero != cardinality.end()) {
-        values.error(cardinality_set, "at least 1", fmt::format("0 at [{}]", zero - cardinality.begin()));
+    const auto cardinality = values.read<float>(cardinality_set);
+    const auto bad =
+        std::find_if(cardinality.begin(), cardinality.end(), [](float n) { return !(n > 0) || !std::isfinite(n); });
+    if (bad != cardinality.end()) {
+        values.error(cardinality_set, "finite numbers above 0",
+                     fmt::format("{} at [{}]", *bad, bad - cardinality.begin()));
     }
+}
+
+void check_stored(const Values& values, const KeptRows& kept) {
+    const auto entries = values.read<std::uint32_t>(schema::run::stored_entries);
+    for (std::size_t row = 0; row < std::min(entries.size(), kept.offsets.size() - 1); ++row) {
+        const std::uint64_t count = kept.offsets[row + 1] - kept.offsets[row];
+        if (entries[row] > count) {
+            values.error(schema::run::stored_entries, fmt::format("at most the {} entries of row {}", count, row),
+                         std::to_string(entries[row]));
+            return;
+        }
+    }
+}
+
+/// The bytes by kind are those that are predicted in all.
+void check_bytes_by_kind(const Values& values, const std::vector<std::uint64_t>& predicted) {
+    using namespace schema::run;
+    std::vector<std::uint64_t> total(predicted.size(), 0);
+    bool is_any = false;
+    for (const auto* kind : {&stored_whole_bytes, &stored_channel_bytes, &stored_mapped_bytes, &stored_mass_bytes}) {
+        const auto bytes = values.read<std::uint64_t>(*kind);
+        is_any = is_any || !bytes.empty();
+        for (std::size_t l = 0; l < std::min(bytes.size(), total.size()); ++l) total[l] += bytes[l];
+    }
+    if (!is_any || total == predicted) return;
+    const auto at = std::mismatch(total.begin(), total.end(), predicted.begin());
+    values.error(cache_bytes_predicted, fmt::format("{}, the sum of the bytes by kind", *at.first),
+                 fmt::format("{} at [{}]", *at.second, at.first - total.begin()));
 }
 
 void check_bytes(const Values& values, std::size_t layers, std::size_t rows) {
     const auto held = values.read<std::uint64_t>(schema::run::cache_bytes);
     const auto predicted = values.read<std::uint64_t>(schema::run::cache_bytes_predicted);
     const auto by_row = values.read<std::uint64_t>(schema::run::head_bytes);
+    check_bytes_by_kind(values, predicted);
     for (std::size_t l = 0; l < std::min(held.size(), predicted.size()); ++l) {
         if (held[l] < predicted[l]) {
             values.warning(schema::run::cache_bytes, fmt::format("at least the {} predicted", predicted[l]),
@@ -309,10 +352,17 @@ void check_run_values(hid_t file, const std::string& group, const Sound& sound, 
     if (const auto kept = check_kept(values, tokens)) {
         check_budget(values, *kept, prompt, run);
         check_merged(values, *kept, rows, tokens);
+        check_stored(values, *kept);
     }
     values.range(scores, -infinity, std::numeric_limits<double>::max(), true);
     values.divergences(head_jsd, rows);
     values.integer_range<std::uint8_t>(channels_kept, 0, 1);
+    values.range(channel_scores, -infinity, std::numeric_limits<double>::max());
+    const auto head_dim = static_cast<double>(model.head_dim);
+    values.range(stored_key_width, 0, 2 * head_dim);
+    values.range(stored_value_width, 0, 2 * head_dim);
+    values.range(stored_key_error, 0, infinity);
+    values.range(stored_value_error, 0, infinity);
     values.integer_range<std::int32_t>(output_ids, 0, model.vocab_size - 1);
     values.range(step_kl, -slack, infinity);
     values.integer_range<std::uint8_t>(step_agreement, 0, 1);

@@ -67,6 +67,7 @@ void for_each_run_attribute(Attributes& a, Visit visit) {
     visit("parameters_json", a.parameters_json);
     visit("budget", a.budget);
     visit("budget_fraction", a.budget_fraction);
+    visit("budget_of", a.budget_of);
     visit("window", a.window);
     visit("seed", a.seed);
     visit("granularity", a.granularity);
@@ -93,6 +94,16 @@ void for_each_run_data_set(Record& r, Visit visit) {
     visit(schema::run::merged_token_entry, r.merged_token_entry);
     visit(schema::run::merged_cardinality, r.merged_cardinality);
     visit(schema::run::channels_kept, r.channels_kept);
+    visit(schema::run::channel_scores, r.channel_scores);
+    visit(schema::run::stored_entries, r.stored_entries);
+    visit(schema::run::stored_key_width, r.stored_key_width);
+    visit(schema::run::stored_value_width, r.stored_value_width);
+    visit(schema::run::stored_key_error, r.stored_key_error);
+    visit(schema::run::stored_value_error, r.stored_value_error);
+    visit(schema::run::stored_whole_bytes, r.stored_whole_bytes);
+    visit(schema::run::stored_channel_bytes, r.stored_channel_bytes);
+    visit(schema::run::stored_mapped_bytes, r.stored_mapped_bytes);
+    visit(schema::run::stored_mass_bytes, r.stored_mass_bytes);
     visit(schema::run::output_ids, r.output_ids);
     visit(schema::run::step_kl, r.step_kl);
     visit(schema::run::step_agreement, r.step_agreement);

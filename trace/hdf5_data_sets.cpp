@@ -151,6 +151,8 @@ const char* type_name(schema::Type type) {
             return "f64";
         case schema::Type::f32_or_f64:
             return "f32 or f64";
+        case schema::Type::f32_or_u16:
+            return "f32 or u16";
         case schema::Type::text:
             return "text";
     }

@@ -60,6 +60,12 @@ struct LoadAttribute {
         }
         out = static_cast<int>(found);
     }
+    void operator()(const char* name, std::optional<std::string>& out) const {
+        const auto value = h5::read_attribute(object, name);
+        if (!value) return;
+        if (value->kind != h5::Value::Kind::text || value->texts.size() != 1) wrong(name, "a text", *value);
+        out = value->texts.front();
+    }
     void operator()(const char* name, std::optional<double>& out) const {
         if (const auto value = h5::read_attribute(object, name)) out = real(name, *value);
     }

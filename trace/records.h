@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "trace/kept.h"
+
 namespace kvscope::trace {
 
 struct ModelAttributes {
@@ -66,6 +68,7 @@ struct RunAttributes {
     std::string parameters_json;
     std::int64_t budget = 0;
     double budget_fraction = 0;
+    std::optional<std::string> budget_of;  ///< "bytes"; nothing: entries
     std::int64_t window = 0;
     std::uint64_t seed = 0;
     std::string granularity = "kv_head";  ///< kv_head | query_head
@@ -88,10 +91,16 @@ struct RunRecord : RunAttributes {
     /// (L, R, N): at most one of the two is filled and stored as `scores`.
     std::vector<float> scores;
     std::vector<double> scores_f64;
-    std::vector<float> head_jsd;                       ///< (L, R, R), nats
-    std::vector<std::int32_t> merged_token_entry;      ///< (L, R, N)
-    std::vector<std::uint16_t> merged_cardinality;     ///< (Σ)
-    std::vector<std::uint8_t> channels_kept;           ///< (L, R, d)
+    std::vector<float> head_jsd;                   ///< (L, R, R), nats
+    std::vector<std::int32_t> merged_token_entry;  ///< (L, R, N)
+    std::vector<float> merged_cardinality;         ///< (Σ)
+    std::vector<std::uint8_t> channels_kept;       ///< (L, R, d)
+    std::vector<float> channel_scores;             ///< (L, R, d)
+    /// (L, R) where entries are stored otherwise than as whole keys and values.
+    std::vector<std::uint32_t> stored_entries;
+    std::vector<float> stored_key_width, stored_value_width, stored_key_error, stored_value_error;
+    /// (L)
+    std::vector<std::uint64_t> stored_whole_bytes, stored_channel_bytes, stored_mapped_bytes, stored_mass_bytes;
     std::vector<std::int32_t> output_ids;              ///< own length
     std::vector<float> step_kl;                        ///< (T), nats
     std::vector<std::uint8_t> step_agreement;          ///< (T)
@@ -123,22 +132,6 @@ struct ResultRow {
     double seconds = 0;
     double kept_share = 0;
     std::string status = "complete";
-};
-
-/// A run's kept positions, one ascending row for each layer and head.
-struct Kept {
-    std::size_t n_layers = 0;
-    std::size_t n_rows = 0;  ///< R, rows of one layer
-    std::vector<std::uint64_t> offsets;
-    std::vector<std::uint32_t> indices;
-
-    [[nodiscard]] std::size_t count(std::size_t layer, std::size_t row) const {
-        const std::size_t i = layer * n_rows + row;
-        return static_cast<std::size_t>(offsets[i + 1] - offsets[i]);
-    }
-    [[nodiscard]] std::span<const std::uint32_t> row(std::size_t layer, std::size_t row) const {
-        return {indices.data() + offsets[layer * n_rows + row], count(layer, row)};
-    }
 };
 
 }  // namespace kvscope::trace

@@ -1,4 +1,4 @@
-// Every name, shape, type and unit of the trace format, version 1.0. The writer, the reader and the
+// Every name, shape, type and unit of the trace format, version 1.1. The writer, the reader and the
 // checker all take them from here; docs/trace-format.md is tested against it.
 #pragma once
 
@@ -9,16 +9,17 @@
 namespace kvscope::trace::schema {
 
 inline constexpr std::string_view format = "kvscope-trace";
-inline constexpr std::string_view version = "1.0";
+inline constexpr std::string_view version = "1.1";
 /// Readers refuse a higher major version and read any minor one, ignoring what they do not know.
 inline constexpr int version_major = 1;
-inline constexpr int version_minor = 0;
+inline constexpr int version_minor = 1;
 
 /// Window queries that `full` is measured with unless a policy needs more.
 inline constexpr int default_window = 32;
 
-/// How elements are stored. `text` is UTF-8; `f32_or_f64` leaves the choice to the writer.
-enum class Type { i32, u8, u16, u32, u64, f32, f64, f32_or_f64, text };
+/// How elements are stored. `text` is UTF-8; `f32_or_f64` leaves the choice to the writer, `f32_or_u16` reads what
+/// version 1.0 called u16.
+enum class Type { i32, u8, u16, u32, u64, f32, f64, f32_or_f64, f32_or_u16, text };
 
 /// What an axis of a data set counts. Where a prompt's question is unseen by the policies
 /// (query_aware = 0), `visible_tokens` is n_context, otherwise it is n_tokens.
@@ -194,6 +195,7 @@ inline constexpr std::string_view status_complete = "complete";
 inline constexpr std::string_view status_failed = "failed";
 inline constexpr std::string_view mode_shared = "shared";
 inline constexpr std::string_view mode_isolated = "isolated";
+inline constexpr std::string_view budget_of_bytes = "bytes";
 
 inline constexpr Attribute attributes[] = {
     {"policy", AttributeType::text, Need::always, "the policy's name, e.g. snapkv"},
@@ -201,6 +203,8 @@ inline constexpr Attribute attributes[] = {
     {"parameters_json", AttributeType::text, Need::always, "all of the policy's parameters, defaults included"},
     {"budget", AttributeType::integer, Need::always, "entries kept per KV head and layer; N for the policy full"},
     {"budget_fraction", AttributeType::real, Need::always, "budget / N"},
+    {"budget_of", AttributeType::text, Need::sometimes,
+     "bytes: budget_fraction is the share of the full cache's bytes, every token is kept; otherwise entries"},
     {"window", AttributeType::integer, Need::always, "window queries that the policy looked through; 0 if none"},
     {"seed", AttributeType::integer, Need::always, "seed of the sampling"},
     {"granularity", AttributeType::text, Need::always, "kv_head (R = G) or query_head (R = H)"},
@@ -230,10 +234,33 @@ inline constexpr DataSet head_jsd =
 inline constexpr DataSet merged_token_entry =
     data_set("merged/token_entry", Type::i32, Dim::layers, Dim::rows, Dim::visible_tokens, Need::sometimes,
              "index, within its row, of the entry that a token went into; -1 if evicted");
-inline constexpr DataSet merged_cardinality =
-    data_set("merged/cardinality", Type::u16, Dim::entries, Need::sometimes, "n of each entry as attention uses it");
+inline constexpr DataSet merged_cardinality = data_set("merged/cardinality", Type::f32_or_u16, Dim::entries,
+                                                       Need::sometimes, "n of each entry as attention uses it");
 inline constexpr DataSet channels_kept = data_set("channels_kept", Type::u8, Dim::layers, Dim::rows, Dim::head_dim,
                                                   Need::sometimes, "1 where a key channel is kept");
+inline constexpr DataSet channel_scores = data_set("channel_scores", Type::f32, Dim::layers, Dim::rows, Dim::head_dim,
+                                                   Need::sometimes, "what the policy ranked key channels by");
+inline constexpr DataSet stored_entries = data_set("stored/entries", Type::u32, Dim::layers, Dim::rows, Need::sometimes,
+                                                   "entries that are not whole keys and values, a row's first ones");
+inline constexpr DataSet stored_key_width =
+    data_set("stored/key_width", Type::f32, Dim::layers, Dim::rows, Need::sometimes,
+             "numbers stored for the key of each of those entries, the mean; d where there are none");
+inline constexpr DataSet stored_value_width =
+    data_set("stored/value_width", Type::f32, Dim::layers, Dim::rows, Need::sometimes, "the same for their values");
+inline constexpr DataSet stored_key_error =
+    data_set("stored/key_error", Type::f32, Dim::layers, Dim::rows, Need::sometimes,
+             "relative error of the keys that the cache gives for its tokens, 2-norm over all of them");
+inline constexpr DataSet stored_value_error =
+    data_set("stored/value_error", Type::f32, Dim::layers, Dim::rows, Need::sometimes, "the same of the values");
+inline constexpr DataSet stored_whole_bytes = data_set("stored/whole_bytes", Type::u64, Dim::layers, Need::sometimes,
+                                                       "bytes predicted for keys and values of d numbers");
+inline constexpr DataSet stored_channel_bytes =
+    data_set("stored/channel_bytes", Type::u64, Dim::layers, Need::sometimes,
+             "the same for some of their channels, and which ones these are");
+inline constexpr DataSet stored_mapped_bytes = data_set("stored/mapped_bytes", Type::u64, Dim::layers, Need::sometimes,
+                                                        "the same for what maps turn into keys and values");
+inline constexpr DataSet stored_mass_bytes =
+    data_set("stored/mass_bytes", Type::u64, Dim::layers, Need::sometimes, "the same for cardinalities");
 inline constexpr DataSet output_ids =
     data_set("output_ids", Type::i32, Dim::any, Need::always, "what the run itself generated, end of text included");
 inline constexpr DataSet step_kl =
@@ -260,9 +287,34 @@ inline constexpr DataSet answer_attention =
              "full: attention of its answer's queries, summed over them, mean over a KV head's query heads");
 
 inline constexpr const DataSet* data_sets[] = {
-    &kept_offsets,  &kept_indices, &scores,        &head_jsd,       &merged_token_entry,    &merged_cardinality,
-    &channels_kept, &output_ids,   &step_kl,       &step_agreement, &attention_kept,        &output_error,
-    &cache_bytes,   &head_bytes,   &lookahead_ids, &pseudo_ids,     &cache_bytes_predicted, &answer_attention,
+    &kept_offsets,
+    &kept_indices,
+    &scores,
+    &head_jsd,
+    &merged_token_entry,
+    &merged_cardinality,
+    &channels_kept,
+    &output_ids,
+    &step_kl,
+    &step_agreement,
+    &attention_kept,
+    &output_error,
+    &cache_bytes,
+    &head_bytes,
+    &lookahead_ids,
+    &pseudo_ids,
+    &cache_bytes_predicted,
+    &answer_attention,
+    &channel_scores,
+    &stored_entries,
+    &stored_key_width,
+    &stored_value_width,
+    &stored_key_error,
+    &stored_value_error,
+    &stored_whole_bytes,
+    &stored_channel_bytes,
+    &stored_mapped_bytes,
+    &stored_mass_bytes,
 };
 /// Of a run's part of an unfinished trace alone: the run of the same prompt whose scores these are, bit by bit. In the
 /// finished file `scores` is a hard link to that run's.

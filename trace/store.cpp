@@ -34,6 +34,9 @@ struct StoreAttribute {
     void operator()(const char* name, const std::optional<int>& value) const {
         if (value) h5::write_attribute(object, name, static_cast<std::int64_t>(*value));
     }
+    void operator()(const char* name, const std::optional<std::string>& value) const {
+        if (value) h5::write_attribute(object, name, storable_text(*value));
+    }
     void operator()(const char* name, const std::optional<double>& value) const {
         if (value) h5::write_attribute(object, name, *value);
     }
@@ -103,6 +106,19 @@ void check_kept(std::string_view group, const RunRecord& record, std::size_t vis
                 refuse(fmt::format("{}/kept_indices: expected ascending positions below {} in row {}, found {}", group,
                                    visible_tokens, row, position));
             }
+        }
+    }
+}
+
+/// Behind check_kept.
+void check_token_entry(std::string_view group, const RunRecord& record, std::size_t visible_tokens) {
+    const auto& entries = record.merged_token_entry;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const std::size_t row = i / visible_tokens;
+        const auto count = static_cast<std::int64_t>(record.kept_offsets[row + 1] - record.kept_offsets[row]);
+        if (entries[i] < -1 || entries[i] >= count) {
+            refuse(fmt::format("{}/merged/token_entry: expected -1 or an entry below {} in row {}, found {}", group,
+                               count, row, entries[i]));
         }
     }
 }
@@ -191,6 +207,7 @@ void require_run(const std::string& name, const RunRecord& record, const ModelAt
     }
     if (!record.step_kl.empty() && !record.step_agreement.empty()) extents.steps = record.step_kl.size();
     for_each_run_data_set(record, CheckShape{extents, name});
+    if (has_kept) check_token_entry(name, record, *extents.of(schema::Dim::visible_tokens));
 }
 
 void store_run(hid_t file, const std::string& group, const RunRecord& record, const ModelAttributes& model,

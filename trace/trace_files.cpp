@@ -50,6 +50,25 @@ void require_valid_kept(const Kept& found, std::int64_t visible_tokens, const st
     }
 }
 
+void require_valid_entries(const Kept& found, const std::string& where) {
+    if (!found.cardinality.empty() && found.cardinality.size() != found.indices.size()) {
+        throw DamagedTrace(fmt::format("{}/merged/cardinality: expected one for each of {} entries, found {}", where,
+                                       found.indices.size(), found.cardinality.size()));
+    }
+    if (!found.merges()) return;
+    const std::size_t rows = found.n_layers * found.n_rows;
+    const std::size_t n_tokens = found.token_entry.size() / rows;
+    for (std::size_t i = 0; i < found.token_entry.size(); ++i) {
+        const std::size_t row = i / n_tokens;
+        const auto count = static_cast<std::int64_t>(found.offsets[row + 1] - found.offsets[row]);
+        if (found.token_entry[i] < -1 || found.token_entry[i] >= count) {
+            throw DamagedTrace(
+                fmt::format("{}/merged/token_entry: expected -1 or an entry below {} in row {}, found {}", where, count,
+                            row, found.token_entry[i]));
+        }
+    }
+}
+
 }  // namespace
 
 std::string place_name(const GroupPlace& place) { return fmt::format("{}: {}", place.file.string(), place.group); }
@@ -217,7 +236,23 @@ std::shared_ptr<const Kept> TraceFiles::read_kept(int prompt, int run) const {
         return all;
     });
     require_valid_kept(*out, visible_tokens, place_name(group(place)));
+    read_storage(place, *out);
     return out;
+}
+
+/// What of a run's entries is not a whole key and value of one token.
+void TraceFiles::read_storage(Place place, Kept& kept) const {
+    const auto read = [&]<class T>(const schema::DataSet& data_set, std::vector<T>& out) {
+        if (!has(place, data_set)) return;
+        out = with_data_set(place, data_set, [](hid_t open) { return h5::read<T>(open); });
+    };
+    read(schema::run::stored_entries, kept.stored_entries);
+    read(schema::run::stored_key_error, kept.key_error);
+    read(schema::run::stored_value_error, kept.value_error);
+    read(schema::run::merged_token_entry, kept.token_entry);
+    read(schema::run::merged_cardinality, kept.cardinality);
+    require_valid_entries(kept, place_name(group(place)));
+    if (kept.merges()) kept.find_held_tokens();
 }
 
 std::vector<ResultRow> TraceFiles::results(std::string_view task) const {

@@ -86,6 +86,7 @@ class TraceFiles {
     void require_shape(Place place, const schema::DataSet& data_set, const std::vector<std::size_t>& found,
                        const std::string& where) const;
     std::shared_ptr<const Kept> read_kept(int prompt, int run) const;
+    void read_storage(Place place, Kept& kept) const;
     std::shared_ptr<const Kept> cached_kept(int prompt, int run) const;
 
     mutable Source source_;

@@ -46,8 +46,9 @@ std::optional<ParameterValue> integer_field(const Parameter& parameter, int64_t 
 }
 
 std::optional<ParameterValue> real_field(const Parameter& parameter, double value) {
-    const double low = slider_begin(parameter);
-    const double high = slider_end(parameter, value);
+    constexpr double step = 0.001;
+    const double low = slider_begin(parameter) + (parameter.range.low_open ? step : 0);
+    const double high = slider_end(parameter, value) - (parameter.range.high_open ? step : 0);
     double now = value;
     if (!ImGui::SliderScalar("##value", ImGuiDataType_Double, &now, &low, &high, "%.6g")) return std::nullopt;
     now = std::round(now * 1000) / 1000;
@@ -60,10 +61,13 @@ std::optional<ParameterValue> number_or_automatic(const Parameter& parameter, co
     const bool toggled = ImGui::Checkbox("auto", &automatic);
     if (ImGui::IsItemHovered()) ImGui::SetTooltip("auto: %s", parameter.automatic.c_str());
     if (toggled && automatic) return policies::Automatic{};
+    const bool is_real = parameter.kind == ParameterKind::real;
+    if (toggled && is_real) return slider_begin(parameter);
     if (toggled) return static_cast<int64_t>(std::max(1.0, slider_begin(parameter)));
     if (automatic) return std::nullopt;
     ImGui::SameLine();
     take_width(room_after);
+    if (is_real) return real_field(parameter, std::get<double>(value));
     return integer_field(parameter, std::get<int64_t>(value), most);
 }
 

@@ -47,7 +47,7 @@ std::string where_kept(const trace::Kept& kept, int64_t token) {
     for (size_t layer = 0; layer < kept.n_layers; ++layer) {
         size_t here = 0;
         for (size_t r = 0; r < kept.n_rows; ++r) {
-            const auto row = kept.row(layer, r);
+            const auto row = kept.held(layer, r);
             here += std::binary_search(row.begin(), row.end(), static_cast<uint32_t>(token));
         }
         if (here > 0) layers.push_back(layer);

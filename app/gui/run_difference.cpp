@@ -44,7 +44,7 @@ RunPair read_pair(const trace::Reader& a, const RunKey& a_key, const trace::Read
 void add_kept(const RunPair& pair, const trace::Kept& kept, size_t layer, bool sum_heads, float weight, float* values) {
     for (size_t row = 0; row < pair.n_rows; ++row) {
         float* const to = values + (sum_heads ? 0 : row * pair.n_tokens);
-        for (const uint32_t token : kept.row(layer, row * kept.n_rows / pair.n_rows)) to[token] += weight;
+        for (const uint32_t token : kept.held(layer, row * kept.n_rows / pair.n_rows)) to[token] += weight;
     }
 }
 
@@ -76,8 +76,8 @@ Pyramid make_map(const RunPair& pair, int layer, bool classes) {
 }  // namespace
 
 bool RunPair::keeps(const trace::Kept& kept, size_t layer, size_t row, uint32_t token) const {
-    const auto entries = kept.row(layer, row * kept.n_rows / n_rows);
-    return std::binary_search(entries.begin(), entries.end(), token);
+    const auto held = kept.held(layer, row * kept.n_rows / n_rows);
+    return std::binary_search(held.begin(), held.end(), token);
 }
 
 int RunPair::heads(const trace::Kept& kept, size_t layer, uint32_t token) const {

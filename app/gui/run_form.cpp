@@ -215,7 +215,11 @@ std::vector<std::string> RunForm::budget_lines(const std::optional<TokenCount>& 
 
 int RunForm::n_runs() const {
     try {
-        return 1 + n_ticked() * static_cast<int>(policies::parse_budgets(request.budgets).size());
+        const auto n_budgets = static_cast<int>(policies::parse_budgets(request.budgets).size());
+        int n = 1;
+        for (const PolicyRow& row : rows)
+            if (row.ticked) n += row.spec.own_share() ? 1 : n_budgets;
+        return n;
     } catch (const policies::BudgetError&) {
         return 0;
     }

@@ -16,10 +16,10 @@
 namespace kvscope::gui {
 namespace {
 
-KeptSummary summary_of(const analysis::KeptSets& kept, const std::vector<float>& attention,
+KeptSummary summary_of(const analysis::KeptSets& kept, size_t n_entries, const std::vector<float>& attention,
                        const std::vector<uint64_t>& bytes) {
     KeptSummary summary;
-    summary.n_entries = static_cast<int64_t>(kept.indices.size());
+    summary.n_entries = static_cast<int64_t>(n_entries);
     const auto all = static_cast<double>(kept.n_layers * kept.n_rows * kept.n_tokens);
     summary.entries_share = all > 0 ? static_cast<double>(summary.n_entries) / all : 0;
     const auto coverage = analysis::model_coverage(kept);
@@ -45,15 +45,13 @@ KeptSummary summarize(const trace::Reader& reader, int prompt, int run) {
     if (reader.has(place, schema::attention_kept)) attention = reader.read<float>(place, schema::attention_kept);
     if (reader.has(place, schema::cache_bytes_predicted))
         bytes = reader.read<uint64_t>(place, schema::cache_bytes_predicted);
-    return summary_of(analysis::kept_sets(*kept, n), attention, bytes);
+    return summary_of(analysis::kept_sets(*kept, n), kept->indices.size(), attention, bytes);
 }
 
 KeptSummary summarize(const trace::Reader& reader, int prompt, const trace::RunRecord& run) {
-    const auto n_layers = static_cast<size_t>(reader.model().n_layers);
-    const analysis::KeptSets kept{n_layers, (run.kept_offsets.size() - 1) / n_layers,
-                                  static_cast<size_t>(reader.prompt(prompt).visible_tokens()), run.kept_offsets,
-                                  run.kept_indices};
-    return summary_of(kept, run.attention_kept, run.cache_bytes_predicted);
+    const analysis::HeldTokens held(run, static_cast<size_t>(reader.model().n_layers),
+                                    static_cast<size_t>(reader.prompt(prompt).visible_tokens()));
+    return summary_of(held.sets(), run.kept_indices.size(), run.attention_kept, run.cache_bytes_predicted);
 }
 
 void LiveWhatIf::update(Session& session, const EngineSession* engine) {
@@ -220,6 +218,8 @@ std::string LiveWhatIf::obstacle(const policies::Parameter& parameter) const {
 
 std::string LiveWhatIf::budget_obstacle() const {
     if (is_reading_) return "reading the run";
+    if (policies::PolicySpec{settings_->recorded.definition, settings_->values}.own_share())
+        return "a parameter decides how much is kept, whatever the budget: set it to auto";
     if (prefill_ && prefill_obstacle_.empty()) return {};
     if (!from_trace_) return trace_refusal_;
     if (from_trace_->needs_prefill(recorded_values(), recorded_budget() + 1).empty()) return {};
@@ -228,7 +228,9 @@ std::string LiveWhatIf::budget_obstacle() const {
 
 int64_t LiveWhatIf::least_budget() const {
     const auto& values = settings_->values;
-    const int64_t least = values.has("window") ? values.integer("window") + 1 : 1;
+    int64_t least = values.has("window") ? values.integer("window") + 1 : 1;
+    // Below a share that no policy can do with, which says so itself.
+    if (budget_of() == policies::BudgetOf::bytes) least = n_tokens() / 20;
     return std::clamp<int64_t>(std::min(least, recorded_budget()), 1, std::max<int64_t>(n_tokens(), 1));
 }
 

@@ -58,6 +58,7 @@ class LiveWhatIf {
     /// To be set by widgets.
     policies::ParameterValues& values() { return settings_->values; }
     int64_t& budget() { return settings_->budget; }
+    policies::BudgetOf budget_of() const { return settings_->recorded.definition->budget_of; }
 
     /// Why a parameter cannot be changed now; empty where it can.
     std::string obstacle(const policies::Parameter& parameter) const;

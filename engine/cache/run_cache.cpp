@@ -38,26 +38,48 @@ size_t RunCache::entry_bytes() const {
 }
 
 void RunCache::compress(int layer, const policies::Selection& selection, const DenseLayer& dense) {
-    auto& target = layers_[static_cast<size_t>(layer)];
     policies::require_rows("the policy", layer, model_->shape(), dense.capacity(), selection);
+    policies::require_stored("the policy", layer, model_->shape(), selection);
     if (selection.granularity != granularity_)
         throw RunError("layer " + std::to_string(layer) + ": the policy kept " + std::to_string(selection.rows.size()) +
                        " rows where those before have " + std::to_string(n_rows_));
+    if (!selection.stored) return compress_whole(layer, selection.rows, dense);
+    if (renumbers())
+        throw RunError("layer " + std::to_string(layer) +
+                       ": entries that are stored in parts cannot be renumbered in the cache");
+    const auto& stored = selection.stored->rows;
+    std::vector<std::vector<uint32_t>> plain;
+    for (const auto& row : stored) plain.push_back(row.plain);
+    compress_whole(layer, plain, dense);
+    const int group = n_rows_ / model_->config().n_kv_heads;
+    auto& rows = layers_[static_cast<size_t>(layer)].stored;
+    rows.resize(stored.size());
+    for (size_t row = 0; row < rows.size(); ++row) {
+        const size_t head = static_cast<size_t>(static_cast<int64_t>(row) / group * dense.capacity()) * entry_bytes();
+        for (const auto& entries : stored[row].stored)
+            rows[row].push_back(std::make_shared<const StoredEntries>(entries, bytes_of(dense.keys) + head,
+                                                                      bytes_of(dense.values) + head,
+                                                                      model_->config().head_dim, model_->dtype()));
+    }
+}
+
+void RunCache::compress_whole(int layer, const std::vector<std::vector<uint32_t>>& rows, const DenseLayer& dense) {
+    auto& target = layers_[static_cast<size_t>(layer)];
     const int64_t d = model_->config().head_dim;
     const int group = n_rows_ / model_->config().n_kv_heads;
     target = Layer{};
     int64_t total = 0;
-    for (const auto& row : selection.rows) {
+    for (const auto& row : rows) {
         target.begin.push_back(total);
         target.capacity.push_back(static_cast<int64_t>(row.size()));
         total += static_cast<int64_t>(row.size());
     }
-    target.positions = selection.rows;
+    target.positions = rows;
     target.keys = at::empty({total * d}, dense.keys.options());
     target.values = at::empty({total * d}, dense.values.options());
     const size_t entry = entry_bytes();
     for (int row = 0; row < n_rows_; ++row) {
-        const auto& kept = selection.rows[static_cast<size_t>(row)];
+        const auto& kept = rows[static_cast<size_t>(row)];
         const auto source = static_cast<size_t>((row / group) * dense.capacity());
         auto to = static_cast<size_t>(target.begin[static_cast<size_t>(row)]);
         for (const uint32_t position : kept) {
@@ -84,29 +106,6 @@ void RunCache::edit_values(int layer, int row, const std::function<void(std::spa
     at::Tensor edited = values.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
     edit({edited.mutable_data_ptr<float>(), static_cast<size_t>(edited.numel())});
     values.copy_(edited);
-}
-
-void RunCache::compress(int layer, const policies::Selection& selection, const policies::StoredLayer& stored,
-                        const DenseLayer& dense) {
-    policies::require_rows("the policy", layer, model_->shape(), dense.capacity(), selection);
-    policies::require_stored("the policy", layer, model_->shape(), selection, stored);
-    if (renumbers())
-        throw RunError("layer " + std::to_string(layer) +
-                       ": entries that are stored in parts cannot be renumbered in the cache");
-    policies::Selection plain;
-    plain.granularity = selection.granularity;
-    for (const auto& row : stored.rows) plain.rows.push_back(row.plain);
-    compress(layer, plain, dense);
-    const int group = n_rows_ / model_->config().n_kv_heads;
-    auto& rows = layers_[static_cast<size_t>(layer)].stored;
-    rows.resize(stored.rows.size());
-    for (size_t row = 0; row < rows.size(); ++row) {
-        const size_t head = static_cast<size_t>(static_cast<int64_t>(row) / group * dense.capacity()) * entry_bytes();
-        for (const auto& entries : stored.rows[row].stored)
-            rows[row].push_back(std::make_shared<const StoredEntries>(entries, bytes_of(dense.keys) + head,
-                                                                      bytes_of(dense.values) + head,
-                                                                      model_->config().head_dim, model_->dtype()));
-    }
 }
 
 void RunCache::adopt(int layer, const DenseLayer& dense, int64_t n_entries) {
@@ -226,6 +225,12 @@ RunCache::RowView RunCache::view(int layer, int row, int64_t n_visible, int64_t 
         scratch.push_back(std::move(rotated));
     }
     return view;
+}
+
+std::span<const std::shared_ptr<const StoredEntries>> RunCache::stored(int layer, int row) const {
+    const auto& rows = layers_[static_cast<size_t>(layer)].stored;
+    if (rows.empty()) return {};
+    return rows[static_cast<size_t>(row)];
 }
 
 std::vector<StoredEntries::Attended> RunCache::stored_view(int layer, int row, int64_t position,

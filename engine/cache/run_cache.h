@@ -28,19 +28,15 @@ class RunCache {
     int n_rows() const { return n_rows_; }
     int n_layers() const { return static_cast<int>(layers_.size()); }
 
-    /// Takes the kept entries of a layer out of its dense cache, which may be freed afterwards.
-    /// @throws policies::SelectionError, RunError before anything is read for a selection that it does not hold
+    /// Takes the kept entries of a layer out of its dense cache, which may be freed afterwards: whole, or stored as the
+    /// selection describes.
+    /// @throws policies::SelectionError, RunError before anything is read for a selection that it does not hold, for a
+    ///         description that does not hold together, and for one in a cache that renumbers its entries
     void compress(int layer, const policies::Selection& selection, const DenseLayer& dense);
 
     /// Hands the values of a row's entries (n_entries, d) over as f32 and takes back what became of them. Plain rows
     /// only.
     void edit_values(int layer, int row, const std::function<void(std::span<float>)>& edit);
-
-    /// Stores the kept entries as the policy describes them, in place of whole keys and values.
-    /// @throws policies::SelectionError, RunError as above, for a description that does not hold together, and for a
-    ///         cache that renumbers its entries
-    void compress(int layer, const policies::Selection& selection, const policies::StoredLayer& stored,
-                  const DenseLayer& dense);
 
     /// Shares a dense layer whole (the full run): nothing is copied, decoded entries go behind the prompt's, as far as
     /// the layer has room.
@@ -80,7 +76,10 @@ class RunCache {
     /// Whether some of a layer's entries are stored in another way than as whole keys and values.
     bool stores_parts(int layer) const { return !layers_[static_cast<size_t>(layer)].stored.empty(); }
 
-    /// Those entries, ahead of the plain ones, as far as a query at `position` sees them.
+    /// Those entries, ahead of the plain ones; none where there are none.
+    std::span<const std::shared_ptr<const StoredEntries>> stored(int layer, int row) const;
+
+    /// The same as far as a query at `position` sees them.
     std::vector<StoredEntries::Attended> stored_view(int layer, int row, int64_t position,
                                                      int64_t sliding_window) const;
 
@@ -115,6 +114,7 @@ class RunCache {
         std::vector<std::vector<std::shared_ptr<const StoredEntries>>> stored;
     };
 
+    void compress_whole(int layer, const std::vector<std::vector<uint32_t>>& rows, const DenseLayer& dense);
     Layer packed(const Layer& layer, int64_t extra) const;
     void turn_keys(Layer& layer, int row, int64_t first, std::span<const int64_t> by) const;
     size_t entry_bytes() const;

@@ -56,6 +56,12 @@ class StoredEntries {
 
     int64_t size() const { return static_cast<int64_t>(positions_.size()); }
     std::span<const uint32_t> positions() const { return positions_; }
+    float mass(int64_t entry) const { return masses_.empty() ? 1.0f : masses_[static_cast<size_t>(entry)]; }
+    /// Writes keys and values of entries [begin, end), (end - begin, d) each; channels that are not stored are 0.
+    void read(int64_t begin, int64_t end, float* keys, float* values) const {
+        keys_.read(begin, end, keys);
+        values_.read(begin, end, values);
+    }
     size_t bytes() const { return keys_.bytes() + values_.bytes() + masses_.size() * sizeof(float); }
 
     /// A row of `attention_decode` over the entries from `first` on, without queries and output. Where keys are stored

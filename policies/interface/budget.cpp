@@ -120,10 +120,16 @@ int64_t Budget::resolve(int64_t n_tokens) const {
 
 std::string Budget::text() const { return is_share ? shortest(share) : std::to_string(count); }
 
-std::string Budget::describe(int64_t n_tokens) const {
+std::string Budget::describe(int64_t n_tokens, BudgetOf of) const {
     const int64_t kept = std::min(resolve(n_tokens), n_tokens);
-    const double share_kept = n_tokens ? 100.0 * static_cast<double>(kept) / static_cast<double>(n_tokens) : 100.0;
+    double share_kept = n_tokens ? 100.0 * static_cast<double>(kept) / static_cast<double>(n_tokens) : 100.0;
     char buffer[160];
+    if (of == BudgetOf::bytes) {
+        if (is_share) share_kept = 100.0 * share;
+        std::snprintf(buffer, sizeof buffer, "every token kept, in %.1f %% of the full cache's bytes (%.1f %% saved)",
+                      share_kept, 100.0 - share_kept);
+        return buffer;
+    }
     std::snprintf(buffer, sizeof buffer, "%lld of %lld entries kept (%.1f %%), %lld removed (%.1f %%)",
                   static_cast<long long>(kept), static_cast<long long>(n_tokens), share_kept,
                   static_cast<long long>(n_tokens - kept), 100.0 - share_kept);

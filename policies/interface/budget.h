@@ -9,6 +9,10 @@
 
 namespace kvscope::policies {
 
+/// What a policy takes a budget as: entries that are kept; or, where it keeps every token, the share of the full
+/// cache's bytes (of a count B: B / N).
+enum class BudgetOf { entries, bytes };
+
 /// Entries kept per KV head and layer, window and sinks included: a count, or the share of the prompt that is *kept*.
 struct Budget {
     bool is_share = false;
@@ -23,8 +27,9 @@ struct Budget {
     std::string text() const;
 
     /// Kept and removed, since a bare ratio can be read as either:
-    /// "128 of 2000 entries kept (6.4 %), 1872 removed (93.6 %)".
-    std::string describe(int64_t n_tokens) const;
+    /// "128 of 2000 entries kept (6.4 %), 1872 removed (93.6 %)"; "every token kept, in 80.0 % of the full cache's
+    /// bytes (20.0 % saved)".
+    std::string describe(int64_t n_tokens, BudgetOf of = BudgetOf::entries) const;
 
     bool operator==(const Budget&) const = default;
 };

@@ -43,10 +43,13 @@ std::string policies_markdown(const std::vector<Definition>& definitions) {
         "This page is made from the policies' own declarations (`kvscope policies --format md`); a test says when it "
         "is "
         "out of\ndate. A policy is named as `--policy name:parameter=value,parameter=value`; `_` and `-` are alike. A "
-        "budget B is the number\nof entries kept per KV head and layer, window and sinks included.\n";
+        "budget B is the number\nof entries kept per KV head and layer, window and sinks included; of the policies "
+        "that keep every token it is the share of\nthe full cache's bytes, and theirs say so below.\n";
     for (const Definition& definition : definitions) {
         page += "\n## " + definition.name + "\n\n" + definition.title + ". " + definition.summary + "\n";
         if (!definition.paper.empty()) page += "\n" + definition.paper + ".\n";
+        if (definition.budget_of == BudgetOf::bytes)
+            page += "\nKeeps every token: a budget is the share of the full cache's bytes.\n";
         if (definition.parameters.empty()) continue;
         page += "\n| parameter | default | takes | |\n|---|---|---|---|\n";
         for (const Parameter& parameter : definition.parameters) {

@@ -194,6 +194,12 @@ Parameter automatic_integer_parameter(std::string name, std::string automatic, R
     return parameter;
 }
 
+Parameter automatic_real_parameter(std::string name, std::string automatic, Range range, std::string help) {
+    Parameter parameter = automatic_integer_parameter(std::move(name), std::move(automatic), range, std::move(help));
+    parameter.kind = ParameterKind::real;
+    return parameter;
+}
+
 Parameter real_parameter(std::string name, double fallback, Range range, std::string help) {
     Parameter parameter = declared(std::move(name), ParameterKind::real, fallback, std::move(help));
     parameter.range = range;
@@ -273,17 +279,26 @@ const Type& typed(const ParameterValue& value, std::string_view name) {
     throw std::logic_error("parameter " + std::string(name) + " is read as another type than it is declared with");
 }
 
+template <class Type>
+std::optional<Type> automatic(const ParameterValue& value, std::string_view name) {
+    if (std::holds_alternative<Automatic>(value)) return std::nullopt;
+    return typed<Type>(value, name);
+}
+
 }  // namespace
 
 int64_t ParameterValues::integer(std::string_view name) const { return typed<int64_t>(value(name), name); }
 
 std::optional<int64_t> ParameterValues::automatic_integer(std::string_view name) const {
-    const ParameterValue& held = value(name);
-    if (std::holds_alternative<Automatic>(held)) return std::nullopt;
-    return typed<int64_t>(held, name);
+    return automatic<int64_t>(value(name), name);
 }
 
 double ParameterValues::real(std::string_view name) const { return typed<double>(value(name), name); }
+
+std::optional<double> ParameterValues::automatic_real(std::string_view name) const {
+    return automatic<double>(value(name), name);
+}
+
 bool ParameterValues::boolean(std::string_view name) const { return typed<bool>(value(name), name); }
 const std::string& ParameterValues::text(std::string_view name) const { return typed<std::string>(value(name), name); }
 

@@ -65,6 +65,7 @@ struct Parameter {
 /// Declarations in one line each.
 Parameter integer_parameter(std::string name, int64_t fallback, Range range, std::string help);
 Parameter automatic_integer_parameter(std::string name, std::string automatic, Range range, std::string help);
+Parameter automatic_real_parameter(std::string name, std::string automatic, Range range, std::string help);
 Parameter real_parameter(std::string name, double fallback, Range range, std::string help);
 Parameter choice_parameter(std::string name, std::vector<std::string> choices, std::string fallback, std::string help);
 Parameter boolean_parameter(std::string name, bool fallback, std::string help);
@@ -97,6 +98,7 @@ class ParameterValues {
     int64_t integer(std::string_view name) const;
     std::optional<int64_t> automatic_integer(std::string_view name) const;  ///< nullopt: auto
     double real(std::string_view name) const;
+    std::optional<double> automatic_real(std::string_view name) const;  ///< nullopt: auto
     bool boolean(std::string_view name) const;
     const std::string& text(std::string_view name) const;  ///< of choices, too
 

@@ -1,8 +1,14 @@
 #include "policies/interface/policy.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace kvscope::policies {
+
+double RunContext::share_of_bytes() const {
+    if (budget_share) return std::min(*budget_share, 1.0);
+    return n_tokens > 0 ? std::min(static_cast<double>(budget) / static_cast<double>(n_tokens), 1.0) : 1.0;
+}
 
 Selection Policy::draft(LayerObservations&) { throw std::logic_error("this policy does not look ahead"); }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "policies/interface/budget.h"
 #include "policies/interface/observations.h"
 #include "policies/interface/parameters.h"
 #include "policies/interface/stored_layer.h"
@@ -22,11 +23,16 @@ struct RunContext {
     int64_t n_tokens =
         0;               ///< N: prompt tokens that may be compressed (the context alone when the question comes later)
     int64_t budget = 0;  ///< B: entries kept per KV head and layer, window and sinks included; B >= N keeps everything
+    /// What was asked for where a budget is a share, before it was rounded to B entries.
+    std::optional<double> budget_share;
     uint64_t seed = 0;
     std::span<const int32_t> token_ids;  ///< (N)
     int64_t n_vocabulary = 0;            ///< ids that the model knows; 0 where no model is loaded
     /// A text as the model's tokens, special ones not parsed; empty where no model is loaded.
     std::function<std::vector<int32_t>(std::string_view)> tokenize;
+
+    /// The budget of policies that keep every token: the share of the full cache's bytes, at most 1.
+    double share_of_bytes() const;
 };
 
 /// What the prefill has to collect for a policy. The engine collects the union over all runs, once.
@@ -60,6 +66,7 @@ struct LayerScores {
     Granularity granularity = Granularity::kv_head;
     std::vector<float> scores;
     std::vector<double> scores_f64;
+    std::vector<float> channel_scores{};  ///< (R, d) or empty
 };
 
 /// The entries that stay in one layer's cache, and what they were ranked by.
@@ -70,7 +77,10 @@ struct Selection {
     /// fills one of the two, or neither when it ranks nothing.
     std::vector<float> scores;
     std::vector<double> scores_f64;
-    std::vector<float> head_jsd;  ///< (R, R) natural logarithms; empty where the policy computes none
+    std::vector<float> channel_scores;  ///< (R, d) what key channels were ranked by; empty where none are
+    std::vector<float> head_jsd;        ///< (R, R) natural logarithms; empty where the policy computes none
+    /// What the cache holds in place of whole keys and values of the kept entries; nullopt: just those.
+    std::optional<StoredLayer> stored;
 };
 
 /// One layer at one decode step, after its attention: what a policy that acts while decoding may look at.
@@ -91,7 +101,7 @@ using StepEvictions = std::vector<std::vector<uint32_t>>;
 
 /// A KV-cache compression policy: what it observes, its scores, its selection, and for the rarer kinds how it changes
 /// the pass, what the cache stores, or what happens at each decode step. One object serves one run; the engine calls
-/// plan, begin, then select (and store) for the layers in ascending order, then step. Plain arrays only: the same code
+/// plan, begin, then select for the layers in ascending order, then step. Plain arrays only: the same code
 /// runs in the engine and in the viewer's what-if.
 class Policy {
  public:
@@ -123,8 +133,8 @@ class Policy {
     ///         decision needs more than scores.
     virtual Selection select_from_scores(int layer, LayerScores scores);
 
-    /// What the layer's cache holds in place of whole keys and values of the kept entries; nullopt: just those.
-    virtual std::optional<StoredLayer> store(LayerObservations&, const Selection&) { return std::nullopt; }
+    /// Whether `Selection::stored` says of some layer that its cache holds something else than whole keys and values.
+    virtual bool stores_parts() const { return false; }
 
     /// Whether the values of kept entries take in something of the evicted ones.
     virtual bool merges_values() const { return false; }
@@ -149,6 +159,11 @@ struct Definition {
     std::unique_ptr<Policy> (*create)(const ParameterValues&) = nullptr;
     /// The scores themselves depend on the budget: those of one run say nothing about another budget.
     bool scores_follow_budget = false;
+    /// What its budget limits.
+    BudgetOf budget_of = BudgetOf::entries;
+    /// The share of the full cache's bytes that the parameters alone decide, which is then the run's only budget;
+    /// nullopt: the budget decides. nullptr: the parameters never do.
+    std::optional<double> (*own_share)(const ParameterValues&) = nullptr;
     /// It cannot run with its defaults: a parameter names a file or folder that only the user can give.
     bool needs_file = false;
 };

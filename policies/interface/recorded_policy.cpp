@@ -15,4 +15,10 @@ PolicySpec recorded_policy(std::string_view name, std::string_view parameters_js
     }
 }
 
+std::optional<Budget> recorded_budget(const PolicySpec& spec, int64_t budget, double budget_fraction) {
+    if (spec.own_share()) return std::nullopt;
+    if (spec.definition->budget_of == BudgetOf::bytes) return Budget{.is_share = true, .share = budget_fraction};
+    return Budget{.count = budget};
+}
+
 }  // namespace kvscope::policies

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
+#include "policies/interface/budget.h"
 #include "policies/interface/registry.h"
 
 namespace kvscope::policies {
@@ -9,5 +12,9 @@ namespace kvscope::policies {
 /// The policy of a recorded run, from the run's attributes `policy` and `parameters_json`.
 /// @throws ParameterError where this build has no policy of that name, or one with other parameters.
 PolicySpec recorded_policy(std::string_view name, std::string_view parameters_json);
+
+/// The budget of a trace's run, as it would be asked for again: entries, or the exact share of bytes; nullopt where the
+/// policy's parameters decide it.
+std::optional<Budget> recorded_budget(const PolicySpec& spec, int64_t budget, double budget_fraction);
 
 }  // namespace kvscope::policies

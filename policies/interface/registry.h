@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,10 @@ struct PolicySpec {
     /// The canonical form, which parse_policy reads back: "aperturekv:lambda=0", only what differs from the defaults.
     std::string label() const;
     std::unique_ptr<Policy> create() const { return definition->create(values); }
+    /// Definition::own_share of these values.
+    std::optional<double> own_share() const {
+        return definition->own_share ? definition->own_share(values) : std::nullopt;
+    }
     bool operator==(const PolicySpec&) const = default;
 };
 

@@ -49,6 +49,9 @@ struct StoredEntries {
 struct StoredRow {
     std::vector<StoredEntries> stored{};
     std::vector<uint32_t> plain{};
+    /// (N) the entry, counted from the row's first, that a token went into; -1: none. Of an entry's tokens the last is
+    /// at its position. Empty: each entry holds the token at its position alone.
+    std::vector<int32_t> token_entry{};
 };
 
 /// What a layer's cache holds in place of whole keys and values of the kept positions: data, which the engine stores,
@@ -59,15 +62,45 @@ struct StoredLayer {
 
 struct Selection;
 
-/// The rows of the selection, each with positions that are the selection's, and parts whose sizes are those that
-/// `StoredLayer` gives them; masses finite and above 0; at least one part for keys and one for values.
+/// What the selection says is stored, if it does: its rows, each with positions that are the selection's, and parts
+/// whose sizes are those that `StoredLayer` gives them; masses finite and above 0; at least one part for keys and one
+/// for values.
 /// @param policy what the policy is called in the message
 /// @throws SelectionError that names policy, layer, row, what was expected and what was found.
-void require_stored(std::string_view policy, int layer, const ModelShape& shape, const Selection& selection,
-                    const StoredLayer& stored);
+void require_stored(std::string_view policy, int layer, const ModelShape& shape, const Selection& selection);
 
-/// Bytes that a row needs: numbers and whole entries of `element` bytes a number, masses in f32, each part's channels
-/// in two bytes each.
-size_t bytes_of(const StoredRow& row, int head_dim, size_t element);
+/// Bytes that something needs, by what they hold: numbers of `element` bytes each, masses in f32, channels' numbers in
+/// two bytes each.
+struct StoredBytes {
+    size_t whole = 0;     ///< keys and values of d numbers each
+    size_t channels = 0;  ///< some channels of them, and which ones these are
+    size_t mapped = 0;    ///< what maps turn into them
+    size_t masses = 0;
+    size_t total() const { return whole + channels + mapped + masses; }
+};
+
+/// What a row needs.
+StoredBytes bytes_of(const StoredRow& row, int head_dim, size_t element);
+
+/// (R) what the rows of a selection need in all, as it is stored.
+std::vector<size_t> row_bytes_of(const Selection& selection, int head_dim, size_t element);
+
+/// A layer's storage in the terms of a trace: rows R, tokens N, entries of all rows one after the other.
+struct StoredSummary {
+    std::vector<uint8_t> key_channels;  ///< (R, d) 1 where every entry of the row has the key's channel
+    std::vector<int32_t> token_entry;   ///< (R, N) the row's entry that a token went into; -1: none
+    std::vector<float> masses;          ///< of each entry
+    std::vector<uint32_t> n_stored;     ///< (R) entries that are not whole keys and values, a row's first ones
+    std::vector<float> key_width,
+        value_width;  ///< (R) numbers stored for each of those, the mean; d where there are none
+    StoredBytes bytes;
+    bool drops_channels = false;  ///< some of `key_channels` are 0
+    bool merges = false;          ///< some mass is not 1, or some entry has another number of tokens than one
+};
+
+/// Of a selection that holds together.
+/// @throws SelectionError for a token_entry that is not of N tokens.
+StoredSummary summary_of(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
+                         const Selection& selection, size_t element);
 
 }  // namespace kvscope::policies

@@ -57,6 +57,8 @@ void require_selection(std::string_view policy, int layer, const ModelShape& sha
         throw SelectionError(where + ": expected scores in single or in double precision, found both");
     require_size(where, "scores", selection.scores.size(), rows * n);
     require_size(where, "scores", selection.scores_f64.size(), rows * n);
+    require_size(where, "scores of channels", selection.channel_scores.size(),
+                 rows * static_cast<size_t>(shape.head_dim));
     require_size(where, "divergences between rows", selection.head_jsd.size(), rows * rows);
 }
 

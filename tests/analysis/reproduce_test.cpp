@@ -52,5 +52,5 @@ TEST_CASE("a policy that this program does not know has no command", "[reproduce
     const trace::sample::TemporaryFolder folder;
     trace::sample::write(folder / "t.h5");
     const trace::Reader reader(folder / "t.h5");
-    CHECK_THROWS_WITH(reproduce_command(reader, 0, 5), Contains("think"));
+    CHECK_THROWS_WITH(reproduce_command(reader, 0, 4), Contains("kvslimmer"));
 }

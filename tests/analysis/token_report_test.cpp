@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "analysis/coverage.h"
 #include "analysis/figure_definition.h"
 #include "tests/analysis/policy_trace.h"
 
@@ -127,7 +128,21 @@ TEST_CASE("token report: runs without scores, merged entries and failures", "[to
     const uint32_t first = kept->row(1, 0).front();
     REQUIRE(first > 0);
     CHECK_THAT(token_report(reader, 0, 4, 0).sentence(1, 0),
-               Contains("merged in layer 1, KV head 0 into the entry that ends at token " + std::to_string(first)));
+               Contains("merged into an entry of " + std::to_string(first + 1) + " that ends at token " +
+                        std::to_string(first) + " in layer 1, KV head 0"));
+    // Every token of it went into some entry, so every one is kept.
+    const TokenReport merged = token_report(reader, 0, 4, 0);
+    CHECK(merged.n_kept() == 6);
+    CHECK(span_report(reader, 0, 0, 0)[4].n_merging == 6);
+    CHECK_THAT(span_report(reader, 0, 0, 0)[4].sentence,
+               Contains("kept in 6 of 6 heads") && Contains("merged with other tokens in 6 of them"));
+    CHECK(model_coverage(kept_sets(*kept, 48)).count == 48);
+    CHECK(model_coverage(entry_sets(*kept, 48)).count < 48);
+    // Thinner keys: all but the last 4 tokens are rebuilt.
+    CHECK_THAT(
+        token_report(reader, 0, 5, 7).sentence(0, 1),
+        Contains("kept in part and rebuilt (this head's keys are off by 25.0 %, its values by 0.0 %) in layer 0"));
+    CHECK_THAT(token_report(reader, 0, 5, 47).sentence(0, 1), Contains("kept in layer 0, KV head 1"));
     CHECK_THROWS_AS(token_report(reader, 0, 6, 0), NothingToShow);
 }
 
@@ -165,7 +180,7 @@ TEST_CASE("span report: how many heads keep all and any of a span", "[token-repo
         for (const SpanReport& report : span_report(reader, 0, 0, last)) {
             const auto of_run = reader.kept(0, report.run);
             const auto n_of = [&](size_t layer, size_t row) {
-                const auto all_kept = of_run->row(layer, row);
+                const auto all_kept = of_run->held(layer, row);
                 return static_cast<size_t>(std::count_if(all_kept.begin(), all_kept.end(), [&](uint32_t token) {
                     return token <= static_cast<uint32_t>(last);
                 }));

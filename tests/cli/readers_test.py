@@ -12,7 +12,8 @@ from program import (GGUF_MODEL, HF_MODEL, MODELS, NEEDS_ENGINE, SOURCE, TEXT, P
                      jsonl_rows, markdown_rows)
 
 POLICIES = ["ada-pyramidkv", "ada-snapkv", "aperturekv", "cam", "dapq", "full", "gemfilter", "h2o", "headkv", "k-vec",
-            "lacache", "laq", "laq++", "llmlingua-2", "longcache", "oracle", "pyramidkv", "random", "snapkv", "streaming-llm"]
+            "lacache", "laq", "laq++", "llmlingua-2", "longcache", "oracle", "pyramidkv", "random", "snapkv",
+            "streaming-llm", "think"]
 
 
 def stored_weights(folder):
@@ -59,7 +60,7 @@ class Answers(AllForms):
         rows, markdown = self.rows("figures")
         self.assertEqual([row["figure"] for row in rows],
                          ["budgets", "cost", "coverage", "difference", "head-statistics", "jsd", "prompt", "query-similarity",
-                          "recall", "retention", "spectrum", "step-kl", "task-scores"])
+                          "recall", "reconstruction", "retention", "spectrum", "step-kl", "task-scores"])
         self.assertEqual(len(markdown_rows(markdown)), len(rows))
 
     def test_policies(self):

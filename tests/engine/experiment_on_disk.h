@@ -73,6 +73,11 @@ inline std::vector<int32_t> some_ids(const Model& model, int n, unsigned seed = 
     return ids;
 }
 
+/// The budget, or one that a policy can take which keeps every token.
+inline std::string budget_for(const policies::Definition& definition, const std::string& budget) {
+    return definition.budget_of == policies::BudgetOf::bytes && budget != "100%" ? "0.8" : budget;
+}
+
 inline RunPlan plan(const std::string& policy, const std::string& budget) {
     return {policies::parse_policy(policy), policies::parse_budget(budget)};
 }

@@ -68,7 +68,7 @@ TEST_CASE("a prefill in memory decides as its runs did, and with other parameter
             const bool changes_the_pass = policy->needs().answer_attention || definition.name == "dapq" ||
                                           definition.name.starts_with("laq") || definition.name == "gemfilter";
             if (definition.name != "full" && !definition.needs_file && !changes_the_pass)
-                plans.push_back(plan(definition.name, "48"));
+                plans.push_back(plan(definition.name, budget_for(definition, "48")));
         }
         auto options = options_of(1, false);
         options.window = 16;

@@ -66,7 +66,7 @@ engine::RunCache cache_of(const engine::Transformer& model, std::span<const int3
             continue;
         }
         // All but the last entries of each row with every second channel of their keys.
-        policies::StoredLayer stored;
+        policies::StoredLayer& stored = selection.stored.emplace();
         for (const auto& kept : selection.rows) {
             const auto exact = kept.end() - 5;
             const auto channels = policies::throwaway::StoresChannels::channels(model.config().head_dim);
@@ -74,9 +74,9 @@ engine::RunCache cache_of(const engine::Transformer& model, std::span<const int3
             entries.positions.assign(kept.begin(), exact);
             entries.keys.parts.push_back({.width = static_cast<int>(channels.size()), .channels = channels});
             entries.values.parts.push_back({.width = model.config().head_dim});
-            stored.rows.push_back({{std::move(entries)}, {exact, kept.end()}});
+            stored.rows.push_back({{std::move(entries)}, {exact, kept.end()}, {}});
         }
-        cache.compress(layer, selection, stored, dense);
+        cache.compress(layer, selection, dense);
     }
     cache.reserve(200);
     return cache;

@@ -18,7 +18,8 @@ double mean(const std::vector<float>& values) {
 std::vector<engine::RunPlan> all_policies(const std::string& budget) {
     std::vector<engine::RunPlan> plans;
     for (const auto& definition : policies::definitions()) {
-        if (definition.name != "full" && !definition.needs_file) plans.push_back(plan(definition.name, budget));
+        if (definition.name != "full" && !definition.needs_file)
+            plans.push_back(plan(definition.name, budget_for(definition, budget)));
     }
     return plans;
 }

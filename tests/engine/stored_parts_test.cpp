@@ -11,6 +11,7 @@
 #include "tests/engine/same_bits.h"
 #include "tests/engine/threads.h"
 #include "tests/policies/throwaway_policies.h"
+#include "trace/check.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;
@@ -96,10 +97,10 @@ Caches caches_of(const engine::Model& model, const Case& of) {
         observations.keys = dense.keys_view();
         observations.values = dense.values_view();
         auto selection = policy->select(observations);
-        const auto stored = policy->store(observations, selection);
-        REQUIRE(stored);
-        caches.stored.compress(layer, selection, *stored, dense);
-        const auto changed = stands_for(of.policy, dense, transformer.dtype(), *stored, selection);
+        REQUIRE(selection.stored);
+        caches.stored.compress(layer, selection, dense);
+        const auto changed = stands_for(of.policy, dense, transformer.dtype(), *selection.stored, selection);
+        selection.stored.reset();
         caches.plain.compress(layer, selection, changed);
     }
     caches.stored.reserve(100);
@@ -201,12 +202,12 @@ TEST_CASE("a cache that renumbers its entries refuses those that are stored in p
     engine::RunCache cache(model, policies::Granularity::kv_head, policies::Positions::cache, false);
     const auto dense = engine::DenseLayer::allocate(model.shape(), 4, model.scalar_type());
     policies::Selection selection;
-    policies::StoredLayer stored;
+    policies::StoredLayer& stored = selection.stored.emplace();
     for (int row = 0; row < model.shape().n_kv_heads; ++row) {
         selection.rows.push_back({0, 1});
-        stored.rows.push_back({.stored = {}, .plain = {0, 1}});
+        stored.rows.push_back({.stored = {}, .plain = {0, 1}, .token_entry = {}});
     }
-    CHECK_THROWS_AS(cache.compress(0, selection, stored, dense), engine::RunError);
+    CHECK_THROWS_AS(cache.compress(0, selection, dense), engine::RunError);
 }
 
 namespace {
@@ -286,8 +287,8 @@ TEST_CASE("parts of every kind add up, for KV heads and for query heads") {
                             if ((i + static_cast<uint32_t>(row)) % 5 != 0) kept.push_back(i);
                     }
                     plain.compress(layer, selection, dense);
-                    stored.compress(layer, selection, in_parts(dense, selection, shape.n_kv_heads, shape.head_dim),
-                                    dense);
+                    selection.stored = in_parts(dense, selection, shape.n_kv_heads, shape.head_dim);
+                    stored.compress(layer, selection, dense);
                 }
                 stored.reserve(100);
                 plain.reserve(100);
@@ -390,6 +391,62 @@ TEST_CASE("each question finds a cache that is stored in parts as it was") {
             CHECK(same_bits(found.step_kl, expected.step_kl));
             CHECK(same_bits(found.output_error, expected.output_error));
             CHECK(found.cache_bytes == expected.cache_bytes);
+        }
+    }
+}
+
+// Brute force by transformers and NumPy in f64: scripts/golden/stored_runs.py.
+TEST_CASE("what ThinK does to the output equals the reference, and its bytes are those of fewer channels") {
+    const auto& model = default_model_f32();
+    const auto golden_runs = golden("engine/stored_runs.json")["prompts"];
+    const auto prompt_ids = golden("engine/prompt_ids.json")["prompts"];
+    for (const std::string name : {"short", "rewrite"}) {
+        std::vector<engine::RunPlan> plans;
+        for (const auto& one : golden_runs[name]) {
+            plans.push_back(plan(one["policy"].get<std::string>(), "100%"));
+            plans.back().budget.share = *plans.back().spec.own_share();
+        }
+        const TemporaryFolder folder;
+        const auto ids = prompt_ids[name]["ids"].get<std::vector<int32_t>>();
+        const auto reader = run_experiment(folder, "t.h5", model, {prompt_of_ids(ids)}, plans, options_of(64));
+        for (const auto& problem : trace::check(folder.path() / "t.h5"))
+            FAIL_CHECK(problem.path << ": " << problem.found);
+        for (size_t i = 0; i < plans.size(); ++i) {
+            const auto record = reader.run_record(0, static_cast<int>(i) + 1);
+            const auto& one = golden_runs[name][i];
+            CAPTURE(name, record.label, record.message);
+            REQUIRE(record.status == "complete");
+            CHECK(record.budget_of == "bytes");
+            CHECK(record.output_ids == one["output_ids"].get<std::vector<int32_t>>());
+            const auto kl = one["step_kl"].get<std::vector<float>>();
+            REQUIRE(record.step_kl.size() == kl.size());
+            for (size_t t = 0; t < kl.size(); ++t) CHECK(record.step_kl[t] == Approx(kl[t]).epsilon(1e-3).margin(2e-5));
+            const auto shape = model.transformer().shape();
+            const auto d = static_cast<size_t>(shape.head_dim);
+            size_t row = 0;
+            for (const auto& layer : one["channels"])
+                for (const auto& dropped : layer) {
+                    std::vector<uint8_t> expected(d, 1);
+                    for (const auto& channel : dropped) expected[channel.get<size_t>()] = 0;
+                    const auto first = record.channels_kept.begin() + static_cast<std::ptrdiff_t>(row * d);
+                    CHECK(std::vector<uint8_t>(first, first + static_cast<std::ptrdiff_t>(d)) == expected);
+                    ++row;
+                }
+            row = 0;
+            for (const auto& layer : one["key_error"])
+                for (const auto& error : layer)
+                    CHECK(record.stored_key_error[row++] == Approx(error.get<float>()).epsilon(1e-4));
+            CHECK(record.stored_value_error == std::vector<float>(row, 0.0f));
+            row = 0;
+            for (const auto& layer : one["output_error"])
+                for (const auto& error : layer)
+                    CHECK(record.output_error[row++] == Approx(error.get<float>()).epsilon(1e-3).margin(1e-6));
+            CHECK(record.cache_bytes == record.cache_bytes_predicted);
+            const auto full = reader.run_record(0, 0).cache_bytes;
+            const size_t kept = d - one["channels"][0][0].size();
+            const auto pruned = ids.size() - static_cast<size_t>(plans[i].spec.values.integer("recent"));
+            const auto heads = static_cast<size_t>(shape.n_kv_heads);
+            CHECK(full[0] - record.cache_bytes[0] == heads * (pruned * (d - kept) * sizeof(float) - kept * 2));
         }
     }
 }

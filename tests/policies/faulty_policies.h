@@ -40,31 +40,18 @@ class Faulty : public KeepFirst {
     Selection select(LayerObservations& observations) override {
         if (fault_ == "select" && observations.layer == 1) throw std::runtime_error("select: the test wants it");
         if (fault_ == "nothing-said" && observations.layer == 1) throw std::runtime_error("");
-        return damaged(KeepFirst::select(observations));
+        Selection selection = KeepFirst::select(observations);
+        if (stores_parts() || fault_ == "stored-unsaid") selection.stored = stored(observations, selection);
+        return damaged(std::move(selection));
+    }
+    bool stores_parts() const override {
+        return (fault_ == "nan" || fault_.starts_with("stored-")) && fault_ != "stored-unsaid";
     }
     Selection select_from_scores(int layer, LayerScores) override {
         LayerObservations observations;
         observations.layer = layer;
         observations.n_tokens = context_.n_tokens;
         return damaged(KeepFirst::select(observations));
-    }
-
-    std::optional<StoredLayer> store(LayerObservations& observations, const Selection& selection) override {
-        if (fault_ == "store") throw std::runtime_error("store: the test wants it");
-        if (fault_ != "nan" && !fault_.starts_with("stored-")) return std::nullopt;
-        const int d = observations.shape.head_dim;
-        StoredLayer layer;
-        for (size_t row = 0; row < selection.rows.size(); ++row) {
-            const auto& kept = selection.rows[row];
-            StoredEntries entries{.positions = kept,
-                                  .masses = std::vector<float>(kept.size(), 1.0f),
-                                  .keys = {{{.width = d}}},
-                                  .values = {{{.width = d}}}};
-            entries.values.parts[0].numbers = gathered(observations.values, static_cast<int>(row), kept, d);
-            layer.rows.push_back({.stored = {std::move(entries)}, .plain = {}});
-        }
-        damage(layer, d);
-        return layer;
     }
 
     bool merges_values() const override { return fault_ == "merge"; }
@@ -91,6 +78,22 @@ class Faulty : public KeepFirst {
     }
 
  private:
+    StoredLayer stored(LayerObservations& observations, const Selection& selection) const {
+        const int d = observations.shape.head_dim;
+        StoredLayer layer;
+        for (size_t row = 0; row < selection.rows.size(); ++row) {
+            const auto& kept = selection.rows[row];
+            StoredEntries entries{.positions = kept,
+                                  .masses = std::vector<float>(kept.size(), 1.0f),
+                                  .keys = {{{.width = d}}},
+                                  .values = {{{.width = d}}}};
+            entries.values.parts[0].numbers = gathered(observations.values, static_cast<int>(row), kept, d);
+            layer.rows.push_back({.stored = {std::move(entries)}, .plain = {}, .token_entry = {}});
+        }
+        damage(layer, d);
+        return layer;
+    }
+
     void damage(StoredLayer& layer, int d) const {
         StoredRow& row = layer.rows.back();
         StoredEntries& entries = row.stored.back();
@@ -112,6 +115,15 @@ class Faulty : public KeepFirst {
         if (fault_ == "stored-channel") key = {.width = 1, .channels = {static_cast<uint16_t>(d)}};
         if (fault_ == "stored-channels") key = {.width = 2, .channels = {3, 3}};
         if (fault_ == "stored-map") value.map = std::make_shared<Matrix>(Matrix{d, d - 1, {}});
+        const auto n = static_cast<size_t>(context_.n_tokens);
+        if (fault_.starts_with("stored-token")) {
+            row.token_entry.resize(n, -1);
+            for (size_t i = 0; i < entries.positions.size(); ++i) row.token_entry[entries.positions[i]] = int32_t(i);
+        }
+        if (fault_ == "stored-tokens") row.token_entry.push_back(-1);
+        if (fault_ == "stored-token-range") row.token_entry.back() = static_cast<int32_t>(entries.positions.size());
+        if (fault_ == "stored-token-behind") row.token_entry.back() = 0;
+        if (fault_ == "stored-token-lost") row.token_entry[entries.positions[0]] = -1;
         if (fault_ == "stored-map-alone") key.map = std::make_shared<Matrix>(Matrix{d, d, {}});
     }
 

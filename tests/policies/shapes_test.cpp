@@ -59,25 +59,25 @@ TEST_CASE("the interface carries entries on some channels", "[shapes]") {
     Cache cache = random_cache({1, 4, 2, 8}, 12, 5);
     const std::unique_ptr<Policy> policy = throwaway::spec("stores-channels").create();
     const Selection selection = select_all(*policy, cache, 11)[0];
-    const auto layer = policy->store(*cache.observations[0], selection);
+    const auto& layer = selection.stored;
     REQUIRE(layer);
-    require_stored("it", 0, cache.observations[0]->shape, selection, *layer);
+    require_stored("it", 0, cache.observations[0]->shape, selection);
     const StoredRow& row = layer->rows.at(1);
     REQUIRE(row.stored.size() == 1);
     CHECK(row.stored[0].positions == std::vector<uint32_t>{0, 1, 2});
     CHECK(row.plain == std::vector<uint32_t>{3, 4, 5, 6, 7, 8, 9, 10});
     CHECK(row.stored[0].keys.parts[0].channels == std::vector<uint16_t>{0, 2, 4, 6});
     // 8 whole entries; 3 of 4 channels of keys and of 8 of values, and what the channels are.
-    CHECK(bytes_of(row, 8, 2) == 8 * 2 * 8 * 2 + 3 * (4 + 8) * 2 + 4 * 2);
+    CHECK(bytes_of(row, 8, 2).total() == 8 * 2 * 8 * 2 + 3 * (4 + 8) * 2 + 4 * 2);
 }
 
 TEST_CASE("the interface carries vectors that maps rebuild", "[shapes]") {
     Cache cache = random_cache({1, 4, 2, 8}, 12, 5);
     const std::unique_ptr<Policy> policy = throwaway::spec("stores-mapped").create();
     const Selection selection = select_all(*policy, cache, 6)[0];
-    const auto layer = policy->store(*cache.observations[0], selection);
+    const auto& layer = selection.stored;
     REQUIRE(layer);
-    require_stored("it", 0, cache.observations[0]->shape, selection, *layer);
+    require_stored("it", 0, cache.observations[0]->shape, selection);
     const StoredEntries& entries = layer->rows.at(1).stored.at(0);
     for (size_t i = 0; i < 6; ++i) {
         for (size_t c = 0; c < 8; ++c) {
@@ -89,7 +89,7 @@ TEST_CASE("the interface carries vectors that maps rebuild", "[shapes]") {
             CHECK(sum == Approx(cache.layers[0].keys[12 * 8 + i * 8 + c]).margin(1e-6));
         }
     }
-    CHECK(bytes_of(layer->rows[1], 8, 2) == 6 * 2 * 8 * 2);  // the maps are the model's
+    CHECK(bytes_of(layer->rows[1], 8, 2).total() == 6 * 2 * 8 * 2);  // the maps are the model's
 }
 
 TEST_CASE("the interface carries merged entries: n equal ones merged attend as n", "[shapes]") {
@@ -99,14 +99,14 @@ TEST_CASE("the interface carries merged entries: n equal ones merged attend as n
     const std::unique_ptr<Policy> policy = throwaway::spec("merges-pairs").create();
     const Selection selection = select_all(*policy, cache, 3)[0];
     CHECK(selection.rows[0] == std::vector<uint32_t>{1, 3, 4});
-    const auto stored = policy->store(*cache.observations[0], selection);
+    const auto& stored = selection.stored;
     REQUIRE(stored);
-    require_stored("it", 0, cache.observations[0]->shape, selection, *stored);
+    require_stored("it", 0, cache.observations[0]->shape, selection);
     // Of them, the first pair and the single token, whose vectors stay as they are.
     const StoredEntries& pairs = stored->rows[0].stored.at(0);
     CHECK(pairs.masses == std::vector<float>{2, 2});
     CHECK(stored->rows[0].plain == std::vector<uint32_t>{4});
-    CHECK(bytes_of(stored->rows[0], 8, 2) == 3 * 2 * 8 * 2 + 2 * 4);
+    CHECK(bytes_of(stored->rows[0], 8, 2).total() == 3 * 2 * 8 * 2 + 2 * 4);
     std::vector<float> keys(pairs.keys.parts[0].numbers.begin(), pairs.keys.parts[0].numbers.begin() + 8);
     std::vector<float> values(pairs.values.parts[0].numbers.begin(), pairs.values.parts[0].numbers.begin() + 8);
     keys.insert(keys.end(), layer.keys.begin() + 2 * 8, layer.keys.begin() + 3 * 8);

@@ -155,6 +155,21 @@ class FiltersPrompt : public KeepFirst {
     int layer_;
 };
 
+/// Stores what it keeps otherwise than as whole keys and values.
+class StoresKept : public KeepFirst {
+ public:
+    bool stores_parts() const override { return true; }
+    Selection select(LayerObservations& observations) final {
+        Selection selection = kept(observations);
+        selection.stored = store(observations, selection);
+        return selection;
+    }
+
+ protected:
+    virtual Selection kept(LayerObservations& observations) { return KeepFirst::select(observations); }
+    virtual StoredLayer store(LayerObservations&, const Selection&) = 0;
+};
+
 /// Kept entries of one layer gathered to f32 rows.
 inline std::vector<float> gathered(const EntriesView& view, int row, const std::vector<uint32_t>& kept, int64_t d) {
     std::vector<float> out;
@@ -166,7 +181,7 @@ inline std::vector<float> gathered(const EntriesView& view, int row, const std::
 
 /// Changes the representation: the first B entries, the keys of all but the last `exact` on every second channel alone
 /// (ThinK's shape).
-class StoresChannels : public KeepFirst {
+class StoresChannels : public StoresKept {
  public:
     explicit StoresChannels(const ParameterValues& values) : exact_(values.integer("exact")) {}
 
@@ -176,7 +191,7 @@ class StoresChannels : public KeepFirst {
         return channels;
     }
 
-    std::optional<StoredLayer> store(LayerObservations& observations, const Selection& selection) override {
+    StoredLayer store(LayerObservations& observations, const Selection& selection) override {
         const int d = observations.shape.head_dim;
         StoredLayer layer;
         for (const auto& kept : selection.rows) {
@@ -199,11 +214,11 @@ class StoresChannels : public KeepFirst {
 
 /// Changes the representation: the first B entries, each vector as its sum and difference with its mirror image, in two
 /// parts, which two maps turn into what it was (the shape of those that rebuild keys and values).
-class StoresMapped : public KeepFirst {
+class StoresMapped : public StoresKept {
  public:
     explicit StoresMapped(const ParameterValues&) {}
 
-    std::optional<StoredLayer> store(LayerObservations& observations, const Selection& selection) override {
+    StoredLayer store(LayerObservations& observations, const Selection& selection) override {
         const int d = observations.shape.head_dim;
         StoredLayer layer;
         for (size_t row = 0; row < selection.rows.size(); ++row) {
@@ -211,7 +226,7 @@ class StoresMapped : public KeepFirst {
             StoredEntries entries{.positions = kept, .masses = {}, .keys = {}, .values = {}};
             entries.keys.parts = parts(gathered(observations.keys, static_cast<int>(row), kept, d), d);
             entries.values.parts = parts(gathered(observations.values, static_cast<int>(row), kept, d), d);
-            layer.rows.push_back({.stored = {std::move(entries)}, .plain = {}});
+            layer.rows.push_back({.stored = {std::move(entries)}, .plain = {}, .token_entry = {}});
         }
         return layer;
     }
@@ -244,11 +259,11 @@ class StoresMapped : public KeepFirst {
 
 /// Changes the representation: the first 2 B entries, or all, merged two by two. The key is their mean, the value their
 /// sum, the mass 2 (KVSlimmer's form); an entry is where its second token is. A single one left over stays whole.
-class MergesPairs : public KeepFirst {
+class MergesPairs : public StoresKept {
  public:
     explicit MergesPairs(const ParameterValues&) {}
 
-    Selection select(LayerObservations& observations) override {
+    Selection kept(LayerObservations& observations) override {
         std::vector<uint32_t> last;
         const auto n = static_cast<uint32_t>(std::min(2 * context_.budget, observations.n_tokens));
         for (uint32_t i = 0; i < n; i += 2) last.push_back(std::min(i + 1, n - 1));
@@ -257,7 +272,7 @@ class MergesPairs : public KeepFirst {
         return selection;
     }
 
-    std::optional<StoredLayer> store(LayerObservations& observations, const Selection& selection) override {
+    StoredLayer store(LayerObservations& observations, const Selection& selection) override {
         const int d = observations.shape.head_dim;
         StoredLayer layer;
         for (size_t row = 0; row < selection.rows.size(); ++row) {
@@ -280,6 +295,9 @@ class MergesPairs : public KeepFirst {
                 entries.masses.push_back(2.0f);
             }
             if (!entries.positions.empty()) stored.stored.push_back(std::move(entries));
+            stored.token_entry.assign(static_cast<size_t>(observations.n_tokens), -1);
+            for (uint32_t token = 0; token <= last.back(); ++token)
+                stored.token_entry[token] = static_cast<int32_t>(token / 2);
         }
         return layer;
     }

@@ -144,7 +144,7 @@ TEST_CASE("a newer version's folder", "[trace]") {
     { Writer writer(folder / "t.h5", sample::recipe); }
     const fs::path record = folder.path() / "t.h5.part" / "trace.json";
     std::string text = contents(record);
-    text.replace(text.find("\"1.0\""), 5, "\"3.1\"");
+    text.replace(text.find("\"1.1\""), 5, "\"3.1\"");
     write_bytes(record, text);
     CHECK_THROWS_AS(Reader(folder / "t.h5.part"), TraceTooNew);
     CHECK_THROWS_AS(Writer(folder / "t.h5", sample::recipe), OutputExists);
@@ -383,9 +383,34 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
             replace(f, "/prompts/0/runs/4/merged/token_entry", std::vector<std::int32_t>(3 * 2 * 48, 12), {3, 2, 48});
         });
     }
+    SECTION("an entry without the token that it is named after") {
+        damage("/prompts/0/runs/4/merged/token_entry", false, [&](hid_t f) {
+            replace(f, "/prompts/0/runs/4/merged/token_entry", std::vector<std::int32_t>(3 * 2 * 48, 0), {3, 2, 48});
+        });
+    }
     SECTION("an entry of no tokens") {
         damage("/prompts/0/runs/4/merged/cardinality", false, [&](hid_t f) {
             replace(f, "/prompts/0/runs/4/merged/cardinality", std::vector<std::uint16_t>(72, 0), {72});
+        });
+    }
+    SECTION("an entry of no number of tokens") {
+        damage("/prompts/0/runs/4/merged/cardinality", false, [&](hid_t f) {
+            replace(f, "/prompts/0/runs/4/merged/cardinality", std::vector<float>(72, std::nanf("")), {72});
+        });
+    }
+    SECTION("more entries in parts than entries") {
+        damage("/prompts/0/runs/5/stored/entries", false, [&](hid_t f) {
+            replace(f, "/prompts/0/runs/5/stored/entries", std::vector<std::uint32_t>(6, 49), {3, 2});
+        });
+    }
+    SECTION("bytes by kind that are not those of the layer") {
+        damage("/prompts/0/runs/5/cache_bytes_predicted", false, [&](hid_t f) {
+            replace(f, "/prompts/0/runs/5/stored/channel_bytes", std::vector<std::uint64_t>(3, 7), {3});
+        });
+    }
+    SECTION("an error below 0") {
+        damage("/prompts/0/runs/5/stored/key_error", false, [&](hid_t f) {
+            replace(f, "/prompts/0/runs/5/stored/key_error", std::vector<float>(6, -1.0F), {3, 2});
         });
     }
     SECTION("a context of a later prompt") {

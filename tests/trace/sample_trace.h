@@ -290,7 +290,7 @@ inline std::vector<RunRecord> runs(const Options& o, const PromptRecord& p) {
         std::size_t entry = 0;
         const std::size_t begin = merged.kept_offsets[row];
         const std::size_t count = merged.kept_offsets[row + 1] - begin;
-        std::vector<std::uint16_t> tokens(count, 0);
+        std::vector<float> tokens(count, 0);
         for (std::size_t i = 0; i < n; ++i) {
             while (entry + 1 < count && merged.kept_indices[begin + entry] < i) ++entry;
             merged.merged_token_entry[row * n + i] = static_cast<std::int32_t>(entry);
@@ -306,6 +306,16 @@ inline std::vector<RunRecord> runs(const Options& o, const PromptRecord& p) {
     for (std::size_t i = 0; i < layers * rows * detail::size(o.head_dim); ++i) {
         think.channels_kept.push_back(i % 2 == 0 ? 1 : 0);
     }
+    think.budget_of = "bytes";
+    think.budget_fraction = 0.75;
+    think.channel_scores = detail::Random(5).vector(layers * rows * detail::size(o.head_dim));
+    think.stored_entries.assign(layers * rows, static_cast<std::uint32_t>(n) - 4);
+    think.stored_key_width.assign(layers * rows, static_cast<float>(o.head_dim) / 2);
+    think.stored_value_width.assign(layers * rows, static_cast<float>(o.head_dim));
+    think.stored_key_error.assign(layers * rows, 0.25F);
+    think.stored_value_error.assign(layers * rows, 0);
+    think.stored_whole_bytes.assign(layers, 0);
+    think.stored_channel_bytes = think.cache_bytes_predicted;
     out.push_back(think);
 
     RunRecord failed;

@@ -9,6 +9,7 @@
 
 #include "analysis/number_text.h"
 #include "analysis/table_format.h"
+#include "analysis/token_report.h"
 #include "app/gui/figure_menu.h"
 #include "app/gui/figure_shapes.h"
 #include "app/gui/measures.h"
@@ -36,7 +37,7 @@ Pyramid heads_map(const trace::Reader& reader, int prompt, int run, size_t layer
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
     std::vector<float> values(kept->n_rows * n, 0.0f);
     for (size_t row = 0; row < kept->n_rows; ++row) {
-        for (const uint32_t position : kept->row(layer, row)) values[row * n + position] = 1;
+        for (const uint32_t token : kept->held(layer, row)) values[row * n + token] = 1;
     }
     return make_pyramid(std::move(values), kept->n_rows, n, Reduce::maximum);
 }
@@ -214,7 +215,9 @@ class RetentionView : public View {
         if (key == session.cursor().run) ImGui::PopFont();
         if (ImGui::IsItemClicked()) session.select_run(key);
         ImGui::SameLine();
-        ImGui::TextDisabled("%s", (analysis::format_share(std::min(run.budget_fraction, 1.0)) + " kept").c_str());
+        const bool is_of_bytes = run.budget_of == trace::schema::run::budget_of_bytes;
+        ImGui::TextDisabled("%s%s", analysis::format_share(std::min(run.budget_fraction, 1.0)).c_str(),
+                            is_of_bytes ? " of the bytes kept" : " kept");
         std::string error;
         const HeatMap* map = map_of(context, key, error);
         const float map_height = height - ImGui::GetTextLineHeightWithSpacing() - ImGui::GetStyle().ItemSpacing.y;
@@ -252,15 +255,19 @@ class RetentionView : public View {
         const auto kept = document.reader()->kept(key.prompt, key.run);
         const auto layer = static_cast<size_t>(layer_ >= 0 ? layer_ : row);
         std::string heads;
+        std::string others;  // what is more than kept
         int count = 0;
         for (size_t r = 0; r < kept->n_rows; ++r) {
-            const auto entries = kept->row(layer, r);
-            if (!std::binary_search(entries.begin(), entries.end(), static_cast<uint32_t>(token))) continue;
+            const auto fate = kept->fate(layer, r, static_cast<uint32_t>(token));
+            if (!fate.is_held()) continue;
+            if (fate.kind != trace::TokenFate::Kind::whole)
+                others += fmt::format("{}head {}: {}", others.empty() ? "" : "\n", r, analysis::fate_text(fate));
             heads += fmt::format("{}{}", count++ ? ", " : "", r);
         }
         ImGui::Text("layer %zu: %s", layer,
                     count == 0 ? "kept by no head"
                                : fmt::format("kept by {} of {} heads ({})", count, kept->n_rows, heads).c_str());
+        if (!others.empty()) ImGui::TextUnformatted(others.c_str());
         ImGui::TextDisabled("%s", measure_definition("retention"));
     }
 

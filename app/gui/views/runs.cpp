@@ -89,6 +89,9 @@ class RunsView : public View {
 
     static std::string share_text(const trace::RunAttributes& run) {
         const double kept = std::min(run.budget_fraction, 1.0);  // a budget may be larger than the prompt
+        if (run.budget_of == trace::schema::run::budget_of_bytes)
+            return fmt::format("every token, in {:.1f} % of the full cache's bytes ({:.1f} % saved)", 100 * kept,
+                               100 - 100 * kept);
         return fmt::format("{} entries per KV head and layer: {:.1f} % kept, {:.1f} % removed",
                            analysis::format_count(run.budget), 100 * kept, 100 - 100 * kept);
     }

@@ -125,10 +125,14 @@ class WhatIfView : public View {
             ImGui::SetTooltip("%s", obstacle.c_str());
         const double share = std::min(static_cast<double>(what_if_.budget()) / static_cast<double>(high), 1.0);
         ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
-        ImGui::TextWrapped("%s", fmt::format("{:.1f} % of {} entries kept, {:.1f} % removed; recorded: {}", 100 * share,
-                                             analysis::format_count(high), 100 - 100 * share,
-                                             analysis::format_count(what_if_.recorded_budget()))
-                                     .c_str());
+        const std::string recorded = analysis::format_count(what_if_.recorded_budget());
+        const std::string text =
+            what_if_.budget_of() == policies::BudgetOf::bytes
+                ? fmt::format("every token, in {:.1f} % of the full cache's bytes ({:.1f} % saved); recorded: {}",
+                              100 * share, 100 - 100 * share, recorded)
+                : fmt::format("{:.1f} % of {} entries kept, {:.1f} % removed; recorded: {}", 100 * share,
+                              analysis::format_count(high), 100 - 100 * share, recorded);
+        ImGui::TextWrapped("%s", text.c_str());
         ImGui::PopStyleColor();
     }
 

@@ -130,6 +130,10 @@ std::vector<engine::RunPlan> plans_of(const RunJob& job) {
     for (const auto& text : job.policies) {
         const auto spec = policies::parse_policy(text);
         if (spec.definition->name == "full") continue;
+        if (const auto share = spec.own_share()) {
+            plans.push_back({spec, {.is_share = true, .share = *share}});
+            continue;
+        }
         if (budgets.empty())
             throw std::invalid_argument("--policy " + text +
                                         " needs a --budget: entries kept per KV head and layer (128), " +
@@ -145,13 +149,14 @@ void check_prompt_source(const RunJob& job) {
 
 std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, const engine::Prompt& prompt) {
     std::vector<std::string> lines;
-    std::vector<policies::Budget> shown;
     for (const auto& plan : plans) {
-        const bool is_known = std::find(shown.begin(), shown.end(), plan.budget) != shown.end();
-        if (plan.spec.definition->name == "full" || is_known) continue;
-        shown.push_back(plan.budget);
+        if (plan.spec.definition->name == "full") continue;
+        const auto of = plan.spec.definition->budget_of;
+        const std::string whose = of == policies::BudgetOf::bytes ? plan.spec.label() + ", " : "";
         try {
-            lines.push_back(fmt::format("budget {}: {}", plan.budget.text(), plan.budget.describe(prompt.n_visible())));
+            std::string line =
+                fmt::format("{}budget {}: {}", whose, plan.budget.text(), plan.budget.describe(prompt.n_visible(), of));
+            if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
         } catch (const std::invalid_argument&) {
             // Reported by the run that cannot take it.
         }

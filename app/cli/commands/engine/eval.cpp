@@ -186,8 +186,10 @@ std::function<int()> declare(CLI::App& app) {
         ->transform(OneOf({"niah"}))
         ->capture_default_str();
     app.add_option("--policy", job.policies, "A policy with its parameters; repeatable")->type_name("NAME[:K=V,…]");
-    app.add_option("--budget", job.budgets,
-                   "Entries kept per KV head and layer: counts (64,128 or 64-512*2) or shares kept (0.2, 20%)")
+    app.add_option(
+           "--budget", job.budgets,
+           "Entries kept per KV head and layer: counts (64,128 or 64-512*2) or shares kept (0.2, 20%); the share "
+           "of bytes for policies that keep every token")
         ->type_name("B[,B…]");
     declare_needles(app, {task.lengths, task.depths, task.n_seeds, job.experiment.n_new, arguments->haystack});
     app.add_option("-s,--seed", task.seed, "Seed of the first sample")->capture_default_str();

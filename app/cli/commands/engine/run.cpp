@@ -71,8 +71,10 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--policy", job.policies,
                    "A policy with its parameters, as in aperturekv:lambda=0,window=8; repeatable")
         ->type_name("NAME[:K=V,…]");
-    app.add_option("--budget", job.budgets,
-                   "Entries kept per KV head and layer: counts (64,128 or 64-512*2) or shares kept (0.2, 20%)")
+    app.add_option(
+           "--budget", job.budgets,
+           "Entries kept per KV head and layer: counts (64,128 or 64-512*2) or shares kept (0.2, 20%); the share "
+           "of bytes for policies that keep every token")
         ->type_name("B[,B…]");
     app.add_option("-n,--n-predict,--predict", experiment.n_new, "Tokens to generate")
         ->check(WholeNumber(1))

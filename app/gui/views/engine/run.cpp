@@ -266,7 +266,9 @@ class RunView : public View {
         ImGui::SeparatorText("Budgets");
         ImGui::SetNextItemWidth(-FLT_MIN);
         ImGui::InputTextWithHint("##budgets", "64,256   0.1   64-512*2", &form_.request.budgets);
-        ImGui::SetItemTooltip("entries kept per KV head and layer: counts, or the share that is kept");
+        ImGui::SetItemTooltip(
+            "entries kept per KV head and layer: counts, or the share that is kept\n"
+            "the share of bytes for policies that keep every token");
         try {
             for (const auto& line : form_.budget_lines(tokens)) ImGui::TextDisabled("%s", line.c_str());
         } catch (const std::invalid_argument& error) {

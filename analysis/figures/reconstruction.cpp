@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/figure_definition.h"
+#include "analysis/head_maps.h"
+#include "analysis/run_choice.h"
+#include "analysis/table_format.h"
+
+namespace kvscope::analysis::reconstruction_file {
+namespace {
+
+namespace schema = trace::schema::run;
+
+bool stores_parts(const trace::Reader& reader, int prompt, int run) {
+    const auto place = trace::Place::of_run(prompt, run);
+    return reader.has(place, schema::stored_key_error) && reader.has(place, schema::stored_value_error);
+}
+
+/// Of the chosen runs those that store something else than whole keys and values.
+std::vector<int> runs_in_parts(const trace::Reader& reader, const FigureOptions& options) {
+    std::vector<int> runs = chosen_runs(reader, options);
+    std::erase_if(runs, [&](int run) { return !stores_parts(reader, options.prompt, run); });
+    if (runs.empty())
+        throw NothingToShow(fmt::format(
+            "{}: every chosen run of prompt {} holds whole keys and values, which have no error; run a policy that "
+            "stores something else, such as think",
+            reader.path().string(), options.prompt));
+    return runs;
+}
+
+void check(const trace::Reader& reader, const FigureOptions& options) {
+    check_runs_and_layers(reader, options);
+    runs_in_parts(reader, options);
+}
+
+std::string note_of(const char* what, const HeadMap& map, const std::vector<int>& layers) {
+    float least = INFINITY, most = 0;
+    for (const int layer : layers)
+        for (size_t row = 0; row < map.n_rows; ++row) {
+            const float value = map.values[static_cast<size_t>(layer) * map.n_rows + row];
+            least = std::min(least, value);
+            most = std::max(most, value);
+        }
+    if (least == most) return fmt::format("{}: {:.1f} %", what, least);
+    return fmt::format("{}: {:.1f} to {:.1f} %", what, least, most);
+}
+
+/// Keys and values of one run after the other, in per cent.
+std::vector<HeadMap> read_maps(const trace::Reader& reader, const FigureOptions& options) {
+    std::vector<HeadMap> maps;
+    const std::vector<int> runs = runs_in_parts(reader, options);
+    const std::vector<int> layers = chosen_layers(reader, options);
+    for (const int run : runs)
+        for (const bool keys : {true, false}) {
+            HeadMap map{run, reader.n_rows(options.prompt, run),
+                        reader.read<float>(trace::Place::of_run(options.prompt, run),
+                                           keys ? schema::stored_key_error : schema::stored_value_error),
+                        ""};
+            for (float& value : map.values) value *= 100;
+            map.note = note_of(keys ? "keys" : "values", map, layers);
+            maps.push_back(std::move(map));
+        }
+    return maps;
+}
+
+Figure make(const trace::Reader& reader, const FigureOptions& options) {
+    ColorScale scale;
+    scale.title = "Relative error";
+    scale.unit = "%";
+    scale.max = 1;
+    Figure figure = head_maps_figure(reader, options, read_maps(reader, options), scale);
+    figure.name = "reconstruction";
+    figure.title = "How far stored keys and values are from the true ones";
+    figure.caption =
+        "Relative error (2-norm, over all tokens that the cache holds) of the keys and of the values that each head's "
+        "cache gives for the prompt's tokens. Of an entry with mass n every token gets the n-th part of the value.";
+    return figure;
+}
+
+Table numbers(const trace::Reader& reader, const FigureOptions& options) {
+    check(reader, options);
+    Table table = head_maps_numbers(reader, options, read_maps(reader, options),
+                                    {{"key_error", "Key error", "%", ColumnType::real, 3},
+                                     {"value_error", "Value error", "%", ColumnType::real, 3}});
+    table.name = "reconstruction";
+    table.title = "How far stored keys and values are from the true ones";
+    return table;
+}
+
+}  // namespace
+}  // namespace kvscope::analysis::reconstruction_file
+
+namespace kvscope::analysis {
+
+FigureDefinition reconstruction_figure() {
+    using namespace reconstruction_file;
+    return {
+        "reconstruction",
+        "Reconstruction error",
+        "Heads by layers: how far the keys and values that a cache gives are from the true ones, of runs that store "
+        "something else than whole ones",
+        {{"runs", "labels, policies or numbers of runs; default: all that store keys or values in parts"},
+         {"layers", "default: all"}},
+        check,
+        make,
+        numbers};
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,38 @@
+#include <fmt/format.h>
+
+#include "app/gui/head_maps_view.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// How far stored keys and values are from the true ones, two maps for each run that stores them in parts.
+class ReconstructionView : public HeadMapsView {
+ public:
+    ReconstructionView()
+        : HeadMapsView({"reconstruction", "Open a trace to see how far stored keys and values are from the true ones.",
+                        "reading what the caches hold …", ""},
+                       "reconstruction", "how far a head's keys or values are from the true ones") {}
+
+ private:
+    const char* measure() const override { return "reconstruction"; }
+
+    std::vector<std::string> describe(const Session& session, const RunKey& run, const FigureHit& hit,
+                                      bool is_difference) const override {
+        // The figure has keys and values of a run one after the other.
+        const char* what = hit.panel % 2 == 0 ? "keys" : "values";
+        if (is_difference)
+            return {fmt::format("{} − {}", session.look(*session.a).label, session.look(*session.b).label),
+                    fmt::format("{}: {:+.2f} percentage points", what, hit.value)};
+        return {session.look(run).label, fmt::format("{} are off by {:.2f} %", what, hit.value)};
+    }
+};
+
+}  // namespace
+
+ViewKind reconstruction_view() {
+    return {"reconstruction", "Reconstruction error",
+            "How far the keys and values that a cache gives are from the true ones, by layer and head", Dock::bottom,
+            []() -> std::unique_ptr<View> { return std::make_unique<ReconstructionView>(); }};
+}
+
+}  // namespace kvscope::gui

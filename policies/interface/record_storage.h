@@ -1,0 +1,50 @@
+#pragma once
+
+#include <algorithm>
+
+#include "policies/interface/stored_layer.h"
+
+namespace kvscope::policies {
+
+/// Fills the members of a run's record (trace::RunRecord, which this part does not know) that say how its entries are
+/// stored, layer by layer.
+template <class RunRecord>
+class StorageRecorder {
+ public:
+    void add_layer(const StoredSummary& summary, RunRecord& record) {
+        drops_channels_ = drops_channels_ || summary.drops_channels;
+        merges_ = merges_ || summary.merges;
+        append(record.channels_kept, summary.key_channels);
+        append(record.merged_token_entry, summary.token_entry);
+        append(record.merged_cardinality, summary.masses);
+        append(record.stored_entries, summary.n_stored);
+        append(record.stored_key_width, summary.key_width);
+        append(record.stored_value_width, summary.value_width);
+        record.stored_whole_bytes.push_back(summary.bytes.whole);
+        record.stored_channel_bytes.push_back(summary.bytes.channels);
+        record.stored_mapped_bytes.push_back(summary.bytes.mapped);
+        record.stored_mass_bytes.push_back(summary.bytes.masses);
+    }
+
+    /// Behind the last layer: leaves out what the kept entries say already.
+    void finish(RunRecord& record) const {
+        if (!drops_channels_) record.channels_kept.clear();
+        if (!merges_) {
+            record.merged_token_entry.clear();
+            record.merged_cardinality.clear();
+        }
+        for (auto* bytes : {&record.stored_channel_bytes, &record.stored_mapped_bytes, &record.stored_mass_bytes})
+            if (std::all_of(bytes->begin(), bytes->end(), [](auto count) { return count == 0; })) bytes->clear();
+    }
+
+ private:
+    template <class To, class From>
+    static void append(To& to, const From& from) {
+        to.insert(to.end(), from.begin(), from.end());
+    }
+
+    bool drops_channels_ = false;
+    bool merges_ = false;
+};
+
+}  // namespace kvscope::policies

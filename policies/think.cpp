@@ -1,0 +1,173 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "kernels/select_topk.h"
+#include "policies/interface/common_parameters.h"
+#include "policies/interface/policy.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+/// Keeps every entry, and of the keys of all but the last `recent` only the channels through which the window's queries
+/// read most. Per KV head score_c = mean over i, h of q_ihc^2 times mean over j of k_jc^2: the square of its
+/// ||Q_c K_c^T||_F, which orders channels alike.
+class Think : public Policy {
+ public:
+    explicit Think(const ParameterValues& values)
+        : window_(static_cast<int>(values.integer("window"))),
+          recent_(values.integer("recent")),
+          ratio_(values.automatic_real("ratio")) {}
+
+    Needs needs() const override {
+        Needs needs;
+        needs.window_queries = window_;
+        return needs;
+    }
+
+    void begin(const RunContext& context) override {
+        context_ = context;
+        const double share = context.share_of_bytes();
+        const double ratio = ratio_.value_or(2.0 * (1.0 - share));
+        if (ratio >= 1.0)
+            throw BudgetError(fmt::format(
+                "a budget of {:.4g} % of the full cache: this policy keeps every token and drops channels of the keys "
+                "alone, so that more than 50 % stay; give a larger share, such as 0.7",
+                100.0 * share));
+        // What a share such as 0.8 lacks in binary must not cost a channel.
+        n_dropped_ = static_cast<int>(std::floor(ratio * context.shape.head_dim + 1e-6));
+        n_pruned_ = std::max<int64_t>(context.n_tokens - recent_, 0);
+    }
+
+    Selection select(LayerObservations& observations) override {
+        LayerScores scores;
+        for (int head = 0; head < context_.shape.n_kv_heads; ++head) {
+            const auto queries = mean_squared_queries(observations, head);
+            const auto keys = mean_squared_keys(observations, head);
+            for (size_t c = 0; c < queries.size(); ++c)
+                scores.channel_scores.push_back(static_cast<float>(queries[c] * keys[c]));
+        }
+        return select_from_scores(observations.layer, std::move(scores));
+    }
+
+    Selection select_from_scores(int layer, LayerScores scores) override {
+        const auto d = static_cast<size_t>(context_.shape.head_dim);
+        const auto rows = static_cast<size_t>(context_.shape.n_kv_heads);
+        if (scores.channel_scores.size() != rows * d)
+            throw ScoreError(fmt::format("layer {}: expected the scores of {} channels, found {}", layer, rows * d,
+                                         scores.channel_scores.size()));
+        for (size_t i = 0; i < scores.channel_scores.size(); ++i)
+            if (std::isnan(scores.channel_scores[i]))
+                throw ScoreError(
+                    fmt::format("layer {}, head {}: the score of channel {} is not a number", layer, i / d, i % d));
+        std::vector<uint32_t> all(static_cast<size_t>(context_.n_tokens));
+        std::iota(all.begin(), all.end(), 0u);
+        Selection selection;
+        selection.rows.assign(rows, all);
+        selection.channel_scores = std::move(scores.channel_scores);
+        if (stores_parts()) selection.stored = stored(selection);
+        return selection;
+    }
+
+    bool stores_parts() const override { return n_dropped_ > 0 && n_pruned_ > 0; }
+
+ private:
+    StoredLayer stored(const Selection& selection) const {
+        const int d = context_.shape.head_dim;
+        StoredLayer layer;
+        for (size_t row = 0; row < selection.rows.size(); ++row) {
+            const auto& all = selection.rows[row];
+            const auto exact = all.begin() + static_cast<std::ptrdiff_t>(n_pruned_);
+            StoredEntries entries;
+            entries.positions.assign(all.begin(), exact);
+            entries.keys.parts.push_back({.width = d - n_dropped_, .channels = kept_channels(selection, row)});
+            entries.values.parts.push_back({.width = d});
+            layer.rows.push_back({.stored = {std::move(entries)}, .plain = {exact, all.end()}});
+        }
+        return layer;
+    }
+
+    std::vector<uint16_t> kept_channels(const Selection& selection, size_t row) const {
+        const auto d = static_cast<size_t>(context_.shape.head_dim);
+        std::vector<uint32_t> best(d - static_cast<size_t>(n_dropped_));
+        kernels::select_topk(selection.channel_scores.data() + row * d, static_cast<int64_t>(d),
+                             static_cast<int64_t>(best.size()), best.data());
+        return {best.begin(), best.end()};
+    }
+
+    /// (d) over the window's queries of the head's group.
+    std::vector<double> mean_squared_queries(const LayerObservations& observations, int head) const {
+        const int d = context_.shape.head_dim, group = context_.shape.group();
+        const int window = static_cast<int>(std::min<int64_t>(window_, context_.n_tokens));
+        if (window > observations.n_window)
+            throw std::logic_error(
+                fmt::format("{} window queries are needed, {} were observed", window, observations.n_window));
+        std::vector<double> mean(static_cast<size_t>(d), 0.0);
+        for (int h = head * group; h < (head + 1) * group; ++h)
+            for (int i = observations.n_window - window; i < observations.n_window; ++i) {
+                const float* query = observations.window_queries.data() + (int64_t{h} * observations.n_window + i) * d;
+                for (int c = 0; c < d; ++c) mean[static_cast<size_t>(c)] += double{query[c]} * query[c];
+            }
+        for (double& value : mean) value /= group * window;
+        return mean;
+    }
+
+    /// (d) over all of the prompt's keys.
+    std::vector<double> mean_squared_keys(const LayerObservations& observations, int head) const {
+        const auto d = static_cast<size_t>(context_.shape.head_dim);
+        std::vector<double> mean(d, 0.0);
+        std::vector<float> key(d);
+        for (int64_t j = 0; j < context_.n_tokens; ++j) {
+            read_entry(observations.keys, head, j, context_.shape.head_dim, key.data());
+            for (size_t c = 0; c < d; ++c) mean[c] += double{key[c]} * key[c];
+        }
+        for (double& value : mean) value /= static_cast<double>(context_.n_tokens);
+        return mean;
+    }
+
+    int window_;
+    int64_t recent_;
+    std::optional<double> ratio_;
+    RunContext context_;
+    int n_dropped_ = 0;     ///< channels of a key
+    int64_t n_pruned_ = 0;  ///< entries that lose them, the first ones
+};
+
+}  // namespace
+
+Definition think_definition() {
+    return {
+        .name = "think",
+        .title = "ThinK",
+        .paper = "Xu et al., ThinK: Thinner Key Cache by Query-Driven Pruning, ICLR 2025, arXiv:2407.21018",
+        .summary =
+            "Keeps every token, and of each head's keys only the channels through which the last queries read most; "
+            "the last keys and all values stay whole.",
+        .parameters =
+            {
+                window_parameter(32),
+                acting_after_scores(automatic_real_parameter(
+                    "ratio", "2 (1 - budget), the budget being a share of the full cache's bytes",
+                    {.low = 0.0, .high = 1.0, .high_open = true},
+                    "Share of the key channels that are dropped, 0.4 in its paper; the cache then needs 1 - ratio / 2 "
+                    "of the full one's bytes, whatever the budget.")),
+                acting_after_scores(
+                    integer_parameter("recent", 32, {.low = 0}, "Last keys of the prompt that keep all channels.")),
+            },
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
+            return std::make_unique<Think>(values);
+        },
+        .budget_of = BudgetOf::bytes,
+        .own_share = [](const ParameterValues& values) -> std::optional<double> {
+            const auto ratio = values.automatic_real("ratio");
+            if (!ratio) return std::nullopt;
+            return 1.0 - *ratio / 2.0;
+        },
+    };
+}
+
+}  // namespace kvscope::policies

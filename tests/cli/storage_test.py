@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Policies that keep every token and store less of each: their budgets, their trace, their figures."""
+
+import unittest
+
+import h5py
+import numpy
+
+from program import HF_MODEL, NEEDS_ENGINE, TEXT, ProgramTest, csv_rows
+
+RUN = ["run", "-m", HF_MODEL, "-p", TEXT, "-n", 6, "--dtype", "f32", "-t", 1]
+
+
+@NEEDS_ENGINE
+class FewerChannels(ProgramTest):
+    @classmethod
+    def prepare(cls):
+        cls.done = cls.run_program(*RUN, "--policy", "think", "--policy", "think:ratio=0.5,recent=8", "--policy",
+                                   "snapkv:window=8", "--budget", "0.75,64", "-o", "t.h5")
+        cls.trace = h5py.File(cls.folder / "t.h5", "r")
+        cls.addClassCleanup(cls.trace.close)
+        cls.prompt = cls.trace["prompts/0"]
+        cls.runs = {run.attrs["label"]: run for run in cls.prompt["runs"].values()}
+        cls.n = int(cls.prompt.attrs["n_tokens"])
+
+    def test_a_ratio_is_one_run_and_a_budget_that_cannot_be_met_fails_alone(self):
+        self.assertEqual(self.done.returncode, 1, self.done.stderr)
+        self.assertEqual(sorted(self.runs), ["full", "snapkv:window=8 @ 0.75", "snapkv:window=8 @ 64", "think @ 0.75",
+                                             "think @ 64", "think:ratio=0.5,recent=8 @ 0.75"])
+        failed = self.runs["think @ 64"].attrs
+        self.assertEqual(failed["status"], "failed")
+        self.assertIn("more than 50 % stay; give a larger share", failed["message"])
+        self.assertEqual({run.attrs["status"] for label, run in self.runs.items() if label != "think @ 64"}, {"complete"})
+
+    def test_kept_and_saved_are_both_printed(self):
+        self.assertIn("think, budget 0.75: every token kept, in 75.0 % of the full cache's bytes (25.0 % saved)",
+                      self.done.stderr)
+        self.assertIn(f"budget 64: 64 of {self.n} entries kept", self.done.stderr)
+
+    def test_the_trace_says_what_is_stored(self):
+        full = self.runs["full"]["cache_bytes"][:]
+        for label, recent in (("think @ 0.75", 32), ("think:ratio=0.5,recent=8 @ 0.75", 8)):
+            run = self.runs[label]
+            self.assertEqual(run.attrs["budget_of"], "bytes")
+            self.assertEqual(run.attrs["budget_fraction"], 0.75)
+            kept = run["channels_kept"][:]
+            self.assertEqual(kept.shape, (2, 2, 16))
+            numpy.testing.assert_array_equal(kept.sum(2), 8)
+            # The best channels are kept.
+            scores = run["channel_scores"][:]
+            self.assertTrue((numpy.where(kept == 1, scores, numpy.inf).min(2) >
+                             numpy.where(kept == 0, scores, -numpy.inf).max(2)).all())
+            self.assertEqual(len(run["kept_indices"]), 2 * 2 * self.n)
+            numpy.testing.assert_array_equal(run["stored/entries"][:], self.n - recent)
+            numpy.testing.assert_array_equal(run["stored/key_width"][:], 8)
+            numpy.testing.assert_array_equal(run["stored/value_error"][:], 0)
+            self.assertTrue((run["stored/key_error"][:] > 0).all() and (run["stored/key_error"][:] < 1).all())
+            saved = 2 * ((self.n - recent) * 8 * 4 - 8 * 2)  # heads, channels of 4 bytes, which ones these are
+            numpy.testing.assert_array_equal(full - run["cache_bytes"][:], saved)
+            numpy.testing.assert_array_equal(run["cache_bytes"][:], run["cache_bytes_predicted"][:])
+            numpy.testing.assert_array_equal(
+                run["stored/whole_bytes"][:] + run["stored/channel_bytes"][:], run["cache_bytes"][:])
+            self.assertNotIn("merged", run)
+        self.assertNotIn("stored", self.runs["full"])
+        self.assertNotIn("budget_of", self.runs["snapkv:window=8 @ 64"].attrs)
+
+    def test_the_trace_is_sound_and_inspect_does_not_warn(self):
+        done = self.made("inspect", "t.h5")
+        self.assertNotIn("warning", done.stdout + done.stderr)
+
+    def test_the_error_by_layer_and_head(self):
+        self.made("export", "t.h5", "--figure", "reconstruction", "-o", "r.csv")
+        rows = csv_rows(self.path("r.csv").read_text(encoding="utf-8"))
+        self.assertEqual(len(rows), 2 * 2 * 2)
+        for row in rows:
+            stored = self.runs[row["label"]]["stored/key_error"][int(row["layer"]), int(row["head"])]
+            self.assertAlmostEqual(float(row["key_error"]), 100 * float(stored), places=3)
+            self.assertEqual(float(row["value_error"]), 0)
+        self.made("export", "t.h5", "--figure", "reconstruction", "-o", "r.svg")
+        self.assertIn("<svg", self.path("r.svg").read_text(encoding="utf-8"))
+        self.refuses(1, ["holds whole keys and values"], "export", "t.h5", "--figure", "reconstruction", "--run",
+                     "snapkv", "-o", "none.csv")
+
+    def test_no_budget_is_needed_where_a_ratio_says_it(self):
+        self.made(*RUN, "--policy", "think:ratio=0.4", "-o", "ratio.h5")
+        with h5py.File(self.path("ratio.h5"), "r") as trace:
+            run = trace["prompts/0/runs/1"]
+            self.assertEqual(run.attrs["label"], "think:ratio=0.4 @ 0.8")
+            numpy.testing.assert_array_equal(run["channels_kept"][:].sum(2), 10)
+        self.refuses(2, ["needs a --budget"], *RUN, "--policy", "think", "-o", "none.h5")
+
+    def test_isolated_keeps_the_same_channels_and_answers(self):
+        self.made(*RUN, "--policy", "think:ratio=0.5,recent=8", "--isolated", "-o", "isolated.h5")
+        shared = self.runs["think:ratio=0.5,recent=8 @ 0.75"]
+        with h5py.File(self.path("isolated.h5"), "r") as trace:
+            run = trace["prompts/0/runs/1"]
+            for name in ("channels_kept", "output_ids", "cache_bytes"):
+                numpy.testing.assert_array_equal(run[name][:], shared[name][:])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,54 @@
+#include "trace/kept.h"
+
+#include <algorithm>
+
+namespace kvscope::trace {
+
+std::span<const std::uint32_t> Kept::held(std::size_t layer, std::size_t row) const {
+    if (!merges()) return this->row(layer, row);
+    const std::size_t i = layer * n_rows + row;
+    return {held_tokens.data() + held_offsets[i], static_cast<std::size_t>(held_offsets[i + 1] - held_offsets[i])};
+}
+
+TokenFate Kept::fate(std::size_t layer, std::size_t row, std::uint32_t token) const {
+    const std::size_t place = layer * n_rows + row;
+    const auto entries = this->row(layer, row);
+    std::size_t entry = 0;
+    if (merges()) {
+        const std::size_t n_tokens = token_entry.size() / (n_layers * n_rows);
+        const std::int32_t found = token < n_tokens ? token_entry[place * n_tokens + token] : -1;
+        if (found < 0) return {};
+        entry = static_cast<std::size_t>(found);
+    } else {
+        const auto found = std::lower_bound(entries.begin(), entries.end(), token);
+        if (found == entries.end() || *found != token) return {};
+        entry = static_cast<std::size_t>(found - entries.begin());
+    }
+    TokenFate fate;
+    fate.entry = entries[entry];
+    if (!cardinality.empty()) fate.cardinality = cardinality[offsets[place] + entry];
+    if (fate.entry != token || fate.cardinality != 1)
+        fate.kind = TokenFate::Kind::merged;
+    else
+        fate.kind = !stored_entries.empty() && entry < stored_entries[place] ? TokenFate::Kind::rebuilt
+                                                                             : TokenFate::Kind::whole;
+    if (fate.kind != TokenFate::Kind::whole) {
+        if (!key_error.empty()) fate.key_error = key_error[place];
+        if (!value_error.empty()) fate.value_error = value_error[place];
+    }
+    return fate;
+}
+
+void Kept::find_held_tokens() {
+    const std::size_t rows = n_layers * n_rows;
+    const std::size_t n_tokens = rows > 0 ? token_entry.size() / rows : 0;
+    held_offsets.assign(1, 0);
+    held_tokens.clear();
+    for (std::size_t row = 0; row < rows; ++row) {
+        for (std::size_t token = 0; token < n_tokens; ++token)
+            if (token_entry[row * n_tokens + token] >= 0) held_tokens.push_back(static_cast<std::uint32_t>(token));
+        held_offsets.push_back(held_tokens.size());
+    }
+}
+
+}  // namespace kvscope::trace
