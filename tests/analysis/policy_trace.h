@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "policies/interface/record_storage.h"
 #include "policies/interface/registry.h"
 #include "tests/policies/random_cache.h"
 #include "tests/trace/sample_trace.h"
@@ -62,6 +63,9 @@ class PolicyTrace {
         record.budget_fraction = static_cast<double>(run.budget) / static_cast<double>(n_tokens);
         record.kept_indices.clear();
         record.kept_offsets = {0};
+        if (spec.definition->budget_of == policies::BudgetOf::bytes) record.budget_of = "bytes";
+        const policies::ModelShape& shape = cache.layers[0].shape;
+        policies::StorageRecorder<trace::RunRecord> storage;
         for (const policies::Selection& selection : policies::test::select_all(*spec.create(), cache, run.budget)) {
             const bool query_heads = selection.granularity == policies::Granularity::query_head;
             record.granularity = query_heads ? "query_head" : "kv_head";
@@ -73,7 +77,15 @@ class PolicyTrace {
             append(record.scores, selection.scores);
             append(record.scores_f64, selection.scores_f64);
             append(record.head_jsd, selection.head_jsd);
+            append(record.channel_scores, selection.channel_scores);
+            if (!selection.stored) continue;
+            const auto layer = static_cast<int>(record.stored_entries.size()) / shape.n_kv_heads;
+            storage.add_layer(policies::summary_of(spec.label(), layer, shape, n_tokens, selection, sizeof(float)),
+                              record);
         }
+        storage.finish(record);
+        record.cache_bytes_predicted.clear();
+        record.cache_bytes.clear();
         record.head_bytes.assign(record.kept_offsets.size() - 1, 0);
         return record;
     }

@@ -215,3 +215,38 @@ TEST_CASE("what-if: a record from selections made elsewhere is the same", "[what
     selections.pop_back();
     CHECK_THROWS_AS(what_if_record(reader, 0, spec, 20, selections, {}), std::invalid_argument);
 }
+
+TEST_CASE("what-if: a policy that keeps every token takes a budget as a share of the bytes", "[what-if]") {
+    const PolicyTrace stored({{"think:recent=4", 48}, {"think:ratio=0.25", 60}});
+    const trace::Reader reader = stored.reader();
+    const WhatIf what_if(reader, 0, 0);
+    CHECK(what_if.needs_prefill(with(what_if, "recent", "9"), 40).empty());
+    CHECK(what_if.needs_prefill(with(what_if, "ratio", "0.5"), 40).empty());
+    CHECK_THAT(what_if.needs_prefill(with(what_if, "window", "8")), Equals(std::vector<std::string>{"window"}));
+    for (const int64_t budget : {33, 40, 48, 57, 60}) {
+        CAPTURE(budget);
+        const trace::RunRecord found = what_if(what_if.recorded(), budget);
+        const trace::RunRecord expected = decided("think:recent=4", budget);
+        CHECK(found.channels_kept == expected.channels_kept);
+        CHECK(found.kept_indices.size() == 3 * 2 * 60);
+        CHECK(found.budget_of == "bytes");
+        CHECK(found.merged_token_entry.empty());
+        CHECK(found.stored_entries == expected.stored_entries);
+        for (size_t layer = 0; layer < 3; ++layer) {
+            const auto d = static_cast<size_t>(reader.model().head_dim);
+            const auto dropped = 2 * static_cast<size_t>(60 - budget) * d / 60;
+            if (dropped > 0) CHECK(expected.stored_key_width[layer * 2] == static_cast<float>(d - dropped));
+            const size_t channels = dropped == 0 ? 0 : d - dropped;
+            CHECK(found.cache_bytes_predicted[layer] == 2 * (60 * 2 * d * 4 - 56 * dropped * 4 + channels * 2));
+        }
+        // What is made in memory is a run that a reader takes.
+        const trace::Reader both = reader.with_run(0, found);
+        CHECK(both.kept(0, 2)->fate(0, 0, 0).kind ==
+              (expected.stored_entries.empty() ? trace::TokenFate::Kind::whole : trace::TokenFate::Kind::rebuilt));
+    }
+    CHECK_THROWS_AS(what_if(what_if.recorded(), 30), policies::BudgetError);
+    CHECK(what_if(with(what_if, "ratio", "0.5"), 30).budget_fraction == 0.75);
+    // Where the ratio is given the budget changes nothing.
+    const WhatIf fixed(reader, 0, 1);
+    CHECK(fixed(fixed.recorded(), 35).channels_kept == reader.run_record(0, 1).channels_kept);
+}
