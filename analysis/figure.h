@@ -129,6 +129,7 @@ struct Panel {
     size_t row = 0;
     size_t column = 0;
     std::string title;
+    std::string part;  ///< which of several panels of what the title names: "keys"
     std::string note;  ///< a number that belongs to the panel, at the right of its title
     Axis x;
     Axis y;

@@ -1,6 +1,7 @@
 #include "analysis/head_maps.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/layer_axis.h"
 #include "analysis/run_choice.h"
@@ -31,7 +32,8 @@ Panel panel_of(const trace::RunAttributes& attributes, const HeadMap& of, const 
     for (size_t row = 0; row < of.n_rows; ++row) heads.push_back(static_cast<int>(row));
     Panel panel;
     panel.title = run_label(attributes);
-    panel.note = of.note;
+    panel.part = of.part;
+    panel.note = of.part.empty() || of.note.empty() ? of.part + of.note : of.part + ": " + of.note;
     panel.x = layer_axis(layers);
     panel.y = layer_axis(heads);
     panel.y.title = attributes.granularity == trace::schema::run::granularity_query_head ? "Query head" : "KV head";
@@ -57,7 +59,8 @@ Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& option
         panel.row = i / figure.columns;
         panel.column = i % figure.columns;
         const auto& values = std::get<HeatMap>(panel.layers.front()).values;
-        scale.max = std::max(scale.max, static_cast<double>(*std::max_element(values.begin(), values.end())));
+        for (const float value : values)
+            if (std::isfinite(value)) scale.max = std::max(scale.max, static_cast<double>(value));
         figure.panels.push_back(std::move(panel));
         if (runs.empty() || runs.back() != maps[i].run) runs.push_back(maps[i].run);
         most_rows = std::max(most_rows, maps[i].n_rows);

@@ -13,6 +13,7 @@ struct HeadMap {
     int run = 0;
     size_t n_rows = 0;          ///< R
     std::vector<float> values;  ///< (L, R)
+    std::string part;           ///< Panel::part
     std::string note;           ///< beside the panel's title
 };
 

@@ -155,7 +155,7 @@ Reproduction reproduction(const trace::Reader& reader, int prompt, int run, std:
     if (spec.definition->name != "full") {
         const bool is_in_file = reader.is_in_file(prompt, run);
         const auto asked = is_in_file ? recipe.budget(reader.run_number(prompt, run)) : std::nullopt;
-        if (attributes.budget <= 0 && asked)
+        if (asked && !spec.own_share() && (attributes.budget <= 0 || attributes.budget_of))
             command.add("--budget", *asked);
         else if (const auto budget = policies::recorded_budget(spec, attributes.budget, attributes.budget_fraction))
             command.add("--budget", budget->text());

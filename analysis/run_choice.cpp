@@ -54,6 +54,13 @@ std::set<int> checked(const trace::Reader& reader, const std::vector<int>& numbe
     return {numbers.begin(), numbers.end()};
 }
 
+std::string budget_in_words(const trace::RunAttributes& run) {
+    const double kept = 100 * run.budget_fraction;
+    if (run.budget_of == trace::schema::run::budget_of_bytes)
+        return fmt::format("budget {:.4g} % of the full cache's bytes", kept);
+    return fmt::format("budget {} ({:.4g} % kept, {:.4g} % removed)", run.budget, kept, 100 - kept);
+}
+
 }  // namespace
 
 void check_prompt(const trace::Reader& reader, int prompt) {
@@ -144,11 +151,9 @@ std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Read
     }
     for (const int j : runs) {
         const trace::RunAttributes& run = reader.run(prompt, j);
-        recipe.emplace_back(
-            fmt::format("Run {}", j),
-            fmt::format("{}: {} {}, budget {} ({:.4g} % kept, {:.4g} % removed), window {}, seed {}", run_label(run),
-                        run.policy, run.parameters_json, run.budget, 100 * run.budget_fraction,
-                        100 * (1 - run.budget_fraction), run.window, run.seed));
+        recipe.emplace_back(fmt::format("Run {}", j),
+                            fmt::format("{}: {} {}, {}, window {}, seed {}", run_label(run), run.policy,
+                                        run.parameters_json, budget_in_words(run), run.window, run.seed));
     }
     recipe.emplace_back("Trace", reader.path().filename().string());
     return recipe;

@@ -21,17 +21,20 @@ bool same_policy(const RunAttributes& a, const RunAttributes& b) {
     return a.policy == b.policy && a.parameters_json == b.parameters_json;
 }
 
+/// Two shares of bytes may be one number of entries.
+bool same_budget(const RunAttributes& a, const RunAttributes& b) { return budget_key(a) == budget_key(b); }
+
 }  // namespace
 
 std::vector<RunPair> pair_runs(std::span<const RunAttributes* const> a, std::span<const RunAttributes* const> b) {
     const std::array<std::function<bool(const RunAttributes&, const RunAttributes&)>, 3> likenesses = {
         [](const auto& x, const auto& y) {
-            return same_policy(x, y) && (x.budget == y.budget || is_full(x)) && x.granularity == y.granularity;
+            return same_policy(x, y) && (same_budget(x, y) || is_full(x)) && x.granularity == y.granularity;
         },
         [](const auto& x, const auto& y) {
             return same_policy(x, y) && std::abs(x.budget_fraction - y.budget_fraction) < kSameShare;
         },
-        [](const auto& x, const auto& y) { return x.policy == y.policy && x.budget == y.budget; }};
+        [](const auto& x, const auto& y) { return x.policy == y.policy && same_budget(x, y); }};
     const auto is_finished = [](const RunAttributes& run) { return run.status == trace::schema::run::status_complete; };
     std::vector<bool> has_like(a.size(), false);
     std::vector<bool> is_taken(b.size(), false);

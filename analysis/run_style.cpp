@@ -10,6 +10,7 @@
 
 #include "analysis/policy_color.h"
 #include "analysis/table_format.h"
+#include "trace/schema.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -65,26 +66,33 @@ class MethodColors {
 };
 
 /// Without repetition, the largest first.
-std::vector<int64_t> budgets_by_size(const std::vector<trace::RunAttributes>& runs) {
-    std::set<int64_t, std::greater<>> budgets;
+std::vector<BudgetKey> budgets_by_size(const std::vector<trace::RunAttributes>& runs) {
+    std::set<BudgetKey, std::greater<>> budgets;
     for (const trace::RunAttributes& run : runs) {
-        if (!is_full(run)) budgets.insert(run.budget);
+        if (!is_full(run)) budgets.insert(budget_key(run));
     }
     return {budgets.begin(), budgets.end()};
 }
 
 std::string budget_text(const trace::RunAttributes& run) {
+    if (run.budget_of == trace::schema::run::budget_of_bytes)
+        return fmt::format("{:.3g} % of bytes", 100 * run.budget_fraction);
     return fmt::format("{} entries ({:.3g} %)", format_count(run.budget), 100 * run.budget_fraction);
 }
 
 }  // namespace
+
+BudgetKey budget_key(const trace::RunAttributes& run) {
+    const bool of_bytes = run.budget_of == trace::schema::run::budget_of_bytes;
+    return {run.budget, of_bytes ? run.budget_fraction : 0.0};
+}
 
 bool is_full(const trace::RunAttributes& run) { return run.policy == "full"; }
 
 std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs,
                                   const std::vector<trace::RunAttributes>& recorded) {
     MethodColors colors;
-    std::vector<int64_t> budgets = budgets_by_size(recorded.empty() ? runs : recorded);
+    std::vector<BudgetKey> budgets = budgets_by_size(recorded.empty() ? runs : recorded);
     std::vector<LineStyle> styles;
     for (const trace::RunAttributes& run : runs) {
         LineStyle style;
@@ -92,7 +100,7 @@ std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs,
             style.color = kBlack;
             style.marker = Marker::circle;
         } else {
-            const size_t budget = place_of(budgets, run.budget);
+            const size_t budget = place_of(budgets, budget_key(run));
             style.color = colors.of(run);
             style.dash = kDashes[budget % kDashes.size()];
             style.marker = kMarkers[budget % kMarkers.size()];
@@ -138,13 +146,13 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
                                     const std::vector<int>& shown) {
     std::vector<LegendEntry> legend;
     std::vector<std::string> methods;
-    std::vector<int64_t> budgets;
+    std::vector<BudgetKey> budgets;
     std::set<std::string> policies;
     for (const int run : shown) {
         const auto& attributes = runs[static_cast<size_t>(run)];
         if (is_full(attributes)) continue;
         place_of(methods, method(attributes));
-        place_of(budgets, attributes.budget);
+        place_of(budgets, budget_key(attributes));
         policies.insert(attributes.policy);
     }
     // A policy's name says which runs are meant only while no two sets of parameters share it.
@@ -166,11 +174,11 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
         style.marker = Marker::none;
         legend.push_back({without_budget(runs[i]), LegendEntry::Symbol::line, style});
     }
-    std::vector<int64_t> listed_budgets;
+    std::vector<BudgetKey> listed_budgets;
     for (const int run : shown) {
         const auto i = static_cast<size_t>(run);
         const size_t n_listed = listed_budgets.size();
-        if (is_full(runs[i]) || place_of(listed_budgets, runs[i].budget) < n_listed) continue;
+        if (is_full(runs[i]) || place_of(listed_budgets, budget_key(runs[i])) < n_listed) continue;
         LineStyle style = styles[i];
         style.color = kGrey;
         legend.push_back({budget_text(runs[i]), LegendEntry::Symbol::line, style});

@@ -1,11 +1,17 @@
 #pragma once
 
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "analysis/figure.h"
 #include "trace/records.h"
 
 namespace kvscope::analysis {
+
+/// What tells budgets apart, the larger one greater: entries, and of a budget of bytes its exact share.
+using BudgetKey = std::pair<int64_t, double>;
+BudgetKey budget_key(const trace::RunAttributes& run);
 
 /// Whether it is the run of the full cache.
 bool is_full(const trace::RunAttributes& run);

@@ -40,6 +40,20 @@ std::vector<double> TaskGroup::scores() const {
     return values;
 }
 
+namespace {
+
+/// The share, the first of those that differ from it by no more than the rounding to whole entries: what was asked for
+/// as one budget is called one.
+std::string share_text(const std::vector<double>& fractions, size_t i) {
+    constexpr double same = 2e-3;
+    double largest = fractions[i];
+    for (const double other : fractions)
+        if (std::abs(other - fractions[i]) < same) largest = std::max(largest, other);
+    return fmt::format("{:.3g} %", 100 * largest);
+}
+
+}  // namespace
+
 std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows) {
     if (rows.empty()) throw FigureError("there are no results: no sample was finished");
     std::vector<TaskGroup> groups;
@@ -74,7 +88,7 @@ std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows) {
     for (size_t i = 0; i < groups.size(); ++i) {
         groups[i].budget = groups[i].policy == "full" ? "all"
                            : budgets[i].size() == 1   ? std::to_string(*budgets[i].begin())
-                                                      : fmt::format("{:.3g} %", 100 * fractions[i]);
+                                                      : share_text(fractions, i);
     }
     return groups;
 }

@@ -165,7 +165,7 @@ std::string fate_text(const trace::TokenFate& fate) {
             return "kept in part and rebuilt" + error_text(fate);
         case Kind::merged:
             return fmt::format("merged into an entry of {} that ends at token {}{}",
-                               std::trunc(fate.cardinality) == fate.cardinality
+                               std::trunc(fate.cardinality) == fate.cardinality && fate.cardinality < 1e9f
                                    ? count(static_cast<size_t>(fate.cardinality))
                                    : format_number(double{fate.cardinality}),
                                count(fate.entry), error_text(fate));

@@ -150,7 +150,7 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
             panel.title = fmt::format("{} − {}", a.name, b.name);
         else if (panel.title != other.title)
             panel.title = fmt::format("{} − {}", panel.title, other.title);
-        panel.note.clear();
+        panel.note = panel.part;
         bool has_map = false;
         for (size_t l = 0; l < panel.layers.size(); ++l) {
             const std::string where = panel.title.empty() ? "the map" : panel.title;
@@ -203,7 +203,8 @@ Table difference_numbers(const FigureDefinition& definition, const TracePart& a,
     for (size_t p = 0; p < drawn.panels.size(); ++p) {
         for (size_t l = 0; l < sides.a.panels[p].layers.size(); ++l) {
             const Layer& shown = drawn.panels[p].layers[l];
-            const std::string& title = drawn.panels[p].title;
+            const Panel& panel = drawn.panels[p];
+            const std::string title = panel.part.empty() ? panel.title : panel.title + ", " + panel.part;
             if (const auto* map = std::get_if<HeatMap>(&shown)) {
                 const auto& of_a = std::get<HeatMap>(sides.a.panels[p].layers[l]).values;
                 const auto& of_b = std::get<HeatMap>(sides.b.panels[p].layers[l]).values;

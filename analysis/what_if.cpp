@@ -35,7 +35,9 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
     to.insert(to.end(), from.begin(), from.end());
 }
 
-void set_attributes(trace::RunRecord& record, const policies::PolicySpec& spec, int64_t budget, int64_t n_tokens) {
+/// @param share of the budget, before it was rounded to entries; of policies that keep every token
+void set_attributes(trace::RunRecord& record, const policies::PolicySpec& spec, int64_t budget, double share,
+                    int64_t n_tokens) {
     record.policy = spec.definition->name;
     record.label = fmt::format("{} @ {} (what-if)", spec.label(), budget);
     record.parameters_json = spec.values.to_json();
@@ -43,7 +45,7 @@ void set_attributes(trace::RunRecord& record, const policies::PolicySpec& spec, 
     record.budget_fraction = n_tokens > 0 ? static_cast<double>(budget) / static_cast<double>(n_tokens) : 0.0;
     if (spec.definition->budget_of == policies::BudgetOf::bytes) {
         record.budget_of = schema::run::budget_of_bytes;
-        record.budget_fraction = spec.own_share().value_or(std::min(record.budget_fraction, 1.0));
+        record.budget_fraction = spec.own_share().value_or(share);
     }
     if (spec.values.has("window")) record.window = spec.values.integer("window");
     record.message = "what-if: selected again, nothing was decoded";
@@ -85,14 +87,14 @@ void set_selections(trace::RunRecord& record, const trace::ModelAttributes& mode
 }
 
 trace::RunRecord record_of(const trace::ModelAttributes& model, int64_t n_tokens, const policies::PolicySpec& spec,
-                           int64_t budget, const std::vector<policies::Selection>& selections,
+                           int64_t budget, double share, const std::vector<policies::Selection>& selections,
                            std::span<const float> window_attention) {
     if (selections.empty() || selections.size() != static_cast<size_t>(model.n_layers)) {
         throw std::invalid_argument(
             fmt::format("what-if: {} selections for a model of {} layers", selections.size(), model.n_layers));
     }
     trace::RunRecord record;
-    set_attributes(record, spec, budget, n_tokens);
+    set_attributes(record, spec, budget, share, n_tokens);
     set_selections(record, model, n_tokens, selections);
     if (!window_attention.empty()) {
         const HeldTokens held(record, static_cast<size_t>(model.n_layers), static_cast<size_t>(n_tokens));
@@ -176,9 +178,18 @@ WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
     token_ids_.resize(static_cast<size_t>(n_tokens_));
     scores_ = by_layer(reader.run_record(prompt, run), static_cast<size_t>(model_.n_layers));
     try {
-        if (!is_kept(*reader.kept(prompt, run), select(recorded_, recorded_budget_))) {
+        const auto again = select(recorded_, recorded_budget_);
+        if (!is_kept(*reader.kept(prompt, run), again)) {
             throw refuse("its recorded scores and budget do not give its kept entries");
         }
+        trace::RunRecord stored;
+        set_selections(stored, model_, n_tokens_, again);
+        const trace::Place place = trace::Place::of_run(prompt, run);
+        const auto channels = reader.has(place, schema::run::channels_kept)
+                                  ? reader.read<uint8_t>(place, schema::run::channels_kept)
+                                  : std::vector<uint8_t>{};
+        if (stored.channels_kept != channels)
+            throw refuse("its recorded scores and budget do not give the channels that its keys are kept on");
     } catch (const policies::ScoreError& error) {
         const auto& first = scores_.front();
         const bool none = first.scores.empty() && first.scores_f64.empty() && first.channel_scores.empty();
@@ -203,11 +214,15 @@ std::vector<policies::Selection> WhatIf::select(const policies::PolicySpec& spec
     context.shape = shape_of(model_);
     context.n_tokens = n_tokens_;
     context.budget = budget;
-    // A share may lie between two counts.
-    if (budget == recorded_budget_) context.budget_share = recorded_share_;
+    context.budget_share = share_of(budget);
     context.seed = seed_;
     context.token_ids = token_ids_;
     return policies::reselect(*spec.definition, spec.values, context, scores_);
+}
+
+double WhatIf::share_of(int64_t budget) const {
+    if (budget == recorded_budget_) return recorded_share_;
+    return std::min(static_cast<double>(budget) / static_cast<double>(std::max<int64_t>(n_tokens_, 1)), 1.0);
 }
 
 std::vector<std::string> WhatIf::needs_prefill(const policies::ParameterValues& values,
@@ -229,7 +244,8 @@ trace::RunRecord WhatIf::operator()(const policies::ParameterValues& values, int
             definition().name, policies::joined(names)));
     }
     const policies::PolicySpec spec{recorded_.definition, values};
-    trace::RunRecord record = record_of(model_, n_tokens_, spec, budget, select(spec, budget), window_attention_);
+    trace::RunRecord record =
+        record_of(model_, n_tokens_, spec, budget, share_of(budget), select(spec, budget), window_attention_);
     record.seed = seed_;
     return record;
 }
@@ -238,8 +254,10 @@ trace::RunRecord what_if_record(const trace::Reader& reader, int prompt, const p
                                 int64_t budget, const std::vector<policies::Selection>& selections,
                                 std::span<const float> window_attention) {
     check_prompt(reader, prompt);
-    return record_of(reader.model(), reader.prompt(prompt).visible_tokens(), spec, budget, selections,
-                     window_attention);
+    const int64_t n_tokens = reader.prompt(prompt).visible_tokens();
+    const double share =
+        std::min(static_cast<double>(budget) / static_cast<double>(std::max<int64_t>(n_tokens, 1)), 1.0);
+    return record_of(reader.model(), n_tokens, spec, budget, share, selections, window_attention);
 }
 
 }  // namespace kvscope::analysis

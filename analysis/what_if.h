@@ -40,6 +40,8 @@ class WhatIf {
     trace::RunRecord operator()(const policies::ParameterValues& values, int64_t budget) const;
 
  private:
+    /// The recorded share where the budget is the recorded one: a share may lie between two counts.
+    double share_of(int64_t budget) const;
     std::vector<policies::Selection> select(const policies::PolicySpec& spec, int64_t budget) const;
 
     trace::ModelAttributes model_;

@@ -235,6 +235,32 @@ void ActiveRun::adopt_filtered(const DenseCache& cache, std::span<const float> w
     position_ = n;
 }
 
+ChunkedRun ActiveRun::chunked() {
+    return {.policy = policy_.get(),
+            .label = record.label,
+            .budget = context_.budget,
+            .chunk = std::min(pass_.chunk, n_tokens_),
+            .final_merge = pass_.final_merge};
+}
+
+void ActiveRun::adopt_chunked(ChunkedRun& read, std::span<const float> window_attention) {
+    select_seconds += read.merge_seconds;
+    if (!read.error.empty()) return fail(read.error);
+    cache_.emplace(model_, policies::Granularity::kv_head, policies::Positions::prompt, policy_->acts_while_decoding());
+    for (size_t i = 0; i < read.layers.size() && !failed(); ++i) {
+        const auto layer = static_cast<int>(i);
+        attempt(in_layer(layer), [&] {
+            policies::Selection selection = selection_of(model_, n_tokens_, read.layers[i]);
+            if (selection.stored)
+                cache_->hold(layer, selection, n_tokens_);
+            else
+                cache_->compress(layer, selection, whole_entries(model_, read.layers[i]));
+            record_selection(layer, std::move(selection), layer_of(window_attention, i, n_tokens_, model_.shape()));
+        });
+        read.layers[i] = {};
+    }
+}
+
 void ActiveRun::finish_prompt(const std::vector<float>& last_logits) {
     first_logits_ = last_logits;
     record.select_s = select_seconds;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/cache/run_cache.h"
+#include "engine/chunked_reading.h"
 #include "engine/experiment.h"
 #include "engine/prefill.h"
 #include "engine/score_pool.h"
@@ -46,6 +47,12 @@ class ActiveRun {
     void filter(policies::LayerObservations& observations);
     const std::vector<uint32_t>& filtered() const { return filtered_.rows[0]; }
     void adopt_filtered(const DenseCache& cache, std::span<const float> window_attention);
+
+    /// What a policy that merges has to know of the run while its prompt is read.
+    bool reads_in_chunks() const { return pass_.chunk > 0; }
+    ChunkedRun chunked();
+    /// Takes the cache through which the prompt was read.
+    void adopt_chunked(ChunkedRun& read, std::span<const float> window_attention);
 
     /// After the last layer: what the compressed cache holds. Cached entries end at `position`.
     void finish_prompt(const std::vector<float>& last_logits);

@@ -117,9 +117,10 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
         return !run->failed() && (run->is_full() || run->awaits_answer());
     });
     request.room = grows ? room : 0;
-    const bool all_filter =
-        std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run->failed() || run->filters(); });
-    if (all_filter && !record) {
+    const bool nobody_reads_whole = std::all_of(runs.begin(), runs.end(), [](const auto& run) {
+        return run->failed() || run->filters() || run->reads_in_chunks();
+    });
+    if (nobody_reads_whole && !record) {
         request.n_layers = 0;
         for (const auto& run : runs) {
             if (!run->failed()) request.n_layers = std::max(request.n_layers, run->pass().filter_layer + 1);
@@ -155,6 +156,7 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
             if (progress_.cancelled()) throw Cancelled();
             const int tail = tails.of_run[i];
             auto& observations = tail >= 0 ? *layer.tails[static_cast<size_t>(tail)] : layer.prompt;
+            if (run.reads_in_chunks()) continue;
             if (run.looks_ahead()) {
                 run.draft(observations, layer.dense);
             } else if (run.filters()) {
@@ -179,9 +181,14 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
         known_attention = record->window_attention;
     }
     if (holds) decide_by_lookahead(prompt, runs, held, result.last_logits, known_attention);
+    read_in_chunks(prompt, runs, known_attention);
     bool awaits = false;
     for (auto& run : runs) {
         if (run->failed()) continue;
+        if (run->reads_in_chunks()) {
+            timings_.select_s += run->select_seconds;
+            continue;
+        }
         if (!run->pass().classification) run->record.prefill_s = result.seconds;
         awaits = awaits || run->awaits_answer();
         if (run->awaits_answer()) {
@@ -231,6 +238,31 @@ void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const He
                        layer_of(attention, layer, prompt.n_visible(), transformer().shape()));
         }
         run.drop_draft();
+    }
+}
+
+/// The prefill of runs that merge while the prompt is read, all of them together.
+void Compression::read_in_chunks(const Prompt& prompt, Runs& runs, std::span<const float> attention) {
+    std::vector<ActiveRun*> members;
+    std::vector<ChunkedRun> chunked;
+    for (const auto& run : runs) {
+        if (run->failed() || !run->reads_in_chunks()) continue;
+        members.push_back(run.get());
+        chunked.push_back(run->chunked());
+    }
+    if (members.empty()) return;
+    const Stopwatch watch;
+    const auto ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(prompt.n_visible()));
+    engine::read_in_chunks(transformer(), ids, chunked, progress_);
+    double merging = 0;
+    for (const ChunkedRun& run : chunked) merging += run.merge_seconds;
+    const double seconds = watch.seconds() - merging;
+    timings_.prefill_s += seconds;
+    timings_.n_prompt_tokens += prompt.n_visible();
+    for (size_t i = 0; i < members.size(); ++i) {
+        members[i]->record.prefill_s = seconds;
+        members[i]->adopt_chunked(chunked[i], attention);
+        if (!members[i]->failed()) members[i]->finish_prompt(chunked[i].last_logits);
     }
 }
 

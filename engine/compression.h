@@ -43,6 +43,7 @@ class Compression {
     void classify(const Prompt& prompt, Runs& runs);
     void decide_by_lookahead(const Prompt& prompt, Runs& runs, const Held& held, std::span<const float> last_logits,
                              std::span<const float> attention);
+    void read_in_chunks(const Prompt& prompt, Runs& runs, std::span<const float> attention);
     void run_again(const Prompt& prompt, ActiveRun& run, int64_t room, std::span<const float> attention);
 
     const Model& model_;

@@ -55,6 +55,7 @@ std::string LivePrefill::obstacle(const policies::PolicySpec& spec, int64_t budg
         if (!pass.appended_ids.empty()) return spec.label() + " reads tokens of its own behind the prompt";
         if (pass.filter_layer >= 0) return spec.label() + " reads the prompt twice";
         if (pass.classification) return spec.label() + " compresses the text before the model reads it";
+        if (pass.chunk > 0) return spec.label() + " reads the prompt through a cache of its own";
         if (pass.lookahead > 0) return spec.label() + " generates tokens before it decides";
     } catch (const policies::BudgetError&) {
         // Reported by `select`.

@@ -32,6 +32,17 @@ int64_t n_other_entries(const trace::Reader& reader, int prompt, int run, const 
         std::set_symmetric_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(other));
         n += static_cast<int64_t>(other.size());
     }
+    // An entry on other channels is another one.
+    const size_t n_rows = recorded->offsets.size() - 1;
+    const auto channels = reader.run_record(prompt, run).channels_kept;
+    if (channels.size() != again.channels_kept.size()) return static_cast<int64_t>(again.kept_indices.size());
+    const size_t d = n_rows > 0 ? channels.size() / n_rows : 0;
+    for (size_t i = 0; d > 0 && i < n_rows; ++i) {
+        const auto first = channels.begin() + static_cast<std::ptrdiff_t>(i * d);
+        if (!std::equal(first, first + static_cast<std::ptrdiff_t>(d),
+                        again.channels_kept.begin() + static_cast<std::ptrdiff_t>(i * d)))
+            n += static_cast<int64_t>(again.kept_offsets[i + 1] - again.kept_offsets[i]);
+    }
     return n;
 }
 

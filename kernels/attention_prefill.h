@@ -28,11 +28,15 @@ struct PrefillAttention {
     const void* k = nullptr;     ///< (G, >= q_begin + n_queries, d), post-RoPE
     const void* v = nullptr;
     int64_t kv_head_stride = 0;  ///< elements between KV heads, of k and v alike
-    void* out = nullptr;         ///< (n_queries, H, d); must not overlap q
+    /// (q_begin + n_queries) tokens that each entry stands for, the same of all heads:
+    /// out = sum exp(e_j) v_j / sum n_j exp(e_j). nullptr: 1 each, bit by bit the same as ones.
+    const float* cardinality = nullptr;
+    void* out = nullptr;  ///< (n_queries, H, d); must not overlap q
     int64_t out_token_stride = 0;
 
-    /// (H, column_stride): adds to each key the softmax weights summed over this chunk's queries (H2O's score, without
-    /// an N x N matrix). The weights are those before any rounding to bf16. nullptr: not wanted.
+    /// (H, column_stride): adds to each key the softmax weights n_j exp(e_j) / sum n exp(e) summed over this chunk's
+    /// queries (H2O's score, without an N x N matrix). The weights are those before any rounding to bf16. nullptr: not
+    /// wanted.
     double* column_sums = nullptr;
     int64_t column_stride = 0;
 };

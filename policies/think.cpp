@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "kernels/select_topk.h"
-#include "policies/interface/common_parameters.h"
 #include "policies/interface/policy.h"
 
 namespace kvscope::policies {
@@ -31,16 +30,21 @@ class Think : public Policy {
 
     void begin(const RunContext& context) override {
         context_ = context;
+        const int d = context.shape.head_dim;
+        const auto n = static_cast<double>(context.n_tokens);
+        n_pruned_ = std::max<int64_t>(context.n_tokens - recent_, 0);
         const double share = context.share_of_bytes();
-        const double ratio = ratio_.value_or(2.0 * (1.0 - share));
-        if (ratio >= 1.0)
+        // The keys that stay whole are made up for by the others.
+        const double of_all = n_pruned_ > 0 ? n / static_cast<double>(n_pruned_) : 0.0;
+        const double ratio = ratio_.value_or(2.0 * (1.0 - share) * of_all);
+        // What a share such as 0.8 lacks in binary must not cost a channel.
+        const double dropped = std::floor(ratio * d + 1e-6);
+        if (!ratio_ && (!(dropped < d) || (share < 1.0 && n_pruned_ == 0)))
             throw BudgetError(fmt::format(
                 "a budget of {:.4g} % of the full cache: this policy keeps every token and drops channels of the keys "
-                "alone, so that more than 50 % stay; give a larger share, such as 0.7",
-                100.0 * share));
-        // What a share such as 0.8 lacks in binary must not cost a channel.
-        n_dropped_ = static_cast<int>(std::floor(ratio * context.shape.head_dim + 1e-6));
-        n_pruned_ = std::max<int64_t>(context.n_tokens - recent_, 0);
+                "alone, but of the last {}; {:.4g} % is the least it can do with on {} tokens",
+                100.0 * share, recent_, least_percent(n, d), context.n_tokens));
+        n_dropped_ = static_cast<int>(std::min(dropped, d - 1.0));
     }
 
     Selection select(LayerObservations& observations) override {
@@ -76,6 +80,11 @@ class Think : public Policy {
     bool stores_parts() const override { return n_dropped_ > 0 && n_pruned_ > 0; }
 
  private:
+    /// One channel left of each key that may lose some, rounded up to a tenth.
+    double least_percent(double n, int d) const {
+        return std::ceil(1000.0 * (1.0 - static_cast<double>(n_pruned_) * (d - 1) / (2.0 * n * d))) / 10.0;
+    }
+
     StoredLayer stored(const Selection& selection) const {
         const int d = context_.shape.head_dim;
         StoredLayer layer;
@@ -149,12 +158,12 @@ Definition think_definition() {
             "the last keys and all values stay whole.",
         .parameters =
             {
-                window_parameter(32),
+                integer_parameter("window", 32, {.low = 1}, "Last prompt tokens whose queries rank the channels."),
                 acting_after_scores(automatic_real_parameter(
-                    "ratio", "2 (1 - budget), the budget being a share of the full cache's bytes",
+                    "ratio", "what the budget leaves, which is a share of the full cache's bytes",
                     {.low = 0.0, .high = 1.0, .high_open = true},
-                    "Share of the key channels that are dropped, 0.4 in its paper; the cache then needs 1 - ratio / 2 "
-                    "of the full one's bytes, whatever the budget.")),
+                    "Share of the key channels that are dropped, 0.4 in its paper; whatever the budget, the cache then "
+                    "needs 1 - ratio / 2 of the full one's bytes, and the last keys' channels.")),
                 acting_after_scores(
                     integer_parameter("recent", 32, {.low = 0}, "Last keys of the prompt that keep all channels.")),
             },

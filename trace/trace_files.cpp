@@ -246,9 +246,17 @@ void TraceFiles::read_storage(Place place, Kept& kept) const {
         if (!has(place, data_set)) return;
         out = with_data_set(place, data_set, [](hid_t open) { return h5::read<T>(open); });
     };
-    read(schema::run::stored_entries, kept.stored_entries);
-    read(schema::run::stored_key_error, kept.key_error);
-    read(schema::run::stored_value_error, kept.value_error);
+    // A damaged measure is told by those who show it; the entries can be read without.
+    const auto read_measure = [&](const schema::DataSet& data_set, auto& out) {
+        try {
+            read(data_set, out);
+        } catch (const DamagedTrace&) {
+            out.clear();
+        }
+    };
+    read_measure(schema::run::stored_entries, kept.stored_entries);
+    read_measure(schema::run::stored_key_error, kept.key_error);
+    read_measure(schema::run::stored_value_error, kept.value_error);
     read(schema::run::merged_token_entry, kept.token_entry);
     read(schema::run::merged_cardinality, kept.cardinality);
     require_valid_entries(kept, place_name(group(place)));

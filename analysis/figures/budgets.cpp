@@ -19,7 +19,7 @@ std::vector<HeadMap> read_maps(const trace::Reader& reader, const FigureOptions&
         const auto kept = reader.kept(options.prompt, j);
         const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
         const auto budgets = head_budgets(entry_sets(*kept, n_tokens));
-        HeadMap map{j, kept->n_rows, {budgets.begin(), budgets.end()}, ""};
+        HeadMap map{j, kept->n_rows, {budgets.begin(), budgets.end()}, "", ""};
         uint32_t least = UINT32_MAX, most = 0;
         for (const int layer : layers)
             for (size_t row = 0; row < kept->n_rows; ++row) {

@@ -34,7 +34,7 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
     runs_in_parts(reader, options);
 }
 
-std::string note_of(const char* what, const HeadMap& map, const std::vector<int>& layers) {
+std::string note_of(const HeadMap& map, const std::vector<int>& layers) {
     float least = INFINITY, most = 0;
     for (const int layer : layers)
         for (size_t row = 0; row < map.n_rows; ++row) {
@@ -42,8 +42,8 @@ std::string note_of(const char* what, const HeadMap& map, const std::vector<int>
             least = std::min(least, value);
             most = std::max(most, value);
         }
-    if (least == most) return fmt::format("{}: {:.1f} %", what, least);
-    return fmt::format("{}: {:.1f} to {:.1f} %", what, least, most);
+    if (least == most) return fmt::format("{:.1f} %", least);
+    return fmt::format("{:.1f} to {:.1f} %", least, most);
 }
 
 /// Keys and values of one run after the other, in per cent.
@@ -56,9 +56,9 @@ std::vector<HeadMap> read_maps(const trace::Reader& reader, const FigureOptions&
             HeadMap map{run, reader.n_rows(options.prompt, run),
                         reader.read<float>(trace::Place::of_run(options.prompt, run),
                                            keys ? schema::stored_key_error : schema::stored_value_error),
-                        ""};
+                        keys ? "keys" : "values", ""};
             for (float& value : map.values) value *= 100;
-            map.note = note_of(keys ? "keys" : "values", map, layers);
+            map.note = note_of(map, layers);
             maps.push_back(std::move(map));
         }
     return maps;

@@ -204,9 +204,14 @@ std::string RunForm::output_note() const {
 
 std::vector<std::string> RunForm::budget_lines(const std::optional<TokenCount>& tokens) const {
     std::vector<std::string> lines;
+    // Of entries, unless all that are ticked keep every token.
+    const bool all_of_bytes = n_ticked() > 0 && std::all_of(rows.begin(), rows.end(), [](const PolicyRow& row) {
+                                  return !row.ticked || row.spec.definition->budget_of == policies::BudgetOf::bytes;
+                              });
+    const auto budget_of = all_of_bytes ? policies::BudgetOf::bytes : policies::BudgetOf::entries;
     for (const auto& budget : policies::parse_budgets(request.budgets)) {
         const bool is_known = tokens && tokens->error.empty() && tokens->n_visible > 0;
-        lines.push_back(is_known ? budget.describe(tokens->n_visible)
+        lines.push_back(is_known ? budget.describe(tokens->n_visible, budget_of)
                                  : fmt::format("{} {}", budget.text(),
                                                budget.is_share ? "of the prompt kept" : "entries kept per KV head"));
     }

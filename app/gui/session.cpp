@@ -97,14 +97,14 @@ void Session::show_one_budget(Document& document) {
         int64_t largest = 0;
         size_t n_runs = 0;
         for (const auto& run : reader.runs(prompt)) {
-            if (run.policy == "full" || run.status != "complete") continue;
+            if (run.policy == "full" || run.status != "complete" || run.budget_of) continue;
             largest = std::max(largest, run.budget);
             ++n_runs;
         }
         if (n_runs <= most_at_first) continue;
         for (int run = 0; run < reader.n_runs(prompt); ++run) {
             const auto& attributes = reader.run(prompt, run);
-            if (attributes.policy != "full" && attributes.budget != largest)
+            if (attributes.policy != "full" && !attributes.budget_of && attributes.budget != largest)
                 document.hidden.insert({document.id(), prompt, run});
         }
     }

@@ -33,6 +33,9 @@ KeptSummary summary_of(const analysis::KeptSets& kept, size_t n_entries, const s
     return summary;
 }
 
+constexpr const char* follows_budget =
+    "the recorded scores were made for the recorded budget: the prefill has to be repeated";
+
 }  // namespace
 
 KeptSummary summarize(const trace::Reader& reader, int prompt, int run) {
@@ -211,7 +214,7 @@ std::string LiveWhatIf::obstacle(const policies::Parameter& parameter) const {
     if (is_reading_) return "reading the run";
     if (prefill_) return prefill_obstacle_;
     if (!from_trace_) return trace_refusal_;
-    if (!budget_obstacle().empty()) return budget_obstacle();
+    if (scores_follow_budget()) return follows_budget;
     if (parameter.after_scores) return {};
     return "it acts before the scores are made: the prefill has to be repeated";
 }
@@ -222,8 +225,11 @@ std::string LiveWhatIf::budget_obstacle() const {
         return "a parameter decides how much is kept, whatever the budget: set it to auto";
     if (prefill_ && prefill_obstacle_.empty()) return {};
     if (!from_trace_) return trace_refusal_;
-    if (from_trace_->needs_prefill(recorded_values(), recorded_budget() + 1).empty()) return {};
-    return "the recorded scores were made for the recorded budget: the prefill has to be repeated";
+    return scores_follow_budget() ? follows_budget : "";
+}
+
+bool LiveWhatIf::scores_follow_budget() const {
+    return !from_trace_->needs_prefill(recorded_values(), recorded_budget() + 1).empty();
 }
 
 int64_t LiveWhatIf::least_budget() const {

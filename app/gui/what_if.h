@@ -63,6 +63,8 @@ class LiveWhatIf {
     /// Why a parameter cannot be changed now; empty where it can.
     std::string obstacle(const policies::Parameter& parameter) const;
     std::string budget_obstacle() const;
+    /// Of the trace's scores, where there are any to go by.
+    bool scores_follow_budget() const;
     bool has_prefill() const { return prefill_ != nullptr; }
     int widest_window() const;
 

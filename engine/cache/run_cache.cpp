@@ -37,16 +37,20 @@ size_t RunCache::entry_bytes() const {
     return static_cast<size_t>(model_->config().head_dim) * kernels::size_of(model_->dtype());
 }
 
-void RunCache::compress(int layer, const policies::Selection& selection, const DenseLayer& dense) {
-    policies::require_rows("the policy", layer, model_->shape(), dense.capacity(), selection);
+void RunCache::require_holdable(int layer, const policies::Selection& selection, int64_t n_tokens) const {
+    policies::require_rows("the policy", layer, model_->shape(), n_tokens, selection);
     policies::require_stored("the policy", layer, model_->shape(), selection);
     if (selection.granularity != granularity_)
         throw RunError("layer " + std::to_string(layer) + ": the policy kept " + std::to_string(selection.rows.size()) +
                        " rows where those before have " + std::to_string(n_rows_));
-    if (!selection.stored) return compress_whole(layer, selection.rows, dense);
-    if (renumbers())
+    if (selection.stored && renumbers())
         throw RunError("layer " + std::to_string(layer) +
                        ": entries that are stored in parts cannot be renumbered in the cache");
+}
+
+void RunCache::compress(int layer, const policies::Selection& selection, const DenseLayer& dense) {
+    require_holdable(layer, selection, dense.capacity());
+    if (!selection.stored) return compress_whole(layer, selection.rows, dense);
     const auto& stored = selection.stored->rows;
     std::vector<std::vector<uint32_t>> plain;
     for (const auto& row : stored) plain.push_back(row.plain);
@@ -63,10 +67,31 @@ void RunCache::compress(int layer, const policies::Selection& selection, const D
     }
 }
 
-void RunCache::compress_whole(int layer, const std::vector<std::vector<uint32_t>>& rows, const DenseLayer& dense) {
+void RunCache::hold(int layer, const policies::Selection& selection, int64_t n_tokens) {
+    require_holdable(layer, selection, n_tokens);
+    const auto given = [](const policies::StoredVectors& vectors) {
+        return std::all_of(vectors.parts.begin(), vectors.parts.end(),
+                           [](const policies::StoredPart& part) { return !part.numbers.empty(); });
+    };
+    const bool all_given =
+        selection.stored &&
+        std::all_of(selection.stored->rows.begin(), selection.stored->rows.end(), [&](const auto& row) {
+            return row.plain.empty() && std::all_of(row.stored.begin(), row.stored.end(), [&](const auto& entries) {
+                       return given(entries.keys) && given(entries.values);
+                   });
+        });
+    if (!all_given) throw RunError("layer " + std::to_string(layer) + ": entries are held that are not given whole");
+    allocate(layer, std::vector<std::vector<uint32_t>>(static_cast<size_t>(n_rows_)));
+    auto& rows = layers_[static_cast<size_t>(layer)].stored;
+    rows.resize(selection.stored->rows.size());
+    for (size_t row = 0; row < rows.size(); ++row)
+        for (const auto& entries : selection.stored->rows[row].stored)
+            rows[row].push_back(std::make_shared<const StoredEntries>(entries, nullptr, nullptr,
+                                                                      model_->config().head_dim, model_->dtype()));
+}
+
+RunCache::Layer& RunCache::allocate(int layer, const std::vector<std::vector<uint32_t>>& rows) {
     auto& target = layers_[static_cast<size_t>(layer)];
-    const int64_t d = model_->config().head_dim;
-    const int group = n_rows_ / model_->config().n_kv_heads;
     target = Layer{};
     int64_t total = 0;
     for (const auto& row : rows) {
@@ -75,8 +100,15 @@ void RunCache::compress_whole(int layer, const std::vector<std::vector<uint32_t>
         total += static_cast<int64_t>(row.size());
     }
     target.positions = rows;
-    target.keys = at::empty({total * d}, dense.keys.options());
-    target.values = at::empty({total * d}, dense.values.options());
+    const auto options = at::TensorOptions().dtype(model_->scalar_type());
+    target.keys = at::empty({total * model_->config().head_dim}, options);
+    target.values = at::empty({total * model_->config().head_dim}, options);
+    return target;
+}
+
+void RunCache::compress_whole(int layer, const std::vector<std::vector<uint32_t>>& rows, const DenseLayer& dense) {
+    auto& target = allocate(layer, rows);
+    const int group = n_rows_ / model_->config().n_kv_heads;
     const size_t entry = entry_bytes();
     for (int row = 0; row < n_rows_; ++row) {
         const auto& kept = rows[static_cast<size_t>(row)];

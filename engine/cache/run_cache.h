@@ -34,6 +34,10 @@ class RunCache {
     ///         description that does not hold together, and for one in a cache that renumbers its entries
     void compress(int layer, const policies::Selection& selection, const DenseLayer& dense);
 
+    /// Holds entries that the selection gives whole, numbers and all: nothing is taken from a prompt's cache.
+    /// @throws as above, and RunError for a part without numbers or an entry that is not given
+    void hold(int layer, const policies::Selection& selection, int64_t n_tokens);
+
     /// Hands the values of a row's entries (n_entries, d) over as f32 and takes back what became of them. Plain rows
     /// only.
     void edit_values(int layer, int row, const std::function<void(std::span<float>)>& edit);
@@ -114,6 +118,9 @@ class RunCache {
         std::vector<std::vector<std::shared_ptr<const StoredEntries>>> stored;
     };
 
+    void require_holdable(int layer, const policies::Selection& selection, int64_t n_tokens) const;
+    /// Room for whole entries at these positions, packed.
+    Layer& allocate(int layer, const std::vector<std::vector<uint32_t>>& rows);
     void compress_whole(int layer, const std::vector<std::vector<uint32_t>>& rows, const DenseLayer& dense);
     Layer packed(const Layer& layer, int64_t extra) const;
     void turn_keys(Layer& layer, int row, int64_t first, std::span<const int64_t> by) const;

@@ -28,13 +28,15 @@ struct AttentionBlock {
     DType kv_dtype = DType::f32;
     const void* k = nullptr;  ///< (key_end, d)
     const void* v = nullptr;  ///< (key_end, d); unused without `out`
+    /// (key_end) how often each key counts in the softmax's sum; nullptr: once.
+    const float* cardinality = nullptr;
 
     DType out_dtype = DType::f32;
     void* out = nullptr;  ///< nullptr: the output is not wanted
     int64_t out_token_stride = 0, out_head_stride = 0;
 
-    /// (group, column_stride): set to the softmax weights summed over the block's queries, for keys column_begin() up
-    /// to key_end. nullptr: not wanted.
+    /// (group, column_stride): set to the weights exp(e) / sum n exp(e) summed over the block's queries, for the keys
+    /// from the first visible one up to key_end. nullptr: not wanted.
     float* column_sums = nullptr;
     int64_t column_stride = 0;
 };

@@ -272,10 +272,11 @@ struct AttentionBlockBody {
 
         vec total[3];
         elem* p = reinterpret_cast<elem*>(state.at(state.layout.p));
+        const float* n = state.block.cardinality ? state.block.cardinality + panel : nullptr;
         if (state.block.column_sums != nullptr)
-            weigh<true>(s, n_keys, c, reference, p, total);
+            weigh<true>(s, n_keys, n, c, reference, p, total);
         else
-            weigh<false>(s, n_keys, c, reference, p, total);
+            weigh<false>(s, n_keys, n, c, reference, p, total);
         for (int j = 0; j < 3; ++j)
             Simd::store(state.l(g) + j * W, Simd::fma(Simd::load(state.l(g) + j * W), correction[j], total[j]));
 
@@ -378,9 +379,28 @@ struct AttentionBlockBody {
         for (; key < n_keys; ++key) logit_tile<1>(keys.data, keys.stride, q, steps, key, seen, s, maximum);
     }
 
-    /// P = exp2(S c - reference) and its sum per lane; bf16 products get it in pairs of keys at p, f32 ones in place.
+    /// P = exp2(S c - reference) and its sum per lane, each key counted as often as n says (nullptr: once); bf16
+    /// products get P in pairs of keys at p, f32 ones in place.
     template <bool keep>
-    static void weigh(float* s, int64_t n_keys, vec c, const vec (&reference)[3], elem* p, vec (&total)[3]) {
+    static void weigh(float* s, int64_t n_keys, const float* n, vec c, const vec (&reference)[3], elem* p,
+                      vec (&total)[3]) {
+        if (n != nullptr)
+            weigh_counted<keep, true>(s, n_keys, n, c, reference, p, total);
+        else
+            weigh_counted<keep, false>(s, n_keys, n, c, reference, p, total);
+    }
+
+    template <bool counted>
+    [[gnu::always_inline]] static inline vec add_counted(vec sum, vec p, const float* n, int64_t key) {
+        if constexpr (counted)
+            return Simd::fma(p, Simd::set1(n[key]), sum);
+        else
+            return Simd::add(sum, p);
+    }
+
+    template <bool keep, bool counted>
+    static void weigh_counted(float* s, int64_t n_keys, const float* n, vec c, const vec (&reference)[3], elem* p,
+                              vec (&total)[3]) {
         constexpr bool in_place = keep || !Products::wants_packed_bf16;
         vec even[3], odd[3], minus[3];
         for (int j = 0; j < 3; ++j) {
@@ -394,8 +414,8 @@ struct AttentionBlockBody {
                 float* s0 = s + key * L + j * W;
                 const vec p0 = Simd::exp2(Simd::fma(Simd::load(s0), c, minus[j]));
                 const vec p1 = Simd::exp2(Simd::fma(Simd::load(s0 + L), c, minus[j]));
-                even[j] = Simd::add(even[j], p0);
-                odd[j] = Simd::add(odd[j], p1);
+                even[j] = add_counted<counted>(even[j], p0, n, key);
+                odd[j] = add_counted<counted>(odd[j], p1, n, key + 1);
                 if constexpr (Products::wants_packed_bf16) Products::store_pair(p + key / 2 * L + j * W, p0, p1);
                 if constexpr (in_place) {
                     Simd::store(s0, p0);
@@ -406,7 +426,7 @@ struct AttentionBlockBody {
             if (key < n_keys) {
                 float* s0 = s + key * L + j * W;
                 const vec p0 = Simd::exp2(Simd::fma(Simd::load(s0), c, minus[j]));
-                even[j] = Simd::add(even[j], p0);
+                even[j] = add_counted<counted>(even[j], p0, n, key);
                 if constexpr (Products::wants_packed_bf16)
                     Products::store_pair(p + key / 2 * L + j * W, p0, Simd::zero());
                 if constexpr (in_place) Simd::store(s0, p0);
@@ -509,7 +529,8 @@ struct AttentionBlockBody {
                 vec unused[3], reference[3];
                 logits(state, g, panel, n_keys, key_panel(state, panel, n_keys), weights, unused);
                 for (int j = 0; j < 3; ++j) reference[j] = Simd::load(state.m(g) + j * W);
-                weigh<true>(weights, n_keys, c, reference, reinterpret_cast<elem*>(state.at(state.layout.p)), unused);
+                weigh<true>(weights, n_keys, nullptr, c, reference, reinterpret_cast<elem*>(state.at(state.layout.p)),
+                            unused);
             }
             for (int j = 0; j < 3; ++j) {
                 const Vector vector = state.vector(3 * g + j);

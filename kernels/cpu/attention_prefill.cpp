@@ -78,6 +78,7 @@ AttentionBlock block_of(const Task& task) {
     block.q_head_stride = problem.head_dim;
     block.k = at(problem.k, task.kv_head * problem.kv_head_stride);
     block.v = at(problem.v, task.kv_head * problem.kv_head_stride);
+    block.cardinality = problem.cardinality;
     block.out = const_cast<char*>(at(problem.out, task.first_query * problem.out_token_stride + head));
     block.out_token_stride = problem.out_token_stride;
     block.out_head_stride = problem.head_dim;
@@ -91,7 +92,8 @@ void add_in_turn(const Task& task, const AttentionBlock& block, Turns& turns) {
         double* sums =
             task.problem->column_sums + (int64_t{task.kv_head} * block.group + h) * task.problem->column_stride;
         const float* added = block.column_sums + h * block.column_stride;
-        for (int64_t j = first; j < block.key_end; ++j) sums[j] += static_cast<double>(added[j]);
+        for (int64_t j = first; j < block.key_end; ++j)
+            sums[j] += static_cast<double>(added[j]) * (block.cardinality ? double{block.cardinality[j]} : 1.0);
     }
     turns.finish(task.line, task.turn);
 }

@@ -12,6 +12,10 @@ double RunContext::share_of_bytes() const {
 
 Selection Policy::draft(LayerObservations&) { throw std::logic_error("this policy does not look ahead"); }
 
+Merges Policy::merge(const MergeObservations&, int64_t) {
+    throw std::logic_error("this policy does not merge entries");
+}
+
 Selection Policy::select_from_scores(int, LayerScores) {
     throw std::logic_error("this policy's decision does not follow from its scores alone");
 }

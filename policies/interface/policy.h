@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "policies/interface/budget.h"
+#include "policies/interface/merging.h"
 #include "policies/interface/observations.h"
 #include "policies/interface/parameters.h"
 #include "policies/interface/stored_layer.h"
@@ -59,6 +60,12 @@ struct PassPlan {
     /// Tokens generated greedily from a draft of the compressed cache before the decision; 0 for none. `draft` says
     /// layer by layer what the draft keeps; `select` then finds the tokens' queries and keys as the appended ones.
     int64_t lookahead = 0;
+    /// The prompt is read through the policy's own cache, that many tokens at a time; 0: whole. Where the cache holds
+    /// more than B entries, the next chunk is read once for what it attends to, `merge` merges what was there before,
+    /// and the chunk is read again and appended. `select` is not called.
+    int64_t chunk = 0;
+    /// Behind the last chunk the cache is merged back to B entries by the attention of the prompt's last query.
+    bool final_merge = true;
 };
 
 /// One layer's scores alone, as a trace holds them: R rows (G or H) of N, one of the two vectors or neither.
@@ -121,6 +128,11 @@ class Policy {
 
     /// What a layer of the draft cache keeps. Called only where `plan` asks for a lookahead.
     virtual Selection draft(LayerObservations&);
+
+    /// Which entries of a layer become one: `n_merges` pairs of neighbours, or fewer, at least one, where no more go at
+    /// a time; then it is called again with the attention on what came of it. Called only where `plan` says `chunk`,
+    /// for each layer in ascending order, chunk by chunk.
+    virtual Merges merge(const MergeObservations&, int64_t n_merges);
 
     /// Whether a layer's decision follows also from those about the layers before it. Others may be made in any order,
     /// and by several objects.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <span>
 #include <string>
 
@@ -60,6 +61,30 @@ void require_selection(std::string_view policy, int layer, const ModelShape& sha
     require_size(where, "scores of channels", selection.channel_scores.size(),
                  rows * static_cast<size_t>(shape.head_dim));
     require_size(where, "divergences between rows", selection.head_jsd.size(), rows * rows);
+}
+
+void require_merges(std::string_view policy, const MergeObservations& observations, int64_t n_merges,
+                    const Merges& merges) {
+    const std::string where = fmt::format("what {} merges in layer {}", policy, observations.layer);
+    const auto n = static_cast<int64_t>(merges.first.size());
+    if (n < 1 || n > n_merges)
+        throw SelectionError(fmt::format("{}: expected 1 to {} pairs, found {}", where, n_merges, n));
+    int64_t free = 0;
+    for (const uint32_t first : merges.first) {
+        if (first < free || first + 1 >= observations.n_entries)
+            throw SelectionError(
+                fmt::format("{}: expected a pair of neighbours from entry {} on, of {} entries, found entry {}", where,
+                            free, observations.n_entries, first));
+        free = int64_t{first} + 2;
+    }
+    const auto width = static_cast<size_t>(observations.shape.n_kv_heads * observations.shape.head_dim);
+    if (merges.keys.size() != merges.first.size() * width)
+        throw SelectionError(fmt::format("{}: expected {} numbers of keys, found {}", where,
+                                         merges.first.size() * width, merges.keys.size()));
+    for (size_t i = 0; i < merges.keys.size(); ++i)
+        if (!std::isfinite(merges.keys[i]))
+            throw SelectionError(fmt::format("{}: expected finite keys, found {} in the pair of entry {}", where,
+                                             merges.keys[i], merges.first[i / width]));
 }
 
 void require_evictions(std::string_view policy, const StepObservations& step, const StepEvictions& evictions) {

@@ -21,6 +21,12 @@ void require_rows(std::string_view policy, int layer, const ModelShape& shape, i
 void require_selection(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
                        const Selection& selection);
 
+/// At least one merge and at most `n_merges`, of pairs of the observed entries that rise and do not overlap, with as
+/// many numbers of keys as the shape says, all finite.
+/// @throws SelectionError as above.
+void require_merges(std::string_view policy, const MergeObservations& observations, int64_t n_merges,
+                    const Merges& merges);
+
 /// Nothing, or for every row of the step indices of its entries that rise strictly.
 /// @throws SelectionError as above.
 void require_evictions(std::string_view policy, const StepObservations& step, const StepEvictions& evictions);

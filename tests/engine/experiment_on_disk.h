@@ -62,6 +62,12 @@ inline Prompt prompt_of_ids(std::vector<int32_t> ids, int64_t n_context = -1) {
     return prompt;
 }
 
+/// One of tests/data/models/.
+inline engine::Model small_model(const std::string& name, kernels::DType dtype) {
+    engine::SilentProgress progress;
+    return engine::Model::open(test_data("models/" + name), dtype, progress);
+}
+
 inline std::vector<int32_t> some_ids(const Model& model, int n, unsigned seed = 1) {
     std::vector<int32_t> ids;
     uint64_t state = seed;

@@ -130,11 +130,6 @@ std::vector<float> answer(const engine::Model& model, engine::RunCache& cache, u
     return last;
 }
 
-engine::Model open(const char* name, kernels::DType dtype) {
-    engine::SilentProgress progress;
-    return engine::Model::open(test_data(std::string("models/") + name), dtype, progress);
-}
-
 const std::vector<Case>& cases() {
     // Where a window slides, the two tokens of a pair would leave it one after the other.
     static const std::vector<Case> all{
@@ -151,7 +146,7 @@ TEST_CASE("a cache attends to what it stores as a plain one does to what that st
     for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
         for (const auto& of : cases()) {
             CAPTURE(of.model, of.policy, kernels::name_of(dtype));
-            const auto model = open(of.model, dtype);
+            const auto model = small_model(of.model, dtype);
             auto caches = caches_of(model, of);
             CHECK(caches.stored.stores_parts(0));
             const auto found = answer(model, caches.stored), expected = answer(model, caches.plain);
@@ -164,7 +159,7 @@ TEST_CASE("a cache that is stored in parts answers alike again and again, its co
     for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
         for (const auto& of : cases()) {
             CAPTURE(of.model, of.policy, kernels::name_of(dtype));
-            const auto model = open(of.model, dtype);
+            const auto model = small_model(of.model, dtype);
             auto cache = caches_of(model, of).stored;
             const auto mark = cache.mark();
             const auto bytes = cache.layer_bytes(0);
@@ -183,7 +178,7 @@ TEST_CASE("a cache that is stored in parts answers alike again and again, its co
 
 TEST_CASE("what a cache holds in parts is what its description says it takes") {
     for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
-        const auto model = open("llama3-gqa-sharded", dtype);
+        const auto model = small_model("llama3-gqa-sharded", dtype);
         const auto shape = model.transformer().shape();
         const size_t element = kernels::size_of(dtype), d = static_cast<size_t>(shape.head_dim);
         const auto heads = static_cast<size_t>(shape.n_kv_heads);
@@ -267,7 +262,7 @@ TEST_CASE("parts of every kind add up, for KV heads and for query heads") {
         for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
             for (const auto granularity : {policies::Granularity::kv_head, policies::Granularity::query_head}) {
                 CAPTURE(name, kernels::name_of(dtype), granularity == policies::Granularity::kv_head);
-                const auto model = open(name, dtype);
+                const auto model = small_model(name, dtype);
                 const auto& transformer = model.transformer();
                 const auto shape = transformer.shape();
                 engine::SilentProgress progress;

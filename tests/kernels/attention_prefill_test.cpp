@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "tests/kernels/kernel_case.h"
@@ -32,6 +33,7 @@ struct Case {
     float scale;
     std::vector<T> q, k, v;
     std::vector<int64_t> first_keys;  ///< in place of the sliding window, where there are any
+    std::vector<float> cardinality;   ///< where there are any
 
     explicit Case(const Sizes& s, float deviation = 1.0f)
         : sizes(s),
@@ -53,6 +55,7 @@ struct Case {
         p.n_queries = end - begin;
         p.sliding_window = first_keys.empty() ? sizes.sliding_window : 0;
         p.first_keys = first_keys.empty() ? nullptr : first_keys.data() + begin;
+        p.cardinality = cardinality.empty() ? nullptr : cardinality.data();
         p.q = q.data() + begin * width();
         p.q_token_stride = width();
         p.k = k.data();
@@ -78,7 +81,11 @@ struct Case {
         return out;
     }
 
-    /// Softmax weights of one query, and the first key it sees.
+    double count(int64_t key) const {
+        return cardinality.empty() ? 1.0 : static_cast<double>(cardinality[static_cast<size_t>(key)]);
+    }
+
+    /// exp(e) / sum n exp(e) of one query, and the first key it sees.
     std::vector<double> weights(int64_t i, int h, int64_t& first) const {
         const int64_t d = sizes.head_dim, row = h / (sizes.n_heads / sizes.n_kv_heads) * sizes.n_tokens;
         first = sizes.sliding_window ? std::max<int64_t>(0, i - sizes.sliding_window + 1) : 0;
@@ -91,7 +98,10 @@ struct Case {
         }
         const double largest = *std::max_element(w.begin(), w.end());
         double total = 0;
-        for (double& x : w) total += x = std::exp(x - largest);
+        for (size_t j = 0; j < w.size(); ++j) {
+            w[j] = std::exp(w[j] - largest);
+            total += count(first + static_cast<int64_t>(j)) * w[j];
+        }
         for (double& x : w) x /= total;
         return w;
     }
@@ -108,7 +118,8 @@ struct Case {
             for (int64_t i = (n - 1) % step; i < n; i += step) {
                 int64_t first = 0;
                 const std::vector<double> w = weights(i, h, first);
-                for (size_t j = 0; j < w.size(); ++j) sums[static_cast<size_t>(h * n + first) + j] += w[j];
+                for (size_t j = 0; j < w.size(); ++j)
+                    sums[static_cast<size_t>(h * n + first) + j] += count(first + static_cast<int64_t>(j)) * w[j];
                 for (int64_t c = 0; c < d; ++c) {
                     double expected = 0, size = 0;
                     for (size_t j = 0; j < w.size(); ++j) {
@@ -154,6 +165,27 @@ void check_small() {
 TEST_CASE("attention_prefill equals a double loop, column sums included") {
     SECTION("f32") { check_small<float>(); }
     SECTION("bf16") { check_small<bf16>(); }
+}
+
+TEMPLATE_TEST_CASE("attention_prefill counts entries that stand for several tokens", "", float, bf16) {
+    for (const SimdLevel level : levels())
+        for (const Sizes& sizes : {Sizes{9, 3, 64, 70}, Sizes{4, 2, 32, 300}, Sizes{4, 2, 32, 300, 64},
+                                   Sizes{2, 1, 34, 33}, Sizes{3, 1, 16, 1}}) {
+            INFO(name_of(level) << " " << name_of(dtype_of<TestType>) << " " << sizes);
+            const ForcedSimdLevel forced(level);
+            Case<TestType> problem(sizes);
+            std::vector<double> plain_sums, sums;
+            const auto plain = problem.run(sizes.n_tokens, &plain_sums);
+            // Bit by bit what it is without, where each counts once.
+            problem.cardinality.assign(static_cast<size_t>(sizes.n_tokens), 1.0f);
+            CHECK(std::memcmp(problem.run(sizes.n_tokens, &sums).data(), plain.data(),
+                              plain.size() * sizeof(TestType)) == 0);
+            CHECK(sums == plain_sums);
+            for (size_t j = 0; j < problem.cardinality.size(); ++j)
+                problem.cardinality[j] = j % 3 == 0 ? 1.0f : j % 3 == 1 ? 0.25f : static_cast<float>(7 + j);
+            problem.check(problem.run(sizes.n_tokens, &sums), 1, &sums);
+            problem.check(problem.run(19), 1);
+        }
 }
 
 TEST_CASE("attention_prefill over several key panels") {

@@ -86,10 +86,12 @@ PolicySpec base_spec(const Definition& definition, const ModelShape& shape) {
     return spec;
 }
 
-/// The policies whose budget is a number of entries; the others keep every token, and have tests of their own.
+/// The policies that keep some entries as they are; those that keep every token, or merge, have tests of their own.
 auto selecting_policies() {
-    return definitions() |
-           std::views::filter([](const Definition& definition) { return definition.budget_of == BudgetOf::entries; });
+    return definitions() | std::views::filter([](const Definition& definition) {
+               return definition.budget_of == BudgetOf::entries &&
+                      !definition.create(ParameterValues(definition.parameters))->stores_parts();
+           });
 }
 
 /// Each policy as above and with every setting it knows.

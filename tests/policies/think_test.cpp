@@ -60,9 +60,9 @@ TEST_CASE("ThinK keeps the channels that the window's queries read most, of all 
                 CHECK(stored.stored[0].positions.size() == kTokens - 32);
                 CHECK(stored.plain.size() == 32);
                 CHECK(stored.stored[0].values.parts[0].width == 16);
-                // 0.6 of 16 channels go: 9 of them, so 7 stay.
+                // 0.4 of the bytes are 9.6 channels of all 90 keys, 14.9 of the 58 that may lose some.
                 const StoredPart& keys = stored.stored[0].keys.parts[0];
-                REQUIRE(keys.channels.size() == 7);
+                REQUIRE(keys.channels.size() == 2);
                 double least = 1e30, most = 0;
                 for (size_t c = 0; c < 16; ++c) {
                     const bool kept = std::find(keys.channels.begin(), keys.channels.end(), c) != keys.channels.end();
@@ -81,22 +81,27 @@ TEST_CASE("ThinK's budget is a share of the bytes, which its ratio decides where
         const auto selection = select(policy, cache, share)[0];
         return selection.stored ? selection.stored->rows[0].stored[0].keys.parts[0].channels.size() : size_t{16};
     };
-    CHECK(kept("think", 0.8) == 10);  // floor(0.4 * 16) = 6 go
-    CHECK(kept("think", 0.75) == 8);
-    CHECK(kept("think", 0.51) == 1);
+    CHECK(kept("think:recent=0", 0.8) == 10);  // floor(0.4 * 16) = 6 go
+    CHECK(kept("think:recent=0", 0.75) == 8);
+    CHECK(kept("think:recent=0", 0.54) == 2);
+    CHECK(kept("think:recent=30", 0.8) == 7);  // floor(0.4 * 16 * 90 / 60) = 9
     CHECK(kept("think", 1.0) == 16);
     CHECK(kept("think:ratio=0.4", 0.2) == 10);
     CHECK(kept("think:ratio=0", 0.8) == 16);
-    CHECK(kept("think:recent=1000", 0.8) == 16);  // nothing is left to be thinned
+    CHECK(kept("think:recent=1000,ratio=0.4", 0.8) == 16);  // nothing is left to be thinned
+    CHECK(kept("think:ratio=0.99999999", 0.8) == 1);
     CHECK(parse_policy("think").own_share() == std::nullopt);
     CHECK(parse_policy("think:ratio=0.4").own_share() == 0.8);
     CHECK(parse_policy("snapkv").own_share() == std::nullopt);
-    const auto policy = parse_policy("think").create();
+    const auto policy = parse_policy("think:recent=0").create();
     for (const int64_t budget : {1, 30, 45}) {
         CHECK_THROWS_AS(policy->begin(cache.context(budget)), BudgetError);
-        CHECK_THROWS_WITH(policy->begin(cache.context(budget)), Catch::Matchers::Contains("more than 50 % stay"));
+        CHECK_THROWS_WITH(policy->begin(cache.context(budget)), Catch::Matchers::Contains("53.2 % is the least"));
     }
-    CHECK_NOTHROW(policy->begin(cache.context(46)));
+    CHECK_NOTHROW(policy->begin(cache.context(48)));
+    // Of a prompt whose keys all stay whole nothing can be saved.
+    CHECK_THROWS_AS(parse_policy("think:recent=90").create()->begin(cache.context(80)), BudgetError);
+    CHECK_NOTHROW(parse_policy("think:recent=90").create()->begin(cache.context(90)));
     CHECK_THROWS_AS(parse_policy("think:ratio=1"), ParameterError);
 }
 

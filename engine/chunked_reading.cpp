@@ -1,0 +1,392 @@
+#include "engine/chunked_reading.h"
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <utility>
+
+#include "engine/error.h"
+#include "engine/guarded.h"
+#include "engine/stopwatch.h"
+#include "kernels/attention_prefill.h"
+#include "kernels/bf16.h"
+#include "kernels/rope.h"
+#include "policies/interface/validation.h"
+
+namespace kvscope::engine {
+namespace {
+
+float rounded_to(float, float number) { return number; }
+kernels::bf16 rounded_to(kernels::bf16, float number) { return kernels::bf16_from_float(number); }
+
+/// Of one head's vectors, n of them: pair i becomes merged + i * stride, or, where that is null, its sum.
+template <class T>
+void merge_vectors(T* vectors, int64_t d, int64_t n, std::span<const uint32_t> pairs, const float* merged,
+                   int64_t stride) {
+    size_t next = 0;
+    for (int64_t from = 0, to = 0; from < n; ++from, ++to) {
+        T* target = vectors + to * d;
+        const T* source = vectors + from * d;
+        if (next == pairs.size() || from != pairs[next]) {
+            if (to != from) std::memmove(target, source, static_cast<size_t>(d) * sizeof(T));
+            continue;
+        }
+        const float* given = merged ? merged + static_cast<int64_t>(next) * stride : nullptr;
+        for (int64_t c = 0; c < d; ++c)
+            target[c] =
+                rounded_to(T{}, given ? given[c] : kernels::to_float(source[c]) + kernels::to_float(source[d + c]));
+        ++next;
+        ++from;
+    }
+}
+
+/// A chunk of one run's tokens.
+struct Chunk {
+    ChunkedRun* run = nullptr;
+    int64_t first = 0;      ///< token
+    int64_t n = 0;          ///< tokens
+    bool is_last = false;   ///< of the prompt
+    int64_t look_row = -1;  ///< of the rows that only look at what is there; -1: nothing has to be merged
+    int64_t read_row = 0;   ///< of those that stay
+
+    MergedLayer& layer(int layer) const { return run->layers[static_cast<size_t>(layer)]; }
+    bool failed() const { return !run->error.empty(); }
+};
+
+/// One chunk of each of some runs, through all layers.
+class ChunkPass {
+ public:
+    ChunkPass(const Transformer& model, std::span<const int32_t> ids, std::vector<Chunk> chunks)
+        : model_(model), shape_(model.shape()), chunks_(std::move(chunks)) {
+        std::vector<int32_t> rows;
+        std::vector<int64_t> positions;
+        const auto add = [&](const Chunk& chunk) {
+            const auto row = static_cast<int64_t>(rows.size());
+            for (int64_t i = 0; i < chunk.n; ++i) {
+                rows.push_back(ids[static_cast<size_t>(chunk.first + i)]);
+                positions.push_back(chunk.first + i);
+            }
+            return row;
+        };
+        for (Chunk& chunk : chunks_) {
+            if (chunk.layer(0).size() > chunk.run->budget) chunk.look_row = add(chunk);
+            chunk.read_row = add(chunk);
+        }
+        residual_ = model.embed(rows);
+        rotation_ = model.rotation(positions);
+    }
+
+    void run_layer(int layer) {
+        at::Tensor qkv = model_.project(layer, residual_);
+        at::Tensor out = at::zeros({qkv.size(0), int64_t{shape_.n_heads} * shape_.head_dim}, qkv.options());
+        look(layer, qkv, out);
+        read(layer, qkv, out);
+        merge_behind_the_prompt(layer, qkv, out);
+        model_.finish_layer(layer, out, residual_);
+    }
+
+    void finish() {
+        for (Chunk& chunk : chunks_) {
+            if (!chunk.is_last || chunk.failed()) continue;
+            const at::Tensor logits = model_.logits(residual_.narrow(0, chunk.read_row + chunk.n - 1, 1));
+            const float* data = logits.const_data_ptr<float>();
+            chunk.run->last_logits.assign(data, data + logits.numel());
+        }
+    }
+
+ private:
+    /// Queries, rows of a chunk, and what they attend to: a layer's entries and `n_behind` of the chunk's own that lie
+    /// behind these, of which the last are the queries' own.
+    struct Attended {
+        const Chunk* chunk = nullptr;
+        int64_t row = 0, n = 0;
+        int64_t n_behind = 0;
+        at::Tensor keys = {};  ///< rotated
+        std::vector<float> masses = {};
+        std::vector<int64_t> first_keys = {};
+        std::vector<double> sums = {};  ///< (H, entries and those behind); empty: not wanted
+    };
+
+    void prepare(Attended& attended, int layer, bool with_sums) const {
+        const Chunk& chunk = *attended.chunk;
+        const MergedLayer& entries = chunk.layer(layer);
+        std::vector<int64_t> at(entries.positions.begin(), entries.positions.end());
+        for (int64_t i = chunk.n - attended.n_behind; i < chunk.n; ++i) at.push_back(chunk.first + i);
+        attended.keys = entries.rotated(model_, at);
+        attended.masses = entries.masses;
+        attended.masses.resize(at.size(), 1.0f);
+        attended.first_keys.clear();
+        const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
+        for (size_t i = at.size() - static_cast<size_t>(attended.n); window > 0 && i < at.size(); ++i)
+            attended.first_keys.push_back(std::upper_bound(at.begin(), at.end(), at[i] - window) - at.begin());
+        attended.sums.assign(with_sums ? static_cast<size_t>(shape_.n_heads) * at.size() : 0, 0.0);
+    }
+
+    kernels::PrefillAttention problem_of(Attended& attended, int layer, const at::Tensor& qkv, at::Tensor& out) const {
+        const DenseLayer& dense = attended.chunk->layer(layer).entries;
+        const size_t element = kernels::size_of(model_.dtype());
+        const auto n_keys = static_cast<int64_t>(attended.masses.size());
+        return {.dtype = model_.dtype(),
+                .n_heads = shape_.n_heads,
+                .n_kv_heads = shape_.n_kv_heads,
+                .head_dim = shape_.head_dim,
+                .scale = model_.attention_scale(),
+                .q_begin = n_keys - attended.n,
+                .n_queries = attended.n,
+                .first_keys = attended.first_keys.empty() ? nullptr : attended.first_keys.data(),
+                .q = static_cast<const char*>(qkv.const_data_ptr()) +
+                     static_cast<size_t>(attended.row * qkv.size(1)) * element,
+                .q_token_stride = qkv.size(1),
+                .k = attended.keys.const_data_ptr(),
+                .v = dense.values.const_data_ptr(),
+                .kv_head_stride = dense.capacity() * shape_.head_dim,
+                .cardinality = attended.masses.data(),
+                .out = static_cast<char*>(out.data_ptr()) + static_cast<size_t>(attended.row * out.size(1)) * element,
+                .out_token_stride = out.size(1),
+                .column_sums = attended.sums.empty() ? nullptr : attended.sums.data(),
+                .column_stride = n_keys};
+    }
+
+    void attend(std::deque<Attended>& all, int layer, const at::Tensor& qkv, at::Tensor& out) const {
+        std::vector<kernels::PrefillAttention> problems;
+        for (Attended& attended : all) problems.push_back(problem_of(attended, layer, qkv, out));
+        kernels::attention_prefill(problems);
+    }
+
+    /// Puts a chunk's keys, not yet rotated, and values behind a layer's entries, and rotates the rows.
+    void take(const Chunk& chunk, int64_t row, at::Tensor& qkv, MergedLayer& layer) const {
+        at::Tensor rows = qkv.narrow(0, row, chunk.n);
+        layer.entries.write(shape_, rows, layer.size());
+        model_.rotate(rows, {rotation_.cosines.narrow(0, row, chunk.n), rotation_.sines.narrow(0, row, chunk.n)});
+    }
+
+    /// The chunks read what is there, for what they attend to; that is merged back to the budget.
+    void look(int layer, at::Tensor& qkv, at::Tensor& out) {
+        std::deque<Attended> all;
+        for (const Chunk& chunk : chunks_) {
+            if (chunk.look_row < 0 || chunk.failed()) continue;
+            take(chunk, chunk.look_row, qkv, chunk.layer(layer));
+            Attended& attended =
+                all.emplace_back(Attended{.chunk = &chunk, .row = chunk.look_row, .n = chunk.n, .n_behind = chunk.n});
+            prepare(attended, layer, true);
+        }
+        attend(all, layer, qkv, out);
+        for (Attended& attended : all) merge_back(attended, layer, qkv, out);
+    }
+
+    /// The chunks are read and appended.
+    void read(int layer, at::Tensor& qkv, at::Tensor& out) {
+        std::deque<Attended> all;
+        for (const Chunk& chunk : chunks_) {
+            if (chunk.failed()) continue;
+            MergedLayer& entries = chunk.layer(layer);
+            take(chunk, chunk.read_row, qkv, entries);
+            for (int64_t i = 0; i < chunk.n; ++i) entries.positions.push_back(static_cast<uint32_t>(chunk.first + i));
+            entries.masses.resize(entries.positions.size(), 1.0f);
+            Attended& attended = all.emplace_back(Attended{.chunk = &chunk, .row = chunk.read_row, .n = chunk.n});
+            prepare(attended, layer, false);
+        }
+        attend(all, layer, qkv, out);
+    }
+
+    /// By the attention of the last query alone, which the chunk's own output does not follow.
+    void merge_behind_the_prompt(int layer, const at::Tensor& qkv, const at::Tensor& out) {
+        for (const Chunk& chunk : chunks_) {
+            if (!chunk.is_last || !chunk.run->final_merge || chunk.failed()) continue;
+            if (chunk.layer(layer).size() <= chunk.run->budget) continue;
+            std::deque<Attended> last;
+            last.emplace_back(Attended{.chunk = &chunk, .row = chunk.read_row + chunk.n - 1, .n = 1});
+            prepare(last[0], layer, true);
+            at::Tensor unused = at::zeros_like(out);
+            attend(last, layer, qkv, unused);
+            merge_back(last[0], layer, qkv, unused);
+        }
+    }
+
+    /// Merges until no more entries than the budget are left. `out` is what the queries got.
+    void merge_back(Attended& attended, int layer, const at::Tensor& qkv, const at::Tensor& out) const {
+        ChunkedRun& run = *attended.chunk->run;
+        MergedLayer& entries = attended.chunk->layer(layer);
+        const std::string error = failure_of([&] {
+            merge_once(attended, layer, out, entries);
+            std::deque<Attended> again;
+            at::Tensor other;
+            while (entries.size() > run.budget) {
+                if (!other.defined()) other = at::zeros_like(out);
+                again.clear();
+                again.emplace_back(Attended{
+                    .chunk = attended.chunk, .row = attended.row, .n = attended.n, .n_behind = attended.n_behind});
+                prepare(again[0], layer, true);
+                attend(again, layer, qkv, other);
+                merge_once(again[0], layer, other, entries);
+            }
+        });
+        if (!error.empty()) run.error = "layer " + std::to_string(layer) + ": " + error;
+    }
+
+    void merge_once(const Attended& attended, int layer, const at::Tensor& out, MergedLayer& entries) const {
+        ChunkedRun& run = *attended.chunk->run;
+        const auto n = static_cast<size_t>(entries.size()), n_keys = attended.masses.size();
+        const auto heads = static_cast<size_t>(shape_.n_heads);
+        std::vector<float> attention(heads * n);
+        for (size_t h = 0; h < heads; ++h)
+            for (size_t i = 0; i < n; ++i)
+                attention[h * n + i] =
+                    static_cast<float>(attended.sums[h * n_keys + i] / static_cast<double>(attended.n));
+        const at::Tensor mean = out.narrow(0, attended.row, attended.n).to(at::kFloat).mean(0).contiguous();
+        policies::MergeObservations observations;
+        observations.layer = layer;
+        observations.shape = shape_;
+        observations.n_entries = entries.size();
+        observations.keys = entries.entries.keys_view();
+        observations.values = entries.entries.values_view();
+        observations.masses = entries.masses;
+        observations.n_queries = attended.n;
+        observations.attention = attention;
+        observations.outputs = {mean.const_data_ptr<float>(), static_cast<size_t>(mean.numel())};
+        const int64_t n_merges = entries.size() - run.budget;
+        const Stopwatch watch;
+        const policies::Merges merges = run.policy->merge(observations, n_merges);
+        policies::require_merges(run.label, observations, n_merges, merges);
+        entries.merge(merges, attended.n_behind);
+        run.merge_seconds += watch.seconds();
+    }
+
+    const Transformer& model_;
+    policies::ModelShape shape_;
+    std::vector<Chunk> chunks_;
+    at::Tensor residual_;
+    Transformer::Rotation rotation_;
+};
+
+/// Room for what is kept, a chunk behind it, and one that looks at both.
+void allocate(const Transformer& model, int64_t n_tokens, ChunkedRun& run) {
+    const int64_t capacity = std::min(n_tokens, run.budget + run.chunk) + std::min(n_tokens, run.chunk);
+    for (int layer = 0; layer < model.shape().n_layers; ++layer)
+        run.layers.push_back({DenseLayer::allocate(model.shape(), capacity, model.scalar_type()), {}, {}});
+}
+
+/// The next chunks of the runs that have not read the whole prompt; `read` is how far each has come.
+std::vector<Chunk> next_chunks(std::span<ChunkedRun> runs, std::vector<int64_t>& read, int64_t n_tokens) {
+    std::vector<Chunk> chunks;
+    for (size_t i = 0; i < runs.size(); ++i) {
+        if (!runs[i].error.empty() || read[i] == n_tokens) continue;
+        Chunk& chunk = chunks.emplace_back(
+            Chunk{.run = &runs[i], .first = read[i], .n = std::min(runs[i].chunk, n_tokens - read[i])});
+        read[i] += chunk.n;
+        chunk.is_last = read[i] == n_tokens;
+    }
+    return chunks;
+}
+
+}  // namespace
+
+bool MergedLayer::has_merged() const {
+    return std::any_of(masses.begin(), masses.end(), [](float mass) { return mass != 1.0f; });
+}
+
+void MergedLayer::merge(const policies::Merges& merges, int64_t n_behind) {
+    const int64_t n = size() + n_behind, d = entries.keys.size(2), n_heads = entries.keys.size(0);
+    const auto in = [&](auto* keys, auto* values) {
+        for (int64_t head = 0; head < n_heads; ++head) {
+            const int64_t first = head * entries.capacity() * d;
+            merge_vectors(keys + first, d, n, merges.first, merges.keys.data() + head * d, n_heads * d);
+            merge_vectors(values + first, d, n, merges.first, nullptr, 0);
+        }
+    };
+    if (entries.keys.scalar_type() == at::kBFloat16)
+        in(static_cast<kernels::bf16*>(entries.keys.data_ptr()),
+           static_cast<kernels::bf16*>(entries.values.data_ptr()));
+    else
+        in(entries.keys.data_ptr<float>(), entries.values.data_ptr<float>());
+    std::vector<float> new_masses;
+    std::vector<uint32_t> new_positions;
+    size_t next = 0;
+    for (size_t i = 0; i < positions.size(); ++i) {
+        const bool pair = next < merges.first.size() && i == merges.first[next];
+        new_masses.push_back(pair ? masses[i] + masses[i + 1] : masses[i]);
+        if (pair) ++next, ++i;
+        new_positions.push_back(positions[i]);
+    }
+    masses = std::move(new_masses);
+    positions = std::move(new_positions);
+}
+
+at::Tensor MergedLayer::rotated(const Transformer& model, std::span<const int64_t> at) const {
+    const auto n = static_cast<int64_t>(at.size());
+    at::Tensor turned = at::empty_like(entries.keys);
+    turned.narrow(1, 0, n).copy_(entries.keys.narrow(1, 0, n));
+    const auto rotation = model.rotation(at);
+    kernels::rope({.dtype = model.dtype(),
+                   .n_tokens = n,
+                   .n_heads = model.shape().n_kv_heads,
+                   .head_dim = model.shape().head_dim,
+                   .x = turned.data_ptr(),
+                   .token_stride = model.shape().head_dim,
+                   .head_stride = entries.capacity() * model.shape().head_dim,
+                   .cosines = rotation.cosines.const_data_ptr<float>(),
+                   .sines = rotation.sines.const_data_ptr<float>()});
+    return turned;
+}
+
+policies::Selection selection_of(const Transformer& model, int64_t n_tokens, const MergedLayer& layer) {
+    const auto shape = model.shape();
+    policies::Selection selection;
+    selection.rows.assign(static_cast<size_t>(shape.n_kv_heads), layer.positions);
+    if (!layer.has_merged()) return selection;
+    std::vector<int32_t> token_entry(static_cast<size_t>(n_tokens), -1);
+    uint32_t token = 0;
+    for (size_t entry = 0; entry < layer.positions.size(); ++entry)
+        for (; token <= layer.positions[entry]; ++token) token_entry[token] = static_cast<int32_t>(entry);
+    const DenseLayer whole = whole_entries(model, layer);
+    const at::Tensor keys = whole.keys.to(at::kFloat), values = whole.values.to(at::kFloat);
+    const auto n_numbers = static_cast<size_t>(layer.size() * shape.head_dim);
+    auto& rows = selection.stored.emplace().rows;
+    for (int head = 0; head < shape.n_kv_heads; ++head) {
+        policies::StoredEntries entries{.positions = layer.positions, .masses = layer.masses};
+        const auto part = [&](const at::Tensor& vectors) {
+            const float* first = vectors.const_data_ptr<float>() + static_cast<size_t>(head) * n_numbers;
+            return policies::StoredPart{.width = shape.head_dim, .numbers = {first, first + n_numbers}};
+        };
+        entries.keys.parts.push_back(part(keys));
+        entries.values.parts.push_back(part(values));
+        rows.push_back({.stored = {std::move(entries)}, .plain = {}, .token_entry = token_entry});
+    }
+    return selection;
+}
+
+DenseLayer whole_entries(const Transformer& model, const MergedLayer& layer) {
+    const std::vector<int64_t> at(layer.positions.begin(), layer.positions.end());
+    return {layer.rotated(model, at).narrow(1, 0, layer.size()).contiguous(),
+            layer.entries.values.narrow(1, 0, layer.size()).contiguous()};
+}
+
+void read_in_chunks(const Transformer& model, std::span<const int32_t> ids, std::span<ChunkedRun> runs,
+                    Progress& progress) {
+    const auto n = static_cast<int64_t>(ids.size());
+    if (n == 0) throw UsageError("the prompt is empty: there is no token to read");
+    if (n > model.config().context_length)
+        throw UsageError("the prompt has " + std::to_string(n) + " tokens, the model's context is " +
+                         std::to_string(model.config().context_length) + ": shorten the prompt");
+    int64_t n_passes = 0;
+    for (ChunkedRun& run : runs) {
+        allocate(model, n, run);
+        n_passes = std::max(n_passes, (n + run.chunk - 1) / run.chunk);
+    }
+    progress.begin("prefill in chunks", n_passes * model.shape().n_layers);
+    std::vector<int64_t> read(runs.size(), 0);
+    int64_t steps = 0;
+    for (auto chunks = next_chunks(runs, read, n); !chunks.empty(); chunks = next_chunks(runs, read, n)) {
+        ChunkPass pass(model, ids, std::move(chunks));
+        for (int layer = 0; layer < model.shape().n_layers; ++layer) {
+            if (progress.cancelled()) throw Cancelled();
+            pass.run_layer(layer);
+            progress.advance(++steps);
+        }
+        pass.finish();
+    }
+}
+
+}  // namespace kvscope::engine

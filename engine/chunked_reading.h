@@ -1,0 +1,64 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/cache/dense_cache.h"
+#include "engine/model/transformer.h"
+#include "engine/progress.h"
+#include "policies/interface/policy.h"
+
+namespace kvscope::engine {
+
+/// A layer of a cache through which its own prompt is read: entries of one token or of several consecutive ones, the
+/// same in all heads.
+struct MergedLayer {
+    DenseLayer entries;               ///< (G, capacity, d), keys before RoPE; the first n are filled
+    std::vector<float> masses;        ///< (n) tokens of each entry, as attention counts them
+    std::vector<uint32_t> positions;  ///< (n) of each entry's last token, where it stands
+
+    int64_t size() const { return static_cast<int64_t>(positions.size()); }
+    bool has_merged() const;
+
+    /// Makes each pair one entry with the given key, the sum of the two values and of the masses. What lies behind the
+    /// n entries, `n_behind` of them, moves up.
+    void merge(const policies::Merges& merges, int64_t n_behind);
+
+    /// The keys of the first entries, as many as there are places in `at`, turned to those: (G, capacity, d).
+    at::Tensor rotated(const Transformer& model, std::span<const int64_t> at) const;
+};
+
+/// A run whose policy merges while the prompt is read (PassPlan::chunk).
+struct ChunkedRun {
+    policies::Policy* policy = nullptr;
+    std::string label{};  ///< for messages
+    int64_t budget = 0;   ///< entries to which the cache is merged back
+    int64_t chunk = 0;
+    bool final_merge = true;
+
+    // What comes of it.
+    std::vector<MergedLayer> layers{};
+    std::vector<float> last_logits{};  ///< of the prompt's last token
+    double merge_seconds = 0;          ///< of the policy's decisions
+    std::string error{};               ///< why it goes no further; the others go on as without it
+};
+
+/// The entries as a run's cache holds them, the same for each KV head, and the tokens that went into each of them;
+/// without `stored` where every entry is one token's.
+policies::Selection selection_of(const Transformer& model, int64_t n_tokens, const MergedLayer& layer);
+
+/// The entries of a layer in which nothing was merged: its dense cache.
+DenseLayer whole_entries(const Transformer& model, const MergedLayer& layer);
+
+/// Reads the prompt into each run's own cache. All advance together: every weight is read once for a chunk of each run.
+/// What a run gets depends neither on the others nor on the number of threads; where nothing is merged it is what a
+/// prefill gives.
+/// @throws UsageError for an empty prompt or one beyond the model's context, Cancelled
+void read_in_chunks(const Transformer& model, std::span<const int32_t> ids, std::span<ChunkedRun> runs,
+                    Progress& progress);
+
+}  // namespace kvscope::engine

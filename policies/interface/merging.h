@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "policies/interface/observations.h"
+
+namespace kvscope::policies {
+
+/// What a layer of a cache that merges its entries holds, and what some queries read there. All heads of the layer have
+/// the same entries, each of them a run of consecutive tokens.
+struct MergeObservations {
+    int layer = 0;
+    ModelShape shape;
+    int64_t n_entries = 0;          ///< n
+    EntriesView keys;               ///< (G, n, d) before RoPE
+    EntriesView values;             ///< (G, n, d) sums over an entry's tokens
+    std::span<const float> masses;  ///< (n) tokens of each entry
+    int64_t n_queries = 0;          ///< that read them
+    std::span<const float>
+        attention;                   ///< (H, n) n_i exp(e_i) / sum n_j exp(e_j) over all that a query sees, their mean
+    std::span<const float> outputs;  ///< (H, d) of the attention, their mean
+};
+
+/// Entries that become one with the next entry. Its value is the sum of theirs, its mass too; its place is that of the
+/// second one.
+struct Merges {
+    std::vector<uint32_t> first;  ///< ascending, no two overlap: entries first[i] and first[i] + 1
+    std::vector<float> keys;      ///< (merges, G, d) the merged keys, before RoPE
+};
+
+}  // namespace kvscope::policies

@@ -1,0 +1,279 @@
+"""KVSlimmer, written a second time: NumPy for what is merged, transformers' modules for the model.
+
+    python3 scripts/golden/kvslimmer.py merges          tests/data/policies/merges.json; needs NumPy alone
+    scripts/golden/python scripts/golden/kvslimmer.py   tests/data/engine/chunked_runs.json as well
+
+merges.json: random layers, with what one call merges
+  n_heads, n_kv_heads, head_dim
+  cases: n_entries, n_merges, sinks, keys and values (integers / 4, (G, n, d)), masses (n), attention ((H, n), integers
+         / 4096), outputs (integers / 4, (H, d)); first (the pairs' first entries), merged ((pairs, G, d)),
+         outside (how many of the weights are outside [0, 1])
+
+chunked_runs.json: the default model in float64
+  prompts: name -> a list of
+      policy, budget
+      positions    per layer, of each entry's last token
+      masses       per layer
+      key_norms    (L, G) 2-norm over all merged keys of a head, before RoPE
+      step_kl, output_ids, output_margin   as in runs.json
+  A case whose pairs hang on less than 1e-5 of a score is refused: the C++ engine ranks what float32 makes of it.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+DATA = Path(__file__).resolve().parents[2] / "tests/data"
+GAMMA = 4096 / np.log(512)
+
+
+def pairs_of(attention, masses, n_merges, sinks, jitter=None):
+    """First entries of the pairs that go, ascending. attention: (H, n)"""
+    mass = attention.sum(0)
+    n = mass.size
+    index = np.arange(sinks, n - 1)
+    score = (mass[index] + mass[index + 1]) * (masses[index] + masses[index + 1]) / np.exp((index - sinks + 1) / GAMMA)
+    if jitter is not None:
+        score = score * jitter.uniform(1 - 1e-5, 1 + 1e-5, score.size)
+    taken, chosen = np.zeros(n, bool), []
+    for i in index[np.argsort(score, kind="stable")]:
+        if len(chosen) == n_merges:
+            break
+        if not taken[i] and not taken[i + 1]:
+            taken[[i, i + 1]] = True
+            chosen.append(int(i))
+    return sorted(chosen)
+
+
+def weights_of(alpha, value, mass, output):
+    """Of a pair: the two keys' weights by Eq. 33. alpha, mass: (2); value: (2, d) sums; output: (d)"""
+    mean = value / mass[:, None]
+    c11 = np.linalg.norm(alpha[0] * (1 - 2 * alpha[0]) * (mean[0] - output))
+    c22 = np.linalg.norm(alpha[1] * (1 - 2 * alpha[1]) * (mean[1] - output))
+    c12 = np.linalg.norm(-alpha[0] * alpha[1] * (mean[0] + mean[1] - 2 * output))
+    total = c11 - 2 * c12 + c22
+    if total <= 1e-6 * (c11 + c22):
+        return np.array([0.5, 0.5])
+    return np.array([c11 - c12, c22 - c12]) / total
+
+
+def merged_keys(first, keys, values, masses, attention, outputs):
+    """(pairs, G, d) and the weights (pairs, G, 2). keys, values: (G, n, d); attention: (H, n); outputs: (H, d)"""
+    heads = keys.shape[0]
+    group = attention.shape[0] // heads
+    alpha = attention.reshape(heads, group, -1).mean(1)
+    output = outputs.reshape(heads, group, -1).mean(1)
+    merged, weights = [], []
+    for i in first:
+        weights.append([weights_of(alpha[g, i : i + 2], values[g, i : i + 2], masses[i : i + 2], output[g]) for g in range(heads)])
+        merged.append([weights[-1][g] @ keys[g, i : i + 2] for g in range(heads)])
+    return np.array(merged), np.array(weights)
+
+
+def merge(first, keys, values, masses, positions, new_keys):
+    """The layer with each pair as one entry."""
+    gone = np.array(first) + 1
+    keys, values, masses, positions = keys.copy(), values.copy(), masses.copy(), positions.copy()
+    for pair, i in enumerate(first):
+        keys[:, i] = new_keys[pair]
+        values[:, i] += values[:, i + 1]
+        masses[i] += masses[i + 1]
+        positions[i] = positions[i + 1]
+    return np.delete(keys, gone, 1), np.delete(values, gone, 1), np.delete(masses, gone), np.delete(positions, gone)
+
+
+def write_merges():
+    random = np.random.default_rng(7)
+    heads, kv_heads, d = 6, 3, 8
+    cases = []
+    for n, n_merges, sinks in ((12, 3, 2), (40, 11, 4), (40, 19, 0), (9, 8, 0), (120, 30, 32)):
+        keys = random.integers(-16, 17, (kv_heads, n, d))
+        masses = random.integers(1, 6, n)
+        values = random.integers(-16, 17, (kv_heads, n, d)) * masses[:, None]
+        attention = random.integers(1, 4096 // n, (heads, n))
+        attention[:, 5] = 2600  # so that a weight may leave [0, 1]
+        outputs = random.integers(-8, 9, (heads, d))
+        given = keys / 4, values / 4, masses.astype(float), attention / 4096, outputs / 4
+        first = pairs_of(given[3], given[2], n_merges, sinks)
+        merged, weights = merged_keys(first, *given)
+        cases.append(
+            {
+                "n_entries": n, "n_merges": n_merges, "sinks": sinks,
+                "keys": keys.ravel().tolist(), "values": values.ravel().tolist(), "masses": masses.tolist(),
+                "attention": attention.ravel().tolist(), "outputs": outputs.ravel().tolist(),
+                "first": first, "merged": [float(f"{x:.9g}") for x in merged.ravel()],
+                "outside": int(((weights < 0) | (weights > 1)).any(2).sum()),
+            }
+        )
+        print(n, "entries,", len(first), "of", n_merges, "pairs,", cases[-1]["outside"], "weights outside [0, 1]")
+    document = {"about": "scripts/golden/kvslimmer.py", "n_heads": heads, "n_kv_heads": kv_heads, "head_dim": d, "cases": cases}
+    (DATA / "policies" / "merges.json").write_text(json.dumps(document, separators=(",", ":")) + "\n")
+
+
+# ---- the default model -------------------------------------------------------------------------------------------------
+
+CASES = {"short": [("kvslimmer:sinks=4,chunk=32", 96), ("kvslimmer:sinks=4,chunk=200", 64)],
+         "rewrite": [("kvslimmer:sinks=8,chunk=25,final_merge=off", 60), ("kvslimmer:sinks=0", 80)]}
+
+
+def parameters_of(policy, budget, n):
+    given = dict(pair.split("=") for pair in filter(None, policy.partition(":")[2].split(",")))
+    chunk = int(given.get("chunk", min(512, -(-budget // 4))))
+    return int(given.get("sinks", 32)), min(chunk, n), given.get("final_merge", "on") == "on"
+
+
+class Slimmer:
+    """The model with a merged cache of its own: per layer keys before RoPE, values (G, n, d), masses and positions (n)."""
+
+    def __init__(self, reference, budget, sinks):
+        import torch
+
+        self.torch, self.model, self.config = torch, reference.model, reference.config
+        self.heads, self.kv_heads = self.config.num_attention_heads, self.config.num_key_value_heads
+        self.d = self.config.hidden_size // self.heads
+        self.budget, self.sinks = budget, sinks
+        empty = np.zeros((self.kv_heads, 0, self.d))
+        self.layers = [(empty, empty, np.zeros(0), np.zeros(0, int)) for _ in self.model.model.layers]
+        base = self.config.rope_parameters["rope_theta"]
+        self.frequencies = base ** (-2 * np.arange(self.d // 2) / self.d)
+        self.jitter = np.random.default_rng(1)
+        self.unstable = 0
+
+    def turn(self, x, positions):
+        angles = np.asarray(positions)[:, None] * self.frequencies
+        cos, sin = np.cos(angles), np.sin(angles)
+        a, b = x[..., : self.d // 2], x[..., self.d // 2 :]
+        return np.concatenate((a * cos - b * sin, b * cos + a * sin), -1)
+
+    def attend(self, q, positions, layer, own_keys, own_values):
+        """q (H, m, d) at `positions`: outputs (H, m, d) and n exp / sum over the layer's entries (H, m, n)."""
+        keys, values, masses, at = layer
+        m = q.shape[1]
+        k = self.turn(np.concatenate((keys, own_keys), 1), np.concatenate((at, positions)))
+        v = np.concatenate((values, own_values), 1)
+        count = np.concatenate((masses, np.ones(m)))
+        group = self.heads // self.kv_heads
+        logits = self.turn(q, positions) @ np.repeat(k, group, 0).transpose(0, 2, 1) / self.d**0.5
+        n = masses.size
+        logits[:, :, n:][:, np.triu_indices(m, 1)[0], np.triu_indices(m, 1)[1]] = -np.inf
+        weight = np.exp(logits - logits.max(2, keepdims=True))
+        weight /= (weight * count).sum(2, keepdims=True)
+        return weight @ np.repeat(v, group, 0), (weight * count)[:, :, :n]
+
+    def project(self, block, x):
+        torch = self.torch
+        h = block.input_layernorm(torch.from_numpy(x))
+        def split(linear, heads):
+            return linear(h).reshape(len(x), heads, self.d).permute(1, 0, 2).numpy()
+        a = block.self_attn
+        return split(a.q_proj, self.heads), split(a.k_proj, self.kv_heads), split(a.v_proj, self.kv_heads)
+
+    def finish(self, block, x, output):
+        torch = self.torch
+        x = torch.from_numpy(x) + block.self_attn.o_proj(torch.from_numpy(output.transpose(1, 0, 2).reshape(len(x), -1)))
+        return (x + block.mlp(block.post_attention_layernorm(x))).numpy()
+
+    def merge_back(self, layer, attend_again):
+        """`attend_again(layer)` -> outputs (H, m, d) and attention (H, m, n)"""
+        while layer[2].size > self.budget:
+            outputs, attention = attend_again(layer)
+            outputs, attention = outputs.mean(1), attention.mean(1)
+            n_merges = layer[2].size - self.budget
+            first = pairs_of(attention, layer[2], n_merges, self.sinks)
+            self.unstable += any(pairs_of(attention, layer[2], n_merges, self.sinks, self.jitter) != first for _ in range(3))
+            layer = merge(first, *layer, merged_keys(first, *layer[:3], attention, outputs)[0])
+        return layer
+
+    def read(self, ids, first, merges, is_last=False, final_merge=True):
+        """A chunk at positions first ...; the last token's logits (of all tokens where nothing is merged)."""
+        with self.torch.inference_mode():
+            embed = self.model.model.embed_tokens(self.torch.tensor(ids)).numpy()
+            positions = np.arange(first, first + len(ids))
+            looks = merges and self.layers[0][2].size > self.budget
+            look, x = embed.copy(), embed.copy()
+            for index, block in enumerate(self.model.model.layers):
+                layer = self.layers[index]
+                if looks:
+                    q, k, v = self.project(block, look)
+                    output, _ = self.attend(q, positions, layer, k, v)
+                    layer = self.merge_back(layer, lambda now: self.attend(q, positions, now, k, v))
+                    look = self.finish(block, look, output)
+                q, k, v = self.project(block, x)
+                output, _ = self.attend(q, positions, layer, k, v)
+                x = self.finish(block, x, output)
+                layer = (np.concatenate((layer[0], k), 1), np.concatenate((layer[1], v), 1),
+                         np.concatenate((layer[2], np.ones(len(ids)))), np.concatenate((layer[3], positions)))
+                if merges and is_last and final_merge:
+                    def last(now):
+                        none = np.zeros((self.kv_heads, 0, self.d))
+                        k = self.turn(now[0], now[3])
+                        group = self.heads // self.kv_heads
+                        logits = self.turn(q[:, -1:], positions[-1:]) @ np.repeat(k, group, 0).transpose(0, 2, 1) / self.d**0.5
+                        weight = np.exp(logits - logits.max(2, keepdims=True))
+                        weight /= (weight * now[2]).sum(2, keepdims=True)
+                        return weight @ np.repeat(now[1], group, 0), weight * now[2]
+                    layer = self.merge_back(layer, last)
+                self.layers[index] = layer
+            x = self.model.model.norm(self.torch.from_numpy(x))
+            return self.model.lm_head(x)
+
+
+def write_runs():
+    import copy
+
+    import torch
+
+    from observe import make_exact, observe
+    from reference_model import Reference, load_prompts
+    from runs import MAX_TOKENS, forced, generate, rounded
+
+    exact = Reference()
+    make_exact(exact)
+    prompts = {}
+    for name, cases in CASES.items():
+        ids = load_prompts()[name]["ids"]
+        observation = observe(exact, ids)
+        tokens, _ = generate(exact, observation)
+        full, _ = forced(exact, observation, tokens)
+        prompts[name] = []
+        for policy, budget in cases:
+            sinks, chunk, final = parameters_of(policy, budget, len(ids))
+            slimmer = Slimmer(exact, budget, sinks)
+            for first in range(0, len(ids), chunk):
+                part = ids[first : first + chunk]
+                logits = slimmer.read(part, first, True, first + chunk >= len(ids), final)[-1]
+            if slimmer.unstable:
+                raise SystemExit(f"{name}, {policy} @ {budget}: {slimmer.unstable} merges hang on rounding")
+            state, n = copy.copy(slimmer.layers), len(ids)
+            steps = torch.cat((logits[None], slimmer.read(tokens, n, False)[:-1]))
+            a, b = torch.log_softmax(full, -1), torch.log_softmax(steps, -1)
+            slimmer.layers, own, margin, logits = list(state), [], float("inf"), logits
+            while True:
+                best = logits.topk(2)
+                margin = min(margin, (best.values[0] - best.values[1]).item())
+                own.append(int(best.indices[0]))
+                if own[-1] == exact.eos or len(own) == MAX_TOKENS:
+                    break
+                logits = slimmer.read(own[-1:], n + len(own) - 1, False)[-1]
+            prompts[name].append(
+                {
+                    "policy": policy, "budget": budget,
+                    "positions": [layer[3].tolist() for layer in state],
+                    "masses": [layer[2].astype(int).tolist() for layer in state],
+                    "key_norms": rounded([[np.linalg.norm(layer[0][g][layer[2] > 1]) for g in range(slimmer.kv_heads)] for layer in state]),
+                    "step_kl": rounded((a.exp() * (a - b)).sum(1).clamp(min=0).tolist()),
+                    "output_ids": own, "output_margin": rounded(margin),
+                }
+            )
+            print(name, n, policy, budget, "mean KL", np.mean(prompts[name][-1]["step_kl"]), "margin", margin,
+                  "entries", state[0][2].size, repr(exact.text(own)), flush=True)
+    document = {"about": "scripts/golden/kvslimmer.py", "max_tokens": MAX_TOKENS, "eos": exact.eos, "prompts": prompts}
+    (DATA / "engine" / "chunked_runs.json").write_text(json.dumps(document, separators=(",", ":")) + "\n")
+
+
+if __name__ == "__main__":
+    write_merges()
+    if sys.argv[1:] != ["merges"]:
+        write_runs()
