@@ -131,11 +131,14 @@ std::string sentence_of(const SpanReport& report, const trace::RunAttributes& ru
                                           percent(report.n_keeping_all, report.n_places));
     const std::string layers =
         report.n_keeping_all > 0 ? ", in " + layers_text(report.layers_keeping_all, n_layers) : "";
-    const std::string merged =
-        report.n_merging > 0 ? fmt::format("; merged with other tokens in {} of them", count(report.n_merging)) : "";
+    std::string merged;
+    if (report.n_merging > 0) merged = fmt::format("; merged with other tokens in {} heads", count(report.n_merging));
+    if (report.n_rebuilding > 0)
+        merged += fmt::format("; kept in part and rebuilt in {} heads", count(report.n_rebuilding));
+    const char* whole = merged.empty() ? "whole in" : "something of all of it in";
     if (report.n_tokens == 1) return fmt::format("{}: kept in {}{}{}", label, heads, layers, merged);
     const std::string sentence =
-        fmt::format("{}: whole in {}{}{} in part in {} more; {} of its {} tokens are kept somewhere{}", label, heads,
+        fmt::format("{}: {} {}{}{} in part in {} more; {} of its {} tokens are kept somewhere{}", label, whole, heads,
                     layers, layers.empty() ? "," : ";", count(report.n_keeping_any - report.n_keeping_all),
                     count(report.n_tokens_kept), count(report.n_tokens), merged);
     if (report.n_keeping_all > 0 || report.n_keeping_any == 0) return sentence;
@@ -274,9 +277,12 @@ std::vector<SpanReport> span_report(const trace::Reader& reader, int prompt, int
                 for (auto token = begin; token != end; ++token) seen[*token - static_cast<size_t>(first)] = 1;
                 const auto n = static_cast<size_t>(end - begin);
                 report.n_keeping_any += n > 0;
-                report.n_merging += kept->merges() && std::any_of(begin, end, [&](uint32_t token) {
-                                        return kept->fate(layer, row, token).kind == trace::TokenFate::Kind::merged;
-                                    });
+                const auto any_is = [&](trace::TokenFate::Kind kind) {
+                    return std::any_of(begin, end,
+                                       [&](uint32_t token) { return kept->fate(layer, row, token).kind == kind; });
+                };
+                if (kept->merges()) report.n_merging += any_is(trace::TokenFate::Kind::merged);
+                if (!kept->stored_entries.empty()) report.n_rebuilding += any_is(trace::TokenFate::Kind::rebuilt);
                 if (n > report.most.n_tokens) report.most = {layer, row, n};
                 if (n < report.n_tokens) continue;
                 ++report.n_keeping_all;

@@ -76,6 +76,7 @@ struct SpanReport {
     size_t n_keeping_all = 0;                ///< of them keep every token of the span
     size_t n_keeping_any = 0;                ///< keep at least one
     size_t n_merging = 0;                    ///< of these, have a token of the span in an entry with other tokens
+    size_t n_rebuilding = 0;                 ///< of these, have one whose key or value is not stored whole
     size_t n_tokens_kept = 0;                ///< tokens of the span that at least one row of any layer keeps
     size_t n_tokens = 0;                     ///< of the span
     std::vector<size_t> layers_keeping_all;  ///< in which a row keeps every token

@@ -159,6 +159,12 @@ bool binds_scores(const policies::Definition& definition, const policies::Parame
 
 }  // namespace
 
+bool reads_in_chunks(const policies::PolicySpec& spec) {
+    policies::RunContext context;
+    context.budget = 1;
+    return spec.create()->plan(context).chunk > 0;
+}
+
 WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
     check_prompt(reader, prompt);
     const trace::RunAttributes& attributes = reader.run(prompt, run);
@@ -169,6 +175,8 @@ WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
         throw refuse("the run failed, there is nothing to change: " + attributes.message);
     }
     recorded_ = run_policy(attributes);
+    if (reads_in_chunks(recorded_))
+        throw refuse("it reads the prompt through a cache of its own: another budget is another run");
     model_ = reader.model();
     recorded_budget_ = attributes.budget;
     recorded_share_ = attributes.budget_fraction;

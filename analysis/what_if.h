@@ -55,6 +55,10 @@ class WhatIf {
     std::vector<float> window_attention_;
 };
 
+/// Whether the policy reads the prompt through a cache of its own, so that no what-if of another's prefill is one of
+/// it.
+bool reads_in_chunks(const policies::PolicySpec& spec);
+
 /// The same record from selections made elsewhere, one for each layer (a prefill in memory). `window_attention` is
 /// (L, H, N), or empty: then attention_kept stays empty. head_bytes and cache_bytes_predicted are what the kept entries
 /// need; nothing that only a decode can tell is filled.

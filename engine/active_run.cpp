@@ -235,12 +235,13 @@ void ActiveRun::adopt_filtered(const DenseCache& cache, std::span<const float> w
     position_ = n;
 }
 
-ChunkedRun ActiveRun::chunked() {
+ChunkedRun ActiveRun::chunked(bool measure_error) {
     return {.policy = policy_.get(),
             .label = record.label,
             .budget = context_.budget,
             .chunk = std::min(pass_.chunk, n_tokens_),
-            .final_merge = pass_.final_merge};
+            .final_merge = pass_.final_merge,
+            .measure_error = measure_error};
 }
 
 void ActiveRun::adopt_chunked(ChunkedRun& read, std::span<const float> window_attention) {
@@ -257,6 +258,11 @@ void ActiveRun::adopt_chunked(ChunkedRun& read, std::span<const float> window_at
                 cache_->compress(layer, selection, whole_entries(model_, read.layers[i]));
             record_selection(layer, std::move(selection), layer_of(window_attention, i, n_tokens_, model_.shape()));
         });
+        if (read.layers[i].from && !failed()) {
+            const MergeErrors errors = merge_errors(read.layers[i]);
+            append(record.stored_key_error, errors.keys);
+            append(record.stored_value_error, errors.values);
+        }
         read.layers[i] = {};
     }
 }

@@ -50,7 +50,7 @@ class ActiveRun {
 
     /// What a policy that merges has to know of the run while its prompt is read.
     bool reads_in_chunks() const { return pass_.chunk > 0; }
-    ChunkedRun chunked();
+    ChunkedRun chunked(bool measure_error);
     /// Takes the cache through which the prompt was read.
     void adopt_chunked(ChunkedRun& read, std::span<const float> window_attention);
 

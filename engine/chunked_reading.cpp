@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <deque>
 #include <utility>
@@ -40,6 +41,21 @@ void merge_vectors(T* vectors, int64_t d, int64_t n, std::span<const uint32_t> p
         ++next;
         ++from;
     }
+}
+
+void merge_numbers(double* numbers, int64_t n, std::span<const uint32_t> pairs) {
+    size_t next = 0;
+    for (int64_t from = 0, to = 0; from < n; ++from, ++to) {
+        const bool is_pair = next < pairs.size() && from == pairs[next];
+        numbers[to] = is_pair ? numbers[from] + numbers[from + 1] : numbers[from];
+        if (is_pair) ++next, ++from;
+    }
+}
+
+double dot(const float* a, const float* b, int64_t d) {
+    double sum = 0;
+    for (int64_t c = 0; c < d; ++c) sum += double{a[c]} * double{b[c]};
+    return sum;
 }
 
 /// A chunk of one run's tokens.
@@ -183,8 +199,7 @@ class ChunkPass {
             if (chunk.failed()) continue;
             MergedLayer& entries = chunk.layer(layer);
             take(chunk, chunk.read_row, qkv, entries);
-            for (int64_t i = 0; i < chunk.n; ++i) entries.positions.push_back(static_cast<uint32_t>(chunk.first + i));
-            entries.masses.resize(entries.positions.size(), 1.0f);
+            entries.append(chunk.first, chunk.n);
             Attended& attended = all.emplace_back(Attended{.chunk = &chunk, .row = chunk.read_row, .n = chunk.n});
             prepare(attended, layer, false);
         }
@@ -265,7 +280,12 @@ class ChunkPass {
 void allocate(const Transformer& model, int64_t n_tokens, ChunkedRun& run) {
     const int64_t capacity = std::min(n_tokens, run.budget + run.chunk) + std::min(n_tokens, run.chunk);
     for (int layer = 0; layer < model.shape().n_layers; ++layer)
-        run.layers.push_back({DenseLayer::allocate(model.shape(), capacity, model.scalar_type()), {}, {}});
+        run.layers.push_back({.entries = DenseLayer::allocate(model.shape(), capacity, model.scalar_type())});
+    if (!run.measure_error) return;
+    const auto n = static_cast<size_t>(model.shape().n_kv_heads * capacity);
+    for (MergedLayer& layer : run.layers)
+        layer.from = {at::zeros(layer.entries.keys.sizes(), at::kFloat), std::vector<double>(n),
+                      std::vector<double>(n)};
 }
 
 /// The next chunks of the runs that have not read the whole prompt; `read` is how far each has come.
@@ -301,6 +321,14 @@ void MergedLayer::merge(const policies::Merges& merges, int64_t n_behind) {
            static_cast<kernels::bf16*>(entries.values.data_ptr()));
     else
         in(entries.keys.data_ptr<float>(), entries.values.data_ptr<float>());
+    if (from) {
+        for (int64_t head = 0; head < n_heads; ++head) {
+            const int64_t first = head * entries.capacity();
+            merge_vectors(from->key_sums.data_ptr<float>() + first * d, d, n, merges.first, nullptr, 0);
+            merge_numbers(from->key_squares.data() + first, n, merges.first);
+            merge_numbers(from->value_squares.data() + first, n, merges.first);
+        }
+    }
     std::vector<float> new_masses;
     std::vector<uint32_t> new_positions;
     size_t next = 0;
@@ -312,6 +340,53 @@ void MergedLayer::merge(const policies::Merges& merges, int64_t n_behind) {
     }
     masses = std::move(new_masses);
     positions = std::move(new_positions);
+}
+
+void MergedLayer::append(int64_t first, int64_t n) {
+    const int64_t begin = size();
+    for (int64_t i = 0; i < n; ++i) positions.push_back(static_cast<uint32_t>(first + i));
+    masses.resize(positions.size(), 1.0f);
+    if (!from) return;
+    const int64_t d = entries.keys.size(2);
+    const at::Tensor keys = entries.keys.narrow(1, begin, n).to(at::kFloat).contiguous();
+    const at::Tensor values = entries.values.narrow(1, begin, n).to(at::kFloat).contiguous();
+    from->key_sums.narrow(1, begin, n).copy_(keys);
+    for (int64_t head = 0; head < keys.size(0); ++head)
+        for (int64_t i = 0; i < n; ++i) {
+            const auto at = static_cast<size_t>(head * entries.capacity() + begin + i);
+            const float* key = keys.const_data_ptr<float>() + (head * n + i) * d;
+            const float* value = values.const_data_ptr<float>() + (head * n + i) * d;
+            from->key_squares[at] = dot(key, key, d);
+            from->value_squares[at] = dot(value, value, d);
+        }
+}
+
+MergeErrors merge_errors(const MergedLayer& layer) {
+    const int64_t d = layer.entries.keys.size(2), n = layer.size();
+    const at::Tensor keys = layer.entries.keys.narrow(1, 0, n).to(at::kFloat).contiguous();
+    const at::Tensor values = layer.entries.values.narrow(1, 0, n).to(at::kFloat).contiguous();
+    const auto ratio = [](double difference, double whole) {
+        return whole > 0 ? static_cast<float>(std::sqrt(std::max(difference, 0.0) / whole)) : 0.0f;
+    };
+    MergeErrors errors;
+    for (int64_t head = 0; head < keys.size(0); ++head) {
+        double key_difference = 0, value_difference = 0, key_whole = 0, value_whole = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            const auto at = static_cast<size_t>(head * layer.entries.capacity() + i);
+            const float* key = keys.const_data_ptr<float>() + (head * n + i) * d;
+            const float* value = values.const_data_ptr<float>() + (head * n + i) * d;
+            const float* sum = layer.from->key_sums.const_data_ptr<float>() + (head * layer.entries.capacity() + i) * d;
+            const double mass = double{layer.masses[static_cast<size_t>(i)]};
+            key_whole += layer.from->key_squares[at];
+            value_whole += layer.from->value_squares[at];
+            if (mass == 1.0) continue;
+            key_difference += layer.from->key_squares[at] - 2 * dot(key, sum, d) + mass * dot(key, key, d);
+            value_difference += layer.from->value_squares[at] - dot(value, value, d) / mass;
+        }
+        errors.keys.push_back(ratio(key_difference, key_whole));
+        errors.values.push_back(ratio(value_difference, value_whole));
+    }
+    return errors;
 }
 
 at::Tensor MergedLayer::rotated(const Transformer& model, std::span<const int64_t> at) const {

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,12 +15,21 @@
 
 namespace kvscope::engine {
 
+/// What the entries of a layer were made of, for how far they are from it.
+struct MergedFrom {
+    at::Tensor key_sums;                ///< (G, capacity, d) f32, over an entry's tokens, before RoPE
+    std::vector<double> key_squares;    ///< (G, capacity) squared norms, summed over an entry's tokens
+    std::vector<double> value_squares;  ///< (G, capacity)
+};
+
 /// A layer of a cache through which its own prompt is read: entries of one token or of several consecutive ones, the
 /// same in all heads.
 struct MergedLayer {
-    DenseLayer entries;               ///< (G, capacity, d), keys before RoPE; the first n are filled
-    std::vector<float> masses;        ///< (n) tokens of each entry, as attention counts them
-    std::vector<uint32_t> positions;  ///< (n) of each entry's last token, where it stands
+    DenseLayer entries;                 ///< (G, capacity, d), keys before RoPE; the first n are filled
+    std::vector<float> masses{};        ///< (n) tokens of each entry, as attention counts them
+    std::vector<uint32_t> positions{};  ///< (n) of each entry's last token, where it stands
+
+    std::optional<MergedFrom> from{};  ///< where it is wanted
 
     int64_t size() const { return static_cast<int64_t>(positions.size()); }
     bool has_merged() const;
@@ -27,6 +37,9 @@ struct MergedLayer {
     /// Makes each pair one entry with the given key, the sum of the two values and of the masses. What lies behind the
     /// n entries, `n_behind` of them, moves up.
     void merge(const policies::Merges& merges, int64_t n_behind);
+
+    /// Appends a chunk's tokens, of which `entries` holds keys and values behind its last entry.
+    void append(int64_t first, int64_t n);
 
     /// The keys of the first entries, as many as there are places in `at`, turned to those: (G, capacity, d).
     at::Tensor rotated(const Transformer& model, std::span<const int64_t> at) const;
@@ -39,6 +52,7 @@ struct ChunkedRun {
     int64_t budget = 0;   ///< entries to which the cache is merged back
     int64_t chunk = 0;
     bool final_merge = true;
+    bool measure_error = false;  ///< of what it merges; takes the memory of one more set of keys
 
     // What comes of it.
     std::vector<MergedLayer> layers{};
@@ -46,6 +60,13 @@ struct ChunkedRun {
     double merge_seconds = 0;          ///< of the policy's decisions
     std::string error{};               ///< why it goes no further; the others go on as without it
 };
+
+/// (G) of a layer with `from`: the 2-norm, over all tokens, of the difference between a token's key and its entry's,
+/// over that of the keys, both before RoPE; the same of values, of which an entry's tokens have equal shares.
+struct MergeErrors {
+    std::vector<float> keys, values;
+};
+MergeErrors merge_errors(const MergedLayer& layer);
 
 /// The entries as a run's cache holds them, the same for each KV head, and the tokens that went into each of them;
 /// without `stored` where every entry is one token's.

@@ -171,7 +171,7 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
     if (live_prefill) *live_prefill = std::move(kept);
     timings_.prefill_s += result.seconds;
     timings_.record_s += result.recording_seconds + recording;
-    timings_.n_prompt_tokens += prompt.n_visible();
+    if (request.n_layers != 0) timings_.n_prompt_tokens += prompt.n_visible();
     if (record) {
         record->window = std::min<int64_t>(window, prompt.n_visible());
         record->adjacent_similarity_q = std::move(result.adjacent.q);
@@ -248,7 +248,8 @@ void Compression::read_in_chunks(const Prompt& prompt, Runs& runs, std::span<con
     for (const auto& run : runs) {
         if (run->failed() || !run->reads_in_chunks()) continue;
         members.push_back(run.get());
-        chunked.push_back(run->chunked());
+        // Alone, a run's memory is to be that of a server.
+        chunked.push_back(run->chunked(options_.record && !options_.isolated));
     }
     if (members.empty()) return;
     const Stopwatch watch;
@@ -258,7 +259,7 @@ void Compression::read_in_chunks(const Prompt& prompt, Runs& runs, std::span<con
     for (const ChunkedRun& run : chunked) merging += run.merge_seconds;
     const double seconds = watch.seconds() - merging;
     timings_.prefill_s += seconds;
-    timings_.n_prompt_tokens += prompt.n_visible();
+    timings_.n_prompt_tokens += prompt.n_visible() * static_cast<int64_t>(members.size());
     for (size_t i = 0; i < members.size(); ++i) {
         members[i]->record.prefill_s = seconds;
         members[i]->adopt_chunked(chunked[i], attention);

@@ -26,9 +26,9 @@ class KvSlimmer : public Policy {
     void begin(const RunContext& context) override {
         if (context.budget < context.n_tokens && context.budget <= sinks_ + 1)
             throw BudgetError(fmt::format(
-                "a budget of {} entries is not above the {} sinks, which are never merged, and one more; give more, or "
+                "a budget of {} entries, of which {} are sinks, leaves nothing to merge into: it needs at least {}, or "
                 "fewer sinks",
-                context.budget, sinks_));
+                context.budget, sinks_, sinks_ + 2));
         context_ = context;
     }
 
@@ -67,10 +67,10 @@ class KvSlimmer : public Policy {
         std::vector<double> scores;
         for (size_t i = sinks; i + 1 < n; ++i) {
             const double size = double{observations.masses[i]} + double{observations.masses[i + 1]};
-            const double score = (mass[i] + mass[i + 1]) * size / std::exp(static_cast<double>(i - sinks + 1) / gamma_);
+            // Its logarithm: the exponential has no room for many entries at a small gamma.
+            const double score = std::log((mass[i] + mass[i + 1]) * size) - static_cast<double>(i - sinks + 1) / gamma_;
             if (std::isnan(score))
-                throw ScoreError(fmt::format("layer {}: the score of entries {} and {} is not a number",
-                                             observations.layer, i, i + 1));
+                throw ScoreError(fmt::format("the score of entries {} and {} is not a number", i, i + 1));
             scores.push_back(score);
         }
         std::vector<uint32_t> order(scores.size());

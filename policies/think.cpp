@@ -37,8 +37,9 @@ class Think : public Policy {
         // The keys that stay whole are made up for by the others.
         const double of_all = n_pruned_ > 0 ? n / static_cast<double>(n_pruned_) : 0.0;
         const double ratio = ratio_.value_or(2.0 * (1.0 - share) * of_all);
-        // What a share such as 0.8 lacks in binary must not cost a channel.
-        const double dropped = std::floor(ratio * d + 1e-6);
+        // No more bytes than the budget; a given ratio is rounded as in the paper's code. What a number such as 0.8
+        // lacks in binary must not cost a channel.
+        const double dropped = ratio_ ? std::floor(ratio * d + 1e-6) : std::ceil(ratio * d - 1e-6);
         if (!ratio_ && (!(dropped < d) || (share < 1.0 && n_pruned_ == 0)))
             throw BudgetError(fmt::format(
                 "a budget of {:.4g} % of the full cache: this policy keeps every token and drops channels of the keys "

@@ -240,8 +240,9 @@ inline constexpr DataSet channels_kept = data_set("channels_kept", Type::u8, Dim
                                                   Need::sometimes, "1 where a key channel is kept");
 inline constexpr DataSet channel_scores = data_set("channel_scores", Type::f32, Dim::layers, Dim::rows, Dim::head_dim,
                                                    Need::sometimes, "what the policy ranked key channels by");
-inline constexpr DataSet stored_entries = data_set("stored/entries", Type::u32, Dim::layers, Dim::rows, Need::sometimes,
-                                                   "entries that are not whole keys and values, a row's first ones");
+inline constexpr DataSet stored_entries =
+    data_set("stored/entries", Type::u32, Dim::layers, Dim::rows, Need::sometimes,
+             "a row's first entries, as far as some are not whole keys and values");
 inline constexpr DataSet stored_key_width =
     data_set("stored/key_width", Type::f32, Dim::layers, Dim::rows, Need::sometimes,
              "numbers stored for the key of each of those entries, the mean; d where there are none");

@@ -5,6 +5,7 @@
 #include "analysis/figure_definition.h"
 #include "analysis/head_maps.h"
 #include "analysis/run_choice.h"
+#include "analysis/run_style.h"
 #include "analysis/table_format.h"
 
 namespace kvscope::analysis::reconstruction_file {
@@ -22,10 +23,12 @@ std::vector<int> runs_in_parts(const trace::Reader& reader, const FigureOptions&
     std::vector<int> runs = chosen_runs(reader, options);
     std::erase_if(runs, [&](int run) { return !stores_parts(reader, options.prompt, run); });
     if (runs.empty())
-        throw NothingToShow(fmt::format(
-            "{}: every chosen run of prompt {} holds whole keys and values, which have no error; run a policy that "
-            "stores something else, such as think",
-            reader.path().string(), options.prompt));
+        throw NothingToShow(
+            fmt::format("{}: no chosen run of prompt {} records such an error: whole keys and values have none, and "
+                        "runs that merge "
+                        "record it in shared mode alone; run a policy that stores something else, such as think, "
+                        "without --isolated",
+                        reader.path().string(), options.prompt));
     return runs;
 }
 
@@ -75,6 +78,12 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     figure.caption =
         "Relative error (2-norm, over all tokens that the cache holds) of the keys and of the values that each head's "
         "cache gives for the prompt's tokens. Of an entry with mass n every token gets the n-th part of the value.";
+    std::string left_out;
+    for (const int run : options.runs.empty() ? std::vector<int>{} : chosen_runs(reader, options))
+        if (!stores_parts(reader, options.prompt, run))
+            left_out += (left_out.empty() ? " Left out, as they record none: " : ", ") +
+                        run_label(reader.run(options.prompt, run));
+    if (!left_out.empty()) figure.caption += left_out + ".";
     return figure;
 }
 

@@ -62,7 +62,7 @@ std::optional<ParameterValue> number_or_automatic(const Parameter& parameter, co
     if (ImGui::IsItemHovered()) ImGui::SetTooltip("auto: %s", parameter.automatic.c_str());
     if (toggled && automatic) return policies::Automatic{};
     const bool is_real = parameter.kind == ParameterKind::real;
-    if (toggled && is_real) return slider_begin(parameter);
+    if (toggled && is_real) return (slider_begin(parameter) + slider_end(parameter, 0)) / 2;
     if (toggled) return static_cast<int64_t>(std::max(1.0, slider_begin(parameter)));
     if (automatic) return std::nullopt;
     ImGui::SameLine();

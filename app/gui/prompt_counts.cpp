@@ -43,19 +43,25 @@ Answer<PromptCounts> prompt_counts(Session& session, const RunKey& key) {
 
 std::string where_kept(const trace::Kept& kept, int64_t token) {
     std::vector<size_t> layers;
-    size_t n_heads = 0;
+    size_t n_heads = 0, n_merged = 0, n_rebuilt = 0;
     for (size_t layer = 0; layer < kept.n_layers; ++layer) {
         size_t here = 0;
         for (size_t r = 0; r < kept.n_rows; ++r) {
-            const auto row = kept.held(layer, r);
-            here += std::binary_search(row.begin(), row.end(), static_cast<uint32_t>(token));
+            const auto fate = kept.fate(layer, r, static_cast<uint32_t>(token));
+            here += fate.is_held();
+            n_merged += fate.kind == trace::TokenFate::Kind::merged;
+            n_rebuilt += fate.kind == trace::TokenFate::Kind::rebuilt;
         }
         if (here > 0) layers.push_back(layer);
         n_heads += here;
     }
     if (layers.empty()) return "kept nowhere";
-    return fmt::format("{} of {} layers, {} of {} heads: {}", layers.size(), kept.n_layers, n_heads,
-                       kept.n_layers * kept.n_rows, layers.size() == kept.n_layers ? "all layers" : ranges(layers));
+    std::string text =
+        fmt::format("{} of {} layers, {} of {} heads: {}", layers.size(), kept.n_layers, n_heads,
+                    kept.n_layers * kept.n_rows, layers.size() == kept.n_layers ? "all layers" : ranges(layers));
+    if (n_merged > 0) text += fmt::format("; merged with other tokens in {} heads", n_merged);
+    if (n_rebuilt > 0) text += fmt::format("; kept in part and rebuilt in {} heads", n_rebuilt);
+    return text;
 }
 
 MapColors prompt_colors(const Theme& theme, size_t most) {

@@ -108,19 +108,28 @@ void mark_dropped(const StoredVectors& keys, std::span<uint8_t> channels) {
     for (size_t c = 0; c < channels.size(); ++c) channels[c] = channels[c] & found[c];
 }
 
+bool is_whole(const StoredVectors& vectors) {
+    return vectors.parts.size() == 1 && !vectors.parts[0].map && vectors.parts[0].channels.empty();
+}
+
 /// Adds a row of the summary.
 void summarize(const StoredRow& row, int head_dim, StoredSummary& summary) {
     const auto d = static_cast<size_t>(head_dim);
     summary.key_channels.resize(summary.key_channels.size() + d, 1);
     const std::span<uint8_t> channels = std::span(summary.key_channels).last(d);
-    double key_numbers = 0, value_numbers = 0;
-    size_t n_stored = 0;
+    double key_numbers = 0, value_numbers = 0, all_keys = 0, all_values = 0;
+    size_t n_stored = 0, n_all = 0;  // as far as the last entries that are not whole
     for (const StoredEntries& entries : row.stored) {
         const size_t n = entries.positions.size();
         mark_dropped(entries.keys, channels);
-        key_numbers += static_cast<double>(n) * static_cast<double>(width_of(entries.keys));
-        value_numbers += static_cast<double>(n) * static_cast<double>(width_of(entries.values));
-        n_stored += n;
+        all_keys += static_cast<double>(n) * static_cast<double>(width_of(entries.keys));
+        all_values += static_cast<double>(n) * static_cast<double>(width_of(entries.values));
+        n_all += n;
+        if (!is_whole(entries.keys) || !is_whole(entries.values)) {
+            n_stored = n_all;
+            key_numbers = all_keys;
+            value_numbers = all_values;
+        }
         summary.masses.insert(summary.masses.end(), entries.masses.begin(), entries.masses.end());
         if (entries.masses.empty()) summary.masses.resize(summary.masses.size() + n, 1.0f);
     }

@@ -90,7 +90,7 @@ struct StoredSummary {
     std::vector<uint8_t> key_channels;  ///< (R, d) 1 where every entry of the row has the key's channel
     std::vector<int32_t> token_entry;   ///< (R, N) the row's entry that a token went into; -1: none
     std::vector<float> masses;          ///< of each entry
-    std::vector<uint32_t> n_stored;     ///< (R) entries that are not whole keys and values, a row's first ones
+    std::vector<uint32_t> n_stored;     ///< (R) a row's first entries, as far as some are not whole keys and values
     std::vector<float> key_width,
         value_width;  ///< (R) numbers stored for each of those, the mean; d where there are none
     StoredBytes bytes;

@@ -65,7 +65,7 @@ void require_selection(std::string_view policy, int layer, const ModelShape& sha
 
 void require_merges(std::string_view policy, const MergeObservations& observations, int64_t n_merges,
                     const Merges& merges) {
-    const std::string where = fmt::format("what {} merges in layer {}", policy, observations.layer);
+    const std::string where = fmt::format("what {} merges", policy);
     const auto n = static_cast<int64_t>(merges.first.size());
     if (n < 1 || n > n_merges)
         throw SelectionError(fmt::format("{}: expected 1 to {} pairs, found {}", where, n_merges, n));

@@ -15,6 +15,9 @@ chunked_runs.json: the default model in float64
       positions    per layer, of each entry's last token
       masses       per layer
       key_norms    (L, G) 2-norm over all merged keys of a head, before RoPE
+      key_error    (L, G) 2-norm, over all tokens, of the difference between a token's key and its entry's, over that of
+                   the keys, before RoPE
+      value_error  (L, G) the same of values, each token having an equal share of its entry's
       step_kl, output_ids, output_margin   as in runs.json
   A case whose pairs hang on less than 1e-5 of a score is refused: the C++ engine ranks what float32 makes of it.
 """
@@ -34,9 +37,10 @@ def pairs_of(attention, masses, n_merges, sinks, jitter=None):
     mass = attention.sum(0)
     n = mass.size
     index = np.arange(sinks, n - 1)
-    score = (mass[index] + mass[index + 1]) * (masses[index] + masses[index + 1]) / np.exp((index - sinks + 1) / GAMMA)
+    with np.errstate(divide="ignore"):
+        score = np.log((mass[index] + mass[index + 1]) * (masses[index] + masses[index + 1])) - (index - sinks + 1) / GAMMA
     if jitter is not None:
-        score = score * jitter.uniform(1 - 1e-5, 1 + 1e-5, score.size)
+        score = score + jitter.uniform(-1e-5, 1e-5, score.size)
     taken, chosen = np.zeros(n, bool), []
     for i in index[np.argsort(score, kind="stable")]:
         if len(chosen) == n_merges:
@@ -135,6 +139,7 @@ class Slimmer:
         self.d = self.config.hidden_size // self.heads
         self.budget, self.sinks = budget, sinks
         empty = np.zeros((self.kv_heads, 0, self.d))
+        self.read_all = [[] for _ in self.model.model.layers]  # keys and values of all tokens, as they were read
         self.layers = [(empty, empty, np.zeros(0), np.zeros(0, int)) for _ in self.model.model.layers]
         base = self.config.rope_parameters["rope_theta"]
         self.frequencies = base ** (-2 * np.arange(self.d // 2) / self.d)
@@ -203,6 +208,8 @@ class Slimmer:
                 q, k, v = self.project(block, x)
                 output, _ = self.attend(q, positions, layer, k, v)
                 x = self.finish(block, x, output)
+                if merges:
+                    self.read_all[index].append((k, v))
                 layer = (np.concatenate((layer[0], k), 1), np.concatenate((layer[1], v), 1),
                          np.concatenate((layer[2], np.ones(len(ids)))), np.concatenate((layer[3], positions)))
                 if merges and is_last and final_merge:
@@ -218,6 +225,16 @@ class Slimmer:
                 self.layers[index] = layer
             x = self.model.model.norm(self.torch.from_numpy(x))
             return self.model.lm_head(x)
+
+
+def errors_of(slimmer, index):
+    """(G) of keys and of values, token by token."""
+    keys, values = (np.concatenate([chunk[part] for chunk in slimmer.read_all[index]], 1) for part in (0, 1))
+    merged_keys_, merged_values, masses, positions = slimmer.layers[index]
+    entry = np.searchsorted(positions, np.arange(keys.shape[1]))
+    off = np.linalg.norm(merged_keys_[:, entry] - keys, axis=(1, 2)) / np.linalg.norm(keys, axis=(1, 2))
+    shares = merged_values[:, entry] / masses[entry][:, None]
+    return off, np.linalg.norm(shares - values, axis=(1, 2)) / np.linalg.norm(values, axis=(1, 2))
 
 
 def write_runs():
@@ -247,6 +264,7 @@ def write_runs():
             if slimmer.unstable:
                 raise SystemExit(f"{name}, {policy} @ {budget}: {slimmer.unstable} merges hang on rounding")
             state, n = copy.copy(slimmer.layers), len(ids)
+            errors = [errors_of(slimmer, index) for index in range(len(state))]
             steps = torch.cat((logits[None], slimmer.read(tokens, n, False)[:-1]))
             a, b = torch.log_softmax(full, -1), torch.log_softmax(steps, -1)
             slimmer.layers, own, margin, logits = list(state), [], float("inf"), logits
@@ -263,6 +281,8 @@ def write_runs():
                     "positions": [layer[3].tolist() for layer in state],
                     "masses": [layer[2].astype(int).tolist() for layer in state],
                     "key_norms": rounded([[np.linalg.norm(layer[0][g][layer[2] > 1]) for g in range(slimmer.kv_heads)] for layer in state]),
+                    "key_error": rounded([error[0] for error in errors], 6),
+                    "value_error": rounded([error[1] for error in errors], 6),
                     "step_kl": rounded((a.exp() * (a - b)).sum(1).clamp(min=0).tolist()),
                     "output_ids": own, "output_margin": rounded(margin),
                 }

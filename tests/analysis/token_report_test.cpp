@@ -135,7 +135,10 @@ TEST_CASE("token report: runs without scores, merged entries and failures", "[to
     CHECK(merged.n_kept() == 6);
     CHECK(span_report(reader, 0, 0, 0)[4].n_merging == 6);
     CHECK_THAT(span_report(reader, 0, 0, 0)[4].sentence,
-               Contains("kept in 6 of 6 heads") && Contains("merged with other tokens in 6 of them"));
+               Contains("kept in 6 of 6 heads") && Contains("merged with other tokens in 6 heads"));
+    CHECK_THAT(span_report(reader, 0, 0, 1)[4].sentence, Contains("something of all of it in 6 of 6 heads"));
+    CHECK_THAT(span_report(reader, 0, 5, 6)[5].sentence, Contains("kept in part and rebuilt in 6 heads"));
+    CHECK_THAT(span_report(reader, 0, 45, 46)[5].sentence, Contains("whole in 6 of 6") && !Contains("rebuilt"));
     CHECK(model_coverage(kept_sets(*kept, 48)).count == 48);
     CHECK(model_coverage(entry_sets(*kept, 48)).count < 48);
     // Thinner keys: all but the last 4 tokens are rebuilt.

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Policies that keep every token and store less of each: their budgets, their trace, their figures."""
 
+import math
 import shutil
 import unittest
 
@@ -41,7 +42,7 @@ class FewerChannels(ProgramTest):
     def test_the_trace_says_what_is_stored(self):
         full = self.runs["full"]["cache_bytes"][:]
         # Whole keys at the end are made up for by the others, unless a ratio is given.
-        for label, recent, dropped in (("think @ 0.75", 32, int(0.5 * 16 * self.n / (self.n - 32))),
+        for label, recent, dropped in (("think @ 0.75", 32, math.ceil(0.5 * 16 * self.n / (self.n - 32))),
                                        ("think:ratio=0.5,recent=8 @ 0.75", 8, 8)):
             run = self.runs[label]
             self.assertEqual(run.attrs["budget_of"], "bytes")
@@ -62,7 +63,7 @@ class FewerChannels(ProgramTest):
             numpy.testing.assert_array_equal(full - run["cache_bytes"][:], saved)
             numpy.testing.assert_array_equal(run["cache_bytes"][:], run["cache_bytes_predicted"][:])
             if "ratio" not in label:
-                self.assertLess(run["cache_bytes"][:].sum(), (0.75 + 1 / 32) * full.sum())
+                self.assertLess(run["cache_bytes"][:].sum(), 0.752 * full.sum())
             numpy.testing.assert_array_equal(
                 run["stored/whole_bytes"][:] + run["stored/channel_bytes"][:], run["cache_bytes"][:])
             self.assertNotIn("merged", run)
@@ -83,7 +84,7 @@ class FewerChannels(ProgramTest):
             self.assertEqual(float(row["value_error"]), 0)
         self.made("export", "t.h5", "--figure", "reconstruction", "-o", "r.svg")
         self.assertIn("<svg", self.path("r.svg").read_text(encoding="utf-8"))
-        self.refuses(1, ["holds whole keys and values"], "export", "t.h5", "--figure", "reconstruction", "--run",
+        self.refuses(1, ["no chosen run of prompt 0 records such an error"], "export", "t.h5", "--figure", "reconstruction", "--run",
                      "snapkv", "-o", "none.csv")
 
     def test_no_budget_is_needed_where_a_ratio_says_it(self):
@@ -103,13 +104,12 @@ class FewerChannels(ProgramTest):
         rows = csv_rows(self.path("difference.csv").read_text(encoding="utf-8"))
         self.assertTrue(rows)
         for row in rows:
-            self.assertEqual(row["a"], row["b"], row)
+            self.assertEqual(row["kl_mean_a"], row["kl_mean_b"], row)
         self.made("export", "one.h5", "two.h5", "--figure", "reconstruction", "--difference", "-o", "errors.csv")
         panels = {row["panel"] for row in csv_rows(self.path("errors.csv").read_text(encoding="utf-8"))}
         self.assertEqual(len(panels), 4, panels)
         self.made("export", "one.h5", "--figure", "step-kl", "-o", "kl.svg")
-        self.assertIn("budget 76 % of the full cache's bytes", self.path("kl.svg").read_text(encoding="utf-8").replace(
-            "&apos;", "'").replace("&#39;", "'"))
+        self.assertIn("budget 76 % of the full cache", self.path("kl.svg").read_text(encoding="utf-8"))
 
     def test_a_measure_that_is_damaged_spoils_no_other_figure(self):
         shutil.copy(self.path("t.h5"), self.path("damaged.h5"))

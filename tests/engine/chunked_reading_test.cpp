@@ -128,6 +128,17 @@ TEST_CASE("KVSlimmer merges what the reference merges, and answers as it does") 
                     CHECK(std::sqrt(norm) == Approx(one["key_norms"][layer][row].get<double>()).epsilon(1e-5));
                 }
             }
+            size_t place = 0;
+            for (size_t layer = 0; layer < kept->n_layers; ++layer)
+                for (size_t row = 0; row < kept->n_rows; ++row, ++place) {
+                    CHECK(record.stored_key_error[place] ==
+                          Approx(one["key_error"][layer][row].get<float>()).epsilon(1e-4));
+                    CHECK(record.stored_value_error[place] ==
+                          Approx(one["value_error"][layer][row].get<float>()).epsilon(1e-4));
+                }
+            CHECK(*std::max_element(record.stored_entries.begin(), record.stored_entries.end()) == 0);
+            const bool is_alone = one["masses"][0][0] == 1;
+            CHECK((kept->fate(0, 0, 0).kind == trace::TokenFate::Kind::whole) == is_alone);
             const auto kl = one["step_kl"].get<std::vector<float>>();
             REQUIRE(record.step_kl.size() == kl.size());
             for (size_t t = 0; t < kl.size(); ++t) CHECK(record.step_kl[t] == Approx(kl[t]).epsilon(1e-3).margin(2e-5));
@@ -238,7 +249,7 @@ TEST_CASE("a merging run beside others, isolated, with questions, several answer
             const auto a = shared.run_record(prompt, run), b = isolated.run_record(prompt, run);
             CAPTURE(prompt, a.label, a.message);
             if (run == 4) {
-                CHECK(a.message.find("32 sinks") != std::string::npos);
+                CHECK(a.message.find("32 are sinks") != std::string::npos);
                 CHECK(b.status == "failed");
                 continue;
             }

@@ -132,7 +132,7 @@ class WhatIfView : public View {
                               100 * share, 100 - 100 * share, recorded)
                 : fmt::format("{:.1f} % of {} entries kept, {:.1f} % removed; recorded: {}", 100 * share,
                               analysis::format_count(high), 100 - 100 * share, recorded);
-        ImGui::TextWrapped("%s", text.c_str());
+        if (what_if_.error().empty()) ImGui::TextWrapped("%s", text.c_str());
         ImGui::PopStyleColor();
     }
 
@@ -267,7 +267,9 @@ class WhatIfView : public View {
     void draw_buttons(Context& context) {
         Session& session = context.session;
         const RunKey result = what_if_.result(session);
-        ImGui::BeginDisabled(!result.valid());
+        // What stands is that of the last settings that a run can have.
+        const bool is_stale = !what_if_.error().empty();
+        ImGui::BeginDisabled(!result.valid() || is_stale);
         if (flowing_button("Keep",
                            "lets this what-if stand among the runs, also when the trace is opened again;\nthe next "
                            "change starts another",
@@ -282,7 +284,8 @@ class WhatIfView : public View {
         ImGui::EndDisabled();
         const RunKey selected = session.cursor().run;
         const Document& document = *session.document(what_if_.source());
-        draw_decode_button(context, document.added_id(selected.prompt, selected.run) >= 0 ? selected : result);
+        const bool is_kept_one = document.added_id(selected.prompt, selected.run) >= 0 && selected != result;
+        draw_decode_button(context, is_kept_one ? selected : is_stale ? RunKey{} : result);
         const int id = selected.document == document.id() ? document.added_id(selected.prompt, selected.run) : -1;
         if (id >= 0 && selected != result) {
             ImGui::SameLine();

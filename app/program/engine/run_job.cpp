@@ -152,10 +152,11 @@ std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, co
     for (const auto& plan : plans) {
         if (plan.spec.definition->name == "full") continue;
         const auto of = plan.spec.definition->budget_of;
-        const std::string whose = of == policies::BudgetOf::bytes ? plan.spec.label() + ", " : "";
+        std::string what = fmt::format("budget {}", plan.budget.text());
+        if (of == policies::BudgetOf::bytes) what = fmt::format("{}, {}", plan.spec.label(), what);
+        if (plan.spec.own_share()) what = plan.spec.label() + ", whatever the budget, nearly";
         try {
-            std::string line =
-                fmt::format("{}budget {}: {}", whose, plan.budget.text(), plan.budget.describe(prompt.n_visible(), of));
+            std::string line = fmt::format("{}: {}", what, plan.budget.describe(prompt.n_visible(), of));
             if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
         } catch (const std::invalid_argument&) {
             // Reported by the run that cannot take it.
