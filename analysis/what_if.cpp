@@ -51,14 +51,18 @@ void set_attributes(trace::RunRecord& record, const policies::PolicySpec& spec, 
     record.message = "what-if: selected again, nothing was decoded";
 }
 
+bool stores_parts(const std::vector<policies::Selection>& selections) {
+    return std::any_of(selections.begin(), selections.end(),
+                       [](const policies::Selection& selection) { return selection.stored.has_value(); });
+}
+
 void set_selections(trace::RunRecord& record, const trace::ModelAttributes& model, int64_t n_tokens,
                     const std::vector<policies::Selection>& selections) {
     const bool kv_heads = selections.front().granularity == policies::Granularity::kv_head;
     record.granularity = std::string(kv_heads ? schema::run::granularity_kv_head : schema::run::granularity_query_head);
     const auto n_rows = static_cast<size_t>(kv_heads ? model.n_kv_heads : model.n_heads);
     const size_t element = model.dtype == "f32" ? 4 : 2;
-    const bool in_parts = std::any_of(selections.begin(), selections.end(),
-                                      [](const policies::Selection& selection) { return selection.stored; });
+    const bool in_parts = stores_parts(selections);
     policies::StorageRecorder<trace::RunRecord> storage;
     record.kept_offsets.push_back(0);
     for (size_t layer = 0; layer < selections.size(); ++layer) {
@@ -190,14 +194,16 @@ WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
         if (!is_kept(*reader.kept(prompt, run), again)) {
             throw refuse("its recorded scores and budget do not give its kept entries");
         }
-        trace::RunRecord stored;
-        set_selections(stored, model_, n_tokens_, again);
         const trace::Place place = trace::Place::of_run(prompt, run);
-        const auto channels = reader.has(place, schema::run::channels_kept)
-                                  ? reader.read<uint8_t>(place, schema::run::channels_kept)
-                                  : std::vector<uint8_t>{};
-        if (stored.channels_kept != channels)
-            throw refuse("its recorded scores and budget do not give the channels that its keys are kept on");
+        const bool has_channels = reader.has(place, schema::run::channels_kept);
+        if (has_channels || stores_parts(again)) {
+            trace::RunRecord stored;
+            set_selections(stored, model_, n_tokens_, again);
+            const auto channels =
+                has_channels ? reader.read<uint8_t>(place, schema::run::channels_kept) : std::vector<uint8_t>{};
+            if (stored.channels_kept != channels)
+                throw refuse("its recorded scores and budget do not give the channels that its keys are kept on");
+        }
     } catch (const policies::ScoreError& error) {
         const auto& first = scores_.front();
         const bool none = first.scores.empty() && first.scores_f64.empty() && first.channel_scores.empty();

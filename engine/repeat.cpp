@@ -34,7 +34,10 @@ int64_t n_other_entries(const trace::Reader& reader, int prompt, int run, const 
     }
     // An entry on other channels is another one.
     const size_t n_rows = recorded->offsets.size() - 1;
-    const auto channels = reader.run_record(prompt, run).channels_kept;
+    const auto place = trace::Place::of_run(prompt, run);
+    const auto channels = reader.has(place, trace::schema::run::channels_kept)
+                              ? reader.read<uint8_t>(place, trace::schema::run::channels_kept)
+                              : std::vector<uint8_t>{};
     if (channels.size() != again.channels_kept.size()) return static_cast<int64_t>(again.kept_indices.size());
     const size_t d = n_rows > 0 ? channels.size() / n_rows : 0;
     for (size_t i = 0; d > 0 && i < n_rows; ++i) {
