@@ -12,16 +12,15 @@ Everything in float64. A dropped channel is a zero here, which gives the same at
 """
 
 import copy
-import json
 
 import numpy as np
 import torch
 
-from observe import make_exact, observe
-from reference_model import DATA, Reference, load_prompts
-from runs import MAX_TOKENS, divergence, forced, generate, output_errors, rounded
+from observe import observe
+from runs import rounded
+from stored import exact_model, run_cases, write_runs
 
-CASES = {"short": [("think:ratio=0.4", 0.4, 32)], "rewrite": [("think:ratio=0.6,recent=5", 0.6, 5)]}
+CASES = {"short": [("think:ratio=0.4", (0.4, 32))], "rewrite": [("think:ratio=0.6,recent=5", (0.6, 5))]}
 
 
 def think(observation, ratio, recent):
@@ -45,41 +44,21 @@ def think(observation, ratio, recent):
     return thin, facts
 
 
+def store(exact, prepared, parameters):
+    thin, facts = think(prepared[0], *parameters)
+    heads = exact.config.num_key_value_heads
+    by_layer = [facts[i : i + heads] for i in range(0, len(facts), heads)]
+    return thin, {
+        "channels": [[fact[0] for fact in layer] for layer in by_layer],
+        "channel_margin": rounded(min(fact[1] for fact in facts)),
+        "key_error": rounded([[fact[2] for fact in layer] for layer in by_layer], 6),
+    }
+
+
 def main():
-    exact = Reference()
-    make_exact(exact)
-    prompts = {}
-    for name, cases in CASES.items():
-        ids = load_prompts()[name]["ids"]
-        observation = observe(exact, ids)
-        tokens, _ = generate(exact, observation)
-        full, full_decoded = forced(exact, observation, tokens)
-        heads = exact.config.num_attention_heads
-        everything = [torch.ones(heads, len(ids), dtype=torch.bool) for _ in observation.layers]
-        prompts[name] = []
-        for policy, ratio, recent in cases:
-            thin, facts = think(observation, ratio, recent)
-            logits, decoded = forced(exact, thin, tokens)
-            own, own_margin = generate(exact, thin)
-            rows = observation.layers[0].keys.shape[0]
-            by_layer = [facts[i : i + rows] for i in range(0, len(facts), rows)]
-            steps = divergence(full, logits)
-            prompts[name].append(
-                {
-                    "policy": policy,
-                    "channels": [[fact[0] for fact in layer] for layer in by_layer],
-                    "channel_margin": rounded(min(fact[1] for fact in facts)),
-                    "key_error": rounded([[fact[2] for fact in layer] for layer in by_layer], 6),
-                    **steps,
-                    "output_ids": own,
-                    "output_margin": rounded(own_margin),
-                    "output_error": rounded(output_errors(full_decoded, decoded, everything, len(ids)), 6),
-                }
-            )
-            print(name, policy, "mean KL", np.mean(steps["step_kl"]), "channel margin", prompts[name][-1]["channel_margin"],
-                  "margin", own_margin, repr(exact.text(own)), flush=True)
-    document = {"about": "scripts/golden/stored_runs.py", "max_tokens": MAX_TOKENS, "eos": exact.eos, "prompts": prompts}
-    (DATA / "engine" / "stored_runs.json").write_text(json.dumps(document, separators=(",", ":")) + "\n")
+    exact = exact_model()
+    prompts = run_cases(exact, CASES, lambda exact, ids: (observe(exact, ids),), store)
+    write_runs("stored_runs.json", exact, prompts, "stored_runs.py")
 
 
 if __name__ == "__main__":
