@@ -1,0 +1,128 @@
+"""Palu, written a second time in NumPy: tests/data/engine/palu_runs.json.
+
+  max_tokens, eos
+  full_rank_error  largest key_error or value_error with no direction left out: what rounding alone makes
+  whitening_error  largest difference between the projectors on the leading left singular vectors of W times a square root
+                   of X^T X, and of the keys' (values') own second moment, X the inputs of the projections
+  prompts: name -> a list of
+      policy         as on the command line
+      group_heads, rank_share, whitening
+      ranks          per group, the same for keys and values and in all layers
+      rank_margin    smallest relative gap between the singular values on either side of the cut
+      bytes          (L) how many numbers are stored of the prompt; the bases belong to the model
+      key_error      (L, G) 2-norm, over the prompt's tokens, of the difference between rebuilt and true keys, over that of
+                     the true ones
+      value_error    (L, G) the same of values
+      step_kl, step_agreement, agreement_margin, output_ids, output_margin, output_error   as in runs.json
+
+Everything in float64. With whitening the inputs are those of the prompt itself.
+"""
+
+import numpy as np
+
+from runs import rounded
+from stored import cache_errors, exact_model, projection_inputs, projection_weights, replaced, run_cases, write_runs
+
+CASES = {
+    "short": [
+        ("palu:rank_share=0.75", (4, 0.75, False)),
+        ("palu:rank_share=0.5,whitening=on", (4, 0.5, True)),
+    ],
+    "rewrite": [
+        ("palu:rank_share=0.5", (4, 0.5, False)),
+        ("palu:rank_share=0.5,group_heads=2,whitening=on", (2, 0.5, True)),
+    ],
+}
+
+
+def groups_of(n_heads, group_heads):
+    """[first, stop) of each group's heads."""
+    return [(first, min(first + group_heads, n_heads)) for first in range(0, n_heads, group_heads)]
+
+
+def square_root(x):
+    """S with S S^T = X^T X, also where tokens are fewer than inputs."""
+    _, sigma, right = np.linalg.svd(x, full_matrices=False)
+    return right.T * sigma
+
+
+def leading(matrix, rank):
+    """The first `rank` left singular vectors, and the relative gap of the singular values at the cut."""
+    u, sigma, _ = np.linalg.svd(matrix, full_matrices=False)
+    gap = (sigma[rank - 1] - sigma[rank]) / sigma[rank] if rank < sigma.size else np.inf
+    return u[:, :rank], gap
+
+
+def rebuild(x, weight, d, group_heads, rank_share, whitening):
+    """A layer's rebuilt keys or values (N, G * d), the groups' ranks, and the smallest gap."""
+    true = x @ weight.T
+    result, ranks, gaps = np.empty_like(true), [], []
+    for first, stop in groups_of(weight.shape[0] // d, group_heads):
+        rows = slice(first * d, stop * d)
+        ranks.append(int(rank_share * (stop - first) * d))
+        basis, gap = leading(weight[rows] @ square_root(x) if whitening else weight[rows], ranks[-1])
+        result[:, rows] = (true[:, rows] @ basis) @ basis.T
+        gaps.append(gap)
+    return result, ranks, min(gaps)
+
+
+def head_size(exact):
+    return exact.config.hidden_size // exact.config.num_attention_heads
+
+
+def store(exact, prepared, parameters):
+    observation, inputs = prepared
+    group_heads, rank_share, whitening = parameters
+    d = head_size(exact)
+    caches, gaps = ([], []), []
+    for x, weights in zip(inputs, projection_weights(exact)):
+        for part, weight in zip(caches, weights):
+            rebuilt, ranks, gap = rebuild(x, weight, d, *parameters)
+            part.append(rebuilt)
+            gaps.append(gap)
+    changed = replaced(exact, observation, *caches)
+    return changed, {
+        "group_heads": group_heads, "rank_share": rank_share, "whitening": whitening,
+        "ranks": ranks,
+        "rank_margin": rounded(min(gaps)),
+        "bytes": [2 * observation.n * sum(ranks)] * len(inputs),
+        **cache_errors(observation, changed),
+    }
+
+
+def full_rank_error(exact, prepared):
+    found = [store(exact, prepared, (4, 1.0, whitening))[1] for whitening in (False, True)]
+    return max(np.max(one[key]) for one in found for key in ("key_error", "value_error"))
+
+
+def whitening_error(exact, prepared, rank_share=0.5):
+    """Both ways of writing the whitened basis, over all layers, keys and values."""
+    worst = 0
+    for x, weights in zip(prepared[1], projection_weights(exact)):
+        for weight in weights:
+            rank = int(rank_share * weight.shape[0])
+            long_way, _ = leading(weight @ square_root(x), rank)
+            true = x @ weight.T
+            short_way, _ = leading(true.T @ true, rank)
+            worst = max(worst, np.abs(long_way @ long_way.T - short_way @ short_way.T).max())
+    return worst
+
+
+def main():
+    exact = exact_model()
+    checks = {"full_rank_error": 0, "whitening_error": 0}
+
+    def prepare(exact, ids):
+        prepared = projection_inputs(exact, ids)
+        for name, check in (("full_rank_error", full_rank_error), ("whitening_error", whitening_error)):
+            checks[name] = max(checks[name], rounded(check(exact, prepared), 3))
+        print(checks)
+        assert checks["full_rank_error"] < 1e-12 and checks["whitening_error"] < 1e-8
+        return prepared
+
+    prompts = run_cases(exact, CASES, prepare, store)
+    write_runs("palu_runs.json", exact, prompts, "palu.py", **checks)
+
+
+if __name__ == "__main__":
+    main()
