@@ -100,7 +100,7 @@ def store(exact, prepared, parameters):
         for layer in group:
             latents[layer] = np.where(alone[:, None], latents[layer], mean)
             numbers.append(rank * int(alone.sum() if layer > group[0] else n))
-    caches = ([latent @ rows[kind].T for latent, rows in zip(latents, outputs)] for kind in (0, 1))
+    caches = [[latent @ rows[kind].T for latent, rows in zip(latents, outputs)] for kind in (0, 1)]
     changed = replaced(exact, observation, *caches)
     return changed, {
         "layer_step": layer_step, "rank": rank, "sinks": sinks, "recent": recent, "unlike": unlike, "scope": scope,

@@ -97,8 +97,8 @@ def store(exact, prepared, parameters):
     n, width = keys[0].shape
     exact_tokens = np.unique(np.r_[np.arange(min(sinks, n)), np.arange(max(n - recent, 0), n)])
     parts = [rebuild(part, kind, group_layers, local_dims, exact_tokens) for kind, part in enumerate((keys, values))]
-    changed = replaced(exact, observation, *parts)
     reduced = rebuilt_layers(len(keys), group_layers)
+    changed = replaced(exact, observation, *parts, reduced)
     whole, part = 2 * n * width, 2 * (exact_tokens.size * width + (n - exact_tokens.size) * local_dims)
     return changed, {
         "group_layers": group_layers, "local_dims": local_dims, "sinks": sinks, "recent": recent,

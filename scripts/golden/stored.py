@@ -55,11 +55,12 @@ def by_head(exact, x):
     return torch.as_tensor(x).reshape(len(x), exact.config.num_key_value_heads, -1).transpose(0, 1)
 
 
-def replaced(exact, observation, keys, values):
-    """The observation with another cache. keys before RoPE, values: per layer (N, G * d)"""
+def replaced(exact, observation, keys, values, layers=None):
+    """The observation with another cache in `layers` (all). keys before RoPE, values: per layer (N, G * d)"""
     changed = copy.deepcopy(observation)
-    for cached, key, value in zip(changed.cache.layers, keys, values):
-        cached.keys, cached.values = rotated(exact, key)[None], by_head(exact, value).contiguous()[None]
+    for layer in range(len(keys)) if layers is None else layers:
+        cached = changed.cache.layers[layer]
+        cached.keys, cached.values = rotated(exact, keys[layer])[None], by_head(exact, values[layer]).contiguous()[None]
     return changed
 
 
