@@ -163,10 +163,13 @@ bool binds_scores(const policies::Definition& definition, const policies::Parame
 
 }  // namespace
 
-bool reads_in_chunks(const policies::PolicySpec& spec) {
+std::string obstacle_to_what_if(const policies::PolicySpec& spec) {
     policies::RunContext context;
     context.budget = 1;
-    return spec.create()->plan(context).chunk > 0;
+    const auto policy = spec.create();
+    if (policy->plan(context).chunk > 0) return "it reads the prompt through a cache of its own";
+    if (policy->needs().keys_before_rope) return "it works on keys before RoPE, which are not kept";
+    return {};
 }
 
 WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
@@ -179,8 +182,8 @@ WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
         throw refuse("the run failed, there is nothing to change: " + attributes.message);
     }
     recorded_ = run_policy(attributes);
-    if (reads_in_chunks(recorded_))
-        throw refuse("it reads the prompt through a cache of its own: another budget is another run");
+    if (const auto obstacle = obstacle_to_what_if(recorded_); !obstacle.empty())
+        throw refuse(obstacle + ": another budget is another run");
     model_ = reader.model();
     recorded_budget_ = attributes.budget;
     recorded_share_ = attributes.budget_fraction;

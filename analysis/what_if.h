@@ -55,9 +55,9 @@ class WhatIf {
     std::vector<float> window_attention_;
 };
 
-/// Whether the policy reads the prompt through a cache of its own, so that no what-if of another's prefill is one of
-/// it.
-bool reads_in_chunks(const policies::PolicySpec& spec);
+/// Why neither a trace's scores nor the prefill of a window tell what the policy would have done with another budget or
+/// parameter: "it reads …"; empty where they do.
+std::string obstacle_to_what_if(const policies::PolicySpec& spec);
 
 /// The same record from selections made elsewhere, one for each layer (a prefill in memory). `window_attention` is
 /// (L, H, N), or empty: then attention_kept stays empty. head_bytes and cache_bytes_predicted are what the kept entries

@@ -26,6 +26,7 @@
 #include "kernels/linear.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
+#include "kernels/stored_numbers.h"
 #include "kernels/swiglu.h"
 #include "kernels/window_attention.h"
 
@@ -215,9 +216,15 @@ void bench_prefill(const Model& model, int64_t n_tokens, int64_t chunk, bool col
 template <class T>
 struct Widened : DecodeEntries {
     Widened(const T* keys_of, const T* values_of, int64_t size) : k(keys_of), v(values_of), d(size) {}
-    void read(int64_t begin, int64_t end, float* keys, float* values) const override {
+    void read_keys(int64_t begin, int64_t end, float* keys) const override {
         std::transform(k + begin * d, k + end * d, keys, [](T x) { return to_float(x); });
-        std::transform(v + begin * d, v + end * d, values, [](T x) { return to_float(x); });
+    }
+    size_t scratch_floats(int) const override { return 0; }
+    void sum_values(int64_t begin, int64_t end, const float* weights, int n_queries, float*,
+                    float* out) const override {
+        std::fill_n(out, n_queries * d, 0.0f);
+        add_weighted({dtype_of<T>, v + begin * d, d, end - begin, static_cast<int>(d)}, weights, kDecodeTile, n_queries,
+                     out);
     }
     const T *k, *v;
     int64_t d;

@@ -41,6 +41,7 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
         context_.budget = is_full() ? n_tokens_ : plan.budget.resolve(n_tokens_);
         if (plan.budget.is_share) context_.budget_share = plan.budget.share;
         context_.seed = options.seed;
+        context_.model_fingerprint = model.fingerprint();
         context_.token_ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(n_tokens_));
         context_.n_vocabulary = model_.config().vocab_size;
         context_.tokenize = [&tokenizer = model.tokenizer()](std::string_view text) {

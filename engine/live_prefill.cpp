@@ -48,6 +48,7 @@ policies::RunContext LivePrefill::context(const policies::PolicySpec& spec, int6
 
 std::string LivePrefill::obstacle(const policies::PolicySpec& spec, int64_t budget) const {
     const auto policy = spec.create();
+    if (policy->needs().keys_before_rope) return spec.label() + " works on keys before RoPE, which are not kept";
     const auto run = context(spec, budget, 0);
     try {
         policy->begin(run);

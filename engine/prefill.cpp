@@ -58,6 +58,8 @@ class Pass {
         std::iota(positions.begin(), positions.end(), int64_t{0});
         rotation_ = model.rotation(positions);
         if (n_window_ > 0) window_queries_.resize(static_cast<size_t>(shape_.n_heads) * n_window_ * shape_.head_dim);
+        if (request.needs.keys_before_rope)
+            plain_keys_ = DenseLayer::allocate(shape_, n_tokens_, model.scalar_type()).keys;
         if (request.needs.attention_sums)
             sums_.resize(static_cast<size_t>(shape_.n_heads) * static_cast<size_t>(n_tokens_));
     }
@@ -95,6 +97,7 @@ class Pass {
         observations->sliding_window = model_.config().sliding_window[static_cast<size_t>(layer)];
         observations->keys = dense.keys_view();
         observations->values = dense.values_view();
+        if (plain_keys_.defined()) observations->keys_before_rope = DenseLayer::view(plain_keys_);
         observations->window_queries = window_queries_;
         observations->n_window = n_window_;
         sums_f32_.assign(sums_.begin(), sums_.end());
@@ -146,6 +149,7 @@ class Pass {
         if (request_.adjacent_similarity) add_similarity(qkv);
         const Transformer::Rotation rotation{rotation_.cosines.narrow(0, begin, n),
                                              rotation_.sines.narrow(0, begin, n)};
+        if (plain_keys_.defined()) DenseLayer::write_keys(shape_, qkv, begin, plain_keys_);
         model_.rotate(qkv, rotation);
         dense.write(shape_, qkv, begin);
 
@@ -217,6 +221,7 @@ class Pass {
     TailPass tails_;
     DenseLayer tail_dense_;
     at::Tensor residual_;
+    at::Tensor plain_keys_;  ///< (G, N, d) of a layer, before RoPE; undefined where nobody needs them
     Transformer::Rotation rotation_;
     std::vector<float> window_queries_;
     std::vector<double> sums_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -12,12 +13,20 @@ class DecodeEntries {
  public:
     virtual ~DecodeEntries() = default;
 
-    /// Writes the keys (end - begin, key_dim) and values (end - begin, d) of at most kDecodeTile entries. Called by
-    /// several threads at once; must not throw.
-    virtual void read(int64_t begin, int64_t end, float* keys, float* values) const = 0;
+    // All are called for at most kDecodeTile entries, by several threads at once, and must not throw.
+
+    /// Writes their keys (end - begin, key_dim).
+    virtual void read_keys(int64_t begin, int64_t end, float* keys) const = 0;
+
+    /// What sum_values needs for that many queries.
+    virtual size_t scratch_floats(int n_queries) const = 0;
+
+    /// Writes out (n_queries, d) = sum over j of weights[query * kDecodeTile + j] times the value of entry begin + j.
+    virtual void sum_values(int64_t begin, int64_t end, const float* weights, int n_queries, float* scratch,
+                            float* out) const = 0;
 };
 
-/// Entries that are worked out at once: a thread's scratch is that many keys and values, however long the row is.
+/// Entries that are worked out at once: a thread's scratch is that many keys, however long the row is.
 inline constexpr int64_t kDecodeTile = 128;
 
 /// A few queries that read the same entries: the query heads of one KV head of one run, at one decode step. Every query

@@ -48,6 +48,7 @@ AddedRun::AddedRun(RunRecord record, const ModelAttributes& model, const PromptA
     kept.token_entry = record_.merged_token_entry;
     kept.cardinality = record_.merged_cardinality;
     kept.stored_entries = record_.stored_entries;
+    kept.is_whole = record_.stored_is_whole;
     kept.key_error = record_.stored_key_error;
     kept.value_error = record_.stored_value_error;
     if (kept.merges()) kept.find_held_tokens();

@@ -283,6 +283,18 @@ void check_stored(const Values& values, const KeptRows& kept) {
             return;
         }
     }
+    const auto is_whole = values.read<std::uint8_t>(schema::run::stored_is_whole);
+    if (is_whole.empty() || is_whole.size() != kept.offsets.back()) return;
+    for (std::size_t row = 0; row < std::min(entries.size(), kept.offsets.size() - 1); ++row) {
+        const auto first = is_whole.begin() + static_cast<std::ptrdiff_t>(kept.offsets[row]);
+        const auto last = is_whole.begin() + static_cast<std::ptrdiff_t>(kept.offsets[row + 1]);
+        const auto in_parts = static_cast<std::uint32_t>(std::count(first, last, 0));
+        if (in_parts == entries[row]) continue;
+        values.error(schema::run::stored_is_whole,
+                     fmt::format("{} zeros in row {}, as {} says", entries[row], row, schema::run::stored_entries.path),
+                     std::to_string(in_parts));
+        return;
+    }
 }
 
 /// The bytes by kind are those that are predicted in all.

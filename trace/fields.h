@@ -96,6 +96,7 @@ void for_each_run_data_set(Record& r, Visit visit) {
     visit(schema::run::channels_kept, r.channels_kept);
     visit(schema::run::channel_scores, r.channel_scores);
     visit(schema::run::stored_entries, r.stored_entries);
+    visit(schema::run::stored_is_whole, r.stored_is_whole);
     visit(schema::run::stored_key_width, r.stored_key_width);
     visit(schema::run::stored_value_width, r.stored_value_width);
     visit(schema::run::stored_key_error, r.stored_key_error);

@@ -10,6 +10,12 @@ std::span<const std::uint32_t> Kept::held(std::size_t layer, std::size_t row) co
     return {held_tokens.data() + held_offsets[i], static_cast<std::size_t>(held_offsets[i + 1] - held_offsets[i])};
 }
 
+bool Kept::is_in_parts(std::size_t layer, std::size_t row, std::size_t entry) const {
+    const std::size_t place = layer * n_rows + row;
+    if (stored_entries.empty()) return false;
+    return is_whole.empty() ? entry < stored_entries[place] : is_whole[offsets[place] + entry] == 0;
+}
+
 TokenFate Kept::fate(std::size_t layer, std::size_t row, std::uint32_t token) const {
     const std::size_t place = layer * n_rows + row;
     const auto entries = this->row(layer, row);
@@ -30,8 +36,7 @@ TokenFate Kept::fate(std::size_t layer, std::size_t row, std::uint32_t token) co
     if (fate.entry != token || fate.cardinality != 1)
         fate.kind = TokenFate::Kind::merged;
     else
-        fate.kind = !stored_entries.empty() && entry < stored_entries[place] ? TokenFate::Kind::rebuilt
-                                                                             : TokenFate::Kind::whole;
+        fate.kind = is_in_parts(layer, row, entry) ? TokenFate::Kind::rebuilt : TokenFate::Kind::whole;
     if (fate.kind != TokenFate::Kind::whole) {
         if (!key_error.empty()) fate.key_error = key_error[place];
         if (!value_error.empty()) fate.value_error = value_error[place];

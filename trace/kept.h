@@ -35,11 +35,13 @@ struct Kept {
     std::vector<std::uint64_t> offsets{};  ///< (L·R + 1)
     std::vector<std::uint32_t> indices{};  ///< (Σ) the entries' positions, ascending in each row
 
-    std::vector<std::int32_t> token_entry{};      ///< (L, R, N) of a run that merges, else empty
-    std::vector<float> cardinality{};             ///< (Σ) of a run that merges, else empty: 1 each
-    std::vector<std::uint64_t> held_offsets{};    ///< (L·R + 1) of `held_tokens`
-    std::vector<std::uint32_t> held_tokens{};     ///< of a run that merges: those with an entry, ascending in each row
-    std::vector<std::uint32_t> stored_entries{};  ///< (L, R) a row's first entries that are stored in parts
+    std::vector<std::int32_t> token_entry{};    ///< (L, R, N) of a run that merges, else empty
+    std::vector<float> cardinality{};           ///< (Σ) of a run that merges, else empty: 1 each
+    std::vector<std::uint64_t> held_offsets{};  ///< (L·R + 1) of `held_tokens`
+    std::vector<std::uint32_t> held_tokens{};   ///< of a run that merges: those with an entry, ascending in each row
+    /// (L, R) entries of a row that are stored in parts: its first ones, or those that `is_whole` says.
+    std::vector<std::uint32_t> stored_entries{};
+    std::vector<std::uint8_t> is_whole{};           ///< (Σ) or empty
     std::vector<float> key_error{}, value_error{};  ///< (L, R)
 
     [[nodiscard]] std::size_t count(std::size_t layer, std::size_t row) const {
@@ -53,6 +55,9 @@ struct Kept {
     [[nodiscard]] bool merges() const { return !token_entry.empty(); }
     /// Tokens that the row's cache holds something of: the entries' positions where nothing is merged.
     [[nodiscard]] std::span<const std::uint32_t> held(std::size_t layer, std::size_t row) const;
+
+    /// Whether an entry, counted from the row's first, is stored in parts.
+    [[nodiscard]] bool is_in_parts(std::size_t layer, std::size_t row, std::size_t entry) const;
 
     [[nodiscard]] TokenFate fate(std::size_t layer, std::size_t row, std::uint32_t token) const;
 

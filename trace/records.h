@@ -98,6 +98,7 @@ struct RunRecord : RunAttributes {
     std::vector<float> channel_scores;             ///< (L, R, d)
     /// (L, R) where entries are stored otherwise than as whole keys and values.
     std::vector<std::uint32_t> stored_entries;
+    std::vector<std::uint8_t> stored_is_whole;  ///< (Σ) empty where those that are not come first in each row
     std::vector<float> stored_key_width, stored_value_width, stored_key_error, stored_value_error;
     /// (L)
     std::vector<std::uint64_t> stored_whole_bytes, stored_channel_bytes, stored_mapped_bytes, stored_mass_bytes;

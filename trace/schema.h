@@ -242,7 +242,10 @@ inline constexpr DataSet channel_scores = data_set("channel_scores", Type::f32, 
                                                    Need::sometimes, "what the policy ranked key channels by");
 inline constexpr DataSet stored_entries =
     data_set("stored/entries", Type::u32, Dim::layers, Dim::rows, Need::sometimes,
-             "a row's first entries, as far as some are not whole keys and values");
+             "entries of a row that are not whole keys and values: its first ones, unless stored/is_whole says which");
+inline constexpr DataSet stored_is_whole =
+    data_set("stored/is_whole", Type::u8, Dim::entries, Need::sometimes,
+             "1 where an entry is a whole key and value; absent where those that are not come first in each row");
 inline constexpr DataSet stored_key_width =
     data_set("stored/key_width", Type::f32, Dim::layers, Dim::rows, Need::sometimes,
              "numbers stored for the key of each of those entries, the mean; d where there are none");
@@ -308,6 +311,7 @@ inline constexpr const DataSet* data_sets[] = {
     &answer_attention,
     &channel_scores,
     &stored_entries,
+    &stored_is_whole,
     &stored_key_width,
     &stored_value_width,
     &stored_key_error,

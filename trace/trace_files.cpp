@@ -255,6 +255,8 @@ void TraceFiles::read_storage(Place place, Kept& kept) const {
         }
     };
     read_measure(schema::run::stored_entries, kept.stored_entries);
+    read_measure(schema::run::stored_is_whole, kept.is_whole);
+    if (kept.is_whole.size() != kept.indices.size()) kept.is_whole.clear();
     read_measure(schema::run::stored_key_error, kept.key_error);
     read_measure(schema::run::stored_value_error, kept.value_error);
     read(schema::run::merged_token_entry, kept.token_entry);

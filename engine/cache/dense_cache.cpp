@@ -5,6 +5,22 @@
 #include <cstring>
 
 namespace kvscope::engine {
+namespace {
+
+/// Of `qkv` (n, heads d), heads `head` and following, to entries first … first + n - 1 of `target` (n_heads, capacity,
+/// d).
+void copy_heads(const at::Tensor& qkv, int head, int n_heads, int64_t first, at::Tensor& target) {
+    const size_t entry = static_cast<size_t>(target.size(2)) * qkv.element_size();
+    const size_t row = static_cast<size_t>(qkv.size(1)) * qkv.element_size();
+    const auto* source = static_cast<const char*>(qkv.const_data_ptr()) + static_cast<size_t>(head) * entry;
+    auto* to = static_cast<char*>(target.data_ptr());
+    for (int g = 0; g < n_heads; ++g)
+        for (int64_t i = 0; i < qkv.size(0); ++i)
+            std::memcpy(to + static_cast<size_t>(g * target.size(1) + first + i) * entry,
+                        source + static_cast<size_t>(i) * row + static_cast<size_t>(g) * entry, entry);
+}
+
+}  // namespace
 
 DenseLayer DenseLayer::allocate(const policies::ModelShape& shape, int64_t capacity, at::ScalarType type) {
     const auto options = at::TensorOptions().dtype(type);
@@ -13,24 +29,13 @@ DenseLayer DenseLayer::allocate(const policies::ModelShape& shape, int64_t capac
 }
 
 void DenseLayer::write(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first) {
-    const int64_t n = qkv.size(0);
-    const int64_t d = shape.head_dim;
-    const size_t element = qkv.element_size();
-    const size_t entry = static_cast<size_t>(d) * element;
-    const auto* source = static_cast<const char*>(qkv.const_data_ptr());
-    auto* key_target = static_cast<char*>(keys.data_ptr());
-    auto* value_target = static_cast<char*>(values.data_ptr());
-    const auto token_bytes = static_cast<size_t>(qkv.size(1)) * element;
-    const size_t key_column = static_cast<size_t>(shape.n_heads) * entry;
-    const size_t value_column = key_column + static_cast<size_t>(shape.n_kv_heads) * entry;
-    for (int g = 0; g < shape.n_kv_heads; ++g) {
-        for (int64_t i = 0; i < n; ++i) {
-            const size_t to = static_cast<size_t>(g * capacity() + first + i) * entry;
-            const char* from = source + static_cast<size_t>(i) * token_bytes + static_cast<size_t>(g) * entry;
-            std::memcpy(key_target + to, from + key_column, entry);
-            std::memcpy(value_target + to, from + value_column, entry);
-        }
-    }
+    copy_heads(qkv, shape.n_heads, shape.n_kv_heads, first, keys);
+    copy_heads(qkv, shape.n_heads + shape.n_kv_heads, shape.n_kv_heads, first, values);
+}
+
+void DenseLayer::write_keys(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first,
+                            at::Tensor& target) {
+    copy_heads(qkv, shape.n_heads, shape.n_kv_heads, first, target);
 }
 
 policies::EntriesView DenseLayer::view(const at::Tensor& entries, int64_t first) {

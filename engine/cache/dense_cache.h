@@ -21,11 +21,14 @@ struct DenseLayer {
     /// Copies the key and value columns of `qkv` (n, (H + 2G) d) to entries first … first + n - 1.
     void write(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first);
 
+    /// The keys alone, to `target` (G, capacity, d).
+    static void write_keys(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first, at::Tensor& target);
+
     policies::EntriesView keys_view(int64_t first = 0) const { return view(keys, first); }
     policies::EntriesView values_view(int64_t first = 0) const { return view(values, first); }
 
- private:
-    static policies::EntriesView view(const at::Tensor& entries, int64_t first);
+    /// Entries (G, capacity, d) from `first` on.
+    static policies::EntriesView view(const at::Tensor& entries, int64_t first = 0);
 };
 
 using DenseCache = std::vector<DenseLayer>;  ///< one for each layer

@@ -22,6 +22,15 @@ int64_t first_behind(std::span<const uint32_t> positions, int64_t last_hidden) {
            positions.begin();
 }
 
+/// Positions from 0 on to which keys that are stored before RoPE are turned.
+int64_t n_turned(const policies::StoredLayer& described) {
+    int64_t n = 0;
+    for (const auto& row : described.rows)
+        for (const auto& entries : row.stored)
+            if (entries.keys.before_rope) n = std::max(n, int64_t{entries.positions.back()} + 1);
+    return n;
+}
+
 }  // namespace
 
 RunCache::RunCache(const Transformer& model, policies::Granularity granularity, policies::Positions positions,
@@ -51,19 +60,40 @@ void RunCache::require_holdable(int layer, const policies::Selection& selection,
 void RunCache::compress(int layer, const policies::Selection& selection, const DenseLayer& dense) {
     require_holdable(layer, selection, dense.capacity());
     if (!selection.stored) return compress_whole(layer, selection.rows, dense);
-    const auto& stored = selection.stored->rows;
     std::vector<std::vector<uint32_t>> plain;
-    for (const auto& row : stored) plain.push_back(row.plain);
+    for (const auto& row : selection.stored->rows) plain.push_back(row.plain);
     compress_whole(layer, plain, dense);
-    const int group = n_rows_ / model_->config().n_kv_heads;
-    auto& rows = layers_[static_cast<size_t>(layer)].stored;
-    rows.resize(stored.size());
-    for (size_t row = 0; row < rows.size(); ++row) {
-        const size_t head = static_cast<size_t>(static_cast<int64_t>(row) / group * dense.capacity()) * entry_bytes();
-        for (const auto& entries : stored[row].stored)
-            rows[row].push_back(std::make_shared<const StoredEntries>(entries, bytes_of(dense.keys) + head,
-                                                                      bytes_of(dense.values) + head,
-                                                                      model_->config().head_dim, model_->dtype()));
+    store(layer, *selection.stored, &dense);
+}
+
+void RunCache::store(int layer, const policies::StoredLayer& described, const DenseLayer* dense) {
+    auto& target = layers_[static_cast<size_t>(layer)];
+    for (const auto& block : described.blocks) {
+        target.blocks.push_back(std::make_shared<const StoredBlock>(block->width, block->numbers, model_->dtype()));
+        blocks_[block] = target.blocks.back();
+    }
+    StoredSource source{.head_dim = model_->config().head_dim, .dtype = model_->dtype()};
+    source.block = [&](const std::shared_ptr<const policies::StoredBlock>& block) {
+        const auto found = blocks_.find(block);
+        if (found == blocks_.end())
+            throw RunError("layer " + std::to_string(layer) + ": a part shares numbers that no layer stores");
+        return found->second;
+    };
+    if (const int64_t n = n_turned(described); n > 0) {
+        std::vector<int64_t> positions(static_cast<size_t>(n));
+        std::iota(positions.begin(), positions.end(), int64_t{0});
+        source.rotation = model_->rotation(positions);
+    }
+    target.stored.resize(described.rows.size());
+    for (size_t row = 0; row < described.rows.size(); ++row) {
+        if (dense) {
+            const auto group = static_cast<size_t>(n_rows_ / model_->config().n_kv_heads);
+            const size_t head = row / group * static_cast<size_t>(dense->capacity()) * entry_bytes();
+            source.keys = bytes_of(dense->keys) + head;
+            source.values = bytes_of(dense->values) + head;
+        }
+        for (const auto& entries : described.rows[row].stored)
+            target.stored[row].push_back(std::make_shared<const StoredEntries>(entries, source));
     }
 }
 
@@ -71,7 +101,7 @@ void RunCache::hold(int layer, const policies::Selection& selection, int64_t n_t
     require_holdable(layer, selection, n_tokens);
     const auto given = [](const policies::StoredVectors& vectors) {
         return std::all_of(vectors.parts.begin(), vectors.parts.end(),
-                           [](const policies::StoredPart& part) { return !part.numbers.empty(); });
+                           [](const policies::StoredPart& part) { return part.block || !part.numbers.empty(); });
     };
     const bool all_given =
         selection.stored &&
@@ -82,12 +112,7 @@ void RunCache::hold(int layer, const policies::Selection& selection, int64_t n_t
         });
     if (!all_given) throw RunError("layer " + std::to_string(layer) + ": entries are held that are not given whole");
     allocate(layer, std::vector<std::vector<uint32_t>>(static_cast<size_t>(n_rows_)));
-    auto& rows = layers_[static_cast<size_t>(layer)].stored;
-    rows.resize(selection.stored->rows.size());
-    for (size_t row = 0; row < rows.size(); ++row)
-        for (const auto& entries : selection.stored->rows[row].stored)
-            rows[row].push_back(std::make_shared<const StoredEntries>(entries, nullptr, nullptr,
-                                                                      model_->config().head_dim, model_->dtype()));
+    store(layer, *selection.stored, nullptr);
 }
 
 RunCache::Layer& RunCache::allocate(int layer, const std::vector<std::vector<uint32_t>>& rows) {
@@ -170,6 +195,7 @@ RunCache::Layer RunCache::packed(const Layer& layer, int64_t extra) const {
     Layer copy;
     copy.positions = layer.positions;
     copy.stored = layer.stored;
+    copy.blocks = layer.blocks;
     copy.room = extra;
     int64_t total = 0;
     for (const auto& row : layer.positions) {
@@ -319,20 +345,27 @@ size_t RunCache::stored_bytes(int layer, int row) const {
     size_t total = 0;
     if (stores_parts(layer))
         for (const auto& entries : layers_[static_cast<size_t>(layer)].stored[static_cast<size_t>(row)])
-            total += entries->bytes();
+            total += entries->own_bytes();
+    return total;
+}
+
+size_t RunCache::block_bytes(int layer) const {
+    size_t total = 0;
+    for (const auto& block : layers_[static_cast<size_t>(layer)].blocks) total += block->bytes();
     return total;
 }
 
 size_t RunCache::row_bytes(int layer, int row) const {
     const auto& source = layers_[static_cast<size_t>(layer)];
     return 2 * static_cast<size_t>(source.capacity[static_cast<size_t>(row)] - source.room) * entry_bytes() +
-           stored_bytes(layer, row);
+           stored_bytes(layer, row) +
+           policies::row_share(block_bytes(layer), static_cast<size_t>(row), static_cast<size_t>(n_rows_));
 }
 
 size_t RunCache::layer_bytes(int layer) const {
     const auto& source = layers_[static_cast<size_t>(layer)];
     const size_t room = 2 * static_cast<size_t>(n_rows_ * source.room) * entry_bytes();
-    size_t total = source.keys.storage().nbytes() + source.values.storage().nbytes() - room;
+    size_t total = source.keys.storage().nbytes() + source.values.storage().nbytes() - room + block_bytes(layer);
     for (int row = 0; row < n_rows_; ++row) total += stored_bytes(layer, row);
     return total;
 }
@@ -356,6 +389,7 @@ void RunCache::rewind(const Mark& mark) {
 RunCache RunCache::clone(int64_t extra) const {
     RunCache copy(*model_, granularity_, positions_, false);
     copy.unrotated_ = unrotated_;
+    copy.blocks_ = blocks_;
     for (size_t i = 0; i < layers_.size(); ++i) copy.layers_[i] = packed(layers_[i], extra);
     return copy;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -31,7 +32,8 @@ class RunCache {
     /// Takes the kept entries of a layer out of its dense cache, which may be freed afterwards: whole, or stored as the
     /// selection describes.
     /// @throws policies::SelectionError, RunError before anything is read for a selection that it does not hold, for a
-    ///         description that does not hold together, and for one in a cache that renumbers its entries
+    ///         description that does not hold together or shares what no layer stores, and for one in a cache that
+    ///         renumbers its entries
     void compress(int layer, const policies::Selection& selection, const DenseLayer& dense);
 
     /// Holds entries that the selection gives whole, numbers and all: nothing is taken from a prompt's cache.
@@ -116,7 +118,11 @@ class RunCache {
         std::vector<std::vector<uint32_t>> positions;  // (R) of each entry, its size is the row's length
         // (R) those ahead of them; empty where there are none.
         std::vector<std::vector<std::shared_ptr<const StoredEntries>>> stored;
+        std::vector<std::shared_ptr<const StoredBlock>> blocks;  // stored for several rows, or for other layers
     };
+    // By identity: a description that is gone is not taken for a later one at its address.
+    using Blocks =
+        std::map<std::weak_ptr<const policies::StoredBlock>, std::shared_ptr<const StoredBlock>, std::owner_less<>>;
 
     void require_holdable(int layer, const policies::Selection& selection, int64_t n_tokens) const;
     /// Room for whole entries at these positions, packed.
@@ -126,6 +132,9 @@ class RunCache {
     void turn_keys(Layer& layer, int row, int64_t first, std::span<const int64_t> by) const;
     size_t entry_bytes() const;
     size_t stored_bytes(int layer, int row) const;
+    size_t block_bytes(int layer) const;
+    /// Stores what the selection describes. @param dense nullptr: every part has numbers
+    void store(int layer, const policies::StoredLayer& described, const DenseLayer* dense);
 
     const Transformer* model_;
     policies::Granularity granularity_;
@@ -133,6 +142,7 @@ class RunCache {
     bool unrotated_;  // keys are stored at position 0 and rotated when read, since evictions move them again and again
     int n_rows_;
     std::vector<Layer> layers_;
+    Blocks blocks_;  // of the layers so far
 };
 
 }  // namespace kvscope::engine

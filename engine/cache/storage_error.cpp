@@ -31,6 +31,22 @@ class TokensByEntry {
     std::vector<int64_t> tokens_;
 };
 
+/// Of each entry, in the order in which a row stores them: its place among them by position.
+std::vector<size_t> places_of(std::span<const std::shared_ptr<const StoredEntries>> stored,
+                              std::span<const uint32_t> plain) {
+    std::vector<uint32_t> positions;
+    for (const auto& entries : stored)
+        positions.insert(positions.end(), entries->positions().begin(), entries->positions().end());
+    positions.insert(positions.end(), plain.begin(), plain.end());
+    std::vector<uint32_t> sorted = positions;
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<size_t> places;
+    for (const uint32_t position : positions)
+        places.push_back(
+            static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), position) - sorted.begin()));
+    return places;
+}
+
 /// Squared norms, summed.
 struct Sums {
     double difference = 0;
@@ -64,24 +80,23 @@ StorageError storage_error(const RunCache& cache, int layer, int row, std::span<
         policies::read_entry(view, head, token, head_dim, own.data());
         sums.add(found.empty() ? own : found, found.empty() ? 1.0f : share, own);
     };
-    size_t before = 0;
+    const std::vector<size_t> places = places_of(stored, cache.positions(layer, row));
+    size_t next = 0;
     for (const auto& entries : stored) {
         for (int64_t begin = 0; begin < entries->size(); begin += kTile) {
             const int64_t end = std::min(begin + kTile, entries->size());
             entries->read(begin, end, tile_keys.data(), tile_values.data());
             for (int64_t i = begin; i < end; ++i) {
                 const size_t at = static_cast<size_t>(i - begin) * d;
-                for (const int64_t token : tokens.of(before + static_cast<size_t>(i))) {
+                for (const int64_t token : tokens.of(places[next++])) {
                     add(keys, token, std::span(tile_keys).subspan(at, d), 1.0f, of_keys);
                     add(values, token, std::span(tile_values).subspan(at, d), 1.0f / entries->mass(i), of_values);
                 }
             }
         }
-        before += static_cast<size_t>(entries->size());
     }
-    const auto n_entries = static_cast<size_t>(cache.n_entries(layer, row));
-    for (size_t entry = before; entry < n_entries; ++entry)
-        for (const int64_t token : tokens.of(entry)) {
+    for (; next < places.size(); ++next)
+        for (const int64_t token : tokens.of(places[next])) {
             add(keys, token, {}, 1.0f, of_keys);
             add(values, token, {}, 1.0f, of_values);
         }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/error.h"
 #include "kernels/bf16.h"
+#include "kernels/rope.h"
 
 namespace kvscope::engine {
 namespace {
@@ -11,45 +13,41 @@ namespace {
 using kernels::bf16;
 using kernels::DType;
 
-void store(std::span<const float> numbers, DType dtype, char* out) {
+std::vector<char> stored(std::span<const float> numbers, DType dtype) {
+    std::vector<char> bytes(numbers.size() * kernels::size_of(dtype));
     if (dtype == DType::f32) {
-        std::memcpy(out, numbers.data(), numbers.size_bytes());
-        return;
+        if (!numbers.empty()) std::memcpy(bytes.data(), numbers.data(), numbers.size_bytes());
+        return bytes;
     }
-    auto* to = reinterpret_cast<bf16*>(out);
+    auto* to = reinterpret_cast<bf16*>(bytes.data());
     for (const float number : numbers) *to++ = kernels::bf16_from_float(number);
+    return bytes;
 }
 
-/// Adds a part's share of one vector.
-template <class T>
-void add_part(const T* numbers, int width, std::span<const uint16_t> channels, const policies::Matrix* map,
-              float* out) {
-    if (map) {
-        const float* row = map->numbers.data();
-        for (int i = 0; i < width; ++i, row += map->n_columns) {
-            const float number = kernels::to_float(numbers[i]);
-            for (int c = 0; c < map->n_columns; ++c) out[c] += number * row[c];
-        }
-    } else if (channels.empty()) {
-        for (int c = 0; c < width; ++c) out[c] += kernels::to_float(numbers[c]);
-    } else {
-        for (int i = 0; i < width; ++i) out[channels[static_cast<size_t>(i)]] += kernels::to_float(numbers[i]);
-    }
+/// Number (entry, column), as f32.
+float number_of(const kernels::StoredNumbers& numbers, int64_t entry, int column) {
+    const int64_t at = entry * numbers.stride + column;
+    return numbers.dtype == DType::f32 ? static_cast<const float*>(numbers.data)[at]
+                                       : kernels::to_float(static_cast<const bf16*>(numbers.data)[at]);
 }
 
 /// Entries of which keys or values are worked out.
 class WorkedOut final : public kernels::DecodeEntries {
  public:
-    WorkedOut(const StoredNumbers& keys, const StoredNumbers& values, int64_t first)
+    WorkedOut(const StoredVectors& keys, const StoredVectors& values, int64_t first)
         : keys_(keys), values_(values), first_(first) {}
-    void read(int64_t begin, int64_t end, float* keys, float* values) const override {
+    void read_keys(int64_t begin, int64_t end, float* keys) const override {
         keys_.read(first_ + begin, first_ + end, keys);
-        values_.read(first_ + begin, first_ + end, values);
+    }
+    size_t scratch_floats(int n_queries) const override { return values_.scratch_floats(n_queries); }
+    void sum_values(int64_t begin, int64_t end, const float* weights, int n_queries, float* scratch,
+                    float* out) const override {
+        values_.sum(first_ + begin, first_ + end, weights, n_queries, scratch, out);
     }
 
  private:
-    const StoredNumbers& keys_;
-    const StoredNumbers& values_;
+    const StoredVectors& keys_;
+    const StoredVectors& values_;
     int64_t first_;
 };
 
@@ -61,55 +59,147 @@ char* copy_channels(const char* vector, int head_dim, std::span<const uint16_t> 
     return to;
 }
 
-StoredNumbers::StoredNumbers(const policies::StoredVectors& vectors, std::span<const uint32_t> positions,
-                             const char* dense, int head_dim, DType dtype)
-    : head_dim_(head_dim), dtype_(dtype) {
+StoredBlock::StoredBlock(int width, std::span<const float> numbers, DType dtype)
+    : width_(width), dtype_(dtype), numbers_(stored(numbers, dtype)) {}
+
+StoredBlock::StoredBlock(std::span<const uint16_t> channels, std::span<const uint32_t> positions, const char* dense,
+                         int head_dim, DType dtype)
+    : width_(channels.empty() ? head_dim : static_cast<int>(channels.size())), dtype_(dtype) {
+    if (dense == nullptr) throw RunError("a part has no numbers, and there is no prompt to take them from");
     const size_t element = kernels::size_of(dtype);
+    numbers_.resize(positions.size() * static_cast<size_t>(width_) * element);
+    char* to = numbers_.data();
+    for (const uint32_t position : positions)
+        to = copy_channels(dense + static_cast<size_t>(position) * static_cast<size_t>(head_dim) * element, head_dim,
+                           channels, element, to);
+}
+
+kernels::StoredNumbers StoredBlock::numbers(int64_t begin, int64_t end, int first_column, int n_columns) const {
+    return {.dtype = dtype_,
+            .data = numbers_.data() + static_cast<size_t>(begin * width_ + first_column) * kernels::size_of(dtype_),
+            .stride = width_,
+            .n = end - begin,
+            .width = n_columns};
+}
+
+StoredVectors::StoredVectors(const policies::StoredVectors& vectors, std::span<const uint32_t> positions,
+                             const char* dense, const StoredSource& source)
+    : head_dim_(source.head_dim), dtype_(source.dtype), before_rope_(vectors.before_rope) {
+    if (before_rope_) {
+        rotation_ = source.rotation;
+        positions_.assign(positions.begin(), positions.end());
+    }
     for (const policies::StoredPart& from : vectors.parts) {
         Part& part = parts_.emplace_back();
         part.width = from.width;
+        part.first_column = from.first_column;
         part.channels = from.channels;
         part.map = from.map;
-        part.numbers.resize(positions.size() * static_cast<size_t>(from.width) * element);
-        char* to = part.numbers.data();
-        if (!from.numbers.empty()) {
-            store(from.numbers, dtype, to);
-            continue;
-        }
-        for (const uint32_t position : positions)
-            to = copy_channels(dense + static_cast<size_t>(position) * static_cast<size_t>(head_dim) * element,
-                               head_dim, from.channels, element, to);
+        part.scales = stored(from.scales, dtype_);
+        part.is_shared = from.block != nullptr;
+        if (from.block)
+            part.block = source.block(from.block);
+        else if (!from.numbers.empty())
+            part.block = std::make_shared<const StoredBlock>(from.width, from.numbers, dtype_);
+        else
+            part.block = std::make_shared<const StoredBlock>(from.channels, positions, dense, head_dim_, dtype_);
     }
 }
 
-void StoredNumbers::read(int64_t begin, int64_t end, float* out) const {
+float StoredVectors::scale_of(const Part& part, int64_t entry) const {
+    return number_of({.dtype = dtype_, .data = part.scales.data(), .stride = 1}, entry, 0);
+}
+
+void StoredVectors::add_vectors(const Part& part, int64_t begin, int64_t end, float* out) const {
+    const auto numbers = part.numbers(begin, end);
+    for (int64_t i = 0; i < numbers.n; ++i, out += head_dim_) {
+        const float scale = part.scales.empty() ? 1.0f : scale_of(part, begin + i);
+        for (int c = 0; c < numbers.width; ++c)
+            out[part.channels.empty() ? c : part.channels[static_cast<size_t>(c)]] += scale * number_of(numbers, i, c);
+    }
+}
+
+void StoredVectors::turn(int64_t begin, int64_t end, float* keys) const {
+    const int64_t half = head_dim_ / 2;
+    for (int64_t i = begin; i < end;) {
+        const auto position = int64_t{positions_[static_cast<size_t>(i)]};
+        int64_t n = 1;  // entries at consecutive positions
+        while (i + n < end && positions_[static_cast<size_t>(i + n)] == position + n) ++n;
+        kernels::rope({.dtype = DType::f32,
+                       .n_tokens = n,
+                       .n_heads = 1,
+                       .head_dim = head_dim_,
+                       .x = keys + (i - begin) * head_dim_,
+                       .token_stride = head_dim_,
+                       .cosines = rotation_.cosines.const_data_ptr<float>() + position * half,
+                       .sines = rotation_.sines.const_data_ptr<float>() + position * half});
+        i += n;
+    }
+}
+
+void StoredVectors::read(int64_t begin, int64_t end, float* out) const {
     std::fill_n(out, (end - begin) * head_dim_, 0.0f);
     for (const Part& part : parts_) {
-        for (int64_t i = begin; i < end; ++i) {
-            float* vector = out + (i - begin) * head_dim_;
-            const char* numbers = part.numbers.data() + static_cast<size_t>(i * part.width) * kernels::size_of(dtype_);
-            if (dtype_ == DType::f32)
-                add_part(reinterpret_cast<const float*>(numbers), part.width, part.channels, part.map.get(), vector);
-            else
-                add_part(reinterpret_cast<const bf16*>(numbers), part.width, part.channels, part.map.get(), vector);
+        if (part.map)
+            kernels::add_mapped(part.numbers(begin, end), part.map->numbers.data(), head_dim_, out);
+        else
+            add_vectors(part, begin, end, out);
+    }
+    if (before_rope_) turn(begin, end, out);
+}
+
+size_t StoredVectors::scratch_floats(int n_queries) const {
+    size_t most = 0;
+    for (const Part& part : parts_) {
+        const auto scaled = part.scales.empty() ? int64_t{0} : kernels::kDecodeTile;
+        most = std::max(most, static_cast<size_t>(n_queries * (part.width + scaled)));
+    }
+    return most;
+}
+
+void StoredVectors::sum(int64_t begin, int64_t end, const float* weights, int n_queries, float* scratch,
+                        float* out) const {
+    std::fill_n(out, n_queries * head_dim_, 0.0f);
+    for (const Part& part : parts_) {
+        float* sums = scratch;
+        const float* scaled = weights;
+        if (!part.scales.empty()) {
+            float* to = scratch + n_queries * part.width;
+            scaled = to;
+            for (int64_t i = begin; i < end; ++i) {
+                const float scale = scale_of(part, i);
+                for (int64_t query = 0; query < n_queries; ++query)
+                    to[query * kernels::kDecodeTile + i - begin] =
+                        weights[query * kernels::kDecodeTile + i - begin] * scale;
+            }
         }
+        std::fill_n(sums, n_queries * part.width, 0.0f);
+        kernels::add_weighted(part.numbers(begin, end), scaled, kernels::kDecodeTile, n_queries, sums);
+        const kernels::StoredNumbers summed{.data = sums, .stride = part.width, .n = n_queries, .width = part.width};
+        if (part.map) {
+            kernels::add_mapped(summed, part.map->numbers.data(), head_dim_, out);
+            continue;
+        }
+        for (int query = 0; query < n_queries; ++query)
+            for (int c = 0; c < part.width; ++c)
+                out[query * head_dim_ + (part.channels.empty() ? c : part.channels[static_cast<size_t>(c)])] +=
+                    sums[query * part.width + c];
     }
 }
 
-size_t StoredNumbers::bytes() const {
+size_t StoredVectors::own_bytes() const {
     size_t total = 0;
-    for (const Part& part : parts_) total += part.numbers.size() + part.channels.size() * sizeof(uint16_t);
+    for (const Part& part : parts_)
+        total +=
+            (part.is_shared ? 0 : part.block->bytes()) + part.scales.size() + part.channels.size() * sizeof(uint16_t);
     return total;
 }
 
-StoredEntries::StoredEntries(const policies::StoredEntries& entries, const char* keys, const char* values, int head_dim,
-                             DType dtype)
+StoredEntries::StoredEntries(const policies::StoredEntries& entries, const StoredSource& source)
     : positions_(entries.positions),
       masses_(entries.masses),
-      head_dim_(head_dim),
-      dtype_(dtype),
-      keys_(entries.keys, positions_, keys, head_dim, dtype),
-      values_(entries.values, positions_, values, head_dim, dtype) {}
+      keys_(entries.keys, positions_, source.keys, source),
+      values_(entries.values, positions_, source.values, source) {}
 
 StoredEntries::Attended StoredEntries::from(int64_t first) const {
     Attended attended;
@@ -122,16 +212,13 @@ StoredEntries::Attended StoredEntries::from(int64_t first) const {
         row.entries = attended.entries.get();
         return attended;
     }
+    const auto keys = keys_.plain(first, size()), values = values_.plain(first, size());
     attended.key_channels = keys_.channels();
-    row.key_dim = keys_.width();
-    row.k_stride = keys_.width();
-    row.v_stride = head_dim_;
-    const auto at = [&](const StoredNumbers& numbers) {
-        return static_cast<const char*>(numbers.data()) +
-               static_cast<size_t>(first * numbers.width()) * kernels::size_of(dtype_);
-    };
-    row.k = at(keys_);
-    row.v = at(values_);
+    row.key_dim = keys.width;
+    row.k = keys.data;
+    row.k_stride = keys.stride;
+    row.v = values.data;
+    row.v_stride = values.stride;
     return attended;
 }
 

@@ -2,11 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "engine/model/rotation_table.h"
 #include "kernels/attention_decode.h"
+#include "kernels/stored_numbers.h"
 #include "kernels/types.h"
 #include "policies/interface/stored_layer.h"
 
@@ -16,43 +19,89 @@ namespace kvscope::engine {
 /// @returns behind the last one that was written
 char* copy_channels(const char* vector, int head_dim, std::span<const uint16_t> channels, size_t element, char* to);
 
-/// The keys or the values of entries as a cache holds them: numbers in the model's type.
-class StoredNumbers {
+/// Numbers of entries as a cache holds them, in the model's type.
+class StoredBlock {
  public:
-    /// @param dense (capacity, d) the prompt's own, in the model's type
-    StoredNumbers(const policies::StoredVectors& vectors, std::span<const uint32_t> positions, const char* dense,
-                  int head_dim, kernels::DType dtype);
+    StoredBlock(int width, std::span<const float> numbers, kernels::DType dtype);
+    /// Channels of whole vectors at these positions; all where none are named.
+    /// @param dense (capacity, d) in the model's type
+    StoredBlock(std::span<const uint16_t> channels, std::span<const uint32_t> positions, const char* dense,
+                int head_dim, kernels::DType dtype);
 
-    /// The numbers are vectors that can be read where they lie: (n, width).
-    bool is_plain() const { return parts_.size() == 1 && !parts_[0].map; }
-    const void* data() const { return parts_[0].numbers.data(); }
-    int width() const { return parts_[0].width; }
-    /// Of a plain one: which channels the numbers are; empty: all.
+    int width() const { return width_; }
+    size_t bytes() const { return numbers_.size(); }
+    /// Of entries [begin, end), `n_columns` numbers from `first_column` on.
+    kernels::StoredNumbers numbers(int64_t begin, int64_t end, int first_column, int n_columns) const;
+
+ private:
+    int width_;
+    kernels::DType dtype_;
+    std::vector<char> numbers_;
+};
+
+/// What stored entries are made with.
+struct StoredSource {
+    int head_dim = 0;
+    kernels::DType dtype = kernels::DType::f32;
+    const char* keys = nullptr;  ///< of the row's KV head in the dense cache, (capacity, d); nullptr: there is none
+    const char* values = nullptr;
+    /// What the cache stores for a block of the description. @throws RunError where it has none
+    std::function<std::shared_ptr<const StoredBlock>(const std::shared_ptr<const policies::StoredBlock>&)> block{};
+    Rotation rotation{};  ///< of positions 0, 1, … as far as keys are stored before RoPE
+};
+
+/// The keys or the values of entries.
+class StoredVectors {
+ public:
+    StoredVectors(const policies::StoredVectors& vectors, std::span<const uint32_t> positions, const char* dense,
+                  const StoredSource& source);
+
+    /// The numbers are vectors that can be read where they lie.
+    bool is_plain() const { return !before_rope_ && parts_.size() == 1 && !parts_[0].map && parts_[0].scales.empty(); }
+    /// Of a plain one: entries from `first` on, and which channels the numbers are; empty: all.
+    kernels::StoredNumbers plain(int64_t first, int64_t end) const { return parts_[0].numbers(first, end); }
     std::span<const uint16_t> channels() const { return parts_[0].channels; }
 
-    /// Writes vectors [begin, end), (end - begin, d).
+    /// Writes vectors [begin, end), (end - begin, d); channels that are not stored are 0.
     void read(int64_t begin, int64_t end, float* out) const;
-    size_t bytes() const;
+
+    /// As kernels::DecodeEntries::sum_values. What a map is multiplied by is summed first.
+    void sum(int64_t begin, int64_t end, const float* weights, int n_queries, float* scratch, float* out) const;
+    size_t scratch_floats(int n_queries) const;
+
+    /// Without what is stored for several.
+    size_t own_bytes() const;
 
  private:
     struct Part {
-        int width = 0;
-        std::vector<char> numbers;  ///< (n, width)
+        int width = 0, first_column = 0;
+        bool is_shared = false;
+        std::shared_ptr<const StoredBlock> block;
         std::vector<uint16_t> channels;
         std::shared_ptr<const policies::Matrix> map;
+        std::vector<char> scales;  ///< (n) in the model's type
+
+        kernels::StoredNumbers numbers(int64_t begin, int64_t end) const {
+            return block->numbers(begin, end, first_column, width);
+        }
     };
+
+    float scale_of(const Part& part, int64_t entry) const;
+    void add_vectors(const Part& part, int64_t begin, int64_t end, float* out) const;
+    void turn(int64_t begin, int64_t end, float* keys) const;
 
     int head_dim_;
     kernels::DType dtype_;
+    bool before_rope_;
+    Rotation rotation_;
+    std::vector<uint32_t> positions_;  ///< where keys are turned to theirs
     std::vector<Part> parts_;
 };
 
 /// Entries of a row that are stored alike. They never change: copies of a cache share them.
 class StoredEntries {
  public:
-    /// @param keys, values of the row's KV head in the dense cache, (capacity, d)
-    StoredEntries(const policies::StoredEntries& entries, const char* keys, const char* values, int head_dim,
-                  kernels::DType dtype);
+    StoredEntries(const policies::StoredEntries& entries, const StoredSource& source);
 
     int64_t size() const { return static_cast<int64_t>(positions_.size()); }
     std::span<const uint32_t> positions() const { return positions_; }
@@ -62,7 +111,8 @@ class StoredEntries {
         keys_.read(begin, end, keys);
         values_.read(begin, end, values);
     }
-    size_t bytes() const { return keys_.bytes() + values_.bytes() + masses_.size() * sizeof(float); }
+    /// Without what is stored for several.
+    size_t own_bytes() const { return keys_.own_bytes() + values_.own_bytes() + masses_.size() * sizeof(float); }
 
     /// A row of `attention_decode` over the entries from `first` on, without queries and output. Where keys are stored
     /// on some channels, the queries have to be, too: `key_channels`, empty for all.
@@ -76,9 +126,7 @@ class StoredEntries {
  private:
     std::vector<uint32_t> positions_;
     std::vector<float> masses_;
-    int head_dim_;
-    kernels::DType dtype_;
-    StoredNumbers keys_, values_;
+    StoredVectors keys_, values_;
 };
 
 }  // namespace kvscope::engine

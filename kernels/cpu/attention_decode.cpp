@@ -90,7 +90,8 @@ void finish_row(const Partials& partials, int head_dim) {
 size_t tile_floats(const DecodeRow& row, int head_dim) {
     if (!row.entries) return 0;
     const int64_t key_dim = key_dim_of(row, head_dim);
-    return static_cast<size_t>(kDecodeTile * (key_dim + head_dim) + row.n_queries * key_dim);
+    return static_cast<size_t>((kDecodeTile + row.n_queries) * key_dim + row.n_queries * kDecodeTile) +
+           row.entries->scratch_floats(row.n_queries);
 }
 
 /// A segment of a row whose entries are worked out: in f32, whatever the type of its queries.
@@ -98,9 +99,9 @@ void attend_tile(const DecodeSegment& segment, int head_dim, DType dtype, float 
     const DecodeRow& row = *segment.row;
     const int key_dim = key_dim_of(row, head_dim);
     const int64_t count = segment.end - segment.begin;
-    float* values = keys + kDecodeTile * key_dim;
-    float* queries = values + kDecodeTile * head_dim;
-    row.entries->read(segment.begin, segment.end, keys, values);
+    float* queries = keys + kDecodeTile * key_dim;
+    float* weights = queries + row.n_queries * key_dim;
+    row.entries->read_keys(segment.begin, segment.end, keys);
     for (int64_t query = 0; query < row.n_queries; ++query)
         for (int c = 0; c < key_dim; ++c)
             queries[query * key_dim + c] = dtype == DType::f32
@@ -109,16 +110,16 @@ void attend_tile(const DecodeSegment& segment, int head_dim, DType dtype, float 
     DecodeRow tile = row;
     tile.entries = nullptr;
     tile.q = queries;
-    tile.k = keys;
-    tile.v = values;
-    tile.q_stride = tile.k_stride = key_dim;
-    tile.v_stride = head_dim;
+    tile.k = tile.v = keys;  // no value is looked at
+    tile.q_stride = tile.k_stride = tile.v_stride = key_dim;
     if (row.cardinality) tile.cardinality += segment.begin;
     if (row.attention) tile.attention += segment.begin;
     tile.attention_stride = row.attention_stride ? row.attention_stride : row.n_entries;
     tile.n_entries = count;
-    level_kernels().decode_segment({&tile, 0, count, segment.largest, segment.total, segment.values}, head_dim,
+    level_kernels().decode_segment({&tile, 0, count, segment.largest, segment.total, nullptr, weights}, head_dim,
                                    DType::f32, scale);
+    row.entries->sum_values(segment.begin, segment.end, weights, row.n_queries, weights + row.n_queries * kDecodeTile,
+                            segment.values);
 }
 
 }  // namespace

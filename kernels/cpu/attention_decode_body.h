@@ -139,6 +139,11 @@ struct AttentionDecodeBody {
             }
         }
 
+        if (segment.weights) {
+            for (int i = 0; i < Q; ++i)
+                for (int64_t j = 0; j < count; ++j) segment.weights[(first + i) * kDecodeTile + j] = weights[i][j];
+            return;
+        }
         float* out = segment.values + static_cast<int64_t>(first) * d;
         NextKeys<T> next = first == 0 ? NextKeys<T>(segment.next, d) : NextKeys<T>();
         int c = 0;

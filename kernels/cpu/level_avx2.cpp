@@ -10,6 +10,7 @@
 #include "kernels/cpu/elementwise_body.h"
 #include "kernels/cpu/linear_body.h"
 #include "kernels/cpu/simd_avx2.h"
+#include "kernels/cpu/stored_numbers_body.h"
 
 namespace kvscope::kernels::avx2 {
 
@@ -17,6 +18,7 @@ using Block = AttentionBlockBody<SimdAvx2, F32Products<SimdAvx2>>;
 using Elementwise = ElementwiseBody<SimdAvx2>;
 using LinearF32 = LinearBody<SimdAvx2, F32Factors<SimdAvx2>>;
 using LinearBf16 = LinearBody<SimdAvx2, WidenedFactors<SimdAvx2>>;
+using Stored = StoredNumbersBody<SimdAvx2>;
 
 const LevelKernels kKernels = {
     {Block::queries_per_block, Block::fewest_queries, Block::scratch_bytes, Block::compute},
@@ -27,6 +29,8 @@ const LevelKernels kKernels = {
     Elementwise::swiglu,
     Elementwise::log_softmax,
     Elementwise::divergence_of_logs,
+    Stored::add_mapped,
+    Stored::add_weighted,
     {LinearF32::packed_bytes, LinearF32::panel_bytes, LinearF32::pack_rows, LinearF32::multiply},
     {LinearBf16::packed_bytes, LinearBf16::panel_bytes, LinearBf16::pack_rows, LinearBf16::multiply},
 };

@@ -13,6 +13,7 @@
 #include "kernels/cpu/elementwise_body.h"
 #include "kernels/cpu/linear_body.h"
 #include "kernels/cpu/simd_avx512.h"
+#include "kernels/cpu/stored_numbers_body.h"
 
 namespace kvscope::kernels::avx512 {
 
@@ -20,6 +21,7 @@ using Block = AttentionBlockBody<SimdAvx512, F32Products<SimdAvx512>>;
 using Elementwise = ElementwiseBody<SimdAvx512>;
 using LinearF32 = LinearBody<SimdAvx512, F32Factors<SimdAvx512>>;
 using LinearBf16 = LinearBody<SimdAvx512, WidenedFactors<SimdAvx512>>;
+using Stored = StoredNumbersBody<SimdAvx512>;
 
 const LevelKernels kKernels = {
     {Block::queries_per_block, Block::fewest_queries, Block::scratch_bytes, Block::compute},
@@ -30,6 +32,8 @@ const LevelKernels kKernels = {
     Elementwise::swiglu,
     Elementwise::log_softmax,
     Elementwise::divergence_of_logs,
+    Stored::add_mapped,
+    Stored::add_weighted,
     {LinearF32::packed_bytes, LinearF32::panel_bytes, LinearF32::pack_rows, LinearF32::multiply},
     {LinearBf16::packed_bytes, LinearBf16::panel_bytes, LinearBf16::pack_rows, LinearBf16::multiply},
 };

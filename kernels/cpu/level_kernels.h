@@ -9,6 +9,7 @@
 #include "kernels/log_softmax.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
+#include "kernels/stored_numbers.h"
 #include "kernels/swiglu.h"
 
 namespace kvscope::kernels {
@@ -25,6 +26,9 @@ struct DecodeSegment {
     float* largest = nullptr;  ///< (n_queries)
     float* total = nullptr;    ///< (n_queries)
     float* values = nullptr;   ///< (n_queries, d)
+    /// (n_queries, kDecodeTile) the weights 2^(e_i - largest), not times n_i, in place of `values`; nullptr: not
+    /// wanted.
+    float* weights = nullptr;
     /// What the same thread works on next; its keys are called in meanwhile. nullptr: nothing.
     const DecodeSegment* next = nullptr;
 };
@@ -39,6 +43,9 @@ struct LevelKernels {
     void (*swiglu)(const SwiGlu& problem, int64_t row_begin, int64_t row_end);
     void (*log_softmax)(const LogSoftmax& problem, int64_t row_begin, int64_t row_end);
     void (*divergence_of_logs)(const DivergenceOfLogs& problem, int64_t row_begin, int64_t row_end);
+    void (*add_mapped)(const StoredNumbers& numbers, const float* map, int columns, float* out);
+    void (*add_weighted)(const StoredNumbers& numbers, const float* weights, int64_t weight_stride, int n_queries,
+                         float* sums);
     LinearKernel linear_f32, linear_bf16;
 };
 

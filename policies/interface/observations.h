@@ -48,6 +48,7 @@ class LayerObservations {
     int64_t n_tokens = 0;                   ///< N
     int64_t sliding_window = 0;             ///< keys a query sees at most; 0: all
     EntriesView keys;                       ///< (G, N, d)
+    EntriesView keys_before_rope;           ///< (G, N, d); no data where nobody needed them
     EntriesView values;                     ///< (G, N, d)
     std::span<const float> window_queries;  ///< (H, n_window, d) f32 post-RoPE, the last n_window prompt tokens
     int n_window = 0;

@@ -27,8 +27,9 @@ struct RunContext {
     /// What was asked for where a budget is a share, before it was rounded to B entries.
     std::optional<double> budget_share;
     uint64_t seed = 0;
-    std::span<const int32_t> token_ids;  ///< (N)
-    int64_t n_vocabulary = 0;            ///< ids that the model knows; 0 where no model is loaded
+    std::string_view model_fingerprint{};  ///< what maps that were trained are tied to; empty where no model is loaded
+    std::span<const int32_t> token_ids;    ///< (N)
+    int64_t n_vocabulary = 0;              ///< ids that the model knows; 0 where no model is loaded
     /// A text as the model's tokens, special ones not parsed; empty where no model is loaded.
     std::function<std::vector<int32_t>(std::string_view)> tokenize;
 
@@ -41,6 +42,7 @@ struct Needs {
     int window_queries = 0;       ///< post-RoPE queries of this many last prompt tokens
     bool attention_sums = false;  ///< attention summed over all prompt queries (H2O), exact and streamed
     bool hidden_states = false;   ///< each layer's input (N, hidden)
+    bool keys_before_rope = false;
     /// What the full cache's own answer attends to: the run decides once that answer is known.
     bool answer_attention = false;
 };

@@ -18,6 +18,8 @@ class StorageRecorder {
         append(record.merged_token_entry, summary.token_entry);
         append(record.merged_cardinality, summary.masses);
         append(record.stored_entries, summary.n_stored);
+        append(record.stored_is_whole, summary.whole);
+        parts_come_first_ = parts_come_first_ && come_first(summary);
         append(record.stored_key_width, summary.key_width);
         append(record.stored_value_width, summary.value_width);
         record.stored_whole_bytes.push_back(summary.bytes.whole);
@@ -33,16 +35,31 @@ class StorageRecorder {
             record.merged_token_entry.clear();
             record.merged_cardinality.clear();
         }
+        if (parts_come_first_) record.stored_is_whole.clear();
         for (auto* bytes : {&record.stored_channel_bytes, &record.stored_mapped_bytes, &record.stored_mass_bytes})
             if (std::all_of(bytes->begin(), bytes->end(), [](auto count) { return count == 0; })) bytes->clear();
     }
 
  private:
+    /// Whether the entries that are stored in parts are the first ones of each row.
+    static bool come_first(const StoredSummary& summary) {
+        const size_t n_rows = summary.n_stored.size();
+        size_t first = 0;
+        for (size_t row = 0; row < n_rows; ++row) {
+            const auto begin = summary.whole.begin() + static_cast<std::ptrdiff_t>(first);
+            const auto in_parts = begin + static_cast<std::ptrdiff_t>(summary.n_stored[row]);
+            if (std::find(begin, in_parts, 1) != in_parts) return false;
+            first += summary.n_entries[row];
+        }
+        return true;
+    }
+
     template <class To, class From>
     static void append(To& to, const From& from) {
         to.insert(to.end(), from.begin(), from.end());
     }
 
+    bool parts_come_first_ = true;
     bool drops_channels_ = false;
     bool merges_ = false;
 };

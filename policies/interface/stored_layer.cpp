@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 #include <span>
 #include <string>
 
@@ -37,17 +39,29 @@ void require_channels(const Place& place, const std::vector<uint16_t>& channels,
     }
 }
 
+void require_block(const Place& place, const StoredPart& part, size_t n) {
+    place.require_size("numbers of its own beside those that a part shares", 0, part.numbers.size());
+    if (part.first_column < 0 || part.first_column > part.block->width - part.width)
+        place.refuse(fmt::format("columns within {}", part.block->width),
+                     fmt::format("{} from {} on", part.width, part.first_column));
+    place.require_size("numbers that a part shares", n * static_cast<size_t>(part.block->width),
+                       part.block->numbers.size());
+}
+
 void require_part(const Place& place, const StoredPart& part, size_t n, int head_dim) {
     if (part.width < 1) place.refuse("parts of at least one number", std::to_string(part.width));
     const auto width = static_cast<size_t>(part.width);
     if (!part.numbers.empty()) place.require_size("numbers of a part", n * width, part.numbers.size());
+    if (!part.scales.empty()) place.require_size("scales of a part", n, part.scales.size());
+    if (part.block) require_block(place, part, n);
     require_channels(place, part.channels, head_dim);
     if (part.map) {
-        if (part.numbers.empty()) place.refuse("numbers beside a map", "none");
+        if (part.numbers.empty() && !part.block) place.refuse("numbers beside a map", "none");
         place.require_size("rows of a map", width, static_cast<size_t>(part.map->n_rows));
         place.require_size("columns of a map", static_cast<size_t>(head_dim), static_cast<size_t>(part.map->n_columns));
         place.require_size("numbers of a map", static_cast<size_t>(head_dim) * width, part.map->numbers.size());
         place.require_size("channels beside a map", 0, part.channels.size());
+        place.require_size("scales beside a map", 0, part.scales.size());
     } else {
         const size_t n_channels = part.channels.empty() ? static_cast<size_t>(head_dim) : part.channels.size();
         place.require_size("numbers an entry, one for each channel", n_channels, width);
@@ -60,6 +74,7 @@ void require_entries(const Place& place, const StoredEntries& entries, int head_
     if (!entries.masses.empty()) place.require_size("masses", n, entries.masses.size());
     for (const float mass : entries.masses)
         if (!(mass > 0) || !std::isfinite(mass)) place.refuse("masses above 0", std::to_string(mass));
+    if (entries.values.before_rope) place.refuse("keys alone before RoPE", "values");
     for (const StoredVectors* vectors : {&entries.keys, &entries.values}) {
         if (vectors->parts.empty()) place.refuse("keys and values of at least one part", "none");
         for (const StoredPart& part : vectors->parts) require_part(place, part, n, head_dim);
@@ -84,18 +99,79 @@ void require_tokens(const Place& place, const std::vector<int32_t>& token_entry,
     }
 }
 
+size_t& kind_of(const StoredPart& part, StoredBytes& bytes) {
+    return part.map ? bytes.mapped : part.channels.empty() ? bytes.whole : bytes.channels;
+}
+
 void add_bytes(const StoredVectors& vectors, size_t n_entries, size_t element, StoredBytes& bytes) {
     for (const StoredPart& part : vectors.parts) {
-        const size_t numbers = n_entries * static_cast<size_t>(part.width) * element;
-        size_t& kind = part.map ? bytes.mapped : part.channels.empty() ? bytes.whole : bytes.channels;
-        kind += numbers + part.channels.size() * sizeof(uint16_t);
+        const size_t own = part.block ? 0 : static_cast<size_t>(part.width);
+        const size_t scales = part.scales.empty() ? 0 : 1;
+        kind_of(part, bytes) += n_entries * (own + scales) * element + part.channels.size() * sizeof(uint16_t);
     }
 }
 
-float width_of(const StoredVectors& vectors) {
-    int width = 0;
-    for (const StoredPart& part : vectors.parts) width += part.width;
-    return static_cast<float>(width);
+/// What a row stores for itself.
+StoredBytes own_bytes_of(const StoredRow& row, int head_dim, size_t element) {
+    StoredBytes bytes;
+    bytes.whole = 2 * row.plain.size() * static_cast<size_t>(head_dim) * element;
+    for (const StoredEntries& entries : row.stored) {
+        add_bytes(entries.keys, entries.positions.size(), element, bytes);
+        add_bytes(entries.values, entries.positions.size(), element, bytes);
+        bytes.masses += entries.masses.size() * sizeof(float);
+    }
+    return bytes;
+}
+
+template <class Visit>
+void for_each_vectors(const StoredLayer& layer, Visit visit) {
+    for (const StoredRow& row : layer.rows)
+        for (const StoredEntries& entries : row.stored) {
+            visit(entries.keys);
+            visit(entries.values);
+        }
+}
+
+/// What the layer stores for several of its parts, or for other layers'.
+struct Shared {
+    StoredBytes bytes;
+    std::map<const StoredBlock*, int> users;  ///< keys and values of its own rows that have a part of it
+};
+
+Shared shared_of(const StoredLayer& layer, size_t element) {
+    Shared shared;
+    std::map<const StoredBlock*, const StoredPart*> first;
+    for_each_vectors(layer, [&](const StoredVectors& vectors) {
+        std::set<const StoredBlock*> used;
+        for (const StoredPart& part : vectors.parts)
+            if (part.block) {
+                used.insert(part.block.get());
+                first.try_emplace(part.block.get(), &part);
+            }
+        for (const StoredBlock* block : used) ++shared.users[block];
+    });
+    for (const auto& block : layer.blocks) {
+        const auto part = first.find(block.get());
+        (part == first.end() ? shared.bytes.mapped : kind_of(*part->second, shared.bytes)) +=
+            block->numbers.size() * element;
+    }
+    return shared;
+}
+
+/// Numbers that are stored for each entry, of which blocks of this layer are shared out among those that use them.
+double width_of(const StoredVectors& vectors, const StoredLayer& layer, const Shared& shared) {
+    double width = 0;
+    std::set<const StoredBlock*> used;
+    for (const StoredPart& part : vectors.parts) {
+        if (!part.scales.empty()) ++width;
+        if (!part.block)
+            width += part.width;
+        else
+            used.insert(part.block.get());
+    }
+    for (const auto& block : layer.blocks)
+        if (used.count(block.get())) width += static_cast<double>(block->width) / shared.users.at(block.get());
+    return width;
 }
 
 /// Marks the channels that no part of the keys has.
@@ -109,31 +185,45 @@ void mark_dropped(const StoredVectors& keys, std::span<uint8_t> channels) {
 }
 
 bool is_whole(const StoredVectors& vectors) {
-    return vectors.parts.size() == 1 && !vectors.parts[0].map && vectors.parts[0].channels.empty();
+    if (vectors.parts.size() != 1) return false;
+    const StoredPart& part = vectors.parts[0];
+    return !part.map && part.channels.empty() && part.scales.empty();
 }
 
+/// An entry of a row in the summary's terms.
+struct Entry {
+    uint32_t position;
+    float mass;
+    uint8_t whole;
+};
+
 /// Adds a row of the summary.
-void summarize(const StoredRow& row, int head_dim, StoredSummary& summary) {
+void summarize(const StoredLayer& layer, const StoredRow& row, const Shared& shared, int head_dim,
+               StoredSummary& summary) {
     const auto d = static_cast<size_t>(head_dim);
     summary.key_channels.resize(summary.key_channels.size() + d, 1);
     const std::span<uint8_t> channels = std::span(summary.key_channels).last(d);
-    double key_numbers = 0, value_numbers = 0, all_keys = 0, all_values = 0;
-    size_t n_stored = 0, n_all = 0;  // as far as the last entries that are not whole
+    double key_numbers = 0, value_numbers = 0;
+    size_t n_stored = 0;
+    std::vector<Entry> all;
     for (const StoredEntries& entries : row.stored) {
         const size_t n = entries.positions.size();
         mark_dropped(entries.keys, channels);
-        all_keys += static_cast<double>(n) * static_cast<double>(width_of(entries.keys));
-        all_values += static_cast<double>(n) * static_cast<double>(width_of(entries.values));
-        n_all += n;
-        if (!is_whole(entries.keys) || !is_whole(entries.values)) {
-            n_stored = n_all;
-            key_numbers = all_keys;
-            value_numbers = all_values;
-        }
-        summary.masses.insert(summary.masses.end(), entries.masses.begin(), entries.masses.end());
-        if (entries.masses.empty()) summary.masses.resize(summary.masses.size() + n, 1.0f);
+        const bool whole = is_whole(entries.keys) && is_whole(entries.values);
+        for (size_t i = 0; i < n; ++i)
+            all.push_back({entries.positions[i], entries.masses.empty() ? 1.0f : entries.masses[i], whole});
+        if (whole) continue;
+        n_stored += n;
+        key_numbers += static_cast<double>(n) * width_of(entries.keys, layer, shared);
+        value_numbers += static_cast<double>(n) * width_of(entries.values, layer, shared);
     }
-    summary.masses.resize(summary.masses.size() + row.plain.size(), 1.0f);
+    for (const uint32_t position : row.plain) all.push_back({position, 1.0f, 1});
+    std::sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) { return a.position < b.position; });
+    for (const Entry& entry : all) {
+        summary.masses.push_back(entry.mass);
+        summary.whole.push_back(entry.whole);
+    }
+    summary.n_entries.push_back(static_cast<uint32_t>(all.size()));
     summary.n_stored.push_back(static_cast<uint32_t>(n_stored));
     const auto mean = [&](double numbers) {
         return n_stored > 0 ? static_cast<float>(numbers / static_cast<double>(n_stored))
@@ -175,6 +265,7 @@ void require_stored(std::string_view policy, int layer, const ModelShape& shape,
         }
         positions.insert(positions.end(), row.plain.begin(), row.plain.end());
         const auto& kept = selection.rows[place.row];
+        if (row.token_entry.empty()) std::sort(positions.begin(), positions.end());
         place.require_size("positions, as the selection has", kept.size(), positions.size());
         const auto [other, expected] = std::mismatch(positions.begin(), positions.end(), kept.begin());
         if (other != positions.end())
@@ -183,37 +274,34 @@ void require_stored(std::string_view policy, int layer, const ModelShape& shape,
     }
 }
 
-StoredBytes bytes_of(const StoredRow& row, int head_dim, size_t element) {
-    StoredBytes bytes;
-    bytes.whole = 2 * row.plain.size() * static_cast<size_t>(head_dim) * element;
-    for (const StoredEntries& entries : row.stored) {
-        add_bytes(entries.keys, entries.positions.size(), element, bytes);
-        add_bytes(entries.values, entries.positions.size(), element, bytes);
-        bytes.masses += entries.masses.size() * sizeof(float);
-    }
-    return bytes;
-}
+size_t row_share(size_t bytes, size_t row, size_t n_rows) { return (bytes + n_rows - 1 - row) / n_rows; }
 
 std::vector<size_t> row_bytes_of(const Selection& selection, int head_dim, size_t element) {
+    const size_t n_rows = selection.rows.size();
+    const size_t shared = selection.stored ? shared_of(*selection.stored, element).bytes.total() : 0;
     std::vector<size_t> bytes;
-    for (size_t row = 0; row < selection.rows.size(); ++row)
-        bytes.push_back(selection.stored ? bytes_of(selection.stored->rows[row], head_dim, element).total()
+    for (size_t row = 0; row < n_rows; ++row)
+        bytes.push_back(selection.stored ? own_bytes_of(selection.stored->rows[row], head_dim, element).total() +
+                                               row_share(shared, row, n_rows)
                                          : 2 * selection.rows[row].size() * static_cast<size_t>(head_dim) * element);
     return bytes;
 }
 
 StoredSummary summary_of(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
                          const Selection& selection, size_t element) {
-    const auto& stored = selection.stored;
+    StoredLayer whole;
+    if (!selection.stored)
+        for (const auto& row : selection.rows) whole.rows.push_back({.stored = {}, .plain = row, .token_entry = {}});
+    const StoredLayer& stored = selection.stored ? *selection.stored : whole;
+    const Shared shared = shared_of(stored, element);
     StoredSummary summary;
+    summary.bytes = shared.bytes;
     Place place{policy, layer, 0};
     for (; place.row < selection.rows.size(); ++place.row) {
-        const auto& kept = selection.rows[place.row];
-        const StoredRow whole{.stored = {}, .plain = stored ? std::vector<uint32_t>{} : kept, .token_entry = {}};
-        const StoredRow& row = stored ? stored->rows[place.row] : whole;
-        summarize(row, shape.head_dim, summary);
-        add_tokens(place, row.token_entry, kept, static_cast<size_t>(n_tokens), summary);
-        const StoredBytes bytes = bytes_of(row, shape.head_dim, element);
+        const StoredRow& row = stored.rows[place.row];
+        summarize(stored, row, shared, shape.head_dim, summary);
+        add_tokens(place, row.token_entry, selection.rows[place.row], static_cast<size_t>(n_tokens), summary);
+        const StoredBytes bytes = own_bytes_of(row, shape.head_dim, element);
         summary.bytes.whole += bytes.whole;
         summary.bytes.channels += bytes.channels;
         summary.bytes.mapped += bytes.mapped;

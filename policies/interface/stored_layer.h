@@ -17,22 +17,37 @@ struct Matrix {
     std::vector<float> numbers;  ///< (n_rows, n_columns)
 };
 
+/// Numbers of n entries that a layer's cache stores once, in the model's type, for parts of several heads, of keys and
+/// of values, of this layer and of others.
+struct StoredBlock {
+    int width = 0;
+    std::vector<float> numbers{};  ///< (n, width)
+};
+
 /// One of the parts whose sum is the key, or the value, of each of n entries. What is stored of it are `width` numbers
 /// an entry, in the model's type.
 struct StoredPart {
     int width = 0;
-    /// (n, width). Empty: the prompt's own keys or values at the entries' positions, on `channels`.
+    /// (n, width). Empty without a block: the prompt's own keys or values at the entries' positions, on `channels`.
     std::vector<float> numbers{};
+    /// In place of numbers of its own: those that this layer or one before it stores for several, of the same n
+    /// entries, from `first_column` on.
+    std::shared_ptr<const StoredBlock> block{};
+    int first_column = 0;
     /// (width) the channels that the numbers are, ascending; empty without a map: all d.
     std::vector<uint16_t> channels{};
     /// (width, d) what an entry's numbers, as a row, are multiplied by to give d channels. It belongs to the model, not
     /// to the cache: its bytes are not counted. nullptr: the numbers are the channels themselves.
     std::shared_ptr<const Matrix> map{};
+    /// (n) what an entry's share of the sum is multiplied by, a number in the model's type; empty: 1.
+    std::vector<float> scales{};
 };
 
-/// The keys or the values of some entries: the sum of the parts. Keys are post-RoPE.
+/// The keys or the values of some entries: the sum of the parts.
 struct StoredVectors {
     std::vector<StoredPart> parts{};
+    /// Of keys: the sum is a key before RoPE, turned to its position when it is read. Else it is one after RoPE.
+    bool before_rope = false;
 };
 
 /// Entries of a row that are stored alike.
@@ -44,8 +59,9 @@ struct StoredEntries {
     StoredVectors keys{}, values{};
 };
 
-/// What a layer's cache holds of a row: the entries of `stored`, then whole keys and values at the positions `plain`.
-/// One after the other, their positions are the selection's row. Decoded tokens are stored whole, behind them.
+/// What a layer's cache holds of a row: the entries of `stored`, and whole keys and values at the positions `plain`.
+/// Together, their positions are the selection's row; where tokens are merged, one after the other. Decoded tokens are
+/// stored whole, behind them.
 struct StoredRow {
     std::vector<StoredEntries> stored{};
     std::vector<uint32_t> plain{};
@@ -58,6 +74,8 @@ struct StoredRow {
 /// attends to, counts, copies and goes back in.
 struct StoredLayer {
     std::vector<StoredRow> rows;
+    /// What is stored for several parts.
+    std::vector<std::shared_ptr<const StoredBlock>> blocks{};
 };
 
 struct Selection;
@@ -79,10 +97,10 @@ struct StoredBytes {
     size_t total() const { return whole + channels + mapped + masses; }
 };
 
-/// What a row needs.
-StoredBytes bytes_of(const StoredRow& row, int head_dim, size_t element);
+/// A row's share of what its layer stores for several: they are equal but for single bytes.
+size_t row_share(size_t bytes, size_t row, size_t n_rows);
 
-/// (R) what the rows of a selection need in all, as it is stored.
+/// (R) what the rows of a selection need in all, as it is stored; what a layer stores for several is shared out.
 std::vector<size_t> row_bytes_of(const Selection& selection, int head_dim, size_t element);
 
 /// A layer's storage in the terms of a trace: rows R, tokens N, entries of all rows one after the other.
@@ -90,9 +108,12 @@ struct StoredSummary {
     std::vector<uint8_t> key_channels;  ///< (R, d) 1 where every entry of the row has the key's channel
     std::vector<int32_t> token_entry;   ///< (R, N) the row's entry that a token went into; -1: none
     std::vector<float> masses;          ///< of each entry
-    std::vector<uint32_t> n_stored;     ///< (R) a row's first entries, as far as some are not whole keys and values
-    std::vector<float> key_width,
-        value_width;  ///< (R) numbers stored for each of those, the mean; d where there are none
+    std::vector<uint8_t> whole;         ///< of each entry: 1 where it has a whole key and a whole value
+    std::vector<uint32_t> n_entries;    ///< (R)
+    std::vector<uint32_t> n_stored;     ///< (R) entries that have not
+    /// (R) numbers that the layer stores for each of those, the mean; of what several rows' keys or values share, each
+    /// has an equal part; d where there are none.
+    std::vector<float> key_width, value_width;
     StoredBytes bytes;
     bool drops_channels = false;  ///< some of `key_channels` are 0
     bool merges = false;          ///< some mass is not 1, or some entry has another number of tokens than one

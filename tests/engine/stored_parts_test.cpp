@@ -74,10 +74,6 @@ engine::DenseLayer stands_for(const std::string& policy, const engine::DenseLaye
 Caches caches_of(const engine::Model& model, const Case& of) {
     const auto& transformer = model.transformer();
     const auto ids = some_ids(model, n_prompt);
-    engine::SilentProgress progress;
-    engine::PrefillRequest request;
-    request.ids = ids;
-    const auto result = engine::prefill(transformer, request, nullptr, progress);
     const auto policy = policies::throwaway::spec(of.policy).create();
     policies::RunContext context;
     context.shape = transformer.shape();
@@ -88,21 +84,19 @@ Caches caches_of(const engine::Model& model, const Case& of) {
         return engine::RunCache(transformer, policies::Granularity::kv_head, policies::Positions::prompt, false);
     };
     Caches caches{empty(), empty()};
-    for (int layer = 0; layer < caches.plain.n_layers(); ++layer) {
-        const auto& dense = result.cache[static_cast<size_t>(layer)];
-        policies::LayerObservations observations;
-        observations.layer = layer;
-        observations.shape = transformer.shape();
-        observations.n_tokens = n_prompt;
-        observations.keys = dense.keys_view();
-        observations.values = dense.values_view();
-        auto selection = policy->select(observations);
+    engine::SilentProgress progress;
+    engine::PrefillRequest request;
+    request.ids = ids;
+    request.needs = policy->needs();
+    const auto compress = [&](engine::PrefillLayer& layer) {
+        auto selection = policy->select(layer.prompt);
         REQUIRE(selection.stored);
-        caches.stored.compress(layer, selection, dense);
-        const auto changed = stands_for(of.policy, dense, transformer.dtype(), *selection.stored, selection);
+        caches.stored.compress(layer.layer, selection, layer.dense);
+        const auto changed = stands_for(of.policy, layer.dense, transformer.dtype(), *selection.stored, selection);
         selection.stored.reset();
-        caches.plain.compress(layer, selection, changed);
-    }
+        caches.plain.compress(layer.layer, selection, changed);
+    };
+    engine::prefill(transformer, request, compress, progress);
     caches.stored.reserve(100);
     caches.plain.reserve(100);
     return caches;
@@ -136,7 +130,9 @@ const std::vector<Case>& cases() {
         {"llama3-gqa-sharded", "stores-channels", 120}, {"llama3-gqa-sharded", "stores-mapped", 120},
         {"llama3-gqa-sharded", "merges-pairs", 61},     {"llama3-gqa-sharded", "stores-channels", 6},
         {"mistral-window", "stores-channels", 140},     {"mistral-window", "stores-mapped", 140},
-        {"qwen2-sliding-yarn", "stores-channels", 140}, {"qwen2-sliding-yarn", "stores-mapped", 130}};
+        {"qwen2-sliding-yarn", "stores-channels", 140}, {"qwen2-sliding-yarn", "stores-mapped", 130},
+        {"llama3-gqa-sharded", "stores-shared", 120},   {"mistral-window", "stores-shared", 140},
+        {"qwen2-sliding-yarn", "stores-shared", 133}};
     return all;
 }
 
@@ -188,6 +184,8 @@ TEST_CASE("what a cache holds in parts is what its description says it takes") {
         // 112 of 120 keys on half of the channels.
         CHECK(bytes("stores-channels", 120) == heads * ((120 * 2 * d - 112 * d / 2) * element + d / 2 * 2));
         CHECK(bytes("stores-mapped", 120) == heads * 120 * 2 * d * element);
+        // 59 even positions and 58 odd ones, whose directions' lengths are one number each.
+        CHECK(bytes("stores-shared", 120) == heads * (120 * 2 * d + 58 * 2) * element);
         CHECK(bytes("merges-pairs", 60) == heads * 60 * (2 * d * element + sizeof(float)));
     }
 }
@@ -305,10 +303,13 @@ TEST_CASE("entries behind the first ones keep their masses, keys and values") {
                                     .masses = {1, 2, 3.5f, 4, 5},
                                     .keys = {{{.width = 2, .channels = {1, 3}}}},
                                     .values = {{{.width = d}}}};
-    const engine::StoredEntries narrow(entries, reinterpret_cast<const char*>(keys.data()),
-                                       reinterpret_cast<const char*>(values.data()), d, kernels::DType::f32);
+    const engine::StoredSource source{.head_dim = d,
+                                      .dtype = kernels::DType::f32,
+                                      .keys = reinterpret_cast<const char*>(keys.data()),
+                                      .values = reinterpret_cast<const char*>(values.data())};
+    const engine::StoredEntries narrow(entries, source);
     CHECK(narrow.size() == 5);
-    CHECK(narrow.bytes() == 5 * (2 + 4 + 1) * 4 + 2 * 2);
+    CHECK(narrow.own_bytes() == 5 * (2 + 4 + 1) * 4 + 2 * 2);
     const auto from_two = narrow.from(2);
     CHECK(from_two.row.n_entries == 3);
     CHECK(from_two.row.key_dim == 2);
@@ -319,23 +320,24 @@ TEST_CASE("entries behind the first ones keep their masses, keys and values") {
     CHECK(from_two.key_channels[1] == 3);
 
     entries.keys.parts.push_back({.width = 2, .channels = {0, 2}});
-    const engine::StoredEntries whole(entries, reinterpret_cast<const char*>(keys.data()),
-                                      reinterpret_cast<const char*>(values.data()), d, kernels::DType::f32);
+    const engine::StoredEntries whole(entries, source);
     const auto read = whole.from(3);
     REQUIRE(read.row.entries);
     CHECK(read.row.n_entries == 2);
     CHECK(read.row.cardinality[0] == 4);
-    std::vector<float> k(2 * d), v(2 * d);
-    read.row.entries->read(0, 2, k.data(), v.data());
+    std::vector<float> k(2 * d), sums(d), scratch(read.row.entries->scratch_floats(1));
+    read.row.entries->read_keys(0, 2, k.data());
     CHECK(k == std::vector<float>{20, 21, 22, 23, 24, 25, 26, 27});
-    CHECK(v[0] == 120);
-    read.row.entries->read(1, 2, k.data(), v.data());
+    std::vector<float> weights{1, 10};
+    read.row.entries->sum_values(0, 2, weights.data(), 1, scratch.data(), sums.data());
+    CHECK(sums == std::vector<float>{1360, 1371, 1382, 1393});
+    read.row.entries->read_keys(1, 2, k.data());
     CHECK(k[0] == 24);
 }
 
 TEST_CASE("a sequence whose cache throws in the middle of a batch leaves the others what they are") {
     for (const bool given : {false, true}) {
-        for (const char* policy : {"stores-channels", "stores-mapped", "merges-pairs"}) {
+        for (const char* policy : {"stores-channels", "stores-mapped", "stores-shared", "merges-pairs"}) {
             CAPTURE(given, policy);
             const auto& model = tiny_model();
             const auto tokens = some_ids(model, given ? 3 : 1, 8);
@@ -370,7 +372,7 @@ TEST_CASE("each question finds a cache that is stored in parts as it was") {
         both.push_back(prompt_of_ids(ids, 90));
     }
     std::vector<engine::RunPlan> plans;
-    for (const char* name : {"stores-channels", "stores-mapped", "merges-pairs"})
+    for (const char* name : {"stores-channels", "stores-mapped", "stores-shared", "merges-pairs"})
         plans.push_back({policies::throwaway::spec(name), policies::parse_budget("40")});
     for (const bool isolated : {false, true}) {
         CAPTURE(isolated);

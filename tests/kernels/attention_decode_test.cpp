@@ -151,12 +151,21 @@ namespace {
 template <class T>
 struct Read : DecodeEntries {
     Read(const Row<T>& whole, int64_t from) : row(whole), first(from) {}
-    void read(int64_t begin, int64_t end, float* keys, float* values) const override {
+    void read_keys(int64_t begin, int64_t end, float* keys) const override {
         for (int64_t j = begin; j < end; ++j)
-            for (int c = 0; c < row.d; ++c) {
+            for (int c = 0; c < row.d; ++c)
                 keys[(j - begin) * row.d + c] = static_cast<float>(value(row.k, (first + j) * row.kv_stride + c));
-                values[(j - begin) * row.d + c] = static_cast<float>(value(row.v, (first + j) * row.kv_stride + c));
-            }
+    }
+    size_t scratch_floats(int n_queries) const override { return static_cast<size_t>(n_queries * row.d); }
+    void sum_values(int64_t begin, int64_t end, const float* weights, int n_queries, float* scratch,
+                    float* out) const override {
+        std::fill_n(scratch, n_queries * row.d, 0.0f);
+        for (int query = 0; query < n_queries; ++query)
+            for (int64_t j = begin; j < end; ++j)
+                for (int c = 0; c < row.d; ++c)
+                    scratch[query * row.d + c] += weights[query * kDecodeTile + j - begin] *
+                                                  static_cast<float>(value(row.v, (first + j) * row.kv_stride + c));
+        std::copy_n(scratch, n_queries * row.d, out);
     }
     const Row<T>& row;
     int64_t first;

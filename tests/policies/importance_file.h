@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "policies/interface/registry.h"
+#include "tests/policies/echo_maps_file.h"
 
 namespace kvscope::policies::test {
 
@@ -48,10 +49,12 @@ inline std::string importance_for(const ModelShape& shape) {
     return file->path();
 }
 
-/// A policy with its defaults and what it cannot do without: the file of importances, for a model of this size.
+/// A policy with its defaults and what it cannot do without: the file of importances, or of maps, for a model of this
+/// size.
 inline PolicySpec usable(const Definition& definition, const ModelShape& shape) {
     PolicySpec spec{&definition, ParameterValues(definition.parameters)};
     if (spec.values.has("importance")) spec.values.set("importance", importance_for(shape));
+    if (spec.values.has("maps")) spec.values.set("maps", echo_maps_for(shape));
     return spec;
 }
 

@@ -43,6 +43,7 @@ struct Layer {
         observations.shape = shape;
         observations.n_tokens = n;
         observations.keys = {keys.data(), kernels::DType::f32, kernels::Device::cpu, n * d};
+        observations.keys_before_rope = observations.keys;
         observations.values = {values.data(), kernels::DType::f32, kernels::Device::cpu, n * d};
         observations.window_queries = window_queries;
         observations.n_window = static_cast<int>(w);

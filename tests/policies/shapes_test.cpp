@@ -68,7 +68,7 @@ TEST_CASE("the interface carries entries on some channels", "[shapes]") {
     CHECK(row.plain == std::vector<uint32_t>{3, 4, 5, 6, 7, 8, 9, 10});
     CHECK(row.stored[0].keys.parts[0].channels == std::vector<uint16_t>{0, 2, 4, 6});
     // 8 whole entries; 3 of 4 channels of keys and of 8 of values, and what the channels are.
-    CHECK(bytes_of(row, 8, 2).total() == 8 * 2 * 8 * 2 + 3 * (4 + 8) * 2 + 4 * 2);
+    CHECK(row_bytes_of(selection, 8, 2)[1] == 8 * 2 * 8 * 2 + 3 * (4 + 8) * 2 + 4 * 2);
 }
 
 TEST_CASE("the interface carries vectors that maps rebuild", "[shapes]") {
@@ -89,7 +89,7 @@ TEST_CASE("the interface carries vectors that maps rebuild", "[shapes]") {
             CHECK(sum == Approx(cache.layers[0].keys[12 * 8 + i * 8 + c]).margin(1e-6));
         }
     }
-    CHECK(bytes_of(layer->rows[1], 8, 2).total() == 6 * 2 * 8 * 2);  // the maps are the model's
+    CHECK(row_bytes_of(selection, 8, 2)[1] == 6 * 2 * 8 * 2);  // the maps are the model's
 }
 
 TEST_CASE("the interface carries merged entries: n equal ones merged attend as n", "[shapes]") {
@@ -106,7 +106,7 @@ TEST_CASE("the interface carries merged entries: n equal ones merged attend as n
     const StoredEntries& pairs = stored->rows[0].stored.at(0);
     CHECK(pairs.masses == std::vector<float>{2, 2});
     CHECK(stored->rows[0].plain == std::vector<uint32_t>{4});
-    CHECK(bytes_of(stored->rows[0], 8, 2).total() == 3 * 2 * 8 * 2 + 2 * 4);
+    CHECK(row_bytes_of(selection, 8, 2)[0] == 3 * 2 * 8 * 2 + 2 * 4);
     std::vector<float> keys(pairs.keys.parts[0].numbers.begin(), pairs.keys.parts[0].numbers.begin() + 8);
     std::vector<float> values(pairs.values.parts[0].numbers.begin(), pairs.values.parts[0].numbers.begin() + 8);
     keys.insert(keys.end(), layer.keys.begin() + 2 * 8, layer.keys.begin() + 3 * 8);

@@ -257,6 +257,67 @@ class StoresMapped : public StoresKept {
     }
 };
 
+/// Changes the representation: of the first B entries, those at even positions in two blocks that all heads share, keys
+/// before RoPE; those at odd ones as a direction and a length; the last three whole.
+class StoresShared : public StoresKept {
+ public:
+    explicit StoresShared(const ParameterValues&) {}
+
+    Needs needs() const override {
+        Needs needs;
+        needs.keys_before_rope = true;
+        return needs;
+    }
+
+    StoredLayer store(LayerObservations& observations, const Selection& selection) override {
+        const int d = observations.shape.head_dim, heads = observations.shape.n_kv_heads;
+        StoredLayer layer;
+        const auto& kept = selection.rows[0];
+        const std::vector<uint32_t> whole(kept.end() - 3, kept.end());
+        std::vector<uint32_t> even, odd;
+        for (size_t i = 0; i + 3 < kept.size(); ++i) (kept[i] % 2 == 0 ? even : odd).push_back(kept[i]);
+        const auto keys = block(observations.keys_before_rope, even, heads, d);
+        const auto values = block(observations.values, even, heads, d);
+        layer.blocks = {keys, values};
+        for (int head = 0; head < heads; ++head) {
+            StoredEntries shared{.positions = even, .masses = {}, .keys = {}, .values = {}};
+            shared.keys = {.parts = {{.width = d, .block = keys, .first_column = head * d}}, .before_rope = true};
+            auto map = std::make_shared<Matrix>(Matrix{heads * d, d, {}});
+            map->numbers.resize(static_cast<size_t>(heads * d * d));
+            for (int c = 0; c < d; ++c) map->numbers[static_cast<size_t>((head * d + c) * d + c)] = 1;
+            shared.values = {.parts = {{.width = heads * d, .block = values, .map = std::move(map)}}};
+            StoredEntries scaled{.positions = odd, .masses = {}, .keys = {}, .values = {}};
+            scaled.keys.parts = {direction(gathered(observations.keys, head, odd, d), d)};
+            scaled.values.parts = {direction(gathered(observations.values, head, odd, d), d)};
+            layer.rows.push_back({.stored = {std::move(shared), std::move(scaled)}, .plain = whole, .token_entry = {}});
+        }
+        return layer;
+    }
+
+ private:
+    static std::shared_ptr<const StoredBlock> block(const EntriesView& view, const std::vector<uint32_t>& positions,
+                                                    int heads, int d) {
+        auto block = std::make_shared<StoredBlock>();
+        block->width = heads * d;
+        for (const uint32_t position : positions)
+            for (int head = 0; head < heads; ++head)
+                for (int c = 0; c < d; ++c) block->numbers.push_back(element(view, head, position, c, d));
+        return block;
+    }
+
+    static StoredPart direction(std::vector<float> vectors, int d) {
+        StoredPart part{.width = d};
+        for (size_t at = 0; at < vectors.size(); at += static_cast<size_t>(d)) {
+            double squares = 0;
+            for (size_t c = 0; c < static_cast<size_t>(d); ++c) squares += double{vectors[at + c]} * vectors[at + c];
+            part.scales.push_back(static_cast<float>(std::sqrt(squares)));
+            for (size_t c = 0; c < static_cast<size_t>(d); ++c) vectors[at + c] /= part.scales.back();
+        }
+        part.numbers = std::move(vectors);
+        return part;
+    }
+};
+
 /// Changes the representation: the first 2 B entries, or all, merged two by two. The key is their mean, the value their
 /// sum, the mass 2 (KVSlimmer's form); an entry is where its second token is. A single one left over stays whole.
 class MergesPairs : public StoresKept {
@@ -354,6 +415,7 @@ inline const std::vector<Definition>& definitions() {
         definition<StoresChannels>("stores-channels",
                                    {integer_parameter("exact", 8, {.low = 0}, "Entries at the end that stay whole.")}),
         definition<StoresMapped>("stores-mapped"),
+        definition<StoresShared>("stores-shared"),
         definition<MergesPairs>("merges-pairs"),
         definition<DropsLeastAttended>("drops-least-attended"),
     };

@@ -1,0 +1,16 @@
+#include "kernels/stored_numbers.h"
+
+#include "kernels/cpu/level_kernels.h"
+
+namespace kvscope::kernels {
+
+void add_mapped(const StoredNumbers& numbers, const float* map, int columns, float* out) {
+    level_kernels().add_mapped(numbers, map, columns, out);
+}
+
+void add_weighted(const StoredNumbers& numbers, const float* weights, int64_t weight_stride, int n_queries,
+                  float* sums) {
+    level_kernels().add_weighted(numbers, weights, weight_stride, n_queries, sums);
+}
+
+}  // namespace kvscope::kernels

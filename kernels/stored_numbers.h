@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/types.h"
+
+namespace kvscope::kernels {
+
+/// What a cache stores of n entries, `width` numbers each.
+struct StoredNumbers {
+    DType dtype = DType::f32;    ///< f32 or bf16
+    const void* data = nullptr;  ///< element (i, c) at i * stride + c
+    int64_t stride = 0;          ///< elements between entries, at least `width`
+    int64_t n = 0;
+    int width = 0;
+};
+
+/// out (n, columns) += numbers times map (width, columns), in f32. One thread; each entry's result depends on that
+/// entry alone.
+void add_mapped(const StoredNumbers& numbers, const float* map, int columns, float* out);
+
+/// sums (n_queries, width) += sum over i of weights[query * weight_stride + i] times entry i's numbers, in f32. One
+/// thread.
+void add_weighted(const StoredNumbers& numbers, const float* weights, int64_t weight_stride, int n_queries,
+                  float* sums);
+
+}  // namespace kvscope::kernels

@@ -1,0 +1,196 @@
+#include "policies/interface/echo_maps.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "json/bounded_json.h"
+
+namespace kvscope::policies {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "safetensors files are little endian");
+
+constexpr const char* kFormat = "kvscope-echo-maps-1";
+constexpr uint64_t kLargestHeader = uint64_t{16} << 20;
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+    throw EchoMapsError("EchoKV's maps '" + path + "': " + why + " `kvscope train-echo -m MODEL -o FILE` makes them.");
+}
+
+std::string tensor_name(int layer, const char* kind) { return fmt::format("layers.{}.{}", layer, kind); }
+
+/// A file's header, and where its tensors begin.
+struct Opened {
+    std::ifstream file;
+    nlohmann::json header;
+    uint64_t begin = 0;
+    uint64_t size = 0;
+};
+
+Opened open(const std::string& path) {
+    Opened opened;
+    std::error_code error;
+    // Not from a pipe, which may never begin, or a device, which may never end.
+    if (std::filesystem::is_regular_file(path, error)) opened.file.open(path, std::ios::binary);
+    if (!opened.file.is_open()) refuse(path, "there is no such file, or it cannot be read.");
+    opened.size = std::filesystem::file_size(path, error);
+    uint64_t length = 0;
+    if (!opened.file.read(reinterpret_cast<char*>(&length), sizeof(length)) || length > kLargestHeader ||
+        length + sizeof(length) > opened.size)
+        refuse(path, "expected a safetensors file, found one without its header.");
+    std::string text(length, '\0');
+    opened.file.read(text.data(), static_cast<std::streamsize>(length));
+    opened.header = bounded_json::parse_or_discard(text);
+    opened.begin = sizeof(length) + length;
+    if (!opened.file || !opened.header.is_object())
+        refuse(path, "expected a safetensors file, found a header that is no JSON object.");
+    return opened;
+}
+
+std::string metadata(const std::string& path, const Opened& opened, const std::string& name) {
+    const auto all = opened.header.find("__metadata__");
+    if (all != opened.header.end() && all->is_object())
+        if (const auto found = all->find(name); found != all->end() && found->is_string())
+            return found->get<std::string>();
+    refuse(path, "expected maps that `kvscope train-echo` wrote, found no \"" + name + "\" in its metadata.");
+}
+
+int number(const std::string& path, const Opened& opened, const std::string& name, int low) {
+    const std::string text = metadata(path, opened, name);
+    try {
+        size_t read = 0;
+        const int value = std::stoi(text, &read);
+        if (read == text.size() && value >= low && value <= 1 << 20) return value;
+    } catch (const std::logic_error&) {
+    }
+    refuse(path, fmt::format("expected \"{}\" from {} on, found \"{}\".", name, low, text));
+}
+
+EchoLayout layout_of(const std::string& path, const Opened& opened) {
+    if (const std::string format = metadata(path, opened, "format"); format != kFormat)
+        refuse(path, fmt::format("expected the format {}, found \"{}\".", kFormat, format));
+    EchoLayout layout;
+    layout.n_layers = number(path, opened, "n_layers", 1);
+    layout.n_kv_heads = number(path, opened, "n_kv_heads", 1);
+    layout.head_dim = number(path, opened, "head_dim", 1);
+    layout.group = number(path, opened, "group", 1);
+    layout.local = number(path, opened, "local", 0);
+    if (layout.local > layout.width())
+        refuse(path, fmt::format("expected at most {} numbers of each layer, found {}.", layout.width(), layout.local));
+    return layout;
+}
+
+Matrix read_matrix(const std::string& path, Opened& opened, const EchoLayout& layout, const std::string& name) {
+    Matrix matrix{layout.width() + layout.local, layout.width() - layout.local, {}};
+    const auto bytes = static_cast<uint64_t>(matrix.n_rows) * static_cast<uint64_t>(matrix.n_columns) * sizeof(float);
+    const auto found = opened.header.find(name);
+    if (found == opened.header.end()) refuse(path, fmt::format("the map \"{}\" is missing.", name));
+    const nlohmann::json expected = {matrix.n_rows, matrix.n_columns};
+    const nlohmann::json shape = found->is_object() ? found->value("shape", nlohmann::json()) : nlohmann::json();
+    if (shape != expected || found->value("dtype", nlohmann::json()) != "F32")
+        refuse(path, fmt::format("expected \"{}\" to be F32 {}, found {}.", name, expected.dump(), found->dump()));
+    const auto offsets = found->value("data_offsets", nlohmann::json());
+    const bool are_numbers =
+        offsets.is_array() && offsets.size() == 2 && offsets[0].is_number_unsigned() && offsets[1].is_number_unsigned();
+    const uint64_t begin = are_numbers ? offsets[0].get<uint64_t>() : 0,
+                   end = are_numbers ? offsets[1].get<uint64_t>() : 0;
+    if (!are_numbers || begin > end || end - begin != bytes || end > opened.size - opened.begin)
+        refuse(path, fmt::format("expected the {} bytes of \"{}\", found {} in {} bytes: is the file cut off?", bytes,
+                                 name, offsets.dump(), opened.size - opened.begin));
+    matrix.numbers.resize(bytes / sizeof(float));
+    opened.file.seekg(static_cast<std::streamoff>(opened.begin + begin));
+    opened.file.read(reinterpret_cast<char*>(matrix.numbers.data()), static_cast<std::streamsize>(bytes));
+    if (!opened.file) refuse(path, fmt::format("\"{}\" cannot be read.", name));
+    for (const float value : matrix.numbers)
+        if (!std::isfinite(value))
+            refuse(path, fmt::format("expected finite numbers in \"{}\", found {}.", name, value));
+    return matrix;
+}
+
+}  // namespace
+
+double EchoLayout::ratio() const {
+    const double d = width();
+    return (d + local * (group - 1.0)) / (d * group);
+}
+
+double EchoLayout::model_ratio() const {
+    double stored = 0;
+    for (int layer = 0; layer < n_layers; ++layer) stored += is_rebuilt(layer) ? local : width();
+    return stored / (static_cast<double>(width()) * n_layers);
+}
+
+EchoLayout echo_layout(double ratio, const ModelShape& shape) {
+    if (!(ratio > 0) || ratio > 1)
+        throw EchoMapsError(fmt::format("a ratio of {}: expected one above 0, at most 1", ratio));
+    EchoLayout layout{shape.n_layers, shape.n_kv_heads, shape.head_dim, 1, 0};
+    // What a ratio such as 0.2 lacks in binary must not cost a layer.
+    layout.group = static_cast<int>(std::ceil(1.0 / ratio - 1e-9));
+    if (layout.group > shape.n_layers)
+        throw EchoMapsError(
+            fmt::format("a ratio of {} takes groups of {} layers, and the model has {}: give a larger one", ratio,
+                        layout.group, shape.n_layers));
+    if (layout.group == 1) return layout;
+    const double target = layout.width() * (ratio * layout.group - 1.0) / (layout.group - 1.0);
+    const int step = target < shape.head_dim ? std::min(16, shape.head_dim) : shape.head_dim;
+    layout.local = std::min(step * static_cast<int>(std::lround(target / step)), layout.width());
+    return layout;
+}
+
+std::string to_safetensors(const EchoMaps& maps) {
+    nlohmann::ordered_json header;
+    auto& notes = header["__metadata__"];
+    for (const auto& [name, value] : maps.facts) notes[name] = value;
+    notes["format"] = kFormat;
+    notes["model_fingerprint"] = maps.model_fingerprint;
+    const auto note = [&](const char* name, int value) { notes[name] = std::to_string(value); };
+    note("n_layers", maps.layout.n_layers);
+    note("n_kv_heads", maps.layout.n_kv_heads);
+    note("head_dim", maps.layout.head_dim);
+    note("group", maps.layout.group);
+    note("local", maps.layout.local);
+    std::string data;
+    const auto add = [&](int layer, const char* kind, const Matrix& matrix) {
+        const size_t begin = data.size(), bytes = matrix.numbers.size() * sizeof(float);
+        data.append(reinterpret_cast<const char*>(matrix.numbers.data()), bytes);
+        header[tensor_name(layer, kind)] = {
+            {"dtype", "F32"}, {"shape", {matrix.n_rows, matrix.n_columns}}, {"data_offsets", {begin, begin + bytes}}};
+    };
+    for (const auto& [layer, of_layer] : maps.layers) {
+        add(layer, "keys", of_layer.keys);
+        add(layer, "values", of_layer.values);
+    }
+    std::string text = header.dump();
+    text.resize((text.size() + 7) / 8 * 8, ' ');
+    const uint64_t length = text.size();
+    return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + text + data;
+}
+
+EchoMaps read_echo_maps(const std::string& path) {
+    Opened opened = open(path);
+    EchoMaps maps;
+    maps.layout = layout_of(path, opened);
+    maps.model_fingerprint = metadata(path, opened, "model_fingerprint");
+    for (int layer = 0; layer < maps.layout.n_layers; ++layer) {
+        if (!maps.layout.is_rebuilt(layer)) continue;
+        maps.layers[layer] = {read_matrix(path, opened, maps.layout, tensor_name(layer, "keys")),
+                              read_matrix(path, opened, maps.layout, tensor_name(layer, "values"))};
+    }
+    for (const auto& [name, value] : opened.header["__metadata__"].items())
+        if (value.is_string()) maps.facts[name] = value.get<std::string>();
+    return maps;
+}
+
+EchoLayout read_echo_layout(const std::string& path) {
+    const Opened opened = open(path);
+    return layout_of(path, opened);
+}
+
+}  // namespace kvscope::policies

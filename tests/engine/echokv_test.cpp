@@ -1,0 +1,177 @@
+// EchoKV against its definition in transformers and NumPy, f64: scripts/golden/echokv.py.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "engine/echo_training.h"
+#include "engine/error.h"
+#include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/same_bits.h"
+#include "tests/engine/threads.h"
+#include "tests/policies/echo_maps_file.h"
+#include "trace/check.h"
+
+using namespace kvscope;
+using namespace kvscope::engine::testing;
+using policies::EchoLayout;
+using policies::test::EchoMapsFile;
+
+namespace {
+
+EchoLayout layout_of(const engine::Model& model, int group, int local) {
+    const auto shape = model.transformer().shape();
+    return {shape.n_layers, shape.n_kv_heads, shape.head_dim, group, local};
+}
+
+engine::RunPlan plan_with(const EchoMapsFile& maps, const std::string& parameters = {}) {
+    auto made = plan("echokv:maps=" + maps.path() + parameters, "100%");
+    made.budget.share = *made.spec.own_share();
+    return made;
+}
+
+std::vector<float> flat(const nlohmann::json& rows) {
+    std::vector<float> all;
+    for (const auto& row : rows)
+        for (const auto& value : row) all.push_back(value.get<float>());
+    return all;
+}
+
+void check_near(const std::vector<float>& found, const std::vector<float>& expected, double relative, double margin) {
+    REQUIRE(found.size() == expected.size());
+    for (size_t i = 0; i < found.size(); ++i) CHECK(found[i] == Approx(expected[i]).epsilon(relative).margin(margin));
+}
+
+}  // namespace
+
+TEST_CASE("what EchoKV does to the output equals the reference, and its bytes are those of what it stores",
+          "[echokv]") {
+    const auto& model = default_model_f32();
+    const auto golden_runs = golden("engine/echokv_runs.json")["prompts"];
+    const auto prompt_ids = golden("engine/prompt_ids.json")["prompts"];
+    for (const std::string name : {"short", "rewrite"}) {
+        std::vector<std::unique_ptr<EchoMapsFile>> files;
+        std::vector<engine::RunPlan> plans;
+        for (const auto& one : golden_runs[name]) {
+            files.push_back(std::make_unique<EchoMapsFile>(layout_of(model, one["group_layers"], one["local_dims"]),
+                                                           model.fingerprint()));
+            plans.push_back(plan_with(*files.back(), ",recent=" + std::to_string(one["recent"].get<int>())));
+        }
+        const TemporaryFolder folder;
+        const auto ids = prompt_ids[name]["ids"].get<std::vector<int32_t>>();
+        const auto reader = run_experiment(folder, "e.h5", model, {prompt_of_ids(ids)}, plans, options_of(64));
+        for (const auto& problem : trace::check(folder.path() / "e.h5"))
+            FAIL_CHECK(problem.path << ": " << problem.found);
+        for (size_t i = 0; i < plans.size(); ++i) {
+            const auto record = reader.run_record(0, static_cast<int>(i) + 1);
+            const auto& one = golden_runs[name][i];
+            CAPTURE(name, record.label, record.message);
+            REQUIRE(record.status == "complete");
+            CHECK(record.output_ids == one["output_ids"].get<std::vector<int32_t>>());
+            check_near(record.step_kl, one["step_kl"].get<std::vector<float>>(), 1e-3, 2e-5);
+            check_near(record.stored_key_error, flat(one["key_error"]), 1e-4, 1e-6);
+            check_near(record.stored_value_error, flat(one["value_error"]), 1e-4, 1e-6);
+            check_near(record.output_error, flat(one["output_error"]), 1e-3, 1e-5);
+            CHECK(record.cache_bytes == record.cache_bytes_predicted);
+            const int local = one["local_dims"];
+            const auto rebuilt = one["rebuilt_layers"].get<std::vector<size_t>>();
+            for (size_t layer = 0; layer < record.cache_bytes.size(); ++layer) {
+                const bool is_rebuilt = std::count(rebuilt.begin(), rebuilt.end(), layer) > 0;
+                // Which channels of a head are its own, of keys and of values.
+                const int named = is_rebuilt ? 2 * (local % layout_of(model, 1, 0).head_dim) : 0;
+                CHECK(record.cache_bytes[layer] == one["bytes"][layer].get<uint64_t>() * sizeof(float) +
+                                                       static_cast<uint64_t>(named) * sizeof(uint16_t));
+            }
+            const auto exact = one["exact_tokens"].get<std::vector<uint32_t>>();
+            const auto kept = reader.kept(0, static_cast<int>(i) + 1);
+            for (uint32_t token = 0; token < ids.size(); ++token) {
+                const bool is_exact = std::count(exact.begin(), exact.end(), token) > 0;
+                CHECK(kept->fate(0, 0, token).kind == trace::TokenFate::Kind::whole);
+                CHECK(kept->fate(1, 2, token).kind ==
+                      (is_exact ? trace::TokenFate::Kind::whole : trace::TokenFate::Kind::rebuilt));
+            }
+        }
+    }
+}
+
+TEST_CASE("EchoKV answers alike in shared and isolated mode, whatever runs beside it, in f32 and bf16", "[echokv]") {
+    for (const char* name : {"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn"})
+        for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
+            CAPTURE(name, kernels::name_of(dtype));
+            const auto model = small_model(name, dtype);
+            const EchoMapsFile maps(layout_of(model, 2, 4), model.fingerprint());
+            const std::vector<engine::RunPlan> plans{plan_with(maps, ",recent=9"), plan("snapkv:window=8", "40"),
+                                                     plan_with(maps, ",recent=30,rebuild=values")};
+            const TemporaryFolder folder;
+            const std::vector<engine::Prompt> prompts{prompt_of_ids(some_ids(model, 130)),
+                                                      prompt_of_ids(some_ids(model, 120, 4), 90)};
+            const auto shared = run_experiment(folder, "s.h5", model, prompts, plans, options_of(8));
+            const auto isolated = run_experiment(folder, "i.h5", model, prompts, plans, options_of(8, true, true));
+            const Threads one(1);
+            const auto alone = run_experiment(folder, "a.h5", model, {prompts[1]}, {plans[2]}, options_of(8));
+            for (int prompt = 0; prompt < 2; ++prompt)
+                for (const int run : {1, 3}) {
+                    const auto a = shared.run_record(prompt, run), b = isolated.run_record(prompt, run);
+                    CAPTURE(a.label, a.message, b.message);
+                    REQUIRE(a.status == "complete");
+                    CHECK(a.output_ids == b.output_ids);
+                    CHECK(same_bits(a.step_kl, b.step_kl));
+                    CHECK(a.cache_bytes == b.cache_bytes);
+                    CHECK(a.cache_bytes == a.cache_bytes_predicted);
+                    CHECK(same_bits(a.stored_key_error, b.stored_key_error));
+                }
+            CHECK(same_bits(alone.run_record(0, 1).step_kl, shared.run_record(1, 3).step_kl));
+            CHECK(alone.run_record(0, 1).output_ids == shared.run_record(1, 3).output_ids);
+        }
+}
+
+TEST_CASE("the maps of least squares miss as much as the reference's, on the text and on another", "[echokv]") {
+    const auto& model = default_model_f32();
+    const auto expected = golden("engine/echo_training.json");
+    const auto ids = expected["text"]["ids"].get<std::vector<int32_t>>();
+    const auto held_out = expected["held_out"]["ids"].get<std::vector<int32_t>>();
+    engine::SilentProgress progress;
+    for (const auto& one : expected["cases"]) {
+        const EchoLayout layout = layout_of(model, one["group_layers"], one["local_dims"]);
+        CAPTURE(layout.group, layout.local);
+        const engine::EchoTrainingOptions options{
+            .ratio = layout.ratio(), .sequence = 2048, .skipped = 0, .ridge = expected["ridge"]};
+        const auto training = engine::train_echo(model, ids, options, progress);
+        REQUIRE(training.maps.layout == layout);
+        CHECK(training.n_tokens == static_cast<int64_t>(ids.size()));
+        const auto other = engine::echo_errors(model, training.maps, held_out, options, progress);
+        const auto layers = one["layers"].get<std::vector<int>>();
+        REQUIRE(training.errors.size() == layers.size());
+        for (size_t i = 0; i < layers.size(); ++i) {
+            CAPTURE(layers[i]);
+            const auto& error = training.errors.at(layers[i]);
+            CHECK(error.keys == Approx(one["text"]["keys"][i].get<double>()).epsilon(1e-3));
+            CHECK(error.values == Approx(one["text"]["values"][i].get<double>()).epsilon(1e-3));
+            CHECK(other.at(layers[i]).keys == Approx(one["held_out"]["keys"][i].get<double>()).epsilon(2e-3));
+            CHECK(other.at(layers[i]).values == Approx(one["held_out"]["values"][i].get<double>()).epsilon(2e-3));
+        }
+    }
+}
+
+TEST_CASE("training is the same whatever the number of threads, and refuses what it cannot do", "[echokv]") {
+    const auto& model = tiny_model();
+    const auto ids = some_ids(model, 500);
+    engine::SilentProgress progress;
+    engine::EchoTrainingOptions options{.ratio = 0.5, .sequence = 100};
+    const auto several = engine::train_echo(model, ids, options, progress);
+    {
+        const Threads one(1);
+        const auto alone = engine::train_echo(model, ids, options, progress);
+        for (const auto& [layer, maps] : several.maps.layers) {
+            CHECK(same_bits(alone.maps.layers.at(layer).keys.numbers, maps.keys.numbers));
+            CHECK(same_bits(alone.maps.layers.at(layer).values.numbers, maps.values.numbers));
+        }
+    }
+    CHECK(several.n_tokens == 5 * 96);
+    const std::span<const int32_t> few(ids.data(), 20);
+    CHECK_THROWS_AS(engine::train_echo(model, few, options, progress), engine::UsageError);
+    options.sequence = 3;
+    CHECK_THROWS_AS(engine::train_echo(model, ids, options, progress), engine::UsageError);
+    options = {.ratio = 1.5};
+    CHECK_THROWS_AS(engine::train_echo(model, ids, options, progress), policies::EchoMapsError);
+    options = {.ratio = 1.0, .sequence = 100};
+    CHECK(engine::train_echo(model, ids, options, progress).maps.layers.empty());
+}
