@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kHowToMake = " `kvscope profile-heads MODEL -o FILE` makes such a file.";
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+[[noreturn]] void refuse_importances(const std::string& path, const std::string& why) {
     throw ImportanceError("Head importance '" + path + "': " + why + kHowToMake);
 }
 
@@ -33,25 +33,26 @@ size_t place_of(const std::string& path, std::string_view key, const ModelShape&
     int layer = 0, head = 0;
     if (dash == std::string_view::npos || !read_number(key.substr(0, dash), layer) ||
         !read_number(key.substr(dash + 1), head)) {
-        refuse(path, "expected names of the form \"layer-head\" (\"0-3\"), found \"" + std::string(key) + "\".");
+        refuse_importances(path,
+                           "expected names of the form \"layer-head\" (\"0-3\"), found \"" + std::string(key) + "\".");
     }
     if (layer >= shape.n_layers || head >= shape.n_heads) {
-        refuse(path, "it is of another model: it has layer " + std::to_string(layer) + ", head " +
-                         std::to_string(head) + ", and the model " + std::to_string(shape.n_layers) + " layers of " +
-                         std::to_string(shape.n_heads) + " heads, counted from 0.");
+        refuse_importances(path, "it is of another model: it has layer " + std::to_string(layer) + ", head " +
+                                     std::to_string(head) + ", and the model " + std::to_string(shape.n_layers) +
+                                     " layers of " + std::to_string(shape.n_heads) + " heads, counted from 0.");
     }
     return static_cast<size_t>(layer) * static_cast<size_t>(shape.n_heads) + static_cast<size_t>(head);
 }
 
 double mean_of(const std::string& path, const std::string& key, const nlohmann::json& scores) {
     const std::string where = "expected \"" + key + "\" to be a list of numbers from 0 on, ";
-    if (!scores.is_array()) refuse(path, where + "found " + scores.type_name() + ".");
-    if (scores.empty()) refuse(path, where + "found an empty one.");
+    if (!scores.is_array()) refuse_importances(path, where + "found " + scores.type_name() + ".");
+    if (scores.empty()) refuse_importances(path, where + "found an empty one.");
     double sum = 0.0;
     for (const nlohmann::json& score : scores) {
-        if (!score.is_number()) refuse(path, where + "found " + score.type_name() + " in it.");
+        if (!score.is_number()) refuse_importances(path, where + "found " + score.type_name() + " in it.");
         const double value = score.get<double>();
-        if (!std::isfinite(value) || value < 0.0) refuse(path, where + "found " + score.dump() + " in it.");
+        if (!std::isfinite(value) || value < 0.0) refuse_importances(path, where + "found " + score.dump() + " in it.");
         sum += value;
     }
     return sum / static_cast<double>(scores.size());
@@ -64,11 +65,12 @@ std::vector<double> read_head_importance(const std::string& path, const ModelSha
     std::ifstream file;
     // Not from a pipe, which may never begin, or a device, which may never end.
     if (std::filesystem::is_regular_file(path, error)) file.open(path, std::ios::binary);
-    if (!file.is_open()) refuse(path, "there is no such file, or it cannot be read.");
+    if (!file.is_open()) refuse_importances(path, "there is no such file, or it cannot be read.");
     const nlohmann::json root = bounded_json::parse_or_discard(std::string{std::istreambuf_iterator<char>(file), {}});
     if (!root.is_object()) {
-        refuse(path, "expected a JSON object {\"layer-head\": [score, ...]}, found " +
-                         (root.is_discarded() ? std::string("no JSON") : std::string(root.type_name())) + ".");
+        refuse_importances(path, "expected a JSON object {\"layer-head\": [score, ...]}, found " +
+                                     (root.is_discarded() ? std::string("no JSON") : std::string(root.type_name())) +
+                                     ".");
     }
     std::vector<double> importance(static_cast<size_t>(shape.n_layers * shape.n_heads), -1.0);
     for (const auto& [key, scores] : root.items()) {
@@ -77,12 +79,13 @@ std::vector<double> read_head_importance(const std::string& path, const ModelSha
     const auto missing = std::find(importance.begin(), importance.end(), -1.0);
     if (missing != importance.end()) {
         const auto place = missing - importance.begin();
-        refuse(path, "expected all " + std::to_string(shape.n_layers) + " layers of " + std::to_string(shape.n_heads) +
-                         " heads, found " + std::to_string(root.size()) + " heads; the first that is missing is \"" +
-                         std::to_string(place / shape.n_heads) + "-" + std::to_string(place % shape.n_heads) + "\".");
+        refuse_importances(path, "expected all " + std::to_string(shape.n_layers) + " layers of " +
+                                     std::to_string(shape.n_heads) + " heads, found " + std::to_string(root.size()) +
+                                     " heads; the first that is missing is \"" + std::to_string(place / shape.n_heads) +
+                                     "-" + std::to_string(place % shape.n_heads) + "\".");
     }
     if (std::all_of(importance.begin(), importance.end(), [](double value) { return value == 0.0; })) {
-        refuse(path, "expected an importance above 0 for some head, found 0 for all.");
+        refuse_importances(path, "expected an importance above 0 for some head, found 0 for all.");
     }
     return importance;
 }
