@@ -78,19 +78,6 @@ class Reading {
     }
 
  private:
-    /// Its own steps are none of the caller's.
-    class Inner final : public Progress {
-     public:
-        explicit Inner(const Progress& outer) : outer_(outer) {}
-        void begin(std::string_view, int64_t) override {}
-        void advance(int64_t) override {}
-        void message(std::string_view) override {}
-        bool cancelled() const override { return outer_.cancelled(); }
-
-     private:
-        const Progress& outer_;
-    };
-
     std::string what_is_read() const {
         return fmt::format("{} {} groups of {} {} local, sequences of {} from {} on, {:016x}", model_.fingerprint(),
                            kernels::name_of(model_.transformer().dtype()), layout_.group, layout_.local,
@@ -116,7 +103,7 @@ class Reading {
             std::vector<float> keys, values;
         };
         std::vector<Numbers> layers(static_cast<size_t>(layout_.n_layers));
-        Inner inner(progress_);
+        WithoutSteps inner(progress_);
         prefill(
             model_.transformer(), request,
             [&](PrefillLayer& layer) {

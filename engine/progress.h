@@ -28,4 +28,17 @@ class SilentProgress final : public Progress {
     bool cancelled() const override { return false; }
 };
 
+/// Shows nothing of its own, and cancels as another does: for work that is a step of the other's.
+class WithoutSteps final : public Progress {
+ public:
+    explicit WithoutSteps(const Progress& outer) : outer_(outer) {}
+    void begin(std::string_view, int64_t) override {}
+    void advance(int64_t) override {}
+    void message(std::string_view) override {}
+    bool cancelled() const override { return outer_.cancelled(); }
+
+ private:
+    const Progress& outer_;
+};
+
 }  // namespace kvscope::engine

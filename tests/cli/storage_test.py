@@ -197,8 +197,8 @@ class RebuiltLayers(ProgramTest):
                                 "snapkv:window=8", "--budget", "0.75", "-o", "failed.h5")
         self.assertEqual(done.returncode, 1, done.stderr)
         with h5py.File(self.folder / "failed.h5") as trace:
-            runs = {run.attrs["label"]: run.attrs for run in trace["prompts/0/runs"].values()}
-        messages = [attributes["message"] for attributes in runs.values() if attributes["status"] == "failed"]
+            runs = [run.attrs for run in trace["prompts/0/runs"].values()]
+            messages = [attributes["message"] for attributes in runs if attributes["status"] == "failed"]
         self.assertEqual(len(messages), 2)
         self.assertTrue(any("cut off" in message for message in messages), messages)
         self.assertTrue(all("kvscope train-echo" in message for message in messages), messages)

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "engine/echo_training.h"
+#include "engine/echo_tuning.h"
 #include "engine/error.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/same_bits.h"
@@ -239,4 +240,69 @@ TEST_CASE("training that was stopped goes on to the same maps, and not on anothe
     const auto [same, messages] = again(ids);
     CHECK(same);
     CHECK(messages.find("could not be kept") != std::string::npos);
+}
+
+TEST_CASE("tuning goes down the slope of what attention misses", "[echokv]") {
+    const auto& model = tiny_model();
+    const auto ids = some_ids(model, 60);
+    engine::SilentProgress progress;
+    const engine::EchoTuningOptions once{.steps = 1, .sequence = 60, .rate = 1e-4};
+    const policies::EchoMaps before = policies::test::formula_maps(layout_of(model, 2, 4), model.fingerprint());
+    policies::EchoMaps after = before;
+    const double error = engine::tune_echo(model, after, ids, once, progress).at(0);
+    CHECK(error == Approx(engine::attention_error(model, before, ids, once, progress)).epsilon(1e-6));
+    // AdamW's first step is the rate times the gradient's sign, and the decay: the sign is that of a difference
+    // quotient.
+    int n_checked = 0;
+    for (const bool of_keys : {true, false}) {
+        const auto matrix = [&](policies::EchoMaps& maps) -> policies::Matrix& {
+            return of_keys ? maps.layers.at(1).keys : maps.layers.at(1).values;
+        };
+        policies::EchoMaps changed = before;
+        for (size_t at = 0; at < matrix(changed).numbers.size(); at += 37) {
+            float& number = matrix(changed).numbers[at];
+            const float was = number;
+            const auto error_at = [&](float value) {
+                number = value;
+                const double found = engine::attention_error(model, changed, ids, once, progress);
+                number = was;
+                return found * found;
+            };
+            const double slope = (error_at(was + 0.02f) - error_at(was - 0.02f)) / 0.04;
+            if (std::abs(slope) < 2e-3) continue;
+            ++n_checked;
+            CAPTURE(of_keys, at, slope);
+            const double step = matrix(after).numbers[at] - was * (1.0 - 1e-4 * 0.01);
+            CHECK(step == Approx(slope > 0 ? -1e-4 : 1e-4).epsilon(0.05));
+        }
+    }
+    CHECK(n_checked > 10);
+}
+
+TEST_CASE("tuned maps miss less of what attention gives, the same whatever the threads", "[echokv]") {
+    const auto& model = tiny_model();
+    const auto ids = some_ids(model, 400);
+    engine::SilentProgress progress;
+    const engine::EchoTuningOptions options{.steps = 60, .sequence = 50, .rate = 5e-3};
+    const policies::EchoMaps before = policies::test::formula_maps(layout_of(model, 2, 4), model.fingerprint());
+    policies::EchoMaps after = before;
+    const auto losses = engine::tune_echo(model, after, ids, options, progress);
+    CHECK(losses.size() == 60);
+    CHECK(after.facts.at("stage2").find("60 steps") != std::string::npos);
+    CHECK(engine::attention_error(model, after, ids, options, progress) <
+          0.9 * engine::attention_error(model, before, ids, options, progress));
+    {
+        const Threads one(1);
+        policies::EchoMaps again = before;
+        CHECK(engine::tune_echo(model, again, ids, options, progress) == losses);
+        CHECK(same_maps(again, after));
+    }
+    policies::EchoMaps same = before;
+    CHECK(engine::tune_echo(model, same, ids, {.steps = 0}, progress).empty());
+    CHECK(same_maps(same, before));
+    CHECK_THROWS_AS(engine::tune_echo(model, same, ids, {.steps = 5, .sequence = 500}, progress), engine::UsageError);
+    CHECK_THROWS_AS(engine::tune_echo(model, same, ids, {.steps = 5, .sequence = 4}, progress), engine::UsageError);
+    StopsAfterSequences stops(3);
+    CHECK_THROWS_AS(engine::tune_echo(model, same, ids, options, stops), engine::Cancelled);
+    CHECK(same_maps(same, before));
 }
