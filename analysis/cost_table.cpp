@@ -1,5 +1,7 @@
 #include "analysis/cost_table.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -81,6 +83,18 @@ std::vector<Column> columns() {
             {"message", "Message", "", ColumnType::text}};
 }
 
+/// What a run that merges should be asked about: keys that no mean of two explains. Empty where there are none.
+std::string merging_note(const trace::Reader& reader, const trace::Place& place) {
+    if (!reader.has(place, schema::run::merged_keys) || !reader.has(place, schema::run::merged_keys_outside)) return {};
+    const auto sum = [&](const schema::DataSet& set) {
+        const auto by_layer = reader.read<std::uint64_t>(place, set);
+        return std::accumulate(by_layer.begin(), by_layer.end(), std::uint64_t{0});
+    };
+    const std::uint64_t outside = sum(schema::run::merged_keys_outside);
+    if (outside == 0) return {};
+    return fmt::format("{} of {} merged keys have weights outside [0, 1]", outside, sum(schema::run::merged_keys));
+}
+
 Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     const trace::RunAttributes& attributes = reader.run(prompt, run);
     const Source source{reader, prompt, run};
@@ -113,7 +127,8 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     row.cells.push_back(optional_real(attributes.decode_tokens_per_s));
     row.cells.push_back(attributes.peak_bytes ? Cell(static_cast<int64_t>(*attributes.peak_bytes)) : Cell());
     row.cells.push_back(attributes.status);
-    row.cells.push_back(attributes.message);
+    row.cells.push_back(attributes.message.empty() ? merging_note(reader, trace::Place::of_run(prompt, run))
+                                                   : attributes.message);
     return row;
 }
 

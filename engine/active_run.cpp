@@ -264,7 +264,14 @@ void ActiveRun::adopt_chunked(ChunkedRun& read, std::span<const float> window_at
             append(record.stored_key_error, errors.keys);
             append(record.stored_value_error, errors.values);
         }
+        record.merged_keys.push_back(read.layers[i].n_keys);
+        record.merged_keys_outside.push_back(read.layers[i].n_outside);
         read.layers[i] = {};
+    }
+    if (std::count(record.merged_keys.begin(), record.merged_keys.end(), 0u) ==
+        static_cast<std::ptrdiff_t>(record.merged_keys.size())) {
+        record.merged_keys.clear();
+        record.merged_keys_outside.clear();
     }
 }
 

@@ -381,6 +381,8 @@ class ChunkPass : ChunkReader {
         const policies::Merges merges = run.policy->merge(observations, n_merges);
         policies::require_merges(run.label, observations, n_merges, merges);
         entries.merge(merges, attended.n_behind);
+        entries.n_keys += merges.first.size() * static_cast<size_t>(shape_.n_kv_heads);
+        entries.n_outside += static_cast<uint64_t>(merges.n_outside);
         run.merge_seconds += watch.seconds();
     }
 

@@ -30,6 +30,8 @@ struct MergedLayer {
     std::vector<uint32_t> positions{};  ///< (n) of each entry's last token, where it stands
 
     std::optional<MergedFrom> from{};  ///< where it is wanted
+    uint64_t n_keys = 0;               ///< that merging made, of all heads and chunks, later merged ones included
+    uint64_t n_outside = 0;            ///< of these: policies::Merges::n_outside
 
     int64_t size() const { return static_cast<int64_t>(positions.size()); }
     bool has_merged() const;

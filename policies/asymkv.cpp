@@ -34,25 +34,24 @@ class AsymKv : public MergingPolicy {
  protected:
     /// k* = (h_m k_m + h_{m+1} k_{m+1}) / (h_m + h_{m+1}), h = g^2, per coordinate; their mean where both are 0. What
     /// comes of them has the gradient g_m + g_{m+1}: that of moving both keys alike.
-    std::vector<float> merged_keys(const MergeObservations& observations, std::span<const uint32_t> first) override {
+    void merge_keys(const MergeObservations& observations, Merges& merges) override {
         EntryAverages& gradients = layers_[static_cast<size_t>(observations.layer)];
         update(observations, gradients);
         const int d = observations.shape.head_dim;
-        std::vector<float> keys, sums, one(static_cast<size_t>(d)), two(one.size());
-        for (const uint32_t entry : first) {
+        std::vector<float> sums, one(static_cast<size_t>(d)), two(one.size());
+        for (const uint32_t entry : merges.first) {
             const auto g = gradients.of(entry), h = gradients.of(entry + 1);
             for (int head = 0; head < observations.shape.n_kv_heads; ++head) {
                 read_entry(observations.keys, head, int64_t{entry}, d, one.data());
                 read_entry(observations.keys, head, int64_t{entry} + 1, d, two.data());
                 for (size_t c = 0; c < one.size(); ++c) {
                     const auto at = static_cast<size_t>(head * d) + c;
-                    keys.push_back(merged(one[c], g[at], two[c], h[at]));
+                    merges.keys.push_back(merged(one[c], g[at], two[c], h[at]));
                     sums.push_back(g[at] + h[at]);
                 }
             }
         }
-        gradients.merge(first, sums);
-        return keys;
+        gradients.merge(merges.first, sums);
     }
 
  private:

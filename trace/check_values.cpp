@@ -273,6 +273,18 @@ void check_merged(const Values& values, const KeptRows& kept, std::size_t rows, 
     }
 }
 
+void check_merged_keys(const Values& values) {
+    const auto made = values.read<std::uint64_t>(schema::run::merged_keys);
+    const auto outside = values.read<std::uint64_t>(schema::run::merged_keys_outside);
+    for (std::size_t layer = 0; layer < std::min(made.size(), outside.size()); ++layer) {
+        if (outside[layer] <= made[layer]) continue;
+        values.error(schema::run::merged_keys_outside,
+                     fmt::format("at most the {} keys that merging made in layer {}", made[layer], layer),
+                     std::to_string(outside[layer]));
+        return;
+    }
+}
+
 void check_stored(const Values& values, const KeptRows& kept) {
     const auto entries = values.read<std::uint32_t>(schema::run::stored_entries);
     for (std::size_t row = 0; row < std::min(entries.size(), kept.offsets.size() - 1); ++row) {
@@ -379,6 +391,7 @@ void check_run_values(hid_t file, const std::string& group, const Sound& sound, 
         check_merged(values, *kept, rows, tokens);
         check_stored(values, *kept);
     }
+    check_merged_keys(values);
     values.range(scores, -infinity, std::numeric_limits<double>::max(), true);
     values.divergences(head_jsd, rows);
     values.integer_range<std::uint8_t>(channels_kept, 0, 1);

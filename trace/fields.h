@@ -93,6 +93,8 @@ void for_each_run_data_set(Record& r, Visit visit) {
     visit(schema::run::head_jsd, r.head_jsd);
     visit(schema::run::merged_token_entry, r.merged_token_entry);
     visit(schema::run::merged_cardinality, r.merged_cardinality);
+    visit(schema::run::merged_keys, r.merged_keys);
+    visit(schema::run::merged_keys_outside, r.merged_keys_outside);
     visit(schema::run::channels_kept, r.channels_kept);
     visit(schema::run::channel_scores, r.channel_scores);
     visit(schema::run::stored_entries, r.stored_entries);

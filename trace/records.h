@@ -94,8 +94,10 @@ struct RunRecord : RunAttributes {
     std::vector<float> head_jsd;                   ///< (L, R, R), nats
     std::vector<std::int32_t> merged_token_entry;  ///< (L, R, N)
     std::vector<float> merged_cardinality;         ///< (Σ)
-    std::vector<std::uint8_t> channels_kept;       ///< (L, R, d)
-    std::vector<float> channel_scores;             ///< (L, R, d)
+    /// (L) keys that merging made while the prompt was read, and those of them that are not between their two.
+    std::vector<std::uint64_t> merged_keys, merged_keys_outside;
+    std::vector<std::uint8_t> channels_kept;  ///< (L, R, d)
+    std::vector<float> channel_scores;        ///< (L, R, d)
     /// (L, R) where entries are stored otherwise than as whole keys and values.
     std::vector<std::uint32_t> stored_entries;
     std::vector<std::uint8_t> stored_is_whole;  ///< (Σ) empty where those that are not come first in each row

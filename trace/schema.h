@@ -236,6 +236,12 @@ inline constexpr DataSet merged_token_entry =
              "index, within its row, of the entry that a token went into; -1 if evicted");
 inline constexpr DataSet merged_cardinality = data_set("merged/cardinality", Type::f32_or_u16, Dim::entries,
                                                        Need::sometimes, "n of each entry as attention uses it");
+inline constexpr DataSet merged_keys =
+    data_set("merged/keys", Type::u64, Dim::layers, Need::sometimes,
+             "keys that merging made while the prompt was read, of all heads, later merged ones included");
+inline constexpr DataSet merged_keys_outside =
+    data_set("merged/keys_outside", Type::u64, Dim::layers, Need::sometimes,
+             "those of them that are not between their two: a weight is outside [0, 1]");
 inline constexpr DataSet channels_kept = data_set("channels_kept", Type::u8, Dim::layers, Dim::rows, Dim::head_dim,
                                                   Need::sometimes, "1 where a key channel is kept");
 inline constexpr DataSet channel_scores = data_set("channel_scores", Type::f32, Dim::layers, Dim::rows, Dim::head_dim,
@@ -320,6 +326,8 @@ inline constexpr const DataSet* data_sets[] = {
     &stored_channel_bytes,
     &stored_mapped_bytes,
     &stored_mass_bytes,
+    &merged_keys,
+    &merged_keys_outside,
 };
 /// Of a run's part of an unfinished trace alone: the run of the same prompt whose scores these are, bit by bit. In the
 /// finished file `scores` is a hard link to that run's.

@@ -34,6 +34,8 @@ struct MergeObservations {
 struct Merges {
     std::vector<uint32_t> first;  ///< ascending, no two overlap: entries first[i] and first[i] + 1
     std::vector<float> keys;      ///< (merges, G, d) the merged keys, before RoPE
+    /// Of these, (merges, G), those that are not between their two: a weight is outside [0, 1].
+    int64_t n_outside = 0;
 };
 
 }  // namespace kvscope::policies

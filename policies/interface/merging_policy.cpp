@@ -11,14 +11,14 @@ namespace {
 
 /// Logarithms of the pairs' scores from the first behind the sinks on: the exponential has no room for many entries at
 /// a small gamma.
-std::vector<double> pair_scores(const MergeObservations& observations, size_t sinks, double gamma) {
+std::vector<double> pair_scores(const MergeObservations& observations, size_t sinks, double gamma, bool size_factor) {
     const auto n = static_cast<size_t>(observations.n_entries);
     std::vector<double> mass(n, 0.0);  // of attention, over all heads
     for (int head = 0; head < observations.shape.n_heads; ++head)
         for (size_t i = 0; i < n; ++i) mass[i] += double{observations.attention[static_cast<size_t>(head) * n + i]};
     std::vector<double> scores;
     for (size_t i = sinks; i + 1 < n; ++i) {
-        const double size = double{observations.masses[i]} + double{observations.masses[i + 1]};
+        const double size = size_factor ? double{observations.masses[i]} + double{observations.masses[i + 1]} : 1.0;
         const double score = std::log((mass[i] + mass[i + 1]) * size) - static_cast<double>(i - sinks + 1) / gamma;
         if (std::isnan(score))
             throw ScoreError(fmt::format("the score of entries {} and {} is not a number", i, i + 1));
@@ -50,6 +50,7 @@ MergingPolicy::MergingPolicy(const ParameterValues& values)
     : chunk_(values.automatic_integer("chunk")),
       sinks_(values.integer("sinks")),
       gamma_(values.real("gamma")),
+      size_factor_(!values.has("size_factor") || values.boolean("size_factor")),
       final_merge_(values.boolean("final_merge")) {}
 
 void MergingPolicy::begin(const RunContext& context) {
@@ -76,8 +77,8 @@ Selection MergingPolicy::select(LayerObservations&) {
 Merges MergingPolicy::merge(const MergeObservations& observations, int64_t n_merges) {
     const auto sinks = static_cast<size_t>(sinks_);
     Merges merges;
-    merges.first = chosen_pairs(pair_scores(observations, sinks, gamma_), sinks, n_merges);
-    merges.keys = merged_keys(observations, merges.first);
+    merges.first = chosen_pairs(pair_scores(observations, sinks, gamma_, size_factor_), sinks, n_merges);
+    merge_keys(observations, merges);
     return merges;
 }
 

@@ -21,15 +21,16 @@ class MergingPolicy : public Policy {
     bool stores_parts() const override { return true; }
 
     /// Pairs by (A_i + A_{i+1}) (n_i + n_{i+1}) / exp(i / gamma), the lowest first, of two that overlap the lower one:
-    /// A is the attention on an entry over all heads and queries, n its tokens, i counts from 1 behind the sinks.
+    /// A is the attention on an entry over all heads and queries, n its tokens (1 with `size_factor` off), i counts
+    /// from 1 behind the sinks.
     /// @throws ScoreError for an attention that is not a number.
     Merges merge(const MergeObservations& observations, int64_t n_merges) override;
 
  protected:
     explicit MergingPolicy(const ParameterValues& values);
 
-    /// The keys (pairs, G, d), before RoPE, of entries first[i] and first[i] + 1 merged.
-    virtual std::vector<float> merged_keys(const MergeObservations& observations, std::span<const uint32_t> first) = 0;
+    /// Fills the keys of the pairs that are given in `merges`, and how many of them are outside.
+    virtual void merge_keys(const MergeObservations& observations, Merges& merges) = 0;
 
     int64_t sinks() const { return sinks_; }
     const RunContext& context() const { return context_; }
@@ -38,6 +39,7 @@ class MergingPolicy : public Policy {
     std::optional<int64_t> chunk_;
     int64_t sinks_;
     double gamma_;
+    bool size_factor_;
     bool final_merge_;
     RunContext context_;
 };

@@ -81,6 +81,10 @@ void require_merges(std::string_view policy, const MergeObservations& observatio
     if (merges.keys.size() != merges.first.size() * width)
         throw SelectionError(fmt::format("{}: expected {} numbers of keys, found {}", where,
                                          merges.first.size() * width, merges.keys.size()));
+    if (merges.n_outside < 0 ||
+        merges.n_outside > static_cast<int64_t>(merges.first.size()) * observations.shape.n_kv_heads)
+        throw SelectionError(fmt::format(
+            "{}: expected at most one key outside its two for each pair and head, found {}", where, merges.n_outside));
     for (size_t i = 0; i < merges.keys.size(); ++i)
         if (!std::isfinite(merges.keys[i]))
             throw SelectionError(fmt::format("{}: expected finite keys, found {} in the pair of entry {}", where,

@@ -11,6 +11,10 @@ merges.json: random layers, with what one call merges
          outside (how many of the weights are outside [0, 1]); gradients (integers / 64, (G, n, d)) and asymkv, what
          AsymKV merges the same pairs to
 
+  published: two looks at a layer with `weights = published`, sinks = 2: n_chunks (read before), n_entries, keys, values,
+         masses, attention and outputs as above, of the entries that the first look left and new ones behind them; first,
+         merged
+
 chunked_runs.json: the default model in float64
   gradients: of a chunk's loss by the keys of the tokens before it, nothing merged
       prompt, past, chunk       the chunk follows the first `past` tokens
@@ -90,6 +94,54 @@ def fisher_keys(first, keys, gradients):
     return (weight * keys[:, one] + (1 - weight) * keys[:, two]).transpose(1, 0, 2)
 
 
+class Published:
+    """The weights of KVSlimmer's published code: h (G, n) of the entries that were looked at."""
+
+    def __init__(self, sinks):
+        self.sinks, self.h = sinks, None
+
+    def merged(self, first, n_chunks, keys, values, masses, attention, outputs):
+        heads, n, _ = keys.shape
+        alpha = attention.reshape(heads, -1, n).mean(1)
+        alpha[:, : self.sinks] = 0
+        alpha /= alpha.sum(1, keepdims=True)
+        distance = np.abs(values - (alpha[:, :, None] * values).sum(1, keepdims=True)).sum(2)
+        h = alpha * (1 - 2 * alpha) * distance
+        if self.h is not None:
+            known = self.h.shape[1]
+            h[:, :known] = h[:, :known] / n_chunks + self.h * (n_chunks - 1) / n_chunks
+        one, two = np.array(first), np.array(first) + 1
+        x = h / (alpha * (1 - 2 * alpha) + 1e-21)
+        c12 = alpha[:, one] * alpha[:, two] * (x[:, one] + x[:, two])
+        a, b = h[:, one] - c12, h[:, two] - c12
+        a, b = a / (a + b), b / (a + b)
+        h[:, one] = a**2 * h[:, one] + b**2 * h[:, two]
+        self.h = np.delete(h, two, 1)
+        return (a[:, :, None] * keys[:, one] + b[:, :, None] * keys[:, two]).transpose(1, 0, 2)
+
+
+def published_looks(heads, kv_heads, d):
+    random, weights, looks = np.random.default_rng(9), Published(2), []
+    for n, n_merges, n_chunks in ((20, 5, 3), (22, 6, 4)):  # seven entries are appended between them
+        keys, values = random.integers(-16, 17, (2, kv_heads, n, d))
+        masses = random.integers(1, 6, n)
+        attention = random.integers(1, 4096 // n, (heads, n))
+        attention[:, 6] = 1800  # more than half
+        given = keys / 4, values / 4, masses.astype(float), attention / 4096, np.zeros((heads, d))
+        first = pairs_of(given[3], given[2], n_merges, 2)
+        merged = weights.merged(first, n_chunks, *given)
+        looks.append(
+            {
+                "n_chunks": n_chunks, "n_entries": n, "n_merges": n_merges,
+                "keys": keys.ravel().tolist(), "values": values.ravel().tolist(), "masses": masses.tolist(),
+                "attention": attention.ravel().tolist(), "outputs": [0] * heads * d,
+                "first": first, "merged": [float(f"{x:.9g}") for x in merged.ravel()],
+            }
+        )
+        print("published,", n, "entries,", len(first), "pairs")
+    return looks
+
+
 def merge(first, keys, values, masses, positions, new_keys):
     """The layer with each pair as one entry."""
     gone = np.array(first) + 1
@@ -129,7 +181,8 @@ def write_merges():
             }
         )
         print(n, "entries,", len(first), "of", n_merges, "pairs,", cases[-1]["outside"], "weights outside [0, 1]")
-    document = {"about": "scripts/golden/kvslimmer.py", "n_heads": heads, "n_kv_heads": kv_heads, "head_dim": d, "cases": cases}
+    document = {"about": "scripts/golden/kvslimmer.py", "n_heads": heads, "n_kv_heads": kv_heads, "head_dim": d, "cases": cases,
+                "published": published_looks(heads, kv_heads, d)}
     (DATA / "policies" / "merges.json").write_text(json.dumps(document, separators=(",", ":")) + "\n")
 
 

@@ -388,6 +388,11 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
             replace(f, "/prompts/0/runs/4/merged/token_entry", std::vector<std::int32_t>(3 * 2 * 48, 0), {3, 2, 48});
         });
     }
+    SECTION("more keys that merging put outside than it made") {
+        damage("/prompts/0/runs/4/merged/keys_outside", false, [&](hid_t f) {
+            replace(f, "/prompts/0/runs/4/merged/keys_outside", std::vector<std::uint64_t>(3, 25), {3});
+        });
+    }
     SECTION("an entry of no tokens") {
         damage("/prompts/0/runs/4/merged/cardinality", false, [&](hid_t f) {
             replace(f, "/prompts/0/runs/4/merged/cardinality", std::vector<std::uint16_t>(72, 0), {72});

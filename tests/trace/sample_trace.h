@@ -285,6 +285,8 @@ inline std::vector<RunRecord> runs(const Options& o, const PromptRecord& p) {
     merged.peak_bytes = 1 << 20;
     merged.merged_cardinality.assign(merged.kept_indices.size(), 1);
     merged.merged_token_entry.assign(layers * rows * n, -1);
+    merged.merged_keys.assign(layers, 24);
+    merged.merged_keys_outside.assign(layers, 2);
     for (std::size_t row = 0; row < layers * rows; ++row) {
         // Each token goes into the entry whose last token comes next.
         std::size_t entry = 0;
