@@ -10,8 +10,8 @@
 
 #include "engine/error.h"
 #include "engine/guarded.h"
+#include "engine/key_gradients.h"
 #include "engine/stopwatch.h"
-#include "kernels/attention_prefill.h"
 #include "kernels/bf16.h"
 #include "kernels/rope.h"
 #include "policies/interface/validation.h"
@@ -61,58 +61,54 @@ double dot(const float* a, const float* b, int64_t d) {
 /// A chunk of one run's tokens.
 struct Chunk {
     ChunkedRun* run = nullptr;
-    int64_t first = 0;      ///< token
-    int64_t n = 0;          ///< tokens
-    bool is_last = false;   ///< of the prompt
-    int64_t look_row = -1;  ///< of the rows that only look at what is there; -1: nothing has to be merged
-    int64_t read_row = 0;   ///< of those that stay
+    int64_t first = 0;     ///< token
+    int64_t n = 0;         ///< tokens
+    bool is_last = false;  ///< of the prompt
+
+    /// Its run's policy asks for the gradient of its loss.
+    bool by_gradients = false;
+    /// That needs what it was read as: the entries behind the prompt, its own among them, will be merged.
+    bool keeps_reads = false;
+    std::vector<at::Tensor> looks{};      ///< (L + 1) its residual stream as it looked at what is there
+    std::vector<at::Tensor> reads{};      ///< (L + 1) as it was read
+    std::vector<at::Tensor> gradients{};  ///< (L) by the keys that are merged next
 
     MergedLayer& layer(int layer) const { return run->layers[static_cast<size_t>(layer)]; }
     bool failed() const { return !run->error.empty(); }
+
+    /// The cache holds more than the budget: what is there is merged before the chunk is read.
+    bool looks_first() const { return layer(0).size() > run->budget; }
+
+    /// What a layer held before the chunk: all of its entries, or those that are not the chunk's own.
+    HeldEntries held(int index, int64_t n_own) const {
+        const MergedLayer& entries = layer(index);
+        const int64_t before = entries.size() - n_own;
+        return {entries.entries.keys.narrow(1, 0, before),
+                entries.entries.values.narrow(1, 0, before),
+                {entries.masses.begin(), entries.masses.begin() + before},
+                {entries.positions.begin(), entries.positions.begin() + before}};
+    }
 };
 
-/// One chunk of each of some runs, through all layers.
-class ChunkPass {
- public:
-    ChunkPass(const Transformer& model, std::span<const int32_t> ids, std::vector<Chunk> chunks)
-        : model_(model), shape_(model.shape()), chunks_(std::move(chunks)) {
-        std::vector<int32_t> rows;
-        std::vector<int64_t> positions;
-        const auto add = [&](const Chunk& chunk) {
-            const auto row = static_cast<int64_t>(rows.size());
-            for (int64_t i = 0; i < chunk.n; ++i) {
-                rows.push_back(ids[static_cast<size_t>(chunk.first + i)]);
-                positions.push_back(chunk.first + i);
-            }
-            return row;
-        };
-        for (Chunk& chunk : chunks_) {
-            if (chunk.layer(0).size() > chunk.run->budget) chunk.look_row = add(chunk);
-            chunk.read_row = add(chunk);
-        }
-        residual_ = model.embed(rows);
-        rotation_ = model.rotation(positions);
-    }
+/// The gradient of a chunk's loss by the keys that it looked at, or by those and its own once it was read. What goes
+/// wrong is its run's error.
+void differentiate(const Transformer& model, std::span<const int32_t> ids, Chunk& chunk, bool was_read,
+                   const Progress& progress) {
+    ChunkRead read{.ids = ids.subspan(static_cast<size_t>(chunk.first), static_cast<size_t>(chunk.n)),
+                   .first = chunk.first,
+                   .residuals = was_read ? chunk.reads : chunk.looks,
+                   .by_own_keys = was_read};
+    for (int layer = 0; layer < model.shape().n_layers; ++layer)
+        read.held.push_back(chunk.held(layer, was_read ? chunk.n : 0));
+    const std::string error = failure_of([&] { chunk.gradients = key_gradients(model, read, progress); });
+    if (!error.empty()) chunk.run->error = "the gradient of its loss: " + error;
+}
 
-    void run_layer(int layer) {
-        at::Tensor qkv = model_.project(layer, residual_);
-        at::Tensor out = at::zeros({qkv.size(0), int64_t{shape_.n_heads} * shape_.head_dim}, qkv.options());
-        look(layer, qkv, out);
-        read(layer, qkv, out);
-        merge_behind_the_prompt(layer, qkv, out);
-        model_.finish_layer(layer, out, residual_);
-    }
+/// What a pass of some chunks through the layers consists of. Rows are tokens of chunks.
+class ChunkReader {
+ protected:
+    explicit ChunkReader(const Transformer& model) : model_(model), shape_(model.shape()) {}
 
-    void finish() {
-        for (Chunk& chunk : chunks_) {
-            if (!chunk.is_last || chunk.failed()) continue;
-            const at::Tensor logits = model_.logits(residual_.narrow(0, chunk.read_row + chunk.n - 1, 1));
-            const float* data = logits.const_data_ptr<float>();
-            chunk.run->last_logits.assign(data, data + logits.numel());
-        }
-    }
-
- private:
     /// Queries, rows of a chunk, and what they attend to: a layer's entries and `n_behind` of the chunk's own that lie
     /// behind these, of which the last are the queries' own.
     struct Attended {
@@ -125,6 +121,24 @@ class ChunkPass {
         std::vector<double> sums = {};  ///< (H, entries and those behind); empty: not wanted
     };
 
+    int64_t add_row(const Chunk& chunk, std::span<const int32_t> ids) {
+        const auto row = static_cast<int64_t>(rows_.size());
+        for (int64_t i = 0; i < chunk.n; ++i) {
+            rows_.push_back(ids[static_cast<size_t>(chunk.first + i)]);
+            positions_.push_back(chunk.first + i);
+        }
+        return row;
+    }
+
+    void embed_rows() {
+        residual_ = model_.embed(rows_);
+        rotation_ = model_.rotation(positions_);
+    }
+
+    at::Tensor room_for_outputs(const at::Tensor& qkv) const {
+        return at::zeros({qkv.size(0), int64_t{shape_.n_heads} * shape_.head_dim}, qkv.options());
+    }
+
     void prepare(Attended& attended, int layer, bool with_sums) const {
         const Chunk& chunk = *attended.chunk;
         const MergedLayer& entries = chunk.layer(layer);
@@ -133,42 +147,23 @@ class ChunkPass {
         attended.keys = entries.rotated(model_, at);
         attended.masses = entries.masses;
         attended.masses.resize(at.size(), 1.0f);
-        attended.first_keys.clear();
-        const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
-        for (size_t i = at.size() - static_cast<size_t>(attended.n); window > 0 && i < at.size(); ++i)
-            attended.first_keys.push_back(std::upper_bound(at.begin(), at.end(), at[i] - window) - at.begin());
+        attended.first_keys = first_seen(at, attended.n, model_.config().sliding_window[static_cast<size_t>(layer)]);
         attended.sums.assign(with_sums ? static_cast<size_t>(shape_.n_heads) * at.size() : 0, 0.0);
     }
 
-    kernels::PrefillAttention problem_of(Attended& attended, int layer, const at::Tensor& qkv, at::Tensor& out) const {
-        const DenseLayer& dense = attended.chunk->layer(layer).entries;
-        const size_t element = kernels::size_of(model_.dtype());
-        const auto n_keys = static_cast<int64_t>(attended.masses.size());
-        return {.dtype = model_.dtype(),
-                .n_heads = shape_.n_heads,
-                .n_kv_heads = shape_.n_kv_heads,
-                .head_dim = shape_.head_dim,
-                .scale = model_.attention_scale(),
-                .q_begin = n_keys - attended.n,
-                .n_queries = attended.n,
-                .first_keys = attended.first_keys.empty() ? nullptr : attended.first_keys.data(),
-                .q = static_cast<const char*>(qkv.const_data_ptr()) +
-                     static_cast<size_t>(attended.row * qkv.size(1)) * element,
-                .q_token_stride = qkv.size(1),
-                .k = attended.keys.const_data_ptr(),
-                .v = dense.values.const_data_ptr(),
-                .kv_head_stride = dense.capacity() * shape_.head_dim,
-                .cardinality = attended.masses.data(),
-                .out = static_cast<char*>(out.data_ptr()) + static_cast<size_t>(attended.row * out.size(1)) * element,
-                .out_token_stride = out.size(1),
-                .column_sums = attended.sums.empty() ? nullptr : attended.sums.data(),
-                .column_stride = n_keys};
-    }
-
     void attend(std::deque<Attended>& all, int layer, const at::Tensor& qkv, at::Tensor& out) const {
-        std::vector<kernels::PrefillAttention> problems;
-        for (Attended& attended : all) problems.push_back(problem_of(attended, layer, qkv, out));
-        kernels::attention_prefill(problems);
+        std::vector<AttentionRead> reads;
+        for (Attended& attended : all)
+            reads.push_back({.shape = shape_,
+                             .scale = model_.attention_scale(),
+                             .queries = qkv.narrow(0, attended.row, attended.n),
+                             .keys = attended.keys,
+                             .values = attended.chunk->layer(layer).entries.values,
+                             .masses = attended.masses,
+                             .first_keys = attended.first_keys,
+                             .out = out.narrow(0, attended.row, attended.n),
+                             .column_sums = attended.sums});
+        model_.operations().attend(reads);
     }
 
     /// Puts a chunk's keys, not yet rotated, and values behind a layer's entries, and rotates the rows.
@@ -178,14 +173,108 @@ class ChunkPass {
         model_.rotate(rows, {rotation_.cosines.narrow(0, row, chunk.n), rotation_.sines.narrow(0, row, chunk.n)});
     }
 
+    const Transformer& model_;
+    policies::ModelShape shape_;
+    std::vector<int32_t> rows_;
+    std::vector<int64_t> positions_;
+    at::Tensor residual_;
+    Transformer::Rotation rotation_;
+};
+
+/// Chunks go through all layers and change nothing there: for the loss that they have.
+class LookPass : ChunkReader {
+ public:
+    LookPass(const Transformer& model, std::span<const int32_t> ids, std::vector<Chunk*> chunks)
+        : ChunkReader(model), chunks_(std::move(chunks)) {
+        for (const Chunk* chunk : chunks_) first_rows_.push_back(add_row(*chunk, ids));
+        embed_rows();
+    }
+
+    void run_layer(int layer) {
+        keep();
+        at::Tensor qkv = model_.project(layer, residual_);
+        at::Tensor out = room_for_outputs(qkv);
+        std::deque<Attended> all;
+        for (size_t i = 0; i < chunks_.size(); ++i) {
+            const Chunk& chunk = *chunks_[i];
+            take(chunk, first_rows_[i], qkv, chunk.layer(layer));
+            all.push_back({.chunk = &chunk, .row = first_rows_[i], .n = chunk.n, .n_behind = chunk.n});
+            prepare(all.back(), layer, false);
+        }
+        attend(all, layer, qkv, out);
+        model_.finish_layer(layer, out, residual_);
+    }
+
+    /// The residual stream where the rows are now.
+    void keep() {
+        for (size_t i = 0; i < chunks_.size(); ++i)
+            chunks_[i]->looks.push_back(residual_.narrow(0, first_rows_[i], chunks_[i]->n).clone());
+    }
+
+ private:
+    std::vector<Chunk*> chunks_;
+    std::vector<int64_t> first_rows_;
+};
+
+/// One chunk of each of some runs, through all layers.
+class ChunkPass : ChunkReader {
+ public:
+    ChunkPass(const Transformer& model, std::span<const int32_t> ids, std::vector<Chunk>& chunks)
+        : ChunkReader(model), ids_(ids), chunks_(chunks), look_rows_(chunks.size(), -1), read_rows_(chunks.size(), -1) {
+        for (size_t i = 0; i < chunks_.size(); ++i) {
+            if (chunks_[i].looks_first() && chunks_[i].looks.empty()) look_rows_[i] = add_row(chunks_[i], ids);
+            read_rows_[i] = add_row(chunks_[i], ids);
+        }
+        n_carried_ = static_cast<int64_t>(rows_.size());
+        for (size_t i = 0; i < chunks_.size(); ++i)
+            if (!chunks_[i].looks.empty()) look_rows_[i] = add_row(chunks_[i], ids);
+        embed_rows();
+    }
+
+    void run_layer(int layer) {
+        for (size_t i = 0; i < chunks_.size(); ++i) {
+            Chunk& chunk = chunks_[i];
+            if (!chunk.looks.empty())
+                residual_.narrow(0, look_rows_[i], chunk.n).copy_(chunk.looks[static_cast<size_t>(layer)]);
+            if (chunk.keeps_reads) keep_read(i);
+        }
+        at::Tensor qkv = model_.project(layer, residual_);
+        at::Tensor out = room_for_outputs(qkv);
+        look(layer, qkv, out);
+        read(layer, qkv, out);
+        for (size_t i = 0; i < chunks_.size(); ++i)
+            if (!chunks_[i].by_gradients) merge_behind_the_prompt(i, layer, qkv.narrow(0, last_row(i), 1));
+        at::Tensor carried = residual_.narrow(0, 0, n_carried_);
+        model_.finish_layer(layer, out.narrow(0, 0, n_carried_), carried);
+    }
+
+    void finish(Progress& progress) {
+        for (size_t i = 0; i < chunks_.size(); ++i) {
+            Chunk& chunk = chunks_[i];
+            if (!chunk.is_last || chunk.failed()) continue;
+            const at::Tensor logits = model_.logits(residual_.narrow(0, last_row(i), 1));
+            const float* data = logits.const_data_ptr<float>();
+            chunk.run->last_logits.assign(data, data + logits.numel());
+            if (chunk.keeps_reads) merge_by_gradients(i, progress);
+        }
+    }
+
+ private:
+    int64_t last_row(size_t chunk) const { return read_rows_[chunk] + chunks_[chunk].n - 1; }
+
+    void keep_read(size_t chunk) {
+        chunks_[chunk].reads.push_back(residual_.narrow(0, read_rows_[chunk], chunks_[chunk].n).clone());
+    }
+
     /// The chunks read what is there, for what they attend to; that is merged back to the budget.
     void look(int layer, at::Tensor& qkv, at::Tensor& out) {
         std::deque<Attended> all;
-        for (const Chunk& chunk : chunks_) {
-            if (chunk.look_row < 0 || chunk.failed()) continue;
-            take(chunk, chunk.look_row, qkv, chunk.layer(layer));
+        for (size_t i = 0; i < chunks_.size(); ++i) {
+            const Chunk& chunk = chunks_[i];
+            if (look_rows_[i] < 0 || chunk.failed()) continue;
+            take(chunk, look_rows_[i], qkv, chunk.layer(layer));
             Attended& attended =
-                all.emplace_back(Attended{.chunk = &chunk, .row = chunk.look_row, .n = chunk.n, .n_behind = chunk.n});
+                all.emplace_back(Attended{.chunk = &chunk, .row = look_rows_[i], .n = chunk.n, .n_behind = chunk.n});
             prepare(attended, layer, true);
         }
         attend(all, layer, qkv, out);
@@ -195,28 +284,44 @@ class ChunkPass {
     /// The chunks are read and appended.
     void read(int layer, at::Tensor& qkv, at::Tensor& out) {
         std::deque<Attended> all;
-        for (const Chunk& chunk : chunks_) {
+        for (size_t i = 0; i < chunks_.size(); ++i) {
+            const Chunk& chunk = chunks_[i];
             if (chunk.failed()) continue;
             MergedLayer& entries = chunk.layer(layer);
-            take(chunk, chunk.read_row, qkv, entries);
+            take(chunk, read_rows_[i], qkv, entries);
             entries.append(chunk.first, chunk.n);
-            Attended& attended = all.emplace_back(Attended{.chunk = &chunk, .row = chunk.read_row, .n = chunk.n});
+            Attended& attended = all.emplace_back(Attended{.chunk = &chunk, .row = read_rows_[i], .n = chunk.n});
             prepare(attended, layer, false);
         }
         attend(all, layer, qkv, out);
     }
 
-    /// By the attention of the last query alone, which the chunk's own output does not follow.
-    void merge_behind_the_prompt(int layer, const at::Tensor& qkv, const at::Tensor& out) {
-        for (const Chunk& chunk : chunks_) {
-            if (!chunk.is_last || !chunk.run->final_merge || chunk.failed()) continue;
-            if (chunk.layer(layer).size() <= chunk.run->budget) continue;
-            std::deque<Attended> last;
-            last.emplace_back(Attended{.chunk = &chunk, .row = chunk.read_row + chunk.n - 1, .n = 1});
-            prepare(last[0], layer, true);
-            at::Tensor unused = at::zeros_like(out);
-            attend(last, layer, qkv, unused);
-            merge_back(last[0], layer, qkv, unused);
+    /// By the attention of the last query alone, which the chunk's own output does not follow. `query`: its rotated
+    /// row.
+    void merge_behind_the_prompt(size_t index, int layer, const at::Tensor& query) {
+        const Chunk& chunk = chunks_[index];
+        if (!chunk.is_last || !chunk.run->final_merge || chunk.failed()) return;
+        if (chunk.layer(layer).size() <= chunk.run->budget) return;
+        std::deque<Attended> last;
+        last.emplace_back(Attended{.chunk = &chunk, .row = 0, .n = 1});
+        prepare(last[0], layer, true);
+        at::Tensor unused = room_for_outputs(query);
+        attend(last, layer, query, unused);
+        merge_back(last[0], layer, query, unused);
+    }
+
+    /// The same where the loss of the chunk that was read has to be known first.
+    void merge_by_gradients(size_t index, Progress& progress) {
+        Chunk& chunk = chunks_[index];
+        keep_read(index);
+        chunk.looks.clear();
+        differentiate(model_, ids_, chunk, true, progress);
+        for (int layer = 0; layer < shape_.n_layers && !chunk.failed(); ++layer) {
+            const int64_t row = last_row(index);
+            const at::Tensor& residual = chunk.reads[static_cast<size_t>(layer)];
+            at::Tensor query = model_.project(layer, residual.narrow(0, chunk.n - 1, 1));
+            model_.rotate(query, {rotation_.cosines.narrow(0, row, 1), rotation_.sines.narrow(0, row, 1)});
+            merge_behind_the_prompt(index, layer, query);
         }
     }
 
@@ -225,7 +330,12 @@ class ChunkPass {
         ChunkedRun& run = *attended.chunk->run;
         MergedLayer& entries = attended.chunk->layer(layer);
         const std::string error = failure_of([&] {
-            merge_once(attended, layer, out, entries);
+            std::span<const float> gradients;
+            if (!attended.chunk->gradients.empty()) {
+                const at::Tensor& given = attended.chunk->gradients[static_cast<size_t>(layer)];
+                gradients = {given.const_data_ptr<float>(), static_cast<size_t>(given.numel())};
+            }
+            merge_once(attended, layer, out, gradients);
             std::deque<Attended> again;
             at::Tensor other;
             while (entries.size() > run.budget) {
@@ -235,14 +345,16 @@ class ChunkPass {
                     .chunk = attended.chunk, .row = attended.row, .n = attended.n, .n_behind = attended.n_behind});
                 prepare(again[0], layer, true);
                 attend(again, layer, qkv, other);
-                merge_once(again[0], layer, other, entries);
+                merge_once(again[0], layer, other, {});
             }
         });
         if (!error.empty()) run.error = "layer " + std::to_string(layer) + ": " + error;
     }
 
-    void merge_once(const Attended& attended, int layer, const at::Tensor& out, MergedLayer& entries) const {
+    void merge_once(const Attended& attended, int layer, const at::Tensor& out,
+                    std::span<const float> gradients) const {
         ChunkedRun& run = *attended.chunk->run;
+        MergedLayer& entries = attended.chunk->layer(layer);
         const auto n = static_cast<size_t>(entries.size()), n_keys = attended.masses.size();
         const auto heads = static_cast<size_t>(shape_.n_heads);
         std::vector<float> attention(heads * n);
@@ -261,6 +373,9 @@ class ChunkPass {
         observations.n_queries = attended.n;
         observations.attention = attention;
         observations.outputs = {mean.const_data_ptr<float>(), static_cast<size_t>(mean.numel())};
+        observations.n_chunks = attended.chunk->first / run.chunk;
+        observations.behind_prompt = attended.n_behind == 0;
+        observations.key_gradients = gradients;
         const int64_t n_merges = entries.size() - run.budget;
         const Stopwatch watch;
         const policies::Merges merges = run.policy->merge(observations, n_merges);
@@ -269,11 +384,11 @@ class ChunkPass {
         run.merge_seconds += watch.seconds();
     }
 
-    const Transformer& model_;
-    policies::ModelShape shape_;
-    std::vector<Chunk> chunks_;
-    at::Tensor residual_;
-    Transformer::Rotation rotation_;
+    std::span<const int32_t> ids_;
+    std::vector<Chunk>& chunks_;
+    std::vector<int64_t> look_rows_;  // -1 where nothing has to be merged
+    std::vector<int64_t> read_rows_;
+    int64_t n_carried_ = 0;  // rows that go through the layers; of those behind them the residual stream is known
 };
 
 /// Room for what is kept, a chunk behind it, and one that looks at both.
@@ -297,8 +412,27 @@ std::vector<Chunk> next_chunks(std::span<ChunkedRun> runs, std::vector<int64_t>&
             Chunk{.run = &runs[i], .first = read[i], .n = std::min(runs[i].chunk, n_tokens - read[i])});
         read[i] += chunk.n;
         chunk.is_last = read[i] == n_tokens;
+        chunk.by_gradients = runs[i].policy->needs().key_gradients;
+        chunk.keeps_reads = chunk.by_gradients && chunk.is_last && runs[i].final_merge &&
+                            chunk.layer(0).size() + chunk.n > runs[i].budget;
     }
     return chunks;
+}
+
+/// Of chunks whose policies weigh what is merged by gradients: those, before anything is merged.
+void look_by_gradients(const Transformer& model, std::span<const int32_t> ids, std::vector<Chunk>& chunks,
+                       const Progress& progress) {
+    std::vector<Chunk*> looking;
+    for (Chunk& chunk : chunks)
+        if (chunk.by_gradients && chunk.looks_first()) looking.push_back(&chunk);
+    if (looking.empty()) return;
+    LookPass pass(model, ids, looking);
+    for (int layer = 0; layer < model.shape().n_layers; ++layer) {
+        if (progress.cancelled()) throw Cancelled();
+        pass.run_layer(layer);
+    }
+    pass.keep();
+    for (Chunk* chunk : looking) differentiate(model, ids, *chunk, false, progress);
 }
 
 }  // namespace
@@ -454,13 +588,14 @@ void read_in_chunks(const Transformer& model, std::span<const int32_t> ids, std:
     std::vector<int64_t> read(runs.size(), 0);
     int64_t steps = 0;
     for (auto chunks = next_chunks(runs, read, n); !chunks.empty(); chunks = next_chunks(runs, read, n)) {
-        ChunkPass pass(model, ids, std::move(chunks));
+        look_by_gradients(model, ids, chunks, progress);
+        ChunkPass pass(model, ids, chunks);
         for (int layer = 0; layer < model.shape().n_layers; ++layer) {
             if (progress.cancelled()) throw Cancelled();
             pass.run_layer(layer);
             progress.advance(++steps);
         }
-        pass.finish();
+        pass.finish(progress);
     }
 }
 

@@ -1,21 +1,24 @@
 #include "engine/echo_training.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
-#include <Eigen/Cholesky>
 #include <algorithm>
-#include <cmath>
+#include <chrono>
+#include <optional>
 
+#include "engine/echo_moments.h"
 #include "engine/error.h"
 #include "engine/prefill.h"
-#include "kernels/linear.h"
 
 namespace kvscope::engine {
 namespace {
 
 using policies::EchoLayout;
 using policies::EchoMaps;
-using MatrixD = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kSaveEvery = std::chrono::seconds(60);
 
 /// Keys or values of a layer's tokens, number by number: (D, tokens) f32.
 std::vector<float> numbers_of(const policies::EntriesView& view, const EchoLayout& layout, int64_t first, int64_t end) {
@@ -32,65 +35,6 @@ std::vector<float> numbers_of(const policies::EntriesView& view, const EchoLayou
     return numbers;
 }
 
-/// Sums over tokens of the products of any two of a group's first layer's D numbers and a layer's own D.
-class Moments {
- public:
-    explicit Moments(const EchoLayout& layout)
-        : inputs_(layout.width() + layout.local), sums_(MatrixD::Zero(2 * layout.width(), 2 * layout.width())) {}
-
-    /// @param first, own (D, tokens). The same whatever the number of threads: each product is one of a few rows.
-    void add(const std::vector<float>& first, const std::vector<float>& own) {
-        std::vector<float> both = first;
-        both.insert(both.end(), own.begin(), own.end());
-        const int64_t n = sums_.rows(), tokens = static_cast<int64_t>(both.size()) / n;
-        std::vector<float> products(static_cast<size_t>(n * n));
-        kernels::linear({.dtype = kernels::DType::f32,
-                         .n_rows = n,
-                         .in = tokens,
-                         .out = n,
-                         .x = both.data(),
-                         .weight = both.data(),
-                         .y = products.data()});
-        sums_ += Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>(
-                     products.data(), n, n)
-                     .cast<double>();
-    }
-
-    /// (inputs, D - D_local)
-    policies::Matrix solved(double ridge) const {
-        MatrixD squares = sums_.topLeftCorner(inputs_, inputs_);
-        const double mean = squares.trace() / static_cast<double>(inputs_);
-        squares.diagonal().array() += mean > 0 ? ridge * mean : 1.0;
-        const MatrixD map = squares.llt().solve(sums_.topRightCorner(inputs_, outputs()));
-        policies::Matrix matrix{static_cast<int>(inputs_), static_cast<int>(outputs()), {}};
-        matrix.numbers.resize(static_cast<size_t>(map.size()));
-        std::transform(map.data(), map.data() + map.size(), matrix.numbers.begin(),
-                       [](double value) { return static_cast<float>(value); });
-        return matrix;
-    }
-
-    double error(const policies::Matrix& map) const {
-        const MatrixD w = Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>(
-                              map.numbers.data(), map.n_rows, map.n_columns)
-                              .cast<double>();
-        const double whole = sums_.bottomRightCorner(outputs(), outputs()).trace();
-        const MatrixD squares = sums_.topLeftCorner(inputs_, inputs_),
-                      products = sums_.topRightCorner(inputs_, outputs());
-        const double missed = whole - 2.0 * w.cwiseProduct(products).sum() + w.cwiseProduct(squares * w).sum();
-        return whole > 0 ? std::sqrt(std::max(missed, 0.0) / whole) : 0.0;
-    }
-
- private:
-    Eigen::Index outputs() const { return sums_.rows() - inputs_; }
-
-    Eigen::Index inputs_;
-    MatrixD sums_;
-};
-
-struct LayerMoments {
-    Moments keys, values;
-};
-
 /// A text that is read sequence by sequence.
 class Reading {
  public:
@@ -103,6 +47,7 @@ class Reading {
                             options.sequence, options.skipped));
         for (int layer = 0; layer < layout.n_layers; ++layer)
             if (layout.is_rebuilt(layer)) moments_.emplace(layer, LayerMoments{Moments(layout), Moments(layout)});
+        if (!options.state.empty()) file_.emplace(options.state, what_is_read());
     }
 
     int64_t n_counted() const {
@@ -111,14 +56,23 @@ class Reading {
         return whole * (options_.sequence - options_.skipped) + std::max<int64_t>(rest - options_.skipped, 0);
     }
 
-    const std::map<int, LayerMoments>& read(std::string_view phase) {
+    const EchoMoments& read(std::string_view phase) {
         const auto sequence = static_cast<size_t>(options_.sequence);
         const auto total = static_cast<int64_t>((ids_.size() + sequence - 1) / sequence);
-        progress_.begin(phase, total);
-        int64_t done = 0;
-        for (size_t begin = 0; begin < ids_.size(); begin += sequence) {
-            read_sequence(ids_.subspan(begin, std::min(sequence, ids_.size() - begin)));
-            progress_.advance(++done);
+        const int64_t before = file_ ? std::min(file_->read(moments_), total) : 0;
+        if (before > 0) progress_.message(fmt::format("going on behind {} of {} sequences", before, total));
+        progress_.begin(phase, total - before);
+        saved_ = Clock::now();
+        for (int64_t done = before; done < total; ++done) {
+            const auto begin = static_cast<size_t>(done) * sequence;
+            try {
+                read_sequence(ids_.subspan(begin, std::min(sequence, ids_.size() - begin)));
+            } catch (const Cancelled&) {
+                if (done > before) save(done);
+                throw;
+            }
+            progress_.advance(done + 1 - before);
+            if (Clock::now() - saved_ > kSaveEvery || done + 1 == total) save(done + 1);
         }
         return moments_;
     }
@@ -137,6 +91,20 @@ class Reading {
         const Progress& outer_;
     };
 
+    std::string what_is_read() const {
+        return fmt::format("{} {} groups of {} {} local, sequences of {} from {} on, {:016x}", model_.fingerprint(),
+                           kernels::name_of(model_.transformer().dtype()), layout_.group, layout_.local,
+                           options_.sequence, options_.skipped, XXH3_64bits(ids_.data(), ids_.size_bytes()));
+    }
+
+    void save(int64_t n_sequences) {
+        saved_ = Clock::now();
+        if (!file_) return;
+        if (const auto error = file_->write(moments_, n_sequences); !error.empty())
+            progress_.message("what was read so far could not be kept: " + error);
+    }
+
+    /// A stop comes between layers: what a sequence has added by then would be added again.
     void read_sequence(std::span<const int32_t> ids) {
         const auto n = static_cast<int64_t>(ids.size());
         if (n <= options_.skipped) return;
@@ -144,25 +112,25 @@ class Reading {
         request.ids = ids;
         request.keep_cache = false;
         request.needs.keys_before_rope = true;
-        std::vector<float> first_keys, first_values;
+        struct Numbers {
+            std::vector<float> keys, values;
+        };
+        std::vector<Numbers> layers(static_cast<size_t>(layout_.n_layers));
         Inner inner(progress_);
         prefill(
             model_.transformer(), request,
             [&](PrefillLayer& layer) {
-                const bool is_first = layout_.is_first(layer.layer);
-                if (!is_first && !layout_.is_rebuilt(layer.layer)) return;
-                auto keys = numbers_of(layer.prompt.keys_before_rope, layout_, options_.skipped, n);
-                auto values = numbers_of(layer.prompt.values, layout_, options_.skipped, n);
-                if (is_first) {
-                    first_keys = std::move(keys);
-                    first_values = std::move(values);
-                    return;
-                }
-                auto& moments = moments_.at(layer.layer);
-                moments.keys.add(first_keys, keys);
-                moments.values.add(first_values, values);
+                layers[static_cast<size_t>(layer.layer)] = {
+                    numbers_of(layer.prompt.keys_before_rope, layout_, options_.skipped, n),
+                    numbers_of(layer.prompt.values, layout_, options_.skipped, n)};
             },
             inner);
+        for (auto& [layer, moments] : moments_) {
+            const auto& first = layers[static_cast<size_t>(layer - layer % layout_.group)];
+            const auto& own = layers[static_cast<size_t>(layer)];
+            moments.keys.add(first.keys, own.keys);
+            moments.values.add(first.values, own.values);
+        }
     }
 
     const Model& model_;
@@ -170,10 +138,12 @@ class Reading {
     std::span<const int32_t> ids_;
     const EchoTrainingOptions& options_;
     Progress& progress_;
-    std::map<int, LayerMoments> moments_;
+    EchoMoments moments_;
+    std::optional<MomentsFile> file_;
+    Clock::time_point saved_;
 };
 
-std::map<int, EchoError> errors_of(const std::map<int, LayerMoments>& moments, const EchoMaps& maps) {
+std::map<int, EchoError> errors_of(const EchoMoments& moments, const EchoMaps& maps) {
     std::map<int, EchoError> errors;
     for (const auto& [layer, of_layer] : moments) {
         const auto& map = maps.layers.at(layer);
@@ -190,6 +160,11 @@ EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const 
     EchoMaps& maps = training.maps;
     maps.layout = policies::echo_layout(options.ratio, model.transformer().shape());
     maps.model_fingerprint = model.fingerprint();
+    if (maps.layout.ratio() == 1.0)
+        throw UsageError(fmt::format(
+            "a ratio of {}: the nearest that whole heads allow stores everything, and nothing is rebuilt: give a "
+            "smaller one",
+            options.ratio));
     if (!(options.ridge >= 0)) throw UsageError(fmt::format("a ridge of {}: expected 0 or more", options.ridge));
     Reading reading(model, maps.layout, ids, options, progress);
     training.n_tokens = reading.n_counted();
@@ -217,7 +192,9 @@ EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const 
 
 std::map<int, EchoError> echo_errors(const Model& model, const EchoMaps& maps, std::span<const int32_t> ids,
                                      const EchoTrainingOptions& options, Progress& progress) {
-    Reading reading(model, maps.layout, ids, options, progress);
+    EchoTrainingOptions anew = options;
+    anew.state.clear();
+    Reading reading(model, maps.layout, ids, anew, progress);
     if (reading.n_counted() < 1) throw UsageError("the text is too short: no token of it counts");
     return errors_of(reading.read("reading another text"), maps);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
@@ -17,6 +18,9 @@ struct EchoTrainingOptions {
     int64_t sequence = 1024;  ///< tokens that are read at a time, each sequence as a prompt of its own
     int64_t skipped = 4;      ///< first tokens of each sequence that do not count: EchoKV keeps those exact
     double ridge = 1e-4;      ///< times the inputs' mean square, added to each input's own
+    /// The file in which what was read so far is kept from time to time and when the work is stopped, so that the same
+    /// call goes on behind it, to the same maps. Empty: nothing is kept.
+    std::filesystem::path state{};
 };
 
 /// Of a layer, over the training text: 2-norm of what the maps miss over that of what they are to give.
@@ -34,7 +38,8 @@ struct EchoTraining {
 /// RoPE) and values is least with, over the tokens of the text. It is what gradient descent on that error (the paper's
 /// first stage) goes towards, found at once from sums of products: argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2.
 /// @param ids the text's tokens
-/// @throws policies::EchoMapsError for a ratio that cannot be had; UsageError for a text of fewer tokens than a map has
+/// @throws policies::EchoMapsError for a ratio that cannot be had; UsageError for one that leaves everything, for a
+/// text of fewer tokens than a map has
 ///         inputs, for options below 1 (or 0, where that means nothing); Cancelled
 EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const EchoTrainingOptions& options,
                         Progress& progress);

@@ -1,11 +1,7 @@
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
-#include "policies/interface/policy.h"
+#include "policies/interface/merging_policy.h"
 
 namespace kvscope::policies {
 
@@ -13,82 +9,23 @@ namespace {
 
 /// Merges neighbouring entries where they matter least, with the keys' weights from the exact Hessian of the loss with
 /// respect to the two keys, of which the forward pass alone has everything that does not cancel (its Eq. 33).
-class KvSlimmer : public Policy {
+class KvSlimmer : public MergingPolicy {
  public:
-    explicit KvSlimmer(const ParameterValues& values)
-        : chunk_(values.automatic_integer("chunk")),
-          sinks_(values.integer("sinks")),
-          gamma_(values.real("gamma")),
-          final_merge_(values.boolean("final_merge")) {}
+    explicit KvSlimmer(const ParameterValues& values) : MergingPolicy(values) {}
 
-    Needs needs() const override { return {}; }
-
-    void begin(const RunContext& context) override {
-        if (context.budget < context.n_tokens && context.budget <= sinks_ + 1)
-            throw BudgetError(fmt::format(
-                "a budget of {} entries, of which {} are sinks, leaves nothing to merge into: it needs at least {}, or "
-                "fewer sinks",
-                context.budget, sinks_, sinks_ + 2));
-        context_ = context;
-    }
-
-    PassPlan plan(const RunContext& context) const override {
-        PassPlan plan;
-        // A chunk that is large beside the cache merges nearly all of it at once.
-        plan.chunk = chunk_.value_or(std::clamp<int64_t>((context.budget + 3) / 4, 1, 512));
-        plan.final_merge = final_merge_;
-        return plan;
-    }
-
-    Selection select(LayerObservations&) override { throw std::logic_error("this policy merges, it does not select"); }
-
-    bool stores_parts() const override { return true; }
-
-    Merges merge(const MergeObservations& observations, int64_t n_merges) override {
-        Merges merges;
-        merges.first = chosen_pairs(observations, n_merges);
+ protected:
+    std::vector<float> merged_keys(const MergeObservations& observations, std::span<const uint32_t> first) override {
         const auto d = static_cast<size_t>(observations.shape.head_dim);
-        for (const uint32_t first : merges.first)
+        std::vector<float> keys;
+        for (const uint32_t entry : first)
             for (int head = 0; head < observations.shape.n_kv_heads; ++head) {
-                merges.keys.resize(merges.keys.size() + d);
-                merge_keys(observations, head, first, std::span(merges.keys).last(d));
+                keys.resize(keys.size() + d);
+                merge_keys(observations, head, entry, std::span(keys).last(d));
             }
-        return merges;
+        return keys;
     }
 
  private:
-    /// (A_i + A_{i+1}) (n_i + n_{i+1}) / exp(i / gamma), the lowest first, of two that overlap the lower one.
-    std::vector<uint32_t> chosen_pairs(const MergeObservations& observations, int64_t n_merges) const {
-        const auto n = static_cast<size_t>(observations.n_entries);
-        std::vector<double> mass(n, 0.0);  // of attention, over all heads
-        for (int head = 0; head < observations.shape.n_heads; ++head)
-            for (size_t i = 0; i < n; ++i) mass[i] += double{observations.attention[static_cast<size_t>(head) * n + i]};
-        const auto sinks = static_cast<size_t>(sinks_);
-        std::vector<double> scores;
-        for (size_t i = sinks; i + 1 < n; ++i) {
-            const double size = double{observations.masses[i]} + double{observations.masses[i + 1]};
-            // Its logarithm: the exponential has no room for many entries at a small gamma.
-            const double score = std::log((mass[i] + mass[i + 1]) * size) - static_cast<double>(i - sinks + 1) / gamma_;
-            if (std::isnan(score))
-                throw ScoreError(fmt::format("the score of entries {} and {} is not a number", i, i + 1));
-            scores.push_back(score);
-        }
-        std::vector<uint32_t> order(scores.size());
-        std::iota(order.begin(), order.end(), static_cast<uint32_t>(sinks));
-        std::stable_sort(order.begin(), order.end(),
-                         [&](uint32_t a, uint32_t b) { return scores[a - sinks] < scores[b - sinks]; });
-        std::vector<char> taken(n, 0);
-        std::vector<uint32_t> chosen;
-        for (const uint32_t first : order) {
-            if (static_cast<int64_t>(chosen.size()) == n_merges) break;
-            if (taken[first] || taken[first + 1]) continue;
-            taken[first] = taken[first + 1] = 1;
-            chosen.push_back(first);
-        }
-        std::sort(chosen.begin(), chosen.end());
-        return chosen;
-    }
-
     /// k* = ((|c11| - |c12|) k_m + (|c22| - |c12|) k_{m+1}) / (|c11| - 2 |c12| + |c22|), 2-norms; their mean where the
     /// denominator vanishes.
     static void merge_keys(const MergeObservations& observations, int head, uint32_t first, std::span<float> merged) {
@@ -128,12 +65,6 @@ class KvSlimmer : public Policy {
         for (size_t c = 0; c < d; ++c)
             merged[c] = static_cast<float>(first_weight * double{key[0][c]} + second_weight * double{key[1][c]});
     }
-
-    std::optional<int64_t> chunk_;
-    int64_t sinks_;
-    double gamma_;
-    bool final_merge_;
-    RunContext context_;
 };
 
 }  // namespace
@@ -148,21 +79,7 @@ Definition kvslimmer_definition() {
         .summary =
             "Reads the prompt in chunks through its own cache and merges neighbouring entries that are attended to "
             "least: values add up, keys are weighed by how sharply the loss bends in them.",
-        .parameters =
-            {
-                automatic_integer_parameter("chunk", "a quarter of the budget, at most 512", {.low = 1},
-                                            "Tokens that are read before entries are merged; 512 in its paper, at a "
-                                            "budget of 2048."),
-                integer_parameter("sinks", 32, {.low = 0},
-                                  "First entries, which are never merged; they count in the "
-                                  "budget."),
-                real_parameter("gamma", 4096 / std::log(512.0), {.low = 0, .low_open = true},
-                               "Entries over which a pair's score falls by a factor of e, so that of equal ones the "
-                               "recent are merged first; 4096 / ln 512 in its code."),
-                boolean_parameter("final_merge", true,
-                                  "Merge back to the budget behind the prompt, by the attention of its last query; off "
-                                  "for its tables."),
-            },
+        .parameters = merging_parameters(),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<KvSlimmer>(values);
         },

@@ -3,16 +3,11 @@
 #include <ATen/Functions.h>
 
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/error.h"
-#include "engine/model/product.h"
-#include "kernels/rms_norm.h"
-#include "kernels/rope.h"
-#include "kernels/swiglu.h"
 
 namespace kvscope::engine {
 
@@ -20,7 +15,7 @@ Transformer::Transformer(checkpoint::ModelConfig config, Weights weights, kernel
     : config_(std::move(config)), weights_(std::move(weights)), dtype_(dtype) {
     std::vector<double> frequencies;
     for (const float frequency : config_.inverse_frequencies()) frequencies.push_back(double{frequency});
-    rotations_ = std::make_unique<const RotationTable>(std::move(frequencies), double{config_.rope_attention_factor()},
+    rotations_ = std::make_shared<const RotationTable>(std::move(frequencies), double{config_.rope_attention_factor()},
                                                        config_.context_length);
 }
 
@@ -43,100 +38,41 @@ at::Tensor Transformer::embed(std::span<const int32_t> ids) const {
     return weights_.embedding.index_select(0, index).to(at::kFloat);
 }
 
+Transformer Transformer::computed_with(const Operations& operations) const {
+    Transformer other = *this;
+    other.operations_ = &operations;
+    return other;
+}
+
 at::Tensor Transformer::project(int layer, const at::Tensor& residual) const {
     const auto& w = weights_.layers[static_cast<size_t>(layer)];
-    const int64_t rows = residual.size(0);
-    at::Tensor x = at::empty({rows, config_.hidden_size}, scalar_type());
-    kernels::rms_norm({.n_rows = rows,
-                       .dim = config_.hidden_size,
-                       .eps = config_.rms_norm_eps,
-                       .x = residual.const_data_ptr(),
-                       .weight = w.input_norm.const_data_ptr<float>(),
-                       .out = x.data_ptr(),
-                       .out_dtype = dtype_});
-    at::Tensor qkv = product(x, w.qkv, w.qkv_bias);
+    const at::Tensor x = operations_->norm(residual, w.input_norm, config_.rms_norm_eps, dtype_);
+    at::Tensor qkv = operations_->product(x, w.qkv, w.qkv_bias);
     if (config_.qk_norm) {
-        const size_t bytes = kernels::size_of(dtype_);
-        auto normalise = [&](const at::Tensor& weight, int64_t first_column, int64_t heads) {
-            auto* data = static_cast<char*>(qkv.data_ptr()) + static_cast<size_t>(first_column) * bytes;
-            kernels::rms_norm({.n_rows = rows,
-                               .heads = heads,
-                               .dim = config_.head_dim,
-                               .eps = config_.rms_norm_eps,
-                               .x = data,
-                               .x_dtype = dtype_,
-                               .x_stride = qkv.size(1),
-                               .weight = weight.const_data_ptr<float>(),
-                               .out = data,
-                               .out_dtype = dtype_,
-                               .out_stride = qkv.size(1)});
-        };
-        normalise(w.q_norm, 0, config_.n_heads);
-        normalise(w.k_norm, int64_t{config_.n_heads} * config_.head_dim, config_.n_kv_heads);
+        operations_->norm_heads(qkv, 0, config_.n_heads, w.q_norm, config_.rms_norm_eps);
+        operations_->norm_heads(qkv, int64_t{config_.n_heads} * config_.head_dim, config_.n_kv_heads, w.k_norm,
+                                config_.rms_norm_eps);
     }
     return qkv;
 }
 
 void Transformer::rotate(at::Tensor& qkv, const Rotation& rotation) const {
-    kernels::rope({.dtype = dtype_,
-                   .n_tokens = qkv.size(0),
-                   .n_heads = config_.n_heads + config_.n_kv_heads,
-                   .head_dim = config_.head_dim,
-                   .x = qkv.data_ptr(),
-                   .token_stride = qkv.size(1),
-                   .cosines = rotation.cosines.const_data_ptr<float>(),
-                   .sines = rotation.sines.const_data_ptr<float>()});
+    operations_->rotate(qkv, config_.n_heads + config_.n_kv_heads, rotation);
 }
 
 void Transformer::finish_layer(int layer, const at::Tensor& attention, at::Tensor& residual) const {
     const auto& w = weights_.layers[static_cast<size_t>(layer)];
-    const int64_t rows = residual.size(0);
-    const at::Tensor projected = product(attention, w.output, w.output_bias);
-    at::Tensor x = at::empty({rows, config_.hidden_size}, scalar_type());
-    kernels::add_rms_norm({.n_rows = rows,
-                           .dim = config_.hidden_size,
-                           .eps = config_.rms_norm_eps,
-                           .residual = residual.data_ptr<float>(),
-                           .delta = projected.const_data_ptr(),
-                           .delta_dtype = dtype_,
-                           .weight = w.mlp_norm.const_data_ptr<float>(),
-                           .out = x.data_ptr(),
-                           .out_dtype = dtype_});
-    const at::Tensor gate_up = product(x, w.gate_up, w.gate_up_bias);
-    const int64_t inner = config_.intermediate_size;
-    at::Tensor activated = at::empty({rows, inner}, scalar_type());
-    const auto* gate = static_cast<const char*>(gate_up.const_data_ptr());
-    kernels::swiglu({.dtype = dtype_,
-                     .n_rows = rows,
-                     .dim = inner,
-                     .gate = gate,
-                     .up = gate + static_cast<size_t>(inner) * kernels::size_of(dtype_),
-                     .in_stride = 2 * inner,
-                     .out = activated.data_ptr()});
-    residual.add_(product(activated, w.down, w.down_bias));
+    const at::Tensor projected = operations_->product(attention, w.output, w.output_bias);
+    const at::Tensor x = operations_->add_norm(residual, projected, w.mlp_norm, config_.rms_norm_eps);
+    const at::Tensor activated = operations_->swiglu(operations_->product(x, w.gate_up, w.gate_up_bias));
+    operations_->add(residual, operations_->product(activated, w.down, w.down_bias));
 }
 
 at::Tensor Transformer::logits(const at::Tensor& residual) const {
-    const int64_t rows = residual.size(0);
-    at::Tensor x = at::empty({rows, config_.hidden_size}, scalar_type());
-    kernels::rms_norm({.n_rows = rows,
-                       .dim = config_.hidden_size,
-                       .eps = config_.rms_norm_eps,
-                       .x = residual.const_data_ptr(),
-                       .weight = weights_.final_norm.const_data_ptr<float>(),
-                       .out = x.data_ptr(),
-                       .out_dtype = dtype_});
     // In f32 whatever the model's type: bf16 is coarser than most gaps between the best tokens and would drown small
     // divergences.
-    at::Tensor result = at::empty({rows, config_.vocab_size}, at::kFloat);
-    kernels::linear({.dtype = dtype_,
-                     .n_rows = rows,
-                     .in = config_.hidden_size,
-                     .out = config_.vocab_size,
-                     .x = x.const_data_ptr(),
-                     .weight = weights_.head.const_data_ptr(),
-                     .y = result.data_ptr()});
-    return result;
+    return operations_->logits(operations_->norm(residual, weights_.final_norm, config_.rms_norm_eps, dtype_),
+                               weights_.head);
 }
 
 }  // namespace kvscope::engine

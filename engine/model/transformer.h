@@ -7,6 +7,7 @@
 #include <span>
 
 #include "engine/checkpoint/config.h"
+#include "engine/model/operations.h"
 #include "engine/model/rotation_table.h"
 #include "engine/model/weights.h"
 #include "kernels/types.h"
@@ -21,6 +22,10 @@ namespace kvscope::engine {
 class Transformer {
  public:
     Transformer(checkpoint::ModelConfig config, Weights weights, kernels::DType dtype);
+
+    /// The same model, its weights shared, computed with other operations; this one uses the kernels.
+    Transformer computed_with(const Operations& operations) const;
+    const Operations& operations() const { return *operations_; }
 
     const checkpoint::ModelConfig& config() const { return config_; }
     const Weights& weights() const { return weights_; }
@@ -40,10 +45,10 @@ class Transformer {
     using Rotation = engine::Rotation;
     Rotation rotation(std::span<const int64_t> positions) const { return rotations_->rotation(positions); }
 
-    /// Rotates the queries and keys of `qkv` (n, (H + 2G) d) in place.
+    /// The queries and keys of `qkv` (n, (H + 2G) d) become rotated.
     void rotate(at::Tensor& qkv, const Rotation& rotation) const;
 
-    /// Adds output projection and MLP of `attention` (n, H d) to `residual` (n, hidden) f32, in place.
+    /// `residual` (n, hidden) f32 becomes the sum of it with output projection and MLP of `attention` (n, H d).
     void finish_layer(int layer, const at::Tensor& attention, at::Tensor& residual) const;
 
     /// Logits (n, vocabulary) f32 of residual rows.
@@ -53,7 +58,8 @@ class Transformer {
     checkpoint::ModelConfig config_;
     Weights weights_;
     kernels::DType dtype_;
-    std::unique_ptr<const RotationTable> rotations_;
+    std::shared_ptr<const RotationTable> rotations_;
+    const Operations* operations_ = &kernel_operations();
 };
 
 }  // namespace kvscope::engine

@@ -21,6 +21,12 @@ struct MergeObservations {
     std::span<const float>
         attention;                   ///< (H, n) n_i exp(e_i) / sum n_j exp(e_j) over all that a query sees, their mean
     std::span<const float> outputs;  ///< (H, d) of the attention, their mean
+    int64_t n_chunks = 0;            ///< of the prompt that were read before the queries' own
+    /// The query is the prompt's last: its chunk is among the entries.
+    bool behind_prompt = false;
+    /// (G, n, d) gradient of the mean next-token loss of the queries' chunk by the keys, where `Needs::key_gradients`
+    /// asks for it; empty where the layer was merged since, and for a chunk that has no loss.
+    std::span<const float> key_gradients;
 };
 
 /// Entries that become one with the next entry. Its value is the sum of theirs, its mass too; its place is that of the

@@ -48,6 +48,9 @@ struct Needs {
     bool keys_before_rope = false;
     /// What the full cache's own answer attends to: the run decides once that answer is known.
     bool answer_attention = false;
+    /// The gradient of each chunk's loss by the keys in the cache (MergeObservations): another way through the model
+    /// and back for each chunk that merges something. Only where PassPlan says `chunk`.
+    bool key_gradients = false;
 };
 
 /// How a policy changes the pass. The default changes nothing and shares the one prefill.

@@ -1,4 +1,5 @@
-"""KVSlimmer, written a second time: NumPy for what is merged, transformers' modules for the model.
+"""KVSlimmer and AsymKV, written a second time: NumPy for what is merged, transformers' modules for the model and
+PyTorch's autograd for AsymKV's gradients.
 
     python3 scripts/golden/kvslimmer.py merges          tests/data/policies/merges.json; needs NumPy alone
     scripts/golden/python scripts/golden/kvslimmer.py   tests/data/engine/chunked_runs.json as well
@@ -7,9 +8,14 @@ merges.json: random layers, with what one call merges
   n_heads, n_kv_heads, head_dim
   cases: n_entries, n_merges, sinks, keys and values (integers / 4, (G, n, d)), masses (n), attention ((H, n), integers
          / 4096), outputs (integers / 4, (H, d)); first (the pairs' first entries), merged ((pairs, G, d)),
-         outside (how many of the weights are outside [0, 1])
+         outside (how many of the weights are outside [0, 1]); gradients (integers / 64, (G, n, d)) and asymkv, what
+         AsymKV merges the same pairs to
 
 chunked_runs.json: the default model in float64
+  gradients: of a chunk's loss by the keys of the tokens before it, nothing merged
+      prompt, past, chunk       the chunk follows the first `past` tokens
+      norms                     (L, G) 2-norm over the keys of a head
+      sums                      (L, G) over all coordinates, each times 1 + its number among the head's modulo 7
   prompts: name -> a list of
       policy, budget
       positions    per layer, of each entry's last token
@@ -76,6 +82,14 @@ def merged_keys(first, keys, values, masses, attention, outputs):
     return np.array(merged), np.array(weights)
 
 
+def fisher_keys(first, keys, gradients):
+    """(pairs, G, d), weighed by squared gradients. keys, gradients: (G, n, d)"""
+    one, two = np.array(first), np.array(first) + 1
+    a, b = gradients[:, one] ** 2, gradients[:, two] ** 2
+    weight = np.where(a + b > 0, a / np.where(a + b > 0, a + b, 1), 0.5)
+    return (weight * keys[:, one] + (1 - weight) * keys[:, two]).transpose(1, 0, 2)
+
+
 def merge(first, keys, values, masses, positions, new_keys):
     """The layer with each pair as one entry."""
     gone = np.array(first) + 1
@@ -89,7 +103,7 @@ def merge(first, keys, values, masses, positions, new_keys):
 
 
 def write_merges():
-    random = np.random.default_rng(7)
+    random, of_gradients = np.random.default_rng(7), np.random.default_rng(8)
     heads, kv_heads, d = 6, 3, 8
     cases = []
     for n, n_merges, sinks in ((12, 3, 2), (40, 11, 4), (40, 19, 0), (9, 8, 0), (120, 30, 32)):
@@ -102,12 +116,15 @@ def write_merges():
         given = keys / 4, values / 4, masses.astype(float), attention / 4096, outputs / 4
         first = pairs_of(given[3], given[2], n_merges, sinks)
         merged, weights = merged_keys(first, *given)
+        gradients = of_gradients.integers(-3, 4, keys.shape)
         cases.append(
             {
                 "n_entries": n, "n_merges": n_merges, "sinks": sinks,
                 "keys": keys.ravel().tolist(), "values": values.ravel().tolist(), "masses": masses.tolist(),
                 "attention": attention.ravel().tolist(), "outputs": outputs.ravel().tolist(),
                 "first": first, "merged": [float(f"{x:.9g}") for x in merged.ravel()],
+                "gradients": gradients.ravel().tolist(),
+                "asymkv": [float(f"{x:.9g}") for x in fisher_keys(first, keys / 4, gradients / 64).ravel()],
                 "outside": int(((weights < 0) | (weights > 1)).any(2).sum()),
             }
         )
@@ -120,6 +137,9 @@ def write_merges():
 
 CASES = {"short": [("kvslimmer:sinks=4,chunk=32", 96), ("kvslimmer:sinks=4,chunk=200", 64)],
          "rewrite": [("kvslimmer:sinks=8,chunk=25,final_merge=off", 60), ("kvslimmer:sinks=0", 80)]}
+GRADIENTS = {"prompt": "short", "past": 96, "chunk": 32}
+ASYMKV = {"short": [("asymkv:sinks=4,chunk=32", 96)],
+          "rewrite": [("asymkv:sinks=8,chunk=25,final_merge=off", 60), ("asymkv:sinks=0,chunk=200", 80)]}
 
 
 def parameters_of(policy, budget, n):
@@ -180,7 +200,16 @@ class Slimmer:
         x = torch.from_numpy(x) + block.self_attn.o_proj(torch.from_numpy(output.transpose(1, 0, 2).reshape(len(x), -1)))
         return (x + block.mlp(block.post_attention_layernorm(x))).numpy()
 
-    def merge_back(self, layer, attend_again):
+    def look(self, ids, first):
+        """Before a chunk looks at what is there."""
+
+    def look_back(self, ids, first, before):
+        """Before what is behind the prompt is merged; `before`: the layers without the last chunk's own tokens."""
+
+    def keys_of(self, index, first, layer, attention, outputs):
+        return merged_keys(first, *layer[:3], attention, outputs)[0]
+
+    def merge_back(self, index, layer, attend_again):
         """`attend_again(layer)` -> outputs (H, m, d) and attention (H, m, n)"""
         while layer[2].size > self.budget:
             outputs, attention = attend_again(layer)
@@ -188,43 +217,130 @@ class Slimmer:
             n_merges = layer[2].size - self.budget
             first = pairs_of(attention, layer[2], n_merges, self.sinks)
             self.unstable += any(pairs_of(attention, layer[2], n_merges, self.sinks, self.jitter) != first for _ in range(3))
-            layer = merge(first, *layer, merged_keys(first, *layer[:3], attention, outputs)[0])
+            layer = merge(first, *layer, self.keys_of(index, first, layer, attention, outputs))
         return layer
+
+    def attend_behind(self, q, position, layer):
+        """The query q (H, 1, d) of the last token, which is among the entries: outputs and attention."""
+        k = self.turn(layer[0], layer[3])
+        group = self.heads // self.kv_heads
+        logits = self.turn(q, [position]) @ np.repeat(k, group, 0).transpose(0, 2, 1) / self.d**0.5
+        weight = np.exp(logits - logits.max(2, keepdims=True))
+        weight /= (weight * layer[2]).sum(2, keepdims=True)
+        return weight @ np.repeat(layer[1], group, 0), weight * layer[2]
 
     def read(self, ids, first, merges, is_last=False, final_merge=True):
         """A chunk at positions first ...; the last token's logits (of all tokens where nothing is merged)."""
+        looks = merges and self.layers[0][2].size > self.budget
+        if looks:
+            self.look(ids, first)
+        queries, before = [], []
         with self.torch.inference_mode():
             embed = self.model.model.embed_tokens(self.torch.tensor(ids)).numpy()
             positions = np.arange(first, first + len(ids))
-            looks = merges and self.layers[0][2].size > self.budget
             look, x = embed.copy(), embed.copy()
             for index, block in enumerate(self.model.model.layers):
                 layer = self.layers[index]
                 if looks:
                     q, k, v = self.project(block, look)
                     output, _ = self.attend(q, positions, layer, k, v)
-                    layer = self.merge_back(layer, lambda now: self.attend(q, positions, now, k, v))
+                    layer = self.merge_back(index, layer, lambda now: self.attend(q, positions, now, k, v))
                     look = self.finish(block, look, output)
+                before.append(layer)
                 q, k, v = self.project(block, x)
+                queries.append(q[:, -1:])
                 output, _ = self.attend(q, positions, layer, k, v)
                 x = self.finish(block, x, output)
                 if merges:
                     self.read_all[index].append((k, v))
-                layer = (np.concatenate((layer[0], k), 1), np.concatenate((layer[1], v), 1),
-                         np.concatenate((layer[2], np.ones(len(ids)))), np.concatenate((layer[3], positions)))
-                if merges and is_last and final_merge:
-                    def last(now):
-                        none = np.zeros((self.kv_heads, 0, self.d))
-                        k = self.turn(now[0], now[3])
-                        group = self.heads // self.kv_heads
-                        logits = self.turn(q[:, -1:], positions[-1:]) @ np.repeat(k, group, 0).transpose(0, 2, 1) / self.d**0.5
-                        weight = np.exp(logits - logits.max(2, keepdims=True))
-                        weight /= (weight * now[2]).sum(2, keepdims=True)
-                        return weight @ np.repeat(now[1], group, 0), weight * now[2]
-                    layer = self.merge_back(layer, last)
-                self.layers[index] = layer
+                self.layers[index] = (np.concatenate((layer[0], k), 1), np.concatenate((layer[1], v), 1),
+                                      np.concatenate((layer[2], np.ones(len(ids)))), np.concatenate((layer[3], positions)))
             x = self.model.model.norm(self.torch.from_numpy(x))
-            return self.model.lm_head(x)
+            logits = self.model.lm_head(x)
+        if merges and is_last and final_merge and self.layers[0][2].size > self.budget:
+            self.look_back(ids, first, before)
+            for index, layer in enumerate(self.layers):
+                self.layers[index] = self.merge_back(index, layer, lambda now: self.attend_behind(queries[index], positions[-1], now))
+        return logits
+
+
+class Asym(Slimmer):
+    """AsymKV: the keys' weights are squared gradients of the loss, averaged over the chunks that looked at an entry."""
+
+    def __init__(self, reference, budget, sinks):
+        super().__init__(reference, budget, sinks)
+        self.averages = [(np.zeros((self.kv_heads, 0, self.d)), np.zeros(0)) for _ in self.layers]  # and how many looks
+
+    def gradients(self, ids, first, past, by_own=False):
+        """(L) of (G, n, d), or of (G, n + m, d): of the mean loss of all tokens but the first."""
+        torch = self.torch
+        group, m = self.heads // self.kv_heads, len(ids)
+        leaves = [torch.from_numpy(layer[0].copy()).requires_grad_() for layer in past]
+        own, x = [], self.model.model.embed_tokens(torch.tensor(ids)).detach().requires_grad_()
+
+        def turn(vectors, positions):
+            angles = torch.from_numpy(np.asarray(positions)[:, None] * self.frequencies)
+            a, b = vectors[..., : self.d // 2], vectors[..., self.d // 2 :]
+            return torch.cat((a * angles.cos() - b * angles.sin(), b * angles.cos() + a * angles.sin()), -1)
+
+        positions = np.arange(first, first + m)
+        for leaf, (_, values, masses, at), block in zip(leaves, past, self.model.model.layers):
+            h, a = block.input_layernorm(x), block.self_attn
+            q = a.q_proj(h).reshape(m, self.heads, self.d).transpose(0, 1)
+            k = a.k_proj(h).reshape(m, self.kv_heads, self.d).transpose(0, 1)
+            v = a.v_proj(h).reshape(m, self.kv_heads, self.d).transpose(0, 1)
+            own.append(k)
+            k = turn(torch.cat((leaf, k), 1), np.concatenate((at, positions))).repeat_interleave(group, 0)
+            v = torch.cat((torch.from_numpy(values), v), 1).repeat_interleave(group, 0)
+            count = torch.from_numpy(np.concatenate((masses, np.ones(m))))
+            visible = torch.ones(m, count.numel(), dtype=torch.bool).tril(count.numel() - m)
+            weight = (turn(q, positions) @ k.transpose(1, 2) / self.d**0.5).masked_fill(~visible, -torch.inf).exp()
+            output = weight @ v / (weight @ count[:, None])
+            x = x + a.o_proj(output.transpose(0, 1).reshape(m, -1))
+            x = x + block.mlp(block.post_attention_layernorm(x))
+        logits = self.model.lm_head(self.model.model.norm(x))
+        loss = torch.nn.functional.cross_entropy(logits[:-1], torch.tensor(ids[1:]))
+        found = [g.numpy() for g in torch.autograd.grad(loss, leaves + (own if by_own else []))]
+        if by_own:
+            found = [np.concatenate(pair, 1) for pair in zip(found, found[len(leaves) :])]
+        return found
+
+    def look(self, ids, first):
+        if len(ids) > 1:
+            self.take(self.gradients(ids, first, self.layers), False)
+
+    def look_back(self, ids, first, before):
+        if len(ids) > 1:
+            self.take(self.gradients(ids, first, before, True), True)
+
+    def take(self, found, keeps_known):
+        for index, gradient in enumerate(found):
+            average, looks = self.grown(index, gradient.shape[1])
+            share = np.where(looks == 0, 1, 0 if keeps_known else 1 / (looks + 1))[:, None]
+            self.averages[index] = (average * (1 - share) + gradient * share, looks + 1)
+
+    def grown(self, index, n):
+        average, looks = self.averages[index]
+        return (np.concatenate((average, np.zeros((self.kv_heads, n - looks.size, self.d))), 1),
+                np.concatenate((looks, np.zeros(n - looks.size))))
+
+    def keys_of(self, index, first, layer, attention, outputs):
+        average, looks = self.grown(index, layer[2].size)
+        one, two = np.array(first), np.array(first) + 1
+        keys = fisher_keys(first, layer[0], average)
+        average[:, one] += average[:, two]
+        looks[one] = np.maximum(looks[one], looks[two])
+        self.averages[index] = (np.delete(average, two, 1), np.delete(looks, two))
+        return keys
+
+
+def plain_gradients(exact, ids, past, chunk):
+    """Of a chunk's loss by the keys of the tokens before it."""
+    asym = Asym(exact, len(ids), 0)
+    asym.read(ids[:past], 0, True)
+    found = np.array(asym.gradients(ids[past : past + chunk], past, asym.layers))
+    numbers = 1 + np.arange(found[0, 0].size).reshape(found[0, 0].shape) % 7
+    return np.sqrt((found**2).sum((2, 3))), (found * numbers).sum((2, 3))
 
 
 def errors_of(slimmer, index):
@@ -249,15 +365,17 @@ def write_runs():
     exact = Reference()
     make_exact(exact)
     prompts = {}
+    norms, sums = plain_gradients(exact, load_prompts()[GRADIENTS["prompt"]]["ids"], GRADIENTS["past"], GRADIENTS["chunk"])
+    gradients = GRADIENTS | {"norms": rounded(norms.tolist()), "sums": rounded(sums.tolist())}
     for name, cases in CASES.items():
         ids = load_prompts()[name]["ids"]
         observation = observe(exact, ids)
         tokens, _ = generate(exact, observation)
         full, _ = forced(exact, observation, tokens)
         prompts[name] = []
-        for policy, budget in cases:
+        for policy, budget in cases + ASYMKV[name]:
             sinks, chunk, final = parameters_of(policy, budget, len(ids))
-            slimmer = Slimmer(exact, budget, sinks)
+            slimmer = (Asym if policy.startswith("asymkv") else Slimmer)(exact, budget, sinks)
             for first in range(0, len(ids), chunk):
                 part = ids[first : first + chunk]
                 logits = slimmer.read(part, first, True, first + chunk >= len(ids), final)[-1]
@@ -289,7 +407,7 @@ def write_runs():
             )
             print(name, n, policy, budget, "mean KL", np.mean(prompts[name][-1]["step_kl"]), "margin", margin,
                   "entries", state[0][2].size, repr(exact.text(own)), flush=True)
-    document = {"about": "scripts/golden/kvslimmer.py", "max_tokens": MAX_TOKENS, "eos": exact.eos, "prompts": prompts}
+    document = {"about": "scripts/golden/kvslimmer.py", "max_tokens": MAX_TOKENS, "eos": exact.eos, "gradients": gradients, "prompts": prompts}
     (DATA / "engine" / "chunked_runs.json").write_text(json.dumps(document, separators=(",", ":")) + "\n")
 
 

@@ -24,6 +24,7 @@ SHORTER = {
     "run": {"-n": "4"},
     "eval": {"--lengths": "400", "--depths": "0.5", "--samples": "1", "-n": "4"},
     "profile-heads": {"--lengths": "300", "--depths": "0.5", "--samples": "1"},
+    "train-echo": {"--tokens": "1500"},
     "analyze": {"--trials": "1"},
     "view": {"--screenshot": "window.png"},
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Policies that keep every token and store less of each: their budgets, their trace, their figures."""
 
+import json
 import math
 import shutil
 import unittest
@@ -141,6 +142,78 @@ class FewerChannels(ProgramTest):
             run = trace["prompts/0/runs/1"]
             for name in ("channels_kept", "output_ids", "cache_bytes"):
                 numpy.testing.assert_array_equal(run[name][:], shared[name][:])
+
+
+@NEEDS_ENGINE
+class RebuiltLayers(ProgramTest):
+    """EchoKV from the training of its maps to the trace and its figures."""
+
+    @classmethod
+    def prepare(cls):
+        cls.text = cls.folder / "text.txt"
+        cls.text.write_text("\n".join(f"{i}. {TEXT}" for i in range(40)))
+        cls.trained = cls.made("train-echo", "-m", HF_MODEL, cls.text, "--dtype", "f32", "--sequence", 200,
+                               "-o", "maps.safetensors")
+        cls.done = cls.made(*RUN, "--policy", "echokv:maps=maps.safetensors,recent=20", "--policy", "snapkv:window=8",
+                            "--budget", "0.75", "-o", "e.h5")
+        cls.trace = h5py.File(cls.folder / "e.h5", "r")
+        cls.addClassCleanup(cls.trace.close)
+        cls.runs = {run.attrs["policy"]: run for run in cls.trace["prompts/0/runs"].values()}
+        cls.n = int(cls.trace["prompts/0"].attrs["n_tokens"])
+
+    def test_training_says_what_its_maps_miss_and_leaves_one_file(self):
+        self.assertIn("all but the first store 0 of 32 numbers; the cache needs 50.0 % of its bytes", self.trained.stderr)
+        self.assertRegex(self.trained.stderr, r"On the \d+ tokens of the text: the maps miss [\d.]+ % of the keys")
+        self.assertRegex(self.trained.stderr, r"On the \d+ held out: the maps miss [\d.]+ % of the keys")
+        self.assertEqual([path.name for path in self.folder.glob("maps*")], ["maps.safetensors"])
+
+    def test_the_maps_are_a_safetensors_file_tied_to_the_model(self):
+        data = (self.folder / "maps.safetensors").read_bytes()
+        length = int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:8 + length])
+        self.assertEqual(header["__metadata__"]["model_fingerprint"], self.trace["model"].attrs["fingerprint"])
+        self.assertEqual(sorted(name for name in header if name != "__metadata__"), ["layers.1.keys", "layers.1.values"])
+        self.assertEqual(header["layers.1.keys"]["shape"], [32, 32])
+        self.assertEqual(len(data), 8 + length + 2 * 32 * 32 * 4)
+
+    def test_the_trace_says_which_tokens_are_rebuilt(self):
+        run = self.runs["echokv"]
+        rebuilt = self.n - 24
+        numpy.testing.assert_array_equal(run["stored/entries"][:], [[0, 0], [rebuilt, rebuilt]])
+        whole = run["stored/is_whole"][:].reshape(2, 2, self.n)
+        numpy.testing.assert_array_equal(whole[0], 1)
+        numpy.testing.assert_array_equal(whole[1, 0], [int(i < 4 or i >= self.n - 20) for i in range(self.n)])
+        numpy.testing.assert_array_equal(run["stored/key_width"][:], [[16, 16], [0, 0]])
+        numpy.testing.assert_array_equal(run["cache_bytes"][:], run["cache_bytes_predicted"][:])
+        full = self.runs["full"]["cache_bytes"][:]
+        numpy.testing.assert_array_equal(run["cache_bytes"][:], [full[0], full[1] * 24 // self.n])
+        self.assertTrue((run["stored/key_error"][1] > 0).all() and (run["stored/key_error"][0] < 1e-6).all())
+        self.assertIn("no errors", self.made("inspect", "e.h5").stdout)
+
+    def test_maps_that_do_not_fit_fail_the_run_alone_and_say_why(self):
+        damaged = (self.folder / "maps.safetensors").read_bytes()[:-100]
+        (self.folder / "damaged.safetensors").write_bytes(damaged)
+        done = self.run_program(*RUN, "--policy", "echokv:maps=damaged.safetensors", "--policy", "echokv", "--policy",
+                                "snapkv:window=8", "--budget", "0.75", "-o", "failed.h5")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        with h5py.File(self.folder / "failed.h5") as trace:
+            runs = {run.attrs["label"]: run.attrs for run in trace["prompts/0/runs"].values()}
+        messages = [attributes["message"] for attributes in runs.values() if attributes["status"] == "failed"]
+        self.assertEqual(len(messages), 2)
+        self.assertTrue(any("cut off" in message for message in messages), messages)
+        self.assertTrue(all("kvscope train-echo" in message for message in messages), messages)
+
+    def test_training_refuses_what_it_cannot_do(self):
+        train = ["train-echo", "-m", HF_MODEL, self.text, "--dtype", "f32"]
+        self.refuses(1, ["maps.safetensors", "already"], *train, "-o", "maps.safetensors")
+        self.refuses(2, ["--ratio"], *train, "--ratio", "1.5", "-o", "no.safetensors")
+        self.refuses(2, ["0.9", "nothing is rebuilt"], *train, "--ratio", "0.9", "-o", "no.safetensors")
+        self.refuses(2, ["groups of 10 layers", "2"], *train, "--ratio", "0.1", "-o", "no.safetensors")
+        (self.folder / "short.txt").write_text("A few words.")
+        self.refuses(2, ["give a longer text"], "train-echo", "-m", HF_MODEL, "short.txt", "-o", "no.safetensors")
+        (self.folder / "binary.txt").write_bytes(b"\xff\xfe\x00" * 100)
+        self.refuses(2, ["binary.txt", "UTF-8"], "train-echo", "-m", HF_MODEL, "binary.txt", "-o", "no.safetensors")
+        self.assertFalse((self.folder / "no.safetensors").exists())
 
 
 if __name__ == "__main__":

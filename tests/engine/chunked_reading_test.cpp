@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "engine/error.h"
 #include "engine/prefill.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/threads.h"
@@ -78,12 +79,48 @@ std::vector<double> sums(const at::Tensor& entries) {
     return sums;
 }
 
+class StopsAfter : public engine::Progress {
+ public:
+    explicit StopsAfter(int asked) : left_(asked) {}
+    void begin(std::string_view, int64_t) override {}
+    void advance(int64_t) override {}
+    void message(std::string_view) override {}
+    bool cancelled() const override { return left_-- == 0; }
+
+ private:
+    mutable int left_;
+};
+
+/// Merges whatever comes first, and keeps each layer's gradients.
+class KeepsGradients : public policies::Policy {
+ public:
+    std::vector<std::vector<float>> gradients;
+    bool fails = false;
+
+    policies::Needs needs() const override {
+        policies::Needs needs;
+        needs.key_gradients = true;
+        return needs;
+    }
+    void begin(const policies::RunContext&) override {}
+    policies::Selection select(policies::LayerObservations&) override { throw std::logic_error("it merges"); }
+    policies::Merges merge(const policies::MergeObservations& seen, int64_t n_merges) override {
+        if (fails) throw std::runtime_error("the test wants it");
+        gradients.emplace_back(seen.key_gradients.begin(), seen.key_gradients.end());
+        policies::Merges merges;
+        for (uint32_t i = 0; i < std::min<int64_t>(n_merges, seen.n_entries / 2); ++i) merges.first.push_back(2 * i);
+        merges.keys.assign(merges.first.size() * static_cast<size_t>(seen.shape.n_kv_heads * seen.shape.head_dim),
+                           0.5f);
+        return merges;
+    }
+};
+
 const std::vector<std::string> kModels{"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn", "qwen3-qk-norm"};
 
 }  // namespace
 
 // Float64, transformers' modules and NumPy: scripts/golden/kvslimmer.py.
-TEST_CASE("KVSlimmer merges what the reference merges, and answers as it does") {
+TEST_CASE("KVSlimmer and AsymKV merge what the reference merges, and answer as it does") {
     const auto& model = default_model_f32();
     const auto golden_runs = golden("engine/chunked_runs.json")["prompts"];
     const auto prompt_ids = golden("engine/prompt_ids.json")["prompts"];
@@ -106,6 +143,8 @@ TEST_CASE("KVSlimmer merges what the reference merges, and answers as it does") 
             const auto record = reader.run_record(0, static_cast<int>(i) + 1);
             CAPTURE(name, record.label, record.message);
             REQUIRE(record.status == "complete");
+            // Gradients are those of f32 (PyTorch's differ by as much), and weights are ratios of their squares.
+            const bool by_gradients = record.policy == "asymkv";
             const auto kept = reader.kept(0, static_cast<int>(i) + 1);
             for (size_t layer = 0; layer < kept->n_layers; ++layer) {
                 const auto positions = one["positions"][layer].get<std::vector<uint32_t>>();
@@ -125,14 +164,15 @@ TEST_CASE("KVSlimmer merges what the reference merges, and answers as it does") 
                     const at::Tensor keys = merged.entries.keys.select(0, static_cast<int64_t>(row));
                     for (int64_t e = 0; e < merged.size(); ++e)
                         if (merged.masses[static_cast<size_t>(e)] > 1) norm += squared_norm(keys.select(0, e));
-                    CHECK(std::sqrt(norm) == Approx(one["key_norms"][layer][row].get<double>()).epsilon(1e-5));
+                    CHECK(std::sqrt(norm) ==
+                          Approx(one["key_norms"][layer][row].get<double>()).epsilon(by_gradients ? 2e-4 : 1e-5));
                 }
             }
             size_t place = 0;
             for (size_t layer = 0; layer < kept->n_layers; ++layer)
                 for (size_t row = 0; row < kept->n_rows; ++row, ++place) {
                     CHECK(record.stored_key_error[place] ==
-                          Approx(one["key_error"][layer][row].get<float>()).epsilon(1e-4));
+                          Approx(one["key_error"][layer][row].get<float>()).epsilon(by_gradients ? 1e-3 : 1e-4));
                     CHECK(record.stored_value_error[place] ==
                           Approx(one["value_error"][layer][row].get<float>()).epsilon(1e-4));
                 }
@@ -141,13 +181,86 @@ TEST_CASE("KVSlimmer merges what the reference merges, and answers as it does") 
             CHECK((kept->fate(0, 0, 0).kind == trace::TokenFate::Kind::whole) == is_alone);
             const auto kl = one["step_kl"].get<std::vector<float>>();
             REQUIRE(record.step_kl.size() == kl.size());
-            for (size_t t = 0; t < kl.size(); ++t) CHECK(record.step_kl[t] == Approx(kl[t]).epsilon(1e-3).margin(2e-5));
+            for (size_t t = 0; t < kl.size(); ++t)
+                CHECK(record.step_kl[t] ==
+                      Approx(kl[t]).epsilon(by_gradients ? 1e-2 : 1e-3).margin(by_gradients ? 5e-4 : 2e-5));
             CHECK(record.output_ids == one["output_ids"].get<std::vector<int32_t>>());
             CHECK(record.attention_kept.size() == 30 * 9);
             CHECK(*std::min_element(record.attention_kept.begin(), record.attention_kept.end()) > 0.9999f);
             CHECK(record.cache_bytes == record.cache_bytes_predicted);
         }
     }
+}
+
+// PyTorch's autograd in float64: scripts/golden/kvslimmer.py. Its own norms in float32 are off by up to 1.4e-4.
+TEST_CASE("a chunk's gradient by the keys before it is the reference's") {
+    const auto& model = default_model_f32();
+    const auto reference = golden("engine/chunked_runs.json")["gradients"];
+    auto ids = golden("engine/prompt_ids.json")["prompts"][reference["prompt"].get<std::string>()]["ids"]
+                   .get<std::vector<int32_t>>();
+    const auto past = reference["past"].get<int64_t>(), chunk = reference["chunk"].get<int64_t>();
+    ids.resize(static_cast<size_t>(past + chunk));
+    KeepsGradients policy;
+    // The chunks of the past are as long: only the last one finds more than the budget.
+    engine::ChunkedRun run{.policy = &policy, .budget = past - 1, .chunk = chunk, .final_merge = false};
+    engine::SilentProgress progress;
+    engine::read_in_chunks(model.transformer(), ids, {&run, 1}, progress);
+    REQUIRE(run.error.empty());
+    const auto shape = model.transformer().shape();
+    REQUIRE(policy.gradients.size() == static_cast<size_t>(shape.n_layers));
+    const auto n = static_cast<size_t>(past * shape.head_dim);
+    for (size_t layer = 0; layer < policy.gradients.size(); ++layer)
+        for (size_t head = 0; head < static_cast<size_t>(shape.n_kv_heads); ++head) {
+            const auto found = std::span(policy.gradients[layer]).subspan(head * n, n);
+            double squares = 0, sum = 0;
+            for (size_t i = 0; i < n; ++i) {
+                squares += std::pow(found[i], 2);
+                sum += static_cast<double>(found[i]) * static_cast<double>(1 + i % 7);
+            }
+            CAPTURE(layer, head);
+            const double norm = reference["norms"][layer][head];
+            CHECK(std::sqrt(squares) == Approx(norm).epsilon(5e-4));
+            CHECK(sum == Approx(reference["sums"][layer][head].get<double>()).margin(5e-3 * norm));
+        }
+}
+
+TEST_CASE("a run whose gradient is asked for can be stopped anywhere, and fails alone") {
+    const auto model = small_model("llama3-gqa-sharded", kernels::DType::f32);
+    const auto ids = some_ids(model, 60);
+    const auto read_with = [&](engine::Progress& progress, policies::Policy& policy) {
+        engine::ChunkedRun run{.policy = &policy, .budget = 20, .chunk = 15};
+        engine::read_in_chunks(model.transformer(), ids, {&run, 1}, progress);
+        return run;
+    };
+    int n_asked = 0;
+    for (;; ++n_asked) {
+        KeepsGradients policy;
+        StopsAfter progress(n_asked);
+        try {
+            const auto run = read_with(progress, policy);
+            REQUIRE(run.error.empty());
+            break;
+        } catch (const engine::Cancelled&) {
+        }
+    }
+    // Each layer of each pass: four chunks are read, two of them look first and are differentiated, the last one again.
+    CHECK(n_asked >= model.transformer().shape().n_layers * (4 + 2 * 2 + 1));
+
+    KeepsGradients failing;
+    failing.fails = true;
+    const auto slimmer = policies::parse_policy("kvslimmer:sinks=4").create();
+    policies::RunContext context;
+    context.shape = model.transformer().shape();
+    context.n_tokens = 60;
+    context.budget = 20;
+    slimmer->begin(context);
+    std::vector<engine::ChunkedRun> runs{{.policy = &failing, .budget = 20, .chunk = 15},
+                                         {.policy = slimmer.get(), .budget = 20, .chunk = 15}};
+    engine::SilentProgress progress;
+    engine::read_in_chunks(model.transformer(), ids, runs, progress);
+    CHECK(runs[0].error == "layer 0: the test wants it");
+    CHECK(runs[1].error.empty());
+    CHECK(runs[1].layers[0].size() == 20);
 }
 
 TEST_CASE("a prompt that is read in chunks, and never merged, is read as a whole one is, to the last bit") {
@@ -179,10 +292,11 @@ TEST_CASE("what a run merges depends neither on the others nor on the threads") 
     for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
         const auto model = small_model("llama3-gqa-sharded", dtype);
         const auto ids = some_ids(model, 150);
-        const std::vector<std::pair<std::string, int64_t>> wanted{{"kvslimmer:sinks=4", 40},
-                                                                  {"kvslimmer:sinks=4,chunk=50", 30},
-                                                                  {"kvslimmer:sinks=0,chunk=3,final_merge=off", 20},
-                                                                  {"kvslimmer:sinks=4,chunk=200", 25}};
+        const std::vector<std::pair<std::string, int64_t>> wanted{
+            {"kvslimmer:sinks=4", 40},          {"asymkv:sinks=4", 40},
+            {"asymkv:sinks=4,chunk=70", 30},    {"asymkv:sinks=4,chunk=200", 25},
+            {"kvslimmer:sinks=4,chunk=50", 30}, {"kvslimmer:sinks=0,chunk=3,final_merge=off", 20},
+            {"kvslimmer:sinks=4,chunk=200", 25}};
         std::vector<std::unique_ptr<policies::Policy>> owners;
         const auto together = read(model, ids, wanted, owners);
         for (size_t i = 0; i < wanted.size(); ++i) {
@@ -197,10 +311,15 @@ TEST_CASE("entries add up: masses to the prompt, values to its values, whatever 
     const auto model = small_model("llama3-gqa-sharded", kernels::DType::f32);
     const auto ids = some_ids(model, 150);
     std::vector<std::unique_ptr<policies::Policy>> owners;
-    for (const auto& run : read(
-             model, ids,
-             {{"kvslimmer:sinks=4", 40}, {"kvslimmer:sinks=0,chunk=150", 2}, {"kvslimmer:sinks=4,final_merge=off", 40}},
-             owners)) {
+    for (const auto& run : read(model, ids,
+                                {{"kvslimmer:sinks=4", 40},
+                                 {"kvslimmer:sinks=0,chunk=150", 2},
+                                 {"kvslimmer:sinks=4,final_merge=off", 40},
+                                 {"asymkv:sinks=4", 40},
+                                 {"asymkv:sinks=0,chunk=150", 2},
+                                 {"asymkv:sinks=4,chunk=1", 12},
+                                 {"asymkv:sinks=4,final_merge=off", 40}},
+                                owners)) {
         CAPTURE(run.label, run.error);
         REQUIRE(run.error.empty());
         const bool is_final = run.final_merge;
@@ -231,9 +350,9 @@ TEST_CASE("entries add up: masses to the prompt, values to its values, whatever 
 TEST_CASE("a merging run beside others, isolated, with questions, several answers and short prompts") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
-    const std::vector<engine::RunPlan> plans{plan("full", "100%"), plan("kvslimmer:sinks=4", "30"),
+    const std::vector<engine::RunPlan> plans{plan("full", "100%"),          plan("kvslimmer:sinks=4", "30"),
                                              plan("snapkv:window=8", "30"), plan("kvslimmer:sinks=4,chunk=11", "20"),
-                                             plan("kvslimmer", "20")};
+                                             plan("kvslimmer", "20"),       plan("asymkv:sinks=4", "30")};
     auto ids = some_ids(model, 90);
     for (const int32_t id : some_ids(model, 7, 2)) ids.push_back(id);
     auto other = std::vector<int32_t>(ids.begin(), ids.begin() + 90);

@@ -172,6 +172,71 @@ TEST_CASE("training is the same whatever the number of threads, and refuses what
     CHECK_THROWS_AS(engine::train_echo(model, ids, options, progress), engine::UsageError);
     options = {.ratio = 1.5};
     CHECK_THROWS_AS(engine::train_echo(model, ids, options, progress), policies::EchoMapsError);
-    options = {.ratio = 1.0, .sequence = 100};
-    CHECK(engine::train_echo(model, ids, options, progress).maps.layers.empty());
+    options = {.ratio = 0.95, .sequence = 100};
+    CHECK_THROWS_AS(engine::train_echo(model, ids, options, progress), engine::UsageError);
+}
+
+namespace {
+
+/// Stops when that many sequences are read.
+class StopsAfterSequences final : public engine::Progress {
+ public:
+    explicit StopsAfterSequences(int64_t sequences) : sequences_(sequences) {}
+    void begin(std::string_view, int64_t) override {}
+    void advance(int64_t done) override { done_ = done; }
+    void message(std::string_view text) override { messages += std::string(text) + "\n"; }
+    bool cancelled() const override { return done_ >= sequences_; }
+    std::string messages;
+
+ private:
+    int64_t sequences_, done_ = 0;
+};
+
+bool same_maps(const policies::EchoMaps& a, const policies::EchoMaps& b) {
+    if (a.layers.size() != b.layers.size()) return false;
+    for (const auto& [layer, maps] : a.layers)
+        if (!same_bits(maps.keys.numbers, b.layers.at(layer).keys.numbers) ||
+            !same_bits(maps.values.numbers, b.layers.at(layer).values.numbers))
+            return false;
+    return true;
+}
+
+}  // namespace
+
+TEST_CASE("training that was stopped goes on to the same maps, and not on another text or a damaged file", "[echokv]") {
+    const auto& model = tiny_model();
+    const auto ids = some_ids(model, 500), others = some_ids(model, 500, 2);
+    const TemporaryFolder folder;
+    engine::EchoTrainingOptions options{.ratio = 0.5, .sequence = 100};
+    engine::SilentProgress silent;
+    const auto whole = engine::train_echo(model, ids, options, silent);
+    options.state = folder.path() / "state";
+    StopsAfterSequences stops(2);
+    CHECK_THROWS_AS(engine::train_echo(model, ids, options, stops), engine::Cancelled);
+    REQUIRE(std::filesystem::exists(options.state));
+    std::filesystem::copy_file(options.state, folder.path() / "copy");
+    const auto again = [&](const std::vector<int32_t>& text) {
+        StopsAfterSequences never(1000);
+        const auto training = engine::train_echo(model, text, options, never);
+        return std::pair{same_maps(training.maps, whole.maps), never.messages};
+    };
+    CHECK(again(ids) == std::pair{true, std::string("going on behind 2 of 5 sequences\n")});
+    const auto put_back = [&] {
+        std::filesystem::copy_file(folder.path() / "copy", options.state,
+                                   std::filesystem::copy_options::overwrite_existing);
+    };
+    put_back();
+    CHECK(again(others) == std::pair{false, std::string()});
+    put_back();
+    options.sequence = 125;
+    CHECK(again(ids).second.empty());
+    options.sequence = 100;
+    put_back();
+    std::filesystem::resize_file(options.state, std::filesystem::file_size(options.state) - 3);
+    CHECK(again(ids) == std::pair{true, std::string()});
+    // Where nothing can be kept, the work is done all the same, and that is said.
+    options.state = folder.path() / "none" / "state";
+    const auto [same, messages] = again(ids);
+    CHECK(same);
+    CHECK(messages.find("could not be kept") != std::string::npos);
 }

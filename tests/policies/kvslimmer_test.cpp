@@ -79,6 +79,15 @@ TEST_CASE("pairs and merged keys equal those of scripts/golden/kvslimmer.py", "[
         for (size_t i = 0; i < merges.keys.size(); ++i)
             CHECK(merges.keys[i] == Approx(one["merged"][i].get<double>()).epsilon(1e-5).margin(1e-5));
         outside += one["outside"].get<int>();
+        const auto asymkv = begun("asymkv:sinks=" + std::to_string(one["sinks"].get<int>()), 200, layer.shape);
+        const std::vector<float> gradients = divided(one["gradients"], 64);
+        auto with_gradients = layer.observations();
+        with_gradients.key_gradients = gradients;
+        const Merges by_gradients = asymkv->merge(with_gradients, one["n_merges"]);
+        CHECK(by_gradients.first == merges.first);
+        REQUIRE(by_gradients.keys.size() == one["asymkv"].size());
+        for (size_t i = 0; i < by_gradients.keys.size(); ++i)
+            CHECK(by_gradients.keys[i] == Approx(one["asymkv"][i].get<double>()).epsilon(1e-5).margin(1e-6));
     }
     CHECK(data["cases"].size() == 5);
     CHECK(outside > 0);  // weights that leave [0, 1] are among them

@@ -22,6 +22,7 @@ struct Arguments {
     std::filesystem::path output;
     std::vector<std::filesystem::path> texts;
     engine::EchoTrainingOptions options;
+    int64_t n_tokens = 0;  ///< 0: all
     double held_out = 0.05;
     bool force = false;
     bool quiet = false;
@@ -59,9 +60,12 @@ std::string told(const char* what, const std::map<int, engine::EchoError>& error
         100.0 * mean.keys, 100.0 * mean.values, errors.size());
 }
 
-void train(const Arguments& arguments, TerminalProgress& progress) {
+void train(Arguments& arguments, TerminalProgress& progress) {
     const auto model = arguments.model.open(progress);
-    const auto ids = tokens_of(model, arguments.texts);
+    const int64_t context = model.transformer().config().context_length;
+    arguments.options.sequence = std::min(arguments.options.sequence, context);
+    auto ids = tokens_of(model, arguments.texts);
+    if (arguments.n_tokens > 0) ids.resize(std::min(ids.size(), static_cast<size_t>(arguments.n_tokens)));
     const auto n_held = static_cast<size_t>(arguments.held_out * static_cast<double>(ids.size()));
     const std::span<const int32_t> all(ids);
     auto training = engine::train_echo(model, all.first(ids.size() - n_held), arguments.options, progress);
@@ -70,6 +74,8 @@ void train(const Arguments& arguments, TerminalProgress& progress) {
     if (n_held > static_cast<size_t>(arguments.options.skipped) && !training.errors.empty())
         held_out = engine::echo_errors(model, training.maps, all.last(n_held), arguments.options, progress);
     figures::write_whole_file(arguments.output, policies::to_safetensors(training.maps), arguments.force);
+    std::error_code error;
+    std::filesystem::remove(arguments.options.state, error);  // left behind, it is gone on with or written over
     progress.message(fmt::format(
         "{} written: groups of {} layers, of which all but the first store {} of {} numbers; "
         "the cache needs {:.1f} % of its bytes",
@@ -80,11 +86,13 @@ void train(const Arguments& arguments, TerminalProgress& progress) {
 
 int act(Arguments& arguments) {
     if (!arguments.force) figures::refuse_existing(arguments.output);
-    TerminalProgress progress(arguments.quiet);
+    arguments.options.state = arguments.output.string() + ".part";
+    TerminalProgress progress(arguments.quiet,
+                              "stopped; the same command goes on from what was read in the last minute");
     try {
         train(arguments, progress);
     } catch (const engine::Cancelled&) {
-        throw std::runtime_error("stopped; nothing was written");
+        throw std::runtime_error("stopped; the same command goes on");
     }
     return 0;
 }
@@ -105,7 +113,10 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--ratio", options.ratio, "Share of the full cache's bytes that is left; the nearest one is taken")
         ->check(RealNumber(0, 1))
         ->capture_default_str();
-    app.add_option("--sequence", options.sequence, "Tokens that are read at a time")
+    app.add_option("--tokens", arguments->n_tokens, "Tokens of the texts that are read at most; 0: all")
+        ->check(WholeNumber(0))
+        ->capture_default_str();
+    app.add_option("--sequence", options.sequence, "Tokens that are read at a time; at most the model's context")
         ->check(WholeNumber(8))
         ->capture_default_str();
     app.add_option("--ridge", options.ridge, "Times the inputs' mean square: what is added to each input's own")

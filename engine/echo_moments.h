@@ -1,0 +1,67 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "policies/interface/echo_maps.h"
+
+namespace kvscope::engine {
+
+/// Sums over tokens of the products of any two of a group's first layer's D numbers and a layer's own D: all that the
+/// least squared error of a map follows from.
+class Moments {
+ public:
+    using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+    explicit Moments(const policies::EchoLayout& layout);
+
+    /// @param first, own (D, tokens). The same to the last bit whatever the number of threads.
+    void add(const std::vector<float>& first, const std::vector<float>& own);
+
+    /// argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2: (D + D_local, D - D_local), X the first layer's D numbers and
+    /// the own first D_local, Y the others.
+    policies::Matrix solved(double ridge) const;
+
+    /// |X W - Y| / |Y|; 0 where Y is.
+    double error(const policies::Matrix& map) const;
+
+    std::span<double> sums() { return {sums_.data(), static_cast<size_t>(sums_.size())}; }
+    std::span<const double> sums() const { return {sums_.data(), static_cast<size_t>(sums_.size())}; }
+
+ private:
+    Eigen::Index outputs() const { return sums_.rows() - inputs_; }
+
+    Eigen::Index inputs_;
+    Matrix sums_;
+};
+
+/// Of each layer that is rebuilt.
+struct LayerMoments {
+    Moments keys, values;
+};
+using EchoMoments = std::map<int, LayerMoments>;
+
+/// What has been summed up of a text so far, in a file beside the maps to come.
+class MomentsFile {
+ public:
+    /// @param of what is summed up, and of what: sums of something else are not gone on with
+    MomentsFile(std::filesystem::path path, std::string of);
+
+    /// Fills the moments. @returns the sequences that they are of; 0 where there is no file, or one of something else,
+    /// or a damaged one
+    int64_t read(EchoMoments& moments) const;
+
+    /// Replaces the file; the old one stays until the new one is whole. @returns why that was not possible; empty: done
+    std::string write(const EchoMoments& moments, int64_t n_sequences) const;
+
+ private:
+    std::filesystem::path path_;
+    std::string of_;
+};
+
+}  // namespace kvscope::engine

@@ -1,0 +1,148 @@
+#include <ATen/Functions.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "engine/model/operations.h"
+#include "engine/model/product.h"
+
+namespace kvscope::engine {
+namespace {
+
+/// (columns, rows) f32 of a matrix of any type.
+at::Tensor transposed(const at::Tensor& matrix) { return matrix.to(at::kFloat).t().contiguous(); }
+
+/// y W, in parts of W's rows: the head of a large vocabulary is not held twice.
+at::Tensor times(const at::Tensor& y, const at::Tensor& weight) {
+    constexpr int64_t at_once = 4096;
+    at::Tensor sum;
+    for (int64_t row = 0; row < weight.size(0); row += at_once) {
+        const int64_t n = std::min(at_once, weight.size(0) - row);
+        const at::Tensor part = engine::product(y.narrow(1, row, n).contiguous(), transposed(weight.narrow(0, row, n)));
+        sum = sum.defined() ? sum.add_(part) : part;
+    }
+    return sum;
+}
+
+/// x W^T. libtorch's own product rounds otherwise with another number of threads.
+class Product : public torch::autograd::Function<Product> {
+ public:
+    static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                              const at::Tensor& weight) {
+        context->save_for_backward({x, weight});
+        return engine::product(x.contiguous(), weight.to(at::kFloat).contiguous());
+    }
+
+    static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                   const torch::autograd::variable_list& gradients) {
+        const auto saved = context->get_saved_variables();
+        const at::Tensor gradient = gradients[0].contiguous();
+        at::Tensor of_x, of_weight;
+        if (context->needs_input_grad(0)) of_x = times(gradient, saved[1]);
+        if (context->needs_input_grad(1)) of_weight = engine::product(transposed(gradient), transposed(saved[0]));
+        return {of_x, of_weight};
+    }
+};
+
+at::Tensor normed(const at::Tensor& x, const at::Tensor& weight, float eps) {
+    return x * at::rsqrt(x.square().mean(-1, true) + eps) * weight;
+}
+
+/// (n, m) 0 where a query sees an entry, minus infinity elsewhere.
+at::Tensor mask_of(const AttentionRead& read) {
+    const int64_t n = read.queries.size(0), m = static_cast<int64_t>(read.masses.size());
+    at::Tensor mask = at::full({n, m}, -std::numeric_limits<float>::infinity(), at::kFloat);
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t first = read.first_keys.empty() ? 0 : read.first_keys[static_cast<size_t>(i)];
+        std::fill(mask.data_ptr<float>() + i * m + first, mask.data_ptr<float>() + i * m + m - n + i + 1, 0.0f);
+    }
+    return mask;
+}
+
+/// The heads that read KV head `head`: their outputs (r, n, d), r of them.
+at::Tensor attended(const AttentionRead& read, int head, const at::Tensor& mask, const at::Tensor& masses) {
+    const int64_t r = read.shape.group(), n = read.queries.size(0), m = masses.size(0), d = read.shape.head_dim;
+    const at::Tensor queries = read.queries.narrow(1, head * r * d, r * d).reshape({n, r, d}).transpose(0, 1);
+    const at::Tensor keys = read.keys.select(0, head).narrow(0, 0, m);
+    const at::Tensor values = read.values.select(0, head).narrow(0, 0, m);
+    const at::Tensor logits = Product::apply(queries.reshape({r * n, d}), keys).reshape({r, n, m}) * read.scale;
+    const at::Tensor weights = at::softmax(logits + (mask + masses.log()), -1);
+    if (!read.column_sums.empty()) {
+        const at::Tensor sums = weights.detach().to(at::kDouble).sum(1).contiguous();
+        for (int64_t i = 0; i < r * m; ++i)
+            read.column_sums[static_cast<size_t>(head * r * m + i)] += sums.const_data_ptr<double>()[i];
+    }
+    return Product::apply((weights / masses).reshape({r * n, m}), values.t()).reshape({r, n, d});
+}
+
+class DifferentiableOperations final : public Operations {
+ public:
+    at::ScalarType activations(kernels::DType) const override { return at::kFloat; }
+
+    at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, float eps, kernels::DType) const override {
+        return normed(x, weight, eps);
+    }
+
+    void norm_heads(at::Tensor& x, int64_t first, int64_t heads, const at::Tensor& weight, float eps) const override {
+        const int64_t n = x.size(0), d = weight.size(0), end = first + heads * d;
+        const at::Tensor vectors = x.narrow(1, first, heads * d).reshape({n, heads, d});
+        x = at::cat({x.narrow(1, 0, first), normed(vectors, weight, eps).reshape({n, heads * d}),
+                     x.narrow(1, end, x.size(1) - end)},
+                    1);
+    }
+
+    at::Tensor add_norm(at::Tensor& residual, const at::Tensor& delta, const at::Tensor& weight,
+                        float eps) const override {
+        residual = residual + delta;
+        return normed(residual, weight, eps);
+    }
+
+    void add(at::Tensor& residual, const at::Tensor& delta) const override { residual = residual + delta; }
+
+    at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const override {
+        const at::Tensor y = Product::apply(x, weight);
+        return bias.defined() ? y + bias : y;
+    }
+
+    at::Tensor logits(const at::Tensor& x, const at::Tensor& weight) const override {
+        return Product::apply(x, weight);
+    }
+
+    void rotate(at::Tensor& x, int64_t heads, const Rotation& rotation) const override {
+        const int64_t n = x.size(0), half = rotation.cosines.size(1), width = heads * 2 * half;
+        const at::Tensor vectors = x.narrow(1, 0, width).reshape({n, heads, 2, half});
+        const at::Tensor a = vectors.select(2, 0), b = vectors.select(2, 1);
+        const at::Tensor cosines = rotation.cosines.unsqueeze(1), sines = rotation.sines.unsqueeze(1);
+        const at::Tensor turned = at::cat({a * cosines - b * sines, b * cosines + a * sines}, 2).reshape({n, width});
+        x = at::cat({turned, x.narrow(1, width, x.size(1) - width)}, 1);
+    }
+
+    at::Tensor swiglu(const at::Tensor& gate_up) const override {
+        const int64_t inner = gate_up.size(1) / 2;
+        return at::silu(gate_up.narrow(1, 0, inner)) * gate_up.narrow(1, inner, inner);
+    }
+
+    void attend(std::span<AttentionRead> reads) const override {
+        for (AttentionRead& read : reads) {
+            const int64_t n = read.queries.size(0);
+            const at::Tensor mask = mask_of(read);
+            at::Tensor masses = at::empty({mask.size(1)}, at::kFloat);
+            std::copy(read.masses.begin(), read.masses.end(), masses.data_ptr<float>());
+            std::vector<at::Tensor> outputs;
+            for (int head = 0; head < read.shape.n_kv_heads; ++head)
+                outputs.push_back(attended(read, head, mask, masses));
+            read.out = at::cat(outputs, 0).transpose(0, 1).reshape({n, -1});
+        }
+    }
+};
+
+}  // namespace
+
+const Operations& differentiable_operations() {
+    static const DifferentiableOperations operations;
+    return operations;
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <vector>
+
+#include "policies/interface/entry_averages.h"
+#include "policies/interface/merging_policy.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+/// KVSlimmer's pairs with the keys' weights from the diagonal of the empirical Fisher matrix, per coordinate: the
+/// squared gradient of the loss, the gradient averaged over the chunks that looked at an entry. (Its code weighs a
+/// chunk by one over the number read before, and replaces the average before it is used.) What paper and code leave
+/// open, merging behind the prompt: the last chunk's entries have the gradient of their own chunk's loss, the others
+/// keep what they have. A chunk of one token has no loss and says nothing.
+class AsymKv : public MergingPolicy {
+ public:
+    explicit AsymKv(const ParameterValues& values) : MergingPolicy(values) {}
+
+    Needs needs() const override {
+        Needs needs;
+        needs.key_gradients = true;
+        return needs;
+    }
+
+    void begin(const RunContext& context) override {
+        MergingPolicy::begin(context);
+        const int64_t width = int64_t{context.shape.n_kv_heads} * context.shape.head_dim;
+        layers_.assign(static_cast<size_t>(context.shape.n_layers), EntryAverages(width));
+    }
+
+ protected:
+    /// k* = (h_m k_m + h_{m+1} k_{m+1}) / (h_m + h_{m+1}), h = g^2, per coordinate; their mean where both are 0. What
+    /// comes of them has the gradient g_m + g_{m+1}: that of moving both keys alike.
+    std::vector<float> merged_keys(const MergeObservations& observations, std::span<const uint32_t> first) override {
+        EntryAverages& gradients = layers_[static_cast<size_t>(observations.layer)];
+        update(observations, gradients);
+        const int d = observations.shape.head_dim;
+        std::vector<float> keys, sums, one(static_cast<size_t>(d)), two(one.size());
+        for (const uint32_t entry : first) {
+            const auto g = gradients.of(entry), h = gradients.of(entry + 1);
+            for (int head = 0; head < observations.shape.n_kv_heads; ++head) {
+                read_entry(observations.keys, head, int64_t{entry}, d, one.data());
+                read_entry(observations.keys, head, int64_t{entry} + 1, d, two.data());
+                for (size_t c = 0; c < one.size(); ++c) {
+                    const auto at = static_cast<size_t>(head * d) + c;
+                    keys.push_back(merged(one[c], g[at], two[c], h[at]));
+                    sums.push_back(g[at] + h[at]);
+                }
+            }
+        }
+        gradients.merge(first, sums);
+        return keys;
+    }
+
+ private:
+    /// @throws ScoreError for a gradient that is not a number
+    static void update(const MergeObservations& observations, EntryAverages& gradients) {
+        const auto n = static_cast<size_t>(observations.n_entries);
+        gradients.resize(observations.n_entries);
+        if (observations.key_gradients.empty()) return;
+        const auto d = static_cast<size_t>(observations.shape.head_dim);
+        std::vector<float> by_entry;
+        for (size_t i = 0; i < n; ++i)
+            for (size_t head = 0; head < static_cast<size_t>(observations.shape.n_kv_heads); ++head)
+                for (size_t c = 0; c < d; ++c) {
+                    by_entry.push_back(observations.key_gradients[(head * n + i) * d + c]);
+                    if (!std::isfinite(by_entry.back()))
+                        throw ScoreError(
+                            fmt::format("the loss has no finite gradient by the key of entry {}, KV head {}", i, head));
+                }
+        gradients.take(by_entry, [&](int64_t n_looks) {
+            return observations.behind_prompt ? 0.0 : 1.0 / static_cast<double>(n_looks + 1);
+        });
+    }
+
+    static float merged(float one, float gradient_of_one, float two, float gradient_of_two) {
+        // Gradients are far below one: their squares need the range of a double.
+        const double a = double{gradient_of_one} * double{gradient_of_one};
+        const double b = double{gradient_of_two} * double{gradient_of_two};
+        const double first = a + b > 0 ? a / (a + b) : 0.5;
+        return static_cast<float>(first * double{one} + (1 - first) * double{two});
+    }
+
+    std::vector<EntryAverages> layers_;
+};
+
+}  // namespace
+
+Definition asymkv_definition() {
+    return {
+        .name = "asymkv",
+        .title = "AsymKV",
+        .paper =
+            "Cui and Xu, Homogeneous Keys, Heterogeneous Values: Exploiting Local KV Cache Asymmetry for Long-Context "
+            "LLMs, NeurIPS 2025, arXiv:2506.05410",
+        .summary =
+            "Merges as KVSlimmer does, with keys weighed by the squared gradient of the loss: each chunk that merges "
+            "something goes through the model and back once more.",
+        .parameters = merging_parameters(),
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
+            return std::make_unique<AsymKv>(values);
+        },
+    };
+}
+
+}  // namespace kvscope::policies

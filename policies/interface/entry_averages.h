@@ -1,0 +1,62 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace kvscope::policies {
+
+/// Numbers that belong to the entries of a merging layer, as many for each: averages over the chunks that looked at an
+/// entry. They follow the entries as these are appended and merged. Those of an entry that no chunk has looked at are
+/// zero.
+class EntryAverages {
+ public:
+    explicit EntryAverages(int64_t width = 0) : width_(static_cast<size_t>(width)) {}
+
+    /// The layer has n entries: those behind the known ones were appended.
+    void resize(int64_t n) {
+        looks_.resize(static_cast<size_t>(n), 0);
+        numbers_.resize(looks_.size() * width_, 0.0f);
+    }
+
+    /// Takes in what a chunk gives, (n, width): `share_of(k)` of the new average of an entry that k >= 1 chunks looked
+    /// at before, all of it of the others'.
+    template <class Share>
+    void take(std::span<const float> given, Share share_of) {
+        for (size_t entry = 0; entry < looks_.size(); ++entry) {
+            const double share = looks_[entry] == 0 ? 1.0 : share_of(looks_[entry]);
+            for (size_t i = entry * width_; i < (entry + 1) * width_; ++i)
+                numbers_[i] = static_cast<float>(double{numbers_[i]} * (1 - share) + double{given[i]} * share);
+            ++looks_[entry];
+        }
+    }
+
+    /// Each pair of neighbours becomes one entry with the given numbers, (pairs, width), of as many looks as the one
+    /// that had more.
+    void merge(std::span<const uint32_t> first, std::span<const float> merged) {
+        std::vector<float> numbers;
+        std::vector<int64_t> looks;
+        size_t next = 0;
+        for (size_t i = 0; i < looks_.size(); ++i) {
+            const bool is_pair = next < first.size() && i == first[next];
+            const auto of_entry = is_pair ? merged.subspan(next * width_, width_) : of(i);
+            numbers.insert(numbers.end(), of_entry.begin(), of_entry.end());
+            looks.push_back(is_pair ? std::max(looks_[i], looks_[i + 1]) : looks_[i]);
+            if (is_pair) ++next, ++i;
+        }
+        numbers_ = std::move(numbers);
+        looks_ = std::move(looks);
+    }
+
+    /// (width)
+    std::span<const float> of(size_t entry) const { return std::span(numbers_).subspan(entry * width_, width_); }
+
+ private:
+    size_t width_;
+    std::vector<float> numbers_;  // (n, width)
+    std::vector<int64_t> looks_;  // (n) chunks that gave numbers
+};
+
+}  // namespace kvscope::policies

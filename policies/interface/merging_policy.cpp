@@ -1,0 +1,101 @@
+#include "policies/interface/merging_policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace kvscope::policies {
+namespace {
+
+/// Logarithms of the pairs' scores from the first behind the sinks on: the exponential has no room for many entries at
+/// a small gamma.
+std::vector<double> pair_scores(const MergeObservations& observations, size_t sinks, double gamma) {
+    const auto n = static_cast<size_t>(observations.n_entries);
+    std::vector<double> mass(n, 0.0);  // of attention, over all heads
+    for (int head = 0; head < observations.shape.n_heads; ++head)
+        for (size_t i = 0; i < n; ++i) mass[i] += double{observations.attention[static_cast<size_t>(head) * n + i]};
+    std::vector<double> scores;
+    for (size_t i = sinks; i + 1 < n; ++i) {
+        const double size = double{observations.masses[i]} + double{observations.masses[i + 1]};
+        const double score = std::log((mass[i] + mass[i + 1]) * size) - static_cast<double>(i - sinks + 1) / gamma;
+        if (std::isnan(score))
+            throw ScoreError(fmt::format("the score of entries {} and {} is not a number", i, i + 1));
+        scores.push_back(score);
+    }
+    return scores;
+}
+
+/// At most n_merges pairs that do not overlap, ascending.
+std::vector<uint32_t> chosen_pairs(const std::vector<double>& scores, size_t sinks, int64_t n_merges) {
+    std::vector<uint32_t> order(scores.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return scores[a] < scores[b]; });
+    std::vector<char> taken(scores.size() + 1, 0);
+    std::vector<uint32_t> chosen;
+    for (const uint32_t first : order) {
+        if (static_cast<int64_t>(chosen.size()) == n_merges) break;
+        if (taken[first] || taken[first + 1]) continue;
+        taken[first] = taken[first + 1] = 1;
+        chosen.push_back(first + static_cast<uint32_t>(sinks));
+    }
+    std::sort(chosen.begin(), chosen.end());
+    return chosen;
+}
+
+}  // namespace
+
+MergingPolicy::MergingPolicy(const ParameterValues& values)
+    : chunk_(values.automatic_integer("chunk")),
+      sinks_(values.integer("sinks")),
+      gamma_(values.real("gamma")),
+      final_merge_(values.boolean("final_merge")) {}
+
+void MergingPolicy::begin(const RunContext& context) {
+    if (context.budget < context.n_tokens && context.budget <= sinks_ + 1)
+        throw BudgetError(fmt::format(
+            "a budget of {} entries, of which {} are sinks, leaves nothing to merge into: it needs at least {}, or "
+            "fewer sinks",
+            context.budget, sinks_, sinks_ + 2));
+    context_ = context;
+}
+
+PassPlan MergingPolicy::plan(const RunContext& context) const {
+    PassPlan plan;
+    // A chunk that is large beside the cache merges nearly all of it at once.
+    plan.chunk = chunk_.value_or(std::clamp<int64_t>((context.budget + 3) / 4, 1, 512));
+    plan.final_merge = final_merge_;
+    return plan;
+}
+
+Selection MergingPolicy::select(LayerObservations&) {
+    throw std::logic_error("this policy merges, it does not select");
+}
+
+Merges MergingPolicy::merge(const MergeObservations& observations, int64_t n_merges) {
+    const auto sinks = static_cast<size_t>(sinks_);
+    Merges merges;
+    merges.first = chosen_pairs(pair_scores(observations, sinks, gamma_), sinks, n_merges);
+    merges.keys = merged_keys(observations, merges.first);
+    return merges;
+}
+
+std::vector<Parameter> merging_parameters() {
+    return {
+        automatic_integer_parameter("chunk", "a quarter of the budget, at most 512", {.low = 1},
+                                    "Tokens that are read before entries are merged; 512 in its paper, at a "
+                                    "budget of 2048."),
+        integer_parameter("sinks", 32, {.low = 0},
+                          "First entries, which are never merged; they count in the "
+                          "budget."),
+        real_parameter("gamma", 4096 / std::log(512.0), {.low = 0, .low_open = true},
+                       "Entries over which a pair's score falls by a factor of e, so that of equal ones the "
+                       "recent are merged first; 4096 / ln 512 in its code."),
+        boolean_parameter("final_merge", true,
+                          "Merge back to the budget behind the prompt, by the attention of its last query; off "
+                          "for its tables."),
+    };
+}
+
+}  // namespace kvscope::policies

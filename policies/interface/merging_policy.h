@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "policies/interface/policy.h"
+
+namespace kvscope::policies {
+
+/// Base of policies that read the prompt in chunks and merge neighbouring entries where they matter least. It reads the
+/// parameters of `merging_parameters`; a policy on top of it says what key a pair gets.
+class MergingPolicy : public Policy {
+ public:
+    Needs needs() const override { return {}; }
+
+    /// @throws BudgetError for a budget that merges something and has no room behind the sinks.
+    void begin(const RunContext& context) override;
+    PassPlan plan(const RunContext& context) const override;
+    /// @throws std::logic_error, always.
+    Selection select(LayerObservations&) override;
+    bool stores_parts() const override { return true; }
+
+    /// Pairs by (A_i + A_{i+1}) (n_i + n_{i+1}) / exp(i / gamma), the lowest first, of two that overlap the lower one:
+    /// A is the attention on an entry over all heads and queries, n its tokens, i counts from 1 behind the sinks.
+    /// @throws ScoreError for an attention that is not a number.
+    Merges merge(const MergeObservations& observations, int64_t n_merges) override;
+
+ protected:
+    explicit MergingPolicy(const ParameterValues& values);
+
+    /// The keys (pairs, G, d), before RoPE, of entries first[i] and first[i] + 1 merged.
+    virtual std::vector<float> merged_keys(const MergeObservations& observations, std::span<const uint32_t> first) = 0;
+
+    int64_t sinks() const { return sinks_; }
+    const RunContext& context() const { return context_; }
+
+ private:
+    std::optional<int64_t> chunk_;
+    int64_t sinks_;
+    double gamma_;
+    bool final_merge_;
+    RunContext context_;
+};
+
+/// chunk, sinks, gamma, final_merge.
+std::vector<Parameter> merging_parameters();
+
+}  // namespace kvscope::policies
