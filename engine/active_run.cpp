@@ -8,6 +8,7 @@
 #include "engine/cache/storage_error.h"
 #include "engine/guarded.h"
 #include "engine/measures.h"
+#include "engine/model/projection.h"
 #include "policies/interface/validation.h"
 
 namespace kvscope::engine {
@@ -46,6 +47,9 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
         context_.n_vocabulary = model_.config().vocab_size;
         context_.tokenize = [&tokenizer = model.tokenizer()](std::string_view text) {
             return tokenizer.encode(text, false, false);
+        };
+        context_.projection = [&transformer = model_](int layer, policies::Projected which) {
+            return projection_of(transformer, layer, which);
         };
         record.budget = context_.budget;
         record.budget_fraction = static_cast<double>(context_.budget) / static_cast<double>(n_tokens_);

@@ -84,7 +84,7 @@ kernels::StoredNumbers StoredBlock::numbers(int64_t begin, int64_t end, int firs
 
 StoredVectors::StoredVectors(const policies::StoredVectors& vectors, std::span<const uint32_t> positions,
                              const char* dense, const StoredSource& source)
-    : head_dim_(source.head_dim), dtype_(source.dtype), before_rope_(vectors.before_rope) {
+    : head_dim_(source.head_dim), dtype_(source.dtype), before_rope_(vectors.before_rope), offset_(vectors.offset) {
     if (before_rope_) {
         rotation_ = source.rotation;
         positions_.assign(positions.begin(), positions.end());
@@ -139,6 +139,8 @@ void StoredVectors::turn(int64_t begin, int64_t end, float* keys) const {
 
 void StoredVectors::read(int64_t begin, int64_t end, float* out) const {
     std::fill_n(out, (end - begin) * head_dim_, 0.0f);
+    if (!offset_.empty())
+        for (int64_t i = 0; i < end - begin; ++i) std::copy(offset_.begin(), offset_.end(), out + i * head_dim_);
     for (const Part& part : parts_) {
         if (part.map)
             kernels::add_mapped(part.numbers(begin, end), part.map->numbers.data(), head_dim_, out);
@@ -157,9 +159,20 @@ size_t StoredVectors::scratch_floats(int n_queries) const {
     return most;
 }
 
+/// As often as the weights of each query say.
+void StoredVectors::add_offset(int64_t n, const float* weights, int n_queries, float* out) const {
+    for (int query = 0; query < n_queries; ++query) {
+        const float* of_query = weights + query * kernels::kDecodeTile;
+        float weight = 0;
+        for (int64_t i = 0; i < n; ++i) weight += of_query[i];
+        for (int c = 0; c < head_dim_; ++c) out[query * head_dim_ + c] += weight * offset_[static_cast<size_t>(c)];
+    }
+}
+
 void StoredVectors::sum(int64_t begin, int64_t end, const float* weights, int n_queries, float* scratch,
                         float* out) const {
     std::fill_n(out, n_queries * head_dim_, 0.0f);
+    if (!offset_.empty()) add_offset(end - begin, weights, n_queries, out);
     for (const Part& part : parts_) {
         float* sums = scratch;
         const float* scaled = weights;

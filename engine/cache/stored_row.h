@@ -57,7 +57,9 @@ class StoredVectors {
                   const StoredSource& source);
 
     /// The numbers are vectors that can be read where they lie.
-    bool is_plain() const { return !before_rope_ && parts_.size() == 1 && !parts_[0].map && parts_[0].scales.empty(); }
+    bool is_plain() const {
+        return !before_rope_ && offset_.empty() && parts_.size() == 1 && !parts_[0].map && parts_[0].scales.empty();
+    }
     /// Of a plain one: entries from `first` on, and which channels the numbers are; empty: all.
     kernels::StoredNumbers plain(int64_t first, int64_t end) const { return parts_[0].numbers(first, end); }
     std::span<const uint16_t> channels() const { return parts_[0].channels; }
@@ -88,6 +90,7 @@ class StoredVectors {
 
     float scale_of(const Part& part, int64_t entry) const;
     void add_vectors(const Part& part, int64_t begin, int64_t end, float* out) const;
+    void add_offset(int64_t n, const float* weights, int n_queries, float* out) const;
     void turn(int64_t begin, int64_t end, float* keys) const;
 
     int head_dim_;
@@ -96,6 +99,7 @@ class StoredVectors {
     Rotation rotation_;
     std::vector<uint32_t> positions_;  ///< where keys are turned to theirs
     std::vector<Part> parts_;
+    std::vector<float> offset_;  ///< (d) or empty
 };
 
 /// Entries of a row that are stored alike. They never change: copies of a cache share them.

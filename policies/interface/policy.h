@@ -13,6 +13,7 @@
 #include "policies/interface/merging.h"
 #include "policies/interface/observations.h"
 #include "policies/interface/parameters.h"
+#include "policies/interface/projection.h"
 #include "policies/interface/stored_layer.h"
 #include "policies/interface/token_classification.h"
 
@@ -32,6 +33,8 @@ struct RunContext {
     int64_t n_vocabulary = 0;              ///< ids that the model knows; 0 where no model is loaded
     /// A text as the model's tokens, special ones not parsed; empty where no model is loaded.
     std::function<std::vector<int32_t>(std::string_view)> tokenize;
+    /// A copy in f32 of what a layer's keys or values are made with; empty where no model is loaded.
+    std::function<Projection(int layer, Projected)> projection{};
 
     /// The budget of policies that keep every token: the share of the full cache's bytes, at most 1.
     double share_of_bytes() const;

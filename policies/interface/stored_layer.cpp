@@ -77,6 +77,8 @@ void require_entries(const Place& place, const StoredEntries& entries, int head_
     if (entries.values.before_rope) place.refuse("keys alone before RoPE", "values");
     for (const StoredVectors* vectors : {&entries.keys, &entries.values}) {
         if (vectors->parts.empty()) place.refuse("keys and values of at least one part", "none");
+        if (!vectors->offset.empty())
+            place.require_size("numbers of an offset", static_cast<size_t>(head_dim), vectors->offset.size());
         for (const StoredPart& part : vectors->parts) require_part(place, part, n, head_dim);
     }
 }
@@ -185,7 +187,7 @@ void mark_dropped(const StoredVectors& keys, std::span<uint8_t> channels) {
 }
 
 bool is_whole(const StoredVectors& vectors) {
-    if (vectors.parts.size() != 1) return false;
+    if (vectors.parts.size() != 1 || !vectors.offset.empty()) return false;
     const StoredPart& part = vectors.parts[0];
     return !part.map && part.channels.empty() && part.scales.empty();
 }

@@ -46,6 +46,9 @@ struct StoredPart {
 /// The keys or the values of some entries: the sum of the parts.
 struct StoredVectors {
     std::vector<StoredPart> parts{};
+    /// (d) added to each entry's sum, before RoPE where that is; empty: nothing. Like a map it belongs to the model: a
+    /// projection's bias.
+    std::vector<float> offset{};
     /// Of keys: the sum is a key before RoPE, turned to its position when it is read. Else it is one after RoPE.
     bool before_rope = false;
 };

@@ -12,8 +12,8 @@ from program import (GGUF_MODEL, HF_MODEL, MODELS, NEEDS_ENGINE, SOURCE, TEXT, P
                      jsonl_rows, markdown_rows)
 
 POLICIES = ["ada-pyramidkv", "ada-snapkv", "aperturekv", "asymkv", "cam", "dapq", "echokv", "full", "gemfilter", "h2o",
-            "headkv", "k-vec", "kvslimmer", "lacache", "laq", "laq++", "llmlingua-2", "longcache", "oracle", "pyramidkv",
-            "random", "snapkv", "streaming-llm", "think"]
+            "headkv", "k-vec", "kvslimmer", "lacache", "laq", "laq++", "llmlingua-2", "longcache", "oracle", "palu",
+            "pyramidkv", "random", "snapkv", "streaming-llm", "think"]
 
 
 def stored_weights(folder):

@@ -18,7 +18,7 @@ using Content = engine::PseudoTokens::Content;
 
 namespace {
 
-constexpr int64_t n_prompt = 75;
+constexpr int64_t n_aligned = 75;
 
 engine::PseudoSource source_of(const QueryAlignment& alignment) {
     return {alignment.answer(), {}, tiny_model().transformer().config().vocab_size, 1};
@@ -29,12 +29,12 @@ engine::PseudoSource source_of(const QueryAlignment& alignment) {
 // The true queries come from decoding token by token, the pseudo ones from one pass behind the prompt.
 TEST_CASE("pseudo tokens that are the answer at its place have the answer's queries") {
     engine::SilentProgress progress;
-    QueryAlignment alignment(tiny_model().transformer(), some_ids(tiny_model(), n_prompt), {}, 12, progress);
+    QueryAlignment alignment(tiny_model().transformer(), some_ids(tiny_model(), n_aligned), {}, 12, progress);
     const auto source = source_of(alignment);
     std::vector<Tail> tails;
     for (const PseudoTokens& tokens :
-         {PseudoTokens{Content::answer, n_prompt}, PseudoTokens{Content::answer, n_prompt + 1},
-          PseudoTokens{Content::vocabulary, n_prompt}, PseudoTokens{Content::answer, 0}})
+         {PseudoTokens{Content::answer, n_aligned}, PseudoTokens{Content::answer, n_aligned + 1},
+          PseudoTokens{Content::vocabulary, n_aligned}, PseudoTokens{Content::answer, 0}})
         tails.push_back(engine::tails_of(tokens, source, 1)[0]);
     const auto found = alignment.similarity(tails, progress);
     CHECK(found[0].after_rope == Approx(1).margin(1e-5));
@@ -46,7 +46,7 @@ TEST_CASE("pseudo tokens that are the answer at its place have the answer's quer
     CHECK(std::abs(found[3].after_rope - found[3].before_rope) > 1e-3);
 
     SECTION("a tail's queries are the same among many and again") {
-        const auto many = engine::tails_of({Content::vocabulary, n_prompt}, source, 70);
+        const auto many = engine::tails_of({Content::vocabulary, n_aligned}, source, 70);
         const auto among = alignment.similarity(many, progress);
         const auto alone = alignment.similarity(std::span(many).last(1), progress);
         CHECK(among.back().after_rope == alone[0].after_rope);
@@ -65,7 +65,7 @@ TEST_CASE("pseudo tokens that are the answer at its place have the answer's quer
 TEST_CASE("the answer ends before an end token; without an answer there is nothing to compare") {
     engine::SilentProgress progress;
     const auto& model = tiny_model().transformer();
-    const auto ids = some_ids(tiny_model(), n_prompt);
+    const auto ids = some_ids(tiny_model(), n_aligned);
     const auto answer = QueryAlignment(model, ids, {}, 12, progress).answer();
     REQUIRE(answer.size() == 12);
     const int32_t end = answer[5];

@@ -223,7 +223,8 @@ policies::StoredPart given(const policies::EntriesView& from, int head, const st
     return part;
 }
 
-/// Every kind of part, whose sums are the dense cache's own entries: of 10 to 69 in two groups, the others whole.
+/// Every kind of part, whose sums are the dense cache's own entries: of 10 to 69 in two groups, the last of them with
+/// an offset, the others whole.
 policies::StoredLayer in_parts(const engine::DenseLayer& dense, const policies::Selection& selection, int n_heads,
                                int d) {
     std::vector<uint16_t> low, high;
@@ -231,6 +232,12 @@ policies::StoredLayer in_parts(const engine::DenseLayer& dense, const policies::
     const auto of = [&](std::vector<policies::StoredPart> parts) { return policies::StoredVectors{std::move(parts)}; };
     const policies::StoredPart gathered_low{.width = static_cast<int>(low.size()), .channels = low};
     const policies::StoredPart gathered_high{.width = static_cast<int>(high.size()), .channels = high};
+    const auto less = [](policies::StoredPart part) {
+        for (float& number : part.numbers) number -= 0.5f;
+        return part;
+    };
+    std::vector<float> offset(static_cast<size_t>(d), 0.0f);
+    for (const uint16_t channel : high) offset[channel] = 0.5f;
     policies::StoredLayer layer;
     for (size_t r = 0; r < selection.rows.size(); ++r) {
         const int head = static_cast<int>(r) * n_heads / static_cast<int>(selection.rows.size());
@@ -244,10 +251,11 @@ policies::StoredLayer in_parts(const engine::DenseLayer& dense, const policies::
                               .masses = std::vector<float>(second.size(), 1.0f),
                               .keys = of({gathered_low, given(keys, head, second, high, d, true)}),
                               .values = of({given(values, head, second, low, d, false), gathered_high})});
-        row.stored.push_back(
-            {.positions = third,
-             .keys = of({gathered_low, given(keys, head, third, high, d, false)}),
-             .values = of({given(values, head, third, low, d, true), given(values, head, third, high, d, true)})});
+        row.stored.push_back({.positions = third,
+                              .keys = of({gathered_low, less(given(keys, head, third, high, d, false))}),
+                              .values = of({given(values, head, third, low, d, true),
+                                            less(given(values, head, third, high, d, true))})});
+        row.stored.back().keys.offset = row.stored.back().values.offset = offset;
         row.plain.assign(kept.begin() + 70, kept.end());
     }
     return layer;

@@ -1,0 +1,40 @@
+#include "engine/model/projection.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <string>
+
+#include "engine/error.h"
+#include "kernels/bf16.h"
+
+namespace kvscope::engine {
+
+policies::Projection projection_of(const Transformer& model, int layer, policies::Projected which) {
+    const auto shape = model.shape();
+    if (layer < 0 || layer >= shape.n_layers)
+        throw UsageError("layer " + std::to_string(layer) + " does not exist: the model has layers 0 to " +
+                         std::to_string(shape.n_layers - 1));
+    const auto& weights = model.weights().layers[static_cast<size_t>(layer)];
+    const bool is_keys = which == policies::Projected::keys;
+    policies::Projection projection;
+    projection.n_out = shape.n_kv_heads * shape.head_dim;
+    projection.n_in = model.config().hidden_size;
+    projection.is_normalised = is_keys && model.config().qk_norm;
+    const int64_t first = int64_t{shape.n_heads + (is_keys ? 0 : shape.n_kv_heads)} * shape.head_dim;
+    const auto n = static_cast<size_t>(projection.n_out) * static_cast<size_t>(projection.n_in);
+    projection.weight.resize(n);
+    if (model.dtype() == kernels::DType::bf16) {
+        const auto* from = static_cast<const kernels::bf16*>(weights.qkv.const_data_ptr()) + first * projection.n_in;
+        std::transform(from, from + n, projection.weight.begin(), [](auto value) { return kernels::to_float(value); });
+    } else {
+        std::copy_n(weights.qkv.const_data_ptr<float>() + first * projection.n_in, n, projection.weight.begin());
+    }
+    if (weights.qkv_bias.defined()) {
+        const float* bias = weights.qkv_bias.const_data_ptr<float>() + first;
+        projection.bias.assign(bias, bias + projection.n_out);
+    }
+    return projection;
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,210 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "kernels/linear.h"
+#include "policies/interface/low_rank.h"
+#include "policies/interface/policy.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+/// Keeps every token. Of a group of heads the D = heads * d numbers of a token's keys (before RoPE) are stored as
+/// z = B (k - b), their parts along the r = floor(share * D) leading left singular vectors B (r, D) of the rows of W_K
+/// that belong to the group; a key is B^T z + b, b the projection's bias. Values alike. With whitening the vectors are
+/// those of W_K times a square root of X^T X, X the projections' inputs: the leading eigenvectors of the sum of
+/// (k - b) (k - b)^T over the prompt, without X.
+class Palu : public Policy {
+ public:
+    explicit Palu(const ParameterValues& values)
+        : group_heads_(static_cast<int>(values.integer("group_heads"))),
+          rank_share_(values.automatic_real("rank_share")),
+          is_whitened_(values.boolean("whitening")) {}
+
+    Needs needs() const override {
+        Needs needs;
+        needs.keys_before_rope = true;
+        return needs;
+    }
+
+    void begin(const RunContext& context) override {
+        context_ = context;
+        groups_.clear();
+        const ModelShape& shape = context.shape;
+        const double share = rank_share_.value_or(context.share_of_bytes());
+        for (int first = 0; first < shape.n_kv_heads; first += group_heads_) {
+            Group group{.first = first, .n_heads = std::min(group_heads_, shape.n_kv_heads - first)};
+            group.width = group.n_heads * shape.head_dim;
+            // What a number such as 0.3 lacks in binary must not cost a direction.
+            group.rank = static_cast<int>(std::floor(share * group.width + 1e-6));
+            if (group.rank < 1 && !rank_share_) refuse_budget(share, group.width);
+            group.rank = std::clamp(group.rank, 1, group.width);
+            groups_.push_back(group);
+        }
+        if (!is_whitened_ && stores_parts() && context.projection &&
+            context.projection(0, Projected::keys).is_normalised)
+            throw ParameterError(
+                "this model normalises its keys behind their projection, so that the projection's weights do not say "
+                "in which directions keys lie: give palu:whitening=on, which goes by the prompt's own keys");
+    }
+
+    bool stores_parts() const override {
+        return std::any_of(groups_.begin(), groups_.end(), [](const Group& group) { return group.rank < group.width; });
+    }
+
+    Selection select(LayerObservations& observations) override {
+        std::vector<uint32_t> all(static_cast<size_t>(context_.n_tokens));
+        std::iota(all.begin(), all.end(), 0u);
+        Selection selection;
+        selection.rows.assign(static_cast<size_t>(context_.shape.n_kv_heads), all);
+        if (!stores_parts()) return selection;
+        StoredEntries entries;
+        entries.positions = std::move(all);
+        selection.stored.emplace().rows.assign(selection.rows.size(), {.stored = {std::move(entries)}});
+        store(observations.keys_before_rope, observations.layer, Projected::keys, *selection.stored);
+        store(observations.values, observations.layer, Projected::values, *selection.stored);
+        return selection;
+    }
+
+ private:
+    struct Group {
+        int first = 0, n_heads = 0;  ///< KV heads
+        int width = 0;               ///< D
+        int rank = 0;                ///< r
+    };
+
+    [[noreturn]] static void refuse_budget(double share, int width) {
+        throw BudgetError(
+            fmt::format("a budget of {:.4g} % of the full cache: this policy keeps every token, and of each group of "
+                        "heads at least one number in place of {}; {:.4g} % is the least it can do with",
+                        100.0 * share, width, std::ceil(1000.0 / width) / 10.0));
+    }
+
+    Projection projection(int layer, Projected which) const {
+        if (context_.projection) return context_.projection(layer, which);
+        if (!is_whitened_) throw std::logic_error("palu needs the model's projections, and no model is loaded");
+        return {};
+    }
+
+    void store(const EntriesView& view, int layer, Projected which, StoredLayer& stored) const {
+        const Projection made_with = projection(layer, which);
+        for (const Group& group : groups_) {
+            const auto bias = bias_of(made_with, group);
+            const auto vectors = vectors_of(view, group, bias);
+            const auto basis = is_whitened_ ? basis_of(group, vectors) : basis_of(group, rows_of(made_with, group));
+            auto block = std::make_shared<StoredBlock>();
+            block->width = group.rank;
+            block->numbers.resize(static_cast<size_t>(context_.n_tokens) * static_cast<size_t>(group.rank));
+            kernels::linear({.dtype = kernels::DType::f32,
+                             .n_rows = context_.n_tokens,
+                             .in = group.width,
+                             .out = group.rank,
+                             .x = vectors.data(),
+                             .weight = basis.data(),
+                             .y = block->numbers.data()});
+            for (int head = 0; head < group.n_heads; ++head) {
+                StoredEntries& entries = stored.rows[static_cast<size_t>(group.first + head)].stored[0];
+                StoredVectors& of_head = which == Projected::keys ? entries.keys : entries.values;
+                of_head.before_rope = which == Projected::keys;
+                of_head.parts.push_back({.width = group.rank, .block = block, .map = map_of(group, basis, head)});
+                const auto begin = static_cast<std::ptrdiff_t>(head) * context_.shape.head_dim;
+                if (!bias.empty())
+                    of_head.offset.assign(bias.begin() + begin, bias.begin() + begin + context_.shape.head_dim);
+            }
+            stored.blocks.push_back(std::move(block));
+        }
+    }
+
+    /// (D) of the group, or none. What is normalised behind the projection has lost its bias.
+    std::vector<float> bias_of(const Projection& made_with, const Group& group) const {
+        if (made_with.bias.empty() || made_with.is_normalised) return {};
+        const auto begin = made_with.bias.begin() + static_cast<std::ptrdiff_t>(group.first) * context_.shape.head_dim;
+        return {begin, begin + group.width};
+    }
+
+    /// The columns of W that make the group's numbers, (hidden, D).
+    std::vector<float> rows_of(const Projection& made_with, const Group& group) const {
+        const auto width = static_cast<size_t>(group.width), n_in = static_cast<size_t>(made_with.n_in);
+        const float* weight =
+            made_with.weight.data() + static_cast<size_t>(group.first * context_.shape.head_dim) * n_in;
+        std::vector<float> transposed(n_in * width);
+        for (size_t out = 0; out < width; ++out)
+            for (size_t in = 0; in < n_in; ++in) transposed[in * width + out] = weight[out * n_in + in];
+        return transposed;
+    }
+
+    /// The prompt's keys or values of the group, without the bias, (N, D).
+    std::vector<float> vectors_of(const EntriesView& view, const Group& group, const std::vector<float>& bias) const {
+        const auto width = static_cast<size_t>(group.width), d = static_cast<size_t>(context_.shape.head_dim);
+        std::vector<float> vectors(static_cast<size_t>(context_.n_tokens) * width);
+        for (int64_t token = 0; token < context_.n_tokens; ++token) {
+            float* to = vectors.data() + static_cast<size_t>(token) * width;
+            for (int head = 0; head < group.n_heads; ++head)
+                read_entry(view, group.first + head, token, context_.shape.head_dim,
+                           to + static_cast<size_t>(head) * d);
+            for (size_t i = 0; i < bias.size(); ++i) to[i] -= bias[i];
+        }
+        return vectors;
+    }
+
+    /// B (r, D): the leading eigenvectors of the sum of x x^T over the rows x (n, D).
+    std::vector<float> basis_of(const Group& group, const std::vector<float>& rows) const {
+        std::vector<double> products(static_cast<size_t>(group.width) * static_cast<size_t>(group.width), 0.0);
+        add_products(rows, group.width, products);
+        const Directions directions = leading_directions(products, group.width, group.rank);
+        return {directions.vectors.begin(), directions.vectors.end()};
+    }
+
+    /// (r, d) what a head's numbers are made with.
+    std::shared_ptr<const Matrix> map_of(const Group& group, const std::vector<float>& basis, int head) const {
+        const auto d = static_cast<size_t>(context_.shape.head_dim);
+        auto map = std::make_shared<Matrix>(Matrix{group.rank, context_.shape.head_dim, {}});
+        for (int row = 0; row < group.rank; ++row) {
+            const float* from = basis.data() + static_cast<size_t>(row) * static_cast<size_t>(group.width) +
+                                static_cast<size_t>(head) * d;
+            map->numbers.insert(map->numbers.end(), from, from + d);
+        }
+        return map;
+    }
+
+    int group_heads_;
+    std::optional<double> rank_share_;
+    bool is_whitened_;
+    RunContext context_;
+    std::vector<Group> groups_;
+};
+
+}  // namespace
+
+Definition palu_definition() {
+    return {
+        .name = "palu",
+        .title = "Palu",
+        .paper = "Chang et al., Palu: KV-Cache Compression with Low-Rank Projection, ICLR 2025, arXiv:2407.21118",
+        .summary =
+            "Keeps every token; of each group of heads the keys and values along a few directions only, those in "
+            "which the projections that make them are largest.",
+        .parameters =
+            {
+                integer_parameter("group_heads", 4, {.low = 1}, "KV heads whose keys (values) share their numbers."),
+                automatic_real_parameter("rank_share", "the budget, which is a share of the full cache's bytes",
+                                         {.low = 0.0, .high = 1.0, .low_open = true},
+                                         "Directions that are kept, as a share of all of a group; whatever the budget, "
+                                         "the cache then needs that share of the full one's bytes."),
+                boolean_parameter("whitening", false,
+                                  "Directions by the prompt's own keys and values, not by the weights alone."),
+            },
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
+            return std::make_unique<Palu>(values);
+        },
+        .budget_of = BudgetOf::bytes,
+        .own_share = [](const ParameterValues& values) { return values.automatic_real("rank_share"); },
+    };
+}
+
+}  // namespace kvscope::policies

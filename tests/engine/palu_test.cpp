@@ -1,0 +1,41 @@
+// Palu against its definition in transformers and NumPy, f64: scripts/golden/palu.py.
+#include <catch2/catch.hpp>
+
+#include "tests/engine/reference_runs.h"
+
+using namespace kvscope;
+using namespace kvscope::engine::testing;
+
+TEST_CASE("what Palu does to the output equals the reference, and its bytes are those of what it stores", "[palu]") {
+    check_reference_runs("engine/palu_runs.json", [](const nlohmann::json& one) {
+        auto made = plan(one["policy"], "100%");
+        made.budget.share = *made.spec.own_share();
+        return made;
+    });
+}
+
+TEST_CASE("Palu answers alike in shared and isolated mode, whatever runs beside it, in f32 and bf16", "[palu]") {
+    for (const char* name : {"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn"})
+        check_company(name, {"palu", "palu:group_heads=1,whitening=on"}, "0.6");
+}
+
+TEST_CASE("Palu gives a bias back, and refuses a model that normalises keys unless it goes by the prompt", "[palu]") {
+    // Of Qwen2's keys and values the bias is no part of what is projected: at rank d - 1 hardly anything is lost.
+    const auto biased = small_model("qwen2-biases", kernels::DType::f32);
+    REQUIRE(biased.transformer().config().qkv_bias);
+    const TemporaryFolder folder;
+    const std::vector<engine::Prompt> prompts{prompt_of_ids(some_ids(biased, 60))};
+    const auto nearly =
+        run_experiment(folder, "b.h5", biased, prompts, {plan("palu:whitening=on", "0.97")}, options_of(4))
+            .run_record(0, 1);
+    REQUIRE(nearly.status == "complete");
+    for (const float error : nearly.stored_key_error) CHECK(error < 0.3f);
+    const auto normalised = small_model("qwen3-qk-norm", kernels::DType::f32);
+    REQUIRE(normalised.transformer().config().qk_norm);
+    const std::vector<engine::RunPlan> plans{plan("palu", "0.5"), plan("palu:whitening=on", "0.5")};
+    const auto reader =
+        run_experiment(folder, "n.h5", normalised, {prompt_of_ids(some_ids(normalised, 60))}, plans, options_of(4));
+    CHECK(reader.run_record(0, 1).status == "failed");
+    CHECK_THAT(reader.run_record(0, 1).message, Catch::Matchers::Contains("whitening=on"));
+    CHECK(reader.run_record(0, 2).status == "complete");
+}

@@ -1,0 +1,246 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "policies/interface/low_rank.h"
+#include "policies/interface/registry.h"
+#include "policies/interface/validation.h"
+#include "tests/policies/random_cache.h"
+
+using namespace kvscope::policies;
+using namespace kvscope::policies::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const ModelShape kShape{3, 10, 5, 16};
+constexpr int64_t kTokens = 70;
+constexpr int kHidden = 40;
+
+/// Weights that differ by layer, keys and values.
+Projection random_projection(int layer, Projected which, bool has_bias) {
+    std::mt19937 random(static_cast<unsigned>(10 * layer + (which == Projected::keys ? 1 : 2)));
+    std::normal_distribution<float> normal;
+    Projection projection{.n_out = kShape.n_kv_heads * kShape.head_dim, .n_in = kHidden, .weight = {}, .bias = {}};
+    projection.weight.resize(static_cast<size_t>(projection.n_out * kHidden));
+    for (float& value : projection.weight) value = normal(random);
+    if (has_bias)
+        for (int i = 0; i < projection.n_out; ++i) projection.bias.push_back(3.0f * normal(random));
+    return projection;
+}
+
+RunContext context_of(const Cache& cache, double share, bool has_bias = false) {
+    RunContext context = cache.context(std::llround(share * static_cast<double>(kTokens)));
+    context.budget_share = share;
+    context.projection = [has_bias](int layer, Projected which) { return random_projection(layer, which, has_bias); };
+    return context;
+}
+
+std::vector<Selection> select(const std::string& policy, Cache& cache, const RunContext& context) {
+    const auto made = parse_policy(policy).create();
+    made->begin(context);
+    std::vector<Selection> selections;
+    for (const auto& layer : cache.observations) {
+        selections.push_back(made->select(*layer));
+        require_stored("palu", layer->layer, kShape, selections.back());
+    }
+    return selections;
+}
+
+/// (d) what the description of a head's keys or values gives for a token.
+std::vector<double> rebuilt(const StoredVectors& vectors, size_t token) {
+    const StoredPart& part = vectors.parts.at(0);
+    std::vector<double> sum(16, 0.0);
+    for (size_t c = 0; c < 16; ++c) {
+        if (!vectors.offset.empty()) sum[c] = double{vectors.offset[c]};
+        for (int i = 0; i < part.width; ++i)
+            sum[c] += double{part.block->numbers[token * static_cast<size_t>(part.width) + static_cast<size_t>(i)]} *
+                      double{part.map->numbers[static_cast<size_t>(i) * 16 + c]};
+    }
+    return sum;
+}
+
+double squared_error(const std::vector<double>& found, const std::vector<float>& all, int head, size_t token) {
+    double sum = 0;
+    for (size_t c = 0; c < 16; ++c)
+        sum += std::pow(found[c] - double{all[(static_cast<size_t>(head) * kTokens + token) * 16 + c]}, 2);
+    return sum;
+}
+
+/// Over all tokens of the heads [first, end).
+double squared_error(const Selection& selection, const Layer& layer, Projected which, int first, int end) {
+    double sum = 0;
+    for (int head = first; head < end; ++head)
+        for (size_t token = 0; token < kTokens; ++token) {
+            const StoredEntries& entries = selection.stored->rows[static_cast<size_t>(head)].stored[0];
+            const bool is_keys = which == Projected::keys;
+            sum += squared_error(rebuilt(is_keys ? entries.keys : entries.values, token),
+                                 is_keys ? layer.keys : layer.values, head, token);
+        }
+    return sum;
+}
+
+/// By the definition: the singular values of the heads' rows, as eigenvalues of rows times their transpose.
+std::vector<double> eigenvalues(const std::vector<std::vector<double>>& columns) {
+    const size_t width = columns[0].size();
+    std::vector<double> products(width * width, 0.0);
+    for (const auto& column : columns)
+        for (size_t i = 0; i < width; ++i)
+            for (size_t j = 0; j < width; ++j) products[i * width + j] += column[i] * column[j];
+    return leading_directions(products, static_cast<int>(width), static_cast<int>(width)).eigenvalues;
+}
+
+}  // namespace
+
+TEST_CASE("leading directions are orthonormal eigenvectors, the largest first", "[palu]") {
+    // [[2, 1], [1, 2]] has 3 along (1, 1) and 1 along (1, -1).
+    const std::vector<double> matrix{2, -100, 1, 2};  // above the diagonal nothing is read
+    const Directions both = leading_directions(matrix, 2, 2);
+    CHECK(both.eigenvalues[0] == Approx(3));
+    CHECK(both.eigenvalues[1] == Approx(1));
+    CHECK(both.vectors[0] == Approx(both.vectors[1]));
+    CHECK(std::abs(both.vectors[0]) == Approx(std::sqrt(0.5)));
+    CHECK(both.vectors[2] == Approx(-both.vectors[3]));
+    CHECK(leading_directions(matrix, 2, 1).vectors.size() == 2);
+    CHECK_THROWS_AS(leading_directions(std::vector<double>{NAN, 0, 1, 2}, 2, 1), ScoreError);
+    CHECK_THROWS_AS(leading_directions(matrix, 2, 3), std::logic_error);
+    CHECK_THROWS_AS(leading_directions(matrix, 3, 1), std::logic_error);
+    std::vector<double> sums(4, 0.0);
+    add_products(std::vector<float>{1, 2, 3, 5}, 2, sums);
+    CHECK(sums == std::vector<double>{10, 0, 17, 29});
+    CHECK_THROWS_AS(add_products(std::vector<float>{1, 2, 3}, 2, sums), std::logic_error);
+}
+
+TEST_CASE("Palu with whitening leaves out what the prompt's smallest directions hold, and no more", "[palu]") {
+    Cache cache = random_cache(kShape, kTokens, 3);
+    for (const bool has_bias : {false, true})
+        for (const int heads : {4, 1, 2}) {
+            CAPTURE(has_bias, heads);
+            const auto selections = select("palu:whitening=on,group_heads=" + std::to_string(heads), cache,
+                                           context_of(cache, 0.4, has_bias));
+            for (int layer = 0; layer < kShape.n_layers; ++layer)
+                for (const auto which : {Projected::keys, Projected::values})
+                    for (int first = 0; first < 5; first += heads) {
+                        const int end = std::min(first + heads, 5), width = (end - first) * 16;
+                        const auto rank = static_cast<size_t>(0.4 * width + 1e-9);
+                        const Layer& of = cache.layers[static_cast<size_t>(layer)];
+                        const auto& all = which == Projected::keys ? of.keys : of.values;
+                        const auto bias = random_projection(layer, which, has_bias).bias;
+                        std::vector<std::vector<double>> columns(kTokens);
+                        for (size_t token = 0; token < kTokens; ++token)
+                            for (int i = first * 16; i < end * 16; ++i)
+                                columns[token].push_back(
+                                    double{all[(static_cast<size_t>(i / 16) * kTokens + token) * 16 +
+                                               static_cast<size_t>(i % 16)]} -
+                                    (has_bias ? double{bias[static_cast<size_t>(i)]} : 0.0));
+                        const auto values = eigenvalues(columns);
+                        const double left_out =
+                            std::accumulate(values.begin() + static_cast<std::ptrdiff_t>(rank), values.end(), 0.0);
+                        const Selection& selection = selections[static_cast<size_t>(layer)];
+                        CHECK(squared_error(selection, of, which, first, end) == Approx(left_out).epsilon(1e-4));
+                    }
+        }
+}
+
+TEST_CASE("Palu projects onto the weights' leading directions", "[palu]") {
+    Cache cache = random_cache(kShape, kTokens, 4);
+    const auto selections = select("palu", cache, context_of(cache, 0.5, true));
+    for (int layer = 0; layer < kShape.n_layers; ++layer)
+        for (const auto which : {Projected::keys, Projected::values}) {
+            const auto made_with = random_projection(layer, which, true);
+            const Selection& selection = selections[static_cast<size_t>(layer)];
+            REQUIRE(selection.stored);
+            CHECK(selection.stored->blocks.size() == 4);
+            // The last group is one head of 16, of whose 8 directions the projector P = B^T B is B itself on them:
+            // W's part outside them has the squared norm of the smallest eigenvalues, and that of no other 8 is less.
+            const StoredEntries& entries = selection.stored->rows[4].stored[0];
+            const StoredVectors& vectors = which == Projected::keys ? entries.keys : entries.values;
+            REQUIRE(vectors.parts[0].width == 8);
+            CHECK(vectors.before_rope == (which == Projected::keys));
+            const Matrix& map = *vectors.parts[0].map;
+            std::vector<std::vector<double>> columns(kHidden);
+            double outside = 0;
+            for (size_t in = 0; in < kHidden; ++in) {
+                auto& column = columns[in];
+                for (size_t out = 64; out < 80; ++out) column.push_back(double{made_with.weight[out * kHidden + in]});
+                auto rest = column;
+                for (size_t i = 0; i < 8; ++i) {
+                    double along = 0;
+                    for (size_t c = 0; c < 16; ++c) along += column[c] * double{map.numbers[i * 16 + c]};
+                    for (size_t c = 0; c < 16; ++c) rest[c] -= along * double{map.numbers[i * 16 + c]};
+                }
+                for (const double value : rest) outside += value * value;
+            }
+            const auto values = eigenvalues(columns);
+            CHECK(outside == Approx(std::accumulate(values.begin() + 8, values.end(), 0.0)).epsilon(1e-4));
+            for (size_t c = 0; c < 16; ++c) CHECK(vectors.offset[c] == made_with.bias[64 + c]);
+            // What is stored is what of a token, without the bias, lies along them.
+            const Layer& of = cache.layers[static_cast<size_t>(layer)];
+            const auto& all = which == Projected::keys ? of.keys : of.values;
+            for (size_t i = 0; i < 8; ++i) {
+                double along = 0;
+                for (size_t c = 0; c < 16; ++c)
+                    along += (double{all[(4 * kTokens + 7) * 16 + c]} - double{made_with.bias[64 + c]}) *
+                             double{map.numbers[i * 16 + c]};
+                CHECK(vectors.parts[0].block->numbers[7 * 8 + i] == Approx(along).margin(1e-4));
+            }
+        }
+}
+
+TEST_CASE("Palu's bytes are its share of the full cache's, which the budget or its parameter decides", "[palu]") {
+    Cache cache = random_cache(kShape, kTokens, 5);
+    const auto bytes = [&](const std::string& policy, double share) {
+        const auto selection = select(policy, cache, context_of(cache, share))[0];
+        const auto rows = row_bytes_of(selection, 16, 2);
+        const size_t total = std::accumulate(rows.begin(), rows.end(), size_t{0});
+        CHECK(summary_of("palu", 0, kShape, kTokens, selection, 2).bytes.total() == total);
+        return total / 2 / kTokens;
+    };
+    CHECK(bytes("palu", 0.5) == 2 * (32 + 8));
+    CHECK(bytes("palu", 0.3) == 2 * (19 + 4));
+    CHECK(bytes("palu:group_heads=1", 0.3) == 2 * 5 * 4);
+    CHECK(bytes("palu:group_heads=99", 0.3) == 2 * 24);
+    CHECK(bytes("palu:rank_share=0.25", 0.9) == 2 * (16 + 4));
+    CHECK(bytes("palu:rank_share=0.001", 0.9) == 2 * 2);
+    CHECK(bytes("palu", 1.0) == 2 * 80);
+    CHECK_FALSE(select("palu", cache, context_of(cache, 1.0))[0].stored);
+    CHECK(parse_policy("palu").own_share() == std::nullopt);
+    CHECK(parse_policy("palu:rank_share=0.4").own_share() == 0.4);
+    CHECK_THROWS_AS(parse_policy("palu:rank_share=0"), ParameterError);
+    const auto policy = parse_policy("palu").create();
+    CHECK_THROWS_AS(policy->begin(context_of(cache, 0.06)), BudgetError);
+    CHECK_THROWS_WITH(policy->begin(context_of(cache, 0.06)), Contains("6.3 % is the least"));
+    CHECK_NOTHROW(policy->begin(context_of(cache, 0.063)));
+    const auto summary = summary_of("palu", 0, kShape, kTokens, select("palu", cache, context_of(cache, 0.5))[0], 2);
+    CHECK(summary.n_stored == std::vector<uint32_t>(5, kTokens));
+    CHECK(summary.key_width == std::vector<float>{8, 8, 8, 8, 8});
+    CHECK(summary.bytes.mapped == summary.bytes.total());
+    CHECK_FALSE(summary.merges);
+}
+
+TEST_CASE("Palu refuses keys that no projection determines, and numbers that are none", "[palu]") {
+    Cache cache = random_cache(kShape, kTokens, 6);
+    RunContext context = context_of(cache, 0.5);
+    context.projection = [](int layer, Projected which) {
+        Projection projection = random_projection(layer, which, false);
+        projection.is_normalised = which == Projected::keys;
+        return projection;
+    };
+    CHECK_THROWS_WITH(parse_policy("palu").create()->begin(context), Contains("whitening=on"));
+    CHECK_NOTHROW(select("palu:whitening=on", cache, context));
+    CHECK_NOTHROW(select("palu:rank_share=1", cache, context));
+    context.projection = {};
+    CHECK_NOTHROW(select("palu:whitening=on", cache, context));
+    CHECK_THROWS_AS(select("palu", cache, context), std::logic_error);
+    cache.layers[1].values[5] = NAN;
+    CHECK_THROWS_AS(select("palu:whitening=on", cache, context), ScoreError);
+}
+
+TEST_CASE("an offset has as many numbers as a head", "[palu]") {
+    Cache cache = random_cache(kShape, kTokens, 7);
+    auto selection = select("palu", cache, context_of(cache, 0.5))[0];
+    selection.stored->rows[2].stored[0].values.offset.assign(15, 1.0f);
+    CHECK_THROWS_WITH(require_stored("palu", 0, kShape, selection),
+                      Contains("16 numbers of an offset") && Contains("15"));
+}
