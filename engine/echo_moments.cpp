@@ -1,6 +1,7 @@
 #include "engine/echo_moments.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <Eigen/Cholesky>
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <utility>
 
+#include "engine/error.h"
 #include "kernels/linear.h"
 
 namespace kvscope::engine {
@@ -17,7 +19,7 @@ namespace {
 
 using RowsF = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-constexpr char kMagic[] = "kvscope echo moments 1\n";
+constexpr char kMagic[] = "kvscope echo moments 2\n";
 
 void write_text(std::ostream& out, const std::string& text) {
     const uint64_t length = text.size();
@@ -41,6 +43,14 @@ void for_each_sum(All& all, Visit visit) {
     }
 }
 
+uint64_t hash_of(const EchoMoments& moments, int64_t n_sequences) {
+    auto hash = static_cast<uint64_t>(n_sequences);
+    for_each_sum(moments, [&](std::span<const double> sums) {
+        hash = XXH3_64bits_withSeed(sums.data(), sums.size_bytes(), hash);
+    });
+    return hash;
+}
+
 }  // namespace
 
 Moments::Moments(const policies::EchoLayout& layout)
@@ -62,16 +72,23 @@ void Moments::add(const std::vector<float>& first, const std::vector<float>& own
 }
 
 policies::Matrix Moments::solved(double ridge) const {
-    Matrix squares = sums_.topLeftCorner(inputs_, inputs_);
+    const Matrix squares = sums_.topLeftCorner(inputs_, inputs_);
     const double mean = squares.trace() / static_cast<double>(inputs_);
-    // Where nothing was summed up the map is 0; where the ridge is, inputs that follow from others do not stop it.
-    squares.diagonal().array() += mean > 0 ? std::max(ridge, 1e-12) * mean : 1.0;
-    const Matrix map = squares.llt().solve(sums_.topRightCorner(inputs_, outputs()));
-    policies::Matrix matrix{static_cast<int>(inputs_), static_cast<int>(outputs()), {}};
-    matrix.numbers.resize(static_cast<size_t>(map.size()));
-    std::transform(map.data(), map.data() + map.size(), matrix.numbers.begin(),
-                   [](double value) { return static_cast<float>(value); });
-    return matrix;
+    // The sums are f32 products: where inputs follow from others, their rounding can outweigh a small ridge. It grows
+    // until it does not; where nothing was summed up the map is 0.
+    for (double share = std::max(ridge, 1e-7); share < 1e3; share *= 10) {
+        Matrix raised = squares;
+        raised.diagonal().array() += mean > 0 ? share * mean : 1.0;
+        const Eigen::LLT<Matrix> factors(raised);
+        if (factors.info() != Eigen::Success) continue;
+        const Matrix map = factors.solve(sums_.topRightCorner(inputs_, outputs()));
+        policies::Matrix matrix{static_cast<int>(inputs_), static_cast<int>(outputs()), {}};
+        matrix.numbers.resize(static_cast<size_t>(map.size()));
+        std::transform(map.data(), map.data() + map.size(), matrix.numbers.begin(),
+                       [](double value) { return static_cast<float>(value); });
+        if (map.allFinite() && !(error(matrix) > 1.0)) return matrix;
+    }
+    throw RunError("the text's keys and values give no map: they are not finite, or nothing can be told from them");
 }
 
 double Moments::error(const policies::Matrix& map) const {
@@ -82,20 +99,29 @@ double Moments::error(const policies::Matrix& map) const {
     return whole > 0 ? std::sqrt(std::max(missed, 0.0) / whole) : 0.0;
 }
 
-MomentsFile::MomentsFile(std::filesystem::path path, std::string of) : path_(std::move(path)), of_(std::move(of)) {}
-
-int64_t MomentsFile::read(EchoMoments& moments) const {
+MomentsFile::MomentsFile(std::filesystem::path path, std::string of) : path_(std::move(path)), of_(std::move(of)) {
     std::error_code error;
     std::ifstream in;
+    if (!std::filesystem::exists(path_, error)) return;
     if (std::filesystem::is_regular_file(path_, error)) in.open(path_, std::ios::binary);
+    if (!in.is_open() || !read_text(in, kMagic))
+        throw UsageError(
+            fmt::format("{}: what is read of the text would be kept here, and there is something else: move it away",
+                        path_.string()));
+}
+
+int64_t MomentsFile::read(EchoMoments& moments) const {
+    std::ifstream in(path_, std::ios::binary);
     int64_t n_sequences = 0;
+    uint64_t hash = 0;
     if (!in.is_open() || !read_text(in, kMagic) || !read_text(in, of_)) return 0;
     in.read(reinterpret_cast<char*>(&n_sequences), sizeof(n_sequences));
     EchoMoments read = moments;
     for_each_sum(read, [&](std::span<double> sums) {
         in.read(reinterpret_cast<char*>(sums.data()), static_cast<std::streamsize>(sums.size_bytes()));
     });
-    if (!in || !read_text(in, kMagic) || n_sequences < 1) return 0;  // cut off
+    in.read(reinterpret_cast<char*>(&hash), sizeof(hash));
+    if (!in || hash != hash_of(read, n_sequences) || n_sequences < 1) return 0;  // cut off or damaged
     moments = std::move(read);
     return n_sequences;
 }
@@ -110,7 +136,8 @@ std::string MomentsFile::write(const EchoMoments& moments, int64_t n_sequences) 
     for_each_sum(moments, [&](std::span<const double> sums) {
         out.write(reinterpret_cast<const char*>(sums.data()), static_cast<std::streamsize>(sums.size_bytes()));
     });
-    write_text(out, kMagic);
+    const uint64_t hash = hash_of(moments, n_sequences);
+    out.write(reinterpret_cast<const char*>(&hash), sizeof(hash));
     out.close();
     std::error_code error;
     if (out) std::filesystem::rename(temporary, path_, error);

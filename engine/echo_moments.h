@@ -24,7 +24,9 @@ class Moments {
     void add(const std::vector<float>& first, const std::vector<float>& own);
 
     /// argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2: (D + D_local, D - D_local), X the first layer's D numbers and
-    /// the own first D_local, Y the others.
+    /// the own first D_local, Y the others. A ridge that leaves the sums without an inverse is raised tenfold until
+    /// they have one.
+    /// @throws RunError for sums that are not finite
     policies::Matrix solved(double ridge) const;
 
     /// |X W - Y| / |Y|; 0 where Y is.
@@ -50,6 +52,7 @@ using EchoMoments = std::map<int, LayerMoments>;
 class MomentsFile {
  public:
     /// @param of what is summed up, and of what: sums of something else are not gone on with
+    /// @throws UsageError where something is at the path that is no such file
     MomentsFile(std::filesystem::path path, std::string of);
 
     /// Fills the moments. @returns the sequences that they are of; 0 where there is no file, or one of something else,

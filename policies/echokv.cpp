@@ -64,6 +64,8 @@ class EchoKv : public Policy {
                 return selection;
         }
         selection.stored = stored(observations);
+        // The engine stores its own; the next group's first layer, or none, has others.
+        if (observations.layer + 1 == layout_.n_layers || layout_.is_first(observations.layer + 1)) bases_ = {};
         return selection;
     }
 
@@ -220,7 +222,10 @@ Definition echokv_definition() {
                                "Safetensors file of the maps, as `kvscope train-echo` writes it; it decides the ratio. "
                                "Needed."),
                 integer_parameter("sinks", 4, {.low = 0}, "First tokens that stay exact."),
-                integer_parameter("recent", 128, {.low = 0}, "Last tokens of the prompt that stay exact."),
+                integer_parameter(
+                    "recent", 128, {.low = 0},
+                    "Last tokens of the prompt that stay exact, on top of the ratio; decoded ones stay so, "
+                    "too, as long as they are."),
                 choice_parameter("rebuild", {"both", "keys", "values"}, "both",
                                  "What is rebuilt; the other stays exact in all layers."),
             },

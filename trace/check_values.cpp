@@ -395,6 +395,7 @@ void check_run_values(hid_t file, const std::string& group, const Sound& sound, 
     values.range(scores, -infinity, std::numeric_limits<double>::max(), true);
     values.divergences(head_jsd, rows);
     values.integer_range<std::uint8_t>(channels_kept, 0, 1);
+    values.integer_range<std::uint8_t>(stored_is_whole, 0, 1);
     values.range(channel_scores, -infinity, std::numeric_limits<double>::max());
     const double largest = std::numeric_limits<float>::max();
     for (const auto* measure : {&stored_key_width, &stored_value_width, &stored_key_error, &stored_value_error})

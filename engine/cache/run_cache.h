@@ -32,8 +32,8 @@ class RunCache {
     /// Takes the kept entries of a layer out of its dense cache, which may be freed afterwards: whole, or stored as the
     /// selection describes.
     /// @throws policies::SelectionError, RunError before anything is read for a selection that it does not hold, for a
-    ///         description that does not hold together or shares what no layer stores, and for one in a cache that
-    ///         renumbers its entries
+    ///         description that does not hold together, and for one in a cache that renumbers its entries; RunError,
+    ///         which leaves the layer of no use, for one that shares what no layer stores
     void compress(int layer, const policies::Selection& selection, const DenseLayer& dense);
 
     /// Holds entries that the selection gives whole, numbers and all: nothing is taken from a prompt's cache.

@@ -11,19 +11,31 @@
 namespace kvscope::engine {
 namespace {
 
+constexpr int64_t kRowsAtOnce = 4096;  // of a weight, as f32
+
 /// (columns, rows) f32 of a matrix of any type.
 at::Tensor transposed(const at::Tensor& matrix) { return matrix.to(at::kFloat).t().contiguous(); }
 
 /// y W, in parts of W's rows: the head of a large vocabulary is not held twice.
 at::Tensor times(const at::Tensor& y, const at::Tensor& weight) {
-    constexpr int64_t at_once = 4096;
     at::Tensor sum;
-    for (int64_t row = 0; row < weight.size(0); row += at_once) {
-        const int64_t n = std::min(at_once, weight.size(0) - row);
+    for (int64_t row = 0; row < weight.size(0); row += kRowsAtOnce) {
+        const int64_t n = std::min(kRowsAtOnce, weight.size(0) - row);
         const at::Tensor part = engine::product(y.narrow(1, row, n).contiguous(), transposed(weight.narrow(0, row, n)));
         sum = sum.defined() ? sum.add_(part) : part;
     }
     return sum;
+}
+
+/// x W^T, in parts of W's rows as above.
+at::Tensor times_transposed(const at::Tensor& x, const at::Tensor& weight) {
+    if (weight.scalar_type() == at::kFloat) return engine::product(x, weight.contiguous());
+    std::vector<at::Tensor> parts;
+    for (int64_t row = 0; row < weight.size(0); row += kRowsAtOnce) {
+        const at::Tensor part = weight.narrow(0, row, std::min(kRowsAtOnce, weight.size(0) - row));
+        parts.push_back(engine::product(x, part.to(at::kFloat).contiguous()));
+    }
+    return parts.size() == 1 ? parts[0] : at::cat(parts, 1);
 }
 
 /// x W^T. libtorch's own product rounds otherwise with another number of threads.
@@ -32,7 +44,7 @@ class Product : public torch::autograd::Function<Product> {
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
                               const at::Tensor& weight) {
         context->save_for_backward({x, weight});
-        return engine::product(x.contiguous(), weight.to(at::kFloat).contiguous());
+        return times_transposed(x.contiguous(), weight);
     }
 
     static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,

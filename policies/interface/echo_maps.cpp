@@ -17,8 +17,9 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors files are little endian");
 
+constexpr int kMost = 4096;  // layers, heads, or a head's size: their products fit into an int
 constexpr const char* kFormat = "kvscope-echo-maps-1";
-constexpr uint64_t kLargestHeader = uint64_t{16} << 20;
+constexpr uint64_t kLargestHeader = uint64_t{1} << 20;  // read each time the window asks for the ratio
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
     throw EchoMapsError("EchoKV's maps '" + path + "': " + why + " `kvscope train-echo -m MODEL -o FILE` makes them.");
@@ -62,28 +63,26 @@ std::string metadata(const std::string& path, const Opened& opened, const std::s
     refuse(path, "expected maps that `kvscope train-echo` wrote, found no \"" + name + "\" in its metadata.");
 }
 
-int number(const std::string& path, const Opened& opened, const std::string& name, int low) {
+int number(const std::string& path, const Opened& opened, const std::string& name, int low, int high) {
     const std::string text = metadata(path, opened, name);
     try {
         size_t read = 0;
         const int value = std::stoi(text, &read);
-        if (read == text.size() && value >= low && value <= 1 << 20) return value;
+        if (read == text.size() && value >= low && value <= high) return value;
     } catch (const std::logic_error&) {
     }
-    refuse(path, fmt::format("expected \"{}\" from {} on, found \"{}\".", name, low, text));
+    refuse(path, fmt::format("expected \"{}\" from {} to {}, found \"{:.40}\".", name, low, high, text));
 }
 
 EchoLayout layout_of(const std::string& path, const Opened& opened) {
     if (const std::string format = metadata(path, opened, "format"); format != kFormat)
         refuse(path, fmt::format("expected the format {}, found \"{}\".", kFormat, format));
     EchoLayout layout;
-    layout.n_layers = number(path, opened, "n_layers", 1);
-    layout.n_kv_heads = number(path, opened, "n_kv_heads", 1);
-    layout.head_dim = number(path, opened, "head_dim", 1);
-    layout.group = number(path, opened, "group", 1);
-    layout.local = number(path, opened, "local", 0);
-    if (layout.local > layout.width())
-        refuse(path, fmt::format("expected at most {} numbers of each layer, found {}.", layout.width(), layout.local));
+    layout.n_layers = number(path, opened, "n_layers", 1, kMost);
+    layout.n_kv_heads = number(path, opened, "n_kv_heads", 1, kMost);
+    layout.head_dim = number(path, opened, "head_dim", 1, kMost);
+    layout.group = number(path, opened, "group", 1, layout.n_layers);
+    layout.local = number(path, opened, "local", 0, layout.width());
     return layout;
 }
 
@@ -95,7 +94,8 @@ Matrix read_matrix(const std::string& path, Opened& opened, const EchoLayout& la
     const nlohmann::json expected = {matrix.n_rows, matrix.n_columns};
     const nlohmann::json shape = found->is_object() ? found->value("shape", nlohmann::json()) : nlohmann::json();
     if (shape != expected || found->value("dtype", nlohmann::json()) != "F32")
-        refuse(path, fmt::format("expected \"{}\" to be F32 {}, found {}.", name, expected.dump(), found->dump()));
+        refuse(path, fmt::format("expected \"{}\" to be F32 {}, found {}.", name, expected.dump(),
+                                 found->dump().substr(0, 200)));
     const auto offsets = found->value("data_offsets", nlohmann::json());
     const bool are_numbers =
         offsets.is_array() && offsets.size() == 2 && offsets[0].is_number_unsigned() && offsets[1].is_number_unsigned();
@@ -103,7 +103,7 @@ Matrix read_matrix(const std::string& path, Opened& opened, const EchoLayout& la
                    end = are_numbers ? offsets[1].get<uint64_t>() : 0;
     if (!are_numbers || begin > end || end - begin != bytes || end > opened.size - opened.begin)
         refuse(path, fmt::format("expected the {} bytes of \"{}\", found {} in {} bytes: is the file cut off?", bytes,
-                                 name, offsets.dump(), opened.size - opened.begin));
+                                 name, offsets.dump().substr(0, 200), opened.size - opened.begin));
     matrix.numbers.resize(bytes / sizeof(float));
     opened.file.seekg(static_cast<std::streamoff>(opened.begin + begin));
     opened.file.read(reinterpret_cast<char*>(matrix.numbers.data()), static_cast<std::streamsize>(bytes));
@@ -132,15 +132,18 @@ EchoLayout echo_layout(double ratio, const ModelShape& shape) {
         throw EchoMapsError(fmt::format("a ratio of {}: expected one above 0, at most 1", ratio));
     EchoLayout layout{shape.n_layers, shape.n_kv_heads, shape.head_dim, 1, 0};
     // What a ratio such as 0.2 lacks in binary must not cost a layer.
-    layout.group = static_cast<int>(std::ceil(1.0 / ratio - 1e-9));
-    if (layout.group > shape.n_layers)
+    const double group = std::ceil(1.0 / ratio - 1e-9);
+    if (group > shape.n_layers)
         throw EchoMapsError(
-            fmt::format("a ratio of {} takes groups of {} layers, and the model has {}: give a larger one", ratio,
-                        layout.group, shape.n_layers));
+            fmt::format("a ratio of {} takes groups of {:.0f} layers, and the model has {}: give a larger one", ratio,
+                        group, shape.n_layers));
+    layout.group = static_cast<int>(group);
     if (layout.group == 1) return layout;
     const double target = layout.width() * (ratio * layout.group - 1.0) / (layout.group - 1.0);
-    const int step = target < shape.head_dim ? std::min(16, shape.head_dim) : shape.head_dim;
-    layout.local = std::min(step * static_cast<int>(std::lround(target / step)), layout.width());
+    const auto nearest = [&](int step) { return step * static_cast<int>(std::lround(target / step)); };
+    layout.local = std::min(nearest(shape.head_dim), layout.width());
+    const int narrow = nearest(std::min(16, shape.head_dim));
+    if (target < shape.head_dim && std::abs(narrow - target) < std::abs(layout.local - target)) layout.local = narrow;
     return layout;
 }
 

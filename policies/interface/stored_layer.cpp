@@ -257,6 +257,8 @@ void require_stored(std::string_view policy, int layer, const ModelShape& shape,
     if (!selection.stored) return;
     const StoredLayer& stored = *selection.stored;
     Place place{policy, layer, 0};
+    for (const auto& block : stored.blocks)
+        if (!block || block->width < 1) place.refuse("blocks of at least one number an entry", "none");
     place.require_size("rows", selection.rows.size(), stored.rows.size());
     for (; place.row < stored.rows.size(); ++place.row) {
         const StoredRow& row = stored.rows[place.row];

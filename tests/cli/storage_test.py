@@ -162,7 +162,8 @@ class RebuiltLayers(ProgramTest):
         cls.n = int(cls.trace["prompts/0"].attrs["n_tokens"])
 
     def test_training_says_what_its_maps_miss_and_leaves_one_file(self):
-        self.assertIn("all but the first store 0 of 32 numbers; the cache needs 50.0 % of its bytes", self.trained.stderr)
+        self.assertIn("all but the first store 0 of 32 numbers; the cache needs 50.0 % of its bytes, and those of the tokens "
+                      "that stay exact", self.trained.stderr)
         self.assertRegex(self.trained.stderr, r"On the \d+ tokens of the text: the maps miss [\d.]+ % of the keys")
         self.assertRegex(self.trained.stderr, r"On the \d+ held out: the maps miss [\d.]+ % of the keys")
         self.assertEqual([path.name for path in self.folder.glob("maps*")], ["maps.safetensors"])
@@ -203,12 +204,24 @@ class RebuiltLayers(ProgramTest):
         self.assertTrue(any("cut off" in message for message in messages), messages)
         self.assertTrue(all("kvscope train-echo" in message for message in messages), messages)
 
+    def test_tuning_says_how_much_of_the_attention_was_missed(self):
+        done = self.made("train-echo", "-m", HF_MODEL, self.text, "--dtype", "f32", "--sequence", 100, "--tune", 12,
+                         "-o", "tuned.safetensors")
+        self.assertRegex(done.stderr, r"tuned in 12 steps: attention's outputs were off by [\d.]+ % in the first 10")
+        self.assertNotEqual((self.folder / "tuned.safetensors").read_bytes(), (self.folder / "maps.safetensors").read_bytes())
+
     def test_training_refuses_what_it_cannot_do(self):
         train = ["train-echo", "-m", HF_MODEL, self.text, "--dtype", "f32"]
         self.refuses(1, ["maps.safetensors", "already"], *train, "-o", "maps.safetensors")
         self.refuses(2, ["--ratio"], *train, "--ratio", "1.5", "-o", "no.safetensors")
         self.refuses(2, ["0.9", "nothing is rebuilt"], *train, "--ratio", "0.9", "-o", "no.safetensors")
         self.refuses(2, ["groups of 10 layers", "2"], *train, "--ratio", "0.1", "-o", "no.safetensors")
+        (self.folder / "mine.safetensors.moments").write_text("precious")
+        self.refuses(2, ["mine.safetensors.moments", "move it away"], *train, "-o", "mine.safetensors")
+        self.assertEqual((self.folder / "mine.safetensors.moments").read_text(), "precious")
+        self.refuses(2, ["a step of --tune reads 200"], "train-echo", "-m", HF_MODEL, self.text, "--tokens", 190, "--sequence",
+                     200, "--tune", 2, "-o", "no.safetensors")
+        self.refuses(2, ["groups of", "the model has 2"], *train, "--ratio", "1e-10", "-o", "no.safetensors")
         (self.folder / "short.txt").write_text("A few words.")
         self.refuses(2, ["give a longer text"], "train-echo", "-m", HF_MODEL, "short.txt", "-o", "no.safetensors")
         (self.folder / "binary.txt").write_bytes(b"\xff\xfe\x00" * 100)

@@ -167,6 +167,13 @@ TEST_CASE("training is the same whatever the number of threads, and refuses what
         }
     }
     CHECK(several.n_tokens == 5 * 96);
+    // Inputs that follow from others, and no ridge to speak of.
+    const std::vector<int32_t> same(400, ids[0]);
+    const auto degenerate = engine::train_echo(model, same, {.ratio = 0.5, .sequence = 100, .ridge = 0}, progress);
+    for (const auto& [layer, error] : degenerate.errors) {
+        CHECK(error.keys < 1);
+        CHECK(error.values < 1);
+    }
     const std::span<const int32_t> few(ids.data(), 20);
     CHECK_THROWS_AS(engine::train_echo(model, few, options, progress), engine::UsageError);
     options.sequence = 3;
@@ -235,6 +242,15 @@ TEST_CASE("training that was stopped goes on to the same maps, and not on anothe
     put_back();
     std::filesystem::resize_file(options.state, std::filesystem::file_size(options.state) - 3);
     CHECK(again(ids) == std::pair{true, std::string()});
+    put_back();
+    {
+        std::fstream file(options.state, std::ios::in | std::ios::out | std::ios::binary);
+        file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(options.state) / 2));
+        file.write(std::string(80, '\0').data(), 80);
+    }
+    CHECK(again(ids) == std::pair{true, std::string()});
+    std::ofstream(options.state) << "something else";
+    CHECK_THROWS_AS(again(ids), engine::UsageError);
     // Where nothing can be kept, the work is done all the same, and that is said.
     options.state = folder.path() / "none" / "state";
     const auto [same, messages] = again(ids);

@@ -86,32 +86,38 @@ void train(Arguments& arguments, TerminalProgress& progress) {
     if (arguments.n_tokens > 0) ids.resize(std::min(ids.size(), static_cast<size_t>(arguments.n_tokens)));
     const auto n_held = static_cast<size_t>(arguments.held_out * static_cast<double>(ids.size()));
     const std::span<const int32_t> all(ids);
-    auto training = engine::train_echo(model, all.first(ids.size() - n_held), arguments.options, progress);
+    const auto text = all.first(ids.size() - n_held);
+    arguments.tuning.sequence = std::min({arguments.tuning.sequence, arguments.options.sequence, context});
+    if (arguments.tuning.steps > 0 && static_cast<int64_t>(text.size()) < arguments.tuning.sequence)
+        throw engine::UsageError(fmt::format("the text has {} tokens, a step of --tune reads {}: give a longer text",
+                                             text.size(), arguments.tuning.sequence));
+    auto training = engine::train_echo(model, text, arguments.options, progress);
     const auto& layout = training.maps.layout;
-    tune(model, training.maps, all.first(ids.size() - n_held), arguments.tuning, progress);
-    std::map<int, engine::EchoError> held_out;
-    if (n_held > static_cast<size_t>(arguments.options.skipped))
-        held_out = engine::echo_errors(model, training.maps, all.last(n_held), arguments.options, progress);
+    progress.message(told(fmt::format("On the {} tokens of the text", training.n_tokens).c_str(), training.errors));
+    tune(model, training.maps, text, arguments.tuning, progress);
     figures::write_whole_file(arguments.output, policies::to_safetensors(training.maps), arguments.force);
     std::error_code error;
     std::filesystem::remove(arguments.options.state, error);  // left behind, it is gone on with or written over
     progress.message(fmt::format(
         "{} written: groups of {} layers, of which all but the first store {} of {} numbers; "
-        "the cache needs {:.1f} % of its bytes",
+        "the cache needs {:.1f} % of its bytes, and those of the tokens that stay exact",
         arguments.output.string(), layout.group, layout.local, layout.width(), 100.0 * layout.model_ratio()));
-    progress.message(told(fmt::format("On the {} tokens of the text", training.n_tokens).c_str(), training.errors));
-    if (!held_out.empty()) progress.message(told(fmt::format("On the {} held out", n_held).c_str(), held_out));
+    if (n_held <= static_cast<size_t>(arguments.options.skipped)) return;
+    const auto held_out = engine::echo_errors(model, training.maps, all.last(n_held), arguments.options, progress);
+    progress.message(told(fmt::format("On the {} held out", n_held).c_str(), held_out));
 }
 
 int act(Arguments& arguments) {
     if (!arguments.force) figures::refuse_existing(arguments.output);
-    arguments.options.state = arguments.output.string() + ".part";
+    arguments.options.state = arguments.output.string() + ".moments";
     TerminalProgress progress(arguments.quiet,
-                              "stopped; the same command goes on from what was read in the last minute");
+                              "stopped; the same command goes on from what was read by the last minute");
     try {
         train(arguments, progress);
     } catch (const engine::Cancelled&) {
-        throw std::runtime_error("stopped; the same command goes on");
+        throw std::runtime_error(std::filesystem::exists(arguments.options.state)
+                                     ? "stopped; the same command goes on behind what was read, and tunes anew"
+                                     : "stopped");
     }
     return 0;
 }
@@ -144,7 +150,7 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option(
            "--tune", arguments->tuning.steps,
            "Steps of gradient descent behind the least squares, on what attention gives (the paper's second stage "
-           "has 1000); 0: none")
+           "has 1000); begins anew where it was stopped; 0: none")
         ->check(WholeNumber(0))
         ->capture_default_str();
     app.add_option("--held-out", arguments->held_out, "Share of the text, its end, that the maps are only measured on")
