@@ -65,7 +65,8 @@ std::string LivePrefill::obstacle(const policies::PolicySpec& spec, int64_t budg
     }
     const auto needs = policy->needs();
     if (needs.answer_attention) return spec.label() + " looks at what the full cache's answer attends to";
-    if (needs.hidden_states) return spec.label() + " looks at hidden states, which are not kept";
+    if (needs.hidden_states || needs.projection_inputs)
+        return spec.label() + " looks at hidden states, which are not kept";
     if (std::min<int64_t>(needs.window_queries, n_tokens()) > n_window())
         return fmt::format("{} looks at the queries of the last {} tokens; {} were kept", spec.label(),
                            needs.window_queries, n_window());

@@ -46,6 +46,7 @@ struct Needs {
     bool attention_sums = false;  ///< attention summed over all prompt queries (H2O), exact and streamed
     bool hidden_states = false;   ///< each layer's input (N, hidden)
     bool keys_before_rope = false;
+    bool projection_inputs = false;  ///< what each layer's projections are applied to (N, hidden)
     /// What the full cache's own answer attends to: the run decides once that answer is known.
     bool answer_attention = false;
     /// The gradient of each chunk's loss by the keys in the cache (MergeObservations): another way through the model
