@@ -168,6 +168,7 @@ std::string obstacle_to_what_if(const policies::PolicySpec& spec) {
     context.budget = 1;
     const auto policy = spec.create();
     if (policy->plan(context).chunk > 0) return "it reads the prompt through a cache of its own";
+    if (policy->needs().projection_inputs) return "it works on the projections' inputs, which are not kept";
     if (policy->needs().keys_before_rope) return "it works on keys before RoPE, which are not kept";
     return {};
 }

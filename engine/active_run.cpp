@@ -88,6 +88,7 @@ void ActiveRun::fail(const std::string& message) {
     record.message = message;
     scores_.clear();
     scores_f64_.clear();
+    waiting_.clear();
     cache_.reset();
 }
 
@@ -101,6 +102,24 @@ void ActiveRun::attempt(const std::string& where, Decision decision) {
 
 void ActiveRun::decide(policies::LayerObservations& observations, const DenseLayer& dense,
                        std::span<const float> window_attention) {
+    const int layer = observations.layer;
+    std::pair<int, int> decided;
+    attempt(in_layer(layer), [&] {
+        policy_->observe(observations);
+        decided = order_.after(*policy_, layer, model_.shape().n_layers);
+        if (decided.second <= layer)
+            waiting_.push_back(std::make_unique<Waiting>(observations, dense, window_attention));
+    });
+    for (int next = decided.first; next < decided.second && !failed(); ++next) {
+        if (next == layer) return decide_now(observations, dense, window_attention);
+        const auto waited = std::move(waiting_.front());
+        waiting_.pop_front();
+        decide_now(waited->observed.observations, waited->observed.dense, waited->window_attention);
+    }
+}
+
+void ActiveRun::decide_now(policies::LayerObservations& observations, const DenseLayer& dense,
+                           std::span<const float> window_attention) {
     const int layer = observations.layer;
     attempt(in_layer(layer), [&] {
         auto selection = policy_->select(observations);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,8 +10,10 @@
 #include "engine/cache/run_cache.h"
 #include "engine/chunked_reading.h"
 #include "engine/experiment.h"
+#include "engine/observed_layer.h"
 #include "engine/prefill.h"
 #include "engine/score_pool.h"
+#include "policies/interface/decision_order.h"
 #include "policies/interface/record_storage.h"
 #include "trace/records.h"
 
@@ -34,7 +37,8 @@ class ActiveRun {
     bool looks_ahead() const { return pass_.lookahead > 0; }
     bool awaits_answer() const { return needs_.answer_attention; }
 
-    /// Lets the policy decide about a layer and takes what it keeps out of `dense`; failures are recorded.
+    /// Lets the policy look at a layer, the next one, and decide about those that it decides then; takes what it keeps
+    /// out of their dense caches. Layers that it decides later are held until then. Failures are recorded.
     void decide(policies::LayerObservations& observations, const DenseLayer& dense,
                 std::span<const float> window_attention);
 
@@ -75,6 +79,8 @@ class ActiveRun {
     /// Does a part of the decision, whose time is the policy's; what it throws fails the run.
     template <class Decision>
     void attempt(const std::string& where, Decision decision);
+    void decide_now(policies::LayerObservations& observations, const DenseLayer& dense,
+                    std::span<const float> window_attention);
     /// @throws policies::SelectionError
     void require_selection(int layer, const policies::Selection& selection) const;
     void merge_values(policies::LayerObservations& observations, const policies::Selection& selection);
@@ -96,6 +102,16 @@ class ActiveRun {
     std::unique_ptr<policies::Policy> policy_;
     policies::Needs needs_;
     policies::PassPlan pass_;
+    policies::DecisionOrder order_;
+    /// A layer that is decided behind a later one.
+    struct Waiting {
+        Waiting(const policies::LayerObservations& observations, const DenseLayer& dense,
+                std::span<const float> attention)
+            : observed(observations, dense), window_attention(attention.begin(), attention.end()) {}
+        ObservedLayer observed;
+        std::vector<float> window_attention;
+    };
+    std::deque<std::unique_ptr<Waiting>> waiting_;
     std::optional<RunCache> cache_;
     std::optional<RunCache> draft_;
     policies::Selection filtered_;

@@ -21,6 +21,7 @@ policies::Needs union_of(const Runs& runs) {
         all.window_queries = std::max(all.window_queries, run->needs().window_queries);
         all.attention_sums = all.attention_sums || run->needs().attention_sums;
         all.hidden_states = all.hidden_states || run->needs().hidden_states;
+        all.projection_inputs = all.projection_inputs || run->needs().projection_inputs;
         all.keys_before_rope = all.keys_before_rope || run->needs().keys_before_rope;
     }
     return all;

@@ -39,7 +39,7 @@ class Watcher final : public policies::Policy {
             for (int q = 0; q < row.n_query_heads; ++q, ++head) {
                 const auto weights =
                     row.attention.subspan(static_cast<size_t>(q) * row.positions.size(), row.positions.size());
-                observe(head, weights);
+                watch(head, weights);
             }
         }
         return {};
@@ -52,7 +52,7 @@ class Watcher final : public policies::Policy {
     bool in_needle(int64_t position) const { return position >= begin_ && position < end_; }
 
  private:
-    void observe(size_t head, std::span<const float> weights) {
+    void watch(size_t head, std::span<const float> weights) {
         std::vector<uint32_t> order(weights.size());
         std::iota(order.begin(), order.end(), 0u);
         const auto n = std::min(order.size(), static_cast<size_t>(end_ - begin_));

@@ -1,13 +1,13 @@
 #include "engine/live_prefill.h"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "engine/error.h"
+#include "policies/interface/decision_order.h"
 #include "policies/interface/validation.h"
 
 namespace kvscope::engine {
@@ -65,13 +65,36 @@ std::string LivePrefill::obstacle(const policies::PolicySpec& spec, int64_t budg
     }
     const auto needs = policy->needs();
     if (needs.answer_attention) return spec.label() + " looks at what the full cache's answer attends to";
-    if (needs.hidden_states) return spec.label() + " looks at hidden states, which are not kept";
+    if (needs.hidden_states || needs.projection_inputs)
+        return spec.label() + " looks at hidden states, which are not kept";
     if (std::min<int64_t>(needs.window_queries, n_tokens()) > n_window())
         return fmt::format("{} looks at the queries of the last {} tokens; {} were kept", spec.label(),
                            needs.window_queries, n_window());
     if (needs.attention_sums && layers_.front()->attention_sums.empty())
         return spec.label() + " looks at attention sums, which were not collected";
     return {};
+}
+
+void LivePrefill::decide(const policies::PolicySpec& spec, policies::Policy& policy, size_t layer,
+                         policies::Selection& selection) const {
+    auto& observations = layers_[layer]->observations;
+    selection = policy.select(observations);
+    policies::require_selection(spec.label(), static_cast<int>(layer), shape_, n_tokens(), selection);
+    policies::require_stored(spec.label(), static_cast<int>(layer), shape_, selection);
+    observations.keep_latest(n_latest);
+}
+
+std::vector<policies::Selection> LivePrefill::select_in_order(const policies::PolicySpec& spec,
+                                                              policies::Policy& policy) const {
+    std::vector<policies::Selection> selections(layers_.size());
+    policies::DecisionOrder order;
+    for (const auto& layer : layers_) {
+        policy.observe(layer->observations);
+        const auto [first, end] = order.after(policy, layer->observations.layer, shape_.n_layers);
+        for (int next = first; next < end; ++next)
+            decide(spec, policy, static_cast<size_t>(next), selections[static_cast<size_t>(next)]);
+    }
+    return selections;
 }
 
 std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec& spec, int64_t budget,
@@ -84,10 +107,11 @@ std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec&
     const auto run = context(spec, budget, seed);
     const auto first = spec.create();
     first->begin(run);
+    if (first->decides_in_order()) return select_in_order(spec, *first);
     std::vector<policies::Selection> selections(layers_.size());
     std::vector<std::exception_ptr> failures(layers_.size());
     // One parallel loop over layers, not one within each: where other threads are busy, every loop waits for them.
-#pragma omp parallel num_threads(first->decides_in_order() ? 1 : omp_get_max_threads())
+#pragma omp parallel
     {
         std::unique_ptr<policies::Policy> policy;
 #pragma omp for schedule(dynamic)
@@ -97,12 +121,8 @@ std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec&
                     policy = spec.create();
                     policy->begin(run);
                 }
-                auto& observations = layers_[layer]->observations;
-                selections[layer] = policy->select(observations);
-                policies::require_selection(spec.label(), static_cast<int>(layer), shape_, n_tokens(),
-                                            selections[layer]);
-                policies::require_stored(spec.label(), static_cast<int>(layer), shape_, selections[layer]);
-                observations.keep_latest(n_latest);
+                policy->observe(layers_[layer]->observations);
+                decide(spec, *policy, layer, selections[layer]);
             } catch (...) {
                 failures[layer] = std::current_exception();
             }

@@ -57,6 +57,9 @@ class LivePrefill {
     std::vector<policies::Selection> select(const policies::PolicySpec& spec, int64_t budget, uint64_t seed) const;
 
  private:
+    void decide(const policies::PolicySpec& spec, policies::Policy& policy, size_t layer,
+                policies::Selection& selection) const;
+    std::vector<policies::Selection> select_in_order(const policies::PolicySpec& spec, policies::Policy& policy) const;
     policies::RunContext context(const policies::PolicySpec& spec, int64_t budget, uint64_t seed) const;
 
     policies::ModelShape shape_;

@@ -13,6 +13,7 @@
 #include "engine/prompt_attention.h"
 #include "kernels/bf16.h"
 #include "kernels/cosine.h"
+#include "kernels/rms_norm.h"
 
 namespace kvscope::engine {
 namespace {
@@ -76,6 +77,7 @@ class Pass {
             const float* data = residual_.const_data_ptr<float>();
             hidden_.assign(data, data + residual_.numel());
         }
+        if (request_.needs.projection_inputs) normalise_inputs(layer);
         std::fill(sums_.begin(), sums_.end(), 0.0);
         similarity_.fill(0.0);
         previous_ = at::Tensor();
@@ -103,6 +105,7 @@ class Pass {
         sums_f32_.assign(sums_.begin(), sums_.end());
         observations->attention_sums = sums_f32_;
         observations->hidden_states = hidden_;
+        observations->projection_inputs = inputs_;
         recording_seconds_ += seconds_since(start);
         return observations;
     }
@@ -177,6 +180,21 @@ class Pass {
         model_.finish_layer(layer, out, residual);
     }
 
+    /// What `Transformer::project` multiplies by the weights, not rounded to the model's type.
+    void normalise_inputs(int layer) {
+        const auto start = Clock::now();
+        inputs_.resize(static_cast<size_t>(residual_.numel()));
+        kernels::rms_norm(
+            {.n_rows = n_tokens_,
+             .dim = model_.config().hidden_size,
+             .eps = model_.config().rms_norm_eps,
+             .x = residual_.const_data_ptr(),
+             .weight = model_.weights().layers[static_cast<size_t>(layer)].input_norm.const_data_ptr<float>(),
+             .out = inputs_.data(),
+             .out_dtype = kernels::DType::f32});
+        recording_seconds_ += seconds_since(start);
+    }
+
     /// Adds the cosines of neighbours within `rows` (n, (H + 2G) d).
     void add_neighbours(const at::Tensor& rows) {
         if (rows.size(0) < 2) return;
@@ -227,6 +245,7 @@ class Pass {
     std::vector<double> sums_;
     std::vector<float> sums_f32_;
     std::vector<float> hidden_;
+    std::vector<float> inputs_;  ///< of the layer's projections
     at::Tensor previous_;
     std::array<double, 3> similarity_{};
     AdjacentSimilarity adjacent_;

@@ -54,6 +54,8 @@ class LayerObservations {
     int n_window = 0;
     std::span<const float> attention_sums;  ///< (H, N) over all prompt queries; empty where nobody needed them
     std::span<const float> hidden_states;   ///< (N, hidden); empty where nobody needed them
+    /// (N, hidden) the hidden states as they are normalised for the projections; empty where nobody needed them
+    std::span<const float> projection_inputs;
     /// (N) of PassPlan's token classification, NaN for tokens that are not the user's text; empty without.
     std::span<const float> token_probabilities;
     std::span<const float> answer_attention;  ///< (H, N) summed over the full cache's answer's queries; empty without

@@ -46,6 +46,7 @@ struct Needs {
     bool attention_sums = false;  ///< attention summed over all prompt queries (H2O), exact and streamed
     bool hidden_states = false;   ///< each layer's input (N, hidden)
     bool keys_before_rope = false;
+    bool projection_inputs = false;  ///< what each layer's projections are applied to (N, hidden)
     /// What the full cache's own answer attends to: the run decides once that answer is known.
     bool answer_attention = false;
     /// The gradient of each chunk's loss by the keys in the cache (MergeObservations): another way through the model
@@ -116,8 +117,8 @@ using StepEvictions = std::vector<std::vector<uint32_t>>;
 
 /// A KV-cache compression policy: what it observes, its scores, its selection, and for the rarer kinds how it changes
 /// the pass, what the cache stores, or what happens at each decode step. One object serves one run; the engine calls
-/// plan, begin, then select for the layers in ascending order, then step. Plain arrays only: the same code
-/// runs in the engine and in the viewer's what-if.
+/// plan, begin, then observe and select for the layers in ascending order, then step. Plain arrays only: the same
+/// code runs in the engine and in the viewer's what-if.
 class Policy {
  public:
     virtual ~Policy() = default;
@@ -129,6 +130,15 @@ class Policy {
     /// Resolves the budget into shares per layer.
     /// @throws BudgetError (std::invalid_argument) where this policy cannot take the budget.
     virtual void begin(const RunContext& context) = 0;
+
+    /// Looks at a layer, before any decision that is made at it. What the observations refer to stays valid until those
+    /// decisions are made.
+    virtual void observe(LayerObservations&) {}
+
+    /// The layer behind whose `observe` the layer's `select` is called: itself or a later one, no earlier than that of
+    /// the layers before it. A layer that waits keeps its full cache until then, and of its observations keys, values,
+    /// window queries and attention sums. A policy that has any wait also says `decides_in_order`.
+    virtual int decided_at(int layer) const { return layer; }
 
     /// The layer's decision. Called also for B >= N, where everything has to be kept and scores still filled.
     /// @throws ScoreError (std::runtime_error) when a score is NaN where it must not be.

@@ -66,9 +66,9 @@ TEST_CASE("a prefill in memory decides as its runs did, and with other parameter
         for (const auto& definition : policies::definitions()) {
             const auto policy = policies::parse_policy(definition.name).create();
             const bool changes_the_pass = policy->needs().answer_attention || policy->needs().keys_before_rope ||
-                                          definition.name == "dapq" || definition.name.starts_with("laq") ||
-                                          definition.name == "gemfilter" || definition.name == "kvslimmer" ||
-                                          definition.name == "asymkv";
+                                          policy->needs().projection_inputs || definition.name == "dapq" ||
+                                          definition.name.starts_with("laq") || definition.name == "gemfilter" ||
+                                          definition.name == "kvslimmer" || definition.name == "asymkv";
             if (definition.name != "full" && !definition.needs_file && !changes_the_pass)
                 plans.push_back(plan(definition.name, budget_for(definition, "48")));
         }

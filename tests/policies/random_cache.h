@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "policies/interface/decision_order.h"
 #include "policies/interface/observations.h"
 #include "policies/interface/policy.h"
 
@@ -149,12 +150,22 @@ inline Cache random_cache(ModelShape shape, int64_t n_tokens, unsigned seed, int
     return cache;
 }
 
-/// The selections of a policy over all layers, as the engine makes them.
+/// The selections of a policy that has begun over all layers, as the engine makes them.
+inline std::vector<Selection> select_all(Policy& policy, Cache& cache) {
+    std::vector<Selection> selections;
+    DecisionOrder order;
+    for (const auto& layer : cache.observations) {
+        policy.observe(*layer);
+        const auto [first, end] = order.after(policy, layer->layer, layer->shape.n_layers);
+        for (int next = first; next < end; ++next)
+            selections.push_back(policy.select(*cache.observations[static_cast<size_t>(next)]));
+    }
+    return selections;
+}
+
 inline std::vector<Selection> select_all(Policy& policy, Cache& cache, int64_t budget) {
     policy.begin(cache.context(budget));
-    std::vector<Selection> selections;
-    for (const auto& layer : cache.observations) selections.push_back(policy.select(*layer));
-    return selections;
+    return select_all(policy, cache);
 }
 
 }  // namespace kvscope::policies::test

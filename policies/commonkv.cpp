@@ -1,0 +1,359 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "kernels/linear.h"
+#include "kernels/select_topk.h"
+#include "policies/interface/low_rank.h"
+#include "policies/interface/policy.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+/// Keeps every token. Layers go in groups of `layer_step`; of a group all W_K and all W_V, one below the other, are
+/// U S V^T. A token is stored as z = S_r^1/2 V_r^T x, x the input of the layer's projections: one latent for keys and
+/// values, which the layer's rows of U_r S_r^1/2 and the projections' biases turn into them. A group's layers share the
+/// mean of their latents, but for the first `sinks` tokens, the last `recent` and a share `unlike` of those whose
+/// latents in the group's first and last layer have the smallest cosine, of all groups together (`scope=model`) or of
+/// each: of these each layer stores its own. With `scope=model` nothing is decided before the last layer, so that all
+/// layers' full caches are held until then.
+class CommonKv : public Policy {
+ public:
+    explicit CommonKv(const ParameterValues& values)
+        : layer_step_(static_cast<int>(values.integer("layer_step"))),
+          given_rank_(values.automatic_integer("rank")),
+          sinks_(values.integer("sinks")),
+          recent_(values.integer("recent")),
+          unlike_(values.real("unlike")),
+          of_model_(values.text("scope") == "model") {}
+
+    Needs needs() const override {
+        Needs needs;
+        needs.projection_inputs = true;
+        return needs;
+    }
+
+    void begin(const RunContext& context) override {
+        context_ = context;
+        const ModelShape& shape = context.shape;
+        groups_.clear();
+        for (int first = 0; first < shape.n_layers; first += layer_step_)
+            groups_.push_back({.first = first, .n_layers = std::min(layer_step_, shape.n_layers - first)});
+        latents_.assign(static_cast<size_t>(shape.n_layers), {});
+        maps_.assign(static_cast<size_t>(shape.n_layers), {});
+        n_stored_ = 0;
+        const double share = context.share_of_bytes();
+        rank_ = given_rank_ ? static_cast<int>(*given_rank_) : 0;
+        if (!stores_parts() || !context.projection) return;
+        const Projection keys = context.projection(0, Projected::keys);
+        if (keys.is_normalised)
+            throw ParameterError(
+                "this model normalises its keys behind their projection, so that no common latent gives them: "
+                "commonkv cannot compress it; palu:whitening=on can");
+        const int most = std::min(keys.n_in, 2 * layer_step_ * keys.n_out);
+        if (given_rank_ && *given_rank_ > most)
+            throw ParameterError(fmt::format("rank={}: of this model's projections there are {} directions at most",
+                                             *given_rank_, most));
+        if (given_rank_) return;
+        const double rank = share * full_numbers() / most_latents();
+        if (rank < 1.0 - 1e-6)
+            throw BudgetError(fmt::format(
+                "a budget of {:.4g} % of the full cache: this policy keeps at least one number of every token; {:.4g} "
+                "% is the least it can do with",
+                100.0 * share, std::ceil(1000.0 * most_latents() / full_numbers()) / 10.0));
+        rank_ = static_cast<int>(std::min(std::floor(rank + 1e-6), static_cast<double>(most)));
+    }
+
+    bool stores_parts() const override { return given_rank_ || context_.share_of_bytes() < 1.0; }
+
+    bool decides_in_order() const override { return true; }
+
+    int decided_at(int layer) const override {
+        return of_model_ ? context_.shape.n_layers - 1 : group_of(layer).first + group_of(layer).n_layers - 1;
+    }
+
+    void observe(LayerObservations& observations) override {
+        if (!stores_parts()) return;
+        if (!context_.projection)
+            throw std::logic_error("commonkv needs the model's projections, and no model is loaded");
+        const int layer = observations.layer;
+        if (group_of(layer).first == layer) factor(group_of(layer));
+        auto& latents = latents_[static_cast<size_t>(layer)];
+        latents.resize(static_cast<size_t>(context_.n_tokens) * static_cast<size_t>(rank_));
+        kernels::linear({.dtype = kernels::DType::f32,
+                         .n_rows = context_.n_tokens,
+                         .in = static_cast<int64_t>(observations.projection_inputs.size()) / context_.n_tokens,
+                         .out = rank_,
+                         .x = observations.projection_inputs.data(),
+                         .weight = common_.data(),
+                         .y = latents.data()});
+    }
+
+    Selection select(LayerObservations& observations) override {
+        const int layer = observations.layer;
+        std::vector<uint32_t> all(static_cast<size_t>(context_.n_tokens));
+        std::iota(all.begin(), all.end(), 0u);
+        Selection selection;
+        selection.rows.assign(static_cast<size_t>(context_.shape.n_kv_heads), all);
+        if (!stores_parts()) return selection;
+        const Group& group = group_of(layer);
+        StoredLayer& stored = selection.stored.emplace();
+        if (layer == group.first) {
+            if (!of_model_ || layer == 0) choose_own(of_model_ ? groups_ : std::vector<Group>{group});
+            shared_ = mean_block(group);
+            if (shared_) stored.blocks.push_back(shared_);
+        }
+        const auto own = own_block(group, layer);
+        if (own) stored.blocks.push_back(own);
+        for (int head = 0; head < context_.shape.n_kv_heads; ++head) {
+            StoredRow& row = stored.rows.emplace_back();
+            if (shared_) row.stored.push_back(entries(group, false, shared_, layer, head));
+            if (own) row.stored.push_back(entries(group, true, own, layer, head));
+        }
+        latents_[static_cast<size_t>(layer)] = {};
+        maps_[static_cast<size_t>(layer)] = {};
+        require_budget(stored, layer);
+        return selection;
+    }
+
+ private:
+    struct Group {
+        int first = 0, n_layers = 0;
+    };
+    /// What makes a head's keys or values of a latent.
+    struct HeadMap {
+        std::shared_ptr<const Matrix> map;  ///< (r, d)
+        std::vector<float> offset;          ///< (d) or empty
+    };
+    struct LayerMaps {
+        std::vector<HeadMap> keys, values;  ///< (G)
+    };
+    using Block = std::shared_ptr<const StoredBlock>;
+
+    const Group& group_of(int layer) const { return groups_[static_cast<size_t>(layer / layer_step_)]; }
+
+    double full_numbers() const {
+        const ModelShape& shape = context_.shape;
+        return 2.0 * shape.n_layers * shape.n_kv_heads * shape.head_dim * static_cast<double>(context_.n_tokens);
+    }
+
+    /// Latents of all layers that there can be: which tokens are unlike is known only once the rank is.
+    double most_latents() const {
+        const double n = static_cast<double>(context_.n_tokens);
+        const double forced = std::min(static_cast<double>(sinks_ + recent_), n);
+        double shared = 0, own = 0, most = 0;
+        for (const Group& group : groups_) {
+            shared += n;
+            own += (group.n_layers - 1) * std::min(forced + (of_model_ ? 0.0 : std::floor(unlike_ * n)), n);
+            most += (group.n_layers - 1) * n;
+        }
+        if (of_model_) own += (groups_[0].n_layers - 1) * std::floor(unlike_ * n * static_cast<double>(groups_.size()));
+        return shared + std::min(own, most);
+    }
+
+    void require_budget(const StoredLayer& stored, int layer) {
+        for (const auto& block : stored.blocks) n_stored_ += static_cast<double>(block->numbers.size());
+        const double share = n_stored_ / full_numbers();
+        if (layer == context_.shape.n_layers - 1 && share > context_.share_of_bytes() + 1e-9)
+            throw BudgetError(
+                fmt::format("rank={} needs {:.4g} % of the full cache on this prompt, the budget is {:.4g} %", rank_,
+                            std::ceil(1000.0 * share) / 10.0, 100.0 * context_.share_of_bytes()));
+    }
+
+    /// The group's S_r^1/2 V_r^T, and what each of its layers makes of the latents.
+    void factor(const Group& group) {
+        std::vector<Projection> keys, values;
+        for (int layer = group.first; layer < group.first + group.n_layers; ++layer) {
+            keys.push_back(context_.projection(layer, Projected::keys));
+            values.push_back(context_.projection(layer, Projected::values));
+        }
+        const auto width = static_cast<size_t>(keys[0].n_in);
+        std::vector<double> products(width * width, 0.0);
+        for (const auto* of : {&keys, &values})
+            for (const Projection& projection : *of) add_products(projection.weight, keys[0].n_in, products);
+        // The eigenvectors of W^T W are V, its eigenvalues S^2; U S^1/2 = W V S^-1/2.
+        const Directions directions = leading_directions(products, keys[0].n_in, rank_);
+        common_.assign(static_cast<size_t>(rank_) * width, 0.0f);
+        std::vector<float> back(common_.size(), 0.0f);
+        for (size_t i = 0; i < static_cast<size_t>(rank_); ++i) {
+            // Beyond the rank of W there is nothing.
+            if (!(directions.eigenvalues[i] > 1e-14 * directions.eigenvalues[0])) break;
+            const double root = std::pow(directions.eigenvalues[i], 0.25);
+            for (size_t c = 0; c < width; ++c) {
+                common_[i * width + c] = static_cast<float>(root * directions.vectors[i * width + c]);
+                back[i * width + c] = static_cast<float>(directions.vectors[i * width + c] / root);
+            }
+        }
+        for (size_t i = 0; i < keys.size(); ++i)
+            maps_[static_cast<size_t>(group.first) + i] = {head_maps(keys[i], back), head_maps(values[i], back)};
+    }
+
+    /// @param back (r, hidden) S_r^-1/2 V_r^T
+    std::vector<HeadMap> head_maps(const Projection& projection, const std::vector<float>& back) const {
+        const auto rank = static_cast<size_t>(rank_), n_out = static_cast<size_t>(projection.n_out),
+                   d = static_cast<size_t>(context_.shape.head_dim);
+        std::vector<float> rows(rank * n_out);  // S_r^-1/2 V_r^T W^T
+        kernels::linear({.dtype = kernels::DType::f32,
+                         .n_rows = rank_,
+                         .in = projection.n_in,
+                         .out = projection.n_out,
+                         .x = back.data(),
+                         .weight = projection.weight.data(),
+                         .y = rows.data()});
+        std::vector<HeadMap> maps;
+        for (size_t first = 0; first < n_out; first += d) {
+            auto map = std::make_shared<Matrix>(Matrix{rank_, context_.shape.head_dim, {}});
+            for (size_t i = 0; i < rank; ++i) {
+                const auto from = rows.begin() + static_cast<std::ptrdiff_t>(i * n_out + first);
+                map->numbers.insert(map->numbers.end(), from, from + static_cast<std::ptrdiff_t>(d));
+            }
+            HeadMap& of_head = maps.emplace_back(HeadMap{std::move(map), {}});
+            const auto bias = projection.bias.begin() + static_cast<std::ptrdiff_t>(first);
+            if (!projection.bias.empty()) of_head.offset.assign(bias, bias + static_cast<std::ptrdiff_t>(d));
+        }
+        return maps;
+    }
+
+    const float* latent(int layer, size_t token) const {
+        return latents_[static_cast<size_t>(layer)].data() + token * static_cast<size_t>(rank_);
+    }
+
+    double similarity(const Group& group, size_t token) const {
+        const float *a = latent(group.first, token), *b = latent(group.first + group.n_layers - 1, token);
+        double product = 0, squares_a = 0, squares_b = 0;
+        for (int i = 0; i < rank_; ++i) {
+            product += double{a[i]} * b[i];
+            squares_a += double{a[i]} * a[i];
+            squares_b += double{b[i]} * b[i];
+        }
+        return squares_a > 0 && squares_b > 0 ? product / std::sqrt(squares_a * squares_b) : product;
+    }
+
+    /// Which tokens each layer of these groups stores for itself.
+    void choose_own(const std::vector<Group>& groups) {
+        const auto n = static_cast<size_t>(context_.n_tokens);
+        std::vector<double> distances;
+        for (const Group& group : groups)
+            for (size_t token = 0; token < n; ++token) {
+                distances.push_back(-similarity(group, token));
+                if (std::isnan(distances.back()))
+                    throw ScoreError(fmt::format("layers {} to {}: the latent of token {} is not a number", group.first,
+                                                 group.first + group.n_layers - 1, token));
+            }
+        const auto n_all = static_cast<int64_t>(distances.size());
+        const auto n_unlike = static_cast<int64_t>(std::floor(unlike_ * static_cast<double>(n_all) + 1e-9));
+        std::vector<uint32_t> unlike(static_cast<size_t>(n_unlike));
+        kernels::select_topk(distances.data(), n_all, n_unlike, unlike.data());
+        own_.resize(groups_.size());
+        for (size_t i = 0; i < groups.size(); ++i) {
+            auto& is_own = own_[static_cast<size_t>(groups[i].first / layer_step_)];
+            is_own.assign(n, groups[i].n_layers == 1);
+            for (size_t token = 0; token < n; ++token)
+                if (static_cast<int64_t>(token) < sinks_ || static_cast<int64_t>(n - token) <= recent_)
+                    is_own[token] = true;
+        }
+        for (const uint32_t at : unlike) own_[static_cast<size_t>(groups[at / n].first / layer_step_)][at % n] = true;
+    }
+
+    std::vector<uint32_t> tokens(const Group& group, bool own) const {
+        std::vector<uint32_t> found;
+        const auto& is_own = own_[static_cast<size_t>(group.first / layer_step_)];
+        for (uint32_t token = 0; token < context_.n_tokens; ++token)
+            if (is_own[token] == own) found.push_back(token);
+        return found;
+    }
+
+    Block own_block(const Group& group, int layer) const {
+        auto block = std::make_shared<StoredBlock>(StoredBlock{.width = rank_});
+        for (const uint32_t token : tokens(group, true)) {
+            const float* from = latent(layer, token);
+            block->numbers.insert(block->numbers.end(), from, from + rank_);
+        }
+        return block->numbers.empty() ? nullptr : block;
+    }
+
+    Block mean_block(const Group& group) const {
+        auto block = std::make_shared<StoredBlock>(StoredBlock{.width = rank_});
+        std::vector<double> mean(static_cast<size_t>(rank_));
+        for (const uint32_t token : tokens(group, false)) {
+            std::fill(mean.begin(), mean.end(), 0.0);
+            for (int layer = group.first; layer < group.first + group.n_layers; ++layer)
+                for (size_t i = 0; i < mean.size(); ++i) mean[i] += double{latent(layer, token)[i]};
+            for (const double sum : mean) block->numbers.push_back(static_cast<float>(sum / group.n_layers));
+        }
+        return block->numbers.empty() ? nullptr : block;
+    }
+
+    StoredEntries entries(const Group& group, bool own, const Block& block, int layer, int head) const {
+        StoredEntries entries;
+        entries.positions = tokens(group, own);
+        const LayerMaps& maps = maps_[static_cast<size_t>(layer)];
+        const auto of = [&](const HeadMap& map) {
+            StoredVectors vectors;
+            vectors.parts.push_back({.width = rank_, .block = block, .map = map.map});
+            vectors.offset = map.offset;
+            return vectors;
+        };
+        entries.keys = of(maps.keys[static_cast<size_t>(head)]);
+        entries.keys.before_rope = true;
+        entries.values = of(maps.values[static_cast<size_t>(head)]);
+        return entries;
+    }
+
+    int layer_step_;
+    std::optional<int64_t> given_rank_;
+    int64_t sinks_, recent_;
+    double unlike_;
+    bool of_model_;
+    RunContext context_;
+    int rank_ = 0;
+    std::vector<Group> groups_;
+    std::vector<float> common_;                ///< (r, hidden) S_r^1/2 V_r^T of the group that is observed
+    std::vector<std::vector<float>> latents_;  ///< of each layer that is not decided yet, (N, r)
+    std::vector<LayerMaps> maps_;              ///< of these
+    std::vector<std::vector<bool>> own_;       ///< of each group, (N)
+    Block shared_;                             ///< of the group that is decided; nullptr: none
+    double n_stored_ = 0;
+};
+
+}  // namespace
+
+Definition commonkv_definition() {
+    return {
+        .name = "commonkv",
+        .title = "CommonKV",
+        .paper =
+            "Wang et al., CommonKV: Compressing KV Cache with Cross-layer Parameter Sharing, 2025, arXiv:2508.16134",
+        .summary =
+            "Keeps every token; groups of adjacent layers share one latent for keys and values, the mean of theirs, "
+            "but for the tokens in which they are least alike. With scope=model it holds all layers' full caches until "
+            "the last one is read.",
+        .parameters =
+            {
+                integer_parameter("layer_step", 4, {.low = 1}, "Adjacent layers of a group."),
+                automatic_integer_parameter(
+                    "rank", "what the budget leaves at most, which is a share of the full cache's bytes", {.low = 1},
+                    "Numbers of a latent. The budget has to hold them."),
+                integer_parameter("sinks", 4, {.low = 0}, "First tokens of which each layer keeps its own latent."),
+                integer_parameter("recent", 128, {.low = 0},
+                                  "Last tokens of the prompt of which each layer keeps its own latent."),
+                real_parameter("unlike", 0.4, {.low = 0.0, .high = 1.0},
+                               "Share of the tokens of which each layer keeps its own latent, those least alike in the "
+                               "first and the last layer of a group."),
+                choice_parameter("scope", {"model", "group"}, "model",
+                                 "Whether that share is of all groups' tokens together (its published code) or of each "
+                                 "group's."),
+            },
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
+            return std::make_unique<CommonKv>(values);
+        },
+        .budget_of = BudgetOf::bytes,
+    };
+}
+
+}  // namespace kvscope::policies

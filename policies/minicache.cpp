@@ -1,0 +1,252 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "kernels/select_topk.h"
+#include "policies/interface/policy.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+/// Keeps every token. Layers go in pairs from the last one down; of the first `pairs` of them a token's key is stored
+/// as one direction for both layers and a length of each, its value alike. The direction is that on the arc between
+/// both layers' own, `t` of the way to the deeper layer's. The vectors of a head that lie farthest apart, a share
+/// `retained` of them, stay exact in both layers, keys and values each by themselves.
+class MiniCache : public Policy {
+ public:
+    explicit MiniCache(const ParameterValues& values)
+        : pairs_(values.automatic_integer("pairs")), t_(values.real("t")), retained_share_(values.real("retained")) {}
+
+    Needs needs() const override { return {}; }
+
+    void begin(const RunContext& context) override {
+        context_ = context;
+        const auto n = static_cast<double>(context.n_tokens);
+        // What a number such as 0.05 lacks in binary must not cost a token.
+        n_retained_ = std::min(static_cast<int64_t>(std::ceil(retained_share_ * n - 1e-9)), context.n_tokens);
+        const int most = context.shape.n_layers / 2;
+        if (pairs_ && *pairs_ > most)
+            throw ParameterError(fmt::format("pairs={}: this model's {} layers make {} pairs at most", *pairs_,
+                                             context.shape.n_layers, most));
+        const double share = context.share_of_bytes();
+        n_pairs_ = pairs_ ? static_cast<int>(*pairs_) : 0;
+        while (!pairs_ && n_pairs_ <= most && bytes_share(n_pairs_) > share + 1e-9) ++n_pairs_;
+        if (n_pairs_ > most || bytes_share(n_pairs_) > share + 1e-9) refuse_budget(share, pairs_ ? n_pairs_ : most);
+        if (context.n_tokens == n_retained_) n_pairs_ = 0;
+    }
+
+    bool stores_parts() const override { return n_pairs_ > 0; }
+
+    bool decides_in_order() const override { return true; }
+
+    int decided_at(int layer) const override { return is_merged(layer) && !is_deeper(layer) ? layer + 1 : layer; }
+
+    void observe(LayerObservations& observations) override {
+        if (!is_merged(observations.layer) || !is_deeper(observations.layer)) return;
+        deeper_keys_ = observations.keys;
+        deeper_values_ = observations.values;
+    }
+
+    Selection select(LayerObservations& observations) override {
+        std::vector<uint32_t> all(static_cast<size_t>(context_.n_tokens));
+        std::iota(all.begin(), all.end(), 0u);
+        Selection selection;
+        selection.rows.assign(static_cast<size_t>(context_.shape.n_kv_heads), all);
+        if (!is_merged(observations.layer)) return selection;
+        const bool is_first = !is_deeper(observations.layer);
+        if (is_first) merge_pair(observations);
+        StoredLayer& stored = selection.stored.emplace();
+        for (int head = 0; head < context_.shape.n_kv_heads; ++head) {
+            const Merged& merged = merged_[static_cast<size_t>(head)];
+            StoredRow& row = stored.rows.emplace_back();
+            row.plain = merged.exact;
+            for (const Entries& entries : merged.entries) {
+                if (entries.positions.empty()) continue;
+                row.stored.push_back({.positions = entries.positions});
+                row.stored.back().keys = vectors(entries, entries.keys, observations.keys, head);
+                row.stored.back().values = vectors(entries, entries.values, observations.values, head);
+                if (!is_first) continue;
+                for (const auto& block : {entries.keys, entries.values})
+                    if (block) stored.blocks.push_back(block);
+            }
+        }
+        if (!is_first) merged_.clear();
+        return selection;
+    }
+
+ private:
+    using Block = std::shared_ptr<const StoredBlock>;
+    /// Tokens of a head that are stored alike.
+    struct Entries {
+        std::vector<uint32_t> positions;
+        Block keys, values;  ///< directions; nullptr: exact
+    };
+    struct Merged {
+        std::array<Entries, 3> entries;  ///< both are directions, keys alone, values alone
+        std::vector<uint32_t> exact;
+    };
+    /// A head's keys or values of both layers as directions.
+    struct Directions {
+        std::vector<float> shared;   ///< (N, d)
+        std::vector<bool> is_exact;  ///< (N)
+    };
+
+    bool is_merged(int layer) const { return layer >= context_.shape.n_layers - 2 * n_pairs_; }
+    bool is_deeper(int layer) const { return (context_.shape.n_layers - layer) % 2 == 1; }
+
+    /// Of the full cache's bytes: in each pair a merged vector of 2 d numbers becomes one of d and two lengths.
+    double bytes_share(int n_pairs) const {
+        const double saved = (context_.shape.head_dim - 2.0) / context_.shape.head_dim *
+                             static_cast<double>(context_.n_tokens - n_retained_);
+        return 1.0 - n_pairs * saved / (static_cast<double>(context_.n_tokens) * context_.shape.n_layers);
+    }
+
+    [[noreturn]] void refuse_budget(double share, int n_pairs) const {
+        throw BudgetError(fmt::format(
+            "a budget of {:.4g} % of the full cache: this policy keeps every token and merges {} pair{} of this "
+            "model's {} layers{}, but for {} of {} tokens; {:.4g} % is the least it can do with",
+            100.0 * share, n_pairs, n_pairs == 1 ? "" : "s", context_.shape.n_layers, pairs_ ? "" : " at most",
+            n_retained_, context_.n_tokens, std::ceil(1000.0 * bytes_share(n_pairs) - 1e-6) / 10.0));
+    }
+
+    /// Of the pair whose shallower layer is given.
+    void merge_pair(const LayerObservations& shallower) {
+        merged_.clear();
+        for (int head = 0; head < context_.shape.n_kv_heads; ++head) {
+            const Directions keys = directions(shallower.keys, deeper_keys_, shallower.layer, head, "key");
+            const Directions values = directions(shallower.values, deeper_values_, shallower.layer, head, "value");
+            Merged& merged = merged_.emplace_back();
+            for (uint32_t token = 0; token < context_.n_tokens; ++token) {
+                const bool key = keys.is_exact[token], value = values.is_exact[token];
+                (key && value ? merged.exact : merged.entries[key ? 2 : value ? 1 : 0].positions).push_back(token);
+            }
+            for (size_t i = 0; i < merged.entries.size(); ++i) {
+                Entries& entries = merged.entries[i];
+                if (i != 2) entries.keys = block_of(keys, entries.positions);
+                if (i != 1) entries.values = block_of(values, entries.positions);
+            }
+        }
+    }
+
+    Directions directions(const EntriesView& shallower, const EntriesView& deeper, int layer, int head,
+                          const char* what) const {
+        const int d = context_.shape.head_dim;
+        const auto n = static_cast<size_t>(context_.n_tokens), width = static_cast<size_t>(d);
+        Directions found{std::vector<float>(n * width), std::vector<bool>(n, false)};
+        std::vector<double> angles(n);
+        std::vector<float> a(width), b(width);
+        for (size_t token = 0; token < n; ++token) {
+            read_entry(shallower, head, static_cast<int64_t>(token), d, a.data());
+            read_entry(deeper, head, static_cast<int64_t>(token), d, b.data());
+            angles[token] = share_direction(a, b, found.shared.data() + token * width);
+            if (std::isnan(angles[token]))
+                throw ScoreError(fmt::format("layers {} and {}, head {}: the {} of token {} is not a number", layer,
+                                             layer + 1, head, what, token));
+        }
+        std::vector<uint32_t> farthest(static_cast<size_t>(n_retained_));
+        kernels::select_topk(angles.data(), context_.n_tokens, n_retained_, farthest.data());
+        for (const uint32_t token : farthest) found.is_exact[token] = true;
+        return found;
+    }
+
+    static double norm(const std::vector<float>& vector) {
+        double squares = 0;
+        for (const float value : vector) squares += double{value} * value;
+        return std::sqrt(squares);
+    }
+
+    /// Writes the direction at t between those of a and b, the other's where one has none.
+    /// @returns the angle between them
+    double share_direction(const std::vector<float>& a, const std::vector<float>& b, float* out) const {
+        const double length_a = norm(a), length_b = norm(b);
+        double cosine = 1.0;
+        if (length_a != 0 && length_b != 0) {
+            cosine = 0.0;
+            for (size_t c = 0; c < a.size(); ++c) cosine += (a[c] / length_a) * (b[c] / length_b);
+        }
+        if (std::isnan(cosine)) return cosine;
+        const double angle = std::acos(std::clamp(cosine, -1.0, 1.0)), sine = std::sin(angle);
+        const bool is_straight = sine < 1e-6;
+        double of_a = is_straight ? 1.0 - t_ : std::sin((1.0 - t_) * angle) / sine;
+        double of_b = is_straight ? t_ : std::sin(t_ * angle) / sine;
+        if (length_a == 0) of_b = 1.0;
+        if (length_b == 0) of_a = 1.0;
+        for (size_t c = 0; c < a.size(); ++c)
+            out[c] = static_cast<float>((length_a == 0 ? 0.0 : of_a * a[c] / length_a) +
+                                        (length_b == 0 ? 0.0 : of_b * b[c] / length_b));
+        return angle;
+    }
+
+    Block block_of(const Directions& directions, const std::vector<uint32_t>& positions) const {
+        const auto d = static_cast<std::ptrdiff_t>(context_.shape.head_dim);
+        if (positions.empty()) return nullptr;
+        auto block = std::make_shared<StoredBlock>();
+        block->width = context_.shape.head_dim;
+        for (const uint32_t position : positions) {
+            const auto from = directions.shared.begin() + static_cast<std::ptrdiff_t>(position) * d;
+            block->numbers.insert(block->numbers.end(), from, from + d);
+        }
+        return block;
+    }
+
+    /// A layer's keys or values: the directions with the layer's own lengths, or what the prompt has.
+    StoredVectors vectors(const Entries& entries, const Block& directions, const EntriesView& view, int head) const {
+        const int d = context_.shape.head_dim;
+        StoredPart part{.width = d, .block = directions};
+        std::vector<float> vector(static_cast<size_t>(d));
+        for (size_t i = 0; directions && i < entries.positions.size(); ++i) {
+            read_entry(view, head, int64_t{entries.positions[i]}, d, vector.data());
+            part.scales.push_back(static_cast<float>(norm(vector)));
+        }
+        StoredVectors vectors;
+        vectors.parts.push_back(std::move(part));
+        return vectors;
+    }
+
+    std::optional<int64_t> pairs_;
+    double t_, retained_share_;
+    RunContext context_;
+    int n_pairs_ = 0;
+    int64_t n_retained_ = 0;                   ///< of each head's keys, and of its values
+    EntriesView deeper_keys_, deeper_values_;  ///< of the pair that is decided next
+    std::vector<Merged> merged_;               ///< (G) of the pair whose deeper layer comes next
+};
+
+}  // namespace
+
+Definition minicache_definition() {
+    return {
+        .name = "minicache",
+        .title = "MiniCache",
+        .paper =
+            "Liu et al., MiniCache: KV Cache Compression in Depth Dimension for Large Language Models, NeurIPS 2024, "
+            "arXiv:2405.14366",
+        .summary =
+            "Keeps every token; two adjacent layers share the directions of their keys and values, each with lengths "
+            "of its own, from the last layers down; those that lie farthest apart stay exact.",
+        .parameters =
+            {
+                automatic_integer_parameter("pairs", "as many as the budget needs, a share of the full cache's bytes",
+                                            {.low = 0},
+                                            "Pairs of layers that are merged, the last layers first; its paper merges "
+                                            "those of the upper half. The budget has to hold them."),
+                real_parameter("t", 0.6, {.low = 0.0, .high = 1.0},
+                               "Where the shared direction lies between the shallower layer's (0) and the deeper's."),
+                real_parameter("retained", 0.05, {.low = 0.0, .high = 1.0},
+                               "Share of each head's keys, and of its values, that stay exact: those of the largest "
+                               "angles between the layers."),
+            },
+        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
+            return std::make_unique<MiniCache>(values);
+        },
+        .budget_of = BudgetOf::bytes,
+    };
+}
+
+}  // namespace kvscope::policies
