@@ -224,8 +224,7 @@ Definition echokv_definition() {
                 integer_parameter("sinks", 4, {.low = 0}, "First tokens that stay exact."),
                 integer_parameter(
                     "recent", 128, {.low = 0},
-                    "Last tokens of the prompt that stay exact, on top of the ratio; decoded ones stay so, "
-                    "too, as long as they are."),
+                    "Last tokens of the prompt that stay exact, on top of the ratio; decoded tokens stay exact, too."),
                 choice_parameter("rebuild", {"both", "keys", "values"}, "both",
                                  "What is rebuilt; the other stays exact in all layers."),
             },

@@ -204,7 +204,8 @@ std::string LiveWhatIf::slot(const char* what) const {
 }
 
 bool LiveWhatIf::wants_prefill() const {
-    if (!settings_ || prefill_ || is_reading_ || !analysis::obstacle_to_what_if(settings_->recorded).empty()) return false;
+    if (!settings_ || prefill_ || is_reading_ || !analysis::obstacle_to_what_if(settings_->recorded).empty())
+        return false;
     if (!from_trace_) return true;
     return std::any_of(definition().parameters.begin(), definition().parameters.end(),
                        [&](const policies::Parameter& parameter) { return !obstacle(parameter).empty(); });
