@@ -314,7 +314,7 @@ TEST_CASE("tuned maps miss less of what attention gives, the same whatever the t
         CHECK(same_maps(again, after));
     }
     policies::EchoMaps same = before;
-    CHECK(engine::tune_echo(model, same, ids, {.steps = 0}, progress).empty());
+    CHECK(engine::tune_echo(model, same, ids, {.steps = 0, .sequence = 50}, progress).empty());
     CHECK(same_maps(same, before));
     CHECK_THROWS_AS(engine::tune_echo(model, same, ids, {.steps = 5, .sequence = 500}, progress), engine::UsageError);
     CHECK_THROWS_AS(engine::tune_echo(model, same, ids, {.steps = 5, .sequence = 4}, progress), engine::UsageError);
