@@ -44,11 +44,12 @@ class Reproduce(ProgramTest):
     def commands(self, trace, model):
         return commands_in(self.made("inspect", trace, "--commands", "-m", model).stdout)
 
-    def every_policy(self):
-        """Each of the registry, with what it cannot do without."""
+    def every_policy(self, model):
+        """Each of the registry, with what it cannot do without for the model."""
         names = [row["policy"] for row in self.json("policies")]
         self.assertIn("oracle", names)
-        needed = {"headkv": f"headkv:importance={self.importance()}", "llmlingua-2": f"llmlingua-2:model={CLASSIFIER}"}
+        needed = {"headkv": f"headkv:importance={self.importance()}", "llmlingua-2": f"llmlingua-2:model={CLASSIFIER}",
+                  "echokv": f"echokv:recent=20,maps={self.maps(model)}"}
         return [needed.get(name, name) for name in names if name != "full"]
 
     def json(self, *arguments):
@@ -58,6 +59,12 @@ class Reproduce(ProgramTest):
         path = self.path("heads.json")
         path.write_text(json.dumps({f"{layer}-{head}": [(1 + layer * 7 + head * 3) % 5 / 10]
                                     for layer in range(2) for head in range(4)}))
+        return path
+
+    def maps(self, model):
+        path = self.path(f"maps-{model.name}.safetensors")
+        self.path("text.txt").write_text("\n".join(f"{i}. {TEXT}" for i in range(20)))
+        self.made("train-echo", "-m", model, "text.txt", "--sequence", 100, "--dtype", "f32", "-o", path, "--force")
         return path
 
     def check(self, trace, model, first=0, answers=True):
@@ -102,7 +109,7 @@ class Reproduce(ProgramTest):
                 self.assertEqual(same[name][:].tolist(), recorded[name][:].tolist(), name)
 
     def test_every_policy_of_the_registry(self):
-        policies = [word for policy in self.every_policy() for word in ("--policy", policy)]
+        policies = [word for policy in self.every_policy(HF_MODEL) for word in ("--policy", policy)]
         self.make_trace("it's a trace.h5", *policies, "--budget", 150, *QUESTIONS[:2], "--temp", 1.5, "--seed", 3)
         runs = self.json("inspect", "it's a trace.h5")["tree"]
         failed = [node["path"] for node in runs for name, attribute in node.get("attributes", {}).items()
@@ -111,7 +118,7 @@ class Reproduce(ProgramTest):
         self.check("it's a trace.h5", HF_MODEL)
 
     def test_every_policy_after_several_questions(self):
-        policies = [word for policy in self.every_policy() for word in ("--policy", policy)]
+        policies = [word for policy in self.every_policy(GGUF_MODEL) for word in ("--policy", policy)]
         self.make_trace("several.h5", *policies, "--budget", 150, *QUESTIONS, model=GGUF_MODEL)
         self.check("several.h5", GGUF_MODEL)
 
