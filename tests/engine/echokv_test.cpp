@@ -5,11 +5,9 @@
 #include "engine/echo_training.h"
 #include "engine/echo_tuning.h"
 #include "engine/error.h"
-#include "tests/engine/experiment_on_disk.h"
-#include "tests/engine/same_bits.h"
+#include "tests/engine/reference_runs.h"
 #include "tests/engine/threads.h"
 #include "tests/policies/echo_maps_file.h"
-#include "trace/check.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;
@@ -29,68 +27,38 @@ engine::RunPlan plan_with(const EchoMapsFile& maps, const std::string& parameter
     return made;
 }
 
-std::vector<float> flat(const nlohmann::json& rows) {
-    std::vector<float> all;
-    for (const auto& row : rows)
-        for (const auto& value : row) all.push_back(value.get<float>());
-    return all;
-}
-
-void check_near(const std::vector<float>& found, const std::vector<float>& expected, double relative, double margin) {
-    REQUIRE(found.size() == expected.size());
-    for (size_t i = 0; i < found.size(); ++i) CHECK(found[i] == Approx(expected[i]).epsilon(relative).margin(margin));
-}
-
 }  // namespace
 
 TEST_CASE("what EchoKV does to the output equals the reference, and its bytes are those of what it stores",
           "[echokv]") {
     const auto& model = default_model_f32();
-    const auto golden_runs = golden("engine/echokv_runs.json")["prompts"];
-    const auto prompt_ids = golden("engine/prompt_ids.json")["prompts"];
-    for (const std::string name : {"short", "rewrite"}) {
-        std::vector<std::unique_ptr<EchoMapsFile>> files;
-        std::vector<engine::RunPlan> plans;
-        for (const auto& one : golden_runs[name]) {
-            files.push_back(std::make_unique<EchoMapsFile>(layout_of(model, one["group_layers"], one["local_dims"]),
-                                                           model.fingerprint()));
-            plans.push_back(plan_with(*files.back(), ",recent=" + std::to_string(one["recent"].get<int>())));
+    std::vector<std::unique_ptr<EchoMapsFile>> files;
+    const auto plan_of = [&](const nlohmann::json& one) {
+        files.push_back(std::make_unique<EchoMapsFile>(layout_of(model, one["group_layers"], one["local_dims"]),
+                                                       model.fingerprint()));
+        return plan_with(*files.back(), ",recent=" + std::to_string(one["recent"].get<int>()));
+    };
+    const auto check_bytes = [&](const trace::RunRecord& record, const nlohmann::json& one) {
+        const int local = one["local_dims"];
+        const auto rebuilt = one["rebuilt_layers"].get<std::vector<size_t>>();
+        for (size_t layer = 0; layer < record.cache_bytes.size(); ++layer) {
+            const bool is_rebuilt = std::count(rebuilt.begin(), rebuilt.end(), layer) > 0;
+            // Which channels of a head are its own, of keys and of values.
+            const int named = is_rebuilt ? 2 * (local % layout_of(model, 1, 0).head_dim) : 0;
+            CHECK(record.cache_bytes[layer] == one["bytes"][layer].get<uint64_t>() * sizeof(float) +
+                                                   static_cast<uint64_t>(named) * sizeof(uint16_t));
         }
-        const TemporaryFolder folder;
-        const auto ids = prompt_ids[name]["ids"].get<std::vector<int32_t>>();
-        const auto reader = run_experiment(folder, "e.h5", model, {prompt_of_ids(ids)}, plans, options_of(64));
-        for (const auto& problem : trace::check(folder.path() / "e.h5"))
-            FAIL_CHECK(problem.path << ": " << problem.found);
-        for (size_t i = 0; i < plans.size(); ++i) {
-            const auto record = reader.run_record(0, static_cast<int>(i) + 1);
-            const auto& one = golden_runs[name][i];
-            CAPTURE(name, record.label, record.message);
-            REQUIRE(record.status == "complete");
-            CHECK(record.output_ids == one["output_ids"].get<std::vector<int32_t>>());
-            check_near(record.step_kl, one["step_kl"].get<std::vector<float>>(), 1e-3, 2e-5);
-            check_near(record.stored_key_error, flat(one["key_error"]), 1e-4, 1e-6);
-            check_near(record.stored_value_error, flat(one["value_error"]), 1e-4, 1e-6);
-            check_near(record.output_error, flat(one["output_error"]), 1e-3, 1e-5);
-            CHECK(record.cache_bytes == record.cache_bytes_predicted);
-            const int local = one["local_dims"];
-            const auto rebuilt = one["rebuilt_layers"].get<std::vector<size_t>>();
-            for (size_t layer = 0; layer < record.cache_bytes.size(); ++layer) {
-                const bool is_rebuilt = std::count(rebuilt.begin(), rebuilt.end(), layer) > 0;
-                // Which channels of a head are its own, of keys and of values.
-                const int named = is_rebuilt ? 2 * (local % layout_of(model, 1, 0).head_dim) : 0;
-                CHECK(record.cache_bytes[layer] == one["bytes"][layer].get<uint64_t>() * sizeof(float) +
-                                                       static_cast<uint64_t>(named) * sizeof(uint16_t));
-            }
-            const auto exact = one["exact_tokens"].get<std::vector<uint32_t>>();
-            const auto kept = reader.kept(0, static_cast<int>(i) + 1);
-            for (uint32_t token = 0; token < ids.size(); ++token) {
-                const bool is_exact = std::count(exact.begin(), exact.end(), token) > 0;
-                CHECK(kept->fate(0, 0, token).kind == trace::TokenFate::Kind::whole);
-                CHECK(kept->fate(1, 2, token).kind ==
-                      (is_exact ? trace::TokenFate::Kind::whole : trace::TokenFate::Kind::rebuilt));
-            }
+    };
+    const auto check_kept = [](const trace::Kept& kept, size_t n_tokens, const nlohmann::json& one) {
+        const auto exact = one["exact_tokens"].get<std::vector<uint32_t>>();
+        for (uint32_t token = 0; token < n_tokens; ++token) {
+            const bool is_exact = std::count(exact.begin(), exact.end(), token) > 0;
+            CHECK(kept.fate(0, 0, token).kind == trace::TokenFate::Kind::whole);
+            CHECK(kept.fate(1, 2, token).kind ==
+                  (is_exact ? trace::TokenFate::Kind::whole : trace::TokenFate::Kind::rebuilt));
         }
-    }
+    };
+    check_reference_runs("engine/echokv_runs.json", plan_of, check_bytes, check_kept);
 }
 
 TEST_CASE("EchoKV answers alike in shared and isolated mode, whatever runs beside it, in f32 and bf16", "[echokv]") {

@@ -29,9 +29,11 @@ inline void check_all_near(const std::vector<float>& found, const std::vector<fl
 /// errors and the number of stored bytes against it.
 /// @param plan_of     a case's run
 /// @param check_bytes what its bytes have to be; nullptr: in each layer those of the case's `bytes` numbers in f32
+/// @param check_kept  what else holds of its entries
 inline void check_reference_runs(
     const std::string& file, const std::function<RunPlan(const nlohmann::json&)>& plan_of,
-    const std::function<void(const trace::RunRecord&, const nlohmann::json&)>& check_bytes = nullptr) {
+    const std::function<void(const trace::RunRecord&, const nlohmann::json&)>& check_bytes = nullptr,
+    const std::function<void(const trace::Kept&, size_t n_tokens, const nlohmann::json&)>& check_kept = nullptr) {
     const auto& model = default_model_f32();
     const auto golden_runs = golden(file)["prompts"];
     const auto prompt_ids = golden("engine/prompt_ids.json")["prompts"];
@@ -54,6 +56,7 @@ inline void check_reference_runs(
             check_all_near(record.stored_value_error, flat_rows(one["value_error"]), 1e-4, 1e-6);
             check_all_near(record.output_error, flat_rows(one["output_error"]), 1e-3, 1e-5);
             CHECK(record.cache_bytes == record.cache_bytes_predicted);
+            if (check_kept) check_kept(*reader.kept(0, static_cast<int>(i) + 1), ids.size(), one);
             if (check_bytes) {
                 check_bytes(record, one);
                 continue;
