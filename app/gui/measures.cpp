@@ -8,7 +8,7 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, const char*>, 28> definitions = {
+constexpr std::array<std::pair<std::string_view, const char*>, 29> definitions = {
     {{"kept_share", "entries kept / (layers · heads · tokens)"},
      {"removed_share", "1 − kept"},
      {"coverage", "unique tokens that any head of any layer keeps, of all: C / N; K-VEC, Section 3.2, Tables 6 and 7"},
@@ -30,6 +30,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 28> definitions =
      {"layer_coverage", "unique tokens that any head of the layer keeps, of all: C / N; K-VEC, Section 3.2, by layer"},
      {"head_budget", "B_h, entries that the head keeps, window and sinks included; ApertureKV, Eqs. 6, 14 and 17"},
      {"reconstruction", "‖x̂ − x‖ / ‖x‖ over all tokens that the head's cache holds; kvscope's own"},
+     {"merging", "n_i of an entry in o = Σ exp(e_i) v_i / Σ n_i exp(e_i); AsymKV, KVSlimmer"},
      {"overlap", "Jaccard index |A ∩ B| / |A ∪ B| of the kept entries; kvscope's own"},
      {"head_divergence", "JSD(p‖q) = ½ KL(p‖m) + ½ KL(q‖m), m = (p+q)/2; ApertureKV, Eq. 15, Figure 5"},
      {"query_similarity", "cos(q_i, q_j) = q_i·q_j / ‖q_i‖‖q_j‖ after RoPE; ApertureKV, Figure 4"},

@@ -213,7 +213,7 @@ class Documentation(unittest.TestCase):
         figures = self.typed("kvscope figures --format csv", self.here).stdout.splitlines()[1:]
         for figure in figures:
             name = figure.partition(",")[0]
-            has_data = name not in ("task-scores", "reconstruction")
+            has_data = name not in ("task-scores", "reconstruction", "merging")
             self.assertEqual(f"kvscope-demo/demo-{name}.pdf" in written.split(), has_data, name)
 
     def test_2_the_first_command_with_a_display(self):

@@ -59,7 +59,7 @@ class Answers(AllForms):
     def test_figures(self):
         rows, markdown = self.rows("figures")
         self.assertEqual([row["figure"] for row in rows],
-                         ["budgets", "cost", "coverage", "difference", "head-statistics", "jsd", "prompt", "query-similarity",
+                         ["budgets", "cost", "coverage", "difference", "head-statistics", "jsd", "merging", "prompt", "query-similarity",
                           "recall", "reconstruction", "retention", "spectrum", "step-kl", "task-scores"])
         self.assertEqual(len(markdown_rows(markdown)), len(rows))
 

@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "analysis/entry_sizes.h"
+#include "analysis/figure_definition.h"
+#include "analysis/layer_axis.h"
+#include "analysis/run_choice.h"
+#include "analysis/run_style.h"
+#include "analysis/table_format.h"
+
+namespace kvscope::analysis::merging_file {
+namespace {
+
+constexpr double kPageMm = 190;
+constexpr double kLightest = 0.15;  // paler colours would vanish on white
+
+struct Run {
+    int index = 0;
+    std::string label;
+    std::shared_ptr<const trace::Kept> kept;
+};
+
+/// Of the chosen runs those that merge.
+std::vector<Run> runs_that_merge(const trace::Reader& reader, const FigureOptions& options) {
+    check_prompt(reader, options.prompt);
+    std::vector<Run> runs;
+    for (const int run : chosen_runs(reader, options)) {
+        auto kept = reader.kept(options.prompt, run);
+        if (kept->merges()) runs.push_back({run, run_label(reader.run(options.prompt, run)), std::move(kept)});
+    }
+    if (runs.empty())
+        throw NothingToShow(fmt::format(
+            "{}: no chosen run of prompt {} merges tokens: run a policy that does, such as kvslimmer or asymkv",
+            reader.path().string(), options.prompt));
+    return runs;
+}
+
+void check(const trace::Reader& reader, const FigureOptions& options) {
+    check_runs_and_layers(reader, options);
+    runs_that_merge(reader, options);
+}
+
+HeatMap heat_map(const std::vector<float>& sizes, const std::vector<int>& layers, size_t n_tokens) {
+    HeatMap map;
+    map.rows = layers.size();
+    map.columns = n_tokens;
+    for (const int layer : layers) {
+        const auto first = sizes.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(layer) * n_tokens);
+        map.values.insert(map.values.end(), first, first + static_cast<std::ptrdiff_t>(n_tokens));
+    }
+    map.x_begin = -0.5;
+    map.x_end = static_cast<double>(n_tokens) - 0.5;
+    map.y_begin = -0.5;
+    map.y_end = static_cast<double>(layers.size()) - 0.5;
+    return map;
+}
+
+std::string note_of(const Run& run, const std::vector<int>& layers) {
+    uint64_t entries = 0, tokens = 0;
+    for (const int layer : layers)
+        for (size_t row = 0; row < run.kept->n_rows; ++row) {
+            entries += run.kept->count(static_cast<size_t>(layer), row);
+            tokens += run.kept->held(static_cast<size_t>(layer), row).size();
+        }
+    return fmt::format("{:.2f} tokens an entry", static_cast<double>(tokens) / static_cast<double>(entries));
+}
+
+Figure make(const trace::Reader& reader, const FigureOptions& options) {
+    const std::vector<Run> runs = runs_that_merge(reader, options);
+    const std::vector<int> layers = chosen_layers(reader, options);
+    const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
+
+    Figure figure;
+    figure.name = "merging";
+    figure.title = "Which tokens went into one entry";
+    figure.rows = runs.size();
+    figure.shared_x = true;
+    figure.width_mm = 174;
+    const double room_mm = kPageMm / static_cast<double>(figure.rows) - 5;
+    figure.panel_height_mm = std::clamp(0.7 * static_cast<double>(layers.size()), 5.0, std::max(5.0, room_mm));
+
+    ColorScale scale;
+    scale.title = "Tokens of the entry";
+    scale.map_begin = kLightest;
+    scale.scale = Scale::logarithmic;
+    scale.min = 0.8;
+    scale.max = 2;
+    scale.background_label = "dropped";
+    std::vector<int> indices;
+    for (size_t i = 0; i < runs.size(); ++i) {
+        const auto sizes = shaded_entry_sizes(*runs[i].kept, n_tokens);
+        HeatMap map = heat_map(sizes, layers, n_tokens);
+        scale.max = std::max(scale.max, double{*std::max_element(map.values.begin(), map.values.end())});
+        indices.push_back(runs[i].index);
+        Panel panel;
+        panel.row = i;
+        panel.title = runs[i].label;
+        panel.note = note_of(runs[i], layers);
+        panel.x.title = "Token position";
+        panel.x.min = -0.5;
+        panel.x.max = static_cast<double>(n_tokens) - 0.5;
+        panel.x.whole_numbers = true;
+        panel.y = layer_axis(layers);
+        panel.y.reversed = true;
+        panel.layers.emplace_back(std::move(map));
+        figure.panels.push_back(std::move(panel));
+    }
+    figure.color_scales.push_back(scale);
+    figure.caption = fmt::format(
+        "How many tokens the entry stands for into which a layer's cache merged each of the prompt's {} tokens, the "
+        "most of its heads. Every second merged entry is drawn a fifth smaller, so that neighbours can be told apart. "
+        "Where one pixel holds several tokens the largest entry shows.",
+        format_count(static_cast<int64_t>(n_tokens)));
+    complete_figure(figure, reader, options, indices);
+    return figure;
+}
+
+/// A row for each merged entry of each head.
+Table numbers(const trace::Reader& reader, const FigureOptions& options) {
+    check(reader, options);
+    Table table;
+    table.name = "merging";
+    table.title = "Entries that several tokens went into";
+    table.columns = {{"run", "Run", "", ColumnType::integer},
+                     {"label", "Label", "", ColumnType::text},
+                     {"layer", "Layer", "", ColumnType::integer},
+                     {"head", "Head", "", ColumnType::integer},
+                     {"first_token", "First token", "", ColumnType::integer},
+                     {"last_token", "Last token", "", ColumnType::integer},
+                     {"cardinality", "Cardinality", "", ColumnType::real, 2}};
+    const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
+    for (const Run& run : runs_that_merge(reader, options))
+        for (const int layer : chosen_layers(reader, options))
+            for (size_t row = 0; row < run.kept->n_rows; ++row)
+                for (const auto& entry : merged_entries(*run.kept, static_cast<size_t>(layer), row, n_tokens))
+                    table.rows.push_back({{int64_t{run.index}, run.label, int64_t{layer}, static_cast<int64_t>(row),
+                                           int64_t{entry.first}, int64_t{entry.last}, double{entry.cardinality}}});
+    return table;
+}
+
+}  // namespace
+}  // namespace kvscope::analysis::merging_file
+
+namespace kvscope::analysis {
+
+FigureDefinition merging_figure() {
+    using namespace merging_file;
+    return {"merging",
+            "Merged entries",
+            "Layers by tokens: how many tokens the entry stands for into which each one was merged, one map per run",
+            {{"runs", "labels, policies or numbers of runs; default: all that merge"}, {"layers", "default: all"}},
+            check,
+            make,
+            numbers};
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,236 @@
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/entry_sizes.h"
+#include "analysis/number_text.h"
+#include "analysis/table_format.h"
+#include "app/gui/figure_menu.h"
+#include "app/gui/measures.h"
+#include "app/gui/prompt_text.h"
+#include "app/gui/shaped_text.h"
+#include "app/gui/token_map.h"
+#include "app/gui/view.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// A run's map, and what its colours have to reach.
+struct EntrySizes {
+    std::shared_ptr<const Pyramid> pyramid;
+    float largest = 1;
+};
+
+EntrySizes read_sizes(const trace::Reader& reader, int prompt, int run) {
+    const auto kept = reader.kept(prompt, run);
+    const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
+    auto sizes = analysis::shaded_entry_sizes(*kept, n);
+    EntrySizes found;
+    for (const float size : sizes) found.largest = std::max(found.largest, size);
+    found.pyramid = std::make_shared<const Pyramid>(make_pyramid(std::move(sizes), kept->n_layers, n, Reduce::maximum));
+    return found;
+}
+
+/// Token × layer maps of the runs that merge, below each other on one token axis: how many tokens an entry stands for.
+class MergingView : public View {
+ public:
+    void draw(Context& context) override {
+        Session& session = context.session;
+        if (fit_) session.token_axis.show_everything();
+        fit_ = false;
+        const std::vector<RunKey> runs = runs_that_merge(session);
+        if (runs.empty()) {
+            draw_nothing(context, session.documents().empty()
+                                      ? "Open a trace to see which tokens were merged."
+                                      : "No run that is shown merges tokens: kvslimmer and asymkv do.");
+            return;
+        }
+        const float em = ImGui::GetFontSize();
+        const float axis = em + 3 * context.scale;
+        const float room = ImGui::GetContentRegionAvail().y - axis - 2 * ImGui::GetStyle().ItemSpacing.y -
+                           ImGui::GetTextLineHeightWithSpacing();
+        draw_scale(context);
+        const auto n_at_once = std::clamp<size_t>(static_cast<size_t>(room / (4.2f * em)), 1, runs.size());
+        const float each = std::floor(std::max(room / static_cast<float>(n_at_once), 4.2f * em));
+        DrawnTokenMap place;
+        ImGui::BeginChild("maps", {0, each * static_cast<float>(n_at_once)});
+        for (const RunKey& key : runs) {
+            const DrawnTokenMap drawn = draw_run(context, key, each);
+            if (drawn.is_visible()) place = drawn;
+        }
+        ImGui::EndChild();
+        if (place.is_visible())
+            draw_token_axis(context, place,
+                            session.document(runs.front())->reader()->prompt(runs.front().prompt).visible_tokens());
+        maps_.drop_unused();
+        draw_figure_menu(context, *this, "merging", figure(session));
+    }
+
+    std::optional<FigureRequest> figure(const Session& session) const override {
+        const Document* focus = session.focus();
+        if (!focus) return std::nullopt;
+        FigureRequest request{focus->id(), "merging", {}};
+        request.options.prompt = focus->prompt;
+        for (const RunKey& key : runs_that_merge(session))
+            if (key.document == focus->id()) request.options.runs.push_back(std::to_string(key.run));
+        return request;
+    }
+
+    std::vector<std::pair<std::string, std::string>> help() const override {
+        return {{"move the mouse", "the tokens of the entry under it"},
+                {"click, Shift-click", "select a token and layer; extend the tokens"},
+                {"double-click", "select the tokens of the entry"},
+                {"right-click", "copy, export, open once more"},
+                {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
+                {"F", "the whole prompt"}};
+    }
+
+    void fit() override { fit_ = true; }
+
+ private:
+    static std::vector<RunKey> runs_that_merge(const Session& session) {
+        std::vector<RunKey> runs = session.visible_runs();
+        std::erase_if(runs, [&](const RunKey& key) {
+            const auto reader = session.document(key)->reader();
+            return !reader->has(trace::Place::of_run(key.prompt, key.run), trace::schema::run::merged_token_entry);
+        });
+        return runs;
+    }
+
+    MapColors colors_for(const Context& context) const {
+        MapColors colors;
+        colors.map = map_on_ground(analysis::ColorMap::viridis_reversed, context.theme);
+        colors.map_begin = context.theme.brightness == Brightness::dark ? 0.25f : 0.1f;
+        colors.map_end = 1;
+        colors.min = 0.8f;
+        colors.max = std::max(largest_, 2.0f);
+        colors.logarithmic = true;
+        colors.ground_below_min = true;
+        colors.ground = packed(context.theme.ground);
+        return colors;
+    }
+
+    void draw_scale(const Context& context) const {
+        ImGui::TextUnformatted("tokens →  layers ↓");
+        ImGui::SameLine(0, 2 * ImGui::GetFontSize());
+        const MapColors colors = colors_for(context);
+        const float side = ImGui::GetFontSize();
+        ImDrawList* list = ImGui::GetWindowDrawList();
+        const auto patch = [&](ImU32 color, const std::string& label) {
+            const ImVec2 at = ImGui::GetCursorScreenPos();
+            list->AddRectFilled(at, {at.x + side, at.y + side}, color);
+            list->AddRect(at, {at.x + side, at.y + side}, packed(context.theme.line));
+            ImGui::Dummy({side, side});
+            ImGui::SameLine(0, 0.25f * side);
+            ImGui::TextDisabled("%s", label.c_str());
+            ImGui::SameLine();
+        };
+        patch(packed(context.theme.ground), "dropped");
+        for (float size = 1; size <= largest_; size *= size < 4 ? 2 : 4)
+            patch(color_of(colors, size), fmt::format("{:g}", size));
+        ImGui::TextDisabled("tokens in the entry; every second merged entry is paler");
+    }
+
+    DrawnTokenMap draw_run(Context& context, const RunKey& key, float height) {
+        DrawnTokenMap drawn;
+        Session& session = context.session;
+        const RunLook look = session.look(key);
+        const bool is_selected = key == session.cursor().run;
+        ImGui::PushID(fmt::format("{}.{}", key.document, key.run).c_str());
+        if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
+        ImGui::TextUnformatted(look.label.c_str());
+        if (is_selected) ImGui::PopFont();
+        if (ImGui::IsItemClicked()) session.select_run(key);
+        const auto reader = session.document(key)->reader();
+        const std::string slot = fmt::format("merging {}.{}.{}", key.document, key.prompt, key.run);
+        const auto answer = session.tasks.ask<EntrySizes>(
+            slot, session.stamp(key), [reader, key] { return read_sizes(*reader, key.prompt, key.run); });
+        const float map_height = height - ImGui::GetTextLineHeightWithSpacing() - ImGui::GetStyle().ItemSpacing.y;
+        if (answer.value) {
+            largest_ = std::max(largest_, answer.value->largest);
+            TokenMap shown;
+            shown.document = session.document(key);
+            shown.run = key;
+            shown.map = &maps_.get(slot, answer.value->pyramid);
+            shown.colors = colors_for(context);
+            shown.tooltip = [&](int layer, int64_t token) { draw_tooltip(context, key, layer, token); };
+            drawn = draw_token_map(context, "##map", {0, map_height}, shown);
+            if (drawn.entered >= 0) select_entry(session, key);
+        } else {
+            ImGui::BeginChild("waiting", {0, map_height});
+            if (answer.error.empty())
+                draw_nothing(context, "reading what it merged …");
+            else
+                draw_error(context, answer.error);
+            ImGui::EndChild();
+        }
+        ImGui::PopID();
+        return drawn;
+    }
+
+    static std::optional<analysis::EntryTokens> entry_at(const trace::Reader& reader, const RunKey& key, int layer,
+                                                         int64_t token, size_t row) {
+        const auto kept = reader.kept(key.prompt, key.run);
+        const auto n = static_cast<size_t>(reader.prompt(key.prompt).visible_tokens());
+        const auto entries = analysis::merged_entries(*kept, static_cast<size_t>(layer), row, n);
+        const auto found = std::find_if(entries.begin(), entries.end(), [&](const analysis::EntryTokens& entry) {
+            return int64_t{entry.first} <= token && token <= int64_t{entry.last};
+        });
+        if (found == entries.end()) return std::nullopt;
+        return *found;
+    }
+
+    static void select_entry(Session& session, const RunKey& key) {
+        const Cursor at = session.cursor();
+        const auto entry = entry_at(*session.document(key)->reader(), key, std::max(at.layer, 0), at.first_token, 0);
+        if (!entry) return;
+        session.select_token(entry->first);
+        session.select_token(entry->last, true);
+    }
+
+    static void draw_tooltip(Context& context, const RunKey& key, int layer, int64_t token) {
+        const Document& document = *context.session.document(key);
+        const auto reader = document.reader();
+        const auto prompt = prompt_text(context.session, document);
+        const auto entry = entry_at(*reader, key, layer, token, 0);
+        if (!entry) {
+            const bool is_held = reader->kept(key.prompt, key.run)
+                                     ->fate(static_cast<size_t>(layer), 0, static_cast<uint32_t>(token))
+                                     .is_held();
+            ImGui::Text("layer %d, token %s: %s", layer, analysis::format_count(token).c_str(),
+                        is_held ? "an entry of its own" : "dropped");
+            return;
+        }
+        constexpr uint32_t most = 24;
+        std::string text;
+        for (uint32_t t = entry->first; prompt && t <= entry->last && t < entry->first + most; ++t)
+            if (t < prompt->shown.size()) text += prompt->shown[t];
+        if (entry->last - entry->first >= most) text += " …";
+        ImGui::PushTextWrapPos(30 * ImGui::GetFontSize());
+        ImGui::PushFont(context.fonts.mono, 0);
+        text_item(text.empty() ? "…" : text);
+        ImGui::PopFont();
+        ImGui::TextUnformatted(fmt::format("layer {}: tokens {} to {} are one entry of {:g}", layer,
+                                           analysis::format_count(entry->first), analysis::format_count(entry->last),
+                                           entry->cardinality)
+                                   .c_str());
+        ImGui::PopTextWrapPos();
+        ImGui::TextDisabled("%s", measure_definition("merging"));
+    }
+
+    bool fit_ = false;
+    float largest_ = 1;  ///< of the runs that were shown so far, so that all have one scale
+    MapStore maps_;
+};
+
+}  // namespace
+
+ViewKind merging_view() {
+    return {"merging", "Merged entries",
+            "Which tokens of a layer went into one entry; runs that merge, on one token axis", Dock::center,
+            []() -> std::unique_ptr<View> { return std::make_unique<MergingView>(); }};
+}
+
+}  // namespace kvscope::gui
