@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "analysis/bytes_share.h"
 #include "analysis/number_text.h"
 #include "analysis/table_format.h"
 #include "analysis/token_report.h"
@@ -215,9 +216,7 @@ class RetentionView : public View {
         if (key == session.cursor().run) ImGui::PopFont();
         if (ImGui::IsItemClicked()) session.select_run(key);
         ImGui::SameLine();
-        const bool is_of_bytes = run.budget_of == trace::schema::run::budget_of_bytes;
-        ImGui::TextDisabled("%s%s", analysis::format_share(std::min(run.budget_fraction, 1.0)).c_str(),
-                            is_of_bytes ? " of the bytes kept" : " kept");
+        draw_share(session, key, run);
         std::string error;
         const HeatMap* map = map_of(context, key, error);
         const float map_height = height - ImGui::GetTextLineHeightWithSpacing() - ImGui::GetStyle().ItemSpacing.y;
@@ -241,6 +240,21 @@ class RetentionView : public View {
         }
         ImGui::PopID();
         return drawn;
+    }
+
+    static void draw_share(Session& session, const RunKey& key, const trace::RunAttributes& run) {
+        if (run.budget_of != trace::schema::run::budget_of_bytes) {
+            ImGui::TextDisabled("%s kept", analysis::format_share(std::min(run.budget_fraction, 1.0)).c_str());
+            return;
+        }
+        const auto reader = session.document(key)->reader();
+        const auto share = session.tasks.ask<double>(
+            fmt::format("bytes held {}.{}.{}", key.document, key.prompt, key.run), session.stamp(key),
+            [reader, key] { return analysis::share_of_full_bytes(*reader, key.prompt, key.run); });
+        if (share.value && !std::isnan(*share.value))
+            ImGui::TextDisabled("every token, in %s of the bytes", analysis::format_share(*share.value).c_str());
+        else
+            ImGui::TextDisabled("every token");
     }
 
     void draw_tooltip(Context& context, const RunKey& key, int row, int64_t token) const {

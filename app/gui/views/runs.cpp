@@ -2,7 +2,9 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "analysis/bytes_share.h"
 #include "analysis/run_style.h"
 #include "analysis/table_format.h"
 #include "app/gui/actions.h"
@@ -87,11 +89,20 @@ class RunsView : public View {
             draw_run(context, {document.id(), document.prompt, run}, ++number);
     }
 
-    static std::string share_text(const trace::RunAttributes& run) {
+    static std::string bytes_text(Session& session, const RunKey& key) {
+        const auto reader = session.document(key)->reader();
+        const auto share = session.tasks.ask<double>(
+            fmt::format("bytes of {}.{}.{}", key.document, key.prompt, key.run), session.stamp(key),
+            [reader, key] { return analysis::share_of_full_bytes(*reader, key.prompt, key.run); });
+        if (!share.value || std::isnan(*share.value)) return "every token";
+        return fmt::format("every token, in {:.1f} % of the full cache's bytes ({:.1f} % saved)", 100 * *share.value,
+                           100 - 100 * *share.value);
+    }
+
+    static std::string share_text(Session& session, const RunKey& key) {
+        const auto& run = session.attributes(key);
         const double kept = std::min(run.budget_fraction, 1.0);  // a budget may be larger than the prompt
-        if (run.budget_of == trace::schema::run::budget_of_bytes)
-            return fmt::format("every token, in {:.1f} % of the full cache's bytes ({:.1f} % saved)", 100 * kept,
-                               100 - 100 * kept);
+        if (run.budget_of == trace::schema::run::budget_of_bytes) return bytes_text(session, key);
         return fmt::format("{} entries per KV head and layer: {:.1f} % kept, {:.1f} % removed",
                            analysis::format_count(run.budget), 100 * kept, 100 - 100 * kept);
     }
@@ -131,7 +142,7 @@ class RunsView : public View {
             if (failed)
                 ImGui::SetTooltip("failed: %s", run.message.c_str());
             else
-                ImGui::SetTooltip("%s", share_text(run).c_str());
+                ImGui::SetTooltip("%s", share_text(session, key).c_str());
         }
         const auto letter = [&](const char* name, std::optional<RunKey>& slot) {
             ImGui::SameLine(0, gap);
