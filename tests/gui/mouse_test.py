@@ -13,7 +13,7 @@ import zipfile
 
 PROGRAM = os.environ["KVSCOPE_BINARY"]
 TRACE = pathlib.Path(os.environ["KVSCOPE_TEST_DATA"]) / "trace" / "v1.0.h5"
-PATIENCE = 60  # seconds until something is given up
+PATIENCE = 300  # seconds until something is given up
 
 
 def wait_for(what, condition):
@@ -52,10 +52,14 @@ class Mouse(unittest.TestCase):
         self.program = subprocess.Popen([PROGRAM, "view", "--size", "1400x900", *map(str, arguments)], cwd=self.folder,
                                         env=self.environment, stdout=log, stderr=log)
         self.addCleanup(self.program.kill)
-        window = wait_for("the window", lambda: self.xdotool("search", "--onlyvisible", "--name", "kvscope").split())[-1]
+        window = wait_for("the window", self.windows)[-1]
         self.xdotool("windowmove", window, "0", "0")
         self.xdotool("windowfocus", window)
         time.sleep(2)
+
+    def windows(self):
+        self.assertIsNone(self.program.poll(), (self.folder / "log").read_text())
+        return self.xdotool("search", "--onlyvisible", "--name", "kvscope").split()
 
     def xdotool(self, *arguments):
         done = subprocess.run(["xdotool", *arguments], env=self.environment, capture_output=True, text=True)
