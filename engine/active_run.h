@@ -67,8 +67,8 @@ class ActiveRun {
     int64_t position() const { return position_; }
     const std::vector<float>& first_logits() const { return first_logits_; }
     void set_first_logits(std::vector<float> logits) { first_logits_ = std::move(logits); }
-    /// Called while decoding; nullptr for policies that do not act then.
-    policies::Policy* acting() const { return policy_->acts_while_decoding() ? policy_.get() : nullptr; }
+    /// Called while decoding; nullptr for policies that do nothing then.
+    policies::Policy* acting() const { return policy_->changes_while_decoding() ? policy_.get() : nullptr; }
 
     trace::RunRecord record;  ///< without the scores, which runs share
     /// With a copy of the scores, for the trace.

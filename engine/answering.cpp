@@ -18,6 +18,7 @@ std::vector<AnswerStart> Answering::read_question(const Prompt& prompt, std::spa
         auto& start = starts.emplace_back(
             AnswerStart{RunCache(transformer(), policies::Granularity::kv_head, policies::Positions::prompt, false),
                         run->acting(), run->position(), run->first_logits(), run->record.label});
+        if (start.acting) start.switching = start.acting->switching();
         if (!start.acting) start.own = run->cache().mark();
         start.error = failure_of(
             [&] { start.cache = start.own || is_done ? std::move(run->cache()) : run->cache().clone(n_more); });
@@ -59,7 +60,8 @@ void Answering::read_question(const Prompt& prompt, std::vector<AnswerStart>& st
     timings_.question_s += watch.seconds();
 }
 
-std::vector<Generation> Answering::decode(std::span<AnswerStart> starts, const OnToken& on_token, const OnEnd& on_end) {
+std::vector<Generation> Answering::decode(std::span<AnswerStart> starts, const OnToken& on_token, const OnEnd& on_end,
+                                          const AskSwitch& ask_switch) {
     std::vector<std::optional<RunCache>> copies(starts.size());
     std::vector<RunCache::Mark> marks(starts.size());
     std::vector<Sequence> sequences;
@@ -80,6 +82,7 @@ std::vector<Generation> Answering::decode(std::span<AnswerStart> starts, const O
         const Stopwatch pause;
         for (const size_t i : ended) {
             timings_.n_generated += static_cast<int64_t>(all[i].ids.size());
+            starts[i].switching = sequences[i].switching;
             if (all[i].error.empty() && !copies[i]) starts[i].cache.rewind(marks[i]);
         }
         if (on_end) on_end(ended, all, goes_on);
@@ -87,7 +90,7 @@ std::vector<Generation> Answering::decode(std::span<AnswerStart> starts, const O
     };
     const Stopwatch watch;
     auto generations = generate(transformer(), sequences, logits, options_.n_new, options_.sampling,
-                                model_.stop_ids(options_.ignore_eos), progress_, on_token, end);
+                                model_.stop_ids(options_.ignore_eos), progress_, on_token, end, ask_switch);
     timings_.decode_s += watch.seconds() - elsewhere;
     return generations;
 }

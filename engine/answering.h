@@ -22,8 +22,9 @@ struct AnswerStart {
     /// Where the run's own cache ended before the question; none for a copy.
     std::optional<RunCache::Mark> own{};
     std::string error{};  ///< why nothing can be decoded from it; empty where it can
+    policies::Switching switching{};
 
-    Sequence sequence() { return {&cache, position, 0, acting, run, error}; }
+    Sequence sequence() { return {&cache, position, 0, acting, run, error, switching}; }
 };
 
 /// Answers to one question from several caches at once, and how far they are from the full cache's.
@@ -44,10 +45,11 @@ class Answering {
     static void give_back(std::span<ActiveRun* const> runs, std::span<AnswerStart> starts);
 
     /// Decodes as one batch and rewinds to the end of the prompt. Where a cache cannot be rewound, a copy is decoded.
-    /// What `on_end` is told of is rewound already; its time is not that of decoding.
+    /// What `on_end` is told of is rewound already; its time is not that of decoding. Where a cache changed its form at
+    /// someone's request, `starts` say when, and the comparison follows.
     /// @returns an answer for each of `starts`, those that failed with their errors. @throws Cancelled
     std::vector<Generation> decode(std::span<AnswerStart> starts, const OnToken& on_token,
-                                   const OnEnd& on_end = nullptr);
+                                   const OnEnd& on_end = nullptr, const AskSwitch& ask_switch = nullptr);
 
     /// What the full cache, which is rewound to the end of the prompt, says at each step of its own answer.
     /// @param attention receives `answer_attention` over the first n_context tokens; may be nullptr

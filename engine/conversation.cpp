@@ -116,9 +116,9 @@ std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> co
     std::vector<Sequence> answering;
     for (size_t k = 0; k < asked.size(); ++k) {
         policies::Policy& policy = *conversations[asked[k]]->policy_;
-        answering.push_back({&caches[k], reading[k].position, 0, policy.acts_while_decoding() ? &policy : nullptr,
-                             reading[k].run,
-                             reading[k].failed() ? "reading the question: " + reading[k].error : std::string()});
+        answering.push_back(
+            {&caches[k], reading[k].position, 0, policy.changes_while_decoding() ? &policy : nullptr, reading[k].run,
+             reading[k].failed() ? "reading the question: " + reading[k].error : std::string(), policy.switching()});
     }
     const auto generations = generate(model.transformer(), answering, first, options.n_new, options.sampling,
                                       model.stop_ids(options.ignore_eos), progress,

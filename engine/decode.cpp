@@ -7,10 +7,12 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <string>
-#include <tuple>
+#include <utility>
 
+#include "engine/decode_merging.h"
 #include "engine/guarded.h"
 #include "kernels/attention_decode.h"
 #include "kernels/attention_prefill.h"
@@ -91,13 +93,20 @@ class Feed {
         RunCache::Scratch scratch;
     };
 
-    /// The rotation of n tokens, the first of them by `first`, each next one by `step` more.
-    const Transformer::Rotation& turn(int64_t first, int64_t step, int64_t n) {
-        auto& known = rotations_[{first, step, n}];
+    /// The rotation of n tokens to `first` and the positions behind it.
+    const Transformer::Rotation& rotation_to(int64_t first, int64_t n) {
+        auto& known = rotations_[{first, n}];
         if (known.cosines.defined()) return known;
-        std::vector<int64_t> by(static_cast<size_t>(n));
-        for (int64_t t = 0; t < n; ++t) by[static_cast<size_t>(t)] = first + t * step;
-        return known = model_.rotation(by);
+        std::vector<int64_t> to(static_cast<size_t>(n));
+        std::iota(to.begin(), to.end(), first);
+        return known = model_.rotation(to);
+    }
+
+    /// What turns n rotated vectors on by as many positions.
+    const Transformer::Rotation& turn_by(int64_t by, int64_t n) {
+        auto& known = turns_[{by, n}];
+        if (known.cosines.defined()) return known;
+        return known = model_.turn(std::vector<int64_t>(static_cast<size_t>(n), by));
     }
 
     void rotate_heads(void* data, int n_heads, int64_t n, int64_t token_stride, const Transformer::Rotation& by) const {
@@ -120,12 +129,13 @@ class Feed {
         at::Tensor out = at::empty({qkv.size(0), int64_t{shape_.n_heads} * d()}, qkv.options());
         work_ = {};
         rotations_.clear();
+        turns_.clear();
         comparisons_.clear();
         observed_.clear();
         for (size_t s = 0; s < sequences_.size(); ++s) read_or_fail(layer, s, qkv, out);
         attend(work_);
         compare(layer);
-        act(layer);
+        act(layer, qkv);
         for (size_t s = 0; s < options_.records.size(); ++s) {
             const auto queries_of = [&](const at::Tensor& rows) {
                 return rows.narrow(0, first_row_[s], n_tokens(s)).narrow(1, 0, shape_.n_heads * d()).clone();
@@ -189,7 +199,7 @@ class Feed {
             return position;
         }
         const int64_t place = cache.n_entries(layer, r);
-        const auto& rotation = turn(place, 1, n);
+        const auto& rotation = rotation_to(place, n);
         const size_t entry = static_cast<size_t>(d()) * element(), width = entry * static_cast<size_t>(columns.queries);
         std::vector<char> keys(static_cast<size_t>(n) * entry);
         for (int64_t t = 0; t < n; ++t) {
@@ -219,7 +229,7 @@ class Feed {
                 queue(view, q, columns.queries, found, weights, work, continues);
             };
             attend_with(at(qkv, row, columns.query), at(out, row, columns.query),
-                        sequences_[s].acting ? observe(view, columns.queries) : nullptr);
+                        is_observed(s) ? observe(view, columns.queries) : nullptr);
             if (!options_.compare) continue;
             auto& comparison = begin_comparison(layer, s, t, 1, columns, position);
             attend_with(comparison.queries.data_ptr(), comparison.found.data_ptr(), nullptr);
@@ -268,7 +278,7 @@ class Feed {
                 block.first_keys = first_keys.data();
             }
             work_.blocks.push_back(block);
-            if (sequences_[s].acting) observe_block(layer, position, view, block, columns);
+            if (is_observed(s)) observe_block(layer, position, view, block, columns);
             if (!options_.compare) continue;
             auto& comparison = begin_comparison(layer, s, 0, n, columns, position);
             block.q = comparison.queries.data_ptr();
@@ -371,7 +381,7 @@ class Feed {
         const int64_t by = position - (reference.first_position + token);
         if (by != 0) {
             comparison.queries = comparison.queries.clone();
-            rotate_heads(comparison.queries.data_ptr(), columns.queries, n, width, turn(by, 0, n));
+            rotate_heads(comparison.queries.data_ptr(), columns.queries, n, width, turn_by(by, n));
         }
         return comparison;
     }
@@ -409,28 +419,55 @@ class Feed {
         return norm == 0 ? 0.0 : std::sqrt(difference / norm);
     }
 
-    void act(int layer) {
+    /// Whether its policy looks at what each step attends to.
+    bool is_observed(size_t s) const {
+        return sequences_[s].acting != nullptr && sequences_[s].acting->acts_while_decoding();
+    }
+
+    void act(int layer, const at::Tensor& qkv) {
         size_t next = 0;
         for (size_t s = 0; s < sequences_.size(); ++s) {
-            auto& sequence = sequences_[s];
-            if (!sequence.acting || sequence.failed()) continue;
-            auto& cache = *sequence.cache;
-            const int queries = shape_.n_heads / cache.n_rows();
-            policies::StepObservations observations;
-            observations.layer = layer;
-            observations.step = sequence.step;
-            observations.position = sequence.position;
-            for (int r = 0; r < cache.n_rows(); ++r) {
-                auto& observed = observed_[next++];
-                observed.show_hidden(queries);
-                observations.rows.push_back({cache.positions(layer, r), observed.attention, queries});
-            }
-            attempt(layer, s, [&] {
-                const auto evictions = sequence.acting->step(observations);
-                policies::require_evictions(sequence.run, observations, evictions);
-                for (size_t r = 0; r < evictions.size(); ++r) cache.erase(layer, static_cast<int>(r), evictions[r]);
-            });
+            if (sequences_[s].acting == nullptr || sequences_[s].failed()) continue;
+            if (is_observed(s)) evict(layer, s, next);
+            if (sequences_[s].acting->stores_while_decoding()) store(layer, s);
+            if (sequences_[s].acting->decode_merging().every > 0)
+                attempt(layer, s, [&] {
+                    merge_decoded(model_, layer, at(qkv, first_row_[s], 0), *sequences_[s].acting, sequences_[s].run,
+                                  *sequences_[s].cache);
+                });
         }
+    }
+
+    void evict(int layer, size_t s, size_t& next) {
+        auto& sequence = sequences_[s];
+        auto& cache = *sequence.cache;
+        const int queries = shape_.n_heads / cache.n_rows();
+        policies::StepObservations observations;
+        observations.layer = layer;
+        observations.step = sequence.step;
+        observations.position = sequence.position;
+        for (int r = 0; r < cache.n_rows(); ++r) {
+            auto& observed = observed_[next++];
+            observed.show_hidden(queries);
+            observations.rows.push_back({cache.positions(layer, r), observed.attention, queries});
+        }
+        attempt(layer, s, [&] {
+            const auto evictions = sequence.acting->step(observations);
+            policies::require_evictions(sequence.run, observations, evictions);
+            for (size_t r = 0; r < evictions.size(); ++r) cache.erase(layer, static_cast<int>(r), evictions[r]);
+        });
+    }
+
+    void store(int layer, size_t s) {
+        auto& sequence = sequences_[s];
+        attempt(layer, s, [&] {
+            const auto whole = sequence.acting->whole_tokens(layer);
+            if (!whole) return;
+            if (sequence.switching.is_full_at(sequence.step)) return sequence.cache->make_whole(layer);
+            sequence.cache->store_others(
+                layer, *whole, sequence.position + 1,
+                [&](const policies::LeavingTokens& tokens) { return sequence.acting->store(tokens); });
+        });
     }
 
     struct Observed {
@@ -458,7 +495,7 @@ class Feed {
     at::Tensor plain_;  // of the layer before rotation, for caches that renumber and for records
     Transformer::Rotation rotation_;
     Work work_;  // of the layer
-    std::map<std::tuple<int64_t, int64_t, int64_t>, Transformer::Rotation> rotations_;
+    std::map<std::pair<int64_t, int64_t>, Transformer::Rotation> rotations_, turns_;
     std::vector<Comparison> comparisons_;
     std::deque<Observed> observed_;
 };

@@ -18,11 +18,13 @@ namespace kvscope::engine {
 /// One run while it decodes.
 struct Sequence {
     RunCache* cache = nullptr;
-    int64_t position = 0;                ///< of the next token, where the cache does not renumber
-    int64_t step = 0;                    ///< decoded tokens so far, for policies that act while decoding
-    policies::Policy* acting = nullptr;  ///< called after each layer's attention; nullptr for policies that do not act
-    std::string_view run{};              ///< label of the run, for messages
-    std::string error{};                 ///< why it goes no further; empty while it does
+    int64_t position = 0;  ///< of the next token, where the cache does not renumber
+    int64_t step = 0;      ///< decoded tokens so far, for policies that act while decoding
+    policies::Policy* acting =
+        nullptr;             ///< called after each layer's attention; nullptr for policies that do nothing then
+    std::string_view run{};  ///< label of the run, for messages
+    std::string error{};     ///< why it goes no further; empty while it does
+    policies::Switching switching{};  ///< where the policy stores tokens while it decodes
 
     bool failed() const { return !error.empty(); }
 };

@@ -154,6 +154,10 @@ struct Experiment::Impl {
         trace::RunRecord record = run.whole_record();
         record.output_ids = generation.ids;
         record.output_text = model.answer_text(generation.ids);
+        for (const int64_t step : generation.switching.steps) {
+            record.switch_steps.push_back(static_cast<uint32_t>(step));
+            record.switch_is_full.push_back(generation.switching.is_full_at(step) ? 1 : 0);
+        }
         if (!generation.error.empty()) set_failed(record, generation.error);
         return record;
     }
@@ -181,6 +185,11 @@ struct Experiment::Impl {
     static OnToken tokens_of(std::span<ActiveRun* const> runs, const Experiment& owner) {
         if (!owner.on_token) return nullptr;
         return [runs, &owner](size_t i, int32_t id) { owner.on_token(runs[i]->index(), id); };
+    }
+
+    static AskSwitch switches_of(std::span<ActiveRun* const> runs, const Experiment& owner) {
+        if (!owner.ask_switch) return nullptr;
+        return [runs, &owner](size_t i, bool is_full) { return owner.ask_switch(runs[i]->index(), is_full); };
     }
 
     // ---- writing -------------------------------------------------------------------------------------------------
@@ -249,15 +258,17 @@ struct Experiment::Impl {
                 waiting.push_back(0);
                 write_those_waiting(impl.progress);
             }
-            impl.answering.decode(std::span(starts).subspan(first), tokens_of(std::span(runs).subspan(first), owner),
-                                  [&](std::span<const size_t> ended, std::span<const Generation> all, bool goes_on) {
-                                      for (const size_t i : ended) {
-                                          generations[i + first] = all[i];
-                                          waiting.push_back(i + first);
-                                      }
-                                      Unseen unseen(impl.progress);
-                                      write_those_waiting(goes_on ? static_cast<Progress&>(unseen) : impl.progress);
-                                  });
+            impl.answering.decode(
+                std::span(starts).subspan(first), tokens_of(std::span(runs).subspan(first), owner),
+                [&](std::span<const size_t> ended, std::span<const Generation> all, bool goes_on) {
+                    for (const size_t i : ended) {
+                        generations[i + first] = all[i];
+                        waiting.push_back(i + first);
+                    }
+                    Unseen unseen(impl.progress);
+                    write_those_waiting(goes_on ? static_cast<Progress&>(unseen) : impl.progress);
+                },
+                switches_of(std::span(runs).subspan(first), owner));
         }
 
         void write_those_waiting(Progress& shown) {
@@ -439,7 +450,8 @@ struct Experiment::Impl {
             const auto prompt_record = [&] { return question_record(prompts, q, first, context, starts); };
             if (owner.on_prompt && run.is_full()) owner.on_prompt(index, prompt_record());
             if (owner.on_kept) owner.on_kept(index, run.index(), run.whole_record());
-            const auto generation = std::move(answering.decode(starts, tokens_of(alive, owner))[0]);
+            const auto generation =
+                std::move(answering.decode(starts, tokens_of(alive, owner), nullptr, switches_of(alive, owner))[0]);
             const uint64_t peak = peak_resident_bytes();
             if (q == 0 || run.is_full()) write(index, prompt_record());
             auto record = finished(run, generation);

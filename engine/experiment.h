@@ -86,6 +86,9 @@ class Experiment {
     std::function<void(int prompt, int run, const trace::RunRecord&)> on_kept;
     /// Each token that a run generates for the prompt of the latest `on_prompt`.
     std::function<void(int run, int32_t id)> on_token;
+    /// Asked before each step of a run whose policy stores tokens while it decodes: whether its cache, which is whole
+    /// now or not, is to change between the two behind that step. The record says when it did.
+    std::function<bool(int run, bool is_full)> ask_switch;
 
     /// Prompts with the same context (query_aware off) share one prefill and one compression; others stand alone.
     /// A run that fails alone is recorded as failed, with its message and with what it kept and decoded until then: its

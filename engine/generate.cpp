@@ -13,11 +13,12 @@ namespace kvscope::engine {
 std::vector<Generation> generate(const Transformer& model, std::span<Sequence> sequences,
                                  std::span<const std::vector<float>> first_logits, int64_t n_new,
                                  const SamplingOptions& sampling, std::span<const int32_t> end_ids, Progress& progress,
-                                 const OnToken& on_token, const OnEnd& on_end) {
+                                 const OnToken& on_token, const OnEnd& on_end, const AskSwitch& ask_switch) {
     std::vector<Generation> generations(sequences.size());
     std::vector<Sampler> samplers(sequences.size(), Sampler(sampling));
     std::vector<size_t> active, ended;
     const auto hand_over = [&] {
+        for (const size_t s : ended) generations[s].switching = sequences[s].switching.until(sequences[s].step);
         if (on_end && !ended.empty()) on_end(ended, generations, !active.empty());
         ended.clear();
     };
@@ -48,6 +49,12 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
         std::vector<Sequence> batch;
         std::vector<std::span<const int32_t>> tokens;
         for (const size_t s : active) {
+            const auto* acting = sequences[s].acting;
+            auto& switching = sequences[s].switching;
+            const int64_t step = sequences[s].step;
+            if (ask_switch && acting && acting->stores_while_decoding() &&
+                ask_switch(s, switching.is_full_at(step - 1)))
+                switching.toggle(step);
             batch.push_back(sequences[s]);
             tokens.emplace_back(&generations[s].ids.back(), 1);
         }

@@ -58,6 +58,14 @@ std::vector<int> of_same_context(const trace::Reader& reader, int prompt) {
     return all;
 }
 
+/// Its cache changes its form when the recorded one did, also where that was asked for while it decoded.
+void follow_switches(const trace::Reader& reader, int prompt, int run, RunPlan& plan) {
+    const auto place = trace::Place::of_run(prompt, run);
+    if (!plan.spec.values.has("switches") || !reader.has(place, trace::schema::run::switch_steps)) return;
+    const auto steps = reader.read<uint32_t>(place, trace::schema::run::switch_steps);
+    plan.spec.values.set("switches", fmt::format("{}", fmt::join(steps, "/")));
+}
+
 }  // namespace
 
 ExperimentOptions recorded_options(const trace::Reader& reader, int prompt) {
@@ -106,7 +114,10 @@ std::vector<RepeatedRun> repeat_runs(const Model& model, const trace::Reader& re
     options.keep_caches = true;
     options.compare = options.record = answers;
     std::vector<RunPlan> plans;
-    for (const int run : runs) plans.push_back(recorded_plan(reader.run(prompt, run)));
+    for (const int run : runs) {
+        plans.push_back(recorded_plan(reader.run(prompt, run)));
+        follow_switches(reader, prompt, run, plans.back());
+    }
     const bool go_by_answers = std::any_of(
         plans.begin(), plans.end(), [](const RunPlan& plan) { return plan.spec.create()->needs().answer_attention; });
     if (!answers && !go_by_answers) options.n_new = 1;

@@ -149,11 +149,22 @@ class PublishedWeights {
 class KvSlimmer : public MergingPolicy {
  public:
     explicit KvSlimmer(const ParameterValues& values)
-        : MergingPolicy(values), as_published_(values.text("weights") == "published") {}
+        : MergingPolicy(values),
+          as_published_(values.text("weights") == "published"),
+          merges_while_decoding_(values.boolean("decode_merge")) {}
 
     void begin(const RunContext& context) override {
         MergingPolicy::begin(context);
+        if (as_published_ && merges_while_decoding_)
+            throw BudgetError(
+                "weights=published follows its code, which never merges while it decodes: leave out decode_merge, or "
+                "take the exact weights");
         published_ = PublishedWeights(context, sinks());
+    }
+
+    DecodeMerging decode_merging() const override {
+        if (!merges_while_decoding_) return {};
+        return {plan(context()).chunk, context().budget};
     }
 
  protected:
@@ -177,7 +188,7 @@ class KvSlimmer : public MergingPolicy {
     }
 
  private:
-    bool as_published_;
+    bool as_published_, merges_while_decoding_;
     PublishedWeights published_;
 };
 
@@ -188,6 +199,9 @@ std::vector<Parameter> parameters() {
     all.push_back(boolean_parameter("size_factor", true,
                                     "Pairs of more tokens are merged later; off in its code, where the factor has "
                                     "become a constant."));
+    all.push_back(boolean_parameter("decode_merge", false,
+                                    "Behind every `chunk` decoded tokens, merge what lies before them back to the "
+                                    "budget by what they attend to; its code never merges while it decodes."));
     return all;
 }
 
@@ -207,6 +221,7 @@ Definition kvslimmer_definition() {
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<KvSlimmer>(values);
         },
+        .remark = "Each chunk is read twice once the cache is full, and so a prompt takes longer than its prefill.",
     };
 }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "kernels/linear.h"
@@ -63,12 +65,18 @@ class Palu : public Policy {
         Selection selection;
         selection.rows.assign(static_cast<size_t>(context_.shape.n_kv_heads), all);
         if (!stores_parts()) return selection;
-        StoredEntries entries;
-        entries.positions = std::move(all);
-        selection.stored.emplace().rows.assign(selection.rows.size(), {.stored = {std::move(entries)}});
-        store(observations.keys_before_rope, observations.layer, Projected::keys, *selection.stored);
-        store(observations.values, observations.layer, Projected::values, *selection.stored);
+        for (const Projected which : {Projected::keys, Projected::values})
+            find_directions(which == Projected::keys ? observations.keys_before_rope : observations.values,
+                            observations.layer, which);
+        selection.stored = described(observations.layer, all, observations.keys_before_rope, observations.values);
         return selection;
+    }
+
+    bool stores_while_decoding() const override { return stores_parts(); }
+
+    StoredLayer store(const LeavingTokens& tokens) override {
+        return described(tokens.layer, {tokens.positions.begin(), tokens.positions.end()}, tokens.keys_before_rope,
+                         tokens.values);
     }
 
  private:
@@ -91,30 +99,61 @@ class Palu : public Policy {
         return {};
     }
 
-    void store(const EntriesView& view, int layer, Projected which, StoredLayer& stored) const {
+    /// Of a group in a layer.
+    struct GroupDirections {
+        std::vector<float> bias;                          ///< (D) or empty
+        std::vector<float> basis;                         ///< B (r, D)
+        std::vector<std::shared_ptr<const Matrix>> maps;  ///< of each head (r, d)
+    };
+
+    void find_directions(const EntriesView& view, int layer, Projected which) {
         const Projection made_with = projection(layer, which);
+        auto& of_layer = directions_[{layer, which}];
+        of_layer.clear();
         for (const Group& group : groups_) {
-            const auto bias = bias_of(made_with, group);
-            const auto vectors = vectors_of(view, group, bias);
-            const auto basis = is_whitened_ ? basis_of(group, vectors) : basis_of(group, rows_of(made_with, group));
+            GroupDirections& found = of_layer.emplace_back();
+            found.bias = bias_of(made_with, group);
+            found.basis = basis_of(group, is_whitened_ ? vectors_of(view, context_.n_tokens, group, found.bias)
+                                                       : rows_of(made_with, group));
+            for (int head = 0; head < group.n_heads; ++head) found.maps.push_back(map_of(group, found.basis, head));
+        }
+    }
+
+    StoredLayer described(int layer, const std::vector<uint32_t>& positions, const EntriesView& keys,
+                          const EntriesView& values) const {
+        StoredLayer stored;
+        stored.rows.assign(static_cast<size_t>(context_.shape.n_kv_heads), {.stored = {{.positions = positions}}});
+        describe(keys, layer, Projected::keys, stored);
+        describe(values, layer, Projected::values, stored);
+        return stored;
+    }
+
+    void describe(const EntriesView& view, int layer, Projected which, StoredLayer& stored) const {
+        const auto n = static_cast<int64_t>(stored.rows[0].stored[0].positions.size());
+        for (size_t i = 0; i < groups_.size(); ++i) {
+            const Group& group = groups_[i];
+            const GroupDirections& along = directions_.at({layer, which})[i];
+            const auto vectors = vectors_of(view, n, group, along.bias);
             auto block = std::make_shared<StoredBlock>();
             block->width = group.rank;
-            block->numbers.resize(static_cast<size_t>(context_.n_tokens) * static_cast<size_t>(group.rank));
+            block->numbers.resize(static_cast<size_t>(n) * static_cast<size_t>(group.rank));
             kernels::linear({.dtype = kernels::DType::f32,
-                             .n_rows = context_.n_tokens,
+                             .n_rows = n,
                              .in = group.width,
                              .out = group.rank,
                              .x = vectors.data(),
-                             .weight = basis.data(),
+                             .weight = along.basis.data(),
                              .y = block->numbers.data()});
             for (int head = 0; head < group.n_heads; ++head) {
                 StoredEntries& entries = stored.rows[static_cast<size_t>(group.first + head)].stored[0];
                 StoredVectors& of_head = which == Projected::keys ? entries.keys : entries.values;
                 of_head.before_rope = which == Projected::keys;
-                of_head.parts.push_back({.width = group.rank, .block = block, .map = map_of(group, basis, head)});
+                of_head.parts.push_back(
+                    {.width = group.rank, .block = block, .map = along.maps[static_cast<size_t>(head)]});
                 const auto begin = static_cast<std::ptrdiff_t>(head) * context_.shape.head_dim;
-                if (!bias.empty())
-                    of_head.offset.assign(bias.begin() + begin, bias.begin() + begin + context_.shape.head_dim);
+                if (!along.bias.empty())
+                    of_head.offset.assign(along.bias.begin() + begin,
+                                          along.bias.begin() + begin + context_.shape.head_dim);
             }
             stored.blocks.push_back(std::move(block));
         }
@@ -138,11 +177,12 @@ class Palu : public Policy {
         return transposed;
     }
 
-    /// The prompt's keys or values of the group, without the bias, (N, D).
-    std::vector<float> vectors_of(const EntriesView& view, const Group& group, const std::vector<float>& bias) const {
+    /// The first n tokens' keys or values of the group, without the bias, (n, D).
+    std::vector<float> vectors_of(const EntriesView& view, int64_t n, const Group& group,
+                                  const std::vector<float>& bias) const {
         const auto width = static_cast<size_t>(group.width), d = static_cast<size_t>(context_.shape.head_dim);
-        std::vector<float> vectors(static_cast<size_t>(context_.n_tokens) * width);
-        for (int64_t token = 0; token < context_.n_tokens; ++token) {
+        std::vector<float> vectors(static_cast<size_t>(n) * width);
+        for (int64_t token = 0; token < n; ++token) {
             float* to = vectors.data() + static_cast<size_t>(token) * width;
             for (int head = 0; head < group.n_heads; ++head)
                 read_entry(view, group.first + head, token, context_.shape.head_dim,
@@ -156,7 +196,7 @@ class Palu : public Policy {
     std::vector<float> basis_of(const Group& group, const std::vector<float>& rows) const {
         std::vector<double> products(static_cast<size_t>(group.width) * static_cast<size_t>(group.width), 0.0);
         add_products(rows, group.width, products);
-        const Directions directions = leading_directions(products, group.width, group.rank);
+        const auto directions = leading_directions(products, group.width, group.rank);
         return {directions.vectors.begin(), directions.vectors.end()};
     }
 
@@ -177,6 +217,7 @@ class Palu : public Policy {
     bool is_whitened_;
     RunContext context_;
     std::vector<Group> groups_;
+    std::map<std::pair<int, Projected>, std::vector<GroupDirections>> directions_;  ///< by layer, of each group
 };
 
 }  // namespace
@@ -204,6 +245,7 @@ Definition palu_definition() {
         },
         .budget_of = BudgetOf::bytes,
         .own_share = [](const ParameterValues& values) { return values.automatic_real("rank_share"); },
+        .remark = "On a processor it decodes more slowly than the full cache: keys are worked out anew at each step.",
     };
 }
 

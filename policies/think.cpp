@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "kernels/select_topk.h"
+#include "policies/interface/channel_scores.h"
 #include "policies/interface/policy.h"
 
 namespace kvscope::policies {
@@ -13,8 +13,7 @@ namespace kvscope::policies {
 namespace {
 
 /// Keeps every entry, and of the keys of all but the last `recent` only the channels through which the window's queries
-/// read most. Per KV head score_c = mean over i, h of q_ihc^2 times mean over j of k_jc^2: the square of its
-/// ||Q_c K_c^T||_F, which orders channels alike.
+/// read most (`channel_scores`).
 class Think : public Policy {
  public:
     explicit Think(const ParameterValues& values)
@@ -50,12 +49,7 @@ class Think : public Policy {
 
     Selection select(LayerObservations& observations) override {
         LayerScores scores;
-        for (int head = 0; head < context_.shape.n_kv_heads; ++head) {
-            const auto queries = mean_squared_queries(observations, head);
-            const auto keys = mean_squared_keys(observations, head);
-            for (size_t c = 0; c < queries.size(); ++c)
-                scores.channel_scores.push_back(static_cast<float>(queries[c] * keys[c]));
-        }
+        scores.channel_scores = channel_scores(observations, window_);
         return select_from_scores(observations.layer, std::move(scores));
     }
 
@@ -103,40 +97,7 @@ class Think : public Policy {
 
     std::vector<uint16_t> kept_channels(const Selection& selection, size_t row) const {
         const auto d = static_cast<size_t>(context_.shape.head_dim);
-        std::vector<uint32_t> best(d - static_cast<size_t>(n_dropped_));
-        kernels::select_topk(selection.channel_scores.data() + row * d, static_cast<int64_t>(d),
-                             static_cast<int64_t>(best.size()), best.data());
-        return {best.begin(), best.end()};
-    }
-
-    /// (d) over the window's queries of the head's group.
-    std::vector<double> mean_squared_queries(const LayerObservations& observations, int head) const {
-        const int d = context_.shape.head_dim, group = context_.shape.group();
-        const int window = static_cast<int>(std::min<int64_t>(window_, context_.n_tokens));
-        if (window > observations.n_window)
-            throw std::logic_error(
-                fmt::format("{} window queries are needed, {} were observed", window, observations.n_window));
-        std::vector<double> mean(static_cast<size_t>(d), 0.0);
-        for (int h = head * group; h < (head + 1) * group; ++h)
-            for (int i = observations.n_window - window; i < observations.n_window; ++i) {
-                const float* query = observations.window_queries.data() + (int64_t{h} * observations.n_window + i) * d;
-                for (int c = 0; c < d; ++c) mean[static_cast<size_t>(c)] += double{query[c]} * query[c];
-            }
-        for (double& value : mean) value /= group * window;
-        return mean;
-    }
-
-    /// (d) over all of the prompt's keys.
-    std::vector<double> mean_squared_keys(const LayerObservations& observations, int head) const {
-        const auto d = static_cast<size_t>(context_.shape.head_dim);
-        std::vector<double> mean(d, 0.0);
-        std::vector<float> key(d);
-        for (int64_t j = 0; j < context_.n_tokens; ++j) {
-            read_entry(observations.keys, head, j, context_.shape.head_dim, key.data());
-            for (size_t c = 0; c < d; ++c) mean[c] += double{key[c]} * key[c];
-        }
-        for (double& value : mean) value /= static_cast<double>(context_.n_tokens);
-        return mean;
+        return best_channels(std::span(selection.channel_scores).subspan(row * d, d), static_cast<int>(d) - n_dropped_);
     }
 
     int window_;

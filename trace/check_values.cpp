@@ -348,6 +348,23 @@ void check_bytes(const Values& values, std::size_t layers, std::size_t rows) {
     }
 }
 
+/// Steps that rise, each with a form that alternates.
+void check_switches(const Values& values) {
+    using namespace schema::run;
+    const auto steps = values.read<std::uint32_t>(switch_steps);
+    const auto is_full = values.read<std::uint8_t>(switch_is_full);
+    values.integer_range<std::uint8_t>(switch_is_full, 0, 1);
+    if (steps.size() != is_full.size())
+        return values.error(switch_is_full, fmt::format("one for each of the {} steps", steps.size()),
+                            std::to_string(is_full.size()));
+    for (std::size_t i = 1; i < steps.size(); ++i) {
+        if (steps[i] <= steps[i - 1])
+            values.error(switch_steps, fmt::format("a step above {} at {}", steps[i - 1], i), std::to_string(steps[i]));
+        if (is_full[i] == is_full[i - 1])
+            values.error(switch_is_full, "0 and 1 by turns", fmt::format("{} at {} and {}", is_full[i], i - 1, i));
+    }
+}
+
 }  // namespace
 
 void check_model_values(hid_t file, const std::string& group, const Sound& sound, const ModelAttributes& model,
@@ -392,6 +409,7 @@ void check_run_values(hid_t file, const std::string& group, const Sound& sound, 
         check_stored(values, *kept);
     }
     check_merged_keys(values);
+    check_switches(values);
     values.range(scores, -infinity, std::numeric_limits<double>::max(), true);
     values.divergences(head_jsd, rows);
     values.integer_range<std::uint8_t>(channels_kept, 0, 1);

@@ -107,6 +107,8 @@ void for_each_run_data_set(Record& r, Visit visit) {
     visit(schema::run::stored_channel_bytes, r.stored_channel_bytes);
     visit(schema::run::stored_mapped_bytes, r.stored_mapped_bytes);
     visit(schema::run::stored_mass_bytes, r.stored_mass_bytes);
+    visit(schema::run::switch_steps, r.switch_steps);
+    visit(schema::run::switch_is_full, r.switch_is_full);
     visit(schema::run::output_ids, r.output_ids);
     visit(schema::run::step_kl, r.step_kl);
     visit(schema::run::step_agreement, r.step_agreement);

@@ -104,6 +104,8 @@ struct RunRecord : RunAttributes {
     std::vector<float> stored_key_width, stored_value_width, stored_key_error, stored_value_error;
     /// (L)
     std::vector<std::uint64_t> stored_whole_bytes, stored_channel_bytes, stored_mapped_bytes, stored_mass_bytes;
+    std::vector<std::uint32_t> switch_steps;           ///< steps of the answer behind which the cache changed its form
+    std::vector<std::uint8_t> switch_is_full;          ///< of each of them, whether it became full
     std::vector<std::int32_t> output_ids;              ///< own length
     std::vector<float> step_kl;                        ///< (T), nats
     std::vector<std::uint8_t> step_agreement;          ///< (T)

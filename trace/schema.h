@@ -271,6 +271,11 @@ inline constexpr DataSet stored_mapped_bytes = data_set("stored/mapped_bytes", T
                                                         "the same for what maps turn into keys and values");
 inline constexpr DataSet stored_mass_bytes =
     data_set("stored/mass_bytes", Type::u64, Dim::layers, Need::sometimes, "the same for cardinalities");
+inline constexpr DataSet switch_steps = data_set(
+    "switches/step", Type::u32, Dim::any, Need::sometimes,
+    "steps of the run's own answer behind which its cache changed between compressed and full, from 0 on, ascending");
+inline constexpr DataSet switch_is_full =
+    data_set("switches/is_full", Type::u8, Dim::any, Need::sometimes, "1 where it became full then, of as many");
 inline constexpr DataSet output_ids =
     data_set("output_ids", Type::i32, Dim::any, Need::always, "what the run itself generated, end of text included");
 inline constexpr DataSet step_kl =
@@ -328,6 +333,8 @@ inline constexpr const DataSet* data_sets[] = {
     &stored_mass_bytes,
     &merged_keys,
     &merged_keys_outside,
+    &switch_steps,
+    &switch_is_full,
 };
 /// Of a run's part of an unfinished trace alone: the run of the same prompt whose scores these are, bit by bit. In the
 /// finished file `scores` is a hard link to that run's.

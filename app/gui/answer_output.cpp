@@ -1,5 +1,7 @@
 #include "app/gui/answer_output.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "trace/schema.h"
@@ -19,6 +21,18 @@ std::vector<int32_t> ids_of(const AnswerSource& of) {
 std::vector<float> kl_of(const AnswerSource& of) {
     if (!of.reader->has(run_place(of), schema::run::step_kl)) return {};
     return of.reader->read<float>(run_place(of), schema::run::step_kl);
+}
+
+/// "behind step 16 its cache became full; behind step 40 compressed"
+std::string switches_of(const AnswerSource& of) {
+    if (!of.reader->has(run_place(of), schema::run::switch_steps)) return {};
+    const auto steps = of.reader->read<uint32_t>(run_place(of), schema::run::switch_steps);
+    const auto is_full = of.reader->read<uint8_t>(run_place(of), schema::run::switch_is_full);
+    std::string text;
+    for (size_t i = 0; i < steps.size() && i < is_full.size(); ++i)
+        text += fmt::format("{}behind step {} {}{}", text.empty() ? "" : "; ", steps[i],
+                            text.empty() ? "its cache became " : "", is_full[i] ? "full" : "compressed");
+    return text;
 }
 
 bool same_vocabulary(const trace::Reader& a, const trace::Reader& b) {
@@ -75,6 +89,7 @@ AnswerOutput read_answer(const AnswerSource& of, const std::optional<AnswerSourc
     const std::vector<int32_t> ids = ids_of(of);
     if (!ids.empty()) out.steps = places_of(of, out.text, ids);
     out.kl = kl_of(of);
+    out.switches = switches_of(of);
     if (of.reader->has(run_place(of), schema::run::step_agreement))
         out.agreement = of.reader->read<uint8_t>(run_place(of), schema::run::step_agreement);
     if (!reference || out.text.empty()) return out;

@@ -19,6 +19,7 @@ struct AnswerOutput {
     std::vector<StepPlace> steps;    ///< of output_ids
     std::vector<float> kl;           ///< (T) to the full cache, nats; or empty
     std::vector<uint8_t> agreement;  ///< (T) or empty
+    std::string switches;            ///< when its cache changed its form, as sentences; empty: never
 
     bool has_reference = false;
     bool by_tokens = false;           ///< else by words: an answer lacks its ids, or the vocabularies differ

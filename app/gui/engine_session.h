@@ -71,9 +71,11 @@ struct EngineStatus {
 
 /// An answer as far as it is decoded, of a run of the job under way.
 struct PartialAnswer {
-    std::string label;
-    std::string question;  ///< that is answered; empty where none was asked
-    std::string text;
+    int run = -1;  ///< its number in the trace; −1: of a what-if
+    std::string label{};
+    std::string question{};  ///< that is answered; empty where none was asked
+    std::string text{};
+    std::optional<bool> is_full{};  ///< where its cache can change its form: whether it is whole now
 };
 
 /// How many tokens a text, with the longest of its questions, has for the model that is loaded.
@@ -122,6 +124,9 @@ class EngineSession {
     virtual EngineStatus status() const = 0;
     /// Of the job under way; empty where nothing is decoded.
     virtual const std::vector<PartialAnswer>& partial_answers() const = 0;
+    /// Changes a run's cache between compressed and full behind the step that is decoded next; the trace says when.
+    /// Nothing happens where the run is not decoded any more, or its cache has one form alone.
+    virtual void switch_cache(int run) = 0;
 
     /// Tokens of the prompt as it would be sent, counted beside the window: the newest finished count, nullopt before
     /// the first. A small model is loaded for it where none is.

@@ -17,6 +17,13 @@
 
 namespace kvscope::engine {
 
+/// All entries of a layer, the same in every row, one after the other.
+struct HeldLayer {
+    at::Tensor keys, values;  ///< (G, n, d) of the model's type, keys after RoPE, values summed over an entry's tokens
+    std::vector<float> masses;        ///< (n)
+    std::vector<uint32_t> positions;  ///< (n)
+};
+
 /// What one run keeps of the prompt, and what it decoded since: per layer R ragged rows (a KV head each, or a query
 /// head each where the run's granularity is that), every row packed and of its own length. Compressing gathers once;
 /// the buffers hold the kept entries and nothing else until room for decoding is reserved.
@@ -80,10 +87,13 @@ class RunCache {
     int64_t first_visible(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window) const;
 
     /// Whether some of a layer's entries are stored in another way than as whole keys and values.
-    bool stores_parts(int layer) const { return !layers_[static_cast<size_t>(layer)].stored.empty(); }
+    bool stores_parts(int layer) const {
+        const auto& source = layers_[static_cast<size_t>(layer)];
+        return !source.stored.empty() || !source.grown.rows.empty();
+    }
 
     /// Those entries, ahead of the plain ones; none where there are none.
-    std::span<const std::shared_ptr<const StoredEntries>> stored(int layer, int row) const;
+    std::vector<std::shared_ptr<const StoredEntries>> stored(int layer, int row) const;
 
     /// The same as far as a query at `position` sees them.
     std::vector<StoredEntries::Attended> stored_view(int layer, int row, int64_t position,
@@ -91,6 +101,30 @@ class RunCache {
 
     /// Of the plain entries.
     std::span<const uint32_t> positions(int layer, int row) const;
+
+    /// What a policy says of tokens that are whole no longer.
+    using Describe = std::function<policies::StoredLayer(const policies::LeavingTokens&)>;
+
+    /// Stores the layer's whole tokens but for the first and the last ones as they are described, behind what was
+    /// stored of such tokens before.
+    /// @param n_tokens of the prompt and decoded ones
+    /// @throws policies::SelectionError for a description that does not hold together; RunError for one of another kind
+    ///         than those before it, for rows that hold different tokens, and in a cache that renumbers its entries.
+    ///         The layer is of no use then.
+    void store_others(int layer, const policies::WholeTokens& whole, int64_t n_tokens, const Describe& describe);
+
+    /// Turns what the layer stores in parts into whole keys and values, as the parts give them.
+    /// @throws RunError for merged entries
+    void make_whole(int layer);
+
+    /// @throws RunError where rows hold different entries, and in a cache that renumbers them
+    HeldLayer held(int layer) const;
+
+    /// Holds these in place of what there is, the last n_plain of them as the whole entries that they are already.
+    void hold_merged(int layer, const HeldLayer& held, int64_t n_plain);
+
+    /// Queries that are kept with a layer for its policy, of the model's type.
+    std::vector<char>& queries(int layer) { return layers_[static_cast<size_t>(layer)].queries; }
 
     /// Drops plain entries (ascending storage indices) of a row.
     void erase(int layer, int row, std::span<const uint32_t> entries);
@@ -109,6 +143,11 @@ class RunCache {
     RunCache clone(int64_t extra) const;
 
  private:
+    /// What is stored in parts of tokens that were whole at first: no other cache shares it.
+    struct Grown {
+        std::vector<std::shared_ptr<StoredEntries>> rows;  // (R); empty where there are none
+        std::vector<std::shared_ptr<StoredBlock>> blocks;
+    };
     struct Layer {
         // The plain entries.
         at::Tensor keys, values;                       // flat: row r's entries start at begin[r] * d
@@ -119,6 +158,8 @@ class RunCache {
         // (R) those ahead of them; empty where there are none.
         std::vector<std::vector<std::shared_ptr<const StoredEntries>>> stored;
         std::vector<std::shared_ptr<const StoredBlock>> blocks;  // stored for several rows, or for other layers
+        Grown grown;
+        std::vector<char> queries;
     };
     // By identity: a description that is gone is not taken for a later one at its address.
     using Blocks =
@@ -135,6 +176,13 @@ class RunCache {
     size_t block_bytes(int layer) const;
     /// Stores what the selection describes. @param dense nullptr: every part has numbers
     void store(int layer, const policies::StoredLayer& described, const DenseLayer* dense);
+    StoredSource source_of(int layer, const policies::StoredLayer& described) const;
+    std::vector<float> turned_back(std::vector<float> keys, std::span<const uint32_t> positions) const;
+    void require_growable(int layer, const policies::StoredLayer& described,
+                          const std::vector<uint32_t>& positions) const;
+    void grow(int layer, const policies::StoredLayer& described);
+    /// What grows becomes this cache's own.
+    void detach_grown();
 
     const Transformer* model_;
     policies::Granularity granularity_;

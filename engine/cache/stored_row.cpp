@@ -74,6 +74,11 @@ StoredBlock::StoredBlock(std::span<const uint16_t> channels, std::span<const uin
                            channels, element, to);
 }
 
+void StoredBlock::append(std::span<const float> numbers) {
+    const std::vector<char> more = stored(numbers, dtype_);
+    numbers_.insert(numbers_.end(), more.begin(), more.end());
+}
+
 kernels::StoredNumbers StoredBlock::numbers(int64_t begin, int64_t end, int first_column, int n_columns) const {
     return {.dtype = dtype_,
             .data = numbers_.data() + static_cast<size_t>(begin * width_ + first_column) * kernels::size_of(dtype_),
@@ -96,13 +101,49 @@ StoredVectors::StoredVectors(const policies::StoredVectors& vectors, std::span<c
         part.channels = from.channels;
         part.map = from.map;
         part.scales = stored(from.scales, dtype_);
-        part.is_shared = from.block != nullptr;
         if (from.block)
             part.block = source.block(from.block);
         else if (!from.numbers.empty())
-            part.block = std::make_shared<const StoredBlock>(from.width, from.numbers, dtype_);
+            part.own = std::make_shared<StoredBlock>(from.width, from.numbers, dtype_);
         else
-            part.block = std::make_shared<const StoredBlock>(from.channels, positions, dense, head_dim_, dtype_);
+            part.own = std::make_shared<StoredBlock>(from.channels, positions, dense, head_dim_, dtype_);
+        if (part.own) part.block = part.own;
+    }
+}
+
+bool StoredVectors::is_like(const policies::StoredVectors& vectors, const StoredSource& source) const {
+    return before_rope_ == vectors.before_rope && offset_ == vectors.offset &&
+           std::equal(
+               parts_.begin(), parts_.end(), vectors.parts.begin(), vectors.parts.end(),
+               [&](const Part& part, const policies::StoredPart& other) {
+                   return part.width == other.width && part.first_column == other.first_column &&
+                          part.channels == other.channels && part.map == other.map &&
+                          part.scales.empty() == other.scales.empty() &&
+                          (other.block ? part.block == source.block(other.block) : part.own && !other.numbers.empty());
+               });
+}
+
+void StoredVectors::append(const policies::StoredVectors& vectors, std::span<const uint32_t> positions,
+                           const StoredSource& source) {
+    if (before_rope_) {
+        rotation_ = source.rotation;
+        positions_.insert(positions_.end(), positions.begin(), positions.end());
+    }
+    for (size_t i = 0; i < parts_.size(); ++i) {
+        if (parts_[i].own) parts_[i].own->append(vectors.parts[i].numbers);
+        const std::vector<char> scales = stored(vectors.parts[i].scales, dtype_);
+        parts_[i].scales.insert(parts_[i].scales.end(), scales.begin(), scales.end());
+    }
+}
+
+void StoredVectors::detach(const CopiedBlocks& blocks) {
+    for (Part& part : parts_) {
+        if (part.own) {
+            part.own = std::make_shared<StoredBlock>(*part.own);
+            part.block = part.own;
+        } else if (const auto found = blocks.find(part.block.get()); found != blocks.end()) {
+            part.block = found->second;
+        }
     }
 }
 
@@ -203,8 +244,7 @@ void StoredVectors::sum(int64_t begin, int64_t end, const float* weights, int n_
 size_t StoredVectors::own_bytes() const {
     size_t total = 0;
     for (const Part& part : parts_)
-        total +=
-            (part.is_shared ? 0 : part.block->bytes()) + part.scales.size() + part.channels.size() * sizeof(uint16_t);
+        total += (part.own ? part.own->bytes() : 0) + part.scales.size() + part.channels.size() * sizeof(uint16_t);
     return total;
 }
 
@@ -213,6 +253,24 @@ StoredEntries::StoredEntries(const policies::StoredEntries& entries, const Store
       masses_(entries.masses),
       keys_(entries.keys, positions_, source.keys, source),
       values_(entries.values, positions_, source.values, source) {}
+
+bool StoredEntries::append(const policies::StoredEntries& entries, const StoredSource& source) {
+    if (masses_.empty() != entries.masses.empty() || !keys_.is_like(entries.keys, source) ||
+        !values_.is_like(entries.values, source))
+        return false;
+    positions_.insert(positions_.end(), entries.positions.begin(), entries.positions.end());
+    masses_.insert(masses_.end(), entries.masses.begin(), entries.masses.end());
+    keys_.append(entries.keys, entries.positions, source);
+    values_.append(entries.values, entries.positions, source);
+    return true;
+}
+
+std::shared_ptr<StoredEntries> StoredEntries::copy(const CopiedBlocks& blocks) const {
+    auto copy = std::make_shared<StoredEntries>(*this);
+    copy->keys_.detach(blocks);
+    copy->values_.detach(blocks);
+    return copy;
+}
 
 StoredEntries::Attended StoredEntries::from(int64_t first) const {
     Attended attended;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -29,7 +30,12 @@ class StoredBlock {
                 int head_dim, kernels::DType dtype);
 
     int width() const { return width_; }
+    int64_t n_entries() const {
+        return static_cast<int64_t>(numbers_.size() / (static_cast<size_t>(width_) * kernels::size_of(dtype_)));
+    }
     size_t bytes() const { return numbers_.size(); }
+    /// Further entries behind these, (n, width).
+    void append(std::span<const float> numbers);
     /// Of entries [begin, end), `n_columns` numbers from `first_column` on.
     kernels::StoredNumbers numbers(int64_t begin, int64_t end, int first_column, int n_columns) const;
 
@@ -49,6 +55,9 @@ struct StoredSource {
     std::function<std::shared_ptr<const StoredBlock>(const std::shared_ptr<const policies::StoredBlock>&)> block{};
     Rotation rotation{};  ///< of positions 0, 1, … as far as keys are stored before RoPE
 };
+
+/// Blocks that are copied, with their copies.
+using CopiedBlocks = std::map<const StoredBlock*, std::shared_ptr<const StoredBlock>>;
 
 /// The keys or the values of entries.
 class StoredVectors {
@@ -74,11 +83,19 @@ class StoredVectors {
     /// Without what is stored for several.
     size_t own_bytes() const;
 
+    /// Whether these could go behind: as many parts, each of the same width, channels and map, and shared alike.
+    bool is_like(const policies::StoredVectors& vectors, const StoredSource& source) const;
+    /// Entries that are described like these, numbers and all, behind them.
+    void append(const policies::StoredVectors& vectors, std::span<const uint32_t> positions,
+                const StoredSource& source);
+    /// Makes the numbers this copy's own, those of `blocks` their copies.
+    void detach(const CopiedBlocks& blocks);
+
  private:
     struct Part {
         int width = 0, first_column = 0;
-        bool is_shared = false;
         std::shared_ptr<const StoredBlock> block;
+        std::shared_ptr<StoredBlock> own;  ///< the same where it is not shared
         std::vector<uint16_t> channels;
         std::shared_ptr<const policies::Matrix> map;
         std::vector<char> scales;  ///< (n) in the model's type
@@ -102,7 +119,7 @@ class StoredVectors {
     std::vector<float> offset_;  ///< (d) or empty
 };
 
-/// Entries of a row that are stored alike. They never change: copies of a cache share them.
+/// Entries of a row that are stored alike. Those of the prompt never change: copies of a cache share them.
 class StoredEntries {
  public:
     StoredEntries(const policies::StoredEntries& entries, const StoredSource& source);
@@ -126,6 +143,11 @@ class StoredEntries {
         std::unique_ptr<const kernels::DecodeEntries> entries;  ///< what the row refers to, if anything
     };
     Attended from(int64_t first) const;
+
+    /// Puts entries behind these, if they are described like these. @returns whether they are
+    bool append(const policies::StoredEntries& entries, const StoredSource& source);
+    /// With numbers of its own, for entries that are still appended to.
+    std::shared_ptr<StoredEntries> copy(const CopiedBlocks& blocks) const;
 
  private:
     std::vector<uint32_t> positions_;

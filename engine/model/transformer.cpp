@@ -15,8 +15,11 @@ Transformer::Transformer(checkpoint::ModelConfig config, Weights weights, kernel
     : config_(std::move(config)), weights_(std::move(weights)), dtype_(dtype) {
     std::vector<double> frequencies;
     for (const float frequency : config_.inverse_frequencies()) frequencies.push_back(double{frequency});
-    rotations_ = std::make_shared<const RotationTable>(std::move(frequencies), double{config_.rope_attention_factor()},
-                                                       config_.context_length);
+    const double factor{config_.rope_attention_factor()};
+    turns_ = std::make_shared<const RotationTable>(frequencies, 1.0, config_.context_length);
+    rotations_ = factor == 1.0
+                     ? turns_
+                     : std::make_shared<const RotationTable>(std::move(frequencies), factor, config_.context_length);
 }
 
 at::ScalarType Transformer::scalar_type() const { return dtype_ == kernels::DType::bf16 ? at::kBFloat16 : at::kFloat; }

@@ -41,9 +41,15 @@ class Transformer {
     /// Queries, keys and values before rotation, q and k norms applied: (n, (H + 2G) d).
     at::Tensor project(int layer, const at::Tensor& residual) const;
 
-    /// Cosines and sines for `rotate`, of positions or of differences of positions; not to be written to.
+    /// Cosines and sines for `rotate`; not to be written to.
     using Rotation = engine::Rotation;
     Rotation rotation(std::span<const int64_t> positions) const { return rotations_->rotation(positions); }
+
+    /// The same by which vectors that are rotated already are turned on, without the attention factor that they have;
+    /// differences may be negative.
+    Rotation turn(std::span<const int64_t> differences) const { return turns_->rotation(differences); }
+    /// What a rotation multiplies vectors by besides turning them (YaRN).
+    float attention_factor() const { return config_.rope_attention_factor(); }
 
     /// The queries and keys of `qkv` (n, (H + 2G) d) become rotated.
     void rotate(at::Tensor& qkv, const Rotation& rotation) const;
@@ -58,7 +64,7 @@ class Transformer {
     checkpoint::ModelConfig config_;
     Weights weights_;
     kernels::DType dtype_;
-    std::shared_ptr<const RotationTable> rotations_;
+    std::shared_ptr<const RotationTable> rotations_, turns_;
     const Operations* operations_ = &kernel_operations();
 };
 

@@ -46,7 +46,8 @@ std::string policies_markdown(const std::vector<Definition>& definitions) {
         "budget B is the number\nof entries kept per KV head and layer, window and sinks included; of the policies "
         "that keep every token it is the share of\nthe full cache's bytes, and theirs say so below.\n";
     for (const Definition& definition : definitions) {
-        page += "\n## " + definition.name + "\n\n" + definition.title + ". " + definition.summary + "\n";
+        page += "\n## " + definition.name + "\n\n" + definition.title + ". " + definition.summary +
+                (definition.remark.empty() ? "" : " " + definition.remark) + "\n";
         if (!definition.paper.empty()) page += "\n" + definition.paper + ".\n";
         if (definition.budget_of == BudgetOf::bytes)
             page += "\nKeeps every token: a budget is the share of the full cache's bytes.\n";

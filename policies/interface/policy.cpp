@@ -16,6 +16,10 @@ Merges Policy::merge(const MergeObservations&, int64_t) {
     throw std::logic_error("this policy does not merge entries");
 }
 
+StoredLayer Policy::store(const LeavingTokens&) {
+    throw std::logic_error("this policy stores nothing while it decodes");
+}
+
 Selection Policy::select_from_scores(int, LayerScores) {
     throw std::logic_error("this policy's decision does not follow from its scores alone");
 }

@@ -15,6 +15,7 @@
 #include "policies/interface/parameters.h"
 #include "policies/interface/projection.h"
 #include "policies/interface/stored_layer.h"
+#include "policies/interface/switching.h"
 #include "policies/interface/token_classification.h"
 
 namespace kvscope::policies {
@@ -112,6 +113,28 @@ struct StepObservations {
     std::vector<Row> rows;
 };
 
+/// Which tokens a cache holds whole while it decodes.
+struct WholeTokens {
+    int64_t first = 0;  ///< so many of the prompt
+    int64_t last = 0;   ///< so many of all
+};
+
+/// Tokens of a layer that its cache has held whole and is to store in another way, alike in all rows.
+struct LeavingTokens {
+    int layer = 0;
+    std::span<const uint32_t> positions{};  ///< (n) ascending
+    EntriesView keys{};                     ///< (G, n, d) after RoPE
+    /// (G, n, d); turned back from those, in f32: exact but for the rounding of what the cache holds.
+    EntriesView keys_before_rope{};
+    EntriesView values{};  ///< (G, n, d)
+};
+
+/// Behind every so many tokens that are decoded, what lies before them is merged back to the budget.
+struct DecodeMerging {
+    int64_t every = 0;  ///< 0: never
+    int64_t budget = 0;
+};
+
 /// Per row the storage indices (ascending) of entries to drop after this step; empty: nothing.
 using StepEvictions = std::vector<std::vector<uint32_t>>;
 
@@ -175,6 +198,24 @@ class Policy {
     /// State of the steps starts anew at step 0: the same prompt may be decoded several times.
     virtual StepEvictions step(const StepObservations&) { return {}; }
 
+    /// Whether, while the run decodes, `whole_tokens` says which tokens stay whole, and `store` what becomes of others.
+    virtual bool stores_while_decoding() const { return false; }
+    /// Those that stay whole in a layer; looked at behind the layer's attention at each step. nullopt: all.
+    virtual std::optional<WholeTokens> whole_tokens(int /*layer*/) const { return WholeTokens{}; }
+    /// When all tokens are whole instead.
+    virtual Switching switching() const { return {}; }
+    /// What the layer stores of tokens that are whole no longer: rows without plain entries, parts with numbers or a
+    /// block. Called for the layers in ascending order, with the same tokens; described alike from call to call, they
+    /// go behind those before.
+    virtual StoredLayer store(const LeavingTokens&);
+
+    /// How entries are merged while the run decodes, by `merge`; it has said `chunk` in its plan.
+    virtual DecodeMerging decode_merging() const { return {}; }
+
+    bool changes_while_decoding() const {
+        return acts_while_decoding() || stores_while_decoding() || decode_merging().every > 0;
+    }
+
     /// Kept keys keep the positions they were computed at (prompt), or are re-rotated to consecutive ones (cache).
     virtual Positions positions() const { return Positions::prompt; }
 };
@@ -196,6 +237,8 @@ struct Definition {
     std::optional<double> (*own_share)(const ParameterValues&) = nullptr;
     /// It cannot run with its defaults: a parameter names a file or folder that only the user can give.
     bool needs_file = false;
+    /// What a person should know beforehand, a sentence; empty: nothing.
+    std::string remark{};
 };
 
 }  // namespace kvscope::policies

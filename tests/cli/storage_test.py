@@ -191,6 +191,46 @@ class RebuiltLayers(ProgramTest):
         self.assertTrue((run["stored/key_error"][1] > 0).all() and (run["stored/key_error"][0] < 1e-6).all())
         self.assertIn("no errors", self.made("inspect", "e.h5").stdout)
 
+    def test_a_cache_that_changes_its_form_says_when(self):
+        maps = "maps=maps.safetensors,recent=20"
+        self.made(*RUN, "--policy", f"echokv:{maps},switches=1/3", "--policy", f"echokv:{maps},form=full", "--policy",
+                  f"echokv-hybrid:{maps},form=full,switches=0", "--ignore-eos", "-o", "switched.h5")
+        with h5py.File(self.path("switched.h5")) as trace:
+            runs = [run for run in trace["prompts/0/runs"].values() if "echokv" in run.attrs["policy"]]
+            switched = [run for run in runs if "switches=1/3" in run.attrs["label"]][0]
+            numpy.testing.assert_array_equal(switched["switches/step"][:], [1, 3])
+            numpy.testing.assert_array_equal(switched["switches/is_full"][:], [1, 0])
+            whole = [run for run in runs if "stored" not in run]
+            self.assertEqual(len(whole), 2)
+            for run in whole:
+                numpy.testing.assert_array_equal(run["cache_bytes"][:], trace["prompts/0/runs/0/cache_bytes"][:])
+            always = [run for run in whole if "switches" not in run][0]
+            self.assertEqual(always.attrs["policy"], "echokv")
+            self.assertLess(always["step_kl"][:].max(), 1e-6)
+            then = [run for run in whole if "switches" in run][0]
+            numpy.testing.assert_array_equal(then["switches/is_full"][:], [0])
+            self.assertLess(then["step_kl"][:2].max(), 1e-6)
+            self.assertGreater(then["step_kl"][2:].max(), 1e-6)
+        self.assertIn("no errors", self.made("inspect", "switched.h5").stdout)
+        done = self.run_program(*RUN, "--policy", f"echokv:{maps},switches=3/1", "-o", "odd.h5")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("expected steps that rise", done.stderr)
+
+    def test_the_hybrid_drops_channels_of_keys_and_rebuilds_values(self):
+        self.made(*RUN, "--policy", "echokv-hybrid:maps=maps.safetensors,recent=20", "-o", "hybrid.h5")
+        with h5py.File(self.path("hybrid.h5")) as trace:
+            run = trace["prompts/0/runs/1"]
+            full = trace["prompts/0/runs/0/cache_bytes"][:]
+            numpy.testing.assert_array_equal(run["stored/key_width"][:], 8)
+            numpy.testing.assert_array_equal(run["stored/value_width"][:], [[16, 16], [0, 0]])
+            numpy.testing.assert_array_equal(run["channels_kept"][:].sum(2), 8)
+            numpy.testing.assert_array_equal(run["channel_scores"].shape, (2, 2, 16))
+            rebuilt = self.n - 24
+            keys = 2 * (rebuilt * 8 * 4 + 8 * 2)  # heads, channels of 4 bytes, which ones these are
+            exact = full[0] * 24 // self.n
+            numpy.testing.assert_array_equal(run["cache_bytes"][:], [exact + keys + 2 * rebuilt * 16 * 4, exact + keys])
+        self.assertIn("no errors", self.made("inspect", "hybrid.h5").stdout)
+
     def test_maps_that_do_not_fit_fail_the_run_alone_and_say_why(self):
         damaged = (self.folder / "maps.safetensors").read_bytes()[:-100]
         (self.folder / "damaged.safetensors").write_bytes(damaged)
@@ -227,6 +267,33 @@ class RebuiltLayers(ProgramTest):
         (self.folder / "binary.txt").write_bytes(b"\xff\xfe\x00" * 100)
         self.refuses(2, ["binary.txt", "UTF-8"], "train-echo", "-m", HF_MODEL, "binary.txt", "-o", "no.safetensors")
         self.assertFalse((self.folder / "no.safetensors").exists())
+
+
+@NEEDS_ENGINE
+class MergedEntries(ProgramTest):
+    def test_which_tokens_went_into_one_entry(self):
+        self.made(*RUN, "--policy", "kvslimmer:sinks=2,chunk=16", "--policy", "snapkv:window=8", "--budget", "40", "-o", "m.h5")
+        self.made("export", "m.h5", "--figure", "merging", "-o", "m.csv")
+        rows = csv_rows(self.path("m.csv").read_text(encoding="utf-8"))
+        expected = []
+        with h5py.File(self.path("m.h5")) as trace:
+            run = [run for run in trace["prompts/0/runs"].values() if run.attrs["policy"] == "kvslimmer"][0]
+            token_entry, offsets = run["merged/token_entry"][:], run["kept_offsets"][:]
+            cardinality = run["merged/cardinality"][:]
+            for layer, head in numpy.ndindex(token_entry.shape[:2]):
+                first = offsets[layer * token_entry.shape[1] + head]
+                for entry in range(token_entry[layer, head].max() + 1):
+                    tokens = numpy.flatnonzero(token_entry[layer, head] == entry)
+                    if len(tokens) > 1:
+                        expected.append((layer, head, tokens[0], tokens[-1], cardinality[first + entry]))
+        self.assertTrue(expected)
+        found = [(int(row["layer"]), int(row["head"]), int(row["first_token"]), int(row["last_token"]),
+                  float(row["cardinality"])) for row in rows]
+        self.assertEqual(found, [tuple(float(x) if i == 4 else int(x) for i, x in enumerate(row)) for row in expected])
+        self.made("export", "m.h5", "--figure", "merging", "-o", "m.svg")
+        self.assertIn("Which tokens went into one entry", self.path("m.svg").read_text(encoding="utf-8"))
+        self.refuses(1, ["no chosen run of prompt 0 merges"], "export", "m.h5", "--figure", "merging", "--run", "snapkv", "-o",
+                     "none.csv")
 
 
 if __name__ == "__main__":

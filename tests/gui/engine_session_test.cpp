@@ -20,6 +20,8 @@
 #include "app/gui/session.h"
 #include "app/gui/what_if.h"
 #include "tests/gui/session_with_engine.h"
+#include "tests/policies/echo_maps_file.h"
+#include "trace/check.h"
 #include "trace/kept_spectra.h"
 
 namespace kvscope::gui {
@@ -77,6 +79,46 @@ TEST_CASE("a run in the window is a whole trace, whose caches can be asked more"
     gui.session.close(document.id());
     gui.frame();
     CHECK(!gui.engine->has_cache(run));
+}
+
+TEST_CASE("a cache that can change its form does so when it is asked to, and the trace says when") {
+    testing::SessionWithEngine gui;
+    gui.engine->run(gui.request({"snapkv:window=8"}, "16"));
+    gui.until_idle();
+    const auto model = gui.session.documents().front()->reader()->model();
+    const policies::EchoLayout layout{static_cast<int>(model.n_layers), static_cast<int>(model.n_kv_heads),
+                                      static_cast<int>(model.head_dim), 2, 4};
+    const policies::test::EchoMapsFile maps(layout, model.fingerprint);
+    auto wanted = gui.request({"snapkv:window=8", "echokv:recent=9,maps=" + maps.path()}, "16");
+    wanted.output = gui.folder / "switched.h5";
+    wanted.n_new = 300;
+    wanted.options.ignore_eos = true;
+    gui.engine->run(wanted);
+    bool is_asked = false;
+    while (gui.engine->status().busy()) {
+        gui.frame();
+        gui.engine->switch_cache(1);  // snapkv has one form alone
+        for (const auto& answer : gui.engine->partial_answers()) {
+            if (!answer.is_full) continue;
+            CHECK(answer.label.starts_with("echokv"));
+            if (std::exchange(is_asked, true)) continue;
+            CHECK(!*answer.is_full);
+            gui.engine->switch_cache(answer.run);
+            break;  // the answers are others in the next frame
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    gui.frame();
+    REQUIRE(gui.errors.empty());
+    const trace::Reader reader(wanted.output);
+    const auto record = reader.run_record(0, reader.n_runs(0) - 1);
+    CAPTURE(record.label, record.message);
+    CHECK(record.policy == "echokv");
+    REQUIRE(record.switch_steps.size() == 1);
+    CHECK(record.switch_is_full.front() == 1);
+    CHECK(reader.run_record(0, 1).switch_steps.empty());
+    CHECK(trace::check(wanted.output).empty());
+    gui.engine->switch_cache(2);  // nothing runs
 }
 
 TEST_CASE("what cannot be run becomes a notice, and the next job runs") {

@@ -131,3 +131,27 @@ TEST_CASE("a rolling budget has to hold what is protected, however short the pro
     CHECK_NOTHROW(parse_policy("streaming-llm").create()->begin(context));
     CHECK_THROWS_AS(parse_policy("h2o:rolling=on,recent=4").create()->begin(context), BudgetError);
 }
+
+TEST_CASE("a cache's form follows its switches", "[switching]") {
+    const Switching never = switching_of("compressed", ""), once = switching_of("full", "3"),
+                    often = switching_of("compressed", "0/2/5");
+    for (const int64_t step : {0, 1, 7}) CHECK_FALSE(never.is_full_at(step));
+    CHECK(once.is_full_at(-1));
+    CHECK(once.is_full_at(2));
+    CHECK_FALSE(once.is_full_at(3));
+    CHECK_FALSE(often.is_full_at(-1));
+    CHECK(often.is_full_at(0));
+    CHECK(often.is_full_at(1));
+    CHECK_FALSE(often.is_full_at(4));
+    CHECK(often.is_full_at(5));
+    CHECK(often.until(5).steps == std::vector<int64_t>{0, 2});
+    Switching asked = often;
+    asked.toggle(4);
+    CHECK(asked.steps == std::vector<int64_t>{0, 2, 4, 5});
+    asked.toggle(2);
+    CHECK(asked.steps == std::vector<int64_t>{0, 4, 5});
+    for (const char* text : {"a", "1/", "/1", "1//2", "2/1", "2/2", "-1", "1,2", "1.5", "99999999999999999999", " 1"}) {
+        CAPTURE(text);
+        CHECK_THROWS_AS(switching_of("compressed", text), ParameterError);
+    }
+}

@@ -161,13 +161,13 @@ class StoresKept : public KeepFirst {
     bool stores_parts() const override { return true; }
     Selection select(LayerObservations& observations) final {
         Selection selection = kept(observations);
-        selection.stored = store(observations, selection);
+        selection.stored = described(observations, selection);
         return selection;
     }
 
  protected:
     virtual Selection kept(LayerObservations& observations) { return KeepFirst::select(observations); }
-    virtual StoredLayer store(LayerObservations&, const Selection&) = 0;
+    virtual StoredLayer described(LayerObservations&, const Selection&) = 0;
 };
 
 /// Kept entries of one layer gathered to f32 rows.
@@ -191,7 +191,7 @@ class StoresChannels : public StoresKept {
         return channels;
     }
 
-    StoredLayer store(LayerObservations& observations, const Selection& selection) override {
+    StoredLayer described(LayerObservations& observations, const Selection& selection) override {
         const int d = observations.shape.head_dim;
         StoredLayer layer;
         for (const auto& kept : selection.rows) {
@@ -218,7 +218,7 @@ class StoresMapped : public StoresKept {
  public:
     explicit StoresMapped(const ParameterValues&) {}
 
-    StoredLayer store(LayerObservations& observations, const Selection& selection) override {
+    StoredLayer described(LayerObservations& observations, const Selection& selection) override {
         const int d = observations.shape.head_dim;
         StoredLayer layer;
         for (size_t row = 0; row < selection.rows.size(); ++row) {
@@ -269,7 +269,7 @@ class StoresShared : public StoresKept {
         return needs;
     }
 
-    StoredLayer store(LayerObservations& observations, const Selection& selection) override {
+    StoredLayer described(LayerObservations& observations, const Selection& selection) override {
         const int d = observations.shape.head_dim, heads = observations.shape.n_kv_heads;
         StoredLayer layer;
         const auto& kept = selection.rows[0];
@@ -333,7 +333,7 @@ class MergesPairs : public StoresKept {
         return selection;
     }
 
-    StoredLayer store(LayerObservations& observations, const Selection& selection) override {
+    StoredLayer described(LayerObservations& observations, const Selection& selection) override {
         const int d = observations.shape.head_dim;
         StoredLayer layer;
         for (size_t row = 0; row < selection.rows.size(); ++row) {

@@ -46,7 +46,8 @@ std::function<int()> declare(CLI::App& app) {
         if (!name->empty()) {
             const auto& definition = policies::find(*name);
             if (format->is_text())
-                print(definition.title + ": " + definition.summary + "\n" + definition.paper + "\n\n");
+                print(definition.title + ": " + definition.summary +
+                      (definition.remark.empty() ? "" : " " + definition.remark) + "\n" + definition.paper + "\n\n");
             format->print(parameters_of(definition));
         } else if (format->name() == "md") {
             print(policies::policies_markdown(policies::definitions()));

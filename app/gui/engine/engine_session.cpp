@@ -169,6 +169,10 @@ class ThreadedSession final : public EngineSession {
 
     const std::vector<PartialAnswer>& partial_answers() const override { return partial_; }
 
+    void switch_cache(int run) override {
+        if (running_) running_->switch_cache(run);
+    }
+
     std::optional<TokenCount> count_tokens(const RunRequest& request) override {
         if (request.context.empty()) return std::nullopt;
         if (!model_for_counts_ && !tried_to_load_ && !status().busy()) {
@@ -346,7 +350,7 @@ class ThreadedSession final : public EngineSession {
         if (found != partial_.end())
             found->text = text;
         else
-            partial_.push_back({label, {}, text});
+            partial_.push_back({.label = label, .text = text});
     }
 
     /// Figures of these traces are made anew.

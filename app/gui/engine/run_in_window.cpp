@@ -38,10 +38,19 @@ void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const e
         if (answers_.size() <= at) answers_.resize(at + 1);
         answers_[at].push_back(id);
     };
+    experiment.ask_switch = [this](int run, bool is_full) {
+        const std::lock_guard lock(mutex_);
+        const bool asked = to_switch_.erase(run) > 0;
+        is_full_[run] = is_full != asked;
+        return asked;
+    };
 }
 
 void RunInWindow::answer(int prompt) {
-    if (std::exchange(answered_, prompt) != prompt) answers_.clear();
+    if (std::exchange(answered_, prompt) == prompt) return;
+    answers_.clear();
+    is_full_.clear();
+    to_switch_.clear();
 }
 
 void RunInWindow::open(Session& session, int prompt) {
@@ -169,10 +178,21 @@ std::vector<PartialAnswer> RunInWindow::partial_answers() const {
     std::vector<PartialAnswer> answers;
     for (size_t run = 0; run < answers_.size(); ++run) {
         if (answers_[run].empty() || run >= labels_.size()) continue;
-        answers.push_back(
-            {labels_[run], question == questions_.end() ? "" : question->second, model_->answer_text(answers_[run])});
+        auto& answer = answers.emplace_back();
+        answer.run = static_cast<int>(run);
+        answer.label = labels_[run];
+        if (question != questions_.end()) answer.question = question->second;
+        answer.text = model_->answer_text(answers_[run]);
+        if (const auto found = is_full_.find(answer.run); found != is_full_.end())
+            answer.is_full = found->second != to_switch_.contains(answer.run);
     }
     return answers;
+}
+
+void RunInWindow::switch_cache(int run) {
+    const std::lock_guard lock(mutex_);
+    if (!is_full_.contains(run)) return;
+    if (!to_switch_.insert(run).second) to_switch_.erase(run);
 }
 
 }  // namespace kvscope::gui

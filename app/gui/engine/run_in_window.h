@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ class RunInWindow {
     int document() const { return document_; }
     /// Of the prompt that is answered.
     std::vector<PartialAnswer> partial_answers() const;
+    /// As EngineSession::switch_cache.
+    void switch_cache(int run);
 
  private:
     using Records = std::map<int, trace::RunRecord>;  ///< by number in the trace
@@ -67,6 +70,8 @@ class RunInWindow {
     int answered_ = -1;                          ///< prompt
     std::map<int, std::string> questions_;       ///< by prompt
     std::vector<std::vector<int32_t>> answers_;  ///< by run
+    std::map<int, bool> is_full_;                ///< by run, those whose cache can change its form
+    std::set<int> to_switch_;                    ///< runs
 };
 
 }  // namespace kvscope::gui

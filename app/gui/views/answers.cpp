@@ -328,6 +328,7 @@ class AnswersView : public View {
             list->AddText(nullptr, 0, at, packed(color), text.c_str(), nullptr, width);
             at.y += ImGui::CalcTextSize(text.c_str(), nullptr, false, width).y;
         };
+        if (one.output && !one.output->switches.empty()) note(one.output->switches, context.theme.ink_quiet);
         if (!one.error.empty())
             note(one.error, context.theme.error);
         else if (!one.output)

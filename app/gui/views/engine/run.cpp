@@ -168,7 +168,7 @@ class RunView : public View {
     }
 
     /// What the runs have decoded so far.
-    static void draw_partial_answers(const EngineSession& engine) {
+    static void draw_partial_answers(EngineSession& engine) {
         if (engine.partial_answers().empty()) return;
         ImGui::SetNextWindowSizeConstraints({0, 0}, {FLT_MAX, 14 * ImGui::GetFontSize()});
         ImGui::BeginChild("answers", {0, 0}, ImGuiChildFlags_AutoResizeY);
@@ -176,9 +176,22 @@ class RunView : public View {
             ImGui::TextWrapped("%s", question.c_str());
         for (const auto& answer : engine.partial_answers()) {
             ImGui::TextDisabled("%s", answer.label.c_str());
+            if (answer.is_full) draw_switch(engine, answer.run, *answer.is_full);
             ImGui::TextWrapped("%s", answer.text.c_str());
         }
         ImGui::EndChild();
+    }
+
+    static void draw_switch(EngineSession& engine, int run, bool is_full) {
+        ImGui::SameLine();
+        ImGui::PushID(run);
+        if (ImGui::SmallButton(is_full ? "Compress" : "Make full")) engine.switch_cache(run);
+        ImGui::PopID();
+        ImGui::SetItemTooltip(
+            "%s", is_full ? "Its cache holds whole keys and values of all tokens. From the next step on it stores what "
+                            "the policy describes; the trace records the step."
+                          : "Its cache is compressed. From the next step on it holds whole keys and values, as the "
+                            "compressed cache gives them; the trace records the step.");
     }
 
     void draw_model(Context& context, const EngineStatus& status) {
@@ -242,7 +255,8 @@ class RunView : public View {
                 changes.empty() ? definition.title : fmt::format("{}  {}", definition.title, changes);
             const bool open = ImGui::TreeNodeEx(fmt::format("{}###{}", title, definition.name).c_str(),
                                                 ImGuiTreeNodeFlags_SpanAvailWidth | ImGuiTreeNodeFlags_AllowOverlap);
-            ImGui::SetItemTooltip("%s: %s\n%s", definition.name.c_str(), definition.summary.c_str(),
+            ImGui::SetItemTooltip("%s: %s\n%s%s%s", definition.name.c_str(), definition.summary.c_str(),
+                                  definition.remark.c_str(), definition.remark.empty() ? "" : "\n",
                                   definition.paper.c_str());
             ImGui::SameLine(ImGui::GetContentRegionMax().x - 2.5f * ImGui::GetFrameHeight());
             if (ImGui::SmallButton("+")) duplicated = i;

@@ -1,0 +1,52 @@
+#include "policies/interface/switching.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "policies/interface/errors.h"
+
+namespace kvscope::policies {
+
+bool Switching::is_full_at(int64_t step) const {
+    const auto before = std::upper_bound(steps.begin(), steps.end(), step) - steps.begin();
+    return begins_full == (before % 2 == 0);
+}
+
+void Switching::toggle(int64_t step) {
+    const auto at = std::lower_bound(steps.begin(), steps.end(), step);
+    if (at != steps.end() && *at == step)
+        steps.erase(at);
+    else
+        steps.insert(at, step);
+}
+
+Switching Switching::until(int64_t n_steps) const {
+    return {begins_full, {steps.begin(), std::lower_bound(steps.begin(), steps.end(), n_steps)}};
+}
+
+std::vector<Parameter> switching_parameters() {
+    return {choice_parameter("form", {"compressed", "full"}, "compressed",
+                             "What the cache is at the end of the prompt; `switches` change it."),
+            text_parameter("switches", "",
+                           "Steps of decoding behind which the cache changes between compressed and full, from 0 on, "
+                           "with / between them: 16/40. A full cache holds what the compressed one gives.")};
+}
+
+Switching switching_of(std::string_view form, const std::string& text) {
+    Switching switching{.begins_full = form == "full"};
+    for (const char* next = text.data(); next < text.data() + text.size();) {
+        int64_t step = -1;
+        const auto [end, error] = std::from_chars(next, text.data() + text.size(), step);
+        const bool ends = end == text.data() + text.size();
+        const bool rises = switching.steps.empty() || step > switching.steps.back();
+        if (error != std::errc() || step < 0 || !rises || (!ends && *end != '/') ||
+            (!ends && end + 1 == text.data() + text.size()))
+            throw ParameterError("switches=" + text + ": expected steps that rise, with / between them, such as 16/40");
+        switching.steps.push_back(step);
+        next = ends ? end : end + 1;
+    }
+    return switching;
+}
+
+}  // namespace kvscope::policies

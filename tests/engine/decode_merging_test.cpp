@@ -1,0 +1,168 @@
+// KVSlimmer merging what it has decoded: scripts/golden/kvslimmer.py, and what holds whatever is merged.
+#include "engine/decode_merging.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numeric>
+
+#include "engine/chunked_reading.h"
+#include "engine/decode.h"
+#include "engine/error.h"
+#include "tests/engine/reference_runs.h"
+
+using namespace kvscope;
+using namespace kvscope::engine::testing;
+
+namespace {
+
+/// A run whose prompt is read, and what it decodes with.
+struct Read {
+    std::unique_ptr<policies::Policy> policy;
+    engine::RunCache cache;
+    int64_t n_tokens;
+
+    /// Feeds tokens one by one, from the n-th fed one on.
+    void feed(const engine::Model& model, std::span<const int32_t> tokens, int64_t n_fed = 0) {
+        engine::Sequence sequence{&cache, n_tokens + n_fed, n_fed, policy.get()};
+        for (const int32_t& token : tokens) {
+            const std::span<const int32_t> one(&token, 1);
+            engine::feed(model.transformer(), {&sequence, 1}, {&one, 1});
+            REQUIRE(sequence.error.empty());
+        }
+    }
+};
+
+Read read(const engine::Model& model, std::span<const int32_t> ids, const std::string& text, int64_t budget) {
+    const auto& transformer = model.transformer();
+    policies::RunContext context;
+    context.shape = transformer.shape();
+    context.n_tokens = static_cast<int64_t>(ids.size());
+    context.budget = budget;
+    Read read{policies::parse_policy(text).create(),
+              engine::RunCache(transformer, policies::Granularity::kv_head, policies::Positions::prompt, false),
+              context.n_tokens};
+    read.policy->begin(context);
+    const auto plan = read.policy->plan(context);
+    engine::ChunkedRun run{.policy = read.policy.get(),
+                           .label = text,
+                           .budget = budget,
+                           .chunk = std::min(plan.chunk, context.n_tokens),
+                           .final_merge = plan.final_merge};
+    engine::SilentProgress progress;
+    engine::read_in_chunks(transformer, ids, {&run, 1}, progress);
+    for (int layer = 0; layer < context.shape.n_layers; ++layer) {
+        const auto& entries = run.layers[static_cast<size_t>(layer)];
+        const auto selection = engine::selection_of(transformer, context.n_tokens, entries);
+        if (selection.stored)
+            read.cache.hold(layer, selection, context.n_tokens);
+        else
+            read.cache.compress(layer, selection, engine::whole_entries(transformer, entries));
+    }
+    read.cache.reserve(100);
+    return read;
+}
+
+/// (G d) over the first n entries.
+std::vector<double> value_sums(const engine::HeldLayer& held, int64_t n) {
+    const at::Tensor values = held.values.to(at::kFloat).contiguous();
+    const int64_t d = values.size(2);
+    std::vector<double> sums(static_cast<size_t>(values.size(0) * d));
+    for (int64_t head = 0; head < values.size(0); ++head)
+        for (int64_t i = 0; i < n; ++i)
+            for (int64_t c = 0; c < d; ++c)
+                sums[static_cast<size_t>(head * d + c)] +=
+                    double{values.const_data_ptr<float>()[(head * values.size(1) + i) * d + c]};
+    return sums;
+}
+
+double sum(const std::vector<float>& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
+
+}  // namespace
+
+TEST_CASE("behind every chunk of decoded tokens what lies before them is merged back to the budget", "[kvslimmer]") {
+    for (const char* name : {"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn", "qwen3-qk-norm"})
+        for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
+            CAPTURE(name, kernels::name_of(dtype));
+            const auto model = small_model(name, dtype);
+            const auto ids = some_ids(model, 90), tokens = some_ids(model, 40, 7);
+            auto run = read(model, ids, "kvslimmer:sinks=2,chunk=8,decode_merge=on", 30);
+            REQUIRE(run.cache.n_entries(0, 0) == 30);
+            run.feed(model, std::span(tokens).first(8));
+            CHECK(run.cache.n_entries(1, 0) == 30 + 8);  // there was no more than the budget before them
+            run.feed(model, std::span(tokens).subspan(8, 7), 8);
+            const auto before = run.cache.held(1);
+            CHECK(before.positions.size() == 30 + 15);
+            run.feed(model, std::span(tokens).subspan(15, 1), 15);
+            const auto after = run.cache.held(1);
+            REQUIRE(after.positions.size() == 30 + 8);
+            CHECK(run.cache.n_plain(1, 0) == 8);
+            CHECK(sum(after.masses) == 90 + 16);
+            for (uint32_t i = 0; i < 8; ++i) {
+                CHECK(after.positions[30 + i] == 98 + i);
+                CHECK(after.masses[30 + i] == 1);
+            }
+            for (size_t i = 0; i < 2; ++i) CHECK(after.masses[i] == 1);
+            double total = 0;  // an entry stands at its last token
+            for (size_t i = 0; i < after.positions.size(); ++i) {
+                total += double{after.masses[i]};
+                CHECK(after.positions[i] == static_cast<uint32_t>(total) - 1);
+            }
+            // All but the token that was fed last.
+            const auto x = value_sums(before, 45), y = value_sums(after, 37);
+            for (size_t c = 0; c < x.size(); ++c)
+                CHECK(y[c] == Approx(x[c]).epsilon(1e-4).margin(dtype == kernels::DType::f32 ? 1e-4 : 0.3));
+            auto copy = Read{nullptr, run.cache.clone(20), run.n_tokens};
+            std::swap(copy.policy, run.policy);
+            copy.feed(model, std::span(tokens).subspan(16, 24), 16);
+            CHECK(copy.cache.n_entries(0, 0) == 38);
+            CHECK(run.cache.held(1).positions == after.positions);
+        }
+}
+
+TEST_CASE("a budget that is never exceeded leaves decoding as it is", "[kvslimmer]") {
+    const auto& model = tiny_model();
+    const TemporaryFolder folder;
+    const auto reader = run_experiment(
+        folder, "m.h5", model, {prompt_of_ids(some_ids(model, 60))},
+        {plan("kvslimmer:chunk=8,decode_merge=on", "100"), plan("kvslimmer:chunk=8", "100"),
+         plan("kvslimmer:chunk=8,sinks=2", "30"), plan("kvslimmer:chunk=8,sinks=2,decode_merge=on", "30"),
+         plan("kvslimmer:weights=published,decode_merge=on", "40")},
+        options_of(30, true));
+    const auto never = reader.run_record(0, 1), off = reader.run_record(0, 2);
+    CHECK(never.output_ids == off.output_ids);
+    CHECK(same_bits(never.step_kl, off.step_kl));
+    const auto whole = reader.run_record(0, 3), merged = reader.run_record(0, 4);
+    REQUIRE(merged.status == "complete");
+    // The first merge is behind the sixteenth token that is fed.
+    for (size_t step = 0; step < merged.step_kl.size(); ++step)
+        CHECK((merged.step_kl[step] == whole.step_kl[step]) == (step <= 16));
+    CHECK(reader.run_record(0, 5).status == "failed");
+    CHECK_THAT(reader.run_record(0, 5).message, Catch::Matchers::Contains("never merges while it decodes"));
+}
+
+TEST_CASE("merging while decoding depends neither on the mode nor on what runs beside", "[kvslimmer]") {
+    for (const char* name : {"llama3-gqa-sharded", "mistral-window"})
+        for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
+            CAPTURE(name, kernels::name_of(dtype));
+            const auto model = small_model(name, dtype);
+            const std::vector<engine::RunPlan> plans{plan("kvslimmer:sinks=2,chunk=3,decode_merge=on", "40"),
+                                                     plan("snapkv:window=8", "40"),
+                                                     plan("kvslimmer:sinks=2,chunk=2,decode_merge=on", "30")};
+            const TemporaryFolder folder;
+            const std::vector<engine::Prompt> prompts{prompt_of_ids(some_ids(model, 100)),
+                                                      prompt_of_ids(some_ids(model, 90, 4), 80)};
+            const auto shared = run_experiment(folder, "s.h5", model, prompts, plans, options_of(14, true));
+            const auto isolated = run_experiment(folder, "i.h5", model, prompts, plans, options_of(14, true, true));
+            const auto alone = run_experiment(folder, "a.h5", model, {prompts[1]}, {plans[2]}, options_of(14, true));
+            for (int prompt = 0; prompt < 2; ++prompt)
+                for (const int run : {1, 3}) {
+                    const auto a = shared.run_record(prompt, run), b = isolated.run_record(prompt, run);
+                    CAPTURE(a.label, a.message, b.message);
+                    REQUIRE(a.status == "complete");
+                    CHECK(a.output_ids == b.output_ids);
+                    CHECK(same_bits(a.step_kl, b.step_kl));
+                    CHECK(same_bits(a.output_error, b.output_error));
+                }
+            CHECK(same_bits(alone.run_record(0, 1).step_kl, shared.run_record(1, 3).step_kl));
+        }
+}
