@@ -1,15 +1,8 @@
 #include "engine/echo_moments.h"
 
-#include <fmt/format.h>
-#include <xxhash.h>
-
 #include <Eigen/Cholesky>
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
-#include <utility>
 
 #include "engine/error.h"
 #include "kernels/linear.h"
@@ -18,38 +11,6 @@ namespace kvscope::engine {
 namespace {
 
 using RowsF = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-constexpr char kMagic[] = "kvscope echo moments 2\n";
-
-void write_text(std::ostream& out, const std::string& text) {
-    const uint64_t length = text.size();
-    out.write(reinterpret_cast<const char*>(&length), sizeof(length));
-    out.write(text.data(), static_cast<std::streamsize>(length));
-}
-
-/// Whether the text comes next.
-bool read_text(std::istream& in, const std::string& expected) {
-    uint64_t length = 0;
-    if (!in.read(reinterpret_cast<char*>(&length), sizeof(length)) || length != expected.size()) return false;
-    std::string found(length, '\0');
-    return in.read(found.data(), static_cast<std::streamsize>(length)) && found == expected;
-}
-
-template <class All, class Visit>
-void for_each_sum(All& all, Visit visit) {
-    for (auto& [layer, of_layer] : all) {
-        visit(of_layer.keys.sums());
-        visit(of_layer.values.sums());
-    }
-}
-
-uint64_t hash_of(const EchoMoments& moments, int64_t n_sequences) {
-    auto hash = static_cast<uint64_t>(n_sequences);
-    for_each_sum(moments, [&](std::span<const double> sums) {
-        hash = XXH3_64bits_withSeed(sums.data(), sums.size_bytes(), hash);
-    });
-    return hash;
-}
 
 }  // namespace
 
@@ -99,52 +60,13 @@ double Moments::error(const policies::Matrix& map) const {
     return whole > 0 ? std::sqrt(std::max(missed, 0.0) / whole) : 0.0;
 }
 
-MomentsFile::MomentsFile(std::filesystem::path path, std::string of) : path_(std::move(path)), of_(std::move(of)) {
-    std::error_code error;
-    std::ifstream in;
-    if (!std::filesystem::exists(path_, error)) return;
-    if (std::filesystem::is_regular_file(path_, error)) in.open(path_, std::ios::binary);
-    if (!in.is_open() || !read_text(in, kMagic))
-        throw UsageError(
-            fmt::format("{}: what is read of the text would be kept here, and there is something else: move it away",
-                        path_.string()));
-}
-
-int64_t MomentsFile::read(EchoMoments& moments) const {
-    std::ifstream in(path_, std::ios::binary);
-    int64_t n_sequences = 0;
-    uint64_t hash = 0;
-    if (!in.is_open() || !read_text(in, kMagic) || !read_text(in, of_)) return 0;
-    in.read(reinterpret_cast<char*>(&n_sequences), sizeof(n_sequences));
-    EchoMoments read = moments;
-    for_each_sum(read, [&](std::span<double> sums) {
-        in.read(reinterpret_cast<char*>(sums.data()), static_cast<std::streamsize>(sums.size_bytes()));
-    });
-    in.read(reinterpret_cast<char*>(&hash), sizeof(hash));
-    if (!in || hash != hash_of(read, n_sequences) || n_sequences < 1) return 0;  // cut off or damaged
-    moments = std::move(read);
-    return n_sequences;
-}
-
-std::string MomentsFile::write(const EchoMoments& moments, int64_t n_sequences) const {
-    const auto temporary = std::filesystem::path(path_.string() + ".new");
-    errno = 0;
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    write_text(out, kMagic);
-    write_text(out, of_);
-    out.write(reinterpret_cast<const char*>(&n_sequences), sizeof(n_sequences));
-    for_each_sum(moments, [&](std::span<const double> sums) {
-        out.write(reinterpret_cast<const char*>(sums.data()), static_cast<std::streamsize>(sums.size_bytes()));
-    });
-    const uint64_t hash = hash_of(moments, n_sequences);
-    out.write(reinterpret_cast<const char*>(&hash), sizeof(hash));
-    out.close();
-    std::error_code error;
-    if (out) std::filesystem::rename(temporary, path_, error);
-    if (out && !error) return {};
-    const std::string why = error ? error.message() : errno ? std::strerror(errno) : "writing failed";
-    std::filesystem::remove(temporary, error);
-    return fmt::format("{}: {}", path_.string(), why);
+ResumableState::Parts parts_of(EchoMoments& moments) {
+    ResumableState::Parts parts;
+    for (auto& [layer, of_layer] : moments) {
+        parts.push_back(std::as_writable_bytes(of_layer.keys.sums()));
+        parts.push_back(std::as_writable_bytes(of_layer.values.sums()));
+    }
+    return parts;
 }
 
 }  // namespace kvscope::engine

@@ -1,13 +1,11 @@
 #pragma once
 
 #include <Eigen/Core>
-#include <cstdint>
-#include <filesystem>
 #include <map>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "engine/resumable_state.h"
 #include "policies/interface/echo_maps.h"
 
 namespace kvscope::engine {
@@ -33,7 +31,6 @@ class Moments {
     double error(const policies::Matrix& map) const;
 
     std::span<double> sums() { return {sums_.data(), static_cast<size_t>(sums_.size())}; }
-    std::span<const double> sums() const { return {sums_.data(), static_cast<size_t>(sums_.size())}; }
 
  private:
     Eigen::Index outputs() const { return sums_.rows() - inputs_; }
@@ -48,23 +45,7 @@ struct LayerMoments {
 };
 using EchoMoments = std::map<int, LayerMoments>;
 
-/// What has been summed up of a text so far, in a file beside the maps to come.
-class MomentsFile {
- public:
-    /// @param of what is summed up, and of what: sums of something else are not gone on with
-    /// @throws UsageError where something is at the path that is no such file
-    MomentsFile(std::filesystem::path path, std::string of);
-
-    /// Fills the moments. @returns the sequences that they are of; 0 where there is no file, or one of something else,
-    /// or a damaged one
-    int64_t read(EchoMoments& moments) const;
-
-    /// Replaces the file; the old one stays until the new one is whole. @returns why that was not possible; empty: done
-    std::string write(const EchoMoments& moments, int64_t n_sequences) const;
-
- private:
-    std::filesystem::path path_;
-    std::string of_;
-};
+/// The sums of all layers, as a state that is kept.
+ResumableState::Parts parts_of(EchoMoments& moments);
 
 }  // namespace kvscope::engine

@@ -4,8 +4,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <chrono>
-#include <optional>
 
 #include "engine/echo_moments.h"
 #include "engine/error.h"
@@ -16,9 +14,6 @@ namespace {
 
 using policies::EchoLayout;
 using policies::EchoMaps;
-using Clock = std::chrono::steady_clock;
-
-constexpr auto kSaveEvery = std::chrono::seconds(60);
 
 /// Keys or values of a layer's tokens, number by number: (D, tokens) f32.
 std::vector<float> numbers_of(const policies::EntriesView& view, const EchoLayout& layout, int64_t first, int64_t end) {
@@ -40,14 +35,18 @@ class Reading {
  public:
     Reading(const Model& model, const EchoLayout& layout, std::span<const int32_t> ids,
             const EchoTrainingOptions& options, Progress& progress)
-        : model_(model), layout_(layout), ids_(ids), options_(options), progress_(progress) {
+        : model_(model),
+          layout_(layout),
+          ids_(ids),
+          options_(options),
+          progress_(progress),
+          state_(options.state, "kvscope echo moments 2\n", what_is_read()) {
         if (options.sequence < 1 || options.skipped < 0 || options.sequence <= options.skipped)
             throw UsageError(
                 fmt::format("sequences of {} tokens of which the first {} do not count: expected longer ones",
                             options.sequence, options.skipped));
         for (int layer = 0; layer < layout.n_layers; ++layer)
             if (layout.is_rebuilt(layer)) moments_.emplace(layer, LayerMoments{Moments(layout), Moments(layout)});
-        if (!options.state.empty()) file_.emplace(options.state, what_is_read());
     }
 
     int64_t n_counted() const {
@@ -59,21 +58,21 @@ class Reading {
     const EchoMoments& read(std::string_view phase) {
         const auto sequence = static_cast<size_t>(options_.sequence);
         const auto total = static_cast<int64_t>((ids_.size() + sequence - 1) / sequence);
-        const int64_t before = file_ ? std::min(file_->read(moments_), total) : 0;
-        if (before > 0) progress_.message(fmt::format("going on behind {} of {} sequences", before, total));
+        const auto parts = parts_of(moments_);
+        const int64_t before = state_.resume(parts, total, "sequences", progress_);
         progress_.begin(phase, total - before);
-        saved_ = Clock::now();
         for (int64_t done = before; done < total; ++done) {
             const auto begin = static_cast<size_t>(done) * sequence;
             try {
                 read_sequence(ids_.subspan(begin, std::min(sequence, ids_.size() - begin)));
             } catch (const Cancelled&) {
-                if (done > before) save(done);
+                if (done > before) state_.keep(parts, done, progress_);
                 throw;
             }
             progress_.advance(done + 1 - before);
-            if (Clock::now() - saved_ > kSaveEvery || done + 1 == total) save(done + 1);
+            state_.keep_each_minute(parts, done + 1, progress_);
         }
+        if (before < total) state_.keep(parts, total, progress_);
         return moments_;
     }
 
@@ -82,13 +81,6 @@ class Reading {
         return fmt::format("{} {} groups of {} {} local, sequences of {} from {} on, {:016x}", model_.fingerprint(),
                            kernels::name_of(model_.transformer().dtype()), layout_.group, layout_.local,
                            options_.sequence, options_.skipped, XXH3_64bits(ids_.data(), ids_.size_bytes()));
-    }
-
-    void save(int64_t n_sequences) {
-        saved_ = Clock::now();
-        if (!file_) return;
-        if (const auto error = file_->write(moments_, n_sequences); !error.empty())
-            progress_.message("what was read so far could not be kept: " + error);
     }
 
     /// A stop comes between layers: what a sequence has added by then would be added again.
@@ -126,8 +118,7 @@ class Reading {
     const EchoTrainingOptions& options_;
     Progress& progress_;
     EchoMoments moments_;
-    std::optional<MomentsFile> file_;
-    Clock::time_point saved_;
+    ResumableState state_;
 };
 
 std::map<int, EchoError> errors_of(const EchoMoments& moments, const EchoMaps& maps) {
@@ -141,17 +132,23 @@ std::map<int, EchoError> errors_of(const EchoMoments& moments, const EchoMaps& m
 
 }  // namespace
 
+policies::EchoMaps empty_echo_maps(const Model& model, double ratio) {
+    EchoMaps maps;
+    maps.layout = policies::echo_layout(ratio, model.transformer().shape());
+    maps.model_fingerprint = model.fingerprint();
+    if (maps.layout.ratio() == 1.0)
+        throw UsageError(
+            fmt::format("a ratio of {}: the nearest that whole heads allow stores everything, and nothing is rebuilt: "
+                        "give a smaller one",
+                        ratio));
+    maps.facts["model"] = model.attributes().name;
+    return maps;
+}
+
 EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const EchoTrainingOptions& options,
                         Progress& progress) {
     EchoTraining training;
-    EchoMaps& maps = training.maps;
-    maps.layout = policies::echo_layout(options.ratio, model.transformer().shape());
-    maps.model_fingerprint = model.fingerprint();
-    if (maps.layout.ratio() == 1.0)
-        throw UsageError(fmt::format(
-            "a ratio of {}: the nearest that whole heads allow stores everything, and nothing is rebuilt: give a "
-            "smaller one",
-            options.ratio));
+    EchoMaps& maps = training.maps = empty_echo_maps(model, options.ratio);
     if (!(options.ridge >= 0)) throw UsageError(fmt::format("a ridge of {}: expected 0 or more", options.ridge));
     Reading reading(model, maps.layout, ids, options, progress);
     training.n_tokens = reading.n_counted();
@@ -172,7 +169,6 @@ EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const 
     maps.facts["ridge"] = fmt::format("{:g}", options.ridge);
     maps.facts["tokens"] = std::to_string(training.n_tokens);
     maps.facts["sequence"] = std::to_string(options.sequence);
-    maps.facts["model"] = model.attributes().name;
     training.errors = errors_of(moments, maps);
     return training;
 }

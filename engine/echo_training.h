@@ -34,6 +34,10 @@ struct EchoTraining {
     int64_t n_tokens = 0;             ///< that count
 };
 
+/// The layout nearest to the ratio and whom the maps are for, without maps.
+/// @throws policies::EchoMapsError for a ratio that cannot be had; UsageError for one that leaves everything
+policies::EchoMaps empty_echo_maps(const Model& model, double ratio);
+
 /// EchoKV's maps for a model: of each layer that is rebuilt, what the mean squared error of the rebuilt keys (before
 /// RoPE) and values is least with, over the tokens of the text. It is what gradient descent on that error (the paper's
 /// first stage) goes towards, found at once from sums of products: argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2.

@@ -1,7 +1,8 @@
-"""EchoKV, written a second time in NumPy: maps from a formula, and maps by least squares.
+"""EchoKV, written a second time in NumPy and PyTorch: maps from a formula, by least squares and by gradient descent.
 
     echokv.py runs        tests/data/engine/echokv_runs.json alone
     echokv.py training    tests/data/engine/echo_training.json alone
+    echokv.py descent     tests/data/engine/echo_descent.json alone
 
 echokv_runs.json: the default model in float64
   max_tokens, eos
@@ -35,13 +36,24 @@ echo_training.json: all tokens of a text count, sinks too
                Y = the others, W = (X^T X + ridge mean(diag(X^T X)) I)^-1 X^T Y of `text`
       copied_text, copied_held_out: the same errors where the first layer's own dimensions are the prediction;
                predicting zero has an error of 1
+
+echo_descent.json: torch.optim.AdamW with CosineAnnealingLR in float64, autograd through everything
+  ids, sequence, skipped, steps, rate, seed
+  cases: group_layers, local_dims
+      loss_of  keys-values: maps begin as nn.Linear would, with the draws of `untrained`; outputs, qk-kl: as map_of
+      loss     (steps) before each, summed over the layers: MSE(K^, K) + MSE(V^, V) of what is rebuilt; MSE of
+               attention's outputs; mean KL(A || A~) over queries and heads
+      error    (steps) sqrt(loss / the summed mean squares of what is compared with); qk-kl: loss / number of layers
 """
 
 import json
 import sys
 
 import numpy as np
+import torch
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
+from observe import attend
 from reference_model import DATA, load_prompts
 from runs import forced, generate, rounded
 from stored import Ageing, cache_errors, exact_model, projection_inputs, projection_weights, replace, replaced, run_cases, write_runs
@@ -60,6 +72,8 @@ CASES = {
 TRAINED = [(2, 0), (4, 16)]
 TEXT, HELD_OUT = ("demo", 512), ("short", None)
 RIDGE = 1e-4
+DESCENTS = [(2, 0, "keys-values"), (4, 16, "keys-values"), (4, 16, "outputs"), (2, 0, "qk-kl")]
+STEPS, SEQUENCE, SKIPPED, RATE, SEED = 8, 64, 4, 2e-3, 42
 
 
 def map_of(layer, kind, width, local_dims):
@@ -198,12 +212,118 @@ def write_training(exact):
     (DATA / "engine" / "echo_training.json").write_text(json.dumps(document, separators=(",", ":")) + "\n")
 
 
+class SplitMix64:
+    def __init__(self, seed):
+        self.state = seed
+
+    def next(self):
+        self.state = z = (self.state + 0x9E3779B97F4A7C15) % 2**64
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+        return z ^ (z >> 31)
+
+    def unit(self):
+        return (self.next() >> 11) / 2**53
+
+
+def untrained(layer, kind, width, local_dims):
+    """(width + local_dims, width - local_dims), float32's values."""
+    random = SplitMix64(SplitMix64(SEED ^ (layer << 32 | kind)).next())
+    shape = width + local_dims, width - local_dims
+    numbers = np.array([2 * random.unit() - 1 for _ in range(shape[0] * shape[1])]) / np.sqrt(shape[0])
+    return numbers.astype(np.float32).astype(float).reshape(shape)
+
+
+def sequence_of(exact, ids):
+    """Per layer queries (H, n, d) after RoPE, keys before RoPE and values (n, D)."""
+    _, inputs = projection_inputs(exact, ids)
+    layers = []
+    for x, block in zip(inputs, exact.model.model.layers):
+        q, k, v = (torch.tensor(x @ part.weight.numpy().T) for part in
+                   (block.self_attn.q_proj, block.self_attn.k_proj, block.self_attn.v_proj))
+        layers.append((rope(exact, heads_of(exact, q)), k, v))
+    return layers
+
+
+def heads_of(exact, x):
+    """(n, heads * d) -> (heads, n, d)"""
+    return x.reshape(len(x), -1, exact.config.hidden_size // exact.config.num_attention_heads).transpose(0, 1)
+
+
+def rope(exact, heads):
+    cos, sin = exact.model.model.rotary_emb(heads, torch.arange(heads.shape[1])[None])
+    return apply_rotary_pos_emb(heads[None], heads[None], cos, sin)[0][0]
+
+
+def layer_loss(exact, loss_of, queries, true, rebuilt, local_dims):
+    """(the loss, what it is compared with). true, rebuilt: keys before RoPE and values, (n, D) each"""
+    if loss_of == "keys-values":
+        parts = [(now[SKIPPED:, local_dims:], was[SKIPPED:, local_dims:]) for now, was in zip(rebuilt, true)]
+        return sum((now - was).square().mean() for now, was in parts), sum(was.square().mean() for _, was in parts)
+    n = queries.shape[1]
+    mask = torch.ones(n, n, dtype=torch.bool).tril()
+    (was, weights), (now, changed) = (
+        attend(queries, rope(exact, heads_of(exact, k)), heads_of(exact, v), mask) for k, v in (true, rebuilt))
+    if loss_of == "outputs":
+        return (now - was).square().mean(), was.square().mean()
+    ratio = torch.where(mask, weights / changed.where(mask, 1), 1)
+    return (weights * ratio.log()).sum(-1).mean(), torch.tensor(1.0)
+
+
+def rebuilt_parts(layers, layer, maps, group_layers, local_dims):
+    result = []
+    for kind in (0, 1):
+        own, first = layers[layer][1 + kind], layers[first_of(layer, group_layers)][1 + kind]
+        predicted = torch.cat((first, own[:, :local_dims]), 1) @ maps[layer, kind]
+        result.append(torch.cat((own[:SKIPPED], torch.cat((own[:, :local_dims], predicted), 1)[SKIPPED:])))
+    return result
+
+
+def descend(exact, sequences, group_layers, local_dims, loss_of):
+    start = untrained if loss_of == "keys-values" else map_of
+    width = sequences[0][0][1].shape[1]
+    layers = rebuilt_layers(exact.config.num_hidden_layers, group_layers)
+    maps = {(layer, kind): torch.tensor(start(layer, kind, width, local_dims), requires_grad=True) for layer in layers for kind in (0, 1)}
+    optimizer = torch.optim.AdamW(maps.values(), lr=RATE, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=STEPS)
+    losses, errors = [], []
+    for sequence in sequences:
+        pairs = [
+            layer_loss(exact, loss_of, sequence[layer][0], sequence[layer][1:],
+                       rebuilt_parts(sequence, layer, maps, group_layers, local_dims), local_dims)
+            for layer in layers
+        ]
+        loss, whole = (sum(parts) for parts in zip(*pairs))
+        losses.append(loss.item())
+        errors.append((loss / whole).item() if loss_of == "qk-kl" else (loss / whole).sqrt().item())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    print(f"S = {group_layers}, D_local = {local_dims}, {loss_of}: error", *(f"{error:.4f}" for error in errors))
+    return {"group_layers": group_layers, "local_dims": local_dims, "loss_of": loss_of, "loss": losses, "error": errors}
+
+
+def write_descent(exact):
+    ids = load_prompts()[TEXT[0]]["ids"][:TEXT[1]]
+    random = SplitMix64(SEED)
+    starts = [random.next() % (len(ids) - SEQUENCE + 1) for _ in range(STEPS)]
+    sequences = [sequence_of(exact, ids[start:start + SEQUENCE]) for start in starts]
+    document = {
+        "about": "scripts/golden/echokv.py", "ids": ids, "sequence": SEQUENCE, "skipped": SKIPPED, "steps": STEPS, "rate": RATE,
+        "seed": SEED, "cases": [descend(exact, sequences, *case) for case in DESCENTS],
+    }
+    (DATA / "engine" / "echo_descent.json").write_text(json.dumps(document, separators=(",", ":")) + "\n")
+
+
 def main():
     exact = exact_model()
     if sys.argv[1:] in ([], ["runs"]):
         write_stored_runs(exact)
     if sys.argv[1:] in ([], ["training"]):
         write_training(exact)
+    if sys.argv[1:] in ([], ["descent"]):
+        write_descent(exact)
 
 
 if __name__ == "__main__":

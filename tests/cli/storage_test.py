@@ -4,12 +4,14 @@
 import json
 import math
 import shutil
+import signal
+import time
 import unittest
 
 import h5py
 import numpy
 
-from program import HF_MODEL, NEEDS_ENGINE, TEXT, ProgramTest, csv_rows
+from program import HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, TEXT, ProgramTest, csv_rows
 
 RUN = ["run", "-m", HF_MODEL, "-p", TEXT, "-n", 6, "--dtype", "f32", "-t", 1]
 
@@ -250,6 +252,42 @@ class RebuiltLayers(ProgramTest):
         self.assertRegex(done.stderr, r"tuned in 12 steps: attention's outputs were off by [\d.]+ % in the first 10")
         self.assertNotEqual((self.folder / "tuned.safetensors").read_bytes(), (self.folder / "maps.safetensors").read_bytes())
 
+    def test_the_first_stage_by_gradient_descent_and_the_loss_of_both_stages(self):
+        arguments = ["train-echo", "-m", HF_MODEL, self.text, "--dtype", "f32", "--sequence", 100, "--stage1", "adamw", "--steps", 8,
+                     "--tune", 4, "--tune-loss", "qk_kl", "--loss", "loss.csv", "-o", "descent.safetensors"]
+        done = self.made(*arguments)
+        self.assertRegex(done.stderr, r"trained in 8 steps: the maps missed [\d.]+ % of keys and values in the first 8, [\d.]+ %")
+        self.assertRegex(done.stderr, r"tuned in 4 steps: attention diverged by \S+ nats in the first 4, by \S+ in the last")
+        self.assertRegex(done.stderr, r"On the \d+ held out: .* attention's outputs are off by [\d.]+ %")
+        rows = csv_rows((self.folder / "loss.csv").read_text())
+        self.assertEqual([(row["stage"], row["loss_of"], row["step"]) for row in rows],
+                         [("1", "keys-values", str(i + 1)) for i in range(8)] + [("2", "qk-kl", str(i + 1)) for i in range(4)])
+        self.assertEqual([float(rows[0]["rate"]), float(rows[4]["rate"])], [5e-4, 2.5e-4])
+        self.assertTrue(all(float(row["loss"]) > 0 and float(row["error"]) > 0 for row in rows), rows)
+        self.assertEqual(sorted(path.name for path in self.folder.glob("descent*")), ["descent.safetensors"])
+        self.refuses(1, ["descent.safetensors", "already"], *arguments)
+        self.refuses(1, ["loss.csv", "already"], *arguments[:-1], "other.safetensors")
+
+    def test_what_is_stopped_while_it_descends_goes_on(self):
+        arguments = ["train-echo", "-m", HF_MODEL, self.text, "--dtype", "f32", "--sequence", 100, "--stage1", "adamw", "--steps",
+                     200, "--tune", 300, "-t", 1, "-q", "-o"]
+        self.made(*arguments, "whole.safetensors")
+        stage2 = self.folder / "stopped.safetensors.stage2"
+        process = self.start(*arguments, "stopped.safetensors")
+        deadline = time.monotonic() + SECONDS_UNTIL_HUNG
+        stage1 = self.folder / "stopped.safetensors.stage1"
+        while process.poll() is None and not stage1.exists() and time.monotonic() < deadline:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=SECONDS_UNTIL_HUNG)[1]
+        self.assertTrue(stage1.exists(), said)
+        self.assertIn("stopped; the same command goes on behind what was done", said)
+        self.assertFalse((self.folder / "stopped.safetensors").exists())
+        going_on = self.made(*[argument for argument in arguments if argument != "-q"], "stopped.safetensors")
+        self.assertIn("going on behind 200 of 200 steps", going_on.stderr)
+        self.assertFalse(stage1.exists() or stage2.exists())
+        self.assertEqual((self.folder / "stopped.safetensors").read_bytes(), (self.folder / "whole.safetensors").read_bytes())
+
     def test_training_refuses_what_it_cannot_do(self):
         train = ["train-echo", "-m", HF_MODEL, self.text, "--dtype", "f32"]
         self.refuses(1, ["maps.safetensors", "already"], *train, "-o", "maps.safetensors")
@@ -261,6 +299,15 @@ class RebuiltLayers(ProgramTest):
         self.assertEqual((self.folder / "mine.safetensors.moments").read_text(), "precious")
         self.refuses(2, ["a step of --tune reads 200"], "train-echo", "-m", HF_MODEL, self.text, "--tokens", 190, "--sequence",
                      200, "--tune", 2, "-o", "no.safetensors")
+        self.refuses(2, ["a step of --stage1 adamw reads 200"], "train-echo", "-m", HF_MODEL, self.text, "--tokens", 190,
+                     "--sequence", 200, "--stage1", "adamw", "-o", "no.safetensors")
+        self.refuses(2, ["--loss", "take no steps"], *train, "--loss", "no.csv", "-o", "no.safetensors")
+        self.refuses(2, ["--tune-loss", "--tune"], *train, "--tune-loss", "qk-kl", "-o", "no.safetensors")
+        self.refuses(2, ["--steps", "--stage1"], *train, "--steps", 9, "-o", "no.safetensors")
+        (self.folder / "other.safetensors.stage2").write_text("precious")
+        self.refuses(2, ["other.safetensors.stage2", "move it away"], *train, "--sequence", 100, "--tune", 2, "-o",
+                     "other.safetensors")
+        self.assertFalse((self.folder / "other.safetensors.moments").exists())
         self.refuses(2, ["groups of", "the model has 2"], *train, "--ratio", "1e-10", "-o", "no.safetensors")
         (self.folder / "short.txt").write_text("A few words.")
         self.refuses(2, ["give a longer text"], "train-echo", "-m", HF_MODEL, "short.txt", "-o", "no.safetensors")

@@ -226,15 +226,18 @@ TEST_CASE("training that was stopped goes on to the same maps, and not on anothe
     CHECK(messages.find("could not be kept") != std::string::npos);
 }
 
-TEST_CASE("tuning goes down the slope of what attention misses", "[echokv]") {
+TEST_CASE("tuning goes down the slope of each loss", "[echokv]") {
+    const auto loss = GENERATE(engine::EchoLoss::keys_values, engine::EchoLoss::outputs, engine::EchoLoss::qk_kl);
+    CAPTURE(engine::name_of(loss));
     const auto& model = tiny_model();
     const auto ids = some_ids(model, 60);
     engine::SilentProgress progress;
-    const engine::EchoTuningOptions once{.steps = 1, .sequence = 60, .rate = 1e-4};
+    const engine::EchoTuningOptions once{.steps = 1, .sequence = 60, .rate = 1e-4, .loss = loss};
     const policies::EchoMaps before = policies::test::formula_maps(layout_of(model, 2, 4), model.fingerprint());
     policies::EchoMaps after = before;
-    const double error = engine::tune_echo(model, after, ids, once, progress).at(0);
-    CHECK(error == Approx(engine::attention_error(model, before, ids, once, progress)).epsilon(1e-6));
+    const auto first = engine::tune_echo(model, after, ids, once, progress).at(0);
+    CHECK(first.error == engine::echo_loss_error(model, before, ids, once, progress));
+    CHECK(first.rate == 1e-4);
     // AdamW's first step is the rate times the gradient's sign, and the decay: the sign is that of a difference
     // quotient.
     int n_checked = 0;
@@ -243,16 +246,20 @@ TEST_CASE("tuning goes down the slope of what attention misses", "[echokv]") {
             return of_keys ? maps.layers.at(1).keys : maps.layers.at(1).values;
         };
         policies::EchoMaps changed = before;
+        if (!of_keys && loss == engine::EchoLoss::qk_kl) {
+            CHECK(same_bits(matrix(after).numbers, matrix(changed).numbers));
+            continue;
+        }
         for (size_t at = 0; at < matrix(changed).numbers.size(); at += 37) {
             float& number = matrix(changed).numbers[at];
             const float was = number;
-            const auto error_at = [&](float value) {
+            const auto loss_at = [&](float value) {
                 number = value;
-                const double found = engine::attention_error(model, changed, ids, once, progress);
+                const double found = engine::echo_loss_error(model, changed, ids, once, progress);
                 number = was;
-                return found * found;
+                return loss == engine::EchoLoss::qk_kl ? found : found * found;
             };
-            const double slope = (error_at(was + 0.02f) - error_at(was - 0.02f)) / 0.04;
+            const double slope = (loss_at(was + 0.02f) - loss_at(was - 0.02f)) / 0.04;
             if (std::abs(slope) < 2e-3) continue;
             ++n_checked;
             CAPTURE(of_keys, at, slope);
@@ -263,18 +270,131 @@ TEST_CASE("tuning goes down the slope of what attention misses", "[echokv]") {
     CHECK(n_checked > 10);
 }
 
-TEST_CASE("tuned maps miss less of what attention gives, the same whatever the threads", "[echokv]") {
+TEST_CASE("gradient descent loses what PyTorch's does, step by step", "[echokv]") {
+    const auto& model = default_model_f32();
+    const auto expected = golden("engine/echo_descent.json");
+    const auto ids = expected["ids"].get<std::vector<int32_t>>();
+    engine::SilentProgress progress;
+    for (const auto& one : expected["cases"]) {
+        engine::EchoTuningOptions options{.steps = expected["steps"],
+                                          .sequence = expected["sequence"],
+                                          .skipped = expected["skipped"],
+                                          .rate = expected["rate"],
+                                          .seed = expected["seed"]};
+        for (const auto loss : {engine::EchoLoss::keys_values, engine::EchoLoss::outputs, engine::EchoLoss::qk_kl})
+            if (engine::name_of(loss) == one["loss_of"]) options.loss = loss;
+        const EchoLayout layout = layout_of(model, one["group_layers"], one["local_dims"]);
+        CAPTURE(layout.group, layout.local, engine::name_of(options.loss));
+        policies::EchoMaps maps = options.loss == engine::EchoLoss::keys_values
+                                      ? engine::untrained_echo_maps(model, layout.ratio(), options.seed)
+                                      : policies::test::formula_maps(layout, model.fingerprint());
+        REQUIRE(maps.layout == layout);
+        const auto steps = engine::tune_echo(model, maps, ids, options, progress);
+        REQUIRE(steps.size() == one["loss"].size());
+        for (size_t t = 0; t < steps.size(); ++t) {
+            CAPTURE(t);
+            CHECK(steps[t].loss == Approx(one["loss"][t].get<double>()).epsilon(1e-3));
+            CHECK(steps[t].error == Approx(one["error"][t].get<double>()).epsilon(1e-3));
+        }
+    }
+}
+
+TEST_CASE("gradient descent on keys and values comes near to least squares, from above", "[echokv]") {
+    const auto& model = tiny_model();
+    const auto ids = some_ids(model, 500);
+    engine::SilentProgress progress;
+    const engine::EchoTrainingOptions whole{.ratio = 0.5, .sequence = 100};
+    const auto solved = engine::train_echo(model, ids, whole, progress);
+    const auto after = [&](int64_t n_steps) {
+        policies::EchoMaps maps = engine::untrained_echo_maps(model, 0.5, 42);
+        const engine::EchoTuningOptions options{
+            .steps = n_steps, .sequence = 100, .rate = 1e-2, .loss = engine::EchoLoss::keys_values};
+        const auto steps = engine::tune_echo(model, maps, ids, options, progress);
+        if (n_steps > 0) {
+            CHECK(steps.back().loss < steps.front().loss);
+            CHECK(maps.facts.at("stage1").find("AdamW on keys-values") == 0);
+        }
+        return engine::echo_errors(model, maps, ids, whole, progress);
+    };
+    const auto begun = after(0), some = after(40), many = after(400);
+    for (const auto& [layer, least] : solved.errors) {
+        CAPTURE(layer, least.keys, least.values);
+        for (const auto of : {&engine::EchoError::keys, &engine::EchoError::values}) {
+            CHECK(some.at(layer).*of < begun.at(layer).*of);
+            CHECK(many.at(layer).*of < some.at(layer).*of);
+            CHECK(many.at(layer).*of > 0.999 * (least.*of));
+            CHECK(many.at(layer).*of < 1.1 * (least.*of));
+        }
+    }
+    CHECK_THROWS_AS(engine::untrained_echo_maps(model, 0.95, 42), engine::UsageError);
+}
+
+TEST_CASE("gradient descent that was stopped goes on to the same maps and losses", "[echokv]") {
+    const auto loss = GENERATE(engine::EchoLoss::keys_values, engine::EchoLoss::outputs, engine::EchoLoss::qk_kl);
+    CAPTURE(engine::name_of(loss));
+    const auto& model = tiny_model();
+    const auto ids = some_ids(model, 300), others = some_ids(model, 300, 2);
+    const TemporaryFolder folder;
+    engine::EchoTuningOptions options{.steps = 12, .sequence = 50, .rate = 5e-3, .loss = loss};
+    const policies::EchoMaps before = policies::test::formula_maps(layout_of(model, 2, 4), model.fingerprint());
+    const auto tuned = [&](policies::EchoMaps maps, const std::vector<int32_t>& text, engine::Progress& progress) {
+        auto steps = engine::tune_echo(model, maps, text, options, progress);
+        return std::pair{std::move(maps), std::move(steps)};
+    };
+    engine::SilentProgress silent;
+    const auto whole = tuned(before, ids, silent);
+    options.state = folder.path() / "state";
+    for (const int64_t stop : {5, 3}) {  // the second behind the first: 8 steps are done
+        StopsAfterSequences stops(stop);
+        CHECK_THROWS_AS(tuned(before, ids, stops), engine::Cancelled);
+    }
+    std::filesystem::copy_file(options.state, folder.path() / "copy");
+    const auto again = [&](const policies::EchoMaps& maps, const std::vector<int32_t>& text) {
+        std::filesystem::copy_file(folder.path() / "copy", options.state,
+                                   std::filesystem::copy_options::overwrite_existing);
+        int n_done = 0;
+        options.on_step = [&](const engine::EchoStep&) { ++n_done; };
+        StopsAfterSequences never(1000);
+        const auto found = tuned(maps, text, never);
+        CHECK(never.messages == (n_done == 4 ? "going on behind 8 of 12 steps\n" : ""));
+        return std::tuple{same_maps(found.first, whole.first), found.second == whole.second, n_done};
+    };
+    CHECK(again(before, ids) == std::tuple{true, true, 4});
+    CHECK(again(before, others) == std::tuple{false, false, 12});
+    policies::EchoMaps changed = before;
+    changed.layers.at(1).keys.numbers[7] += 1e-3f;
+    CHECK(std::get<2>(again(changed, ids)) == 12);
+    options.rate = 4e-3;
+    CHECK(std::get<2>(again(before, ids)) == 12);
+    options.rate = 5e-3;
+    // All of it done: nothing is left to do.
+    StopsAfterSequences never(1000);
+    REQUIRE(std::get<2>(again(before, ids)) == 4);
+    CHECK(same_maps(tuned(before, ids, never).first, whole.first));
+    CHECK(never.messages == "going on behind 12 of 12 steps\n");
+    std::filesystem::resize_file(folder.path() / "copy", std::filesystem::file_size(folder.path() / "copy") - 3);
+    CHECK(again(before, ids) == std::tuple{true, true, 12});
+    engine::require_tuning_state(options.state);
+    std::ofstream(options.state) << "something else";
+    CHECK_THROWS_AS(tuned(before, ids, never), engine::UsageError);
+    CHECK_THROWS_AS(engine::require_tuning_state(options.state), engine::UsageError);
+}
+
+TEST_CASE("tuned maps lose less, the same whatever the threads", "[echokv]") {
+    const auto loss = GENERATE(engine::EchoLoss::keys_values, engine::EchoLoss::outputs, engine::EchoLoss::qk_kl);
+    CAPTURE(engine::name_of(loss));
     const auto& model = tiny_model();
     const auto ids = some_ids(model, 400);
     engine::SilentProgress progress;
-    const engine::EchoTuningOptions options{.steps = 60, .sequence = 50, .rate = 5e-3};
+    const engine::EchoTuningOptions options{.steps = 60, .sequence = 50, .rate = 5e-3, .loss = loss};
     const policies::EchoMaps before = policies::test::formula_maps(layout_of(model, 2, 4), model.fingerprint());
     policies::EchoMaps after = before;
     const auto losses = engine::tune_echo(model, after, ids, options, progress);
     CHECK(losses.size() == 60);
-    CHECK(after.facts.at("stage2").find("60 steps") != std::string::npos);
-    CHECK(engine::attention_error(model, after, ids, options, progress) <
-          0.9 * engine::attention_error(model, before, ids, options, progress));
+    const char* stage = loss == engine::EchoLoss::keys_values ? "stage1" : "stage2";
+    CHECK(after.facts.at(stage).find(std::string(engine::name_of(loss)) + ", 60 steps") != std::string::npos);
+    CHECK(engine::echo_loss_error(model, after, ids, options, progress) <
+          0.9 * engine::echo_loss_error(model, before, ids, options, progress));
     {
         const Threads one(1);
         policies::EchoMaps again = before;

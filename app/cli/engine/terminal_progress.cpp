@@ -43,6 +43,7 @@ void TerminalProgress::clear_line() {
 
 void TerminalProgress::begin(std::string_view phase, int64_t steps) {
     phase_ = phase;
+    note_.clear();
     steps_ = steps;
     start_ = shown_ = std::chrono::steady_clock::now();
 }
@@ -55,9 +56,10 @@ void TerminalProgress::advance(int64_t done) {
     shown_ = now;
     const double elapsed = std::chrono::duration<double>(now - start_).count();
     const double left = done > 0 ? elapsed / static_cast<double>(done) * static_cast<double>(steps_ - done) : 0;
-    const std::string line = analysis::terminal_text(
-        fmt::format("{}: {}/{} [{}<{}]", phase_, done, steps_, clock_text(elapsed), clock_text(left)),
-        analysis::Lines::one);
+    const std::string line =
+        analysis::terminal_text(fmt::format("{}: {}/{} [{}<{}]{}{}", phase_, done, steps_, clock_text(elapsed),
+                                            clock_text(left), note_.empty() ? "" : ", ", note_),
+                                analysis::Lines::one);
     if (terminal_) {
         fmt::print(stderr, "\r{}\033[K", line);
         line_open_ = true;

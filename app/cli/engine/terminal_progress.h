@@ -27,6 +27,9 @@ class TerminalProgress final : public engine::Progress {
     void message(std::string_view text) override;
     bool cancelled() const override;
 
+    /// Shown behind the steps until the next phase, as "loss 0.021".
+    void set_note(std::string_view note) { note_ = note; }
+
     /// What is to be seen also by who asked for no progress: a run that failed, a file that was set aside.
     void warning(std::string_view text);
 
@@ -38,7 +41,7 @@ class TerminalProgress final : public engine::Progress {
     bool quiet_;
     bool terminal_;
     bool line_open_ = false;
-    std::string phase_;
+    std::string phase_, note_;
     int64_t steps_ = 0;
     std::chrono::steady_clock::time_point start_;
     std::chrono::steady_clock::time_point shown_;

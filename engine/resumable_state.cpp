@@ -1,0 +1,110 @@
+#include "engine/resumable_state.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "engine/error.h"
+
+namespace kvscope::engine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kKeepEvery = std::chrono::seconds(60);
+
+void write_text(std::ostream& out, const std::string& text) {
+    const uint64_t length = text.size();
+    out.write(reinterpret_cast<const char*>(&length), sizeof(length));
+    out.write(text.data(), static_cast<std::streamsize>(length));
+}
+
+/// Whether the text comes next.
+bool read_text(std::istream& in, const std::string& expected) {
+    uint64_t length = 0;
+    if (!in.read(reinterpret_cast<char*>(&length), sizeof(length)) || length != expected.size()) return false;
+    std::string found(length, '\0');
+    return in.read(found.data(), static_cast<std::streamsize>(length)) && found == expected;
+}
+
+uint64_t hash_of(const ResumableState::Parts& parts, int64_t done) {
+    auto hash = static_cast<uint64_t>(done);
+    for (const auto part : parts) hash = XXH3_64bits_withSeed(part.data(), part.size(), hash);
+    return hash;
+}
+
+}  // namespace
+
+ResumableState::ResumableState(std::filesystem::path path, std::string kind, std::string of)
+    : path_(std::move(path)), kind_(std::move(kind)), of_(std::move(of)), kept_(Clock::now()) {
+    std::error_code error;
+    std::ifstream in;
+    if (path_.empty() || !std::filesystem::exists(path_, error)) return;
+    if (std::filesystem::is_regular_file(path_, error)) in.open(path_, std::ios::binary);
+    if (!in.is_open() || !read_text(in, kind_))
+        throw UsageError(fmt::format(
+            "{}: what is done so far would be kept here, and there is something else: move it away", path_.string()));
+}
+
+int64_t ResumableState::resume(const Parts& parts, int64_t n_steps, std::string_view unit, Progress& progress) {
+    const int64_t done = path_.empty() ? 0 : read(parts);
+    if (done > 0) progress.message(fmt::format("going on behind {} of {} {}", done, n_steps, unit));
+    kept_ = Clock::now();
+    return done;
+}
+
+void ResumableState::keep_each_minute(const Parts& parts, int64_t done, Progress& progress) {
+    if (Clock::now() - kept_ > kKeepEvery) keep(parts, done, progress);
+}
+
+void ResumableState::keep(const Parts& parts, int64_t done, Progress& progress) {
+    kept_ = Clock::now();
+    if (path_.empty()) return;
+    if (const auto error = write(parts, done); !error.empty())
+        progress.message("what is done so far could not be kept: " + error);
+}
+
+int64_t ResumableState::read(const Parts& parts) const {
+    std::ifstream in(path_, std::ios::binary);
+    int64_t done = 0;
+    uint64_t hash = 0;
+    if (!in.is_open() || !read_text(in, kind_) || !read_text(in, of_)) return 0;
+    in.read(reinterpret_cast<char*>(&done), sizeof(done));
+    std::vector<std::vector<std::byte>> found;
+    Parts views;
+    for (const auto part : parts) {
+        views.emplace_back(found.emplace_back(part.size()));
+        in.read(reinterpret_cast<char*>(views.back().data()), static_cast<std::streamsize>(part.size()));
+    }
+    in.read(reinterpret_cast<char*>(&hash), sizeof(hash));
+    if (!in || hash != hash_of(views, done) || done < 1) return 0;  // cut off or damaged
+    for (size_t i = 0; i < parts.size(); ++i) std::copy(found[i].begin(), found[i].end(), parts[i].begin());
+    return done;
+}
+
+std::string ResumableState::write(const Parts& parts, int64_t done) const {
+    const auto temporary = std::filesystem::path(path_.string() + ".new");
+    errno = 0;
+    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+    write_text(out, kind_);
+    write_text(out, of_);
+    out.write(reinterpret_cast<const char*>(&done), sizeof(done));
+    for (const auto part : parts)
+        out.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
+    const uint64_t hash = hash_of(parts, done);
+    out.write(reinterpret_cast<const char*>(&hash), sizeof(hash));
+    out.close();
+    std::error_code error;
+    if (out) std::filesystem::rename(temporary, path_, error);
+    if (out && !error) return {};
+    const std::string why = error ? error.message() : errno ? std::strerror(errno) : "writing failed";
+    std::filesystem::remove(temporary, error);
+    return fmt::format("{}: {}", path_.string(), why);
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "engine/resumable_state.h"
+#include "policies/interface/echo_maps.h"
+
+namespace kvscope::engine {
+
+/// A map that gradient descent changes, with the optimizer's moments.
+class TunedMap {
+ public:
+    explicit TunedMap(const policies::Matrix& from);
+
+    /// (outputs, inputs) f32, contiguous: turned round for products.
+    const at::Tensor& weights() const { return weights_; }
+    policies::Matrix matrix() const;
+
+    /// AdamW (Loshchilov and Hutter, 2019, algorithm 2) with betas 0.9 and 0.999, weight decay 0.01, as PyTorch has it:
+    /// m = 0.9 m + 0.1 g, v = 0.999 v + 0.001 g^2,
+    /// w -= rate (0.01 w + m / (1 - 0.9^t) / (sqrt(v / (1 - 0.999^t)) + 1e-8)).
+    /// @param gradient (outputs, inputs) f32
+    /// @param t number of the step, from 1 on
+    void step(const at::Tensor& gradient, double rate, int64_t t);
+
+    /// Appends the weights and both moments.
+    void add_parts(ResumableState::Parts& parts);
+
+ private:
+    at::Tensor weights_, mean_, square_;
+};
+
+}  // namespace kvscope::engine
