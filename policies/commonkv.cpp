@@ -115,7 +115,7 @@ class CommonKv : public Policy {
             if (shared_) row.stored.push_back(entries(group, false, shared_, layer, head));
             if (own) row.stored.push_back(entries(group, true, own, layer, head));
         }
-        latents_[static_cast<size_t>(layer)] = {};
+        std::vector<float>().swap(latents_[static_cast<size_t>(layer)]);  // its memory, too
         maps_[static_cast<size_t>(layer)] = {};
         require_budget(stored, layer);
         return selection;

@@ -1,11 +1,17 @@
+#include "engine/memory.h"
+
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
 
 #include "engine/score_pool.h"
 #include "tests/engine/counted_memory.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/same_bits.h"
 #include "tests/engine/whole_cache.h"
+#include "tests/policies/echo_maps_file.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;
@@ -116,4 +122,59 @@ TEST_CASE("runs of one policy at several budgets share their scores in memory an
         CHECK(same_bits(shared, own));
     }
     CHECK(together.run_record(0, 2).scores != together.run_record(0, 4).scores);
+}
+
+namespace {
+
+/// Without what was freed.
+uint64_t in_memory() {
+    engine::reset_peak();
+    return engine::resident_bytes();
+}
+
+}  // namespace
+
+TEST_CASE("a longer prompt takes as much more of the process's memory as the records of its caches say") {
+    const auto& model = default_model_f32();
+    const auto shape = model.transformer().shape();
+    const policies::test::EchoMapsFile maps({shape.n_layers, shape.n_kv_heads, shape.head_dim, 2, 0},
+                                            model.fingerprint());
+    const auto ids = golden("engine/prompt_ids.json")["prompts"]["demo"]["ids"].get<std::vector<int32_t>>();
+    auto options = options_of(1);
+    options.keep_caches = true;
+    options.compare = options.record = false;
+    struct Taken {
+        double resident = 0, full = 0, recorded = 0;
+    };
+    // The full cache's and the policy's.
+    const auto taken_by = [&](const std::string& policy, size_t n) {
+        const auto spec = policy.starts_with("echokv") ? policy + ":recent=16,maps=" + maps.path() : policy;
+        engine::SilentProgress progress;
+        std::map<int, uint64_t> held;
+        const uint64_t before = in_memory();
+        std::vector<std::unique_ptr<engine::Conversation>> caches;
+        {
+            engine::Experiment experiment(model, engine::with_full_run({plan(spec, "60%")}), options, progress);
+            experiment.on_run = [&](int, int run, const trace::RunRecord& record) {
+                CAPTURE(record.label, record.message);
+                REQUIRE(record.status == "complete");
+                held[run] = std::accumulate(record.cache_bytes.begin(), record.cache_bytes.end(), uint64_t{0});
+            };
+            experiment.run(std::vector{prompt_of_ids({ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(n)})});
+            caches = experiment.take_caches();
+        }
+        Taken taken{static_cast<double>(in_memory() - before), static_cast<double>(held[0])};
+        for (const auto& [run, bytes] : held) taken.recorded += static_cast<double>(bytes);
+        return taken;
+    };
+    taken_by("full", 800);  // what the first run of all leaves behind
+    // What does not grow with the prompt, maps that belong to the model, is in both.
+    for (const std::string policy : {"full", "think:ratio=0.6", "palu:rank_share=0.5,whitening=on", "minicache",
+                                     "commonkv:recent=16", "kvslimmer:chunk=100", "echokv", "echokv-hybrid"}) {
+        const Taken few = taken_by(policy, 300), many = taken_by(policy, 800);
+        CAPTURE(policy, many.recorded, many.resident);
+        const double more = many.recorded - few.recorded;
+        if (policy != "full") CHECK(more < 1.85 * (many.full - few.full));
+        CHECK(many.resident - few.resident == Approx(more).epsilon(0.05).margin(2.5e6));
+    }
 }
