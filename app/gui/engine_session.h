@@ -50,6 +50,33 @@ struct RunRequest {
     bool operator==(const RunRequest&) const = default;
 };
 
+/// What the view Training has been filled in with; as `kvscope train-echo` takes it.
+struct TrainingRequest {
+    std::vector<std::filesystem::path> texts;  ///< none: the one that comes along
+    double ratio = 0.5;
+    int64_t n_tokens = 0;     ///< that are read at most; 0: all
+    bool by_descent = false;  ///< the first stage by gradient descent, else by least squares
+    int64_t steps = 600;      ///< of that
+    int64_t tune_steps = 0;   ///< of the second stage; 0: none
+    bool tune_by_qk = false;  ///< its loss: the attention's divergence, else its outputs
+    std::filesystem::path output;
+    bool force = false;  ///< replaces what is at `output`
+    bool operator==(const TrainingRequest&) const = default;
+};
+
+/// How far the last training has come.
+struct TrainingStatus {
+    struct Stage {
+        std::string loss;            ///< "keys-values", "outputs", "qk-kl"
+        std::vector<double> errors;  ///< of each step: the share that is missed, or nats
+    };
+    std::vector<Stage> stages;
+    std::vector<std::string> messages;
+    std::filesystem::path output;
+    bool is_done = false;  ///< the maps are at `output`
+    uint64_t stamp = 0;    ///< changes with each step
+};
+
 /// Up to here spectra are computed with a run without being asked for, once for each model.
 constexpr double little_for_spectra_seconds = 20;
 
@@ -119,6 +146,9 @@ class EngineSession {
     /// Computes the spectra of the trace's model and keeps them in the cache folder, where every trace of that model
     /// has them from.
     virtual void compute_spectra(int document) = 0;
+    /// Trains EchoKV's maps for the model that is loaded, else the default one. Stopped, the same request goes on.
+    virtual void train(const TrainingRequest& request) = 0;
+    virtual const TrainingStatus& training() const = 0;
     /// Ends the job under way at the next safe place and drops those that wait.
     virtual void cancel() = 0;
     virtual EngineStatus status() const = 0;

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -119,6 +120,54 @@ TEST_CASE("a cache that can change its form does so when it is asked to, and the
     CHECK(reader.run_record(0, 1).switch_steps.empty());
     CHECK(trace::check(wanted.output).empty());
     gui.engine->switch_cache(2);  // nothing runs
+}
+
+TEST_CASE("EchoKV's maps are trained in the window, step by step, and run") {
+    testing::SessionWithEngine gui;
+    gui.engine->load_model(gui.request({}, "").model);
+    gui.until_idle();
+    std::string words;
+    for (int i = 0; i < 12; ++i) words += std::to_string(i) + ". " + testing::text + "\n";
+    std::ofstream(gui.folder / "words.txt") << words;
+    TrainingRequest request;
+    request.texts = {gui.folder / "words.txt"};
+    request.by_descent = true;
+    request.steps = 5;
+    request.tune_steps = 4;
+    request.output = gui.folder / "maps.safetensors";
+    gui.engine->train(request);
+    CHECK(gui.engine->training().stages.empty());
+    gui.until_idle();
+    CHECK(gui.errors.empty());
+    const TrainingStatus& training = gui.engine->training();
+    CHECK(training.is_done);
+    REQUIRE(training.stages.size() == 2);
+    CHECK(training.stages[0].loss == "keys-values");
+    CHECK(training.stages[0].errors.size() == 5);
+    CHECK(training.stages[1].loss == "outputs");
+    CHECK(training.stages[1].errors.size() == 4);
+    CHECK(training.stages[0].errors[0] > 0);
+    CHECK(training.messages.size() == 4);
+    CHECK(fs::is_regular_file(request.output));
+    CHECK(std::distance(fs::directory_iterator(gui.folder), {}) == 2);  // nothing is left beside the maps
+
+    gui.engine->run(gui.request({"echokv:recent=9,maps=" + request.output.string()}, "16"));
+    gui.until_idle();
+    REQUIRE(gui.session.documents().size() == 1);
+    CHECK(gui.session.documents().front()->reader()->run(0, 1).status == "complete");
+
+    gui.engine->train(request);  // the maps are there
+    gui.until_idle();
+    REQUIRE(gui.errors.size() == 1);
+    CHECK_THAT(gui.errors[0], Catch::Matchers::Contains("maps.safetensors"));
+    CHECK(!gui.engine->training().is_done);
+    request.force = true;
+    request.by_descent = false;
+    request.tune_steps = 0;
+    gui.engine->train(request);
+    gui.until_idle();
+    CHECK(gui.engine->training().is_done);
+    CHECK(gui.engine->training().stages.empty());
 }
 
 TEST_CASE("what cannot be run becomes a notice, and the next job runs") {

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "app/figures/output_file.h"
 #include "app/gui/engine/job_of_request.h"
 #include "app/gui/engine/job_progress.h"
 #include "app/gui/engine/job_queue.h"
@@ -20,6 +21,7 @@
 #include "app/gui/run_form.h"
 #include "app/gui/session.h"
 #include "app/program/engine/run_job.h"
+#include "app/program/engine/training_job.h"
 #include "app/program/paths.h"
 #include "engine/conversation.h"
 #include "engine/device.h"
@@ -67,6 +69,24 @@ std::optional<bool> has_spectra(const fs::path& output, bool replaced) {
 std::vector<int32_t> visible_ids(const engine::Prompt& prompt) {
     return {prompt.ids.begin(), prompt.ids.begin() + prompt.n_visible()};
 }
+
+/// A job's progress whose messages are also told elsewhere.
+class Telling final : public engine::Progress {
+ public:
+    Telling(engine::Progress& shown, std::function<void(const std::string&)> tell)
+        : shown_(shown), tell_(std::move(tell)) {}
+    void begin(std::string_view phase, int64_t steps) override { shown_.begin(phase, steps); }
+    void advance(int64_t done) override { shown_.advance(done); }
+    void message(std::string_view text) override {
+        shown_.message(text);
+        tell_(std::string(text));
+    }
+    bool cancelled() const override { return shown_.cancelled(); }
+
+ private:
+    engine::Progress& shown_;
+    std::function<void(const std::string&)> tell_;
+};
 
 class ThreadedSession final : public EngineSession {
  public:
@@ -168,6 +188,17 @@ class ThreadedSession final : public EngineSession {
     EngineStatus status() const override { return jobs_.status(); }
 
     const std::vector<PartialAnswer>& partial_answers() const override { return partial_; }
+
+    void train(const TrainingRequest& request) override {
+        begun_.reset();
+        training_ = {};
+        training_.output = request.output;
+        const auto path = status().model_path;
+        jobs_.enqueue(fmt::format("{}: training", request.output.filename().string()),
+                      [this, request, path] { train_maps(request, path); });
+    }
+
+    const TrainingStatus& training() const override { return training_; }
 
     void switch_cache(int run) override {
         if (running_) running_->switch_cache(run);
@@ -399,6 +430,49 @@ class ThreadedSession final : public EngineSession {
         if (!failed.empty()) throw std::runtime_error(failed);
     }
 
+    void train_maps(const TrainingRequest& request, const fs::path& path) {
+        if (!request.force) figures::refuse_existing(request.output);
+        model_.choose(path.empty() ? program::default_model() : path, "auto");
+        const auto model = model_.get();
+        progress_.go_on(EngineStatus::State::running, fmt::format("{}: training", request.output.filename().string()));
+        program::TrainingJob job;
+        job.texts = request.texts;
+        job.n_tokens = request.n_tokens;
+        job.options.ratio = request.ratio;
+        job.by_descent = request.by_descent;
+        job.descent.steps = request.steps;
+        job.tuning.steps = request.tune_steps;
+        if (request.tune_by_qk) job.tuning.loss = engine::EchoLoss::qk_kl;
+        job.force = request.force;
+        job.set_output(request.output);
+        Telling progress(progress_, [this](const std::string& text) {
+            jobs_.post([this, text] { training_.messages.push_back(text); });
+        });
+        program::TrainingEvents events;
+        events.on_step = [this](engine::EchoLoss loss, const engine::EchoStep& step) {
+            jobs_.post([this, loss, step] { add_step(std::string(engine::name_of(loss)), step.error); });
+        };
+        events.on_stage = [this](engine::EchoLoss loss, std::span<const engine::EchoStep> steps) {
+            std::vector<double> errors;
+            for (const auto& step : steps) errors.push_back(step.error);
+            jobs_.post([this, loss, errors] { set_stage(std::string(engine::name_of(loss)), errors); });
+        };
+        events.write = [&](const std::string& bytes) {
+            figures::write_whole_file(request.output, bytes, request.force);
+            jobs_.post([this] { training_.is_done = true; });
+        };
+        program::train(*model, job, progress, events);
+    }
+
+    TrainingStatus::Stage& stage_of(const std::string& loss) {
+        ++training_.stamp;
+        for (auto& stage : training_.stages)
+            if (stage.loss == loss) return stage;
+        return training_.stages.emplace_back(TrainingStatus::Stage{loss, {}});
+    }
+    void add_step(const std::string& loss, double error) { stage_of(loss).errors.push_back(error); }
+    void set_stage(const std::string& loss, const std::vector<double>& errors) { stage_of(loss).errors = errors; }
+
     void keep(int document, int prompt, std::shared_ptr<const engine::LivePrefill> live) {
         const auto kept = prefill_in_memory(std::move(live), [this] { return progress_.status().busy(); });
         jobs_.post([this, document, prompt, kept] { prefills_.keep(document, {prompt}, kept); });
@@ -475,6 +549,7 @@ class ThreadedSession final : public EngineSession {
     bool tried_to_load_ = false;
     std::shared_ptr<RunInWindow> running_;
     std::vector<PartialAnswer> partial_;
+    TrainingStatus training_;
     KeptPrefills prefills_;
     RunCaches caches_;
 

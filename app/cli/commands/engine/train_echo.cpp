@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <stdexcept>
 
@@ -10,65 +9,19 @@
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/option_checks.h"
 #include "app/figures/output_file.h"
-#include "app/program/paths.h"
-#include "engine/echo_training.h"
-#include "engine/echo_tuning.h"
+#include "app/program/engine/training_job.h"
 #include "engine/error.h"
-#include "engine/prompt.h"
 
 namespace kvscope::cli::train_echo_file {
 namespace {
 
 struct Arguments {
     ModelOptions model;
+    program::TrainingJob job;
     std::filesystem::path output, curve;
-    std::vector<std::filesystem::path> texts;
     std::string stage1 = "least-squares", tune_loss = "outputs";
-    engine::EchoTrainingOptions options;
-    engine::EchoTuningOptions descent{.steps = 600, .loss = engine::EchoLoss::keys_values};
-    engine::EchoTuningOptions tuning{.steps = 0};
-    int64_t n_tokens = 0;  ///< 0: all
-    double held_out = 0.05;
-    bool force = false;
     bool quiet = false;
-
-    bool is_descent() const { return stage1 == "adamw"; }
-    std::vector<std::filesystem::path> states() const {
-        return {is_descent() ? descent.state : options.state, tuning.state};
-    }
 };
-
-std::vector<int32_t> tokens_of(const engine::Model& model, std::vector<std::filesystem::path> texts) {
-    if (texts.empty()) texts.push_back(program::asset("training/english.txt"));
-    std::vector<int32_t> ids;
-    for (const auto& path : texts) {
-        const std::string text = program::read_text(path);
-        engine::require_utf8(text, program::name_of_text(path));
-        const auto of_text = model.tokenizer().encode(text, false, false);
-        ids.insert(ids.end(), of_text.begin(), of_text.end());
-    }
-    return ids;
-}
-
-struct MeanError {
-    double keys = 0, values = 0;
-};
-
-MeanError mean_of(const std::map<int, engine::EchoError>& errors) {
-    MeanError mean;
-    for (const auto& [layer, error] : errors) {
-        mean.keys += error.keys / static_cast<double>(errors.size());
-        mean.values += error.values / static_cast<double>(errors.size());
-    }
-    return mean;
-}
-
-std::string told(const char* what, const std::map<int, engine::EchoError>& errors) {
-    const auto mean = mean_of(errors);
-    return fmt::format(
-        "{}: the maps miss {:.1f} % of the keys they rebuild and {:.1f} % of the values, mean over {} layers", what,
-        100.0 * mean.keys, 100.0 * mean.values, errors.size());
-}
 
 analysis::Table empty_curve() {
     using analysis::ColumnType;
@@ -79,135 +32,53 @@ analysis::Table empty_curve() {
     return table;
 }
 
-std::string told(engine::EchoLoss loss, std::span<const engine::EchoStep> steps) {
-    const size_t some = std::min<size_t>(steps.size(), 10);
-    const auto mean = [](std::span<const engine::EchoStep> of) {
-        double sum = 0;
-        for (const auto& step : of) sum += step.error;
-        return sum / static_cast<double>(of.size());
-    };
-    const double first = mean(steps.first(some)), last = mean(steps.last(some));
-    switch (loss) {
-        case engine::EchoLoss::keys_values:
-            return fmt::format(
-                "trained in {} steps: the maps missed {:.1f} % of keys and values in the first {}, {:.1f} % in the "
-                "last",
-                steps.size(), 100.0 * first, some, 100.0 * last);
-        case engine::EchoLoss::outputs:
-            return fmt::format(
-                "tuned in {} steps: attention's outputs were off by {:.1f} % in the first {}, by {:.1f} % in the last",
-                steps.size(), 100.0 * first, some, 100.0 * last);
-        case engine::EchoLoss::qk_kl:
-            break;
-    }
-    return fmt::format("tuned in {} steps: attention diverged by {:.4g} nats in the first {}, by {:.4g} in the last",
-                       steps.size(), first, some, last);
-}
-
-/// A stage of gradient descent. Its steps go into the curve.
-void descend(const engine::Model& model, policies::EchoMaps& maps, std::span<const int32_t> text,
-             engine::EchoTuningOptions options, analysis::Table& curve, TerminalProgress& progress) {
-    if (options.steps == 0) return;
-    options.on_step = [&](const engine::EchoStep& step) { progress.set_note(fmt::format("loss {:.4g}", step.loss)); };
-    const auto steps = engine::tune_echo(model, maps, text, options, progress);
-    const int64_t stage = options.loss == engine::EchoLoss::keys_values ? 1 : 2;
+void add_stage(analysis::Table& curve, engine::EchoLoss loss, std::span<const engine::EchoStep> steps) {
+    const int64_t stage = loss == engine::EchoLoss::keys_values ? 1 : 2;
     for (size_t i = 0; i < steps.size(); ++i)
-        curve.rows.push_back({.cells = {stage, std::string(engine::name_of(options.loss)), static_cast<int64_t>(i) + 1,
+        curve.rows.push_back({.cells = {stage, std::string(engine::name_of(loss)), static_cast<int64_t>(i) + 1,
                                         steps[i].rate, steps[i].loss, steps[i].error}});
-    progress.message(told(options.loss, steps));
 }
 
-policies::EchoMaps first_stage(const engine::Model& model, std::span<const int32_t> text, const Arguments& arguments,
-                               analysis::Table& curve, TerminalProgress& progress) {
-    if (arguments.is_descent()) {
-        auto maps = engine::untrained_echo_maps(model, arguments.options.ratio, arguments.descent.seed);
-        descend(model, maps, text, arguments.descent, curve, progress);
-        return maps;
-    }
-    auto training = engine::train_echo(model, text, arguments.options, progress);
-    progress.message(told(fmt::format("On the {} tokens of the text", training.n_tokens).c_str(), training.errors));
-    return std::move(training.maps);
-}
-
-void check_on_held_out(const engine::Model& model, const policies::EchoMaps& maps, std::span<const int32_t> held_out,
-                       const Arguments& arguments, TerminalProgress& progress) {
-    if (static_cast<int64_t>(held_out.size()) <= arguments.options.skipped) return;
-    const auto errors = engine::echo_errors(model, maps, held_out, arguments.options, progress);
-    engine::EchoTuningOptions options = arguments.tuning;
-    options.loss = engine::EchoLoss::outputs;
-    options.sequence = std::min(options.sequence, static_cast<int64_t>(held_out.size()));
-    const double off = engine::echo_loss_error(model, maps, held_out, options, progress);
-    progress.message(fmt::format("{}; attention's outputs are off by {:.1f} %",
-                                 told(fmt::format("On the {} held out", held_out.size()).c_str(), errors),
-                                 100.0 * off));
-}
-
-/// What can be refused before anything is read is.
-void prepare_steps(Arguments& arguments, int64_t n_tokens) {
-    for (auto* options : {&arguments.descent, &arguments.tuning}) {
-        const bool is_tuning = options == &arguments.tuning;
-        options->sequence = std::min(options->sequence, arguments.options.sequence);
-        if (options->steps == 0 || (!is_tuning && !arguments.is_descent())) continue;
-        if (n_tokens < options->sequence)
-            throw engine::UsageError(fmt::format("the text has {} tokens, a step of {} reads {}: give a longer text",
-                                                 n_tokens, is_tuning ? "--tune" : "--stage1 adamw", options->sequence));
-        engine::require_tuning_state(options->state);
-    }
-}
-
-void train(Arguments& arguments, TerminalProgress& progress) {
+void train(const Arguments& arguments, TerminalProgress& progress) {
     const auto model = arguments.model.open(progress);
-    arguments.options.sequence = std::min(arguments.options.sequence, model.transformer().config().context_length);
-    auto ids = tokens_of(model, arguments.texts);
-    if (arguments.n_tokens > 0) ids.resize(std::min(ids.size(), static_cast<size_t>(arguments.n_tokens)));
-    const auto n_held = static_cast<size_t>(arguments.held_out * static_cast<double>(ids.size()));
-    const std::span<const int32_t> all(ids);
-    const auto text = all.first(ids.size() - n_held);
-    prepare_steps(arguments, static_cast<int64_t>(text.size()));
     analysis::Table curve = empty_curve();
-    auto maps = first_stage(model, text, arguments, curve, progress);
-    descend(model, maps, text, arguments.tuning, curve, progress);
-    figures::write_whole_file(arguments.output, policies::to_safetensors(maps), arguments.force);
-    if (!arguments.curve.empty())
+    program::TrainingEvents events;
+    events.on_step = [&](engine::EchoLoss, const engine::EchoStep& step) {
+        progress.set_note(fmt::format("loss {:.4g}", step.loss));
+    };
+    events.on_stage = [&](engine::EchoLoss loss, std::span<const engine::EchoStep> steps) {
+        add_stage(curve, loss, steps);
+    };
+    events.write = [&](const std::string& bytes) {
+        figures::write_whole_file(arguments.output, bytes, arguments.job.force);
+        if (arguments.curve.empty()) return;
         figures::write_whole_file(arguments.curve, analysis::format_table(curve, analysis::TableFormat::csv),
-                                  arguments.force);
-    std::error_code error;
-    for (const auto& state : arguments.states())
-        std::filesystem::remove(state, error);  // left behind, it is gone on with or written over
-    const auto& layout = maps.layout;
-    progress.message(fmt::format(
-        "{} written: groups of {} layers, of which all but the first store {} of {} numbers; "
-        "the cache needs {:.1f} % of its bytes, and those of the tokens that stay exact",
-        arguments.output.string(), layout.group, layout.local, layout.width(), 100.0 * layout.model_ratio()));
-    check_on_held_out(model, maps, all.last(n_held), arguments, progress);
+                                  arguments.job.force);
+    };
+    program::train(model, arguments.job, progress, events);
 }
 
 void require_sense(const Arguments& arguments) {
-    if (!arguments.curve.empty() && !arguments.is_descent() && arguments.tuning.steps == 0)
+    if (!arguments.curve.empty() && !arguments.job.by_descent && arguments.job.tuning.steps == 0)
         throw engine::UsageError("--loss: least squares take no steps; give --stage1 adamw, or --tune STEPS");
-    if (!arguments.force) {
+    if (!arguments.job.force) {
         figures::refuse_existing(arguments.output);
         if (!arguments.curve.empty()) figures::refuse_existing(arguments.curve);
     }
 }
 
 int act(Arguments& arguments) {
+    arguments.job.by_descent = arguments.stage1 == "adamw";
+    arguments.job.tuning.loss = arguments.tune_loss == "qk-kl" ? engine::EchoLoss::qk_kl : engine::EchoLoss::outputs;
     require_sense(arguments);
-    const auto beside = [&](const char* suffix) { return arguments.output.string() + suffix; };
-    arguments.options.state = beside(".moments");
-    arguments.descent.state = beside(".stage1");
-    arguments.tuning.state = beside(".stage2");
-    arguments.tuning.loss = arguments.tune_loss == "qk-kl" ? engine::EchoLoss::qk_kl : engine::EchoLoss::outputs;
+    arguments.job.set_output(arguments.output);
     TerminalProgress progress(arguments.quiet,
                               "stopped; the same command goes on from what was done by the last minute");
     try {
         train(arguments, progress);
     } catch (const engine::Cancelled&) {
-        const auto states = arguments.states();
-        throw std::runtime_error(
-            std::any_of(states.begin(), states.end(), [](const auto& state) { return std::filesystem::exists(state); })
-                ? "stopped; the same command goes on behind what was done"
-                : "stopped");
+        throw std::runtime_error(arguments.job.was_begun() ? "stopped; the same command goes on behind what was done"
+                                                           : "stopped");
     }
     return 0;
 }
@@ -218,15 +89,15 @@ void declare_stages(CLI::App& app, Arguments& arguments) {
                                   "gradient descent, as in the paper")
                        ->transform(OneOf({"least-squares", "adamw"}))
                        ->capture_default_str();
-    app.add_option("--ridge", arguments.options.ridge,
+    app.add_option("--ridge", arguments.job.options.ridge,
                    "Of least squares: times the inputs' mean square, what is added to each input's own")
         ->check(RealNumber(0, 1e6))
         ->capture_default_str();
-    app.add_option("--steps", arguments.descent.steps, "Of --stage1 adamw")
+    app.add_option("--steps", arguments.job.descent.steps, "Of --stage1 adamw")
         ->check(WholeNumber(1))
         ->needs(stage1)
         ->capture_default_str();
-    auto* tune = app.add_option("--tune", arguments.tuning.steps,
+    auto* tune = app.add_option("--tune", arguments.job.tuning.steps,
                                 "Steps of gradient descent behind the first stage, on what attention gives (the "
                                 "paper's second stage has 1000); 0: none")
                      ->check(WholeNumber(0))
@@ -244,11 +115,11 @@ void declare_stages(CLI::App& app, Arguments& arguments) {
 
 std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
-    auto& options = arguments->options;
+    auto& options = arguments->job.options;
     arguments->model.declare_model(app, ModelOptions::As::option);
     arguments->model.declare_dtype(app);
     arguments->model.declare_threads(app);
-    app.add_option("texts", arguments->texts, "Texts to train on (default: one of English prose that comes along)")
+    app.add_option("texts", arguments->job.texts, "Texts to train on (default: one of English prose that comes along)")
         ->check(CLI::ExistingFile)
         ->type_name("FILE");
     app.add_option("-o,--output", arguments->output, "The file of maps to write")
@@ -258,7 +129,7 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--ratio", options.ratio, "Share of the full cache's bytes that is left; the nearest one is taken")
         ->check(RealNumber(0, 1))
         ->capture_default_str();
-    app.add_option("--tokens", arguments->n_tokens, "Tokens of the texts that are read at most; 0: all")
+    app.add_option("--tokens", arguments->job.n_tokens, "Tokens of the texts that are read at most; 0: all")
         ->check(WholeNumber(0))
         ->capture_default_str();
     app.add_option(
@@ -267,10 +138,11 @@ std::function<int()> declare(CLI::App& app) {
         ->check(WholeNumber(8))
         ->capture_default_str();
     declare_stages(app, *arguments);
-    app.add_option("--held-out", arguments->held_out, "Share of the text, its end, that the maps are only measured on")
+    app.add_option("--held-out", arguments->job.held_out,
+                   "Share of the text, its end, that the maps are only measured on")
         ->check(RealNumber(0, 0.9))
         ->capture_default_str();
-    app.add_flag("--force", arguments->force, "Replace what is at the output");
+    app.add_flag("--force", arguments->job.force, "Replace what is at the output");
     app.add_flag("-q,--quiet", arguments->quiet, "No progress");
     return [arguments] { return act(*arguments); };
 }

@@ -1,0 +1,239 @@
+#include <fmt/format.h>
+#include <imgui.h>
+#include <misc/cpp/imgui_stdlib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "app/gui/engine_session.h"
+#include "app/gui/figure_plot.h"
+#include "app/gui/file_dialog.h"
+#include "app/gui/shaped_text.h"
+#include "app/gui/view.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// The errors of a training's steps, a panel for each stage of gradient descent.
+analysis::Figure curve_of(const TrainingStatus& training) {
+    analysis::Figure figure;
+    figure.name = "training";
+    figure.title = "What is missed at each step of training";
+    figure.columns = std::max<size_t>(training.stages.size(), 1);
+    for (size_t i = 0; i < training.stages.size(); ++i) {
+        const auto& stage = training.stages[i];
+        const bool in_nats = stage.loss == "qk-kl";
+        analysis::Panel panel;
+        panel.column = i;
+        panel.title = stage.loss == "keys-values" ? "stage 1: keys and values"
+                      : in_nats                   ? "stage 2: attention"
+                                                  : "stage 2: attention's outputs";
+        analysis::Line line;
+        double most = 0;
+        for (size_t step = 0; step < stage.errors.size(); ++step) {
+            line.x.push_back(static_cast<double>(step) + 1);
+            line.y.push_back(in_nats ? stage.errors[step] : 100 * stage.errors[step]);
+            if (std::isfinite(line.y.back())) most = std::max(most, line.y.back());
+        }
+        panel.x.title = "Step";
+        panel.x.max = std::max(2.0, static_cast<double>(stage.errors.size()));
+        panel.x.min = 1;
+        panel.x.whole_numbers = true;
+        panel.y.title = in_nats ? "Divergence" : "Missed";
+        panel.y.unit = in_nats ? "nats" : "%";
+        panel.y.max = most > 0 ? 1.05 * most : 1;
+        panel.layers.emplace_back(std::move(line));
+        figure.panels.push_back(std::move(panel));
+    }
+    return figure;
+}
+
+/// EchoKV's maps: what to train them on, how far they have come, and the loss at each step.
+class TrainingView : public View {
+ public:
+    void draw(Context& context) override {
+        if (!context.engine) return draw_nothing(context, "This build has no engine to train maps with.");
+        ImGui::TextWrapped(
+            "Maps by which EchoKV rebuilds keys and values, for %s.",
+            context.engine->status().model.empty() ? "the default model" : context.engine->status().model.c_str());
+        const EngineStatus status = context.engine->status();
+        ImGui::BeginDisabled(status.busy());
+        draw_form(context);
+        ImGui::EndDisabled();
+        draw_button(context, status);
+        draw_result(context, context.engine->training());
+    }
+
+    std::vector<std::pair<std::string, std::string>> help() const override {
+        return {{"Train", "least squares: no steps, some seconds for each thousand tokens"},
+                {"Cancel", "what was done is kept: the same form goes on behind it"},
+                {"Copy command", "the kvscope train-echo … that makes the same maps"},
+                {"drag, wheel on the curve", "pan, zoom; double-click shows all of it"}};
+    }
+
+    void fit() override { plot_.fit(); }
+    void save(nlohmann::json& state) const override {
+        state = {{"texts", text_},
+                 {"ratio", request_.ratio},
+                 {"tokens", request_.n_tokens},
+                 {"descent", request_.by_descent},
+                 {"steps", request_.steps},
+                 {"tune", request_.tune_steps},
+                 {"qk", request_.tune_by_qk},
+                 {"output", output_}};
+    }
+    void load(const nlohmann::json& state) override {
+        text_ = state.value("texts", "");
+        request_.ratio = std::clamp(state.value("ratio", 0.5), 0.05, 0.95);
+        request_.n_tokens = std::max<int64_t>(state.value("tokens", int64_t{0}), 0);
+        request_.by_descent = state.value("descent", false);
+        request_.steps = std::max<int64_t>(state.value("steps", int64_t{600}), 1);
+        request_.tune_steps = std::max<int64_t>(state.value("tune", int64_t{0}), 0);
+        request_.tune_by_qk = state.value("qk", false);
+        output_ = state.value("output", output_);
+    }
+
+ private:
+    void draw_form(Context& context) {
+        const float width = 12 * ImGui::GetFontSize();
+        ImGui::SetNextItemWidth(-8 * ImGui::GetFontSize());
+        ImGui::InputTextWithHint("Text##training", "an English text that comes along", &text_);
+        ImGui::SameLine();
+        if (ImGui::SmallButton("Browse…"))
+            context.desk.files.ask({.kind = FileDialog::Kind::open,
+                                    .title = "A text to train on",
+                                    .extensions = {".txt", ".md"},
+                                    .suggestion = {},
+                                    .answer = [text = chosen_](const std::filesystem::path& path) { *text = path; }});
+        if (!chosen_->empty()) text_ = std::exchange(*chosen_, {}).string();
+        ImGui::SetNextItemWidth(width);
+        auto ratio = static_cast<float>(request_.ratio);
+        if (ImGui::SliderFloat("Ratio", &ratio, 0.05f, 0.95f, "%.2f", ImGuiSliderFlags_AlwaysClamp))
+            request_.ratio = std::round(static_cast<double>(ratio) * 100) / 100;
+        ImGui::SetItemTooltip(
+            "Share of the full cache's bytes that is left; the nearest one that the model's shape "
+            "allows is taken.");
+        draw_count("Tokens", request_.n_tokens, 0, "Of the text that are read at most; 0: all.");
+        int stage1 = request_.by_descent ? 1 : 0;
+        ImGui::SetNextItemWidth(width);
+        if (ImGui::Combo("Stage 1", &stage1, "least squares\0gradient descent\0")) request_.by_descent = stage1 == 1;
+        ImGui::SetItemTooltip("Keys and values: at once, or towards the same maps step by step, as in the paper.");
+        if (request_.by_descent) draw_count("Steps of stage 1", request_.steps, 1, "600 in the paper.");
+        draw_count("Steps of stage 2", request_.tune_steps, 0,
+                   "Gradient descent on what attention gives; 1000 in the paper, 0: none.");
+        if (request_.tune_steps > 0) {
+            int loss = request_.tune_by_qk ? 1 : 0;
+            ImGui::SetNextItemWidth(width);
+            if (ImGui::Combo("Loss of stage 2", &loss, "attention's outputs\0the attention itself\0"))
+                request_.tune_by_qk = loss == 1;
+        }
+        ImGui::SetNextItemWidth(-8 * ImGui::GetFontSize());
+        ImGui::InputText("Output", &output_);
+    }
+
+    static void draw_count(const char* label, int64_t& count, int64_t least, const char* help) {
+        ImGui::SetNextItemWidth(12 * ImGui::GetFontSize());
+        const int64_t step = 100;
+        ImGui::InputScalar(label, ImGuiDataType_S64, &count, &step);
+        count = std::max(count, least);
+        ImGui::SetItemTooltip("%s", help);
+    }
+
+    /// As the engine is asked, and as `kvscope train-echo` is.
+    TrainingRequest filled_in() const {
+        TrainingRequest request = request_;
+        if (!text_.empty()) request.texts = {without_tilde(text_)};
+        request.output = without_tilde(output_);
+        return request;
+    }
+
+    std::string problem() const {
+        std::error_code error;
+        if (output_.empty()) return "name a file for the maps";
+        if (!text_.empty() && !std::filesystem::is_regular_file(without_tilde(text_), error))
+            return text_ + " is no file";
+        if (std::filesystem::exists(without_tilde(output_), error))
+            return output_ + " is there already: name another file";
+        return {};
+    }
+
+    void draw_button(Context& context, const EngineStatus& status) {
+        const bool is_own = status.busy() && status.what.ends_with(": training");
+        const std::string wrong = problem();
+        ImGui::BeginDisabled(status.busy() || !wrong.empty());
+        if (ImGui::Button("Train")) context.engine->train(filled_in());
+        ImGui::EndDisabled();
+        ImGui::SameLine();
+        if (is_own) {
+            ImGui::BeginDisabled(status.state == EngineStatus::State::cancelling);
+            if (ImGui::Button("Cancel##training")) context.engine->cancel();
+            ImGui::EndDisabled();
+            ImGui::SameLine();
+            const std::string left =
+                status.seconds_left >= 0 ? fmt::format("  {:.0f} s left", status.seconds_left) : "";
+            ImGui::ProgressBar(static_cast<float>(status.share), {-FLT_MIN, 0}, (status.phase + left).c_str());
+            return;
+        }
+        if (ImGui::Button("Copy command")) copy_command(context);
+        if (status.busy()) ImGui::TextDisabled("waits until %s has ended", status.what.c_str());
+        if (!wrong.empty() && !status.busy()) ImGui::TextWrapped("%s", wrong.c_str());
+    }
+
+    void copy_command(Context& context) const {
+        const TrainingRequest request = filled_in();
+        std::string command = "kvscope train-echo";
+        for (const auto& text : request.texts) command += " '" + text.string() + "'";
+        command += fmt::format(" --ratio {:g}", request.ratio);
+        if (request.n_tokens > 0) command += fmt::format(" --tokens {}", request.n_tokens);
+        if (request.by_descent) command += fmt::format(" --stage1 adamw --steps {}", request.steps);
+        if (request.tune_steps > 0)
+            command += fmt::format(" --tune {}{}", request.tune_steps, request.tune_by_qk ? " --tune-loss qk-kl" : "");
+        const auto model = context.engine->status().model_path;
+        if (!model.empty()) command += " -m '" + model.string() + "'";
+        command += " -o '" + request.output.string() + "'";
+        ImGui::SetClipboardText(command.c_str());
+        context.desk.notice("copied: " + command, false);
+    }
+
+    void draw_result(Context& context, const TrainingStatus& training) {
+        const EngineStatus status = context.engine->status();
+        if (!status.error.empty() && !status.busy() && !training.output.empty() && !training.is_done) {
+            ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
+            ImGui::TextWrapped("%s", status.error.c_str());
+            ImGui::PopStyleColor();
+        }
+        for (const auto& message : training.messages) ImGui::TextWrapped("%s", message.c_str());
+        if (training.is_done) {
+            if (ImGui::SmallButton("Copy the policy")) {
+                const std::string policy = "echokv:maps=" + training.output.string();
+                ImGui::SetClipboardText(policy.c_str());
+                context.desk.notice("copied: " + policy, false);
+            }
+            ImGui::SetItemTooltip("what --policy takes; in Run it is EchoKV's parameter maps");
+        }
+        if (training.stages.empty()) return;
+        if (!curve_ || curve_stamp_ != training.stamp) {
+            curve_ = std::make_shared<const PreparedFigure>(prepare_figure(curve_of(training)));
+            curve_stamp_ = training.stamp;
+        }
+        plot_.draw(context, "training curve", {0, 0}, curve_, {});
+    }
+
+    TrainingRequest request_;
+    std::string text_, output_ = "echo.safetensors";
+    /// The file dialog's answer: it may come when this view is gone.
+    std::shared_ptr<std::filesystem::path> chosen_ = std::make_shared<std::filesystem::path>();
+    FigurePlot plot_;
+    std::shared_ptr<const PreparedFigure> curve_;
+    uint64_t curve_stamp_ = 0;
+};
+
+}  // namespace
+
+ViewKind training_view() {
+    return {"training", "Training", "Trains the maps by which EchoKV rebuilds keys and values, and shows the loss",
+            Dock::right, []() -> std::unique_ptr<View> { return std::make_unique<TrainingView>(); }};
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,163 @@
+#include "app/program/engine/training_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "app/program/paths.h"
+#include "engine/error.h"
+#include "engine/prompt.h"
+
+namespace kvscope::program {
+namespace {
+
+std::vector<int32_t> tokens_of(const engine::Model& model, std::vector<std::filesystem::path> texts) {
+    if (texts.empty()) texts.push_back(asset("training/english.txt"));
+    std::vector<int32_t> ids;
+    for (const auto& path : texts) {
+        const std::string text = read_text(path);
+        engine::require_utf8(text, name_of_text(path));
+        const auto of_text = model.tokenizer().encode(text, false, false);
+        ids.insert(ids.end(), of_text.begin(), of_text.end());
+    }
+    return ids;
+}
+
+struct MeanError {
+    double keys = 0, values = 0;
+};
+
+MeanError mean_of(const std::map<int, engine::EchoError>& errors) {
+    MeanError mean;
+    for (const auto& [layer, error] : errors) {
+        mean.keys += error.keys / static_cast<double>(errors.size());
+        mean.values += error.values / static_cast<double>(errors.size());
+    }
+    return mean;
+}
+
+std::string told(const char* what, const std::map<int, engine::EchoError>& errors) {
+    const auto mean = mean_of(errors);
+    return fmt::format(
+        "{}: the maps miss {:.1f} % of the keys they rebuild and {:.1f} % of the values, mean over {} layers", what,
+        100.0 * mean.keys, 100.0 * mean.values, errors.size());
+}
+
+std::string told(engine::EchoLoss loss, std::span<const engine::EchoStep> steps) {
+    const size_t some = std::min<size_t>(steps.size(), 10);
+    const auto mean = [](std::span<const engine::EchoStep> of) {
+        double sum = 0;
+        for (const auto& step : of) sum += step.error;
+        return sum / static_cast<double>(of.size());
+    };
+    const double first = mean(steps.first(some)), last = mean(steps.last(some));
+    switch (loss) {
+        case engine::EchoLoss::keys_values:
+            return fmt::format(
+                "trained in {} steps: the maps missed {:.1f} % of keys and values in the first {}, {:.1f} % in the "
+                "last",
+                steps.size(), 100.0 * first, some, 100.0 * last);
+        case engine::EchoLoss::outputs:
+            return fmt::format(
+                "tuned in {} steps: attention's outputs were off by {:.1f} % in the first {}, by {:.1f} % in the last",
+                steps.size(), 100.0 * first, some, 100.0 * last);
+        case engine::EchoLoss::qk_kl:
+            break;
+    }
+    return fmt::format("tuned in {} steps: attention diverged by {:.4g} nats in the first {}, by {:.4g} in the last",
+                       steps.size(), first, some, last);
+}
+
+/// A stage of gradient descent.
+void descend(const engine::Model& model, policies::EchoMaps& maps, std::span<const int32_t> text,
+             engine::EchoTuningOptions options, engine::Progress& progress, const TrainingEvents& events) {
+    if (options.steps == 0) return;
+    const auto loss = options.loss;
+    if (events.on_step) options.on_step = [&](const engine::EchoStep& step) { events.on_step(loss, step); };
+    const auto steps = engine::tune_echo(model, maps, text, options, progress);
+    if (events.on_stage) events.on_stage(loss, steps);
+    progress.message(told(loss, steps));
+}
+
+policies::EchoMaps first_stage(const engine::Model& model, std::span<const int32_t> text, const TrainingJob& job,
+                               engine::Progress& progress, const TrainingEvents& events) {
+    if (job.by_descent) {
+        auto maps = engine::untrained_echo_maps(model, job.options.ratio, job.descent.seed);
+        descend(model, maps, text, job.descent, progress, events);
+        return maps;
+    }
+    auto training = engine::train_echo(model, text, job.options, progress);
+    progress.message(told(fmt::format("On the {} tokens of the text", training.n_tokens).c_str(), training.errors));
+    return std::move(training.maps);
+}
+
+void check_on_held_out(const engine::Model& model, const policies::EchoMaps& maps, std::span<const int32_t> held_out,
+                       const TrainingJob& job, engine::Progress& progress) {
+    if (static_cast<int64_t>(held_out.size()) <= job.options.skipped) return;
+    const auto errors = engine::echo_errors(model, maps, held_out, job.options, progress);
+    engine::EchoTuningOptions options = job.tuning;
+    options.loss = engine::EchoLoss::outputs;
+    options.sequence = std::min(options.sequence, static_cast<int64_t>(held_out.size()));
+    const double off = engine::echo_loss_error(model, maps, held_out, options, progress);
+    progress.message(fmt::format("{}; attention's outputs are off by {:.1f} %",
+                                 told(fmt::format("On the {} held out", held_out.size()).c_str(), errors),
+                                 100.0 * off));
+}
+
+/// What can be refused before anything is read is.
+void prepare_steps(TrainingJob& job, int64_t n_tokens) {
+    for (auto* options : {&job.descent, &job.tuning}) {
+        const bool is_tuning = options == &job.tuning;
+        options->sequence = std::min(options->sequence, job.options.sequence);
+        if (options->steps == 0 || (!is_tuning && !job.by_descent)) continue;
+        if (n_tokens < options->sequence)
+            throw engine::UsageError(fmt::format("the text has {} tokens, a step of {} reads {}: give a longer text",
+                                                 n_tokens, is_tuning ? "--tune" : "--stage1 adamw", options->sequence));
+        engine::require_tuning_state(options->state);
+    }
+}
+
+}  // namespace
+
+void TrainingJob::set_output(const std::filesystem::path& path) {
+    output = path;
+    const auto beside = [&](const char* suffix) { return path.string() + suffix; };
+    options.state = beside(".moments");
+    descent.state = beside(".stage1");
+    tuning.state = beside(".stage2");
+}
+
+bool TrainingJob::was_begun() const {
+    std::error_code error;
+    const auto& first = by_descent ? descent.state : options.state;
+    return std::filesystem::exists(first, error) || std::filesystem::exists(tuning.state, error);
+}
+
+void TrainingJob::forget() const {
+    std::error_code error;
+    for (const auto& state : {by_descent ? descent.state : options.state, tuning.state})
+        std::filesystem::remove(state, error);
+}
+
+void train(const engine::Model& model, TrainingJob job, engine::Progress& progress, const TrainingEvents& events) {
+    job.options.sequence = std::min(job.options.sequence, model.transformer().config().context_length);
+    auto ids = tokens_of(model, job.texts);
+    if (job.n_tokens > 0) ids.resize(std::min(ids.size(), static_cast<size_t>(job.n_tokens)));
+    const auto n_held = static_cast<size_t>(job.held_out * static_cast<double>(ids.size()));
+    const std::span<const int32_t> all(ids);
+    const auto text = all.first(ids.size() - n_held);
+    prepare_steps(job, static_cast<int64_t>(text.size()));
+    auto maps = first_stage(model, text, job, progress, events);
+    descend(model, maps, text, job.tuning, progress, events);
+    events.write(policies::to_safetensors(maps));
+    job.forget();  // left behind, they are gone on with or written over
+    const auto& layout = maps.layout;
+    progress.message(
+        fmt::format("{} written: groups of {} layers, of which all but the first store {} of {} numbers; "
+                    "the cache needs {:.1f} % of its bytes, and those of the tokens that stay exact",
+                    job.output.string(), layout.group, layout.local, layout.width(), 100.0 * layout.model_ratio()));
+    check_on_held_out(model, maps, all.last(n_held), job, progress);
+}
+
+}  // namespace kvscope::program
