@@ -32,9 +32,10 @@ void Moments::add(const std::vector<float>& first, const std::vector<float>& own
     sums_ += Eigen::Map<const RowsF>(products.data(), n, n).cast<double>();
 }
 
-policies::Matrix Moments::solved(double ridge) const {
-    const Matrix squares = sums_.topLeftCorner(inputs_, inputs_);
-    const double mean = squares.trace() / static_cast<double>(inputs_);
+policies::Matrix Moments::solved(double ridge, Inputs given) const {
+    const Eigen::Index n = given.end - given.begin;
+    const Matrix squares = sums_.block(given.begin, given.begin, n, n);
+    const double mean = squares.trace() / static_cast<double>(n);
     // The sums are f32 products: where inputs follow from others, their rounding can outweigh a small ridge. It grows
     // until it does not; where nothing was summed up the map is 0.
     for (double share = std::max(ridge, 1e-7); share < 1e3; share *= 10) {
@@ -42,7 +43,8 @@ policies::Matrix Moments::solved(double ridge) const {
         raised.diagonal().array() += mean > 0 ? share * mean : 1.0;
         const Eigen::LLT<Matrix> factors(raised);
         if (factors.info() != Eigen::Success) continue;
-        const Matrix map = factors.solve(sums_.topRightCorner(inputs_, outputs()));
+        Matrix map = Matrix::Zero(inputs_, outputs());
+        map.middleRows(given.begin, n) = factors.solve(sums_.block(given.begin, inputs_, n, outputs()));
         policies::Matrix matrix{static_cast<int>(inputs_), static_cast<int>(outputs()), {}};
         matrix.numbers.resize(static_cast<size_t>(map.size()));
         std::transform(map.data(), map.data() + map.size(), matrix.numbers.begin(),

@@ -21,11 +21,17 @@ class Moments {
     /// @param first, own (D, tokens). The same to the last bit whatever the number of threads.
     void add(const std::vector<float>& first, const std::vector<float>& own);
 
+    /// Rows [begin, end) of a map.
+    struct Inputs {
+        Eigen::Index begin = 0, end = 0;
+    };
+
     /// argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2: (D + D_local, D - D_local), X the first layer's D numbers and
     /// the own first D_local, Y the others. A ridge that leaves the sums without an inverse is raised tenfold until
     /// they have one.
+    /// @param given X has these columns alone, and the map's other rows are 0
     /// @throws RunError for sums that are not finite
-    policies::Matrix solved(double ridge) const;
+    policies::Matrix solved(double ridge, Inputs given) const;
 
     /// |X W - Y| / |Y|; 0 where Y is.
     double error(const policies::Matrix& map) const;

@@ -130,6 +130,17 @@ std::map<int, EchoError> errors_of(const EchoMoments& moments, const EchoMaps& m
     return errors;
 }
 
+Moments::Inputs given_inputs(const EchoLayout& layout, EchoInputs inputs) {
+    const int all = layout.width() + layout.local;
+    if (inputs == EchoInputs::both) return {0, all};
+    if (inputs == EchoInputs::first_layer) return {0, layout.width()};
+    if (layout.local == 0)
+        throw UsageError(
+            "maps of a layer's own numbers alone: at this ratio it stores none of its own, so there is nothing to "
+            "predict from; 0.75 leaves half of them");
+    return {layout.width(), all};
+}
+
 }  // namespace
 
 policies::EchoMaps empty_echo_maps(const Model& model, double ratio) {
@@ -153,6 +164,7 @@ EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const 
     Reading reading(model, maps.layout, ids, options, progress);
     training.n_tokens = reading.n_counted();
     const int inputs = maps.layout.width() + maps.layout.local;
+    const Moments::Inputs given = given_inputs(maps.layout, options.inputs);
     if (training.n_tokens < inputs)
         throw UsageError(
             fmt::format("the text has {} tokens that count, and each map has {} inputs: give a longer text",
@@ -162,10 +174,12 @@ EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const 
     int64_t done = 0;
     for (const auto& [layer, of_layer] : moments) {
         if (progress.cancelled()) throw Cancelled();
-        maps.layers[layer] = {of_layer.keys.solved(options.ridge), of_layer.values.solved(options.ridge)};
+        maps.layers[layer] = {of_layer.keys.solved(options.ridge, given), of_layer.values.solved(options.ridge, given)};
         progress.advance(++done);
     }
     maps.facts["stage1"] = "least-squares";
+    if (options.inputs != EchoInputs::both)
+        maps.facts["inputs"] = options.inputs == EchoInputs::own ? "own" : "first layer";
     maps.facts["ridge"] = fmt::format("{:g}", options.ridge);
     maps.facts["tokens"] = std::to_string(training.n_tokens);
     maps.facts["sequence"] = std::to_string(options.sequence);

@@ -13,11 +13,15 @@
 
 namespace kvscope::engine {
 
+/// What a map predicts from (the paper's Table 4).
+enum class EchoInputs { both, first_layer, own };
+
 struct EchoTrainingOptions {
     double ratio = 0.5;       ///< of the cache's bytes; the layout nearest to it is taken
     int64_t sequence = 1024;  ///< tokens that are read at a time, each sequence as a prompt of its own
     int64_t skipped = 4;      ///< first tokens of each sequence that do not count: EchoKV keeps those exact
     double ridge = 1e-4;      ///< times the inputs' mean square, added to each input's own
+    EchoInputs inputs = EchoInputs::both;  ///< rows of the others are 0
     /// The file in which what was read so far is kept from time to time and when the work is stopped, so that the same
     /// call goes on behind it, to the same maps. Empty: nothing is kept.
     std::filesystem::path state{};
@@ -42,7 +46,8 @@ policies::EchoMaps empty_echo_maps(const Model& model, double ratio);
 /// RoPE) and values is least with, over the tokens of the text. It is what gradient descent on that error (the paper's
 /// first stage) goes towards, found at once from sums of products: argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2.
 /// @param ids the text's tokens
-/// @throws policies::EchoMapsError for a ratio that cannot be had; UsageError for one that leaves everything, for a
+/// @throws policies::EchoMapsError for a ratio that cannot be had; UsageError for one that leaves everything, for own
+/// inputs where a layer stores none of its own, for a
 /// text of fewer tokens than a map has
 ///         inputs, for options below 1 (or 0, where that means nothing); Cancelled
 EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const EchoTrainingOptions& options,

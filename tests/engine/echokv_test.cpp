@@ -120,6 +120,36 @@ TEST_CASE("the maps of least squares miss as much as the reference's, on the tex
     }
 }
 
+TEST_CASE("what maps predict from is one of two, or both, which miss least", "[echokv]") {
+    const auto& model = tiny_model();
+    const auto ids = some_ids(model, 900);
+    engine::SilentProgress progress;
+    engine::EchoTrainingOptions options{.ratio = 0.75, .sequence = 100, .ridge = 1e-6};
+    const auto both = engine::train_echo(model, ids, options, progress);
+    REQUIRE(both.maps.layout.local * 2 == both.maps.layout.width());
+    const auto d = static_cast<size_t>(both.maps.layout.width());
+    for (const auto inputs : {engine::EchoInputs::first_layer, engine::EchoInputs::own}) {
+        options.inputs = inputs;
+        const auto one = engine::train_echo(model, ids, options, progress);
+        const bool is_own = inputs == engine::EchoInputs::own;
+        for (const auto& [layer, maps] : one.maps.layers) {
+            CHECK(one.errors.at(layer).keys > both.errors.at(layer).keys);
+            CHECK(one.errors.at(layer).values > both.errors.at(layer).values);
+            CHECK(one.errors.at(layer).keys < 1);
+            const auto columns = static_cast<size_t>(maps.keys.n_columns);
+            for (size_t i = 0; i < maps.keys.numbers.size(); ++i) {
+                const bool is_given = (i / columns >= d) == is_own;
+                if (!is_given) CHECK(maps.keys.numbers[i] == 0);
+            }
+            CHECK(std::count(maps.keys.numbers.begin(), maps.keys.numbers.end(), 0.0f) ==
+                  static_cast<std::ptrdiff_t>((is_own ? d : d / 2) * columns));
+        }
+    }
+    options.ratio = 0.5;
+    CHECK_THROWS_WITH(engine::train_echo(model, ids, options, progress),
+                      Catch::Matchers::Contains("stores none of its own"));
+}
+
 TEST_CASE("training is the same whatever the number of threads, and refuses what it cannot do", "[echokv]") {
     const auto& model = tiny_model();
     const auto ids = some_ids(model, 500);

@@ -19,7 +19,7 @@ struct Arguments {
     ModelOptions model;
     program::TrainingJob job;
     std::filesystem::path output, curve;
-    std::string stage1 = "least-squares", tune_loss = "outputs";
+    std::string stage1 = "least-squares", inputs = "both", tune_loss = "outputs";
     bool quiet = false;
 };
 
@@ -61,6 +61,8 @@ void train(const Arguments& arguments, TerminalProgress& progress) {
 void require_sense(const Arguments& arguments) {
     if (!arguments.curve.empty() && !arguments.job.by_descent && arguments.job.tuning.steps == 0)
         throw engine::UsageError("--loss: least squares take no steps; give --stage1 adamw, or --tune STEPS");
+    if (arguments.inputs != "both" && (arguments.job.by_descent || arguments.job.tuning.steps > 0))
+        throw engine::UsageError("--inputs is for least squares alone: leave out --stage1 adamw and --tune");
     if (!arguments.job.force) {
         figures::refuse_existing(arguments.output);
         if (!arguments.curve.empty()) figures::refuse_existing(arguments.curve);
@@ -70,6 +72,9 @@ void require_sense(const Arguments& arguments) {
 int act(Arguments& arguments) {
     arguments.job.by_descent = arguments.stage1 == "adamw";
     arguments.job.tuning.loss = arguments.tune_loss == "qk-kl" ? engine::EchoLoss::qk_kl : engine::EchoLoss::outputs;
+    if (arguments.inputs != "both")
+        arguments.job.options.inputs =
+            arguments.inputs == "own" ? engine::EchoInputs::own : engine::EchoInputs::first_layer;
     require_sense(arguments);
     arguments.job.set_output(arguments.output);
     TerminalProgress progress(arguments.quiet,
@@ -92,6 +97,11 @@ void declare_stages(CLI::App& app, Arguments& arguments) {
     app.add_option("--ridge", arguments.job.options.ridge,
                    "Of least squares: times the inputs' mean square, what is added to each input's own")
         ->check(RealNumber(0, 1e6))
+        ->capture_default_str();
+    app.add_option("--inputs", arguments.inputs,
+                   "Of least squares: what is predicted from: what the group's first layer and the layer itself store, "
+                   "or one of the two")
+        ->transform(OneOf({"both", "first-layer", "own"}))
         ->capture_default_str();
     app.add_option("--steps", arguments.job.descent.steps, "Of --stage1 adamw")
         ->check(WholeNumber(1))
