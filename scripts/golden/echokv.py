@@ -9,12 +9,19 @@ echokv_runs.json: the default model in float64
       policy         as on the command line, but for the maps, which no file holds: map_of below
       group_layers, local_dims, sinks, recent
       rebuilt_layers the layers that are not their group's first
-      exact_tokens   positions that stay exact in those layers
+      exact_tokens   positions of the prompt that are exact in those layers at its end
       bytes          (L) how many numbers are stored of the prompt
       key_error      (L, G) 2-norm, over the prompt's tokens, of the difference between rebuilt and true keys, over that of
                      the true ones
       value_error    (L, G) the same of values
-      step_kl, step_agreement, agreement_margin, output_ids, output_margin, output_error   as in runs.json
+      step_kl, step_agreement, agreement_margin, output_ids, output_margin, output_error   as in runs.json, with
+                     the run's cache as it is at each step
+
+While decoding, too, the last `recent` tokens alone are exact beside the sinks: a token attends to the cache with
+itself appended and nothing reduced on its account; behind its attention in a rebuilt layer the tokens from `sinks` on
+that are not among the last `recent`, itself counted, are replaced by own first local_dims and map of what the first
+layer of the group computed in this run. With recent=0 a token is so reduced right behind its own attention; where
+the prompt is shorter than sinks + recent nothing is reduced at its end, and the first tokens are while decoding.
 
 Element (i, j) of a layer's map, i the input row, j the output column, kind 0 for keys and 1 for values:
 float32((i == j + local_dims ? 0.8 : 0) + 0.02 sin(0.37 (i + 1) (j + 1) + layer + 0.5 kind)), computed in float64.
@@ -36,15 +43,19 @@ import sys
 import numpy as np
 
 from reference_model import DATA, load_prompts
-from runs import rounded
-from stored import cache_errors, exact_model, projection_inputs, projection_weights, replaced, run_cases, write_runs
+from runs import forced, generate, rounded
+from stored import Ageing, cache_errors, exact_model, projection_inputs, projection_weights, replace, replaced, run_cases, write_runs
 
 CASES = {
     "short": [
         ("echokv:group_layers=2,local_dims=0", (2, 0, 4, 128)),
         ("echokv:group_layers=3,local_dims=64,recent=16", (3, 64, 4, 16)),
+        ("echokv:group_layers=2,local_dims=64,recent=0", (2, 64, 4, 0)),
     ],
-    "rewrite": [("echokv:group_layers=4,local_dims=16", (4, 16, 4, 128))],
+    "rewrite": [
+        ("echokv:group_layers=4,local_dims=16", (4, 16, 4, 128)),
+        ("echokv:group_layers=2,local_dims=64,recent=254", (2, 64, 4, 254)),
+    ],
 }
 TRAINED = [(2, 0), (4, 16)]
 TEXT, HELD_OUT = ("demo", 512), ("short", None)
@@ -91,25 +102,50 @@ def caches_of(exact, ids):
     return observation, keys, values
 
 
+def exact_of(n, sinks, recent):
+    """Positions of the first n tokens that are exact."""
+    return np.unique(np.r_[np.arange(min(sinks, n)), np.arange(max(n - recent, 0), n)])
+
+
+def reduced_of(sinks, recent):
+    return lambda n: np.setdiff1d(np.arange(n), exact_of(n, sinks, recent))
+
+
 def store(exact, prepared, parameters):
     observation, keys, values = prepared
     group_layers, local_dims, sinks, recent = parameters
     n, width = keys[0].shape
-    exact_tokens = np.unique(np.r_[np.arange(min(sinks, n)), np.arange(max(n - recent, 0), n)])
-    parts = [rebuild(part, kind, group_layers, local_dims, exact_tokens) for kind, part in enumerate((keys, values))]
     reduced = rebuilt_layers(len(keys), group_layers)
-    changed = replaced(exact, observation, *parts, reduced)
+
+    def hold(cache, *parts):
+        exact_tokens = exact_of(len(parts[0][0]), sinks, recent)
+        parts = [rebuild(part, kind, group_layers, local_dims, exact_tokens) for kind, part in enumerate(parts)]
+        replace(exact, cache, *parts, reduced)
+
+    run = Ageing(exact, prepared, hold, reduced_of(sinks, recent), reduced)
+    exact_tokens = exact_of(n, sinks, recent)
     whole, part = 2 * n * width, 2 * (exact_tokens.size * width + (n - exact_tokens.size) * local_dims)
-    return changed, {
+    return run, {
         "group_layers": group_layers, "local_dims": local_dims, "sinks": sinks, "recent": recent,
         "rebuilt_layers": reduced,
         "exact_tokens": exact_tokens.tolist(),
         "bytes": [part if layer in reduced else whole for layer in range(len(keys))],
-        **cache_errors(observation, changed),
+        **cache_errors(observation, run.changed),
     }
 
 
+def check_full(exact, cases, store):
+    """Where every token is recent, the run is the full one."""
+    prepared = caches_of(exact, load_prompts()["short"]["ids"])
+    tokens, _ = generate(exact, prepared[0], limit=4)
+    full, full_decoded = forced(exact, prepared[0], tokens)
+    run, facts = store(exact, prepared, (*cases["short"][0][1][:3], 1000))
+    logits, errors = run.forced(tokens, full_decoded)
+    assert (logits - full).abs().max() < 1e-9 and np.max(errors) < 1e-9 and np.max(facts["key_error"]) < 1e-12
+
+
 def write_stored_runs(exact):
+    check_full(exact, CASES, store)
     write_runs("echokv_runs.json", exact, run_cases(exact, CASES, caches_of, store), "echokv.py")
 
 

@@ -1,7 +1,8 @@
 """What the references of the storing policies share: the prompt's projections, and what a changed cache does.
 
 A reference replaces what the cache holds of the prompt by what would be rebuilt from the stored form, which
-gives the same attention; decoded tokens are appended whole. Everything in float64.
+gives the same attention. Decoded tokens are appended whole; in an Ageing run the cache is replaced again behind
+each of them. Everything in float64.
 """
 
 import copy
@@ -11,7 +12,7 @@ import numpy as np
 import torch
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
-from observe import make_exact, observe
+from observe import attend, decode, make_exact, observe
 from reference_model import DATA, Reference, load_prompts
 from runs import MAX_TOKENS, divergence, forced, generate, output_errors, rounded
 
@@ -58,10 +59,109 @@ def by_head(exact, x):
 def replaced(exact, observation, keys, values, layers=None):
     """The observation with another cache in `layers` (all). keys before RoPE, values: per layer (N, G * d)"""
     changed = copy.deepcopy(observation)
-    for layer in range(len(keys)) if layers is None else layers:
-        cached = changed.cache.layers[layer]
-        cached.keys, cached.values = rotated(exact, keys[layer])[None], by_head(exact, values[layer]).contiguous()[None]
+    replace(exact, changed.cache, keys, values, layers)
     return changed
+
+
+def replace(exact, cache, keys, values, layers=None):
+    for layer in range(len(keys)) if layers is None else layers:
+        cached = cache.layers[layer]
+        cached.keys, cached.values = rotated(exact, keys[layer])[None], by_head(exact, values[layer]).contiguous()[None]
+
+
+class Still:
+    """A run whose cache of the prompt stays as it is while tokens are appended."""
+
+    def __init__(self, exact, observation, changed):
+        self.exact, self.n, self.changed = exact, observation.n, changed
+        self.everything = [torch.ones(exact.config.num_attention_heads, self.n, dtype=torch.bool) for _ in observation.layers]
+
+    def forced(self, tokens, full_decoded):
+        """Logits (T, vocab) that the tokens are drawn from, and the output error (L, H)."""
+        logits, decoded = forced(self.exact, self.changed, tokens)
+        return logits, output_errors(full_decoded, decoded, self.everything, self.n)
+
+    def generate(self):
+        return generate(self.exact, self.changed)
+
+
+class Ageing:
+    """A run that holds less of a token as soon as newer ones have pushed it out of the last `recent`.
+
+    What is held of the first n tokens depends on n and on what this run computed of them alone, so that the cache is
+    made anew from that behind every token that was fed.
+
+    hold(cache, keys, values): puts into the cache what is held of so many tokens; keys before RoPE and values, per
+    layer (n, G * d), are those that the run computed
+    reduced_of(n): which of n tokens are not exact in `reduced_layers` behind the n-th's attention, ascending
+    """
+
+    def __init__(self, exact, prepared, hold, reduced_of, reduced_layers):
+        self.exact, self.prepared, self.hold = exact, prepared, hold
+        self.reduced_of, self.reduced_layers = reduced_of, reduced_layers
+        self.changed = copy.deepcopy(prepared[0])
+        self.hold(self.changed.cache, *prepared[1:])
+
+    def start(self):
+        self.cache = copy.deepcopy(self.changed.cache)
+        self.keys, self.values = (list(part) for part in self.prepared[1:])
+
+    def feed(self, token):
+        """Logits (vocab), and per layer the keys and values (G, n, d) that the token's attention saw."""
+        new, hooks = {}, []
+        for layer, block in enumerate(self.exact.model.model.layers):
+            for part, module in enumerate((block.self_attn.k_proj, block.self_attn.v_proj)):
+                def hook(module, given, output, at=(part, layer)):
+                    new[at] = output[0].numpy().copy()
+
+                hooks.append(module.register_forward_hook(hook))
+        try:
+            logits, decoded = decode(self.exact, self.cache, [token], record=True)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        self.keys = [np.concatenate((old, new[0, layer])) for layer, old in enumerate(self.keys)]
+        self.values = [np.concatenate((old, new[1, layer])) for layer, old in enumerate(self.values)]
+        seen = [(k, v) for _, _, k, v in decoded]
+        self.check(seen)
+        self.hold(self.cache, self.keys, self.values)
+        return logits[-1], seen
+
+    def check(self, seen):
+        """Attention saw all tokens exact but those that are reduced by then, the newest one among them."""
+        n = len(self.keys[0])
+        for layer in range(len(seen)):
+            wrong = (seen[layer][1] - by_head(self.exact, self.values[layer])).abs().amax((0, 2)).numpy()
+            wrong = np.maximum(wrong, (seen[layer][0] - rotated(self.exact, self.keys[layer])).abs().amax((0, 2)).numpy())
+            expected = self.reduced_of(n - 1) if layer in self.reduced_layers else []
+            assert np.flatnonzero(wrong > 1e-9).tolist() == list(expected), (layer, n)
+
+    def forced(self, tokens, full_decoded):
+        """Logits (T, vocab) that the tokens are drawn from, and the output error (L, H)."""
+        self.start()
+        logits, errors = [self.changed.logits], []
+        for t, token in enumerate(tokens):
+            following, seen = self.feed(token)
+            logits.append(following)
+            errors.append([])
+            for (_, q, k, v), now in zip(full_decoded, seen):
+                n = k.shape[1] - len(tokens) + t + 1
+                whole, _ = attend(q[:, t : t + 1], k[:, :n], v[:, :n])
+                part, _ = attend(q[:, t : t + 1], *now)
+                errors[-1].append(((part - whole).norm(dim=2) / whole.norm(dim=2))[:, 0].tolist())
+        return torch.stack(logits[:-1]), np.mean(errors, 0)
+
+    def generate(self):
+        """At most MAX_TOKENS greedy ids, end-of-text included, and the smallest margin on the way."""
+        self.start()
+        logits, tokens, margin = self.changed.logits, [], float("inf")
+        while True:
+            best = logits.topk(2)
+            margin = min(margin, (best.values[0] - best.values[1]).item())
+            tokens.append(int(best.indices[0]))
+            if tokens[-1] == self.exact.eos or len(tokens) == MAX_TOKENS:
+                return tokens, margin
+            logits, _ = self.feed(tokens[-1])
 
 
 def relative_error(approximation, truth):
@@ -83,7 +183,7 @@ def run_cases(exact, cases, prepare, store):
     """prompt -> its cases' records. cases: prompt -> a list of (policy, parameters)
 
     prepare(exact, ids) -> what `store` works on, the observation first
-    store(exact, prepared, parameters) -> (the observation with the stored cache, what to record of it)
+    store(exact, prepared, parameters) -> (the observation with the stored cache or an Ageing run, what to record of it)
     """
     prompts = {}
     for name, listed in cases.items():
@@ -91,20 +191,20 @@ def run_cases(exact, cases, prepare, store):
         observation = prepared[0]
         tokens, _ = generate(exact, observation)
         full, full_decoded = forced(exact, observation, tokens)
-        heads = exact.config.num_attention_heads
-        everything = [torch.ones(heads, observation.n, dtype=torch.bool) for _ in observation.layers]
         prompts[name] = []
         for policy, parameters in listed:
-            changed, facts = store(exact, prepared, parameters)
-            logits, decoded = forced(exact, changed, tokens)
-            own, own_margin = generate(exact, changed)
+            run, facts = store(exact, prepared, parameters)
+            if not isinstance(run, Ageing):
+                run = Still(exact, observation, run)
+            logits, errors = run.forced(tokens, full_decoded)
+            own, own_margin = run.generate()
             record = {
                 "policy": policy,
                 **facts,
                 **divergence(full, logits),
                 "output_ids": own,
                 "output_margin": rounded(own_margin),
-                "output_error": rounded(output_errors(full_decoded, decoded, everything, observation.n), 6),
+                "output_error": rounded(errors, 6),
             }
             prompts[name].append(record)
             print(f"{name} {observation.n} {policy}: mean KL {np.mean(record['step_kl']):.4f}",
