@@ -13,15 +13,19 @@
       key_error      (L, G) 2-norm, over the prompt's tokens, of the difference between rebuilt and true keys, over that of
                      the true ones
       value_error    (L, G) the same of values
-      step_kl, step_agreement, agreement_margin, output_ids, output_margin, output_error   as in runs.json
+      step_kl, step_agreement, agreement_margin, output_ids, output_margin, output_error   as in runs.json, with
+                     the run's cache as it is at each step
 
-Everything in float64. With whitening the inputs are those of the prompt itself.
+A decoded token attends to the cache with itself appended whole; right behind its attention in a layer its key (before
+RoPE) and value are projected on the bases that were chosen at the prompt's end, as the prompt's are.
+
+Everything in float64. With whitening the inputs are those of the prompt itself, for decoded tokens, too.
 """
 
 import numpy as np
 
 from runs import rounded
-from stored import cache_errors, exact_model, projection_inputs, projection_weights, replaced, run_cases, write_runs
+from stored import Ageing, cache_errors, exact_model, projection_inputs, projection_weights, replace, run_cases, write_runs
 
 CASES = {
     "short": [
@@ -53,17 +57,24 @@ def leading(matrix, rank):
     return u[:, :rank], gap
 
 
-def rebuild(x, weight, d, group_heads, rank_share, whitening):
-    """A layer's rebuilt keys or values (N, G * d), the groups' ranks, and the smallest gap."""
-    true = x @ weight.T
-    result, ranks, gaps = np.empty_like(true), [], []
+def bases_of(x, weight, d, group_heads, rank_share, whitening):
+    """Of a layer's keys or values: per group its coordinates and the basis of its rank, and the smallest gap."""
+    bases, gaps = [], []
     for first, stop in groups_of(weight.shape[0] // d, group_heads):
         rows = slice(first * d, stop * d)
-        ranks.append(int(rank_share * (stop - first) * d))
-        basis, gap = leading(weight[rows] @ square_root(x) if whitening else weight[rows], ranks[-1])
-        result[:, rows] = (true[:, rows] @ basis) @ basis.T
+        rank = int(rank_share * (stop - first) * d)
+        basis, gap = leading(weight[rows] @ square_root(x) if whitening else weight[rows], rank)
+        bases.append((rows, basis))
         gaps.append(gap)
-    return result, ranks, min(gaps)
+    return bases, min(gaps)
+
+
+def rebuild(true, bases):
+    """(N, G * d) -> what its projections on the bases give."""
+    result = np.empty_like(true)
+    for rows, basis in bases:
+        result[:, rows] = (true[:, rows] @ basis) @ basis.T
+    return result
 
 
 def head_size(exact):
@@ -73,20 +84,25 @@ def head_size(exact):
 def store(exact, prepared, parameters):
     observation, inputs = prepared
     group_heads, rank_share, whitening = parameters
-    d = head_size(exact)
-    caches, gaps = ([], []), []
+    true, bases, gaps = ([], []), ([], []), []
     for x, weights in zip(inputs, projection_weights(exact)):
-        for part, weight in zip(caches, weights):
-            rebuilt, ranks, gap = rebuild(x, weight, d, *parameters)
-            part.append(rebuilt)
+        for part, weight in enumerate(weights):
+            found, gap = bases_of(x, weight, head_size(exact), *parameters)
+            true[part].append(x @ weight.T)
+            bases[part].append(found)
             gaps.append(gap)
-    changed = replaced(exact, observation, *caches)
-    return changed, {
+
+    def hold(cache, *parts):
+        replace(exact, cache, *([rebuild(*layer) for layer in zip(part, of_part)] for part, of_part in zip(parts, bases)))
+
+    run = Ageing(exact, (observation, *true), hold, np.arange, range(len(inputs)))
+    ranks = [basis.shape[1] for _, basis in bases[0][0]]
+    return run, {
         "group_heads": group_heads, "rank_share": rank_share, "whitening": whitening,
         "ranks": ranks,
         "rank_margin": rounded(min(gaps)),
         "bytes": [2 * observation.n * sum(ranks)] * len(inputs),
-        **cache_errors(observation, changed),
+        **cache_errors(observation, run.changed),
     }
 
 
