@@ -1,8 +1,9 @@
 """KVSlimmer and AsymKV, written a second time: NumPy for what is merged, transformers' modules for the model and
 PyTorch's autograd for AsymKV's gradients.
 
-    python3 scripts/golden/kvslimmer.py merges          tests/data/policies/merges.json; needs NumPy alone
-    scripts/golden/python scripts/golden/kvslimmer.py   tests/data/engine/chunked_runs.json as well
+    python3 scripts/golden/kvslimmer.py merges                   tests/data/policies/merges.json; needs NumPy alone
+    scripts/golden/python scripts/golden/kvslimmer.py            tests/data/engine/chunked_runs.json as well
+    scripts/golden/python scripts/golden/kvslimmer.py decoding   of that the cases that merge while decoding, alone
 
 merges.json: random layers, with what one call merges
   n_heads, n_kv_heads, head_dim
@@ -29,6 +30,18 @@ chunked_runs.json: the default model in float64
                    the keys, before RoPE
       value_error  (L, G) the same of values, each token having an equal share of its entry's
       step_kl, output_ids, output_margin   as in runs.json
+    and, of cases with `decode_merge=on`, which end the list (positions, masses, norms and errors are those at the prompt's
+    end here as well)
+      step_agreement, agreement_margin, output_error   as in runs.json, with the run's cache as it is at each step
+      decode_entries     per layer, behind the last token of the full run's answer, all of whose tokens were fed
+      decode_masses      the same of three layers: layer -> its entries' masses
+      pair_gap           over the whole run: the least distance, in logarithms of scores, of a pair that stays from the
+                         nearest pair that goes in its place
+      least_denominator  over the whole run: of Eq. 33's weights, over |c11| + |c22|; 1e-6 gives the plain mean
+  While decoding, behind the attention of each `chunk`-th token that was fed since the prompt, a layer's entries before
+  the last `chunk` tokens are merged back to the budget where they exceed it, by the attention of those tokens' queries on
+  what each of them sees of the layer, as the prompt's past is by the attention of its next chunk. Nothing is computed
+  again.
   A case whose pairs hang on less than 1e-5 of a score is refused: the C++ engine ranks what float32 makes of it.
 """
 
@@ -42,13 +55,18 @@ DATA = Path(__file__).resolve().parents[2] / "tests/data"
 GAMMA = 4096 / np.log(512)
 
 
+def scores_of(attention, masses, sinks):
+    """All pairs' first entries and the logarithms of their scores."""
+    mass = attention.sum(0)
+    index = np.arange(sinks, mass.size - 1)
+    with np.errstate(divide="ignore"):
+        return index, np.log((mass[index] + mass[index + 1]) * (masses[index] + masses[index + 1])) - (index - sinks + 1) / GAMMA
+
+
 def pairs_of(attention, masses, n_merges, sinks, jitter=None):
     """First entries of the pairs that go, ascending. attention: (H, n)"""
-    mass = attention.sum(0)
-    n = mass.size
-    index = np.arange(sinks, n - 1)
-    with np.errstate(divide="ignore"):
-        score = np.log((mass[index] + mass[index + 1]) * (masses[index] + masses[index + 1])) - (index - sinks + 1) / GAMMA
+    n = masses.size
+    index, score = scores_of(attention, masses, sinks)
     if jitter is not None:
         score = score + jitter.uniform(-1e-5, 1e-5, score.size)
     taken, chosen = np.zeros(n, bool), []
@@ -61,29 +79,47 @@ def pairs_of(attention, masses, n_merges, sinks, jitter=None):
     return sorted(chosen)
 
 
+def pair_gap(first, attention, masses, sinks):
+    """How far the nearest pair that stays is above a pair that goes: above the lowest it overlaps, or all of them."""
+    index, score = scores_of(attention, masses, sinks)
+    goes = np.isin(index, first)
+    beside = np.where(goes, score, np.inf)
+    beside = np.minimum(np.append(beside[1:], np.inf), np.append(np.inf, beside[:-1]))
+    above = score - np.where(np.isinf(beside), score[goes].max(), beside)
+    return above[~goes].min(initial=np.inf)
+
+
 def weights_of(alpha, value, mass, output):
-    """Of a pair: the two keys' weights by Eq. 33. alpha, mass: (2); value: (2, d) sums; output: (d)"""
+    """Of a pair: the two keys' weights by Eq. 33, and their denominator over |c11| + |c22|.
+
+    alpha, mass: (2); value: (2, d) sums; output: (d)
+    """
     mean = value / mass[:, None]
     c11 = np.linalg.norm(alpha[0] * (1 - 2 * alpha[0]) * (mean[0] - output))
     c22 = np.linalg.norm(alpha[1] * (1 - 2 * alpha[1]) * (mean[1] - output))
     c12 = np.linalg.norm(-alpha[0] * alpha[1] * (mean[0] + mean[1] - 2 * output))
-    total = c11 - 2 * c12 + c22
-    if total <= 1e-6 * (c11 + c22):
-        return np.array([0.5, 0.5])
-    return np.array([c11 - c12, c22 - c12]) / total
+    total, whole = c11 - 2 * c12 + c22, c11 + c22
+    if total <= 1e-6 * whole:
+        return np.array([0.5, 0.5]), total / whole if whole > 0 else 0
+    return np.array([c11 - c12, c22 - c12]) / total, total / whole
 
 
 def merged_keys(first, keys, values, masses, attention, outputs):
-    """(pairs, G, d) and the weights (pairs, G, 2). keys, values: (G, n, d); attention: (H, n); outputs: (H, d)"""
+    """(pairs, G, d), the weights (pairs, G, 2) and the relative denominators (pairs, G).
+
+    keys, values: (G, n, d); attention: (H, n); outputs: (H, d)
+    """
     heads = keys.shape[0]
     group = attention.shape[0] // heads
     alpha = attention.reshape(heads, group, -1).mean(1)
     output = outputs.reshape(heads, group, -1).mean(1)
-    merged, weights = [], []
+    merged, weights, shares = [], [], []
     for i in first:
-        weights.append([weights_of(alpha[g, i : i + 2], values[g, i : i + 2], masses[i : i + 2], output[g]) for g in range(heads)])
+        found = [weights_of(alpha[g, i : i + 2], values[g, i : i + 2], masses[i : i + 2], output[g]) for g in range(heads)]
+        weights.append([one for one, _ in found])
+        shares.append([share for _, share in found])
         merged.append([weights[-1][g] @ keys[g, i : i + 2] for g in range(heads)])
-    return np.array(merged), np.array(weights)
+    return np.array(merged), np.array(weights), np.array(shares)
 
 
 def fisher_keys(first, keys, gradients):
@@ -167,7 +203,7 @@ def write_merges():
         outputs = random.integers(-8, 9, (heads, d))
         given = keys / 4, values / 4, masses.astype(float), attention / 4096, outputs / 4
         first = pairs_of(given[3], given[2], n_merges, sinks)
-        merged, weights = merged_keys(first, *given)
+        merged, weights, _ = merged_keys(first, *given)
         gradients = of_gradients.integers(-3, 4, keys.shape)
         cases.append(
             {
@@ -193,12 +229,16 @@ CASES = {"short": [("kvslimmer:sinks=4,chunk=32", 96), ("kvslimmer:sinks=4,chunk
 GRADIENTS = {"prompt": "short", "past": 96, "chunk": 32}
 ASYMKV = {"short": [("asymkv:sinks=4,chunk=32", 96)],
           "rewrite": [("asymkv:sinks=8,chunk=25,final_merge=off", 60), ("asymkv:sinks=0,chunk=200", 80)]}
+# Answers of 19 and 64 tokens, neither a multiple of its chunk.
+DECODING = {"short": [("kvslimmer:sinks=4,chunk=8,final_merge=off,decode_merge=on", 64)],
+            "rewrite": [("kvslimmer:sinks=4,chunk=15,decode_merge=on", 64)]}
+MASSES_OF = (0, 14, 29)
 
 
 def parameters_of(policy, budget, n):
     given = dict(pair.split("=") for pair in filter(None, policy.partition(":")[2].split(",")))
     chunk = int(given.get("chunk", min(512, -(-budget // 4))))
-    return int(given.get("sinks", 32)), min(chunk, n), given.get("final_merge", "on") == "on"
+    return int(given.get("sinks", 32)), min(chunk, n), given.get("final_merge", "on") == "on", given.get("decode_merge") == "on"
 
 
 class Slimmer:
@@ -217,7 +257,7 @@ class Slimmer:
         base = self.config.rope_parameters["rope_theta"]
         self.frequencies = base ** (-2 * np.arange(self.d // 2) / self.d)
         self.jitter = np.random.default_rng(1)
-        self.unstable = 0
+        self.unstable, self.pair_gap, self.least_denominator = 0, np.inf, np.inf
 
     def turn(self, x, positions):
         angles = np.asarray(positions)[:, None] * self.frequencies
@@ -260,7 +300,9 @@ class Slimmer:
         """Before what is behind the prompt is merged; `before`: the layers without the last chunk's own tokens."""
 
     def keys_of(self, index, first, layer, attention, outputs):
-        return merged_keys(first, *layer[:3], attention, outputs)[0]
+        merged, _, shares = merged_keys(first, *layer[:3], attention, outputs)
+        self.least_denominator = min(self.least_denominator, shares.min())
+        return merged
 
     def merge_back(self, index, layer, attend_again):
         """`attend_again(layer)` -> outputs (H, m, d) and attention (H, m, n)"""
@@ -270,6 +312,7 @@ class Slimmer:
             n_merges = layer[2].size - self.budget
             first = pairs_of(attention, layer[2], n_merges, self.sinks)
             self.unstable += any(pairs_of(attention, layer[2], n_merges, self.sinks, self.jitter) != first for _ in range(3))
+            self.pair_gap = min(self.pair_gap, pair_gap(first, attention, layer[2], self.sinks))
             layer = merge(first, *layer, self.keys_of(index, first, layer, attention, outputs))
         return layer
 
@@ -287,7 +330,7 @@ class Slimmer:
         looks = merges and self.layers[0][2].size > self.budget
         if looks:
             self.look(ids, first)
-        queries, before = [], []
+        self.queries, before = [], []
         with self.torch.inference_mode():
             embed = self.model.model.embed_tokens(self.torch.tensor(ids)).numpy()
             positions = np.arange(first, first + len(ids))
@@ -301,7 +344,7 @@ class Slimmer:
                     look = self.finish(block, look, output)
                 before.append(layer)
                 q, k, v = self.project(block, x)
-                queries.append(q[:, -1:])
+                self.queries.append(q[:, -1:])
                 output, _ = self.attend(q, positions, layer, k, v)
                 x = self.finish(block, x, output)
                 if merges:
@@ -313,7 +356,27 @@ class Slimmer:
         if merges and is_last and final_merge and self.layers[0][2].size > self.budget:
             self.look_back(ids, first, before)
             for index, layer in enumerate(self.layers):
-                self.layers[index] = self.merge_back(index, layer, lambda now: self.attend_behind(queries[index], positions[-1], now))
+                self.layers[index] = self.merge_back(index, layer, lambda now: self.attend_behind(self.queries[index], positions[-1], now))
+        return logits
+
+    def follow(self, layers, n, chunk):
+        """The prompt of n tokens has left `layers`; behind every `chunk` tokens that are fed what precedes them is merged back."""
+        self.layers, self.n, self.chunk, self.fed = list(layers), n, chunk, []
+
+    def feed(self, token, seen=lambda: None):
+        """Logits (vocab). seen: called with what the token's attention saw in self.layers"""
+        logits = self.read([token], self.n + len(self.fed), False)[-1]
+        seen()
+        self.fed.append(self.queries)
+        if len(self.fed) % self.chunk == 0:
+            at = self.n + np.arange(len(self.fed) - self.chunk, len(self.fed))
+            for index, (keys, values, masses, positions) in enumerate(self.layers):
+                q = np.concatenate([queries[index] for queries in self.fed[-self.chunk :]], 1)
+                past, own = ((keys[:, part], values[:, part], masses[part], positions[part])
+                             for part in (slice(None, -self.chunk), slice(-self.chunk, None)))
+                assert (own[2] == 1).all() and (own[3] == at).all()
+                past = self.merge_back(index, past, lambda now: self.attend(q, at, now, *own[:2]))
+                self.layers[index] = tuple(np.concatenate(pair, -2 if pair[0].ndim == 3 else 0) for pair in zip(past, own))
         return logits
 
 
@@ -406,7 +469,52 @@ def errors_of(slimmer, index):
     return off, np.linalg.norm(shares - values, axis=(1, 2)) / np.linalg.norm(values, axis=(1, 2))
 
 
-def write_runs():
+def generate_with(logits, feed, eos, limit):
+    """At most `limit` greedy ids, end-of-text included, and the smallest margin on the way."""
+    own, margin = [], float("inf")
+    while True:
+        best = logits.topk(2)
+        margin = min(margin, (best.values[0] - best.values[1]).item())
+        own.append(int(best.indices[0]))
+        if own[-1] == eos or len(own) == limit:
+            return own, margin
+        logits = feed(own[-1])
+
+
+def decode_merging(slimmer, state, n, chunk, logits, tokens, full, full_decoded, eos, limit):
+    """What a run that merges while decoding does with the full run's answer and by itself."""
+    import torch
+
+    from observe import attend
+    from runs import divergence, rounded
+
+    errors = []
+
+    def compare():
+        t = len(slimmer.fed)
+        for (index, q, k, v), layer in zip(full_decoded, slimmer.layers):
+            whole = attend(q[:, t : t + 1], k[:, : n + t + 1], v[:, : n + t + 1])[0].numpy()[:, 0]
+            part, _ = slimmer.attend_behind(slimmer.turn(q[:, t : t + 1].numpy(), [-n - t]), n + t, layer)
+            errors.append(np.linalg.norm(part[:, 0] - whole, axis=1) / np.linalg.norm(whole, axis=1))
+
+    slimmer.follow(state, n, chunk)
+    steps = torch.stack([logits] + [slimmer.feed(token, compare) for token in tokens])
+    layers = slimmer.layers
+    assert all(layer[2].sum() == n + len(tokens) and (np.cumsum(layer[2]) - 1 == layer[3]).all() for layer in layers)
+    slimmer.follow(state, n, chunk)
+    own, margin = generate_with(logits, slimmer.feed, eos, limit)
+    return {
+        **divergence(full, steps[:-1]),
+        "output_error": rounded(np.mean(np.array(errors).reshape(len(tokens), len(layers), -1), 0), 6),
+        "decode_entries": [layer[2].size for layer in layers],
+        "decode_masses": {str(index): layers[index][2].astype(int).tolist() for index in MASSES_OF},
+        "pair_gap": rounded(slimmer.pair_gap, 3), "least_denominator": rounded(slimmer.least_denominator, 3),
+        "output_ids": own, "output_margin": rounded(margin),
+    }
+
+
+def write_runs(decoding_alone):
+    """decoding_alone: all else stays as the file has it"""
     import copy
 
     import torch
@@ -417,35 +525,39 @@ def write_runs():
 
     exact = Reference()
     make_exact(exact)
-    prompts = {}
-    norms, sums = plain_gradients(exact, load_prompts()[GRADIENTS["prompt"]]["ids"], GRADIENTS["past"], GRADIENTS["chunk"])
-    gradients = GRADIENTS | {"norms": rounded(norms.tolist()), "sums": rounded(sums.tolist())}
+    path, prompts = DATA / "engine" / "chunked_runs.json", {}
+    if decoding_alone:
+        known = json.loads(path.read_text())
+        gradients = known["gradients"]
+    else:
+        norms, sums = plain_gradients(exact, load_prompts()[GRADIENTS["prompt"]]["ids"], GRADIENTS["past"], GRADIENTS["chunk"])
+        gradients = GRADIENTS | {"norms": rounded(norms.tolist()), "sums": rounded(sums.tolist())}
     for name, cases in CASES.items():
         ids = load_prompts()[name]["ids"]
         observation = observe(exact, ids)
         tokens, _ = generate(exact, observation)
-        full, _ = forced(exact, observation, tokens)
-        prompts[name] = []
-        for policy, budget in cases + ASYMKV[name]:
-            sinks, chunk, final = parameters_of(policy, budget, len(ids))
+        full, full_decoded = forced(exact, observation, tokens)
+        cases = cases + ASYMKV[name]
+        prompts[name] = known["prompts"][name][: len(cases)] if decoding_alone else []
+        for policy, budget in (cases + DECODING[name])[len(prompts[name]) :]:
+            sinks, chunk, final, decodes = parameters_of(policy, budget, len(ids))
             slimmer = (Asym if policy.startswith("asymkv") else Slimmer)(exact, budget, sinks)
             for first in range(0, len(ids), chunk):
                 part = ids[first : first + chunk]
                 logits = slimmer.read(part, first, True, first + chunk >= len(ids), final)[-1]
-            if slimmer.unstable:
-                raise SystemExit(f"{name}, {policy} @ {budget}: {slimmer.unstable} merges hang on rounding")
             state, n = copy.copy(slimmer.layers), len(ids)
             errors = [errors_of(slimmer, index) for index in range(len(state))]
-            steps = torch.cat((logits[None], slimmer.read(tokens, n, False)[:-1]))
-            a, b = torch.log_softmax(full, -1), torch.log_softmax(steps, -1)
-            slimmer.layers, own, margin, logits = list(state), [], float("inf"), logits
-            while True:
-                best = logits.topk(2)
-                margin = min(margin, (best.values[0] - best.values[1]).item())
-                own.append(int(best.indices[0]))
-                if own[-1] == exact.eos or len(own) == MAX_TOKENS:
-                    break
-                logits = slimmer.read(own[-1:], n + len(own) - 1, False)[-1]
+            if decodes:
+                found = decode_merging(slimmer, state, n, chunk, logits, tokens, full, full_decoded, exact.eos, MAX_TOKENS)
+            else:
+                steps = torch.cat((logits[None], slimmer.read(tokens, n, False)[:-1]))
+                a, b = torch.log_softmax(full, -1), torch.log_softmax(steps, -1)
+                slimmer.follow(state, n, MAX_TOKENS + 1)
+                own, margin = generate_with(logits, slimmer.feed, exact.eos, MAX_TOKENS)
+                found = {"step_kl": rounded((a.exp() * (a - b)).sum(1).clamp(min=0).tolist()),
+                         "output_ids": own, "output_margin": rounded(margin)}
+            if slimmer.unstable:
+                raise SystemExit(f"{name}, {policy} @ {budget}: {slimmer.unstable} merges hang on rounding")
             prompts[name].append(
                 {
                     "policy": policy, "budget": budget,
@@ -454,17 +566,18 @@ def write_runs():
                     "key_norms": rounded([[np.linalg.norm(layer[0][g][layer[2] > 1]) for g in range(slimmer.kv_heads)] for layer in state]),
                     "key_error": rounded([error[0] for error in errors], 6),
                     "value_error": rounded([error[1] for error in errors], 6),
-                    "step_kl": rounded((a.exp() * (a - b)).sum(1).clamp(min=0).tolist()),
-                    "output_ids": own, "output_margin": rounded(margin),
+                    **found,
                 }
             )
-            print(name, n, policy, budget, "mean KL", np.mean(prompts[name][-1]["step_kl"]), "margin", margin,
-                  "entries", state[0][2].size, repr(exact.text(own)), flush=True)
+            print(name, n, policy, budget, "mean KL", np.mean(found["step_kl"]), "margin", found["output_margin"],
+                  "pair gap", slimmer.pair_gap, "least denominator", slimmer.least_denominator,
+                  "entries", state[0][2].size, repr(exact.text(found["output_ids"])), flush=True)
     document = {"about": "scripts/golden/kvslimmer.py", "max_tokens": MAX_TOKENS, "eos": exact.eos, "gradients": gradients, "prompts": prompts}
-    (DATA / "engine" / "chunked_runs.json").write_text(json.dumps(document, separators=(",", ":")) + "\n")
+    path.write_text(json.dumps(document, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":
-    write_merges()
+    if sys.argv[1:] != ["decoding"]:
+        write_merges()
     if sys.argv[1:] != ["merges"]:
-        write_runs()
+        write_runs(sys.argv[1:] == ["decoding"])
