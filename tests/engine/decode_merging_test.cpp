@@ -166,3 +166,26 @@ TEST_CASE("merging while decoding depends neither on the mode nor on what runs b
             CHECK(same_bits(alone.run_record(0, 1).step_kl, shared.run_record(1, 3).step_kl));
         }
 }
+
+TEST_CASE("what is merged while the full answer is read is what the reference merges", "[kvslimmer]") {
+    const auto& model = default_model_f32();
+    const auto golden_runs = golden("engine/chunked_runs.json")["prompts"];
+    const auto full_runs = golden("engine/runs.json")["prompts"];
+    const auto prompt_ids = golden("engine/prompt_ids.json")["prompts"];
+    int n_cases = 0;
+    for (const std::string name : {"short", "rewrite"})
+        for (const auto& one : golden_runs[name]) {
+            if (!one.contains("decode_masses")) continue;
+            ++n_cases;
+            const std::string policy = one["policy"];
+            CAPTURE(name, policy);
+            auto run = read(model, prompt_ids[name]["ids"].get<std::vector<int32_t>>(), policy, one["budget"]);
+            run.feed(model, full_runs[name]["full"]["output_ids"].get<std::vector<int32_t>>());
+            for (int layer = 0; layer < run.cache.n_layers(); ++layer)
+                CHECK(run.cache.n_entries(layer, 0) ==
+                      one["decode_entries"][static_cast<size_t>(layer)].get<int64_t>());
+            for (const auto& [layer, masses] : one["decode_masses"].items())
+                CHECK(run.cache.held(std::stoi(layer)).masses == masses.get<std::vector<float>>());
+        }
+    CHECK(n_cases == 2);
+}
