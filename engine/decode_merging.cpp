@@ -137,7 +137,6 @@ HeldLayer merge_once(const Transformer& model, int layer, const at::Tensor& quer
     observations.n_queries = queries.size(0);
     observations.attention = found.attention;
     observations.outputs = found.outputs;
-    observations.is_decoding = true;
     const policies::Merges merges = policy.merge(observations, n - budget);
     policies::require_merges(label, observations, n - budget, merges);
     return merged(model, held, merges);

@@ -54,7 +54,7 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
             const int64_t step = sequences[s].step;
             if (ask_switch && acting && acting->stores_while_decoding() &&
                 ask_switch(s, switching.is_full_at(step - 1)))
-                switching.toggle(step);
+                switching.change_at(step);
             batch.push_back(sequences[s]);
             tokens.emplace_back(&generations[s].ids.back(), 1);
         }

@@ -116,7 +116,8 @@ std::vector<RepeatedRun> repeat_runs(const Model& model, const trace::Reader& re
     std::vector<RunPlan> plans;
     for (const int run : runs) {
         plans.push_back(recorded_plan(reader.run(prompt, run)));
-        follow_switches(reader, prompt, run, plans.back());
+        // What a cache is asked further begins anew with what its parameters say.
+        if (answers) follow_switches(reader, prompt, run, plans.back());
     }
     const bool go_by_answers = std::any_of(
         plans.begin(), plans.end(), [](const RunPlan& plan) { return plan.spec.create()->needs().answer_attention; });

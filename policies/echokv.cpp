@@ -154,6 +154,7 @@ Definition echokv_definition() {
         },
         .budget_of = BudgetOf::bytes,
         .own_share = [](const ParameterValues& values) -> std::optional<double> {
+            if (values.text("form") == "full") return 1.0;
             const double ratio = echo_share(values.text("maps"));
             return values.text("rebuild") == "both" ? ratio : (1.0 + ratio) / 2.0;
         },

@@ -13,6 +13,12 @@ namespace kvscope::policies {
 
 namespace {
 
+/// Of a key's; what a number such as 0.3 lacks in binary must not keep one more.
+int channels_left(const EchoLayout& layout) {
+    const int d = layout.head_dim;
+    return d - std::clamp(static_cast<int>(std::floor((1.0 - layout.ratio()) * d + 1e-6)), 0, d - 1);
+}
+
 /// Keeps every token: of its keys ThinK's channels, of its values what EchoKV stores, both at the ratio of EchoKV's
 /// maps. The first `sinks` and the last `recent` tokens stay exact, decoded ones included.
 class EchoKvHybrid : public Policy {
@@ -37,9 +43,7 @@ class EchoKvHybrid : public Policy {
         const auto maps = echo_maps_of("echokv-hybrid", path_, context);
         layout_ = maps.layout;
         values_ = EchoStorage(maps, Projected::values);
-        const int d = layout_.head_dim;
-        // What a number such as 0.3 lacks in binary must not keep a channel.
-        n_channels_ = d - std::clamp(static_cast<int>(std::floor((1.0 - layout_.ratio()) * d + 1e-6)), 0, d - 1);
+        n_channels_ = channels_left(layout_);
         first_ = std::min<int64_t>(sinks_, context.n_tokens);
         end_ = switching_.begins_full ? first_ : std::max<int64_t>(context.n_tokens - recent_, first_);
         channels_.clear();
@@ -153,7 +157,14 @@ Definition echokv_hybrid_definition() {
         },
         .budget_of = BudgetOf::bytes,
         .own_share = [](const ParameterValues& values) -> std::optional<double> {
-            return echo_share(values.text("maps"));
+            if (values.text("form") == "full") return 1.0;
+            try {
+                const EchoLayout layout = read_echo_layout(values.text("maps"));
+                const double keys = static_cast<double>(channels_left(layout)) / layout.head_dim;
+                return (keys + layout.model_ratio()) / 2;
+            } catch (const EchoMapsError&) {
+                return 1.0;  // `begin` says what is wrong with the file
+            }
         },
         .needs_file = true,
     };

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -155,6 +157,11 @@ class KvSlimmer : public MergingPolicy {
 
     void begin(const RunContext& context) override {
         MergingPolicy::begin(context);
+        if (merges_while_decoding_ && context.budget <= sinks() + 1)
+            throw BudgetError(fmt::format(
+                "decode_merge: a budget of {} entries, of which {} are sinks, leaves nothing to merge decoded tokens "
+                "into: it needs at least {}, or fewer sinks",
+                context.budget, sinks(), sinks() + 2));
         if (as_published_ && merges_while_decoding_)
             throw BudgetError(
                 "weights=published follows its code, which never merges while it decodes: leave out decode_merge, or "

@@ -357,6 +357,9 @@ void check_switches(const Values& values) {
     if (steps.size() != is_full.size())
         return values.error(switch_is_full, fmt::format("one for each of the {} steps", steps.size()),
                             std::to_string(is_full.size()));
+    const auto n_ids = values.read<std::int32_t>(output_ids).size();
+    if (!steps.empty() && steps.back() >= n_ids && values.sound(output_ids))
+        values.error(switch_steps, fmt::format("steps of an answer of {} tokens", n_ids), std::to_string(steps.back()));
     for (std::size_t i = 1; i < steps.size(); ++i) {
         if (steps[i] <= steps[i - 1])
             values.error(switch_steps, fmt::format("a step above {} at {}", steps[i - 1], i), std::to_string(steps[i]));

@@ -177,11 +177,29 @@ void RunCache::store_others(int layer, const policies::WholeTokens& whole, int64
     leaving.keys_before_rope = turned_back(leaving.keys, positions);
     const policies::StoredLayer described = describe(leaving.tokens(layer, positions, model_->config().head_dim));
     require_growable(layer, described, positions);
-    std::erase_if(blocks_, [](const auto& block) { return block.first.expired(); });
+    drop_unused_blocks();
     grow(layer, described);
     std::vector<uint32_t> places(positions.size());
     std::iota(places.begin(), places.end(), static_cast<uint32_t>(begin));
     for (int row = 0; row < n_rows_; ++row) erase(layer, row, places);
+    shrink(layer);
+}
+
+void RunCache::shrink(int layer) {
+    auto& target = layers_[static_cast<size_t>(layer)];
+    constexpr int64_t few = 32;
+    int64_t held = 0, left = 0;
+    for (size_t row = 0; row < target.positions.size(); ++row) {
+        const auto size = static_cast<int64_t>(target.positions[row].size());
+        held += size;
+        left += target.capacity[row] - target.room - size - few;
+    }
+    if (left > held) target = packed(target, target.room);
+}
+
+/// Parts hold what they need of them.
+void RunCache::drop_unused_blocks() {
+    std::erase_if(blocks_, [](const auto& block) { return block.first.expired(); });
 }
 
 /// Keys (rows, n, d) of tokens at these positions as they were before RoPE.
@@ -373,6 +391,7 @@ void RunCache::make_whole(int layer) {
         }
     }
     target = std::move(whole);
+    drop_unused_blocks();
 }
 
 HeldLayer RunCache::held(int layer) const {
@@ -447,6 +466,8 @@ void RunCache::hold_merged(int layer, const HeldLayer& held, int64_t n_plain) {
         target.stored[r].push_back(std::make_shared<const StoredEntries>(entries, source));
         erase(layer, row, all_but_last(r));
     }
+    shrink(layer);
+    drop_unused_blocks();
 }
 
 /// A copy of a layer whose plain entries are in buffers of their own.
@@ -666,6 +687,7 @@ RunCache RunCache::clone(int64_t extra) const {
     copy.blocks_ = blocks_;
     for (size_t i = 0; i < layers_.size(); ++i) copy.layers_[i] = packed(layers_[i], extra);
     copy.detach_grown();
+    copy.drop_unused_blocks();
     return copy;
 }
 

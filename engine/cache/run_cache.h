@@ -181,6 +181,9 @@ class RunCache {
     void require_growable(int layer, const policies::StoredLayer& described,
                           const std::vector<uint32_t>& positions) const;
     void grow(int layer, const policies::StoredLayer& described);
+    /// Gives back what the layer's whole entries have left, where that is most of their room.
+    void shrink(int layer);
+    void drop_unused_blocks();
     /// What grows becomes this cache's own.
     void detach_grown();
 

@@ -24,8 +24,6 @@ struct MergeObservations {
     int64_t n_chunks = 0;            ///< of the prompt that were read before the queries' own
     /// The query is the prompt's last: its chunk is among the entries.
     bool behind_prompt = false;
-    /// The queries are those of tokens that were decoded; they are none of the entries.
-    bool is_decoding = false;
     /// (G, n, d) gradient of the mean next-token loss of the queries' chunk by the keys, where `Needs::key_gradients`
     /// asks for it; empty where the layer was merged since, and for a chunk that has no loss.
     std::span<const float> key_gradients;

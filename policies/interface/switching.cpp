@@ -13,12 +13,9 @@ bool Switching::is_full_at(int64_t step) const {
     return begins_full == (before % 2 == 0);
 }
 
-void Switching::toggle(int64_t step) {
-    const auto at = std::lower_bound(steps.begin(), steps.end(), step);
-    if (at != steps.end() && *at == step)
-        steps.erase(at);
-    else
-        steps.insert(at, step);
+void Switching::change_at(int64_t step) {
+    steps.erase(std::lower_bound(steps.begin(), steps.end(), step), steps.end());
+    steps.push_back(step);
 }
 
 Switching Switching::until(int64_t n_steps) const {

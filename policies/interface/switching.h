@@ -18,8 +18,8 @@ struct Switching {
     /// Whether the cache is whole behind that step.
     bool is_full_at(int64_t step) const;
 
-    /// One more change behind that step, or none there where there was one.
-    void toggle(int64_t step);
+    /// A change behind that step that is asked for while the run decodes; those that were to come later are given up.
+    void change_at(int64_t step);
     /// Without the changes from `n_steps` on.
     Switching until(int64_t n_steps) const;
 

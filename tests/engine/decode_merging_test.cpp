@@ -126,7 +126,7 @@ TEST_CASE("a budget that is never exceeded leaves decoding as it is", "[kvslimme
         folder, "m.h5", model, {prompt_of_ids(some_ids(model, 60))},
         {plan("kvslimmer:chunk=8,decode_merge=on", "100"), plan("kvslimmer:chunk=8", "100"),
          plan("kvslimmer:chunk=8,sinks=2", "30"), plan("kvslimmer:chunk=8,sinks=2,decode_merge=on", "30"),
-         plan("kvslimmer:weights=published,decode_merge=on", "40")},
+         plan("kvslimmer:weights=published,decode_merge=on", "40"), plan("kvslimmer:sinks=64,decode_merge=on", "65")},
         options_of(30, true));
     const auto never = reader.run_record(0, 1), off = reader.run_record(0, 2);
     CHECK(never.output_ids == off.output_ids);
@@ -136,6 +136,8 @@ TEST_CASE("a budget that is never exceeded leaves decoding as it is", "[kvslimme
     // The first merge is behind the sixteenth token that is fed.
     for (size_t step = 0; step < merged.step_kl.size(); ++step)
         CHECK((merged.step_kl[step] == whole.step_kl[step]) == (step <= 16));
+    CHECK(reader.run_record(0, 6).status == "failed");
+    CHECK_THAT(reader.run_record(0, 6).message, Catch::Matchers::Contains("nothing to merge decoded tokens into"));
     CHECK(reader.run_record(0, 5).status == "failed");
     CHECK_THAT(reader.run_record(0, 5).message, Catch::Matchers::Contains("never merges while it decodes"));
 }

@@ -261,6 +261,41 @@ TEST_CASE("a copy of a cache that stores tokens while it decodes goes on by itse
     }
 }
 
+TEST_CASE("what leaves the whole entries is given back, and what it was stored in", "[decoding]") {
+    const auto& model = tiny_model();
+    const auto& transformer = model.transformer();
+    const auto policy = tail({{"form", "full"}, {"switches", "1/3/5"}}).spec.create();
+    RunContext context;
+    context.shape = transformer.shape();
+    context.n_tokens = context.budget = 300;
+    policy->begin(context);
+    engine::RunCache cache(transformer, Granularity::kv_head, Positions::prompt, false);
+    engine::PrefillRequest request;
+    const auto ids = some_ids(model, 300);
+    request.ids = ids;
+    request.needs = policy->needs();
+    engine::SilentProgress progress;
+    engine::prefill(
+        transformer, request,
+        [&](engine::PrefillLayer& layer) { cache.compress(layer.layer, policy->select(layer.prompt), layer.dense); },
+        progress);
+    cache.reserve(20);
+    const size_t full = cache.layer_bytes(1);
+    engine::Sequence sequence{&cache, 300, 0, policy.get()};
+    sequence.switching = policy->switching();
+    std::vector<size_t> bytes;
+    for (const int32_t& token : some_ids(model, 8, 2)) {
+        const std::span<const int32_t> one(&token, 1);
+        engine::feed(transformer, {&sequence, 1}, {&one, 1});
+        REQUIRE(sequence.error.empty());
+        bytes.push_back(cache.layer_bytes(1));
+        const auto copy = cache.clone(20);
+        CHECK(copy.layer_bytes(1) <= bytes.back() + 4096);
+    }
+    for (const size_t held : bytes) CHECK(held < full * 21 / 20);
+    CHECK(bytes[6] < full * 21 / 20);
+}
+
 TEST_CASE("what a policy stores wrongly while it decodes fails its run alone", "[decoding]") {
     const auto& model = tiny_model();
     const std::vector<std::pair<std::string, std::string>> faults{{"throws", "nothing is stored here"},

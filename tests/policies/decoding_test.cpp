@@ -146,10 +146,12 @@ TEST_CASE("a cache's form follows its switches", "[switching]") {
     CHECK(often.is_full_at(5));
     CHECK(often.until(5).steps == std::vector<int64_t>{0, 2});
     Switching asked = often;
-    asked.toggle(4);
-    CHECK(asked.steps == std::vector<int64_t>{0, 2, 4, 5});
-    asked.toggle(2);
-    CHECK(asked.steps == std::vector<int64_t>{0, 4, 5});
+    asked.change_at(4);
+    CHECK(asked.steps == std::vector<int64_t>{0, 2, 4});
+    asked.change_at(2);  // which there is already
+    CHECK(asked.steps == std::vector<int64_t>{0, 2});
+    asked.change_at(9);
+    CHECK(asked.steps == std::vector<int64_t>{0, 2, 9});
     for (const char* text : {"a", "1/", "/1", "1//2", "2/1", "2/2", "-1", "1,2", "1.5", "99999999999999999999", " 1"}) {
         CAPTURE(text);
         CHECK_THROWS_AS(switching_of("compressed", text), ParameterError);

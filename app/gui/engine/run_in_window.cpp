@@ -30,6 +30,10 @@ void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const e
     };
     experiment.on_run = [this](int prompt, int run, const trace::RunRecord& record) {
         const std::lock_guard lock(mutex_);
+        if (prompt == answered_) {
+            is_full_.erase(run);
+            to_switch_.erase(run);
+        }
         arrived_.push_back({prompt, run, record});
     };
     experiment.on_token = [this](int run, int32_t id) {

@@ -28,7 +28,8 @@ EntrySizes read_sizes(const trace::Reader& reader, int prompt, int run) {
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
     auto sizes = analysis::shaded_entry_sizes(*kept, n);
     EntrySizes found;
-    for (const float size : sizes) found.largest = std::max(found.largest, size);
+    for (const float size : sizes)
+        if (std::isfinite(size)) found.largest = std::max(found.largest, size);
     found.pyramid = std::make_shared<const Pyramid>(make_pyramid(std::move(sizes), kept->n_layers, n, Reduce::maximum));
     return found;
 }
