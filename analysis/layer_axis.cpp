@@ -19,4 +19,8 @@ Axis layer_axis(const std::vector<int>& layers) {
     return axis;
 }
 
+Rgb layer_color(size_t i, size_t n) {
+    return color_at(ColorMap::viridis, n < 2 ? 0.0 : 0.85 * static_cast<double>(i) / static_cast<double>(n - 1));
+}
+
 }  // namespace kvscope::analysis

@@ -10,4 +10,7 @@ namespace kvscope::analysis {
 /// numbers. Layers without a gap that begin at 0 get ticks where there is room; others are labelled one by one.
 Axis layer_axis(const std::vector<int>& layers);
 
+/// The colour of the i-th of n layers: dark for the first, lighter for later ones, none too pale for paper.
+Rgb layer_color(size_t i, size_t n);
+
 }  // namespace kvscope::analysis

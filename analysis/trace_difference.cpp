@@ -164,6 +164,8 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
                 if (!like_it || like_it->label != line->label)
                     disagree(fmt::format("{} of {} has no counterpart in B", line->label, where));
                 *line = line_difference(*line, *like_it, as_ratio);
+            } else if (std::holds_alternative<Scatter>(panel.layers[l])) {
+                throw NothingToShow("A − B of points is not drawn: both traces can be shown side by side");
             }
         }
         if (has_map && panel.x.min != other.x.min) panel.x.title += " (of A)";

@@ -157,6 +157,18 @@ std::vector<float> uniform(Random& random, std::size_t count, float low, float h
     return out;
 }
 
+// (layers, heads, d) that fall and add up to each layer's similarity.
+std::vector<float> contributions(Random& random, const std::vector<float>& similarities, std::size_t heads,
+                                 std::size_t d) {
+    std::vector<float> out = falling(random, similarities.size() * heads, d);
+    for (std::size_t row = 0; row < similarities.size() * heads; ++row) {
+        float* values = out.data() + row * d;
+        const float sum = std::accumulate(values, values + d, 0.0F);
+        for (std::size_t i = 0; i < d; ++i) values[i] *= similarities[row / heads] / sum;
+    }
+    return out;
+}
+
 trace::ModelRecord model_record(const Options& o) {
     Random random(o.seed, Stream::model);
     trace::ModelRecord m;
@@ -197,6 +209,16 @@ trace::PromptRecord prompt_record(const Options& o) {
     p.adjacent_similarity_q = uniform(random, o.layers, 0.5F, 0.9F);
     p.adjacent_similarity_k = uniform(random, o.layers, 0.5F, 0.9F);
     p.adjacent_similarity_v = uniform(random, o.layers, 0.1F, 0.5F);
+    p.mode_contribution_q = contributions(random, p.adjacent_similarity_q, o.heads, o.head_dim);
+    p.mode_contribution_k = contributions(random, p.adjacent_similarity_k, o.kv_heads, o.head_dim);
+    p.mode_contribution_v = contributions(random, p.adjacent_similarity_v, o.kv_heads, o.head_dim);
+    p.layer_similarity_k = matrices(random, 1, o.layers, 1, 0.3F);
+    p.layer_similarity_v = matrices(random, 1, o.layers, 1, 0.1F);
+    p.head_similarity_k = matrices(random, o.layers, o.kv_heads, 1, 0.3F);
+    p.head_similarity_v = matrices(random, o.layers, o.kv_heads, 1, 0.1F);
+    p.gradient_alignment_c11 = uniform(random, o.layers * o.heads, -0.1F, 0.1F);
+    p.gradient_alignment_c12 = uniform(random, o.layers * o.heads, -0.1F, 0.1F);
+    p.gradient_alignment_c22 = uniform(random, o.layers * o.heads, -0.1F, 0.1F);
     p.head_jsd = matrices(random, o.layers, o.heads, 0, std::numbers::ln2_v<float>);
     p.last_logits = uniform(random, static_cast<std::size_t>(made_up_vocabulary_size()), -10, 10);
     return p;

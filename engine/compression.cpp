@@ -5,6 +5,7 @@
 
 #include "engine/classifier/prompt_probabilities.h"
 #include "engine/error.h"
+#include "engine/gradient_alignment.h"
 #include "engine/guarded.h"
 #include "engine/look_ahead.h"
 #include "engine/measures.h"
@@ -111,7 +112,7 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
         request.needs.window_queries = std::max({window, request.needs.window_queries, LivePrefill::least_window});
         request.needs.attention_sums = true;
     }
-    request.adjacent_similarity = record != nullptr;
+    request.projections = record;
     request.tails = tails.tails;
     request.keep_cache = false;
     // The full cache grows in place, and so does the one whose answer others go by.
@@ -176,10 +177,8 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
     if (request.n_layers != 0) timings_.n_prompt_tokens += prompt.n_visible();
     if (record) {
         record->window = std::min<int64_t>(window, prompt.n_visible());
-        record->adjacent_similarity_q = std::move(result.adjacent.q);
-        record->adjacent_similarity_k = std::move(result.adjacent.k);
-        record->adjacent_similarity_v = std::move(result.adjacent.v);
         record->last_logits = recordable(result.last_logits);
+        if (options_.alignment) record_alignment(request.ids, *record);
         known_attention = record->window_attention;
     }
     if (holds) decide_by_lookahead(prompt, runs, held, result.last_logits, known_attention);
@@ -207,6 +206,15 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
     }
     if (!awaits) held.clear();
     return held;
+}
+
+void Compression::record_alignment(std::span<const int32_t> ids, trace::PromptRecord& record) {
+    const Stopwatch watch;
+    GradientAlignment alignment = gradient_alignment(transformer(), ids, progress_);
+    record.gradient_alignment_c11 = std::move(alignment.c11);
+    record.gradient_alignment_c12 = std::move(alignment.c12);
+    record.gradient_alignment_c22 = std::move(alignment.c22);
+    timings_.record_s += watch.seconds();
 }
 
 /// The second decision of runs that generate tokens from a draft of their cache first.

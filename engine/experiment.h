@@ -36,7 +36,8 @@ struct ExperimentOptions {
     uint64_t seed = 0;          ///< of policies that draw; `sampling.seed` is that of the answers
     int window = 32;            ///< of `full/*`, whatever the policies look through
     bool compare = true;        ///< step_kl, step_agreement, output_error
-    bool record = true;         ///< full/*
+    bool record = true;         ///< full/*, without full/gradient_alignment
+    bool alignment = false;     ///< full/gradient_alignment, where full/* is recorded: a second pass, with gradients
     bool keep_prefill = false;  ///< for `take_prefill`; shared mode only
     bool keep_caches = false;   ///< for `take_caches`; shared mode only
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "engine/error.h"
 
@@ -29,25 +30,6 @@ std::vector<int64_t> consecutive(int64_t first, int64_t n) {
     return positions;
 }
 
-/// d(mean loss) / d(residual behind the last layer), (m, hidden), a few rows at a time.
-at::Tensor gradient_of_loss(const Transformer& model, const ChunkRead& chunk, const Progress& progress) {
-    const at::Tensor& residual = chunk.residuals.back();
-    const int64_t n = residual.size(0) - 1;
-    at::Tensor gradient = at::zeros_like(residual);
-    for (int64_t begin = 0; begin < n; begin += kLogitRows) {
-        if (progress.cancelled()) throw Cancelled();
-        const int64_t rows = std::min(kLogitRows, n - begin);
-        at::Tensor next = at::empty({rows, 1}, at::kLong);
-        for (int64_t i = 0; i < rows; ++i) next.data_ptr<int64_t>()[i] = chunk.ids[static_cast<size_t>(begin + i + 1)];
-        at::Tensor x = residual.narrow(0, begin, rows).detach();
-        x.set_requires_grad(true);
-        const at::Tensor loss = -at::log_softmax(model.logits(x), -1).gather(1, next);
-        const auto found = torch::autograd::grad({loss}, {x}, {at::full_like(loss, 1.0 / static_cast<double>(n))});
-        gradient.narrow(0, begin, rows).copy_(found[0]);
-    }
-    return gradient;
-}
-
 }  // namespace
 
 std::vector<int64_t> first_seen(std::span<const int64_t> positions, int64_t n, int64_t window) {
@@ -58,8 +40,8 @@ std::vector<int64_t> first_seen(std::span<const int64_t> positions, int64_t n, i
     return first;
 }
 
-at::Tensor read_layer(const Transformer& model, int layer, const HeldEntries& held, int64_t first,
-                      at::Tensor& residual) {
+LayerRead read_layer(const Transformer& model, int layer, const HeldEntries& held, int64_t first,
+                     at::Tensor& residual) {
     const auto shape = model.shape();
     const int64_t m = residual.size(0), d = shape.head_dim, g = shape.n_kv_heads, h = shape.n_heads;
     const at::Tensor qkv = model.project(layer, residual);
@@ -73,7 +55,7 @@ at::Tensor read_layer(const Transformer& model, int layer, const HeldEntries& he
     at::Tensor queries = qkv.narrow(1, 0, h * d).contiguous();
     model.operations().rotate(keys, g, model.rotation(positions));
     model.operations().rotate(queries, h, model.rotation(own_positions));
-    const auto first_keys = first_seen(positions, m, model.config().sliding_window[static_cast<size_t>(layer)]);
+    auto first_keys = first_seen(positions, m, model.config().sliding_window[static_cast<size_t>(layer)]);
     AttentionRead read{.shape = shape,
                        .scale = model.attention_scale(),
                        .queries = queries,
@@ -84,13 +66,32 @@ at::Tensor read_layer(const Transformer& model, int layer, const HeldEntries& he
                        .out = at::empty_like(queries)};
     model.operations().attend({&read, 1});
     model.finish_layer(layer, read.out, residual);
-    return own_keys;
+    return {own_keys, queries, read.keys, read.values, std::move(first_keys), read.out};
+}
+
+at::Tensor gradient_of_loss(const Transformer& model, std::span<const int32_t> ids, const at::Tensor& residual,
+                            const Progress& progress) {
+    const int64_t n = residual.size(0) - 1;
+    at::Tensor gradient = at::zeros_like(residual);
+    for (int64_t begin = 0; begin < n; begin += kLogitRows) {
+        if (progress.cancelled()) throw Cancelled();
+        const int64_t rows = std::min(kLogitRows, n - begin);
+        at::Tensor next = at::empty({rows, 1}, at::kLong);
+        for (int64_t i = 0; i < rows; ++i) next.data_ptr<int64_t>()[i] = ids[static_cast<size_t>(begin + i + 1)];
+        at::Tensor x = residual.narrow(0, begin, rows).detach();
+        x.set_requires_grad(true);
+        // In f64: of a token that is all but certain, p - 1 has no digits left in f32.
+        const at::Tensor loss = -at::log_softmax(model.logits(x).to(at::kDouble), -1).gather(1, next);
+        const auto found = torch::autograd::grad({loss}, {x}, {at::full_like(loss, 1.0 / static_cast<double>(n))});
+        gradient.narrow(0, begin, rows).copy_(found[0]);
+    }
+    return gradient;
 }
 
 std::vector<at::Tensor> key_gradients(const Transformer& model, const ChunkRead& chunk, const Progress& progress) {
     if (chunk.ids.size() < 2) return {};
     const Transformer differentiable = model.computed_with(differentiable_operations());
-    at::Tensor gradient = gradient_of_loss(differentiable, chunk, progress);
+    at::Tensor gradient = gradient_of_loss(differentiable, chunk.ids, chunk.residuals.back(), progress);
     std::vector<at::Tensor> gradients(chunk.held.size());
     for (size_t layer = chunk.held.size(); layer-- > 0;) {
         if (progress.cancelled()) throw Cancelled();
@@ -101,7 +102,8 @@ std::vector<at::Tensor> key_gradients(const Transformer& model, const ChunkRead&
         at::Tensor x = chunk.residuals[layer].detach();
         x.set_requires_grad(true);
         at::Tensor residual = x;
-        const at::Tensor own = read_layer(differentiable, static_cast<int>(layer), held, chunk.first, residual);
+        const at::Tensor own =
+            read_layer(differentiable, static_cast<int>(layer), held, chunk.first, residual).own_keys;
         const auto found = torch::autograd::grad({residual}, {x, held.keys, own}, {gradient});
         gradient = found[0];
         gradients[layer] = chunk.by_own_keys

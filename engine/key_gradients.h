@@ -22,11 +22,18 @@ struct HeldEntries {
     std::vector<int64_t> positions;  ///< (n) where each stands
 };
 
+/// What the attention of a layer got and gave as a chunk of m tokens was read behind n entries.
+struct LayerRead {
+    at::Tensor own_keys = {};              ///< (m, G d) the chunk's, before RoPE
+    at::Tensor queries = {};               ///< (m, H d) rotated
+    at::Tensor keys = {}, values = {};     ///< (G, n + m, d) keys rotated
+    std::vector<int64_t> first_keys = {};  ///< (m) the first entry that each query sees; empty: entry 0
+    at::Tensor outputs = {};               ///< (m, H d)
+};
+
 /// One layer of a chunk of m tokens at positions first, first + 1, …, which read what is held and themselves.
 /// @param residual (m, hidden) f32, becomes the next layer's
-/// @returns (m, G d) the chunk's own keys before RoPE
-at::Tensor read_layer(const Transformer& model, int layer, const HeldEntries& held, int64_t first,
-                      at::Tensor& residual);
+LayerRead read_layer(const Transformer& model, int layer, const HeldEntries& held, int64_t first, at::Tensor& residual);
 
 /// A chunk that was read, and what its loss is to be differentiated by.
 struct ChunkRead {
@@ -36,6 +43,13 @@ struct ChunkRead {
     std::vector<HeldEntries> held{};      ///< (L) what it read, without itself
     bool by_own_keys = false;             ///< also by the keys of its own tokens
 };
+
+/// Gradient of the mean loss -ln p of a chunk's tokens but the first, each predicted from those before it, by the
+/// residual stream behind the last layer: (m, hidden) f32, zero for the last token, which predicts none.
+/// @param model computed with the differentiable operations
+/// @throws Cancelled
+at::Tensor gradient_of_loss(const Transformer& model, std::span<const int32_t> ids, const at::Tensor& residual,
+                            const Progress& progress);
 
 /// Gradient, by each key before RoPE, of the mean loss -ln p of the chunk's tokens but the first, each predicted from
 /// those before it: what a labelled chunk costs where nothing behind it is known. Each layer is computed once more,

@@ -3,16 +3,16 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <string>
 
 #include "engine/error.h"
+#include "engine/projection_measures.h"
 #include "engine/prompt_attention.h"
 #include "kernels/bf16.h"
-#include "kernels/cosine.h"
 #include "kernels/rms_norm.h"
 
 namespace kvscope::engine {
@@ -58,6 +58,7 @@ class Pass {
         std::vector<int64_t> positions(static_cast<size_t>(n_tokens_));
         std::iota(positions.begin(), positions.end(), int64_t{0});
         rotation_ = model.rotation(positions);
+        if (request.projections) measures_.emplace(model, n_tokens_, *request.projections);
         if (n_window_ > 0) window_queries_.resize(static_cast<size_t>(shape_.n_heads) * n_window_ * shape_.head_dim);
         if (request.needs.keys_before_rope)
             plain_keys_ = DenseLayer::allocate(shape_, n_tokens_, model.scalar_type()).keys;
@@ -68,7 +69,6 @@ class Pass {
     int n_layers() const { return n_layers_; }
     int64_t n_chunks() const { return (n_tokens_ + chunk_tokens - 1) / chunk_tokens; }
     double recording_seconds() const { return recording_seconds_; }
-    AdjacentSimilarity& adjacent() { return adjacent_; }
 
     /// Runs a layer over the prompt and the tails.
     DenseLayer run_layer(int layer, Progress& progress, int64_t& steps) {
@@ -79,14 +79,13 @@ class Pass {
         }
         if (request_.needs.projection_inputs) normalise_inputs(layer);
         std::fill(sums_.begin(), sums_.end(), 0.0);
-        similarity_.fill(0.0);
-        previous_ = at::Tensor();
+        if (measures_) recorded([&] { measures_->begin_layer(layer); });
         for (int64_t begin = 0; begin < n_tokens_; begin += chunk_tokens) {
             if (progress.cancelled()) throw Cancelled();
             run_chunk(layer, begin, std::min(chunk_tokens, n_tokens_ - begin), dense);
             progress.advance(++steps);
         }
-        if (request_.adjacent_similarity) finish_similarity();
+        if (measures_) recorded([&] { measures_->finish_layer(); });
         return dense;
     }
 
@@ -146,10 +145,18 @@ class Pass {
     at::Tensor last_residual() const { return residual_.narrow(0, n_tokens_ - 1, 1); }
 
  private:
+    /// Does what is no part of the prefill itself.
+    template <class Work>
+    void recorded(Work work) {
+        const auto start = Clock::now();
+        work();
+        recording_seconds_ += seconds_since(start);
+    }
+
     void run_chunk(int layer, int64_t begin, int64_t n, DenseLayer& dense) {
         at::Tensor residual = residual_.narrow(0, begin, n);
         at::Tensor qkv = model_.project(layer, residual);
-        if (request_.adjacent_similarity) add_similarity(qkv);
+        if (measures_) recorded([&] { measures_->add(residual, qkv); });
         const Transformer::Rotation rotation{rotation_.cosines.narrow(0, begin, n),
                                              rotation_.sines.narrow(0, begin, n)};
         if (plain_keys_.defined()) DenseLayer::write_keys(shape_, qkv, begin, plain_keys_);
@@ -195,41 +202,6 @@ class Pass {
         recording_seconds_ += seconds_since(start);
     }
 
-    /// Adds the cosines of neighbours within `rows` (n, (H + 2G) d).
-    void add_neighbours(const at::Tensor& rows) {
-        if (rows.size(0) < 2) return;
-        const std::array<int64_t, 3> heads{shape_.n_heads, shape_.n_kv_heads, shape_.n_kv_heads};
-        int64_t column = 0;
-        for (size_t part = 0; part < 3; ++part) {
-            const double mean =
-                kernels::adjacent_cosine({.data = static_cast<const char*>(rows.const_data_ptr()) +
-                                                  static_cast<size_t>(column) * kernels::size_of(model_.dtype()),
-                                          .dtype = model_.dtype(),
-                                          .n_heads = heads[part],
-                                          .n = rows.size(0),
-                                          .d = shape_.head_dim,
-                                          .head_stride = shape_.head_dim,
-                                          .row_stride = rows.size(1)});
-            similarity_[part] += mean * static_cast<double>((rows.size(0) - 1) * heads[part]);
-            column += heads[part] * shape_.head_dim;
-        }
-    }
-
-    void add_similarity(const at::Tensor& qkv) {
-        const auto start = Clock::now();
-        add_neighbours(qkv);
-        if (previous_.defined()) add_neighbours(at::cat({previous_, qkv.narrow(0, 0, 1)}));
-        previous_ = qkv.narrow(0, qkv.size(0) - 1, 1).clone();
-        recording_seconds_ += seconds_since(start);
-    }
-
-    void finish_similarity() {
-        const double pairs = static_cast<double>(std::max<int64_t>(n_tokens_ - 1, 1));
-        adjacent_.q.push_back(static_cast<float>(similarity_[0] / (pairs * shape_.n_heads)));
-        adjacent_.k.push_back(static_cast<float>(similarity_[1] / (pairs * shape_.n_kv_heads)));
-        adjacent_.v.push_back(static_cast<float>(similarity_[2] / (pairs * shape_.n_kv_heads)));
-    }
-
     const Transformer& model_;
     const PrefillRequest& request_;
     policies::ModelShape shape_;
@@ -246,9 +218,7 @@ class Pass {
     std::vector<float> sums_f32_;
     std::vector<float> hidden_;
     std::vector<float> inputs_;  ///< of the layer's projections
-    at::Tensor previous_;
-    std::array<double, 3> similarity_{};
-    AdjacentSimilarity adjacent_;
+    std::optional<ProjectionMeasures> measures_;
     double recording_seconds_ = 0;
     std::vector<std::vector<float>> tail_queries_;
     std::vector<at::Tensor> tail_keys_;
@@ -286,7 +256,6 @@ PrefillResult prefill(const Transformer& model, const PrefillRequest& request,
         const at::Tensor logits = model.logits(pass.last_residual());
         result.last_logits.assign(logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel());
     }
-    result.adjacent = std::move(pass.adjacent());
     result.recording_seconds = pass.recording_seconds();
     result.seconds = seconds_since(start) - outside - result.recording_seconds;
     return result;

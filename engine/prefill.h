@@ -11,13 +11,14 @@
 #include "engine/progress.h"
 #include "engine/tail_pass.h"
 #include "policies/interface/policy.h"
+#include "trace/records.h"
 
 namespace kvscope::engine {
 
 struct PrefillRequest {
-    std::span<const int32_t> ids;      ///< (N), at least one
-    policies::Needs needs;             ///< the union over all runs
-    bool adjacent_similarity = false;  ///< record the cosines of adjacent tokens' queries, keys and values
+    std::span<const int32_t> ids;                ///< (N), at least one
+    policies::Needs needs;                       ///< the union over all runs
+    trace::PromptRecord* projections = nullptr;  ///< receives what `ProjectionMeasures` measures; nullptr: nothing does
     std::span<const Tail> tails;
     int n_layers = -1;       ///< stop after this many layers; -1: all
     int64_t room = 0;        ///< entries left free behind the prompt's in each layer's cache
@@ -33,17 +34,11 @@ struct PrefillLayer {
     DenseLayer& dense;
 };
 
-/// Mean cosine of adjacent tokens before the rotation, over heads and tokens, per layer (L); NaN-free, 0 for one token.
-struct AdjacentSimilarity {
-    std::vector<float> q, k, v;
-};
-
 struct PrefillResult {
     DenseCache cache;                ///< empty unless kept
     std::vector<float> last_logits;  ///< (vocabulary) of the prompt's last token; empty where layers were left out
-    AdjacentSimilarity adjacent;
-    double seconds = 0;            ///< without the time spent in `on_layer` and on recording
-    double recording_seconds = 0;  ///< similarities and copies for observations
+    double seconds = 0;              ///< without the time spent in `on_layer` and on recording
+    double recording_seconds = 0;    ///< measures of the projections and copies for observations
 };
 
 /// Reads the prompt layer by layer, in chunks of tokens within a layer, holding one layer's hidden states. Nothing of

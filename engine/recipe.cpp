@@ -62,6 +62,7 @@ std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std
     recipe["window"] = options.window;
     recipe["compare"] = options.compare;
     recipe["record"] = options.record;
+    if (options.record && options.alignment) recipe["alignment"] = true;
     return recipe.dump();
 }
 

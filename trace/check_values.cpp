@@ -154,6 +154,35 @@ void check_attention_sums(const Values& values, const schema::DataSet& data_set,
     });
 }
 
+/// Contributions of modes lie in [-1, 1] and add up to the layer's adjacent similarity, over heads on average.
+void check_modes(const Values& values, const schema::DataSet& modes, const schema::DataSet& similarity,
+                 std::size_t heads) {
+    values.range(modes, -1 - slack, 1 + slack);
+    const auto expected = values.read<float>(similarity);
+    values.each_layer<float>(modes, [&](std::size_t layer, const std::vector<float>& all) {
+        const double mean = std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(heads);
+        if (layer >= expected.size() || !(std::abs(mean - double{expected[layer]}) > slack)) return true;
+        values.error(modes, fmt::format("numbers that add up to {:.5g}, as in {}", expected[layer], similarity.path),
+                     fmt::format("{:.5g} at [{}], over heads on average", mean, layer));
+        return false;
+    });
+}
+
+/// Matrices (rows, rows) of cosines.
+void check_cosines(const Values& values, const schema::DataSet& data_set, std::size_t rows) {
+    values.range(data_set, -1 - slack, 1 + slack);
+    const auto all = values.read<float>(data_set);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const std::size_t matrix = i / (rows * rows), a = i / rows % rows, b = i % rows;
+        const float other = all[(matrix * rows + b) * rows + a];
+        if (!(std::abs(all[i] - other) > 1e-4F)) continue;
+        values.error(
+            data_set, "symmetric matrices",
+            fmt::format("{} and {} at elements [{}, {}] and [{}, {}] of number {}", all[i], other, a, b, b, a, matrix));
+        return;
+    }
+}
+
 struct KeptRows {
     std::vector<std::uint64_t> offsets;
     std::vector<std::uint32_t> indices;
@@ -394,7 +423,17 @@ void check_prompt_values(hid_t file, const std::string& group, const Sound& soun
         // A prompt of one token has no neighbours.
         values.range(*similarity, -1 - slack, 1 + slack, prompt.visible_tokens() < 2);
     }
-    values.divergences(head_jsd, static_cast<std::size_t>(model.n_heads));
+    const auto heads = static_cast<std::size_t>(model.n_heads), kv_heads = static_cast<std::size_t>(model.n_kv_heads);
+    check_modes(values, mode_contribution_q, adjacent_similarity_q, heads);
+    check_modes(values, mode_contribution_k, adjacent_similarity_k, kv_heads);
+    check_modes(values, mode_contribution_v, adjacent_similarity_v, kv_heads);
+    for (const auto* of_layers : {&layer_similarity_k, &layer_similarity_v})
+        check_cosines(values, *of_layers, static_cast<std::size_t>(model.n_layers));
+    for (const auto* of_heads : {&head_similarity_k, &head_similarity_v}) check_cosines(values, *of_heads, kv_heads);
+    // A head whose queries see no two entries that differ has none.
+    for (const auto* alignment : {&gradient_alignment_c11, &gradient_alignment_c12, &gradient_alignment_c22})
+        values.range(*alignment, -1 - slack, 1 + slack, true);
+    values.divergences(head_jsd, heads);
     values.range(last_logits, -infinity, std::numeric_limits<double>::max());
 }
 

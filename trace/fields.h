@@ -56,6 +56,16 @@ void for_each_prompt_data_set(Record& r, Visit visit) {
     visit(schema::prompt::adjacent_similarity_q, r.adjacent_similarity_q);
     visit(schema::prompt::adjacent_similarity_k, r.adjacent_similarity_k);
     visit(schema::prompt::adjacent_similarity_v, r.adjacent_similarity_v);
+    visit(schema::prompt::mode_contribution_q, r.mode_contribution_q);
+    visit(schema::prompt::mode_contribution_k, r.mode_contribution_k);
+    visit(schema::prompt::mode_contribution_v, r.mode_contribution_v);
+    visit(schema::prompt::layer_similarity_k, r.layer_similarity_k);
+    visit(schema::prompt::layer_similarity_v, r.layer_similarity_v);
+    visit(schema::prompt::head_similarity_k, r.head_similarity_k);
+    visit(schema::prompt::head_similarity_v, r.head_similarity_v);
+    visit(schema::prompt::gradient_alignment_c11, r.gradient_alignment_c11);
+    visit(schema::prompt::gradient_alignment_c12, r.gradient_alignment_c12);
+    visit(schema::prompt::gradient_alignment_c22, r.gradient_alignment_c22);
     visit(schema::prompt::head_jsd, r.head_jsd);
     visit(schema::prompt::last_logits, r.last_logits);
 }

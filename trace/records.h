@@ -53,13 +53,17 @@ struct PromptAttributes {
 };
 
 struct PromptRecord : PromptAttributes {
-    std::vector<std::int32_t> token_ids;                                                     ///< (n_tokens)
-    std::vector<std::string> token_text;                                                     ///< (n_tokens)
-    std::vector<float> window_attention;                                                     ///< (L, H, N)
-    std::vector<float> query_similarity;                                                     ///< (L, H, w, w)
-    std::vector<float> adjacent_similarity_q, adjacent_similarity_k, adjacent_similarity_v;  ///< (L)
-    std::vector<float> head_jsd;                                                             ///< (L, H, H), nats
-    std::vector<float> last_logits;                                                          ///< (vocab)
+    std::vector<std::int32_t> token_ids;                                                        ///< (n_tokens)
+    std::vector<std::string> token_text;                                                        ///< (n_tokens)
+    std::vector<float> window_attention;                                                        ///< (L, H, N)
+    std::vector<float> query_similarity;                                                        ///< (L, H, w, w)
+    std::vector<float> adjacent_similarity_q, adjacent_similarity_k, adjacent_similarity_v;     ///< (L)
+    std::vector<float> mode_contribution_q, mode_contribution_k, mode_contribution_v;           ///< (L, H | G | G, d)
+    std::vector<float> layer_similarity_k, layer_similarity_v;                                  ///< (L, L)
+    std::vector<float> head_similarity_k, head_similarity_v;                                    ///< (L, G, G)
+    std::vector<float> gradient_alignment_c11, gradient_alignment_c12, gradient_alignment_c22;  ///< (L, H)
+    std::vector<float> head_jsd;                                                                ///< (L, H, H), nats
+    std::vector<float> last_logits;                                                             ///< (vocab)
 };
 
 struct RunAttributes {

@@ -163,6 +163,32 @@ inline constexpr DataSet adjacent_similarity_k =
     data_set("full/adjacent_similarity/k", Type::f32, Dim::layers, Need::measured, "the same of keys");
 inline constexpr DataSet adjacent_similarity_v =
     data_set("full/adjacent_similarity/v", Type::f32, Dim::layers, Need::measured, "the same of values");
+inline constexpr DataSet mode_contribution_q =
+    data_set("full/mode_contribution/q", Type::f32, Dim::layers, Dim::heads, Dim::head_dim, Need::sometimes,
+             "what each mode of a query head's projection contributes to adjacent_similarity, by falling eigenvalue");
+inline constexpr DataSet mode_contribution_k =
+    data_set("full/mode_contribution/k", Type::f32, Dim::layers, Dim::kv_heads, Dim::head_dim, Need::sometimes,
+             "the same of each key head");
+inline constexpr DataSet mode_contribution_v =
+    data_set("full/mode_contribution/v", Type::f32, Dim::layers, Dim::kv_heads, Dim::head_dim, Need::sometimes,
+             "the same of each value head");
+inline constexpr DataSet layer_similarity_k =
+    data_set("full/layer_similarity/k", Type::f32, Dim::layers, Dim::layers, Need::sometimes,
+             "mean cosine of a token's keys, before RoPE, in the same head of two layers");
+inline constexpr DataSet layer_similarity_v =
+    data_set("full/layer_similarity/v", Type::f32, Dim::layers, Dim::layers, Need::sometimes, "the same of values");
+inline constexpr DataSet head_similarity_k =
+    data_set("full/head_similarity/k", Type::f32, Dim::layers, Dim::kv_heads, Dim::kv_heads, Need::sometimes,
+             "mean cosine of a token's keys, before RoPE, in two heads of a layer");
+inline constexpr DataSet head_similarity_v = data_set("full/head_similarity/v", Type::f32, Dim::layers, Dim::kv_heads,
+                                                      Dim::kv_heads, Need::sometimes, "the same of values");
+inline constexpr DataSet gradient_alignment_c11 =
+    data_set("full/gradient_alignment/c11", Type::f32, Dim::layers, Dim::heads, Need::sometimes,
+             "mean cosine of c11 and the gradient of the next-token loss at the head's output");
+inline constexpr DataSet gradient_alignment_c12 =
+    data_set("full/gradient_alignment/c12", Type::f32, Dim::layers, Dim::heads, Need::sometimes, "the same of c12");
+inline constexpr DataSet gradient_alignment_c22 =
+    data_set("full/gradient_alignment/c22", Type::f32, Dim::layers, Dim::heads, Need::sometimes, "the same of c22");
 inline constexpr DataSet head_jsd =
     data_set("full/head_jsd", Type::f32, Dim::layers, Dim::heads, Dim::heads, Need::measured,
              "Jensen-Shannon divergence between heads' window_attention (prefix, renormalised), nats");
@@ -177,14 +203,26 @@ inline constexpr const DataSet* data_sets[] = {
     &adjacent_similarity_q,
     &adjacent_similarity_k,
     &adjacent_similarity_v,
+    &mode_contribution_q,
+    &mode_contribution_k,
+    &mode_contribution_v,
+    &layer_similarity_k,
+    &layer_similarity_v,
+    &head_similarity_k,
+    &head_similarity_v,
+    &gradient_alignment_c11,
+    &gradient_alignment_c12,
+    &gradient_alignment_c22,
     &head_jsd,
     &last_logits,
 };
 /// What a prompt with `context_of` shares with the prompt it names; last_logits comes after the
 /// question and so is its own.
 inline constexpr const DataSet* shared_data_sets[] = {
-    &window_attention,      &query_similarity,      &adjacent_similarity_q,
-    &adjacent_similarity_k, &adjacent_similarity_v, &head_jsd,
+    &window_attention,       &query_similarity,       &adjacent_similarity_q,  &adjacent_similarity_k,
+    &adjacent_similarity_v,  &mode_contribution_q,    &mode_contribution_k,    &mode_contribution_v,
+    &layer_similarity_k,     &layer_similarity_v,     &head_similarity_k,      &head_similarity_v,
+    &gradient_alignment_c11, &gradient_alignment_c12, &gradient_alignment_c22, &head_jsd,
 };
 }  // namespace prompt
 

@@ -6,10 +6,11 @@
 #include <limits>
 #include <set>
 
-#include "analysis/color_map.h"
+#include "analysis/alignment_scatter.h"
 #include "analysis/figure_definition.h"
 #include "analysis/layer_axis.h"
 #include "analysis/run_choice.h"
+#include "analysis/similarity_maps.h"
 #include "trace/fields.h"
 #include "trace/kept_spectra.h"
 
@@ -23,15 +24,20 @@ constexpr int kLayersShown = 6;
 constexpr double kNothing = 1e-9;    // of the largest eigenvalue: below it is rounding, as of a matrix of lower rank
 constexpr double kWhole = 1 - 1e-4;  // of the sum: what follows is not worth its paper
 
-enum class Source { eigenvalues, cumulative, adjacent };
+enum class Source { eigenvalues, cumulative, adjacent, contribution, layer_similarity, head_similarity, alignment };
+
+constexpr std::array<const char*, 7> kSources = {"eigenvalues",      "cumulative",      "adjacent", "contribution",
+                                                 "layer-similarity", "head-similarity", "alignment"};
 
 Source source_from_name(const std::string& name) {
-    if (name.empty() || name == "eigenvalues") return Source::eigenvalues;
-    if (name == "cumulative") return Source::cumulative;
-    if (name == "adjacent") return Source::adjacent;
-    throw FigureError(
-        fmt::format("there is no source '{}' of spectra; there are eigenvalues, cumulative, adjacent", name));
+    if (name.empty()) return Source::eigenvalues;
+    for (size_t i = 0; i < kSources.size(); ++i)
+        if (name == kSources[i]) return static_cast<Source>(i);
+    throw FigureError(fmt::format("there is no source '{}' of spectra; there are {}", name, fmt::join(kSources, ", ")));
 }
+
+/// From the model's weights alone; the others are of a prompt.
+bool is_of_model(Source source) { return source == Source::eigenvalues || source == Source::cumulative; }
 
 /// Without those in the trace, what is kept of its model in the cache folder. @throws NothingToShow where neither is
 void require_spectra(const trace::Reader& reader, const schema::DataSet& data_set) {
@@ -42,7 +48,7 @@ void require_spectra(const trace::Reader& reader, const schema::DataSet& data_se
 
 /// A trace of the model alone has spectra, too.
 void check_subject(const trace::Reader& reader, const FigureOptions& options, Source source) {
-    if (source == Source::adjacent || options.prompt != 0 || reader.n_prompts() > 0) {
+    if (!is_of_model(source) || options.prompt != 0 || reader.n_prompts() > 0) {
         check_prompt(reader, options.prompt);
     } else {
         require_spectra(reader, schema::model::spectrum_q);
@@ -54,15 +60,24 @@ struct Projection {
     const schema::DataSet& whole;
     const schema::DataSet& of_heads;
     const schema::DataSet& adjacent;
+    const schema::DataSet& contribution;
     bool kv_heads;
 };
 
 std::array<Projection, 3> projections() {
-    return {
-        {{"Q", schema::model::spectrum_q, schema::model::head_spectrum_q, schema::prompt::adjacent_similarity_q, false},
-         {"K", schema::model::spectrum_k, schema::model::head_spectrum_k, schema::prompt::adjacent_similarity_k, true},
-         {"V", schema::model::spectrum_v, schema::model::head_spectrum_v, schema::prompt::adjacent_similarity_v,
-          true}}};
+    namespace model = schema::model;
+    namespace prompt = schema::prompt;
+    return {{{"Q", model::spectrum_q, model::head_spectrum_q, prompt::adjacent_similarity_q,
+              prompt::mode_contribution_q, false},
+             {"K", model::spectrum_k, model::head_spectrum_k, prompt::adjacent_similarity_k,
+              prompt::mode_contribution_k, true},
+             {"V", model::spectrum_v, model::head_spectrum_v, prompt::adjacent_similarity_v,
+              prompt::mode_contribution_v, true}}};
+}
+
+std::vector<int> shown_layers(const trace::Reader& reader, const FigureOptions& options, bool all) {
+    const auto n_layers = static_cast<int>(reader.model().n_layers);
+    return options.layers.empty() && !all ? evenly_spaced(n_layers, kLayersShown) : chosen_layers(reader, options);
 }
 
 void check(const trace::Reader& reader, const FigureOptions& options) {
@@ -70,18 +85,23 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
     check_subject(reader, options, source);
     chosen_layers(reader, options);
     const bool of_heads = !chosen_heads(reader, options).empty();
+    if (source == Source::layer_similarity) layer_similarity_numbers(reader, options);
+    if (source == Source::head_similarity)
+        head_similarity_numbers(reader, options, shown_layers(reader, options, false));
+    if (source == Source::alignment) alignment_numbers(reader, options, shown_layers(reader, options, false));
     for (const Projection& projection : projections()) {
-        if (source == Source::adjacent)
-            require_data(reader, Place::of_prompt(options.prompt), projection.adjacent);
-        else
+        if (is_of_model(source))
             require_spectra(reader, of_heads ? projection.of_heads : projection.whole);
+        else if (source == Source::adjacent || source == Source::contribution)
+            require_data(reader, Place::of_prompt(options.prompt),
+                         source == Source::adjacent ? projection.adjacent : projection.contribution);
     }
 }
 
 /// One spectrum: of a layer, or of one head of it.
 struct Spectrum {
     int layer = 0;
-    int head = -1;  ///< of the projection (K and V: KV heads); -1: the whole matrix
+    int head = -1;  ///< of the projection (K and V: KV heads); -1: the whole matrix, or the mean over heads
     std::vector<double> values;
 };
 
@@ -144,13 +164,32 @@ std::vector<double> as_drawn(const std::vector<float>& eigenvalues, size_t first
     return values;
 }
 
-std::vector<int> shown_layers(const trace::Reader& reader, const FigureOptions& options, bool all) {
-    const auto n_layers = static_cast<int>(reader.model().n_layers);
-    return options.layers.empty() && !all ? evenly_spaced(n_layers, kLayersShown) : chosen_layers(reader, options);
+/// What the modes contribute, (heads, d) of a layer: a head's, or the mean over heads.
+std::vector<Spectrum> read_contributions(const trace::Reader& reader, const FigureOptions& options,
+                                         const Projection& projection) {
+    const Place place = Place::of_prompt(options.prompt);
+    require_data(reader, place, projection.contribution);
+    const std::vector<int> query_heads = chosen_heads(reader, options);
+    const auto d = static_cast<size_t>(reader.model().head_dim);
+    std::vector<Spectrum> spectra;
+    for (const int layer : shown_layers(reader, options, false)) {
+        const auto all = reader.read_layer<float>(place, projection.contribution, static_cast<size_t>(layer));
+        for (const int head : heads_of(projection, reader.model(), query_heads)) {
+            const auto first = all.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(head) * d);
+            spectra.push_back({layer, head, {first, first + static_cast<std::ptrdiff_t>(d)}});
+        }
+        if (!query_heads.empty()) continue;
+        std::vector<double> means(d, 0.0);
+        for (size_t i = 0; i < all.size(); ++i)
+            means[i % d] += static_cast<double>(all[i]) * static_cast<double>(d) / static_cast<double>(all.size());
+        spectra.push_back({layer, -1, std::move(means)});
+    }
+    return spectra;
 }
 
 std::vector<Spectrum> read_spectra(const trace::Reader& reader, const FigureOptions& options,
                                    const Projection& projection, Source source) {
+    if (source == Source::contribution) return read_contributions(reader, options, projection);
     const std::vector<int> query_heads = chosen_heads(reader, options);
     const schema::DataSet& data_set = query_heads.empty() ? projection.whole : projection.of_heads;
     const Eigenvalues eigenvalues(reader, data_set);
@@ -167,11 +206,6 @@ std::vector<Spectrum> read_spectra(const trace::Reader& reader, const FigureOpti
         }
     }
     return spectra;
-}
-
-/// Dark for the first layer, lighter for later ones, none too pale for paper.
-Rgb layer_color(size_t i, size_t n) {
-    return color_at(ColorMap::viridis, n < 2 ? 0.0 : 0.85 * static_cast<double>(i) / static_cast<double>(n - 1));
 }
 
 Axis eigenvalue_axis(double smallest, double largest) {
@@ -193,6 +227,72 @@ Axis share_axis() {
     return axis;
 }
 
+Axis contribution_axis(double smallest, double largest) {
+    Axis axis;
+    axis.title = "Contribution to the cosine";
+    const double span = std::max(largest - std::min(smallest, 0.0), 1e-6);
+    axis.min = smallest < 0 ? smallest - 0.06 * span : 0;
+    axis.max = std::max(largest, 0.0) + 0.06 * span;
+    return axis;
+}
+
+/// How far the curves of all panels go.
+struct Reach {
+    double smallest = std::numeric_limits<double>::infinity();
+    double largest = -std::numeric_limits<double>::infinity();
+
+    void take(double value) {
+        smallest = std::min(smallest, value);
+        largest = std::max(largest, value);
+    }
+};
+
+/// A spectrum by rank as the source draws it. `last` becomes the last rank that is worth its paper, where that is
+/// farther.
+Line line_of(const Spectrum& spectrum, Source source, Reach& reach, size_t& last) {
+    Line line;
+    line.label = fmt::format("layer {}", spectrum.layer);
+    line.style.width_pt = 0.8;
+    const double least = kNothing * (spectrum.values.empty() ? 0.0 : spectrum.values.front());
+    for (size_t i = 0; i < spectrum.values.size(); ++i) {
+        double value = spectrum.values[i];
+        if (source == Source::cumulative) {
+            if (value < kWhole) last = std::max(last, i + 2);
+            value *= 100;
+        } else if (source == Source::eigenvalues && !(value > least)) {
+            value = std::numeric_limits<double>::quiet_NaN();
+        } else if (std::isfinite(value)) {
+            last = std::max(last, i + 1);
+            reach.take(value);
+        }
+        line.x.push_back(static_cast<double>(i + 1));
+        line.y.push_back(value);
+    }
+    return line;
+}
+
+/// The words of a figure by rank.
+void describe(Figure& figure, Source source, bool of_heads) {
+    const std::string of = of_heads ? "chosen head's projection (K, V: the KV head it reads)" : "projection";
+    if (source == Source::contribution) {
+        figure.title = "Contribution of the projections' modes to the similarity of neighbouring tokens";
+        figure.caption = fmt::format(
+            "What each mode of {} contributes to the mean cosine of neighbouring tokens, to which a curve adds up "
+            "(KVSlimmer, Eq. 8); modes by falling eigenvalue of WᵀW.",
+            of_heads ? "the " + of : "a head's projection, the mean over heads,");
+    } else if (source == Source::cumulative) {
+        figure.title = "Cumulative spectrum of the projections";
+        figure.caption =
+            fmt::format("Share of the sum of eigenvalues of WᵀW that the first ones hold, of each {}.", of);
+    } else {
+        figure.title = "Spectrum of the projections";
+        figure.caption = fmt::format(
+            "Eigenvalues of WᵀW of each {}, descending; those below 10⁻⁹ of the largest, which a matrix of lower rank "
+            "leaves, are not drawn.",
+            of);
+    }
+}
+
 Figure make_spectra(const trace::Reader& reader, const FigureOptions& options, Source source) {
     Figure figure;
     figure.width_mm = 174;
@@ -202,7 +302,7 @@ Figure make_spectra(const trace::Reader& reader, const FigureOptions& options, S
     figure.shared_y = !narrow;
     const std::vector<int> layers = shown_layers(reader, options, false);
     const std::vector<int> query_heads = chosen_heads(reader, options);
-    double smallest = std::numeric_limits<double>::infinity(), largest = 0;
+    Reach reach;
     for (const Projection& projection : projections()) {
         Panel panel;
         (narrow ? panel.row : panel.column) = figure.panels.size();
@@ -211,10 +311,8 @@ Figure make_spectra(const trace::Reader& reader, const FigureOptions& options, S
         for (const Spectrum& spectrum : read_spectra(reader, options, projection, source)) {
             const auto at =
                 static_cast<size_t>(std::find(layers.begin(), layers.end(), spectrum.layer) - layers.begin());
-            Line line;
-            line.label = fmt::format("layer {}", spectrum.layer);
+            Line line = line_of(spectrum, source, reach, last);
             line.style.color = layer_color(at, layers.size());
-            line.style.width_pt = 0.8;
             const auto reads_it = [&](int head) {
                 return head_used(projection, reader.model(), head) == spectrum.head;
             };
@@ -222,49 +320,25 @@ Figure make_spectra(const trace::Reader& reader, const FigureOptions& options, S
                 const auto reader_of_it = std::find_if(query_heads.begin(), query_heads.end(), reads_it);
                 line.style.dash = head_dash(static_cast<size_t>(reader_of_it - query_heads.begin()));
             }
-            const double least = kNothing * (spectrum.values.empty() ? 0.0 : spectrum.values.front());
-            for (size_t i = 0; i < spectrum.values.size(); ++i) {
-                double value = spectrum.values[i];
-                if (source == Source::cumulative) {
-                    if (value < kWhole) last = std::max(last, i + 2);
-                    value *= 100;
-                } else if (!(value > least)) {
-                    value = std::numeric_limits<double>::quiet_NaN();
-                } else {
-                    last = std::max(last, i + 1);
-                    smallest = std::min(smallest, value);
-                    largest = std::max(largest, value);
-                }
-                line.x.push_back(static_cast<double>(i + 1));
-                line.y.push_back(value);
-            }
             panel.layers.emplace_back(std::move(line));
         }
         panel.x.max = static_cast<double>(last) + 1;
         figure.panels.push_back(std::move(panel));
     }
-    if (!(largest > 0)) smallest = largest = 1;
+    if (!(reach.largest >= reach.smallest)) reach.smallest = reach.largest = 1;
     for (Panel& panel : figure.panels) {
-        panel.x.title = "Rank";
+        panel.x.title = source == Source::contribution ? "Mode" : "Rank";
         panel.x.min = 0;
         panel.x.whole_numbers = true;
-        panel.y = source == Source::cumulative ? share_axis() : eigenvalue_axis(smallest, largest);
+        panel.y = source == Source::cumulative     ? share_axis()
+                  : source == Source::contribution ? contribution_axis(reach.smallest, reach.largest)
+                                                   : eigenvalue_axis(reach.smallest, reach.largest);
     }
     for (size_t i = 0; i < layers.size(); ++i) {
         LineStyle style{layer_color(i, layers.size())};
         figure.legend.push_back({fmt::format("layer {}", layers[i]), LegendEntry::Symbol::line, style});
     }
-    const std::string of =
-        options.heads.empty() ? "projection" : "chosen head's projection (K, V: the KV head it reads)";
-    figure.title =
-        source == Source::cumulative ? "Cumulative spectrum of the projections" : "Spectrum of the projections";
-    figure.caption =
-        source == Source::cumulative
-            ? fmt::format("Share of the sum of eigenvalues of WᵀW that the first ones hold, of each {}.", of)
-            : fmt::format(
-                  "Eigenvalues of WᵀW of each {}, descending; those below 10⁻⁹ of the largest, which "
-                  "a matrix of lower rank leaves, are not drawn.",
-                  of);
+    describe(figure, source, !options.heads.empty());
     return figure;
 }
 
@@ -304,40 +378,61 @@ Figure make_adjacent(const trace::Reader& reader, const FigureOptions& options) 
     return figure;
 }
 
+Figure make_source(const trace::Reader& reader, const FigureOptions& options, Source source) {
+    switch (source) {
+        case Source::adjacent:
+            return make_adjacent(reader, options);
+        case Source::layer_similarity:
+            return make_layer_similarity(reader, options);
+        case Source::head_similarity:
+            return make_head_similarity(reader, options, shown_layers(reader, options, false));
+        case Source::alignment:
+            return make_alignment(reader, options, shown_layers(reader, options, false));
+        default:
+            return make_spectra(reader, options, source);
+    }
+}
+
 Figure make(const trace::Reader& reader, const FigureOptions& options) {
     const Source source = source_from_name(options.source);
     check_subject(reader, options, source);
-    Figure figure = source == Source::adjacent ? make_adjacent(reader, options) : make_spectra(reader, options, source);
+    Figure figure = make_source(reader, options, source);
     figure.name = "spectrum";
     complete_figure(figure, reader, options, {});
     return figure;
 }
 
-Table numbers(const trace::Reader& reader, const FigureOptions& options) {
-    const Source source = source_from_name(options.source);
-    check_subject(reader, options, source);
+Table adjacent_numbers(const trace::Reader& reader, const FigureOptions& options) {
     Table table;
-    table.name = "spectrum";
-    table.columns = {{"projection", "Projection", "", ColumnType::text}, {"layer", "Layer", "", ColumnType::integer}};
-    if (source == Source::adjacent) {
-        table.title = "Mean cosine similarity of neighbouring tokens";
-        table.columns.push_back({"mean_cosine", "Mean cosine", "", ColumnType::real, 4});
-        for (const Projection& projection : projections()) {
-            require_data(reader, Place::of_prompt(options.prompt), projection.adjacent);
-            const auto values = reader.read<float>(Place::of_prompt(options.prompt), projection.adjacent);
-            for (const int layer : shown_layers(reader, options, true)) {
-                table.rows.push_back({{std::string(projection.name), int64_t{layer},
-                                       static_cast<double>(values[static_cast<size_t>(layer)])}});
-            }
+    table.title = "Mean cosine similarity of neighbouring tokens";
+    table.columns = {{"projection", "Projection", "", ColumnType::text},
+                     {"layer", "Layer", "", ColumnType::integer},
+                     {"mean_cosine", "Mean cosine", "", ColumnType::real, 4}};
+    for (const Projection& projection : projections()) {
+        require_data(reader, Place::of_prompt(options.prompt), projection.adjacent);
+        const auto values = reader.read<float>(Place::of_prompt(options.prompt), projection.adjacent);
+        for (const int layer : shown_layers(reader, options, true)) {
+            table.rows.push_back({{std::string(projection.name), int64_t{layer},
+                                   static_cast<double>(values[static_cast<size_t>(layer)])}});
         }
-        return table;
     }
-    const bool cumulative = source == Source::cumulative;
-    table.title = cumulative ? "Cumulative share of the eigenvalues of WᵀW" : "Eigenvalues of WᵀW";
-    table.columns.push_back({"head", "Head", "", ColumnType::integer});
-    table.columns.push_back({"rank", "Rank", "", ColumnType::integer});
-    table.columns.push_back(cumulative ? Column{"cumulative_share", "Cumulative share", "", ColumnType::real, 4}
-                                       : Column{"eigenvalue", "Eigenvalue", "", ColumnType::real, 4});
+    return table;
+}
+
+Table numbers_by_rank(const trace::Reader& reader, const FigureOptions& options, Source source) {
+    Table table;
+    table.title = source == Source::cumulative     ? "Cumulative share of the eigenvalues of WᵀW"
+                  : source == Source::contribution ? "Contribution of modes to the cosine of neighbouring tokens"
+                                                   : "Eigenvalues of WᵀW";
+    table.columns = {{"projection", "Projection", "", ColumnType::text},
+                     {"layer", "Layer", "", ColumnType::integer},
+                     {"head", "Head", "", ColumnType::integer},
+                     {"rank", "Rank", "", ColumnType::integer},
+                     {"eigenvalue", "Eigenvalue", "", ColumnType::real, 4}};
+    if (source == Source::cumulative)
+        table.columns.back() = {"cumulative_share", "Cumulative share", "", ColumnType::real, 4};
+    if (source == Source::contribution)
+        table.columns.back() = {"contribution", "Contribution", "", ColumnType::real, 4};
     for (const Projection& projection : projections()) {
         for (const Spectrum& spectrum : read_spectra(reader, options, projection, source)) {
             for (size_t i = 0; i < spectrum.values.size(); ++i) {
@@ -350,6 +445,29 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     return table;
 }
 
+Table numbers_of(const trace::Reader& reader, const FigureOptions& options, Source source) {
+    switch (source) {
+        case Source::adjacent:
+            return adjacent_numbers(reader, options);
+        case Source::layer_similarity:
+            return layer_similarity_numbers(reader, options);
+        case Source::head_similarity:
+            return head_similarity_numbers(reader, options, shown_layers(reader, options, false));
+        case Source::alignment:
+            return alignment_numbers(reader, options, shown_layers(reader, options, false));
+        default:
+            return numbers_by_rank(reader, options, source);
+    }
+}
+
+Table numbers(const trace::Reader& reader, const FigureOptions& options) {
+    const Source source = source_from_name(options.source);
+    check_subject(reader, options, source);
+    Table table = numbers_of(reader, options, source);
+    table.name = "spectrum";
+    return table;
+}
+
 }  // namespace
 }  // namespace kvscope::analysis::spectrum_file
 
@@ -357,22 +475,26 @@ namespace kvscope::analysis {
 
 FigureDefinition spectrum_figure() {
     using namespace spectrum_file;
-    return {"spectrum",
-            "Spectrum",
-            "Eigenvalues of the Q, K and V projections by layer, their cumulative share, or the similarity of "
-            "neighbouring tokens",
-            {{"source",
-              "eigenvalues (default); cumulative: share of their sum; adjacent: cosine of neighbouring tokens by layer",
-              {"eigenvalues", "cumulative", "adjacent"}},
-             {"layers", "default: six, evenly spaced; of adjacent all"},
-             {"heads",
-              "query heads whose own projections are shown, with the KV heads they read; default: whole layers",
-              {},
-              {"eigenvalues", "cumulative"}}},
-            check,
-            make,
-            numbers,
-            "KVSlimmer, Figures 2, 8 and 9"};
+    return {
+        "spectrum",
+        "Spectrum",
+        "Eigenvalues of the Q, K and V projections by layer, how alike neighbouring tokens, layers and heads are, "
+        "and how the loss's gradient lies to what KVSlimmer merges by",
+        {{"source",
+          "eigenvalues (default); cumulative: share of their sum; adjacent: cosine of neighbouring tokens by layer; "
+          "contribution: of each mode to that cosine; layer-similarity, head-similarity: cosines of a token's keys "
+          "and values between layers, and between the heads of a layer; alignment: of c11, c12, c22 and the loss's "
+          "gradient",
+          {kSources.begin(), kSources.end()}},
+         {"layers", "default: six, evenly spaced; of adjacent and layer-similarity all"},
+         {"heads",
+          "query heads whose own projections are shown, with the KV heads they read; default: whole layers",
+          {},
+          {"eigenvalues", "cumulative", "contribution"}}},
+        check,
+        make,
+        numbers,
+        "KVSlimmer, Figures 2, 3 and 8 to 14"};
 }
 
 }  // namespace kvscope::analysis

@@ -26,7 +26,8 @@ struct RunOptions {
     std::string dtype = "auto";  ///< auto, f32, bf16
     bool isolated = false;       ///< one run at a time
     bool ignore_eos = false;
-    int window = 32;  ///< of `full/*`
+    int window = 32;         ///< of `full/*`
+    bool alignment = false;  ///< full/gradient_alignment
     bool operator==(const RunOptions&) const = default;
 };
 

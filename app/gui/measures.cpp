@@ -8,7 +8,7 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, const char*>, 29> definitions = {
+constexpr std::array<std::pair<std::string_view, const char*>, 33> definitions = {
     {{"kept_share", "entries kept / (layers · heads · tokens)"},
      {"removed_share", "1 − kept"},
      {"coverage", "unique tokens that any head of any layer keeps, of all: C / N; K-VEC, Section 3.2, Tables 6 and 7"},
@@ -38,6 +38,14 @@ constexpr std::array<std::pair<std::string_view, const char*>, 29> definitions =
      {"adjacent", "cos(y_t, y_t+1), y = xW before RoPE; KVSlimmer, Eq. 5, Figures 2, 8 and 9"},
      {"eigenvalues", "λ_i = σ_i², eigenvalues of WᵀW; KVSlimmer, Eqs. 6 and 7, Figures 2, 8 and 9"},
      {"cumulative", "Σ_{i≤k} λ_i / Σ_i λ_i, λ_i = σ_i²; KVSlimmer, Eqs. 6 and 7, Figures 2, 8 and 9"},
+     {"contribution",
+      "c_i = λ_i p_t,i p_t+1,i / ‖y_t‖ ‖y_t+1‖, p = xU, of each head: Σ_i c_i = cos(y_t, y_t+1); KVSlimmer, Eq. 8, "
+      "Figures 2, 8 and 9"},
+     {"layer-similarity", "cosine of a token's vectors before RoPE in one head of two layers, mean; kvscope's own"},
+     {"head-similarity", "cosine of a token's vectors before RoPE in two heads of a layer, mean; kvscope's own"},
+     {"alignment",
+      "cos(E, c), E = ∂loss/∂o, mean over queries and pairs; c11, c12, c22: KVSlimmer, Eqs. 23 to 25 and 32, Figures 3 "
+      "and 10 to 14"},
      {"kl", "KL(full‖run) = Σ p_full ln(p_full / p_run), nats, both fed the full run's tokens; kvscope's own"}}};
 
 }  // namespace

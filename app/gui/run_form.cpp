@@ -99,6 +99,7 @@ std::string text_of_changes(const RunOptions& options) {
     add(options.isolated, "isolated");
     add(options.ignore_eos, "ignore end of text");
     add(options.window != usual.window, fmt::format("window {}", options.window));
+    add(options.alignment, "gradient alignment");
     return fmt::format("{}", fmt::join(changes, ", "));
 }
 
@@ -271,6 +272,7 @@ std::string RunForm::command(const fs::path& model) const {
     if (options.isolated) words.add("--isolated");
     if (options.ignore_eos) words.add("--ignore-eos");
     if (options.window != usual.window) words.add("--window", std::to_string(options.window));
+    if (options.alignment) words.add("--alignment");
     if (wanted.spectra.value_or(false)) words.add("--analyze");
     words.add("--output", wanted.output.empty() ? new_output().string() : wanted.output.string());
     if (wanted.force) words.add("--force");
@@ -296,6 +298,7 @@ nlohmann::json RunForm::to_json() const {
                             {"isolated", request.options.isolated},
                             {"ignore_eos", request.options.ignore_eos},
                             {"window", request.options.window},
+                            {"alignment", request.options.alignment},
                             {"output", request.output.string()},
                             {"policies", policies}};
     if (request.spectra) state["spectra"] = *request.spectra;
@@ -324,6 +327,7 @@ void RunForm::from_json(const nlohmann::json& state) {
     options.isolated = state.value("isolated", options.isolated);
     options.ignore_eos = state.value("ignore_eos", options.ignore_eos);
     options.window = state.value("window", options.window);
+    options.alignment = state.value("alignment", options.alignment);
     request.output = state.value("output", std::string());
     if (state.contains("spectra") && state["spectra"].is_boolean()) request.spectra = state["spectra"].get<bool>();
     if (!state.contains("policies") || !state["policies"].is_array()) return;

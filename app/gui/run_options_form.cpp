@@ -98,6 +98,11 @@ void edit_run_options(RunForm& form, const Theme& theme) {
                 options.window, usual.window, "32", theme,
                 [&](const char* label) { ImGui::InputInt(label, &options.window, 0); });
     draw_problem(form, RunField::window, theme);
+    draw_option("gradient alignment",
+                "How each head's c11, c12 and c22 lie to the loss's gradient, for the view Spectrum (KVSlimmer, Figure "
+                "3), of the prompt's first 2,048 tokens. Takes a second pass, with gradients.",
+                options.alignment, usual.alignment, "off", theme,
+                [&](const char* label) { ImGui::Checkbox(label, &options.alignment); });
 }
 
 }  // namespace kvscope::gui

@@ -59,6 +59,15 @@ at::Tensor Transformer::project(int layer, const at::Tensor& residual) const {
     return qkv;
 }
 
+at::Tensor Transformer::project_plainly(int layer, const at::Tensor& residual) const {
+    const auto& w = weights_.layers[static_cast<size_t>(layer)];
+    return operations_->product(operations_->norm(residual, w.input_norm, config_.rms_norm_eps, dtype_), w.qkv, {});
+}
+
+bool Transformer::is_projected_plainly(int layer) const {
+    return !config_.qk_norm && !weights_.layers[static_cast<size_t>(layer)].qkv_bias.defined();
+}
+
 void Transformer::rotate(at::Tensor& qkv, const Rotation& rotation) const {
     operations_->rotate(qkv, config_.n_heads + config_.n_kv_heads, rotation);
 }

@@ -41,6 +41,11 @@ class Transformer {
     /// Queries, keys and values before rotation, q and k norms applied: (n, (H + 2G) d).
     at::Tensor project(int layer, const at::Tensor& residual) const;
 
+    /// x W of the normalised residual alone, without biases and norms of queries and keys: (n, (H + 2G) d).
+    at::Tensor project_plainly(int layer, const at::Tensor& residual) const;
+    /// Whether `project` makes the same.
+    bool is_projected_plainly(int layer) const;
+
     /// Cosines and sines for `rotate`; not to be written to.
     using Rotation = engine::Rotation;
     Rotation rotation(std::span<const int64_t> positions) const { return rotations_->rotation(positions); }

@@ -100,6 +100,24 @@ def compare_full(prompt, name):
     for which in "qkv":
         print(f"full/adjacent_similarity/{which}:",
               f"{relative(full['adjacent_similarity'][which][:], reference['adjacent_similarity'][which]):.1e}")
+    if "mode_contribution" not in full:
+        return
+    for which in "qkv":
+        modes = full["mode_contribution"][which][:].astype(np.float64)
+        samples = reference["mode_contribution"][which]
+        print(f"full/mode_contribution/{which}: squares",
+              f"{relative((modes**2).sum(2), reference['mode_contribution_square_sum'][which]):.1e}",
+              "samples, absolute", f"{max(np.abs(modes[l, h] - v).max() for l, h, v in samples):.1e}")
+    for kind in ("layer_similarity", "head_similarity"):
+        for which in "kv":
+            matrices = full[kind][which][:]
+            upper = np.triu_indices(matrices.shape[-1], 1)
+            print(f"full/{kind}/{which}: absolute",
+                  f"{np.abs(matrices[..., upper[0], upper[1]] - np.array(reference[kind][which])).max():.1e}")
+    for which, expected in reference.get("gradient_alignment", {}).items():
+        if "gradient_alignment" in full:
+            print(f"full/gradient_alignment/{which}: absolute",
+                  f"{np.abs(full['gradient_alignment'][which][:] - np.array(expected)).max():.1e}")
 
 
 def compare_runs(prompt, name):

@@ -112,6 +112,77 @@ TEST_CASE("spectrum: eigenvalues, their shares and neighbours' similarity") {
     CHECK_THROWS_WITH(made(sample.reader(), "spectrum", options), Contains("cumulative"));
 }
 
+TEST_CASE(
+    "spectrum: contributions of modes are a head's, or the mean over heads, and add up to the neighbours' cosine") {
+    const SampleTrace sample;
+    FigureOptions options;
+    options.source = "contribution";
+    options.layers = {1};
+    const auto stored = sample.reader().read_layer<float>(Place::of_prompt(0), schema::prompt::mode_contribution_q, 1);
+    const auto cosines = sample.reader().read<float>(Place::of_prompt(0), schema::prompt::adjacent_similarity_q);
+    const Figure figure = made(sample.reader(), "spectrum", options);
+    REQUIRE(figure.panels.size() == 3);
+    const Line& means = layer_of<Line>(figure, 0);
+    REQUIRE(means.y.size() == 8);
+    double sum = 0;
+    for (const double contribution : means.y) sum += contribution;
+    CHECK(sum == Approx(static_cast<double>(cosines[1])));
+    CHECK(figure.panels[0].y.scale == Scale::linear);
+    CHECK(real(table_of(sample.reader(), "spectrum", options).rows.at(3).cells[4]) == means.y[3]);
+    options.heads = {3};
+    CHECK(layer_of<Line>(made(sample.reader(), "spectrum", options), 0).y[5] == static_cast<double>(stored[3 * 8 + 5]));
+    CHECK(whole(table_of(sample.reader(), "spectrum", options).rows[8].cells[2]) == 1);  // the KV head that it reads
+}
+
+TEST_CASE("spectrum: similarity of layers and of heads are maps without what is compared with itself") {
+    const SampleTrace sample;
+    FigureOptions options;
+    options.source = "layer-similarity";
+    const auto stored = sample.reader().read<float>(Place::of_prompt(0), schema::prompt::layer_similarity_v);
+    const Figure layers = made(sample.reader(), "spectrum", options);
+    REQUIRE(layers.panels.size() == 2);
+    const HeatMap& map = layer_of<HeatMap>(layers, 1);
+    CHECK(map.values.at(1) == stored.at(1));
+    CHECK(std::isnan(map.values.at(4)));
+    CHECK(layers.color_scales.at(0).min == -layers.color_scales.at(0).max);
+    const Table table = table_of(sample.reader(), "spectrum", options);
+    REQUIRE(table.rows.size() == 3);
+    CHECK(real(table.rows[1].cells[3]) == static_cast<double>(stored.at(2)));
+    options.layers = {0, 2};
+    CHECK(layer_of<HeatMap>(made(sample.reader(), "spectrum", options), 1).values.at(1) == stored.at(2));
+    options.layers = {2};
+    CHECK_THROWS_AS(made(sample.reader(), "spectrum", options), NothingToShow);
+
+    options.source = "head-similarity";
+    const auto heads = sample.reader().read<float>(Place::of_prompt(0), schema::prompt::head_similarity_k);
+    const Figure within = made(sample.reader(), "spectrum", options);
+    REQUIRE(within.panels.size() == 2);
+    CHECK(within.panels[0].title == "Keys, layer 2");
+    CHECK(layer_of<HeatMap>(within, 0).values.at(1) == heads.at(9));
+    CHECK(table_of(sample.reader(), "spectrum", options).rows.size() == 1);
+}
+
+TEST_CASE("spectrum: the gradient's alignment is a point for each query head of the layers") {
+    const SampleTrace sample;
+    FigureOptions options;
+    options.source = "alignment";
+    options.layers = {0, 2};
+    const auto c12 = sample.reader().read<float>(Place::of_prompt(0), schema::prompt::gradient_alignment_c12);
+    const Figure figure = made(sample.reader(), "spectrum", options);
+    REQUIRE(figure.panels.size() == 3);
+    const Scatter& points = layer_of<Scatter>(figure, 0, 2);  // behind the dashed line and layer 0
+    CHECK(points.label == "layer 2");
+    REQUIRE(points.y.size() == 4);
+    CHECK(points.y[3] == static_cast<double>(c12.at(11)));
+    CHECK(layer_of<Line>(figure, 1).y.back() > 0);  // c22 as c11
+    CHECK(layer_of<Line>(figure, 2).y.back() < 0);  // c22 against c12
+    const Table table = table_of(sample.reader(), "spectrum", options);
+    REQUIRE(table.rows.size() == 8);
+    CHECK(real(table.rows[7].cells[3]) == static_cast<double>(c12.at(11)));
+    options.heads = {1};
+    CHECK_THROWS_AS(check_options(figure_definition("spectrum"), options), FigureError);
+}
+
 TEST_CASE("spectrum of a trace of the model alone") {
     const trace::sample::TemporaryFolder folder;
     {

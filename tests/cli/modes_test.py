@@ -96,7 +96,8 @@ class Questions(ProgramTest):
 
     def test_what_belongs_to_the_context_is_stored_once(self):
         first, second = self.both["prompts/0"], self.both["prompts/1"]
-        for name in ("full/window_attention", "full/head_jsd", "full/adjacent_similarity/k"):
+        for name in ("full/window_attention", "full/head_jsd", "full/adjacent_similarity/k",
+                     "full/mode_contribution/q", "full/layer_similarity/v"):
             self.assertEqual(first[name], second[name], name)  # h5py: the very same object
         self.assertNotEqual(first["full/last_logits"], second["full/last_logits"])
         for j in first["runs"]:

@@ -256,6 +256,18 @@ class Options(ProgramTest):
         self.assertTrue((numpy.diff(spectrum, axis=1) <= 1e-6).all())
         self.assertTrue((spectrum[:, 0] > 0).all())
 
+    def test_the_gradients_alignment_is_recorded_where_it_is_asked_for(self):
+        self.make_trace("aligned.h5", "--alignment", n=1)
+        self.make_trace("plain.h5", n=1)
+        with h5py.File(self.path("aligned.h5"), "r") as aligned, h5py.File(self.path("plain.h5"), "r") as plain:
+            for name in ("c11", "c12", "c22"):
+                cosines = aligned["prompts/0/full/gradient_alignment"][name][:]
+                self.assertEqual(cosines.shape, (aligned["model"].attrs["n_layers"], aligned["model"].attrs["n_heads"]))
+                self.assertTrue((abs(cosines) <= 1).all())
+            self.assertNotIn("gradient_alignment", plain["prompts/0/full"])
+            self.assertNotIn("alignment", plain.attrs["recipe_json"])
+        self.assertIn("no errors", self.made("inspect", "aligned.h5").stdout)
+
 
 if __name__ == "__main__":
     unittest.main()

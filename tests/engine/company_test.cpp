@@ -49,6 +49,9 @@ void check_same(const trace::PromptRecord& a, const trace::PromptRecord& b) {
     CHECK(same_bits(a.last_logits, b.last_logits));
     CHECK(same_bits(a.window_attention, b.window_attention));
     CHECK(same_bits(a.adjacent_similarity_k, b.adjacent_similarity_k));
+    CHECK(same_bits(a.mode_contribution_q, b.mode_contribution_q));
+    CHECK(same_bits(a.layer_similarity_v, b.layer_similarity_v));
+    CHECK(same_bits(a.gradient_alignment_c12, b.gradient_alignment_c12));
     CHECK(same_bits(a.query_similarity, b.query_similarity));
     CHECK(same_bits(a.head_jsd, b.head_jsd));
 }
@@ -174,13 +177,15 @@ TEST_CASE("an interrupted trace that is resumed, and one made with another numbe
     auto asked = context;
     for (const int32_t id : some_ids(model, 9, 2)) asked.push_back(id);
     const std::vector prompts{prompt_of_ids(context), prompt_of_ids(asked, 130)};
+    auto options = options_of(12);
+    options.alignment = true;
     std::vector<engine::RunPlan> plans;
     for (const std::string policy :
          {"snapkv:window=36", "snapkv", "laq", "dapq", "gemfilter", "h2o:rolling=on", "streaming-llm"})
         plans.push_back(plan(policy, "40"));
     const auto once = [&] {
         const Threads threads(1);
-        return run_experiment(folder, "once.h5", model, prompts, plans, options_of(12));
+        return run_experiment(folder, "once.h5", model, prompts, plans, options);
     }();
     const auto check = [&](const trace::Reader& other) {
         for (int prompt = 0; prompt < 2; ++prompt) {
@@ -191,11 +196,10 @@ TEST_CASE("an interrupted trace that is resumed, and one made with another numbe
     };
     for (const int n : {2, 3}) {
         const Threads threads(n);
-        check(run_experiment(folder, std::to_string(n) + ".h5", model, prompts, plans, options_of(12)));
+        check(run_experiment(folder, std::to_string(n) + ".h5", model, prompts, plans, options));
     }
 
     const auto with_full = engine::with_full_run(plans);
-    const auto options = options_of(12);
     const auto path = folder.path() / "resumed.h5";
     const auto recipe = engine::recipe_json(model, prompts, with_full, options);
     bool stopped = true;

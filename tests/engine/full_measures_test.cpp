@@ -6,6 +6,41 @@
 using namespace kvscope;
 using namespace kvscope::engine::testing;
 
+namespace {
+
+/// Each head's contributions of modes, of which some are listed and all are summed up.
+void check_modes(const std::vector<float>& modes, const nlohmann::json& samples, const nlohmann::json& squares,
+                 size_t heads, size_t d) {
+    for (const auto& sample : samples) {
+        const size_t first = (sample[0].get<size_t>() * heads + sample[1].get<size_t>()) * d;
+        CAPTURE(sample[0], sample[1]);
+        for (size_t i = 0; i < d; ++i)
+            CHECK(modes.at(first + i) == Approx(sample[2][i].get<float>()).epsilon(1e-3).margin(2e-6));
+    }
+    for (size_t layer = 0; layer < squares.size(); ++layer)
+        for (size_t head = 0; head < heads; ++head) {
+            double sum = 0;
+            for (size_t i = 0; i < d; ++i) {
+                const double value = modes.at((layer * heads + head) * d + i);
+                sum += value * value;
+            }
+            CAPTURE(layer, head);
+            CHECK(sum == Approx(squares[layer][head].get<double>()).epsilon(1e-3));
+        }
+}
+
+/// The upper triangle of a symmetric matrix (n, n) of cosines.
+void check_triangle(const float* matrix, const nlohmann::json& expected, size_t n) {
+    size_t next = 0;
+    for (size_t a = 0; a < n; ++a)
+        for (size_t b = a + 1; b < n; ++b) {
+            CAPTURE(a, b);
+            CHECK(matrix[a * n + b] == Approx(expected[next++].get<float>()).margin(1e-5));
+        }
+}
+
+}  // namespace
+
 // full/* and H2O's sums of the default model in f32 against NumPy in f64: scripts/golden/full_measures.py.
 TEST_CASE("the measures of the full cache equal the reference's") {
     const TemporaryFolder folder;
@@ -13,8 +48,10 @@ TEST_CASE("the measures of the full cache equal the reference's") {
     const auto all = golden("engine/full_measures.json")["prompts"];
     const auto ids = golden("engine/prompt_ids.json")["prompts"]["short"]["ids"].get<std::vector<int32_t>>();
     const auto& expected = all["short"];
+    auto options = options_of(1, false);
+    options.alignment = true;
     const auto reader = run_experiment(folder, "t.h5", model, {prompt_of_ids(ids)},
-                                       {plan("h2o:granularity=query_head", "64")}, options_of(1, false));
+                                       {plan("h2o:granularity=query_head", "64")}, options);
     const auto record = reader.prompt_record(0);
     const auto h2o = reader.run_record(0, 1);
     const auto shape = model.transformer().shape();
@@ -65,5 +102,31 @@ TEST_CASE("the measures of the full cache equal the reference's") {
     for (const auto& sample : expected["attention_sums_samples"]) {
         const size_t at = (sample[0].get<size_t>() * heads + sample[1].get<size_t>()) * n + sample[2].get<size_t>();
         CHECK(h2o.scores.at(at) == Approx(sample[3].get<float>()).epsilon(1e-3));
+    }
+
+    const auto kv_heads = static_cast<size_t>(shape.n_kv_heads), d = static_cast<size_t>(shape.head_dim);
+    const auto& modes = expected["mode_contribution"];
+    const auto& squares = expected["mode_contribution_square_sum"];
+    check_modes(record.mode_contribution_q, modes["q"], squares["q"], heads, d);
+    check_modes(record.mode_contribution_k, modes["k"], squares["k"], kv_heads, d);
+    check_modes(record.mode_contribution_v, modes["v"], squares["v"], kv_heads, d);
+    const auto layers = static_cast<size_t>(shape.n_layers);
+    check_triangle(record.layer_similarity_k.data(), expected["layer_similarity"]["k"], layers);
+    check_triangle(record.layer_similarity_v.data(), expected["layer_similarity"]["v"], layers);
+    const auto& within = expected["head_similarity"];
+    const auto& alignment = expected["gradient_alignment"];
+    for (size_t layer = 0; layer < layers; ++layer) {
+        CAPTURE(layer);
+        const size_t first = layer * kv_heads * kv_heads;
+        check_triangle(record.head_similarity_k.data() + first, within["k"][layer], kv_heads);
+        check_triangle(record.head_similarity_v.data() + first, within["v"][layer], kv_heads);
+        for (size_t h = 0; h < heads; ++h) {
+            CAPTURE(h);
+            const size_t at = layer * heads + h;
+            // c11 and c22 turn round where alpha passes 1/2, which rounding decides for a pair or two.
+            CHECK(record.gradient_alignment_c11.at(at) == Approx(alignment["c11"][layer][h].get<float>()).margin(1e-4));
+            CHECK(record.gradient_alignment_c12.at(at) == Approx(alignment["c12"][layer][h].get<float>()).margin(1e-5));
+            CHECK(record.gradient_alignment_c22.at(at) == Approx(alignment["c22"][layer][h].get<float>()).margin(1e-4));
+        }
     }
 }

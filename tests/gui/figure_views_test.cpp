@@ -228,6 +228,47 @@ TEST_CASE("every figure view shows the sample trace without an error") {
     CHECK(driven.app().notices().empty());
 }
 
+TEST_CASE("the view Spectrum shows every source, and the mouse finds layers and heads in each") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "sample.h5");
+    const std::string source = GENERATE("eigenvalues", "cumulative", "adjacent", "contribution", "layer-similarity",
+                                        "head-similarity", "alignment");
+    CAPTURE(source);
+    AppOptions options;
+    options.traces = {folder / "sample.h5"};
+    options.view = "spectrum";
+    options.remember = false;
+    DrivenApp driven(options);
+    driven.settle();
+    View& view = *driven.app().views().front()->view;
+    view.load({{"source", source}, {"all_layers", true}});
+    driven.settle();
+    const auto request = view.figure(driven.session());
+    REQUIRE(request);
+    CHECK(request->options.source == source);
+    const auto& definition = analysis::figure_definition(request->figure);
+    const auto& reader = *driven.session().document(request->document)->reader();
+    CHECK_NOTHROW(definition.numbers(reader, request->options));
+    CHECK(!definition.make(reader, request->options).panels.empty());
+    bool found = false;
+    driven.drive([&](ImGuiTestContext& c) {
+        ImRect plot;
+        for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
+            if (window->WasActive && std::string_view(window->Name).find("/panels_") != std::string_view::npos)
+                plot = window->InnerRect;
+        constexpr int n_columns = 40, n_rows = 16;
+        for (int i = 0; i < n_columns * n_rows && !found; ++i) {
+            c.MouseMoveToPos({plot.Min.x + (static_cast<float>(i % n_columns) + 0.4f) / n_columns * plot.GetWidth(),
+                              plot.Min.y + (static_cast<float>(i / n_columns) + 0.4f) / n_rows * plot.GetHeight()});
+            c.Yield();
+            found = driven.session().hover().layer >= 0;
+        }
+    });
+    CHECK(found);
+    CHECK(driven.app().notices().empty());
+}
+
 TEST_CASE("maps that are scrolled to are zoomed by the wheel and scrolled beside their data and by key") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     trace::sample::TemporaryFolder folder;

@@ -70,7 +70,7 @@ TEST_CASE("the copied command makes the trace that Run makes") {
         form.request.questions = {"-f who, and 'when'?", "[a, b]", "--query_aware=on"};
         form.request.query_aware = false;
         form.request.use_template = false;
-        form.request.options = {0.5, 0.75, 7, 9, "f32", true, true, 12};
+        form.request.options = {0.5, 0.75, 7, 9, "f32", true, true, 12, true};
         form.request.spectra = false;
     }
     SECTION("from a file, with one seed for all that draws") {

@@ -306,6 +306,28 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
             replace(f, prompt + "/full/adjacent_similarity/k", std::vector<float>(3, std::nanf("")), {3});
         });
     }
+    SECTION("contributions that do not add up") {
+        damage(prompt + "/full/mode_contribution/v", false, [&](hid_t f) {
+            replace(f, prompt + "/full/mode_contribution/v", std::vector<float>(3 * 2 * 8, -0.01F), {3, 2, 8});
+        });
+    }
+    SECTION("similarities of layers that are not symmetric") {
+        damage(prompt + "/full/layer_similarity/k", false, [&](hid_t f) {
+            std::vector<float> values(9, 1.0F);
+            values[1] = 0.5F;
+            replace(f, prompt + "/full/layer_similarity/k", values, {3, 3});
+        });
+    }
+    SECTION("a similarity of heads beyond 1") {
+        damage(prompt + "/full/head_similarity/v", false, [&](hid_t f) {
+            replace(f, prompt + "/full/head_similarity/v", std::vector<float>(3 * 2 * 2, 1.5F), {3, 2, 2});
+        });
+    }
+    SECTION("an alignment below -1") {
+        damage(prompt + "/full/gradient_alignment/c12", false, [&](hid_t f) {
+            replace(f, prompt + "/full/gradient_alignment/c12", std::vector<float>(3 * 4, -2.0F), {3, 4});
+        });
+    }
     SECTION("no run of the policy full") {
         damage(prompt + "/runs", false,
                [&](hid_t f) { set_attribute(f, prompt + "/runs/0", "policy", std::string("none")); });

@@ -196,8 +196,8 @@ TEST_CASE("questions of one context store it once", "[trace]") {
         CHECK(node.link_to.starts_with("/prompts/0/"));
         CHECK(node.path.find("last_logits") == std::string::npos);
     }
-    // Each of two further prompts: 6 of full; kept_* of 6 runs and scores of 3.
-    CHECK(links == 2 * (6 + 6 * 2 + 3));
+    // Each of two further prompts: 16 of full; kept_* of 6 runs and scores of 3.
+    CHECK(links == 2 * (16 + 6 * 2 + 3));
     CHECK(Reader(folder / "t.h5").prompt(2).context_of == 0);
 }
 

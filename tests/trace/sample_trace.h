@@ -83,6 +83,45 @@ inline std::vector<float> head_jsd(const std::vector<float>& values, std::size_t
     return out;
 }
 
+// (L, heads, d) that add up to the layers' similarities in every head.
+inline std::vector<float> modes(Random& random, const std::vector<float>& similarities, std::int64_t heads,
+                                std::int64_t d) {
+    std::vector<float> out;
+    for (const float similarity : similarities) {
+        for (std::int64_t head = 0; head < heads; ++head) {
+            const std::vector<float> shares = random.vector(size(d));
+            const float sum = std::accumulate(shares.begin(), shares.end(), 0.0F);
+            for (const float share : shares) out.push_back(similarity * share / sum);
+        }
+    }
+    return out;
+}
+
+// (matrices, rows, rows), symmetric, in [-0.5, 0.5) and 1 with itself.
+inline std::vector<float> cosines(Random& random, std::int64_t matrices, std::int64_t rows) {
+    std::vector<float> out(size(matrices * rows * rows), 1.0F);
+    for (std::int64_t m = 0; m < matrices; ++m)
+        for (std::int64_t a = 0; a < rows; ++a)
+            for (std::int64_t b = 0; b < a; ++b)
+                out[size((m * rows + a) * rows + b)] = out[size((m * rows + b) * rows + a)] = random.next() - 0.5F;
+    return out;
+}
+
+inline void add_projection_measures(PromptRecord& p, const Options& o) {
+    Random random(4);
+    p.mode_contribution_q = modes(random, p.adjacent_similarity_q, o.n_heads, o.head_dim);
+    p.mode_contribution_k = modes(random, p.adjacent_similarity_k, o.n_kv_heads, o.head_dim);
+    p.mode_contribution_v = modes(random, p.adjacent_similarity_v, o.n_kv_heads, o.head_dim);
+    p.layer_similarity_k = cosines(random, 1, o.n_layers);
+    p.layer_similarity_v = cosines(random, 1, o.n_layers);
+    p.head_similarity_k = cosines(random, o.n_layers, o.n_kv_heads);
+    p.head_similarity_v = cosines(random, o.n_layers, o.n_kv_heads);
+    for (auto* alignment : {&p.gradient_alignment_c11, &p.gradient_alignment_c12, &p.gradient_alignment_c22}) {
+        *alignment = random.vector(size(o.n_layers * o.n_heads));
+        for (float& cosine : *alignment) cosine = 0.2F * cosine - 0.1F;
+    }
+}
+
 }  // namespace detail
 
 inline ModelRecord model(const Options& o = {}) {
@@ -159,6 +198,7 @@ inline PromptRecord prompt(const Options& o = {}, int question = 0) {
     p.adjacent_similarity_q = random.vector(layers);
     p.adjacent_similarity_k = random.vector(layers);
     p.adjacent_similarity_v = random.vector(layers);
+    detail::add_projection_measures(p, o);
     p.head_jsd = detail::head_jsd(p.window_attention, layers, heads, n, n - w);
     p.last_logits = detail::Random(static_cast<std::uint32_t>(10 + question)).vector(detail::size(o.vocab_size));
     return p;

@@ -18,6 +18,7 @@ program::RunJob job_of(const RunRequest& request) {
     job.experiment.isolated = options.isolated;
     job.experiment.ignore_eos = options.ignore_eos;
     job.experiment.window = options.window;
+    job.experiment.alignment = options.alignment;
     job.output = request.output;
     job.force = request.force;
     return job;

@@ -17,14 +17,18 @@ namespace {
 
 constexpr int layers_beside = 6;  // shown with the selected one, where not all are
 
-/// Eigenvalues of the projections by layer and head, their cumulative share, and how alike neighbouring tokens are.
+/// Eigenvalues of the projections by layer and head and what their modes contribute to how alike neighbouring tokens
+/// are, similarity between layers and heads, and how the loss's gradient lies to each head's c11, c12 and c22.
 class SpectrumView : public FigureView {
  public:
     SpectrumView()
-        : FigureView({"spectrum", "Open a trace or run the demo to see the spectra of the projections.",
-                      "reading the spectra …",
-                      "They are computed from the model: by the button above, or by kvscope run --analyze."},
-                     Kind::maps_of_prompts) {}
+        : FigureView(
+              {"spectrum", "Open a trace or run the demo to see the spectra of the projections.",
+               "reading the spectra …",
+               "Spectra are computed from the model: by the button above, or by kvscope run --analyze. The alignment "
+               "is recorded by kvscope run --alignment, the other measures by every kvscope run without "
+               "--no-record."},
+              Kind::maps_of_prompts) {}
 
     std::optional<FigureRequest> figure(const Session& session) const override {
         FigureRequest request = request_for(session, "spectrum", false);
@@ -59,13 +63,18 @@ class SpectrumView : public FigureView {
     void set_options(const Session& session, int document, analysis::FigureOptions& options) const {
         options.source = source_;
         const int n = n_layers_of(session, document);
-        if (source_ == "adjacent" || n == 0) return;
+        if (has_all_layers() || n == 0) return;
         options.layers = analysis::evenly_spaced(n, all_layers_ ? n : layers_beside);
         const int selected = session.cursor().layer;
         if (selected >= 0 && selected < n) options.layers.push_back(selected);
         std::sort(options.layers.begin(), options.layers.end());
-        if (of_head_) options.heads = query_heads(session, document);
+        if (of_head_ && has_heads()) options.heads = query_heads(session, document);
     }
+
+    bool has_all_layers() const { return source_ == "adjacent" || source_ == "layer-similarity"; }
+    bool has_heads() const { return is_of_model() || source_ == "contribution"; }
+    bool is_of_model() const { return source_ == "eigenvalues" || source_ == "cumulative"; }
+    bool is_maps() const { return source_ == "layer-similarity" || source_ == "head-similarity"; }
 
     /// The selected query head, or those that read the selected KV head; of no selection head 0. Empty where the trace
     /// has none such.
@@ -98,15 +107,18 @@ class SpectrumView : public FigureView {
     void draw_choices(Context& context, const FigureRequest& request) override {
         const Session& session = context.session;
         choose_source("spectrum", analysis::figure_definition("spectrum"), source_);
-        if (source_ == "adjacent") return;
-        draw_missing(context, request);
+        if (has_all_layers()) return;
+        if (is_of_model()) draw_missing(context, request);
         ImGui::SameLine();
         ImGui::Checkbox("all layers##spectrum", &all_layers_);
-        ImGui::SameLine();
-        ImGui::Checkbox((heads_text(session, request.document) + "###head spectrum").c_str(), &of_head_);
-        ImGui::SetItemTooltip(
-            "Q of the selected query head, or of those that read the selected KV head; K and V of that KV head; off: "
-            "of the layer's whole matrix");
+        if (has_heads()) {
+            ImGui::SameLine();
+            ImGui::Checkbox((heads_text(session, request.document) + "###head spectrum").c_str(), &of_head_);
+            ImGui::SetItemTooltip(
+                "Q of the selected query head, or of those that read the selected KV head; K and V of that KV head; "
+                "off: of the layer's whole matrix, and contributions as the mean over its heads");
+        }
+        if (is_maps()) return;
         if (all_layers_) draw_layer_colors(context, request);
         if (session.cursor().layer < 0) return;
         ImGui::SameLine();
@@ -148,7 +160,9 @@ class SpectrumView : public FigureView {
                      const std::shared_ptr<const PreparedFigure>& shown) override {
         const Session& session = context.session;
         const bool by_layer = source_ == "adjacent";
-        const size_t per_trace = by_layer ? 1 : 3;
+        const size_t per_trace = by_layer    ? 1
+                                 : is_maps() ? shown->figure.columns / std::max<size_t>(request.n_traces(), 1)
+                                             : 3;
         FigureLook look;
         look.legend = by_layer || !all_layers_;
         // A row for each trace where not all stand beside each other.
@@ -157,9 +171,10 @@ class SpectrumView : public FigureView {
             look.columns = per_trace;
         const Cursor& selected = session.cursor();
         const Cursor& hover = session.hover();
-        if (!by_layer) {
+        if (!by_layer && !is_maps()) {
             look.weight = [&](size_t panel, size_t layer) {
                 const int of = layer_of(*shown, panel, layer);
+                if (of < 0) return 1.0f;
                 if (hover.layer >= 0) return of == hover.layer ? 2.2f : 0.4f;
                 if (selected.layer >= 0) return of == selected.layer ? 2.2f : 0.5f;
                 return 1.0f;
@@ -169,7 +184,11 @@ class SpectrumView : public FigureView {
             if (by_layer) draw_layer_marks(context.theme, frame, list, selected.layer, hover.layer);
         };
         const FigureHit hit = plot_.draw(context, "spectra", {0, 0}, shown, look);
-        if (hit.layer >= 0) take_mouse(context, request, *shown, hit);
+        if (hit.layer < 0) return;
+        if (is_maps())
+            take_mouse_on_map(context, request, *shown, hit);
+        else
+            take_mouse(context, request, *shown, hit);
     }
 
     /// The colours of all layers in place of a legend with as many entries.
@@ -194,31 +213,77 @@ class SpectrumView : public FigureView {
         ImGui::TextDisabled("%d", n - 1);
     }
 
-    /// Curves are called after their layers.
+    /// Curves and points are called after their layers; −1 of what is not.
     static int layer_of(const PreparedFigure& shown, size_t panel, size_t layer) {
-        const auto* line = std::get_if<analysis::Line>(&shown.figure.panels[panel].layers[layer]);
+        const analysis::Layer& drawn = shown.figure.panels[panel].layers[layer];
+        const auto* line = std::get_if<analysis::Line>(&drawn);
+        const auto* points = std::get_if<analysis::Scatter>(&drawn);
         int number = -1;
         if (line) std::sscanf(line->label.c_str(), "layer %d", &number);
+        if (points) std::sscanf(points->label.c_str(), "layer %d", &number);
         return number;
+    }
+
+    /// The layer and what else of it the mouse is over, everywhere.
+    static void set_hover(Session& session, const FigureRequest& request, size_t trace, int layer,
+                          int query_head = -1) {
+        Cursor over = session.cursor();
+        const TraceRequest of = request.trace(trace);
+        over.run = {of.document, of.options.prompt, -1};
+        over.layer = layer;
+        over.kv_head = -1;
+        over.query_head = query_head;
+        over.first_token = over.last_token = -1;
+        session.set_hover(over);
+    }
+
+    void take_mouse_on_map(Context& context, const FigureRequest& request, const PreparedFigure& shown,
+                           const FigureHit& hit) const {
+        const analysis::Panel& panel = shown.figure.panels[static_cast<size_t>(hit.panel)];
+        if (hit.row < 0 || hit.column < 0 || hit.row == hit.column) return;
+        const bool of_layers = source_ == "layer-similarity";
+        int layer = hit.row;
+        const size_t at = panel.title.rfind("layer ");
+        if (!of_layers && (at == std::string::npos || std::sscanf(&panel.title[at], "layer %d", &layer) != 1)) return;
+        set_hover(context.session, request, panel.trace, layer);
+        ImGui::BeginTooltip();
+        ImGui::TextUnformatted(panel.title.c_str());
+        ImGui::Text(of_layers ? "layers %d and %d" : "KV heads %d and %d", hit.row, hit.column);
+        ImGui::Text("%s %.4f", request.difference ? "A − B of mean cosines" : "mean cosine",
+                    static_cast<double>(hit.value));
+        ImGui::TextDisabled("%s", measure_definition(source_));
+        ImGui::EndTooltip();
+        if (hit.clicked) context.session.select_layer(layer);
+    }
+
+    void draw_tooltip_of_head(const PreparedFigure& shown, const FigureHit& hit, int layer) const {
+        const analysis::Panel& panel = shown.figure.panels[static_cast<size_t>(hit.panel)];
+        const auto& points = std::get<analysis::Scatter>(panel.layers[static_cast<size_t>(hit.layer)]);
+        const auto head = static_cast<size_t>(hit.point);
+        ImGui::BeginTooltip();
+        ImGui::Text("layer %d, query head %d", layer, hit.point);
+        ImGui::Text("%s %.4f", panel.x.title.c_str(), points.x[head]);
+        ImGui::Text("%s %.4f", panel.y.title.c_str(), points.y[head]);
+        ImGui::TextDisabled("%s", measure_definition(source_));
+        ImGui::EndTooltip();
     }
 
     void take_mouse(Context& context, const FigureRequest& request, const PreparedFigure& shown,
                     const FigureHit& hit) const {
         Session& session = context.session;
         const auto panel = static_cast<size_t>(hit.panel);
-        const auto* line =
-            std::get_if<analysis::Line>(&shown.figure.panels[panel].layers[static_cast<size_t>(hit.layer)]);
-        if (!line || hit.point < 0) return;
-        const auto at = static_cast<size_t>(hit.point);
+        if (hit.point < 0) return;
+        const analysis::Layer& drawn = shown.figure.panels[panel].layers[static_cast<size_t>(hit.layer)];
         const bool by_layer = source_ == "adjacent";
         const int layer = by_layer ? hit.point : layer_of(shown, panel, static_cast<size_t>(hit.layer));
-        Cursor over = session.cursor();
-        const TraceRequest of = request.trace(shown.figure.panels[panel].trace);
-        over.run = {of.document, of.options.prompt, -1};
-        over.layer = layer;
-        over.kv_head = over.query_head = -1;
-        over.first_token = over.last_token = -1;
-        session.set_hover(over);
+        if (layer < 0) return;
+        const bool is_head = std::holds_alternative<analysis::Scatter>(drawn);
+        set_hover(session, request, shown.figure.panels[panel].trace, layer, is_head ? hit.point : -1);
+        if (hit.clicked) session.select_layer(layer);
+        if (is_head) return draw_tooltip_of_head(shown, hit, layer);
+        const auto* line = std::get_if<analysis::Line>(&drawn);
+        if (!line) return;
+        const auto at = static_cast<size_t>(hit.point);
         ImGui::BeginTooltip();
         const std::string& title = shown.figure.panels[panel].title;
         if (by_layer) {
@@ -234,13 +299,15 @@ class SpectrumView : public FigureView {
                 ImGui::Text("the first %.0f of %zu: A − B %+.2f points", line->x[at], line->x.size(), line->y[at]);
             else if (source_ == "cumulative")
                 ImGui::Text("the first %.0f of %zu hold %.2f %%", line->x[at], line->x.size(), line->y[at]);
+            else if (source_ == "contribution")
+                ImGui::Text("%s %.0f of %td: %.4g", request.difference ? "A − B, mode" : "mode", line->x[at], n,
+                            line->y[at]);
             else
                 ImGui::Text("%s %.0f of %td: %.4g", request.difference ? "A ÷ B, eigenvalue" : "eigenvalue",
                             line->x[at], n, line->y[at]);
             ImGui::TextDisabled("%s", measure_definition(source_));
         }
         ImGui::EndTooltip();
-        if (hit.clicked && layer >= 0) session.select_layer(layer);
     }
 
     std::string source_ = "eigenvalues";
@@ -252,7 +319,8 @@ class SpectrumView : public FigureView {
 
 ViewKind spectrum_view() {
     return {"spectrum", "Spectrum",
-            "Eigenvalues of the Q, K and V projections by layer and head, and how alike neighbouring tokens are",
+            "Eigenvalues of the Q, K and V projections by layer and head, how alike neighbouring tokens, layers and "
+            "heads are, and how the loss's gradient lies to c11, c12 and c22",
             Dock::bottom, []() -> std::unique_ptr<View> { return std::make_unique<SpectrumView>(); }};
 }
 

@@ -95,7 +95,11 @@ std::function<int()> declare(CLI::App& app) {
         ->capture_default_str();
     app.add_flag("--analyze", job.analyze, "Also the spectra of the projections");
     app.add_flag("!--no-compare", experiment.compare, "Leave out step_kl, step_agreement and output_error");
-    app.add_flag("!--no-record", experiment.record, "Leave out the measures of the full cache");
+    auto* no_record = app.add_flag("!--no-record", experiment.record, "Leave out the measures of the full cache");
+    app.add_flag("--alignment", experiment.alignment,
+                 "Also how each head's c11, c12 and c22 lie to the loss's gradient, of the prompt's first 2,048 tokens "
+                 "(KVSlimmer, Figure 3): a second pass, with gradients")
+        ->excludes(no_record);
     app.add_option("--timings", terminal.timings, "Write the seconds of each phase to this file")
         ->check(NewFile())
         ->type_name("FILE.json");

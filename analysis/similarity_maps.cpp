@@ -1,0 +1,187 @@
+#include "analysis/similarity_maps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "analysis/layer_axis.h"
+#include "analysis/run_choice.h"
+
+namespace kvscope::analysis {
+namespace {
+
+using trace::Place;
+namespace prompt_schema = trace::schema::prompt;
+
+constexpr size_t kMapsBesideEachOther = 8;
+constexpr std::array<const char*, 2> kNames = {"Keys", "Values"};
+
+/// Matrices (n, n) of a prompt, one after the other, for keys and for values.
+struct Cosines {
+    size_t n = 0;
+    std::array<std::vector<float>, 2> values;
+
+    float of(size_t part, size_t matrix, int a, int b) const {
+        return values[part][(matrix * n + static_cast<size_t>(a)) * n + static_cast<size_t>(b)];
+    }
+};
+
+Cosines read_cosines(const trace::Reader& reader, const FigureOptions& options, size_t n,
+                     const trace::schema::DataSet& keys, const trace::schema::DataSet& values) {
+    const Place place = Place::of_prompt(options.prompt);
+    for (const auto* data_set : {&keys, &values}) require_data(reader, place, *data_set);
+    return {n, {reader.read<float>(place, keys), reader.read<float>(place, values)}};
+}
+
+Cosines between_layers(const trace::Reader& reader, const FigureOptions& options) {
+    auto cosines = read_cosines(reader, options, static_cast<size_t>(reader.model().n_layers),
+                                prompt_schema::layer_similarity_k, prompt_schema::layer_similarity_v);
+    if (chosen_layers(reader, options).size() < 2)
+        throw NothingToShow(
+            fmt::format("{}: layers are compared with each other, and only one is shown", reader.path().string()));
+    return cosines;
+}
+
+Cosines within_layers(const trace::Reader& reader, const FigureOptions& options) {
+    auto cosines = read_cosines(reader, options, static_cast<size_t>(reader.model().n_kv_heads),
+                                prompt_schema::head_similarity_k, prompt_schema::head_similarity_v);
+    if (cosines.n < 2)
+        throw NothingToShow(fmt::format("{}: the heads of a layer are compared, and the model has one KV head in each",
+                                        reader.path().string()));
+    return cosines;
+}
+
+/// Of the matrix's rows and columns `places`, without the diagonal.
+HeatMap map_of(const Cosines& cosines, size_t part, size_t matrix, const std::vector<int>& places) {
+    HeatMap map;
+    map.rows = map.columns = places.size();
+    for (const int a : places)
+        for (const int b : places)
+            map.values.push_back(a == b ? std::numeric_limits<float>::quiet_NaN() : cosines.of(part, matrix, a, b));
+    map.x_begin = map.y_begin = -0.5;
+    map.x_end = map.y_end = static_cast<double>(places.size()) - 0.5;
+    map.reduction = Reduction::magnitude;
+    return map;
+}
+
+Panel panel_of(HeatMap map, const Axis& axis) {
+    Panel panel;
+    panel.square_cells = true;
+    panel.x = panel.y = axis;
+    panel.y.reversed = true;
+    panel.layers.emplace_back(std::move(map));
+    return panel;
+}
+
+/// Around zero, as far as the maps go.
+void add_scale(Figure& figure) {
+    double most = 0;
+    for (const Panel& panel : figure.panels)
+        for (const float value : std::get<HeatMap>(panel.layers.front()).values)
+            if (std::isfinite(value)) most = std::max(most, std::abs(static_cast<double>(value)));
+    ColorScale scale;
+    scale.title = "Mean cosine";
+    scale.map = ColorMap::blue_white_red;
+    scale.max = most > 0 ? most : 1;
+    scale.min = -scale.max;
+    figure.color_scales.push_back(scale);
+}
+
+std::vector<int> numbered(size_t n) {
+    std::vector<int> all(n);
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+}
+
+}  // namespace
+
+Figure make_layer_similarity(const trace::Reader& reader, const FigureOptions& options) {
+    const Cosines cosines = between_layers(reader, options);
+    const std::vector<int> layers = chosen_layers(reader, options);
+    Figure figure;
+    figure.title = "Similarity of keys and of values between layers";
+    figure.width_mm = 174;
+    const bool narrow = is_narrow(options);
+    (narrow ? figure.rows : figure.columns) = 2;
+    (narrow ? figure.shared_x : figure.shared_y) = true;
+    for (size_t part = 0; part < 2; ++part) {
+        Panel& panel = figure.panels.emplace_back(panel_of(map_of(cosines, part, 0, layers), layer_axis(layers)));
+        (narrow ? panel.row : panel.column) = part;
+        panel.title = kNames[part];
+    }
+    add_scale(figure);
+    figure.caption =
+        "Mean cosine of a token's keys (values) before RoPE in the same KV head of two layers, over heads and evenly "
+        "spaced tokens.";
+    return figure;
+}
+
+Table layer_similarity_numbers(const trace::Reader& reader, const FigureOptions& options) {
+    const Cosines cosines = between_layers(reader, options);
+    const std::vector<int> layers = chosen_layers(reader, options);
+    Table table;
+    table.title = "Mean cosine of a token's keys and of its values in two layers";
+    table.columns = {{"layer_a", "Layer a", "", ColumnType::integer},
+                     {"layer_b", "Layer b", "", ColumnType::integer},
+                     {"keys", "Keys", "", ColumnType::real, 4},
+                     {"values", "Values", "", ColumnType::real, 4}};
+    for (size_t a = 0; a < layers.size(); ++a)
+        for (size_t b = a + 1; b < layers.size(); ++b)
+            table.rows.push_back(
+                {{int64_t{layers[a]}, int64_t{layers[b]}, static_cast<double>(cosines.of(0, 0, layers[a], layers[b])),
+                  static_cast<double>(cosines.of(1, 0, layers[a], layers[b]))}});
+    return table;
+}
+
+Figure make_head_similarity(const trace::Reader& reader, const FigureOptions& options, const std::vector<int>& layers) {
+    const Cosines cosines = within_layers(reader, options);
+    const std::vector<int> heads = numbered(cosines.n);
+    Figure figure;
+    figure.title = "Similarity of keys and of values between the heads of a layer";
+    figure.width_mm = layers.size() <= 2 ? 84 : 174;
+    figure.columns = std::min(layers.size(), kMapsBesideEachOther);
+    const size_t rows_of_part = (layers.size() + figure.columns - 1) / figure.columns;
+    figure.rows = 2 * rows_of_part;
+    figure.shared_x = figure.shared_y = true;
+    Axis axis = layer_axis(heads);
+    axis.title = "KV head";
+    for (size_t part = 0; part < 2; ++part) {
+        for (size_t i = 0; i < layers.size(); ++i) {
+            Panel& panel = figure.panels.emplace_back(
+                panel_of(map_of(cosines, part, static_cast<size_t>(layers[i]), heads), axis));
+            panel.row = part * rows_of_part + i / figure.columns;
+            panel.column = i % figure.columns;
+            panel.title = fmt::format("{}, layer {}", kNames[part], layers[i]);
+        }
+    }
+    add_scale(figure);
+    figure.caption =
+        "Mean cosine of a token's keys (values) before RoPE in two KV heads of a layer, over evenly spaced tokens.";
+    return figure;
+}
+
+Table head_similarity_numbers(const trace::Reader& reader, const FigureOptions& options,
+                              const std::vector<int>& layers) {
+    const Cosines cosines = within_layers(reader, options);
+    Table table;
+    table.title = "Mean cosine of a token's keys and of its values in two KV heads of a layer";
+    table.columns = {{"layer", "Layer", "", ColumnType::integer},
+                     {"head_a", "KV head a", "", ColumnType::integer},
+                     {"head_b", "KV head b", "", ColumnType::integer},
+                     {"keys", "Keys", "", ColumnType::real, 4},
+                     {"values", "Values", "", ColumnType::real, 4}};
+    const int n = static_cast<int>(cosines.n);
+    for (const int layer : layers)
+        for (int a = 0; a < n; ++a)
+            for (int b = a + 1; b < n; ++b)
+                table.rows.push_back({{int64_t{layer}, int64_t{a}, int64_t{b},
+                                       static_cast<double>(cosines.of(0, static_cast<size_t>(layer), a, b)),
+                                       static_cast<double>(cosines.of(1, static_cast<size_t>(layer), a, b))}});
+    return table;
+}
+
+}  // namespace kvscope::analysis
