@@ -7,14 +7,11 @@
 #include <numeric>
 
 #include "engine/error.h"
-#include "kernels/bf16.h"
 #include "kernels/rope.h"
 #include "policies/interface/validation.h"
 
 namespace kvscope::engine {
 namespace {
-
-char* bytes_of(const at::Tensor& tensor) { return static_cast<char*>(tensor.data_ptr()); }
 
 /// The first entry whose position is above `last_hidden`.
 int64_t first_behind(std::span<const uint32_t> positions, int64_t last_hidden) {
@@ -22,59 +19,6 @@ int64_t first_behind(std::span<const uint32_t> positions, int64_t last_hidden) {
                                 [&](uint32_t p) { return static_cast<int64_t>(p) <= last_hidden; }) -
            positions.begin();
 }
-
-/// Positions from 0 on to which keys that are stored before RoPE are turned.
-int64_t n_turned(const policies::StoredLayer& described) {
-    int64_t n = 0;
-    for (const auto& row : described.rows)
-        for (const auto& entries : row.stored)
-            if (entries.keys.before_rope) n = std::max(n, int64_t{entries.positions.back()} + 1);
-    return n;
-}
-
-/// Whether everything is described by numbers of its own, and nothing taken from a prompt's cache.
-bool is_given(const policies::StoredLayer& described) {
-    const auto given = [](const policies::StoredVectors& vectors) {
-        return std::all_of(vectors.parts.begin(), vectors.parts.end(),
-                           [](const policies::StoredPart& part) { return part.block || !part.numbers.empty(); });
-    };
-    return std::all_of(described.rows.begin(), described.rows.end(), [&](const auto& row) {
-        return row.plain.empty() && std::all_of(row.stored.begin(), row.stored.end(), [&](const auto& entries) {
-                   return given(entries.keys) && given(entries.values);
-               });
-    });
-}
-
-/// Numbers of the model's type as f32, and back.
-void to_floats(const char* from, kernels::DType dtype, int64_t n, float* to) {
-    if (dtype == kernels::DType::f32) {
-        std::memcpy(to, from, static_cast<size_t>(n) * sizeof(float));
-        return;
-    }
-    const auto* numbers = reinterpret_cast<const kernels::bf16*>(from);
-    for (int64_t i = 0; i < n; ++i) to[i] = kernels::to_float(numbers[i]);
-}
-void from_floats(const float* from, kernels::DType dtype, int64_t n, char* to) {
-    if (dtype == kernels::DType::f32) {
-        std::memcpy(to, from, static_cast<size_t>(n) * sizeof(float));
-        return;
-    }
-    auto* numbers = reinterpret_cast<kernels::bf16*>(to);
-    for (int64_t i = 0; i < n; ++i) numbers[i] = kernels::bf16_from_float(from[i]);
-}
-
-/// Keys and values of the tokens that leave, (G, n, d) each.
-struct LeavingVectors {
-    std::vector<float> keys, keys_before_rope, values;
-
-    policies::LeavingTokens tokens(int layer, std::span<const uint32_t> positions, int head_dim) const {
-        const auto view = [&](const std::vector<float>& vectors) {
-            return policies::EntriesView{.data = vectors.data(),
-                                         .head_stride = static_cast<int64_t>(positions.size()) * head_dim};
-        };
-        return {layer, positions, view(keys), view(keys_before_rope), view(values)};
-    }
-};
 
 }  // namespace
 
@@ -109,169 +53,6 @@ void RunCache::compress(int layer, const policies::Selection& selection, const D
     for (const auto& row : selection.stored->rows) plain.push_back(row.plain);
     compress_whole(layer, plain, dense);
     store(layer, *selection.stored, &dense);
-}
-
-StoredSource RunCache::source_of(int layer, const policies::StoredLayer& described) const {
-    StoredSource source{.head_dim = model_->config().head_dim, .dtype = model_->dtype()};
-    source.block = [this, layer](const std::shared_ptr<const policies::StoredBlock>& block) {
-        const auto found = blocks_.find(block);
-        if (found == blocks_.end())
-            throw RunError("layer " + std::to_string(layer) + ": a part shares numbers that no layer stores");
-        return found->second;
-    };
-    if (const int64_t n = n_turned(described); n > 0) {
-        std::vector<int64_t> positions(static_cast<size_t>(n));
-        std::iota(positions.begin(), positions.end(), int64_t{0});
-        source.rotation = model_->rotation(positions);
-    }
-    return source;
-}
-
-void RunCache::store(int layer, const policies::StoredLayer& described, const DenseLayer* dense) {
-    auto& target = layers_[static_cast<size_t>(layer)];
-    for (const auto& block : described.blocks) {
-        target.blocks.push_back(std::make_shared<const StoredBlock>(block->width, block->numbers, model_->dtype()));
-        blocks_[block] = target.blocks.back();
-    }
-    StoredSource source = source_of(layer, described);
-    target.stored.resize(described.rows.size());
-    for (size_t row = 0; row < described.rows.size(); ++row) {
-        if (dense) {
-            const auto group = static_cast<size_t>(n_rows_ / model_->config().n_kv_heads);
-            const size_t head = row / group * static_cast<size_t>(dense->capacity()) * entry_bytes();
-            source.keys = bytes_of(dense->keys) + head;
-            source.values = bytes_of(dense->values) + head;
-        }
-        for (const auto& entries : described.rows[row].stored)
-            target.stored[row].push_back(std::make_shared<const StoredEntries>(entries, source));
-    }
-}
-
-void RunCache::store_others(int layer, const policies::WholeTokens& whole, int64_t n_tokens, const Describe& describe) {
-    auto& target = layers_[static_cast<size_t>(layer)];
-    const auto& plain = target.positions[0];
-    const auto place_of = [&](int64_t position) {
-        return std::partition_point(plain.begin(), plain.end(), [&](uint32_t p) { return int64_t{p} < position; }) -
-               plain.begin();
-    };
-    const int64_t begin = place_of(whole.first), end = place_of(n_tokens - whole.last);
-    if (begin >= end) return;
-    const std::string at = "layer " + std::to_string(layer) + ": ";
-    if (renumbers()) throw RunError(at + "entries that are stored in parts cannot be renumbered in the cache");
-    const std::vector<uint32_t> positions(plain.begin() + begin, plain.begin() + end);
-    for (const auto& row : target.positions)
-        if (static_cast<int64_t>(row.size()) < end ||
-            !std::equal(positions.begin(), positions.end(), row.begin() + begin))
-            throw RunError(at + "a policy that stores tokens while it decodes has to keep the same ones in every row");
-    LeavingVectors leaving;
-    const auto n = static_cast<int64_t>(positions.size()) * model_->config().head_dim;
-    const auto add_row = [&](const at::Tensor& from, size_t row, std::vector<float>& to) {
-        to.resize(to.size() + static_cast<size_t>(n));
-        to_floats(bytes_of(from) + static_cast<size_t>(target.begin[row] + begin) * entry_bytes(), model_->dtype(), n,
-                  to.data() + to.size() - n);
-    };
-    for (size_t row = 0; row < target.positions.size(); ++row) {
-        add_row(target.keys, row, leaving.keys);
-        add_row(target.values, row, leaving.values);
-    }
-    leaving.keys_before_rope = turned_back(leaving.keys, positions);
-    const policies::StoredLayer described = describe(leaving.tokens(layer, positions, model_->config().head_dim));
-    require_growable(layer, described, positions);
-    drop_unused_blocks();
-    grow(layer, described);
-    std::vector<uint32_t> places(positions.size());
-    std::iota(places.begin(), places.end(), static_cast<uint32_t>(begin));
-    for (int row = 0; row < n_rows_; ++row) erase(layer, row, places);
-    shrink(layer);
-}
-
-void RunCache::shrink(int layer) {
-    auto& target = layers_[static_cast<size_t>(layer)];
-    constexpr int64_t few = 32;
-    int64_t held = 0, left = 0;
-    for (size_t row = 0; row < target.positions.size(); ++row) {
-        const auto size = static_cast<int64_t>(target.positions[row].size());
-        held += size;
-        left += target.capacity[row] - target.room - size - few;
-    }
-    if (left > held) target = packed(target, target.room);
-}
-
-/// Parts hold what they need of them.
-void RunCache::drop_unused_blocks() {
-    std::erase_if(blocks_, [](const auto& block) { return block.first.expired(); });
-}
-
-/// Keys (rows, n, d) of tokens at these positions as they were before RoPE.
-std::vector<float> RunCache::turned_back(std::vector<float> keys, std::span<const uint32_t> positions) const {
-    const int64_t d = model_->config().head_dim;
-    std::vector<int64_t> by(positions.begin(), positions.end());
-    for (int64_t& position : by) position = -position;
-    const auto rotation = model_->turn(by);
-    const auto n = static_cast<int64_t>(by.size());
-    for (size_t row = 0; row < keys.size(); row += static_cast<size_t>(n * d))
-        kernels::rope({.dtype = kernels::DType::f32,
-                       .n_tokens = n,
-                       .n_heads = 1,
-                       .head_dim = static_cast<int>(d),
-                       .x = keys.data() + row,
-                       .token_stride = d,
-                       .cosines = rotation.cosines.const_data_ptr<float>(),
-                       .sines = rotation.sines.const_data_ptr<float>()});
-    if (const float factor = model_->attention_factor(); factor != 1.0f)
-        for (float& number : keys) number /= factor;
-    return keys;
-}
-
-void RunCache::require_growable(int layer, const policies::StoredLayer& described,
-                                const std::vector<uint32_t>& positions) const {
-    policies::Selection selection;
-    selection.rows.assign(static_cast<size_t>(n_rows_), positions);
-    selection.stored = described;
-    policies::require_stored("the policy", layer, model_->shape(), selection);
-    const bool one_kind = std::all_of(described.rows.begin(), described.rows.end(),
-                                      [](const auto& row) { return row.stored.size() == 1; });
-    if (!one_kind || !is_given(described))
-        throw RunError("layer " + std::to_string(layer) +
-                       ": tokens that were whole have to be stored as entries of one kind a row, with numbers of "
-                       "their own");
-}
-
-void RunCache::grow(int layer, const policies::StoredLayer& described) {
-    auto& grown = layers_[static_cast<size_t>(layer)].grown;
-    const auto require_alike = [&](bool alike) {
-        if (!alike)
-            throw RunError("layer " + std::to_string(layer) +
-                           ": tokens that were decoded are described otherwise than those before them");
-    };
-    const bool is_first = grown.rows.empty();
-    require_alike(is_first || grown.blocks.size() == described.blocks.size());
-    for (size_t i = 0; i < described.blocks.size(); ++i) {
-        const auto& block = described.blocks[i];
-        if (is_first) {
-            grown.blocks.push_back(std::make_shared<StoredBlock>(block->width, block->numbers, model_->dtype()));
-        } else {
-            require_alike(grown.blocks[i]->width() == block->width);
-            grown.blocks[i]->append(block->numbers);
-        }
-        blocks_[block] = grown.blocks[i];
-    }
-    const StoredSource source = source_of(layer, described);
-    for (size_t row = 0; row < described.rows.size(); ++row) {
-        const auto& entries = described.rows[row].stored[0];
-        if (is_first)
-            grown.rows.push_back(std::make_shared<StoredEntries>(entries, source));
-        else
-            require_alike(grown.rows[row]->append(entries, source));
-    }
-}
-
-void RunCache::hold(int layer, const policies::Selection& selection, int64_t n_tokens) {
-    require_holdable(layer, selection, n_tokens);
-    if (!selection.stored || !is_given(*selection.stored))
-        throw RunError("layer " + std::to_string(layer) + ": entries are held that are not given whole");
-    allocate(layer, std::vector<std::vector<uint32_t>>(static_cast<size_t>(n_rows_)));
-    store(layer, *selection.stored, nullptr);
 }
 
 RunCache::Layer& RunCache::allocate(int layer, const std::vector<std::vector<uint32_t>>& rows) {
@@ -345,129 +126,6 @@ void RunCache::reserve(int64_t extra) {
             enough = enough && static_cast<int64_t>(layer.positions[row].size()) + extra <= layer.capacity[row];
         if (!enough) layer = packed(layer, extra);
     }
-}
-
-void RunCache::make_whole(int layer) {
-    if (!stores_parts(layer)) return;
-    auto& target = layers_[static_cast<size_t>(layer)];
-    const int64_t d = model_->config().head_dim;
-    const size_t entry = entry_bytes();
-    Layer whole;
-    whole.room = target.room;
-    int64_t total = 0;
-    for (int row = 0; row < n_rows_; ++row) {
-        whole.begin.push_back(total);
-        whole.capacity.push_back(n_entries(layer, row) + target.room);
-        total += whole.capacity.back();
-    }
-    whole.keys = at::empty({total * d}, target.keys.options());
-    whole.values = at::empty({total * d}, target.values.options());
-    for (int row = 0; row < n_rows_; ++row) {
-        const auto r = static_cast<size_t>(row);
-        auto& to = whole.positions.emplace_back();
-        for (const auto& entries : stored(layer, row))
-            to.insert(to.end(), entries->positions().begin(), entries->positions().end());
-        to.insert(to.end(), target.positions[r].begin(), target.positions[r].end());
-        std::sort(to.begin(), to.end());
-        const auto place_of = [&](uint32_t position) {
-            const auto place = std::lower_bound(to.begin(), to.end(), position) - to.begin();
-            return static_cast<size_t>(whole.begin[r] + place) * entry;
-        };
-        std::vector<float> key(static_cast<size_t>(d)), value(static_cast<size_t>(d));
-        for (const auto& entries : stored(layer, row))
-            for (int64_t i = 0; i < entries->size(); ++i) {
-                if (entries->mass(i) != 1.0f)
-                    throw RunError("layer " + std::to_string(layer) + ": merged entries cannot be made whole");
-                entries->read(i, i + 1, key.data(), value.data());
-                const size_t at = place_of(entries->positions()[static_cast<size_t>(i)]);
-                from_floats(key.data(), model_->dtype(), d, bytes_of(whole.keys) + at);
-                from_floats(value.data(), model_->dtype(), d, bytes_of(whole.values) + at);
-            }
-        const size_t from = static_cast<size_t>(target.begin[r]) * entry;
-        for (size_t i = 0; i < target.positions[r].size(); ++i) {
-            const size_t at = place_of(target.positions[r][i]);
-            std::memcpy(bytes_of(whole.keys) + at, bytes_of(target.keys) + from + i * entry, entry);
-            std::memcpy(bytes_of(whole.values) + at, bytes_of(target.values) + from + i * entry, entry);
-        }
-    }
-    target = std::move(whole);
-    drop_unused_blocks();
-}
-
-HeldLayer RunCache::held(int layer) const {
-    const auto& source = layers_[static_cast<size_t>(layer)];
-    const auto refuse = [&](const char* why) { throw RunError("layer " + std::to_string(layer) + ": " + why); };
-    if (renumbers()) refuse("entries that are renumbered in the cache cannot be merged");
-    const int64_t d = model_->config().head_dim, n = n_entries(layer, 0);
-    HeldLayer held;
-    held.keys = at::empty({n_rows_, n, d}, source.keys.options());
-    held.values = at::empty_like(held.keys);
-    std::vector<float> keys(static_cast<size_t>(n * d)), values(keys.size());
-    for (int row = 0; row < n_rows_; ++row) {
-        std::vector<float> masses;
-        std::vector<uint32_t> positions;
-        for (const auto& entries : stored(layer, row)) {
-            const auto done = static_cast<int64_t>(positions.size());
-            if (done + entries->size() > n) refuse("its rows hold different entries, and cannot be merged together");
-            entries->read(0, entries->size(), keys.data() + done * d, values.data() + done * d);
-            for (int64_t i = 0; i < entries->size(); ++i) masses.push_back(entries->mass(i));
-            positions.insert(positions.end(), entries->positions().begin(), entries->positions().end());
-        }
-        const auto n_stored = static_cast<int64_t>(positions.size());
-        const auto& plain = source.positions[static_cast<size_t>(row)];
-        positions.insert(positions.end(), plain.begin(), plain.end());
-        masses.resize(positions.size(), 1.0f);
-        if (row == 0) {
-            if (!std::is_sorted(positions.begin(), positions.end())) refuse("its entries are not stored in order");
-            held.masses = masses;
-            held.positions = positions;
-        }
-        if (held.masses != masses || held.positions != positions)
-            refuse("its rows hold different entries, and cannot be merged together");
-        const size_t to = static_cast<size_t>(row * n) * entry_bytes();
-        from_floats(keys.data(), model_->dtype(), n_stored * d, bytes_of(held.keys) + to);
-        from_floats(values.data(), model_->dtype(), n_stored * d, bytes_of(held.values) + to);
-        if (plain.empty()) continue;
-        const size_t from = static_cast<size_t>(source.begin[static_cast<size_t>(row)]) * entry_bytes();
-        const size_t behind = to + static_cast<size_t>(n_stored) * entry_bytes();
-        std::memcpy(bytes_of(held.keys) + behind, bytes_of(source.keys) + from, plain.size() * entry_bytes());
-        std::memcpy(bytes_of(held.values) + behind, bytes_of(source.values) + from, plain.size() * entry_bytes());
-    }
-    return held;
-}
-
-void RunCache::hold_merged(int layer, const HeldLayer& held, int64_t n_plain) {
-    auto& target = layers_[static_cast<size_t>(layer)];
-    const int64_t d = model_->config().head_dim, n = static_cast<int64_t>(held.positions.size());
-    const int64_t n_stored = n - n_plain;
-    const auto all_but_last = [&](size_t of) {
-        std::vector<uint32_t> places(target.positions[of].size() - static_cast<size_t>(n_plain));
-        std::iota(places.begin(), places.end(), 0u);
-        return places;
-    };
-    target.stored.assign(static_cast<size_t>(n_rows_), {});
-    target.blocks.clear();
-    target.grown = {};
-    for (int row = 0; row < n_rows_; ++row) {
-        policies::StoredEntries entries;
-        entries.positions.assign(held.positions.begin(), held.positions.begin() + n_stored);
-        entries.masses.assign(held.masses.begin(), held.masses.begin() + n_stored);
-        const auto part_of = [&](const at::Tensor& vectors) {
-            policies::StoredPart part{.width = static_cast<int>(d)};
-            part.numbers.resize(static_cast<size_t>(n_stored * d));
-            to_floats(bytes_of(vectors) + static_cast<size_t>(row * n) * entry_bytes(), model_->dtype(), n_stored * d,
-                      part.numbers.data());
-            return part;
-        };
-        entries.keys.parts.push_back(part_of(held.keys));
-        entries.values.parts.push_back(part_of(held.values));
-        const StoredSource source{.head_dim = static_cast<int>(d), .dtype = model_->dtype()};
-        const auto r = static_cast<size_t>(row);
-        target.stored[r].push_back(std::make_shared<const StoredEntries>(entries, source));
-        erase(layer, row, all_but_last(r));
-    }
-    shrink(layer);
-    drop_unused_blocks();
 }
 
 /// A copy of a layer whose plain entries are in buffers of their own.
@@ -667,18 +325,6 @@ void RunCache::rewind(const Mark& mark) {
         for (size_t row = 0; row < layers_[layer].positions.size(); ++row)
             layers_[layer].positions[row].resize(static_cast<size_t>(mark[layer][row]));
     }
-}
-
-void RunCache::detach_grown() {
-    CopiedBlocks copies;
-    for (auto& layer : layers_)
-        for (auto& block : layer.grown.blocks) {
-            const auto own = std::make_shared<StoredBlock>(*block);
-            copies[block.get()] = own;
-            block = own;
-        }
-    for (auto& layer : layers_)
-        for (auto& entries : layer.grown.rows) entries = entries->copy(copies);
 }
 
 RunCache RunCache::clone(int64_t extra) const {

@@ -17,6 +17,8 @@
 
 namespace kvscope::engine {
 
+inline char* bytes_of(const at::Tensor& tensor) { return static_cast<char*>(tensor.data_ptr()); }
+
 /// All entries of a layer, the same in every row, one after the other.
 struct HeldLayer {
     at::Tensor keys, values;  ///< (G, n, d) of the model's type, keys after RoPE, values summed over an entry's tokens

@@ -133,7 +133,7 @@ std::vector<engine::RunPlan> many_tails() {
             tail({{"switches", "5/100"}, {"first", "0"}, {"last", "1"}})};
 }
 
-constexpr int64_t n_new = 12;
+constexpr int64_t n_answer = 12;
 
 }  // namespace
 
@@ -146,10 +146,11 @@ TEST_CASE("tokens that are stored while a run decodes are attended to as before"
             const std::vector<engine::Prompt> prompts{prompt_of_ids(some_ids(model, 130)),
                                                       prompt_of_ids(some_ids(model, 120, 4), 90)};
             const auto plans = many_tails();
-            const auto shared = run_experiment(folder, "s.h5", model, prompts, plans, options_of(n_new));
+            const auto shared = run_experiment(folder, "s.h5", model, prompts, plans, options_of(n_answer));
             for (const auto& problem : trace::check(folder.path() / "s.h5"))
                 FAIL_CHECK(problem.path << ": " << problem.found);
-            const auto isolated = run_experiment(folder, "i.h5", model, prompts, plans, options_of(n_new, true, true));
+            const auto isolated =
+                run_experiment(folder, "i.h5", model, prompts, plans, options_of(n_answer, true, true));
             for (int prompt = 0; prompt < 2; ++prompt) {
                 const auto full = shared.run_record(prompt, 0);
                 for (int run = 1; run <= static_cast<int>(plans.size()); ++run) {
@@ -172,7 +173,7 @@ TEST_CASE("a run records when its cache changed its form", "[decoding]") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     const auto reader = run_experiment(folder, "s.h5", model, {prompt_of_ids(some_ids(model, 60))}, many_tails(),
-                                       options_of(n_new, true));
+                                       options_of(n_answer, true));
     const auto switches_of = [&](int run) {
         const auto record = reader.run_record(0, run);
         std::vector<int> found;
@@ -192,7 +193,7 @@ TEST_CASE("a cache changes its form when it is asked to, and its comparison foll
     const auto& model = tiny_model();
     engine::SilentProgress progress;
     engine::Experiment experiment(model, engine::with_full_run({tail(), tail({{"switches", "4"}})}),
-                                  options_of(n_new, true), progress);
+                                  options_of(n_answer, true), progress);
     int asked = 0;
     experiment.ask_switch = [&](int run, bool is_full) {
         CHECK(run > 0);
@@ -205,7 +206,7 @@ TEST_CASE("a cache changes its form when it is asked to, and its comparison foll
     experiment.on_run = [&](int, int run, const trace::RunRecord& record) { records[run] = record; };
     const std::vector<engine::Prompt> prompts{prompt_of_ids(some_ids(model, 60))};
     experiment.run(prompts);
-    CHECK(asked == n_new - 1);
+    CHECK(asked == n_answer - 1);
     CHECK(records[1].switch_steps == std::vector<uint32_t>{2, 5});
     CHECK(records[1].switch_is_full == std::vector<uint8_t>{1, 0});
     CHECK(records[2].switch_steps == std::vector<uint32_t>{4});
@@ -308,14 +309,14 @@ TEST_CASE("what a policy stores wrongly while it decodes fails its run alone", "
     for (const auto& [fault, message] : faults) plans.push_back(tail({{"fault", fault}}));
     const TemporaryFolder folder;
     const auto reader =
-        run_experiment(folder, "f.h5", model, {prompt_of_ids(some_ids(model, 60))}, plans, options_of(n_new, true));
+        run_experiment(folder, "f.h5", model, {prompt_of_ids(some_ids(model, 60))}, plans, options_of(n_answer, true));
     CHECK(reader.run_record(0, 1).status == "complete");
     for (size_t i = 0; i < faults.size(); ++i) {
         const auto record = reader.run_record(0, static_cast<int>(i) + 2);
         CAPTURE(faults[i].first);
         CHECK(record.status == "failed");
         CHECK_THAT(record.message, Contains(faults[i].second));
-        CHECK(record.output_ids.size() < n_new);
+        CHECK(record.output_ids.size() < n_answer);
     }
 }
 
@@ -326,7 +327,7 @@ TEST_CASE("renumbered keys are turned without what their rotation multiplied the
     const auto reader = run_experiment(folder, "y.h5", model, {prompt_of_ids(some_ids(model, 30))},
                                        {plan("streaming-llm:positions=cache,rolling=off", "100%"),
                                         plan("streaming-llm:positions=cache,rolling=on", "100")},
-                                       options_of(n_new, true));
+                                       options_of(n_answer, true));
     for (const int run : {1, 2}) {
         const auto record = reader.run_record(0, run);
         CAPTURE(record.label, record.message);
