@@ -11,7 +11,7 @@ import numpy
 from program import (GGUF_MODEL, HF_MODEL, MODELS, NEEDS_ENGINE, SOURCE, TEXT, ProgramTest, csv_rows, json_rows,
                      jsonl_rows, markdown_rows)
 
-POLICIES = ["ada-pyramidkv", "ada-snapkv", "aperturekv", "asymkv", "cam", "commonkv", "dapq", "echokv", "full", "gemfilter", "h2o",
+POLICIES = ["ada-pyramidkv", "ada-snapkv", "aperturekv", "asymkv", "cam", "commonkv", "dapq", "echokv", "echokv-hybrid", "full", "gemfilter", "h2o",
             "headkv", "k-vec", "kvslimmer", "lacache", "laq", "laq++", "llmlingua-2", "longcache", "minicache", "oracle", "palu",
             "pyramidkv", "random", "snapkv", "streaming-llm", "think"]
 

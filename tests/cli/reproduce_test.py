@@ -25,7 +25,7 @@ OPTIONS = {
     "--n-predict": [3], "--ignore-eos": [], "--output": None, "--dtype": ["bf16"], "--device": None, "--isolated": [],
     "--temp": [1.5], "--top-p": [0.4, "--temp", 2], "--seed": [7, "--temp", 1], "--sampling-seed": [9, "--temp", 1],
     "--window": [5], "--threads": None, "--chat-template": ["off"], "--apply-chat-template": [], "--no-template": [],
-    "--analyze": None, "--no-compare": [], "--no-record": [], "--timings": None, "--force": None, "--quiet": None,
+    "--analyze": None, "--alignment": [], "--no-compare": [], "--no-record": [], "--timings": None, "--force": None, "--quiet": None,
     "--help": None, "--model": None,
 }
 
@@ -49,7 +49,8 @@ class Reproduce(ProgramTest):
         names = [row["policy"] for row in self.json("policies")]
         self.assertIn("oracle", names)
         needed = {"headkv": f"headkv:importance={self.importance()}", "llmlingua-2": f"llmlingua-2:model={CLASSIFIER}",
-                  "echokv": f"echokv:recent=20,maps={self.maps(model)}"}
+                  "echokv": f"echokv:recent=20,maps={self.maps(model)}",
+                  "echokv-hybrid": f"echokv-hybrid:recent=20,maps={self.maps(model)}"}
         return [needed.get(name, name) for name in names if name != "full"]
 
     def json(self, *arguments):

@@ -258,8 +258,8 @@ class Options(ProgramTest):
 
     def test_the_gradients_alignment_is_recorded_where_it_is_asked_for(self):
         self.make_trace("aligned.h5", "--alignment", n=1)
-        self.make_trace("plain.h5", n=1)
-        with h5py.File(self.path("aligned.h5"), "r") as aligned, h5py.File(self.path("plain.h5"), "r") as plain:
+        self.make_trace("unaligned.h5", n=1)
+        with h5py.File(self.path("aligned.h5"), "r") as aligned, h5py.File(self.path("unaligned.h5"), "r") as plain:
             for name in ("c11", "c12", "c22"):
                 cosines = aligned["prompts/0/full/gradient_alignment"][name][:]
                 self.assertEqual(cosines.shape, (aligned["model"].attrs["n_layers"], aligned["model"].attrs["n_heads"]))
