@@ -133,6 +133,26 @@ std::vector<engine::RunPlan> many_tails() {
             tail({{"switches", "5/100"}, {"first", "0"}, {"last", "1"}})};
 }
 
+/// A policy's cache of a prompt of n tokens.
+engine::RunCache read_prompt(const engine::Model& model, Policy& policy, int n) {
+    const auto& transformer = model.transformer();
+    RunContext context;
+    context.shape = transformer.shape();
+    context.n_tokens = context.budget = n;
+    policy.begin(context);
+    engine::RunCache cache(transformer, Granularity::kv_head, Positions::prompt, false);
+    engine::PrefillRequest request;
+    const auto ids = some_ids(model, n);
+    request.ids = ids;
+    request.needs = policy.needs();
+    engine::SilentProgress progress;
+    engine::prefill(
+        transformer, request,
+        [&](engine::PrefillLayer& layer) { cache.compress(layer.layer, policy.select(layer.prompt), layer.dense); },
+        progress);
+    return cache;
+}
+
 constexpr int64_t n_answer = 12;
 
 }  // namespace
@@ -219,22 +239,7 @@ TEST_CASE("a copy of a cache that stores tokens while it decodes goes on by itse
         const auto model = small_model("llama3-gqa-sharded", dtype);
         const auto& transformer = model.transformer();
         const auto policy = tail().spec.create();
-        RunContext context;
-        context.shape = transformer.shape();
-        context.n_tokens = context.budget = 40;
-        policy->begin(context);
-        engine::RunCache cache(transformer, Granularity::kv_head, Positions::prompt, false);
-        engine::PrefillRequest request;
-        const auto ids = some_ids(model, 40);
-        request.ids = ids;
-        request.needs = policy->needs();
-        engine::SilentProgress progress;
-        engine::prefill(
-            transformer, request,
-            [&](engine::PrefillLayer& layer) {
-                cache.compress(layer.layer, policy->select(layer.prompt), layer.dense);
-            },
-            progress);
+        engine::RunCache cache = read_prompt(model, *policy, 40);
         const auto decode = [&](engine::RunCache& into, int64_t step, unsigned seed) {
             const auto tokens = some_ids(model, 8, seed);
             engine::Sequence sequence{&into, 40 + step, step, policy.get()};
@@ -266,20 +271,7 @@ TEST_CASE("what leaves the whole entries is given back, and what it was stored i
     const auto& model = tiny_model();
     const auto& transformer = model.transformer();
     const auto policy = tail({{"form", "full"}, {"switches", "1/3/5"}}).spec.create();
-    RunContext context;
-    context.shape = transformer.shape();
-    context.n_tokens = context.budget = 300;
-    policy->begin(context);
-    engine::RunCache cache(transformer, Granularity::kv_head, Positions::prompt, false);
-    engine::PrefillRequest request;
-    const auto ids = some_ids(model, 300);
-    request.ids = ids;
-    request.needs = policy->needs();
-    engine::SilentProgress progress;
-    engine::prefill(
-        transformer, request,
-        [&](engine::PrefillLayer& layer) { cache.compress(layer.layer, policy->select(layer.prompt), layer.dense); },
-        progress);
+    engine::RunCache cache = read_prompt(model, *policy, 300);
     cache.reserve(20);
     const size_t full = cache.layer_bytes(1);
     engine::Sequence sequence{&cache, 300, 0, policy.get()};
