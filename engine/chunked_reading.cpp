@@ -58,6 +58,13 @@ double dot(const float* a, const float* b, int64_t d) {
     return sum;
 }
 
+/// The places of a layer's first n entries.
+std::vector<int64_t> places_of(const MergedLayer& layer, int64_t n) {
+    std::vector<int64_t> places = layer.places();
+    places.resize(static_cast<size_t>(n));
+    return places;
+}
+
 /// A chunk of one run's tokens.
 struct Chunk {
     ChunkedRun* run = nullptr;
@@ -86,7 +93,8 @@ struct Chunk {
         return {entries.entries.keys.narrow(1, 0, before),
                 entries.entries.values.narrow(1, 0, before),
                 {entries.masses.begin(), entries.masses.begin() + before},
-                {entries.positions.begin(), entries.positions.begin() + before}};
+                {entries.positions.begin(), entries.positions.begin() + before},
+                places_of(entries, before)};
     }
 };
 
@@ -142,13 +150,17 @@ class ChunkReader {
     void prepare(Attended& attended, int layer, bool with_sums) const {
         const Chunk& chunk = *attended.chunk;
         const MergedLayer& entries = chunk.layer(layer);
-        std::vector<int64_t> at(entries.positions.begin(), entries.positions.end());
-        for (int64_t i = chunk.n - attended.n_behind; i < chunk.n; ++i) at.push_back(chunk.first + i);
-        attended.keys = entries.rotated(model_, at);
+        std::vector<int64_t> places = entries.places(), tokens(entries.positions.begin(), entries.positions.end());
+        for (int64_t i = chunk.n - attended.n_behind; i < chunk.n; ++i) {
+            places.push_back(chunk.first + i);
+            tokens.push_back(chunk.first + i);
+        }
+        attended.keys = entries.rotated(model_, places);
         attended.masses = entries.masses;
-        attended.masses.resize(at.size(), 1.0f);
-        attended.first_keys = first_seen(at, attended.n, model_.config().sliding_window[static_cast<size_t>(layer)]);
-        attended.sums.assign(with_sums ? static_cast<size_t>(shape_.n_heads) * at.size() : 0, 0.0);
+        attended.masses.resize(places.size(), 1.0f);
+        attended.first_keys =
+            first_seen(tokens, attended.n, model_.config().sliding_window[static_cast<size_t>(layer)]);
+        attended.sums.assign(with_sums ? static_cast<size_t>(shape_.n_heads) * places.size() : 0, 0.0);
     }
 
     void attend(std::deque<Attended>& all, int layer, const at::Tensor& qkv, at::Tensor& out) const {
@@ -439,8 +451,12 @@ void look_by_gradients(const Transformer& model, std::span<const int32_t> ids, s
 
 }  // namespace
 
-bool MergedLayer::has_merged() const {
-    return std::any_of(masses.begin(), masses.end(), [](float mass) { return mass != 1.0f; });
+bool MergedLayer::has_merged() const { return !positions.empty() && size() != int64_t{positions.back()} + 1; }
+
+std::vector<int64_t> MergedLayer::places() const {
+    std::vector<int64_t> places(positions.begin(), positions.end());
+    for (size_t i = places.size(); i-- > 1;) places[i - 1] = places[i] - static_cast<int64_t>(masses[i]);
+    return places;
 }
 
 void MergedLayer::merge(const policies::Merges& merges, int64_t n_behind) {
@@ -470,7 +486,7 @@ void MergedLayer::merge(const policies::Merges& merges, int64_t n_behind) {
     size_t next = 0;
     for (size_t i = 0; i < positions.size(); ++i) {
         const bool pair = next < merges.first.size() && i == merges.first[next];
-        new_masses.push_back(pair ? masses[i] + masses[i + 1] : masses[i]);
+        new_masses.push_back(pair ? std::min(masses[i] + masses[i + 1], merges.largest_mass) : masses[i]);
         if (pair) ++next, ++i;
         new_positions.push_back(positions[i]);
     }
@@ -512,12 +528,12 @@ MergeErrors merge_errors(const MergedLayer& layer) {
             const float* key = keys.const_data_ptr<float>() + (head * n + i) * d;
             const float* value = values.const_data_ptr<float>() + (head * n + i) * d;
             const float* sum = layer.from->key_sums.const_data_ptr<float>() + (head * layer.entries.capacity() + i) * d;
-            const double mass = double{layer.masses[static_cast<size_t>(i)]};
+            const auto n_tokens = static_cast<double>(layer.n_tokens(static_cast<size_t>(i)));
             key_whole += layer.from->key_squares[at];
             value_whole += layer.from->value_squares[at];
-            if (mass == 1.0) continue;
-            key_difference += layer.from->key_squares[at] - 2 * dot(key, sum, d) + mass * dot(key, key, d);
-            value_difference += layer.from->value_squares[at] - dot(value, value, d) / mass;
+            if (n_tokens == 1.0) continue;
+            key_difference += layer.from->key_squares[at] - 2 * dot(key, sum, d) + n_tokens * dot(key, key, d);
+            value_difference += layer.from->value_squares[at] - dot(value, value, d) / n_tokens;
         }
         errors.keys.push_back(ratio(key_difference, key_whole));
         errors.values.push_back(ratio(value_difference, value_whole));
@@ -569,8 +585,7 @@ policies::Selection selection_of(const Transformer& model, int64_t n_tokens, con
 }
 
 DenseLayer whole_entries(const Transformer& model, const MergedLayer& layer) {
-    const std::vector<int64_t> at(layer.positions.begin(), layer.positions.end());
-    return {layer.rotated(model, at).narrow(1, 0, layer.size()).contiguous(),
+    return {layer.rotated(model, layer.places()).narrow(1, 0, layer.size()).contiguous(),
             layer.entries.values.narrow(1, 0, layer.size()).contiguous()};
 }
 

@@ -27,7 +27,7 @@ struct MergedFrom {
 struct MergedLayer {
     DenseLayer entries;                 ///< (G, capacity, d), keys before RoPE; the first n are filled
     std::vector<float> masses{};        ///< (n) tokens of each entry, as attention counts them
-    std::vector<uint32_t> positions{};  ///< (n) of each entry's last token, where it stands
+    std::vector<uint32_t> positions{};  ///< (n) of each entry's last token
 
     std::optional<MergedFrom> from{};  ///< where it is wanted
     uint64_t n_keys = 0;               ///< that merging made, of all heads and chunks, later merged ones included
@@ -36,8 +36,19 @@ struct MergedLayer {
     int64_t size() const { return static_cast<int64_t>(positions.size()); }
     bool has_merged() const;
 
-    /// Makes each pair one entry with the given key, the sum of the two values and of the masses. What lies behind the
-    /// n entries, `n_behind` of them, moves up.
+    /// (n) Where the entries stand: the last one at its last token, each other as far before the next one as that has
+    /// mass. It is `positions` unless a mass was cut (Merges::largest_mass). Queries stand at their own positions: RoPE
+    /// depends on differences alone, so that these places and queries that follow on at the sum of the masses are the
+    /// same.
+    std::vector<int64_t> places() const;
+
+    /// Tokens that went into an entry.
+    int64_t n_tokens(size_t entry) const {
+        return entry == 0 ? int64_t{positions[0]} + 1 : int64_t{positions[entry]} - int64_t{positions[entry - 1]};
+    }
+
+    /// Makes each pair one entry with the given key, the sum of the two values and of the masses, cut where the merges
+    /// say so. What lies behind the n entries, `n_behind` of them, moves up.
     void merge(const policies::Merges& merges, int64_t n_behind);
 
     /// Appends a chunk's tokens, of which `entries` holds keys and values behind its last entry.

@@ -48,12 +48,13 @@ LayerRead read_layer(const Transformer& model, int layer, const HeldEntries& hel
     const at::Tensor own_keys = qkv.narrow(1, h * d, g * d), own_values = qkv.narrow(1, (h + g) * d, g * d);
     const auto own_positions = consecutive(first, m);
     std::vector<int64_t> positions = held.positions;
-    positions.insert(positions.end(), own_positions.begin(), own_positions.end());
+    std::vector<int64_t> places = held.places.empty() ? held.positions : held.places;
+    for (auto* all : {&positions, &places}) all->insert(all->end(), own_positions.begin(), own_positions.end());
     std::vector<float> masses = held.masses;
     masses.resize(positions.size(), 1.0f);
     at::Tensor keys = at::cat({by_token(held.keys), own_keys});
     at::Tensor queries = qkv.narrow(1, 0, h * d).contiguous();
-    model.operations().rotate(keys, g, model.rotation(positions));
+    model.operations().rotate(keys, g, model.rotation(places));
     model.operations().rotate(queries, h, model.rotation(own_positions));
     auto first_keys = first_seen(positions, m, model.config().sliding_window[static_cast<size_t>(layer)]);
     AttentionRead read{.shape = shape,
@@ -97,7 +98,7 @@ std::vector<at::Tensor> key_gradients(const Transformer& model, const ChunkRead&
         if (progress.cancelled()) throw Cancelled();
         const HeldEntries& stored = chunk.held[layer];
         HeldEntries held{stored.keys.to(at::kFloat, false, true), stored.values.to(at::kFloat), stored.masses,
-                         stored.positions};
+                         stored.positions, stored.places};
         held.keys.set_requires_grad(true);
         at::Tensor x = chunk.residuals[layer].detach();
         x.set_requires_grad(true);

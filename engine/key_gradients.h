@@ -19,7 +19,8 @@ std::vector<int64_t> first_seen(std::span<const int64_t> positions, int64_t n, i
 struct HeldEntries {
     at::Tensor keys, values;         ///< (G, n, d), keys before RoPE
     std::vector<float> masses;       ///< (n) tokens of each entry, as attention counts them
-    std::vector<int64_t> positions;  ///< (n) where each stands
+    std::vector<int64_t> positions;  ///< (n) of each one's last token, which a sliding window goes by
+    std::vector<int64_t> places{};   ///< (n) where each stands; empty: there
 };
 
 /// What the attention of a layer got and gave as a chunk of m tokens was read behind n entries.

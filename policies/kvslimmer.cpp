@@ -166,6 +166,9 @@ class KvSlimmer : public MergingPolicy {
             throw BudgetError(
                 "weights=published follows its code, which never merges while it decodes: leave out decode_merge, or "
                 "take the exact weights");
+        if (cap() && merges_while_decoding_)
+            throw BudgetError(
+                "cap follows its code, which never merges while it decodes: leave out decode_merge, or cap");
         published_ = PublishedWeights(context, sinks());
     }
 

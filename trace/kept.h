@@ -37,6 +37,7 @@ struct Kept {
 
     std::vector<std::int32_t> token_entry{};    ///< (L, R, N) of a run that merges, else empty
     std::vector<float> cardinality{};           ///< (Σ) of a run that merges, else empty: 1 each
+    std::vector<std::uint32_t> n_merged{};      ///< (Σ) of a run that merges: tokens that went into each entry
     std::vector<std::uint64_t> held_offsets{};  ///< (L·R + 1) of `held_tokens`
     std::vector<std::uint32_t> held_tokens{};   ///< of a run that merges: those with an entry, ascending in each row
     /// (L, R) entries of a row that are stored in parts: its first ones, or those that `is_whole` says.
@@ -61,7 +62,7 @@ struct Kept {
 
     [[nodiscard]] TokenFate fate(std::size_t layer, std::size_t row, std::uint32_t token) const;
 
-    /// Fills `held_offsets` and `held_tokens` from `token_entry`.
+    /// Fills `n_merged`, `held_offsets` and `held_tokens` from `token_entry`.
     void find_held_tokens();
 };
 

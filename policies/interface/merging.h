@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -29,11 +30,13 @@ struct MergeObservations {
     std::span<const float> key_gradients;
 };
 
-/// Entries that become one with the next entry. Its value is the sum of theirs, its mass too; its place is that of the
-/// second one.
+/// Entries that become one with the next entry. Its value is the sum of theirs, its mass too; its last token is that of
+/// the second one.
 struct Merges {
     std::vector<uint32_t> first;  ///< ascending, no two overlap: entries first[i] and first[i] + 1
     std::vector<float> keys;      ///< (merges, G, d) the merged keys, before RoPE
+    /// A merged entry's mass is at most this, whatever the sum of the two.
+    float largest_mass = std::numeric_limits<float>::infinity();
     /// Of these, (merges, G), those that are not between their two: a weight is outside [0, 1].
     int64_t n_outside = 0;
 };

@@ -51,7 +51,8 @@ MergingPolicy::MergingPolicy(const ParameterValues& values)
       sinks_(values.integer("sinks")),
       gamma_(values.real("gamma")),
       size_factor_(!values.has("size_factor") || values.boolean("size_factor")),
-      final_merge_(values.boolean("final_merge")) {}
+      final_merge_(values.boolean("final_merge")),
+      cap_(values.automatic_integer("cap")) {}
 
 void MergingPolicy::begin(const RunContext& context) {
     if (context.budget < context.n_tokens && context.budget <= sinks_ + 1)
@@ -77,6 +78,7 @@ Selection MergingPolicy::select(LayerObservations&) {
 Merges MergingPolicy::merge(const MergeObservations& observations, int64_t n_merges) {
     const auto sinks = static_cast<size_t>(sinks_);
     Merges merges;
+    if (cap_) merges.largest_mass = static_cast<float>(*cap_);
     merges.first = chosen_pairs(pair_scores(observations, sinks, gamma_, size_factor_), sinks, n_merges);
     merge_keys(observations, merges);
     return merges;
@@ -96,6 +98,9 @@ std::vector<Parameter> merging_parameters() {
         boolean_parameter("final_merge", true,
                           "Merge back to the budget behind the prompt, by the attention of its last query; off "
                           "for its tables."),
+        automatic_integer_parameter("cap", "as many as there are", {.low = 1},
+                                    "Tokens that a merged entry counts as at most, while its value stays the sum of "
+                                    "all: positions shrink and outputs grow; 5 in its code."),
     };
 }
 

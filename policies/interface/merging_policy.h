@@ -33,6 +33,7 @@ class MergingPolicy : public Policy {
     virtual void merge_keys(const MergeObservations& observations, Merges& merges) = 0;
 
     int64_t sinks() const { return sinks_; }
+    std::optional<int64_t> cap() const { return cap_; }
     const RunContext& context() const { return context_; }
 
  private:
@@ -41,10 +42,11 @@ class MergingPolicy : public Policy {
     double gamma_;
     bool size_factor_;
     bool final_merge_;
+    std::optional<int64_t> cap_;
     RunContext context_;
 };
 
-/// chunk, sinks, gamma, final_merge.
+/// chunk, sinks, gamma, final_merge, cap.
 std::vector<Parameter> merging_parameters();
 
 }  // namespace kvscope::policies

@@ -62,6 +62,9 @@ std::string expectation(const Parameter& parameter) {
     return text;
 }
 
+/// Counts of tokens, entries, heads and layers are below it, and sums of two of them are numbers of 32 bits.
+constexpr double most_integer = 1e9;
+
 [[noreturn]] void refuse(const Parameter& parameter, std::string_view found, std::string_view hint = "") {
     throw ParameterError(parameter.name + "=" + std::string(found) + ": expected " + expectation(parameter) + "." +
                          std::string(hint));
@@ -154,6 +157,8 @@ ParameterValue Parameter::checked(ParameterValue value) const {
     switch (kind) {
         case ParameterKind::integer:
             if (const auto* number = std::get_if<int64_t>(&value)) {
+                if (std::abs(static_cast<double>(*number)) > most_integer)
+                    refuse(*this, to_text(value), " No more than 1,000,000,000 is taken.");
                 if (range.contains(static_cast<double>(*number))) return value;
             }
             break;
@@ -175,8 +180,9 @@ ParameterValue Parameter::checked(ParameterValue value) const {
             if (std::holds_alternative<bool>(value)) return value;
             break;
         case ParameterKind::text:
-            if (std::holds_alternative<std::string>(value)) return value;
-            break;
+            if (!std::holds_alternative<std::string>(value)) break;
+            if (check_text) check_text(std::get<std::string>(value));
+            return value;
     }
     refuse(*this, to_text(value));
 }

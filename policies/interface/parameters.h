@@ -45,8 +45,10 @@ struct Parameter {
     ParameterValue fallback;           ///< the default
     Range range;                       ///< integer and real
     std::vector<std::string> choices;  ///< choice
-    std::string help;                  ///< one line, with the paper's equation or section
-    std::string automatic;             ///< what `auto` stands for ("half of the budget"); empty: not allowed
+    /// Text: throws ParameterError for one that the policy could not read; nullptr: any can be.
+    void (*check_text)(const std::string& text) = nullptr;
+    std::string help;       ///< one line, with the paper's equation or section
+    std::string automatic;  ///< what `auto` stands for ("half of the budget"); empty: not allowed
     /// It acts on finished scores or not on kept sets at all: what it changes follows from a trace, without a prefill.
     bool after_scores = false;
     /// Boolean: where it is on, the scores themselves depend on the budget, and so does all that acts after them.

@@ -23,11 +23,14 @@ Switching Switching::until(int64_t n_steps) const {
 }
 
 std::vector<Parameter> switching_parameters() {
+    Parameter switches =
+        text_parameter("switches", "",
+                       "Steps of decoding behind which the cache changes between compressed and full, from 0 on, "
+                       "with / between them: 16/40. A full cache holds what the compressed one gives.");
+    switches.check_text = [](const std::string& text) { switching_of("compressed", text); };
     return {choice_parameter("form", {"compressed", "full"}, "compressed",
                              "What the cache is at the end of the prompt; `switches` change it."),
-            text_parameter("switches", "",
-                           "Steps of decoding behind which the cache changes between compressed and full, from 0 on, "
-                           "with / between them: 16/40. A full cache holds what the compressed one gives.")};
+            switches};
 }
 
 Switching switching_of(std::string_view form, const std::string& text) {

@@ -4,6 +4,7 @@ PyTorch's autograd for AsymKV's gradients.
     python3 scripts/golden/kvslimmer.py merges                   tests/data/policies/merges.json; needs NumPy alone
     scripts/golden/python scripts/golden/kvslimmer.py            tests/data/engine/chunked_runs.json as well
     scripts/golden/python scripts/golden/kvslimmer.py decoding   of that the cases that merge while decoding, alone
+    scripts/golden/python scripts/golden/kvslimmer.py new        of that the cases that the file does not have, alone
 
 merges.json: random layers, with what one call merges
   n_heads, n_kv_heads, head_dim
@@ -23,12 +24,13 @@ chunked_runs.json: the default model in float64
       sums                      (L, G) over all coordinates, each times 1 + its number among the head's modulo 7
   prompts: name -> a list of
       policy, budget
-      positions    per layer, of each entry's last token
-      masses       per layer
-      key_norms    (L, G) 2-norm over all merged keys of a head, before RoPE
+      positions    per layer, the index in the prompt of each entry's last token, with `cap` too
+      masses       per layer: each entry's n, which is the number of its tokens where there is no `cap`
+      key_norms    (L, G) 2-norm over all merged keys of a head, before RoPE; merged: of more than one token, whatever n is
       key_error    (L, G) 2-norm, over all tokens, of the difference between a token's key and its entry's, over that of
                    the keys, before RoPE
-      value_error  (L, G) the same of values, each token having an equal share of its entry's
+      value_error  (L, G) the same of values, each token having an equal share of its entry's: of the true number of
+                   its tokens
       step_kl, output_ids, output_margin   as in runs.json
     and, of cases with `decode_merge=on`, which end the list (positions, masses, norms and errors are those at the prompt's
     end here as well)
@@ -42,6 +44,10 @@ chunked_runs.json: the default model in float64
   the last `chunk` tokens are merged back to the budget where they exceed it, by the attention of those tokens' queries on
   what each of them sees of the layer, as the prompt's past is by the attention of its next chunk. Nothing is computed
   again.
+  With `cap` a merged entry's n is min(n1 + n2, cap), and its value the whole sum. In attention an entry is at (sum of n up
+  to it and its own) - 1 of its layer, and queries follow on at the sum of all, so that where they are differs from layer
+  to layer: in a chunk, behind the prompt and while decoding. Where the past takes another round of merging, its queries
+  follow on the merged layer.
   A case whose pairs hang on less than 1e-5 of a score is refused: the C++ engine ranks what float32 makes of it.
 """
 
@@ -131,25 +137,32 @@ def fisher_keys(first, keys, gradients):
 
 
 class Published:
-    """The weights of KVSlimmer's published code: h (G, n) of the entries that were looked at."""
+    """The weights of KVSlimmer's published code: h (G, n) of the entries that were looked at.
+
+    Behind the prompt, where that code never merges, new entries take the last query's h and the others keep theirs.
+    """
 
     def __init__(self, sinks):
-        self.sinks, self.h = sinks, None
+        self.sinks, self.h, self.last_look, self.least_denominator = sinks, None, None, np.inf
 
-    def merged(self, first, n_chunks, keys, values, masses, attention, outputs):
+    def merged(self, first, n_chunks, keys, values, masses, attention, outputs, behind_prompt=False):
         heads, n, _ = keys.shape
         alpha = attention.reshape(heads, -1, n).mean(1)
         alpha[:, : self.sinks] = 0
         alpha /= alpha.sum(1, keepdims=True)
         distance = np.abs(values - (alpha[:, :, None] * values).sum(1, keepdims=True)).sum(2)
         h = alpha * (1 - 2 * alpha) * distance
-        if self.h is not None:
+        if (n_chunks, behind_prompt) == self.last_look:  # another round
+            h = self.h
+        elif self.h is not None:
             known = self.h.shape[1]
-            h[:, :known] = h[:, :known] / n_chunks + self.h * (n_chunks - 1) / n_chunks
+            h[:, :known] = self.h if behind_prompt else h[:, :known] / n_chunks + self.h * (n_chunks - 1) / n_chunks
+        self.last_look = n_chunks, behind_prompt
         one, two = np.array(first), np.array(first) + 1
         x = h / (alpha * (1 - 2 * alpha) + 1e-21)
         c12 = alpha[:, one] * alpha[:, two] * (x[:, one] + x[:, two])
         a, b = h[:, one] - c12, h[:, two] - c12
+        self.least_denominator = min(self.least_denominator, (np.abs(a + b) / (np.abs(a) + np.abs(b))).min())
         a, b = a / (a + b), b / (a + b)
         h[:, one] = a**2 * h[:, one] + b**2 * h[:, two]
         self.h = np.delete(h, two, 1)
@@ -178,14 +191,14 @@ def published_looks(heads, kv_heads, d):
     return looks
 
 
-def merge(first, keys, values, masses, positions, new_keys):
+def merge(first, keys, values, masses, positions, new_keys, cap):
     """The layer with each pair as one entry."""
     gone = np.array(first) + 1
     keys, values, masses, positions = keys.copy(), values.copy(), masses.copy(), positions.copy()
     for pair, i in enumerate(first):
         keys[:, i] = new_keys[pair]
         values[:, i] += values[:, i + 1]
-        masses[i] += masses[i + 1]
+        masses[i] = min(masses[i] + masses[i + 1], cap)
         positions[i] = positions[i + 1]
     return np.delete(keys, gone, 1), np.delete(values, gone, 1), np.delete(masses, gone), np.delete(positions, gone)
 
@@ -224,8 +237,10 @@ def write_merges():
 
 # ---- the default model -------------------------------------------------------------------------------------------------
 
-CASES = {"short": [("kvslimmer:sinks=4,chunk=32", 96), ("kvslimmer:sinks=4,chunk=200", 64)],
-         "rewrite": [("kvslimmer:sinks=8,chunk=25,final_merge=off", 60), ("kvslimmer:sinks=0", 80)]}
+CASES = {"short": [("kvslimmer:sinks=4,chunk=32", 96), ("kvslimmer:sinks=4,chunk=200", 64),
+                   ("kvslimmer:sinks=4,chunk=32,cap=5", 64), ("kvslimmer:sinks=4,chunk=32,cap=1", 96)],
+         "rewrite": [("kvslimmer:sinks=8,chunk=25,final_merge=off", 60), ("kvslimmer:sinks=0", 80),
+                     ("kvslimmer:sinks=4,chunk=64,cap=2,weights=published", 96)]}
 GRADIENTS = {"prompt": "short", "past": 96, "chunk": 32}
 ASYMKV = {"short": [("asymkv:sinks=4,chunk=32", 96)],
           "rewrite": [("asymkv:sinks=8,chunk=25,final_merge=off", 60), ("asymkv:sinks=0,chunk=200", 80)]}
@@ -238,19 +253,32 @@ MASSES_OF = (0, 14, 29)
 def parameters_of(policy, budget, n):
     given = dict(pair.split("=") for pair in filter(None, policy.partition(":")[2].split(",")))
     chunk = int(given.get("chunk", min(512, -(-budget // 4))))
-    return int(given.get("sinks", 32)), min(chunk, n), given.get("final_merge", "on") == "on", given.get("decode_merge") == "on"
+    return {"sinks": int(given.get("sinks", 32)), "chunk": min(chunk, n), "cap": float(given.get("cap", "inf")),
+            "final_merge": given.get("final_merge", "on") == "on", "decode_merge": given.get("decode_merge") == "on",
+            "published": given.get("weights") == "published"}
+
+
+def places(masses):
+    """Where a layer's entries are in attention (n), and where what follows on is: the next place."""
+    ends = np.cumsum(masses)
+    return ends - 1, masses.sum()
 
 
 class Slimmer:
-    """The model with a merged cache of its own: per layer keys before RoPE, values (G, n, d), masses and positions (n)."""
+    """The model with a merged cache of its own: per layer keys before RoPE, values (G, n, d), masses and positions (n).
 
-    def __init__(self, reference, budget, sinks):
+    Positions are those of the entries' last tokens in the prompt; where they are in attention, `places` tells.
+    """
+
+    def __init__(self, reference, budget, sinks, cap=np.inf, published=False):
         import torch
 
         self.torch, self.model, self.config = torch, reference.model, reference.config
         self.heads, self.kv_heads = self.config.num_attention_heads, self.config.num_key_value_heads
         self.d = self.config.hidden_size // self.heads
-        self.budget, self.sinks = budget, sinks
+        self.budget, self.sinks, self.cap = budget, sinks, cap
+        self.published = [Published(sinks) for _ in self.model.model.layers] if published else None
+        self.n_chunks, self.behind_prompt = 0, False
         empty = np.zeros((self.kv_heads, 0, self.d))
         self.read_all = [[] for _ in self.model.model.layers]  # keys and values of all tokens, as they were read
         self.layers = [(empty, empty, np.zeros(0), np.zeros(0, int)) for _ in self.model.model.layers]
@@ -265,15 +293,16 @@ class Slimmer:
         a, b = x[..., : self.d // 2], x[..., self.d // 2 :]
         return np.concatenate((a * cos - b * sin, b * cos + a * sin), -1)
 
-    def attend(self, q, positions, layer, own_keys, own_values):
-        """q (H, m, d) at `positions`: outputs (H, m, d) and n exp / sum over the layer's entries (H, m, n)."""
-        keys, values, masses, at = layer
+    def attend(self, q, layer, own_keys, own_values):
+        """q (H, m, d) behind the layer: outputs (H, m, d) and n exp / sum over the layer's entries (H, m, n)."""
+        keys, values, masses, _ = layer
         m = q.shape[1]
-        k = self.turn(np.concatenate((keys, own_keys), 1), np.concatenate((at, positions)))
+        at, behind = places(masses)
+        k = self.turn(np.concatenate((keys, own_keys), 1), np.concatenate((at, behind + np.arange(m))))
         v = np.concatenate((values, own_values), 1)
         count = np.concatenate((masses, np.ones(m)))
         group = self.heads // self.kv_heads
-        logits = self.turn(q, positions) @ np.repeat(k, group, 0).transpose(0, 2, 1) / self.d**0.5
+        logits = self.turn(q, behind + np.arange(m)) @ np.repeat(k, group, 0).transpose(0, 2, 1) / self.d**0.5
         n = masses.size
         logits[:, :, n:][:, np.triu_indices(m, 1)[0], np.triu_indices(m, 1)[1]] = -np.inf
         weight = np.exp(logits - logits.max(2, keepdims=True))
@@ -293,13 +322,18 @@ class Slimmer:
         x = torch.from_numpy(x) + block.self_attn.o_proj(torch.from_numpy(output.transpose(1, 0, 2).reshape(len(x), -1)))
         return (x + block.mlp(block.post_attention_layernorm(x))).numpy()
 
-    def look(self, ids, first):
+    def look(self, ids):
         """Before a chunk looks at what is there."""
 
-    def look_back(self, ids, first, before):
+    def look_back(self, ids, before):
         """Before what is behind the prompt is merged; `before`: the layers without the last chunk's own tokens."""
 
     def keys_of(self, index, first, layer, attention, outputs):
+        if self.published:
+            weights = self.published[index]
+            merged = weights.merged(first, self.n_chunks, *layer[:3], attention, outputs, self.behind_prompt)
+            self.least_denominator = min(self.least_denominator, weights.least_denominator)
+            return merged
         merged, _, shares = merged_keys(first, *layer[:3], attention, outputs)
         self.least_denominator = min(self.least_denominator, shares.min())
         return merged
@@ -313,23 +347,24 @@ class Slimmer:
             first = pairs_of(attention, layer[2], n_merges, self.sinks)
             self.unstable += any(pairs_of(attention, layer[2], n_merges, self.sinks, self.jitter) != first for _ in range(3))
             self.pair_gap = min(self.pair_gap, pair_gap(first, attention, layer[2], self.sinks))
-            layer = merge(first, *layer, self.keys_of(index, first, layer, attention, outputs))
+            layer = merge(first, *layer, self.keys_of(index, first, layer, attention, outputs), self.cap)
         return layer
 
-    def attend_behind(self, q, position, layer):
+    def attend_behind(self, q, layer):
         """The query q (H, 1, d) of the last token, which is among the entries: outputs and attention."""
-        k = self.turn(layer[0], layer[3])
+        at, behind = places(layer[2])
+        k = self.turn(layer[0], at)
         group = self.heads // self.kv_heads
-        logits = self.turn(q, [position]) @ np.repeat(k, group, 0).transpose(0, 2, 1) / self.d**0.5
+        logits = self.turn(q, [behind - 1]) @ np.repeat(k, group, 0).transpose(0, 2, 1) / self.d**0.5
         weight = np.exp(logits - logits.max(2, keepdims=True))
         weight /= (weight * layer[2]).sum(2, keepdims=True)
         return weight @ np.repeat(layer[1], group, 0), weight * layer[2]
 
     def read(self, ids, first, merges, is_last=False, final_merge=True):
-        """A chunk at positions first ...; the last token's logits (of all tokens where nothing is merged)."""
+        """A chunk, the tokens first ...; the last token's logits (of all tokens where nothing is merged)."""
         looks = merges and self.layers[0][2].size > self.budget
         if looks:
-            self.look(ids, first)
+            self.look(ids)
         self.queries, before = [], []
         with self.torch.inference_mode():
             embed = self.model.model.embed_tokens(self.torch.tensor(ids)).numpy()
@@ -339,13 +374,13 @@ class Slimmer:
                 layer = self.layers[index]
                 if looks:
                     q, k, v = self.project(block, look)
-                    output, _ = self.attend(q, positions, layer, k, v)
-                    layer = self.merge_back(index, layer, lambda now: self.attend(q, positions, now, k, v))
+                    output, _ = self.attend(q, layer, k, v)
+                    layer = self.merge_back(index, layer, lambda now: self.attend(q, now, k, v))
                     look = self.finish(block, look, output)
                 before.append(layer)
                 q, k, v = self.project(block, x)
                 self.queries.append(q[:, -1:])
-                output, _ = self.attend(q, positions, layer, k, v)
+                output, _ = self.attend(q, layer, k, v)
                 x = self.finish(block, x, output)
                 if merges:
                     self.read_all[index].append((k, v))
@@ -354,9 +389,11 @@ class Slimmer:
             x = self.model.model.norm(self.torch.from_numpy(x))
             logits = self.model.lm_head(x)
         if merges and is_last and final_merge and self.layers[0][2].size > self.budget:
-            self.look_back(ids, first, before)
+            self.look_back(ids, before)
+            self.behind_prompt = True
             for index, layer in enumerate(self.layers):
-                self.layers[index] = self.merge_back(index, layer, lambda now: self.attend_behind(self.queries[index], positions[-1], now))
+                self.layers[index] = self.merge_back(index, layer, lambda now: self.attend_behind(self.queries[index], now))
+        self.n_chunks += 1
         return logits
 
     def follow(self, layers, n, chunk):
@@ -375,7 +412,7 @@ class Slimmer:
                 past, own = ((keys[:, part], values[:, part], masses[part], positions[part])
                              for part in (slice(None, -self.chunk), slice(-self.chunk, None)))
                 assert (own[2] == 1).all() and (own[3] == at).all()
-                past = self.merge_back(index, past, lambda now: self.attend(q, at, now, *own[:2]))
+                past = self.merge_back(index, past, lambda now: self.attend(q, now, *own[:2]))
                 self.layers[index] = tuple(np.concatenate(pair, -2 if pair[0].ndim == 3 else 0) for pair in zip(past, own))
         return logits
 
@@ -383,11 +420,11 @@ class Slimmer:
 class Asym(Slimmer):
     """AsymKV: the keys' weights are squared gradients of the loss, averaged over the chunks that looked at an entry."""
 
-    def __init__(self, reference, budget, sinks):
-        super().__init__(reference, budget, sinks)
+    def __init__(self, reference, budget, sinks, cap=np.inf):
+        super().__init__(reference, budget, sinks, cap)
         self.averages = [(np.zeros((self.kv_heads, 0, self.d)), np.zeros(0)) for _ in self.layers]  # and how many looks
 
-    def gradients(self, ids, first, past, by_own=False):
+    def gradients(self, ids, past, by_own=False):
         """(L) of (G, n, d), or of (G, n + m, d): of the mean loss of all tokens but the first."""
         torch = self.torch
         group, m = self.heads // self.kv_heads, len(ids)
@@ -399,8 +436,9 @@ class Asym(Slimmer):
             a, b = vectors[..., : self.d // 2], vectors[..., self.d // 2 :]
             return torch.cat((a * angles.cos() - b * angles.sin(), b * angles.cos() + a * angles.sin()), -1)
 
-        positions = np.arange(first, first + m)
-        for leaf, (_, values, masses, at), block in zip(leaves, past, self.model.model.layers):
+        for leaf, (_, values, masses, _), block in zip(leaves, past, self.model.model.layers):
+            at, behind = places(masses)
+            positions = behind + np.arange(m)
             h, a = block.input_layernorm(x), block.self_attn
             q = a.q_proj(h).reshape(m, self.heads, self.d).transpose(0, 1)
             k = a.k_proj(h).reshape(m, self.kv_heads, self.d).transpose(0, 1)
@@ -421,13 +459,13 @@ class Asym(Slimmer):
             found = [np.concatenate(pair, 1) for pair in zip(found, found[len(leaves) :])]
         return found
 
-    def look(self, ids, first):
+    def look(self, ids):
         if len(ids) > 1:
-            self.take(self.gradients(ids, first, self.layers), False)
+            self.take(self.gradients(ids, self.layers), False)
 
-    def look_back(self, ids, first, before):
+    def look_back(self, ids, before):
         if len(ids) > 1:
-            self.take(self.gradients(ids, first, before, True), True)
+            self.take(self.gradients(ids, before, True), True)
 
     def take(self, found, keeps_known):
         for index, gradient in enumerate(found):
@@ -454,18 +492,23 @@ def plain_gradients(exact, ids, past, chunk):
     """Of a chunk's loss by the keys of the tokens before it."""
     asym = Asym(exact, len(ids), 0)
     asym.read(ids[:past], 0, True)
-    found = np.array(asym.gradients(ids[past : past + chunk], past, asym.layers))
+    found = np.array(asym.gradients(ids[past : past + chunk], asym.layers))
     numbers = 1 + np.arange(found[0, 0].size).reshape(found[0, 0].shape) % 7
     return np.sqrt((found**2).sum((2, 3))), (found * numbers).sum((2, 3))
+
+
+def tokens_of(layer):
+    """(n) how many tokens each entry stands for, whatever its mass."""
+    return np.diff(layer[3], prepend=-1)
 
 
 def errors_of(slimmer, index):
     """(G) of keys and of values, token by token."""
     keys, values = (np.concatenate([chunk[part] for chunk in slimmer.read_all[index]], 1) for part in (0, 1))
-    merged_keys_, merged_values, masses, positions = slimmer.layers[index]
+    merged_keys_, merged_values, _, positions = slimmer.layers[index]
     entry = np.searchsorted(positions, np.arange(keys.shape[1]))
     off = np.linalg.norm(merged_keys_[:, entry] - keys, axis=(1, 2)) / np.linalg.norm(keys, axis=(1, 2))
-    shares = merged_values[:, entry] / masses[entry][:, None]
+    shares = merged_values[:, entry] / tokens_of(slimmer.layers[index])[entry][:, None]
     return off, np.linalg.norm(shares - values, axis=(1, 2)) / np.linalg.norm(values, axis=(1, 2))
 
 
@@ -494,7 +537,7 @@ def decode_merging(slimmer, state, n, chunk, logits, tokens, full, full_decoded,
         t = len(slimmer.fed)
         for (index, q, k, v), layer in zip(full_decoded, slimmer.layers):
             whole = attend(q[:, t : t + 1], k[:, : n + t + 1], v[:, : n + t + 1])[0].numpy()[:, 0]
-            part, _ = slimmer.attend_behind(slimmer.turn(q[:, t : t + 1].numpy(), [-n - t]), n + t, layer)
+            part, _ = slimmer.attend_behind(slimmer.turn(q[:, t : t + 1].numpy(), [-n - t]), layer)
             errors.append(np.linalg.norm(part[:, 0] - whole, axis=1) / np.linalg.norm(whole, axis=1))
 
     slimmer.follow(state, n, chunk)
@@ -513,8 +556,8 @@ def decode_merging(slimmer, state, n, chunk, logits, tokens, full, full_decoded,
     }
 
 
-def write_runs(decoding_alone):
-    """decoding_alone: all else stays as the file has it"""
+def write_runs(which):
+    """which: "decoding" or "new" cases alone, and all else stays as the file has it; None: all"""
     import copy
 
     import torch
@@ -526,9 +569,12 @@ def write_runs(decoding_alone):
     exact = Reference()
     make_exact(exact)
     path, prompts = DATA / "engine" / "chunked_runs.json", {}
-    if decoding_alone:
+    stays = {}
+    if which:
         known = json.loads(path.read_text())
         gradients = known["gradients"]
+        stays = {(name, one["policy"], one["budget"]): one for name, cases in known["prompts"].items() for one in cases
+                 if which == "new" or "decode_masses" not in one}
     else:
         norms, sums = plain_gradients(exact, load_prompts()[GRADIENTS["prompt"]]["ids"], GRADIENTS["past"], GRADIENTS["chunk"])
         gradients = GRADIENTS | {"norms": rounded(norms.tolist()), "sums": rounded(sums.tolist())}
@@ -537,17 +583,23 @@ def write_runs(decoding_alone):
         observation = observe(exact, ids)
         tokens, _ = generate(exact, observation)
         full, full_decoded = forced(exact, observation, tokens)
-        cases = cases + ASYMKV[name]
-        prompts[name] = known["prompts"][name][: len(cases)] if decoding_alone else []
-        for policy, budget in (cases + DECODING[name])[len(prompts[name]) :]:
-            sinks, chunk, final, decodes = parameters_of(policy, budget, len(ids))
-            slimmer = (Asym if policy.startswith("asymkv") else Slimmer)(exact, budget, sinks)
+        prompts[name] = []
+        for policy, budget in cases + ASYMKV[name] + DECODING[name]:
+            if (name, policy, budget) in stays:
+                prompts[name].append(stays[name, policy, budget])
+                continue
+            given = parameters_of(policy, budget, len(ids))
+            sinks, chunk, cap = given["sinks"], given["chunk"], given["cap"]
+            if policy.startswith("asymkv"):
+                slimmer = Asym(exact, budget, sinks, cap)
+            else:
+                slimmer = Slimmer(exact, budget, sinks, cap, given["published"])
             for first in range(0, len(ids), chunk):
                 part = ids[first : first + chunk]
-                logits = slimmer.read(part, first, True, first + chunk >= len(ids), final)[-1]
+                logits = slimmer.read(part, first, True, first + chunk >= len(ids), given["final_merge"])[-1]
             state, n = copy.copy(slimmer.layers), len(ids)
             errors = [errors_of(slimmer, index) for index in range(len(state))]
-            if decodes:
+            if given["decode_merge"]:
                 found = decode_merging(slimmer, state, n, chunk, logits, tokens, full, full_decoded, exact.eos, MAX_TOKENS)
             else:
                 steps = torch.cat((logits[None], slimmer.read(tokens, n, False)[:-1]))
@@ -563,7 +615,7 @@ def write_runs(decoding_alone):
                     "policy": policy, "budget": budget,
                     "positions": [layer[3].tolist() for layer in state],
                     "masses": [layer[2].astype(int).tolist() for layer in state],
-                    "key_norms": rounded([[np.linalg.norm(layer[0][g][layer[2] > 1]) for g in range(slimmer.kv_heads)] for layer in state]),
+                    "key_norms": rounded([[np.linalg.norm(layer[0][g][tokens_of(layer) > 1]) for g in range(slimmer.kv_heads)] for layer in state]),
                     "key_error": rounded([error[0] for error in errors], 6),
                     "value_error": rounded([error[1] for error in errors], 6),
                     **found,
@@ -577,7 +629,10 @@ def write_runs(decoding_alone):
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] != ["decoding"]:
+    which = sys.argv[1] if len(sys.argv) > 1 else None
+    if which not in (None, "merges", "decoding", "new"):
+        raise SystemExit(__doc__)
+    if which in (None, "merges"):
         write_merges()
-    if sys.argv[1:] != ["merges"]:
-        write_runs(sys.argv[1:] == ["decoding"])
+    if which != "merges":
+        write_runs(which)

@@ -280,6 +280,18 @@ TEST_CASE("chunks follow the budget, and a budget of sinks alone is refused", "[
     CHECK_NOTHROW(begun("kvslimmer", 1000, {}));
 }
 
+TEST_CASE("a cap is said with each merge, and not beside merging while decoding", "[kvslimmer]") {
+    const Layer layer = uniform(11);
+    const auto merged = [&](const char* text) {
+        return begun(text, 5, layer.shape)->merge(layer.observations(), 1).largest_mass;
+    };
+    CHECK(merged("kvslimmer:sinks=3,cap=5") == 5);
+    CHECK(std::isinf(merged("kvslimmer:sinks=3")));
+    CHECK_THROWS_WITH(begun("kvslimmer:sinks=3,cap=5,decode_merge=on", 50, layer.shape),
+                      Catch::Matchers::Contains("never merges while it decodes"));
+    CHECK_THROWS_AS(parse_policy("kvslimmer:cap=0"), ParameterError);
+}
+
 TEST_CASE("an attention that is not a number is an error", "[kvslimmer]") {
     Layer layer = uniform(11);
     layer.attention[6] = NAN;

@@ -70,6 +70,15 @@ TEST_CASE("a value that is not taken says what is", "[parameters]") {
     CHECK(values == ParameterValues(some()));
 }
 
+TEST_CASE("a whole number that does not fit where it is used is refused", "[parameters]") {
+    const Parameter window = integer_parameter("window", 32, {.low = 1}, "its help");
+    CHECK(std::get<int64_t>(window.parse("1000000000")) == 1'000'000'000);
+    for (const char* text : {"1000000001", "2147483648", "4294967297", "9223372036854775807"})
+        CHECK_THROWS_WITH(window.parse(text), Catch::Matchers::Contains("No more than 1,000,000,000"));
+    const Parameter least = integer_parameter("offset", 0, {}, "its help");
+    CHECK_THROWS_AS(least.parse("-4294967297"), ParameterError);
+}
+
 TEST_CASE("JSON holds every parameter and reads back", "[parameters]") {
     ParameterValues values(some());
     values.set("lambda", "0.1");
