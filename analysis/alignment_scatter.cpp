@@ -73,6 +73,7 @@ Line diagonal(double limit, bool falls) {
 Scatter points_of(const Alignment& alignment, int layer, size_t x, size_t y, Rgb color) {
     Scatter points;
     points.label = fmt::format("layer {}", layer);
+    points.subject.layer = layer;
     points.size_pt = 2.6;
     points.color = color;
     for (size_t head = 0; head < alignment.n_heads; ++head) {

@@ -76,6 +76,13 @@ struct Categories {
     std::vector<Class> classes;
 };
 
+/// What a panel or a part of a plot is of, in the terms of the traces that the figure was made of.
+struct Subject {
+    size_t trace = 0;  ///< which of several
+    int run = -1;      ///< its place in the trace's prompt; −1: of no run, or of several
+    int layer = -1;    ///< of the model; −1: of none, or of several
+};
+
 /// A curve; a NaN in y interrupts it. `low` and `high`, where given, bound a band around it.
 struct Line {
     std::string label;
@@ -84,7 +91,8 @@ struct Line {
     std::vector<double> low;
     std::vector<double> high;
     LineStyle style;
-    bool arrow = false;  ///< a head at its last point
+    bool arrow = false;    ///< a head at its last point
+    Subject subject = {};  ///< of a difference A's
 };
 
 struct Bars {
@@ -102,7 +110,8 @@ struct Scatter {
     std::vector<double> y;
     Marker marker = Marker::circle;
     double size_pt = 3.0;
-    Rgb color;
+    Rgb color = {};
+    Subject subject = {};
 };
 
 /// A reference line through the whole panel, with a word beside it.
@@ -135,7 +144,7 @@ struct Panel {
     Axis y;
     std::vector<Layer> layers;
     bool square_cells = false;  ///< one unit of x is as long as one unit of y
-    size_t trace = 0;           ///< which of several traces it is of
+    Subject subject = {};
 };
 
 /// From numbers to colours on light ground; each scale that a heat map uses has a colour bar. The larger a number, the

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "analysis/figure.h"
@@ -22,13 +23,16 @@ struct NothingToShow : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// Runs as a person calls them: a label, a policy's name (all its runs), or a number; or the one at a place of the
+/// reader's prompt.
+using RunChoice = std::variant<std::string, int>;
+
 /// What a person may choose about a figure. Each definition names the ones it heeds.
 struct FigureOptions {
     int prompt = 0;
-    std::vector<std::string>
-        runs;                 ///< labels, policies' names (all their runs), or numbers; empty: the figure's own choice
-    std::vector<int> layers;  ///< empty: all, or the figure's own choice
-    std::vector<int> heads;   ///< query heads; empty: all, or the figure's own choice
+    std::vector<RunChoice> runs;       ///< empty: the figure's own choice
+    std::vector<int> layers;           ///< empty: all, or the figure's own choice
+    std::vector<int> heads;            ///< query heads; empty: all, or the figure's own choice
     std::vector<std::string> columns;  ///< of a table, as its CSV names them; empty: the figure's own choice
     std::string source;                ///< which of several measures of one kind; empty: the first
     bool title = false;                ///< draw the title (papers have captions instead)

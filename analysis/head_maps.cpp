@@ -56,6 +56,7 @@ Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& option
     size_t most_rows = 1;
     for (size_t i = 0; i < maps.size(); ++i) {
         Panel panel = panel_of(reader.run(options.prompt, maps[i].run), maps[i], layers);
+        panel.subject.run = maps[i].run;
         panel.row = i / figure.columns;
         panel.column = i % figure.columns;
         const auto& values = std::get<HeatMap>(panel.layers.front()).values;

@@ -12,6 +12,7 @@ HeldTokens::HeldTokens(const trace::RunRecord& record, size_t n_layers, size_t n
     if (record.merged_token_entry.empty()) return;
     merged_.n_layers = n_layers;
     merged_.n_rows = n_rows;
+    merged_.offsets = record.kept_offsets;
     merged_.token_entry = record.merged_token_entry;
     merged_.find_held_tokens();
     sets_.offsets = merged_.held_offsets;

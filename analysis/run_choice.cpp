@@ -44,6 +44,13 @@ std::vector<size_t> runs_called(const std::vector<trace::RunAttributes>& runs, c
     throw FigureError(fmt::format("there is no run '{}' in this prompt; there are {}", name, known_runs(runs)));
 }
 
+std::vector<size_t> runs_of(const std::vector<trace::RunAttributes>& runs, const RunChoice& choice) {
+    if (const auto* name = std::get_if<std::string>(&choice)) return runs_called(runs, *name);
+    const int place = std::get<int>(choice);
+    if (place >= 0 && static_cast<size_t>(place) < runs.size()) return {static_cast<size_t>(place)};
+    throw FigureError(fmt::format("there is no run {} in this prompt; there are {}", place, known_runs(runs)));
+}
+
 std::set<int> checked(const trace::Reader& reader, const std::vector<int>& numbers, int n, const char* what) {
     for (const int number : numbers) {
         if (number < 0 || number >= n) {
@@ -75,8 +82,8 @@ std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& o
     check_prompt(reader, options.prompt);
     const std::vector<trace::RunAttributes>& runs = reader.runs(options.prompt);
     std::set<int> chosen;
-    for (const std::string& name : options.runs) {
-        const std::vector<size_t> called = runs_called(runs, name);
+    for (const RunChoice& choice : options.runs) {
+        const std::vector<size_t> called = runs_of(runs, choice);
         size_t n_finished = 0;
         for (const size_t j : called) {
             if (!finished(runs[j])) continue;
@@ -84,8 +91,9 @@ std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& o
             ++n_finished;
         }
         if (n_finished == 0) {
-            throw FigureError(
-                fmt::format("run '{}' failed and kept nothing to show: {}", name, runs[called[0]].message));
+            const auto* name = std::get_if<std::string>(&choice);
+            throw FigureError(fmt::format("run '{}' failed and kept nothing to show: {}",
+                                          name ? *name : run_label(runs[called[0]]), runs[called[0]].message));
         }
     }
     if (options.runs.empty()) {

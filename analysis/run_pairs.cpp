@@ -63,7 +63,10 @@ std::vector<ShownPair> shown_pairs(std::span<const TracePart, 2> sides) {
     std::array<std::vector<ShownRun>, 2> runs;
     for (size_t side = 0; side < 2; ++side) {
         runs[side] = shown_runs(sides.subspan(side, 1));
-        for (ShownRun& run : runs[side]) run.label = run_label(run.attributes());
+        for (ShownRun& run : runs[side]) {
+            run.label = run_label(run.attributes());
+            run.trace = side;
+        }
     }
     const auto& [of_a, of_b] = runs;
     std::vector<RunPair> pairs;

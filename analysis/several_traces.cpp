@@ -87,7 +87,11 @@ Figure side_by_side(std::vector<TraceFigure> figures, std::span<const TracePart>
         const std::string& name = parts[i].name;
         const size_t columns = joined ? joined->columns : 0;
         for (Panel& panel : figure.panels) {
-            panel.trace = i;
+            panel.subject.trace = i;
+            for (Layer& layer : panel.layers) {
+                if (auto* line = std::get_if<Line>(&layer)) line->subject.trace = i;
+                if (auto* points = std::get_if<Scatter>(&layer)) points->subject.trace = i;
+            }
             panel.column += columns;
             if (!name.empty()) panel.title = panel.title.empty() ? name : fmt::format("{}: {}", name, panel.title);
         }

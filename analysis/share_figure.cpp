@@ -41,6 +41,7 @@ Panel layers_panel(std::span<const RunShares> runs, const ShareMeasure& measure,
         most_layers = std::max(most_layers, layers.size());
         Line line;
         line.label = run.shown.label;
+        line.subject = run.shown.subject();
         line.style = run.shown.style;
         if (layers.size() > 1) line.style.marker = Marker::none;
         for (size_t i = 0; i < layers.size(); ++i) {
@@ -89,6 +90,7 @@ Panel model_panel(std::span<const RunShares> runs, const ShareMeasure& measure, 
         largest = std::max(largest, std::abs(line.y.back()));
         Scatter point;
         point.label = run.shown.label;
+        point.subject = run.shown.subject();
         point.x = {place};
         point.y = {100 * run.model};
         point.marker = run.shown.style.marker;

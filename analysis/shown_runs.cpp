@@ -31,7 +31,7 @@ std::vector<ShownRun> shown_runs(std::span<const TracePart> parts) {
             for (const int run : runs) {
                 const std::string label = run_label(part.reader->run(part.options.prompt, run));
                 shown.push_back({&part, run, part.name.empty() ? label : fmt::format("{}: {}", part.name, label),
-                                 styles[static_cast<size_t>(run)]});
+                                 styles[static_cast<size_t>(run)], static_cast<size_t>(&part - parts.data())});
             }
         } catch (const NothingToShow&) {
             if (!nothing) nothing = std::current_exception();

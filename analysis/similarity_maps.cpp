@@ -156,6 +156,7 @@ Figure make_head_similarity(const trace::Reader& reader, const FigureOptions& op
             panel.row = part * rows_of_part + i / figure.columns;
             panel.column = i % figure.columns;
             panel.title = fmt::format("{}, layer {}", kNames[part], layers[i]);
+            panel.subject.layer = layers[i];
         }
     }
     add_scale(figure);

@@ -341,6 +341,16 @@ std::string format_real(double value, int decimals) {
     return fmt::format("{:.{}f}", value, decimals);
 }
 
+std::string format_bytes(double bytes) {
+    constexpr std::array units = {"B", "kB", "MB", "GB", "TB"};
+    size_t unit = 0;
+    while (bytes >= 999.5 && unit + 1 < units.size()) {
+        bytes /= 1000;
+        ++unit;
+    }
+    return fmt::format("{:.{}f} {}", bytes, unit == 0 || bytes >= 99.5 ? 0 : 1, units[unit]);
+}
+
 std::string format_count(int64_t value) {
     const std::string digits = std::to_string(value);
     const size_t sign = digits.front() == '-' ? 1 : 0;

@@ -31,4 +31,7 @@ std::string format_real(double value, int decimals);
 /// 12345 as "12,345".
 std::string format_count(int64_t value);
 
+/// "12.3 MB"
+std::string format_bytes(double bytes);
+
 }  // namespace kvscope::analysis

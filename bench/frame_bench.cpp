@@ -15,10 +15,10 @@
 #include <thread>
 #include <vector>
 
-#include "app/gui/app.h"
-#include "app/gui/engine_session.h"
-#include "app/gui/what_if.h"
-#include "app/gui/window.h"
+#include "app/gui/session/engine_session.h"
+#include "app/gui/session/what_if.h"
+#include "app/gui/shell/app.h"
+#include "app/gui/shell/window.h"
 
 namespace {
 

@@ -117,6 +117,7 @@ Scatter scatter_of(const Point& point) {
     const LineStyle& style = point.run.style;
     Scatter scatter;
     scatter.label = point.run.label;
+    scatter.subject = point.run.subject();
     scatter.x = {point.x};
     scatter.y = {point.y};
     scatter.marker = style.marker == Marker::none ? Marker::circle : style.marker;
@@ -248,6 +249,7 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
         const auto& [a, b] = all.pairs[i];
         Line arrow;
         arrow.label = all.shown[i].label;
+        arrow.subject = a.run.subject();
         arrow.style.color = b.run.style.color;  // the first of two traces is seen on any ground
         arrow.style.width_pt = 0.7;
         arrow.arrow = true;

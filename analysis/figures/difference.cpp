@@ -78,9 +78,9 @@ std::vector<int> compared_runs(const trace::Reader& reader, const FigureOptions&
         }
         runs.resize(2);
     } else {
-        for (const std::string& name : options.runs) {
+        for (const RunChoice& choice : options.runs) {
             FigureOptions one = options;
-            one.runs = {name};
+            one.runs = {choice};
             for (const int run : chosen_runs(reader, one)) runs.push_back(run);
         }
         if (runs.size() != 2) {

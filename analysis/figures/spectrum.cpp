@@ -252,6 +252,7 @@ struct Reach {
 Line line_of(const Spectrum& spectrum, Source source, Reach& reach, size_t& last) {
     Line line;
     line.label = fmt::format("layer {}", spectrum.layer);
+    line.subject.layer = spectrum.layer;
     line.style.width_pt = 0.8;
     const double least = kNothing * (spectrum.values.empty() ? 0.0 : spectrum.values.front());
     for (size_t i = 0; i < spectrum.values.size(); ++i) {

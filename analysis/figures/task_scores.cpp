@@ -67,7 +67,9 @@ std::string short_number(double share) {
 
 bool is_chosen(const TaskGroup& group, const FigureOptions& options) {
     if (options.runs.empty()) return true;
-    return std::any_of(options.runs.begin(), options.runs.end(), [&](const std::string& name) {
+    return std::any_of(options.runs.begin(), options.runs.end(), [&](const RunChoice& choice) {
+        const auto* called = std::get_if<std::string>(&choice);
+        const std::string name = called ? *called : std::to_string(std::get<int>(choice));
         return name == group.policy || name == group.setting || name == group.setting + " @ " + group.budget;
     });
 }

@@ -42,7 +42,7 @@ TEST_CASE("maps of several traces stand side by side on one scale") {
     for (size_t i = 0; i < 6; ++i) {
         const Figure alone = made(*parts[i / 3].reader, "jsd", {});
         CHECK(layer_of<HeatMap>(joint, i).values == layer_of<HeatMap>(alone, i % 3).values);
-        CHECK(joint.panels[i].trace == i / 3);
+        CHECK(joint.panels[i].subject.trace == i / 3);
         CHECK(joint.panels[i].column == i);
         CHECK_THAT(joint.panels[i].title, Catch::StartsWith(i < 3 ? "one.h5: " : "two.h5: "));
         largest = std::max(largest, alone.color_scales[0].max);

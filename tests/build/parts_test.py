@@ -18,9 +18,19 @@ FOLDERS = {
     "engine": "engine",
     "figures": "app/figures",
     "program": "app/program",
-    "gui": "app/gui",
+    "gui_session": "app/gui/session",
+    "gui_drawing": "app/gui/drawing",
+    "gui_engine": "app/gui/engine",
+    "gui_view": "app/gui/view",
+    "gui_tokens": "app/gui/tokens",
+    "gui_figure": "app/gui/figure",
+    "gui_inspector": "app/gui/inspector",
+    "gui_views": "app/gui/views",
+    "gui_shell": "app/gui/shell",
     "cli": "app/cli",
 }
+BELOW_THE_WINDOW = {"json", "kernels", "policies", "trace", "analysis", "template", "checkpoint", "engine", "figures", "program"}
+ROOMS_BELOW_VIEWS = {"gui_session", "gui_drawing", "gui_view", "gui_tokens"}
 MAY_USE = {
     "json": set(),
     "kernels": set(),
@@ -32,7 +42,15 @@ MAY_USE = {
     "engine": {"kernels", "policies", "trace", "checkpoint", "json"},
     "figures": {"analysis", "trace", "kernels", "policies", "json"},
     "program": {"engine", "checkpoint", "trace", "policies", "kernels", "json"},
-    "gui": set(FOLDERS) - {"cli"},
+    "gui_session": BELOW_THE_WINDOW,
+    "gui_drawing": {"analysis", "trace", "kernels", "policies", "json"},
+    "gui_engine": BELOW_THE_WINDOW | {"gui_session"},
+    "gui_view": BELOW_THE_WINDOW | {"gui_session", "gui_drawing"},
+    "gui_tokens": BELOW_THE_WINDOW | {"gui_session", "gui_drawing", "gui_view"},
+    "gui_figure": BELOW_THE_WINDOW | ROOMS_BELOW_VIEWS,
+    "gui_inspector": BELOW_THE_WINDOW | ROOMS_BELOW_VIEWS,
+    "gui_views": BELOW_THE_WINDOW | ROOMS_BELOW_VIEWS | {"gui_figure", "gui_inspector"},
+    "gui_shell": set(FOLDERS) - {"cli"},
     "cli": set(FOLDERS),
 }
 
@@ -62,7 +80,7 @@ class Parts(unittest.TestCase):
         seen = set()
         for entry in commands:
             file = pathlib.Path(entry["file"])
-            batch = re.fullmatch(r".*/batches/kvscope_([a-z]+)_\d+\.cpp", str(file))
+            batch = re.fullmatch(r".*/batches/kvscope_([a-z_]+)_\d+\.cpp", str(file))
             if batch:
                 part = batch[1] if batch[1] in FOLDERS else None
             elif file.is_relative_to(SOURCE) and not file.is_relative_to(pathlib.Path.cwd()):

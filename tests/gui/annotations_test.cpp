@@ -1,4 +1,4 @@
-#include "app/gui/annotations.h"
+#include "app/gui/session/annotations.h"
 
 #include <sys/resource.h>
 
@@ -9,9 +9,9 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "app/gui/session_state.h"
-#include "app/gui/settings.h"
-#include "app/gui/workspace.h"
+#include "app/gui/session/session_state.h"
+#include "app/gui/session/settings.h"
+#include "app/gui/session/workspace.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"

@@ -1,13 +1,14 @@
-#include "app/gui/comparison.h"
+#include "app/gui/session/comparison.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "app/gui/answer_reference.h"
-#include "app/gui/export_dialog.h"
-#include "app/gui/figure_source.h"
-#include "app/gui/step_plot.h"
+#include "app/gui/figure/export_dialog.h"
+#include "app/gui/figure/figure_source.h"
+#include "app/gui/figure/step_plot.h"
+#include "app/gui/session/answer_reference.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/run_places.h"
 #include "tests/gui/two_traces.h"
 #include "tests/skip.h"
 
@@ -71,8 +72,8 @@ TEST_CASE(
     comparison = {Comparison::Kind::runs, {}, {}};
     CHECK(resolve(session, comparison, AutomaticComparison::none, true).kind == Comparison::Kind::none);
     const int first = session.documents().front()->id();
-    session.a = RunKey{first, 0, 1};
-    session.b = RunKey{first, 0, 3};
+    session.a = run_at(session, first, 0, 1);
+    session.b = run_at(session, first, 0, 3);
     const Compared pair = resolve(session, comparison, AutomaticComparison::none, true);
     REQUIRE(pair.pairs.size() == 1);
     CHECK(pair.pairs[0].label == "snapkv 16 − aperturekv 20");
@@ -128,8 +129,8 @@ TEST_CASE("A and B of one trace stand above the table with their difference, wha
     driven.settle();
     const size_t n_runs = view_of(driven).table()->rows.size();
     const int document = driven.session().documents().front()->id();
-    driven.session().a = RunKey{document, 0, 3};
-    driven.session().b = RunKey{document, 0, 1};
+    driven.session().a = run_at(driven.session(), document, 0, 3);
+    driven.session().b = run_at(driven.session(), document, 0, 1);
     driven.settle();
     for (const bool sorted : {false, true}) {
         if (sorted) driven.drive([](ImGuiTestContext& context) { context.ItemClick("**/Coverage"); });
@@ -176,8 +177,8 @@ TEST_CASE("coverage shows one trace less the other, or A less B, and what is sho
     view_of(driven).save(state);
     CHECK(state.at("compare_less") == "one.h5");
 
-    driven.session().a = RunKey{driven.session().documents()[0]->id(), 0, 1};
-    driven.session().b = RunKey{driven.session().documents()[1]->id(), 0, 3};
+    driven.session().a = run_at(driven.session(), driven.session().documents()[0]->id(), 0, 1);
+    driven.session().b = run_at(driven.session(), driven.session().documents()[1]->id(), 0, 3);
     driven.settle();
     choose("A − B");
     const auto pair = view_of(driven).figure(driven.session());
@@ -211,24 +212,24 @@ TEST_CASE("answers are held against the full cache, A, or the same runs of anoth
     Session session(tasks);
     const int first = session.open(files.first).id();
     const int second = session.open(files.second).id();
-    const RunKey snapkv{second, 0, 1};
+    const RunKey snapkv = run_at(session, second, 0, 1);
     AnswerReference reference;
     reference.resolve(session);
-    CHECK(reference.of(session, snapkv) == RunKey{second, 0, 0});
-    CHECK_FALSE(reference.of(session, RunKey{second, 0, 0}));  // the reference itself
+    CHECK(reference.of(session, snapkv) == run_at(session, second, 0, 0));
+    CHECK_FALSE(reference.of(session, run_at(session, second, 0, 0)));  // the reference itself
 
     reference.load({{"against", "a"}});
     reference.resolve(session);
     CHECK(reference.is_full());  // A is not chosen
-    session.a = RunKey{first, 0, 3};
+    session.a = run_at(session, first, 0, 3);
     reference.resolve(session);
     CHECK(reference.name() == "A");
     CHECK(reference.of(session, snapkv) == session.a);
 
     reference.load({{"against", "trace"}, {"against_trace", "one.h5"}});
     reference.resolve(session);
-    CHECK(reference.of(session, snapkv) == RunKey{first, 0, 1});
-    CHECK_FALSE(reference.of(session, RunKey{first, 0, 1}));
+    CHECK(reference.of(session, snapkv) == run_at(session, first, 0, 1));
+    CHECK_FALSE(reference.of(session, run_at(session, first, 0, 1)));
     const Compared compared = reference.compared(session, session.visible_runs());
     CHECK(compared.pairs.size() == 5);
     const FigureRequest request = difference_request("step-kl", compared);
@@ -242,7 +243,7 @@ TEST_CASE("answers choose their reference by a label, and their figure follows")
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("answers", false));
-    driven.session().a = RunKey{driven.session().documents().front()->id(), 0, 1};
+    driven.session().a = run_at(driven.session(), driven.session().documents().front()->id(), 0, 1);
     driven.settle();
     CHECK_FALSE(view_of(driven).figure(driven.session())->difference);
     driven.drive([](ImGuiTestContext& context) {
@@ -304,8 +305,9 @@ TEST_CASE("a click into the map of steps selects the run and the step under the 
     CHECK(low.step > 16);
     CHECK(low.step < 48);
     CHECK(high.step == low.step);
-    CHECK(high.run.run > 1);
-    CHECK(high.run.run < low.run.run);
+    const auto place = [&](const Cursor& cursor) { return driven.session().at(cursor.run).run; };
+    CHECK(place(high) > 1);
+    CHECK(place(high) < place(low));
     CHECK(driven.app().notices().empty());
 }
 

@@ -9,8 +9,8 @@
 #include <memory>
 #include <string>
 
-#include "app/gui/app.h"
-#include "app/gui/window.h"
+#include "app/gui/shell/app.h"
+#include "app/gui/shell/window.h"
 
 namespace kvscope::gui::testing {
 

@@ -54,7 +54,7 @@ TEST_CASE("several questions are prompts of one trace, each to be looked at whil
         saw_pending = saw_pending || document.reader()->n_runs(1) > document.file()->n_runs(1);
         if (document.prompt == 1) return;
         gui.session.show_prompt(document, 1);
-        gui.session.select_run({document.id(), 1, 3});
+        gui.session.select_run(document.key_of(1, 3));
         selected = gui.session.attributes(gui.session.cursor().run).label;
     });
     for (const auto& error : gui.errors) UNSCOPED_INFO(error);
@@ -70,12 +70,12 @@ TEST_CASE("several questions are prompts of one trace, each to be looked at whil
     for (int prompt = 0; prompt < 3; ++prompt) {
         CHECK(reader.prompt(prompt).question == asked[static_cast<size_t>(prompt)]);
         CHECK(reader.n_runs(prompt) == 5);
-        CHECK(document.first_added_run(prompt) == 5);
+        CHECK(document.file()->n_runs(prompt) == 5);
         CHECK(reader.prompt(prompt).context_of.has_value() == (!aware && prompt > 0));
         // What shares a context shares its prefill and its caches; of others the last are kept.
         const bool in_memory = !aware || prompt == 2;
         CHECK((gui.engine->prefill(document.id(), prompt) != nullptr) == in_memory);
-        CHECK(gui.engine->has_cache({document.id(), prompt, 1}) == in_memory);
+        CHECK(gui.engine->has_cache(document.key_of(prompt, 1)) == in_memory);
     }
     CHECK(document.prompt == 1);
     REQUIRE(gui.session.cursor().run.prompt == 1);
@@ -107,7 +107,7 @@ TEST_CASE("isolated runs come one by one and leave nothing in memory") {
         REQUIRE(document.reader()->n_runs(prompt) == 3);
         CHECK(document.reader()->run(prompt, 1).mode == trace::schema::run::mode_isolated);
         CHECK(gui.engine->prefill(document.id(), prompt) == nullptr);
-        CHECK(!gui.engine->has_cache({document.id(), prompt, 1}));
+        CHECK(!gui.engine->has_cache(document.key_of(prompt, 1)));
     }
 }
 

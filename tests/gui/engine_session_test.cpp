@@ -1,6 +1,6 @@
 #ifdef KVSCOPE_WITH_ENGINE
 
-#include "app/gui/engine_session.h"
+#include "app/gui/session/engine_session.h"
 
 #include <omp.h>
 
@@ -17,9 +17,9 @@
 #include "analysis/figure_definition.h"
 #include "app/gui/engine/job_progress.h"
 #include "app/gui/engine/job_queue.h"
-#include "app/gui/run_form.h"
-#include "app/gui/session.h"
-#include "app/gui/what_if.h"
+#include "app/gui/session/run_form.h"
+#include "app/gui/session/session.h"
+#include "app/gui/session/what_if.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/policies/echo_maps_file.h"
 #include "trace/check.h"
@@ -71,11 +71,11 @@ TEST_CASE("a run in the window is a whole trace, whose caches can be asked more"
     CHECK(document.reader()->complete());
     CHECK(document.reader()->n_runs(0) == 5);
     CHECK(fs::is_regular_file(gui.folder / "run.h5"));
-    CHECK(document.first_added_run(0) == 5);
+    CHECK(document.file()->n_runs(0) == 5);
     CHECK(gui.session.attributes(gui.session.cursor().run).policy != "full");
     CHECK(gui.engine->prefill(document.id(), 0) != nullptr);
 
-    const RunKey run{document.id(), 0, 1};
+    const RunKey run = document.key_of(0, 1);
     CHECK(gui.engine->has_cache(run));
     gui.session.close(document.id());
     gui.frame();
@@ -199,7 +199,7 @@ TEST_CASE("a run that fails alone is shown as failed beside the others") {
     const auto& reader = *gui.session.documents().front()->reader();
     REQUIRE(reader.n_runs(0) == 3);
     CHECK(reader.run(0, 1).status == "failed");
-    CHECK(gui.session.cursor().run.run == 2);
+    CHECK(gui.session.at(gui.session.cursor().run).run == 2);
 }
 
 TEST_CASE("cancelling is seen at once and leaves the window as it was") {
@@ -226,7 +226,7 @@ TEST_CASE("a what-if follows its sliders, from the trace or from the prefill in 
     };
     const bool from_trace = GENERATE(true, false);
     LiveWhatIf what_if;
-    gui.session.select_run({document.id(), 0, run("snapkv:window=8 @ 16")});
+    gui.session.select_run(document.key_of(0, run("snapkv:window=8 @ 16")));
     const EngineSession* engine = from_trace ? nullptr : gui.engine.get();
     const auto settle = [&] {
         for (int i = 0; i < 4; ++i) {
@@ -245,7 +245,7 @@ TEST_CASE("a what-if follows its sliders, from the trace or from the prefill in 
     settle();
     const RunKey result = what_if.result(gui.session);
     REQUIRE(result.valid());
-    CHECK(same_kept(*document.reader(), result.run, run("snapkv:window=8 @ 24")));
+    CHECK(same_kept(*document.reader(), gui.session.at(result).run, run("snapkv:window=8 @ 24")));
     CHECK(what_if.changed_summary()->n_entries > what_if.recorded_summary()->n_entries);
     CHECK(gui.session.look(result).label.find("what-if") != std::string::npos);
     CHECK(gui.session.b == result);
@@ -257,7 +257,8 @@ TEST_CASE("a what-if follows its sliders, from the trace or from the prefill in 
     if (!from_trace) {
         what_if.values().set("window", "12");
         settle();
-        CHECK(same_kept(*document.reader(), what_if.result(gui.session).run, run("snapkv:window=12 @ 24")));
+        CHECK(same_kept(*document.reader(), gui.session.at(what_if.result(gui.session)).run,
+                        run("snapkv:window=12 @ 24")));
         what_if.values().set("window", "8");
     }
 
@@ -274,15 +275,15 @@ TEST_CASE("a what-if follows its sliders, from the trace or from the prefill in 
     CHECK(!what_if.result(gui.session).valid());
     what_if.budget() = 22;
     settle();
-    CHECK(document.reader()->n_runs(0) == document.first_added_run(0) + 2);
+    CHECK(document.reader()->n_runs(0) == document.file()->n_runs(0) + 2);
     gui.session.select_run(what_if.result(gui.session));
     what_if.discard(gui.session);
     CHECK(gui.session.cursor().run == what_if.source());
     settle();
-    CHECK(document.reader()->n_runs(0) == document.first_added_run(0) + 1);
-    CHECK(document.reader()->run(0, document.first_added_run(0)).budget == 20);
+    CHECK(document.reader()->n_runs(0) == document.file()->n_runs(0) + 1);
+    CHECK(document.reader()->run(0, document.file()->n_runs(0)).budget == 20);
     CHECK(what_if.budget() == 16);
-    CHECK(gui.session.b == RunKey{document.id(), 0, document.first_added_run(0)});
+    CHECK(gui.session.b == document.key_of(0, document.file()->n_runs(0)));
 }
 
 TEST_CASE("a prefill is repeated from a trace's own tokens") {

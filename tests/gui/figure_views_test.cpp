@@ -6,9 +6,9 @@
 #include "analysis/policy_color.h"
 #include "analysis/run_style.h"
 #include "app/figures/png.h"
-#include "app/gui/figure_preview.h"
-#include "app/gui/figure_shapes.h"
-#include "app/gui/figure_source.h"
+#include "app/gui/figure/figure_preview.h"
+#include "app/gui/figure/figure_shapes.h"
+#include "app/gui/figure/figure_source.h"
 #include "tests/analysis/color_distance.h"
 #include "tests/gui/driven_window.h"
 #include "tests/skip.h"
@@ -144,16 +144,16 @@ TEST_CASE("what a trace cannot have is known before it is drawn, and a page of a
 TEST_CASE("a hidden run leaves the figure, and what a trace lacks is said in words") {
     Opened opened;
     const FigureRequest all = shown_request(opened.session, "coverage", true);
-    REQUIRE(all.options.runs.size() > 1);
-    const RunKey first{opened.document->id(), 0, std::stoi(all.options.runs.front())};
+    REQUIRE(all.runs.size() > 1);
+    const RunKey first{opened.document->id(), 0, all.runs.front()};
     opened.session.set_visible(first, false);
     const FigureRequest fewer = shown_request(opened.session, "coverage", true);
-    CHECK(fewer.options.runs.size() + 1 == all.options.runs.size());
+    CHECK(fewer.runs.size() + 1 == all.runs.size());
     CHECK(stamp_of(opened.session, fewer) != stamp_of(opened.session, all));
 
     FigureRequest impossible = shown_request(opened.session, "jsd", false);
     impossible.options.source = "scores";
-    impossible.options.runs = {"0"};  // the full cache has no scores
+    impossible.runs = {opened.document->id_of(0, 0)};  // the full cache has no scores
     const auto nothing = opened.made(impossible);
     CHECK_FALSE(nothing->figure);
     CHECK(nothing->nothing.find("JSD") != std::string::npos);

@@ -1,4 +1,4 @@
-#include "app/gui/file_dialog.h"
+#include "app/gui/view/file_dialog.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "app/gui/annotations.h"
-#include "app/gui/session_state.h"
+#include "app/gui/session/annotations.h"
+#include "app/gui/session/session_state.h"
 #include "tests/gui/session_with_engine.h"
 #include "trace/schema.h"
 
@@ -25,7 +25,7 @@ RunRequest request(const testing::SessionWithEngine& gui) {
 std::vector<std::string> answers_of_all_runs(testing::SessionWithEngine& gui) {
     Document& document = *gui.session.documents().front();
     std::vector<RunKey> runs;
-    for (int run = 0; run < document.reader()->n_runs(0); ++run) runs.push_back({document.id(), 0, run});
+    for (int run = 0; run < document.reader()->n_runs(0); ++run) runs.push_back(document.key_of(0, run));
     const size_t before = document.further_answers().size();
     gui.engine->ask(runs, question);
     gui.until_idle();
@@ -67,12 +67,13 @@ TEST_CASE("caches of an opened trace answer as those of the job that wrote it, a
     for (size_t i = 0; i < expected.size(); ++i) {
         const FurtherAnswer& answer = document.further_answers()[i];
         CHECK(answer.text == expected[i]);
-        CHECK(document.run_called(answer.prompt, answer.run_number, answer.run) == static_cast<int>(i));
+        CHECK(document.run_called(answer.prompt, answer.run_number, answer.run) ==
+              document.id_of(0, static_cast<int>(i)));
     }
-    CHECK(!second.engine->has_cache({document.id(), 0, 1}));
+    CHECK(!second.engine->has_cache(document.key_of(0, 1)));
     CHECK(answers_of_all_runs(second) == expected);
     CHECK(second.errors.empty());
-    CHECK(second.engine->has_cache({document.id(), 0, 1}));
+    CHECK(second.engine->has_cache(document.key_of(0, 1)));
     CHECK(document.annotations_changed);
 
     document.remove_further_answer(document.further_answers().front().id);
@@ -84,28 +85,28 @@ TEST_CASE("a question that cannot be asked ends with its reason") {
     gui.engine->run(gui.request({"snapkv:window=8"}, "4,16"));
     gui.until_idle();
     Document& document = *gui.session.documents().front();
-    const RunKey failed{document.id(), 0, 1};
+    const RunKey failed = document.key_of(0, 1);
     CHECK(gui.engine->obstacle_to_asking(failed).find("failed") != std::string::npos);
-    CHECK(!gui.engine->obstacle_to_asking({document.id(), 0, 99}).empty());
+    CHECK(!gui.engine->obstacle_to_asking({document.id(), 0, RunId(99)}).empty());
     gui.engine->ask({failed}, question);
     CHECK(document.further_answers().empty());
 
     testing::SessionWithEngine elsewhere{"another"};  // which does not know where the model is
     Document& opened = elsewhere.session.open(document.path());
-    elsewhere.engine->ask({{opened.id(), 0, 2}}, question);
+    elsewhere.engine->ask({opened.key_of(0, 2)}, question);
     elsewhere.until_idle();
     REQUIRE(opened.further_answers().size() == 1);
     CHECK(opened.further_answers()[0].finished);
     CHECK(opened.further_answers()[0].error.find("load that model first") != std::string::npos);
     CHECK(elsewhere.errors.size() == 1);
 
-    gui.engine->ask({{document.id(), 0, 2}}, std::string(3000, '?'));
+    gui.engine->ask({document.key_of(0, 2)}, std::string(3000, '?'));
     gui.until_idle();
     REQUIRE(document.further_answers().size() == 1);
     CHECK(document.further_answers()[0].error.find("context") != std::string::npos);
 
     // Whatever waits when everything is cancelled ends, too.
-    for (int i = 0; i < 3; ++i) gui.engine->ask({{document.id(), 0, 2}}, question);
+    for (int i = 0; i < 3; ++i) gui.engine->ask({document.key_of(0, 2)}, question);
     gui.engine->cancel();
     gui.until_idle();
     for (const FurtherAnswer& answer : document.further_answers()) CHECK(answer.finished);
@@ -116,7 +117,7 @@ TEST_CASE("a what-if that is decoded answers as the run with its settings") {
     gui.engine->run(gui.request({"snapkv:window=8"}, "16,24"));
     gui.until_idle();
     Document& document = *gui.session.documents().front();
-    gui.session.select_run({document.id(), 0, 1});
+    gui.session.select_run(document.key_of(0, 1));
     LiveWhatIf what_if;
     gui.settle(what_if);
     what_if.budget() = 24;
@@ -124,7 +125,7 @@ TEST_CASE("a what-if that is decoded answers as the run with its settings") {
     const RunKey result = what_if.result(gui.session);
     REQUIRE(result.valid());
     CHECK(gui.session.attributes(result).output_text.empty());
-    gui.engine->decode({result, {document.id(), 0, 1}});  // a run of the file is none that could be decoded
+    gui.engine->decode({result, document.key_of(0, 1)});  // a run of the file is none that could be decoded
     gui.until_idle();
     REQUIRE(gui.errors.empty());
     for (int i = 0; i < 1000; ++i) gui.frame();  // the view is hidden for a while, and what it computed forgotten
@@ -136,9 +137,11 @@ TEST_CASE("a what-if that is decoded answers as the run with its settings") {
     REQUIRE(what_if.result(gui.session) == result);
     CHECK(gui.session.attributes(result).output_text == reader.run(0, 2).output_text);
     CHECK(gui.session.look(result).label.find("what-if") != std::string::npos);
-    CHECK(reader.read<int32_t>(of(result.run), schema::output_ids) == reader.read<int32_t>(of(2), schema::output_ids));
-    CHECK(reader.read<float>(of(result.run), schema::step_kl) == reader.read<float>(of(2), schema::step_kl));
-    CHECK(reader.kept(0, result.run)->indices == reader.kept(0, 2)->indices);
+    CHECK(reader.read<int32_t>(of(gui.session.at(result).run), schema::output_ids) ==
+          reader.read<int32_t>(of(2), schema::output_ids));
+    CHECK(reader.read<float>(of(gui.session.at(result).run), schema::step_kl) ==
+          reader.read<float>(of(2), schema::step_kl));
+    CHECK(gui.session.at(result).kept()->indices == reader.kept(0, 2)->indices);
     CHECK(gui.engine->has_cache(result));
 
     what_if.budget() = 20;

@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
-#include "app/gui/actions.h"
-#include "app/gui/annotations.h"
-#include "app/gui/selection_text.h"
-#include "app/gui/session_state.h"
+#include "app/gui/session/annotations.h"
+#include "app/gui/session/selection_text.h"
+#include "app/gui/session/session_state.h"
+#include "app/gui/view/actions.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 
-#include "app/gui/layouts.h"
+#include "app/gui/shell/layouts.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
@@ -232,7 +232,7 @@ TEST_CASE("the overview lies below its maps, as wide as they are") {
                 c.SetRef(c.WindowInfo((window + "/maps").c_str()).ID);
             else
                 c.SetRef(window.c_str());
-            const std::string path = fmt::format("{}.{}/##map", run.document, run.run);
+            const std::string path = run.text() + "/##map";
             const ImRect map = c.ItemInfo(is_retention ? path.c_str() : "##difference map").RectFull;
             const ImRect strip =
                 c.ItemInfo((window + (is_retention ? "/overview" : "/##difference overview")).c_str()).RectFull;

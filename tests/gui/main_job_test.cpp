@@ -6,9 +6,9 @@
 #include <iterator>
 #include <thread>
 
-#include "app/gui/engine_session.h"
-#include "app/gui/run_form.h"
-#include "app/gui/settings.h"
+#include "app/gui/session/engine_session.h"
+#include "app/gui/session/run_form.h"
+#include "app/gui/session/settings.h"
 #include "app/program/paths.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/small_model.h"
@@ -94,7 +94,7 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
         const auto& attributes = demo.reader()->run(0, run);
         if (attributes.policy == "snapkv" && attributes.budget == 256) snapkv = run;
     }
-    session.select_run({demo.id(), 0, snapkv});
+    session.select_run(demo.key_of(0, snapkv));
     driven.settle();
     driven.drive([](ImGuiTestContext& c) { c.ItemInputValue("//what_if-1/**/##budget number", 100); });
     REQUIRE(driven.draw_until([&] { return demo.reader()->n_runs(0) == 26; }, patience));
@@ -103,12 +103,12 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
     CHECK(demo.reader()->run(0, added).policy == "snapkv");
     CHECK(demo.reader()->run(0, added).budget == 100);
     // It is what is selected now, and stands beside the run that it came from.
-    CHECK(session.cursor().run.run == added);
+    CHECK(session.cursor().run == demo.key_of(0, added));
     const auto order = session.visible_runs();
-    const auto source = std::find(order.begin(), order.end(), RunKey{demo.id(), 0, snapkv});
+    const auto source = std::find(order.begin(), order.end(), demo.key_of(0, snapkv));
     REQUIRE(source != order.end());
     REQUIRE(source + 1 != order.end());
-    CHECK((source + 1)->run == added);
+    CHECK(*(source + 1) == demo.key_of(0, added));
     const auto kept = demo.reader()->kept(0, added);
     for (size_t layer = 0; layer < kept->n_layers; ++layer) {
         for (size_t row = 0; row < kept->n_rows; ++row) CHECK(kept->count(layer, row) == 100);
@@ -116,7 +116,7 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
 
     // Decoded, it has an answer and its distance from the full cache's; its cache and others go on with a question.
     driven.drive([](ImGuiTestContext& c) { c.ItemClick("//what_if-1/**/Decode"); });
-    const RunKey what_if{demo.id(), 0, added};
+    const RunKey what_if = demo.key_of(0, added);
     REQUIRE(driven.draw_until([&] { return !session.attributes(what_if).output_text.empty(); }, patience));
     CHECK(demo.reader()->has(trace::Place::of_run(0, added), trace::schema::run::step_kl));
     CHECK(demo.reader()->kept(0, added)->indices == kept->indices);
@@ -132,7 +132,7 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
     const auto& further = demo.further_answers();
     const size_t n_asked = 1 + session.visible_runs(true).size();
     REQUIRE(further.size() == n_asked);
-    CHECK(demo.run_called(0, further[0].run_number, further[0].run) == added);
+    CHECK(demo.run_called(0, further[0].run_number, further[0].run) == demo.id_of(0, added));
     const auto all_ended = [&] {
         return std::all_of(further.begin(), further.end(), [](const FurtherAnswer& one) { return one.finished; });
     };
@@ -147,18 +147,18 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
     // The what-if and its run are what is compared, until other letters are clicked; then their difference.
     REQUIRE(session.a);
     REQUIRE(session.b);
-    CHECK(session.a->run == snapkv);
-    CHECK(session.b->run == added);
+    CHECK(*session.a == demo.key_of(0, snapkv));
+    CHECK(*session.b == demo.key_of(0, added));
     const auto letter = [&](int run, const char* name) {
-        const std::string label = "//runs-1/**/$$" + std::to_string(run) + "/" + name;
+        const std::string label = "//runs-1/**/" + demo.key_of(0, run).text() + "/" + name;
         driven.drive([&](ImGuiTestContext& c) { c.ItemClick(label.c_str()); });
     };
     letter(2, "A");
     letter(4, "B");
     REQUIRE(session.a);
     REQUIRE(session.b);
-    CHECK(session.a->run == 2);
-    CHECK(session.b->run == 4);
+    CHECK(*session.a == demo.key_of(0, 2));
+    CHECK(*session.b == demo.key_of(0, 4));
     // What is seen leaves as a figure and as numbers. (The test engine gives the focus back when a drive ends.)
     std::optional<FigureRequest> seen;
     for (const char* name : {"difference.pdf", "difference.csv"}) {

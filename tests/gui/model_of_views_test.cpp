@@ -4,11 +4,11 @@
 #include <fstream>
 #include <thread>
 
-#include "app/gui/prompt_text.h"
-#include "app/gui/pyramid.h"
-#include "app/gui/session.h"
-#include "app/gui/settings.h"
-#include "app/gui/workspace.h"
+#include "app/gui/drawing/pyramid.h"
+#include "app/gui/session/prompt_text.h"
+#include "app/gui/session/session.h"
+#include "app/gui/session/settings.h"
+#include "app/gui/session/workspace.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui {
@@ -169,10 +169,10 @@ TEST_CASE("the session keeps one selection, finds open traces again and follows 
     CHECK(&session.open(folder / "." / "one.h5") == &one);
     Document& two = session.open(folder / "two.h5");
     CHECK(session.documents().size() == 2);
-    CHECK(session.look({two.id(), 0, 0}).label.starts_with("two.h5: "));
-    session.a = RunKey{one.id(), 0, 1};
-    session.b = RunKey{two.id(), 0, 1};
-    session.select_run({two.id(), 0, 1});
+    CHECK(session.look(two.key_of(0, 0)).label.starts_with("two.h5: "));
+    session.a = one.key_of(0, 1);
+    session.b = two.key_of(0, 1);
+    session.select_run(two.key_of(0, 1));
     session.select_token(3);
     session.select_token(5, true);
     CHECK(session.cursor().contains(4));

@@ -1,4 +1,4 @@
-#include "app/gui/prompt_lines.h"
+#include "app/gui/tokens/prompt_lines.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

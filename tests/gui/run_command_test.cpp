@@ -9,7 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "app/gui/run_form.h"
+#include "app/gui/session/run_form.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"
 #include "tests/trace/sample_trace.h"

@@ -6,9 +6,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "app/gui/actions.h"
-#include "app/gui/engine_session.h"
-#include "app/gui/run_form.h"
+#include "app/gui/session/engine_session.h"
+#include "app/gui/session/run_form.h"
+#include "app/gui/view/actions.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/gui/session_with_engine.h"
@@ -268,7 +268,8 @@ TEST_CASE("keys show and hide the first 27 runs of Runs, and the palette any by 
     DrivenApp driven(options);
     Session& session = driven.session();
     Document& document = *session.documents()[0];
-    while (document.reader()->n_runs(0) < 30) document.add_run(0, document.reader()->run_record(0, 1), 1);
+    while (document.reader()->n_runs(0) < 30)
+        document.add_run(0, document.reader()->run_record(0, 1), document.id_of(0, 1));
     driven.settle();
     const auto runs = session.all_runs();
     const auto press = [&](ImGuiKeyChord key) { driven.drive([&](ImGuiTestContext& c) { c.KeyPress(key); }); };
@@ -305,18 +306,18 @@ TEST_CASE("another prompt of a trace has the same runs selected, and as A and B"
     Tasks tasks([] {});
     Session session(tasks);
     Document& document = session.open(folder / "questions.h5");
-    session.select_run({document.id(), 0, 2});
+    session.select_run(document.key_of(0, 2));
     session.select_layer(1);
     session.select_token(4);
-    session.a = RunKey{document.id(), 0, 1};
-    session.b = RunKey{document.id(), 0, 3};
+    session.a = document.key_of(0, 1);
+    session.b = document.key_of(0, 3);
     session.show_prompt(document, 2);
     CHECK(document.prompt == 2);
-    CHECK(session.cursor().run == RunKey{document.id(), 2, 2});
+    CHECK(session.cursor().run == document.key_of(2, 2));
     CHECK(session.cursor().layer == 1);
     CHECK(session.cursor().first_token == 4);
-    CHECK(session.a == RunKey{document.id(), 2, 1});
-    CHECK(session.b == RunKey{document.id(), 2, 3});
+    CHECK(session.a == document.key_of(2, 1));
+    CHECK(session.b == document.key_of(2, 3));
 }
 
 }  // namespace kvscope::gui::testing

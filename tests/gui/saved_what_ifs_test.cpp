@@ -1,12 +1,12 @@
 #ifdef KVSCOPE_WITH_ENGINE
 
-#include "app/gui/saved_what_ifs.h"
+#include "app/gui/session/saved_what_ifs.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "app/gui/annotations.h"
-#include "app/gui/session_state.h"
+#include "app/gui/session/annotations.h"
+#include "app/gui/session/session_state.h"
 #include "tests/gui/session_with_engine.h"
 
 namespace kvscope::gui {
@@ -16,7 +16,7 @@ TEST_CASE("a what-if that was kept is there again when its trace is opened") {
     gui.engine->run(gui.request({"snapkv:window=8", "h2o"}, "16,24"));
     gui.until_idle();
     Document& document = *gui.session.documents().front();
-    gui.session.select_run({document.id(), 0, 1});
+    gui.session.select_run(document.key_of(0, 1));
     LiveWhatIf what_if;
     gui.settle(what_if);
     what_if.budget() = 24;  // as run 2
@@ -47,14 +47,14 @@ TEST_CASE("a what-if that was kept is there again when its trace is opened") {
     }
     REQUIRE(reopened.reader()->n_runs(0) == 6);
     CHECK(reopened.reader()->kept(0, 5)->indices == reopened.reader()->kept(0, 2)->indices);
-    CHECK(again.look({reopened.id(), 0, 5}).label.find("what-if") != std::string::npos);
-    CHECK(reopened.shown_order(0)[2] == 5);
+    CHECK(again.look(reopened.key_of(0, 5)).label.find("what-if") != std::string::npos);
+    CHECK(reopened.shown_order(0)[2] == reopened.id_of(0, 5));
     REQUIRE(notices.size() == 1);
     CHECK(notices[0].find("window acts before the scores") != std::string::npos);
     CHECK(!reopened.annotations_changed);
     // What could not be made is not lost; what is taken away is.
     CHECK(reopened.kept_what_ifs().size() == 2);
-    reopened.remove_run(reopened.added_id(0, 5));
+    reopened.remove_run(reopened.id_of(0, 5));
     CHECK(reopened.annotations_changed);
     CHECK(reopened.kept_what_ifs().size() == 1);
     const auto parameters = [](const Document& of, size_t i) {

@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "app/gui/engine_session.h"
-#include "app/gui/session.h"
-#include "app/gui/what_if.h"
+#include "app/gui/session/engine_session.h"
+#include "app/gui/session/session.h"
+#include "app/gui/session/what_if.h"
 
 namespace kvscope::gui::testing {
 

@@ -4,10 +4,11 @@
 #include <set>
 
 #include "app/figures/figure_format.h"
-#include "app/gui/export_dialog.h"
-#include "app/gui/figure_source.h"
-#include "app/gui/run_label.h"
+#include "app/gui/figure/export_dialog.h"
+#include "app/gui/figure/figure_source.h"
+#include "app/gui/view/run_label.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/run_places.h"
 #include "tests/gui/two_traces.h"
 #include "tests/skip.h"
 #include "tests/trace/sample_trace.h"
@@ -50,7 +51,7 @@ TEST_CASE("the inspector lists the runs of all traces with the same tokens, and 
     Session& session = driven.session();
     const int first = session.documents().at(0)->id();
     const int third = session.documents().at(2)->id();
-    session.select_run({first, 0, 1});
+    session.select_run(run_at(session, first, 0, 1));
     session.select_token(5);
     driven.settle();
     std::optional<analysis::Table> table;
@@ -67,9 +68,10 @@ TEST_CASE("the inspector lists the runs of all traces with the same tokens, and 
     CHECK(table->rows.size() == n_shown);
     std::set<std::string> traces;
     for (const auto& row : table->rows) traces.insert(std::get<std::string>(row.cells.at(0)));
-    CHECK(traces == std::set<std::string>{session.look({first, 0, 1}).trace, session.look({third, 0, 1}).trace});
+    CHECK(traces == std::set<std::string>{session.look(run_at(session, first, 0, 1)).trace,
+                                          session.look(run_at(session, third, 0, 1)).trace});
     const std::string text = ExportDialog::text(*table, "csv");
-    CHECK(text.find(session.look({third, 0, 1}).trace) != std::string::npos);
+    CHECK(text.find(session.look(run_at(session, third, 0, 1)).trace) != std::string::npos);
 }
 
 TEST_CASE("the spectrum of a head alone follows the selected KV head, or the selected query head") {
@@ -104,8 +106,8 @@ TEST_CASE("however short a run's label is made, it is never that of another trac
     driven.settle();
     driven.drive([&](ImGuiTestContext&) {
         const auto& documents = driven.session().documents();
-        const RunLook first = driven.session().look({documents.at(0)->id(), 0, 1});
-        const RunLook second = driven.session().look({documents.at(1)->id(), 0, 1});
+        const RunLook first = driven.session().look(documents.at(0)->key_of(0, 1));
+        const RunLook second = driven.session().look(documents.at(1)->key_of(0, 1));
         for (float width = 400; width > 10; width -= 10) {
             CAPTURE(width);
             const std::string shown = label_that_fits(first, width);
@@ -115,7 +117,7 @@ TEST_CASE("however short a run's label is made, it is never that of another trac
     });
 }
 
-TEST_CASE("the runs of all open traces are in one plot, called by their files, and a label finds its run") {
+TEST_CASE("the runs of all open traces are in one plot, called by their files, and a curve knows its run") {
     const TwoTraces files;
     Tasks tasks([] {});
     Session session(tasks);
@@ -123,12 +125,13 @@ TEST_CASE("the runs of all open traces are in one plot, called by their files, a
     const int second = session.open(files.second).id();
     const FigureRequest request = shown_request(session, "coverage", true, Traces::all);
     const analysis::Figure figure = FigureJob(session, request).figure();
-    const auto runs = runs_by_label(session, request);
+    const FigureJob job(session, request);
+    const PreparedFigure shown{figure, {}, job.runs()};
     size_t n_second = 0;
-    for (const auto& layer : figure.panels.front().layers) {
-        const auto& line = std::get<analysis::Line>(layer);
-        REQUIRE(runs.contains(line.label));
-        const RunKey run = runs.at(line.label);
+    for (size_t i = 0; i < figure.panels.front().layers.size(); ++i) {
+        const auto& line = std::get<analysis::Line>(figure.panels.front().layers[i]);
+        const RunKey run = shown.run_of(0, i);
+        REQUIRE(session.exists(run));
         CHECK(line.label == session.look(run).label);
         CHECK(line.style.color == session.look(run).style.color);
         n_second += run.document == second;
@@ -136,7 +139,7 @@ TEST_CASE("the runs of all open traces are in one plot, called by their files, a
     CHECK(figure.panels.front().layers.size() == session.visible_runs().size());
     CHECK(n_second == 5);
 
-    session.set_visible(runs.at("two.h5: snapkv 16"), false);
+    session.set_visible(run_called(session, "two.h5: snapkv 16"), false);
     const FigureRequest fewer = shown_request(session, "coverage", true, Traces::all);
     CHECK(stamp_of(session, fewer) != stamp_of(session, request));
     CHECK(FigureJob(session, fewer).figure().panels.front().layers.size() + 1 == figure.panels.front().layers.size());
@@ -144,7 +147,7 @@ TEST_CASE("the runs of all open traces are in one plot, called by their files, a
     session.close(second);
     const FigureRequest alone = shown_request(session, "coverage", true, Traces::all);
     CHECK(alone.document == first);
-    CHECK(runs_by_label(session, alone).contains("snapkv 16"));
+    CHECK(!session.exists(shown.run_of({1, 1, -1})));
 }
 
 TEST_CASE("files of the same name are told apart by their folders") {
@@ -157,7 +160,7 @@ TEST_CASE("files of the same name are told apart by their folders") {
     Session session(tasks);
     CHECK(session.name_of(session.open(folder / "a" / "t.h5")) == "t.h5");
     CHECK(session.name_of(session.open(folder / "b" / "t.h5")) == "b/t.h5");
-    CHECK(session.look({session.documents()[0]->id(), 0, 1}).label == "a/t.h5: snapkv 16");
+    CHECK(session.look(session.documents()[0]->key_of(0, 1)).label == "a/t.h5: snapkv 16");
 }
 
 TEST_CASE(
@@ -168,19 +171,19 @@ TEST_CASE(
     Tasks tasks([] {});
     Session session(tasks);
     const int first = session.open(files.first).id();
-    const RunKey snapkv{first, 0, 1};
-    CHECK(session.compared() == std::pair{snapkv, RunKey{first, 0, 2}});
+    const RunKey snapkv = run_at(session, first, 0, 1);
+    CHECK(session.compared() == std::pair{snapkv, run_at(session, first, 0, 2)});
     const int second = session.open(again).id();
-    CHECK(session.compared() == std::pair{RunKey{second, 0, 1}, snapkv});
-    session.set_visible({second, 0, 1}, false);
-    CHECK(session.compared() == std::pair{RunKey{second, 0, 2}, RunKey{first, 0, 2}});
-    session.a = RunKey{first, 0, 3};
-    CHECK(session.compared() == std::pair{RunKey{first, 0, 3}, snapkv});
+    CHECK(session.compared() == std::pair{run_at(session, second, 0, 1), snapkv});
+    session.set_visible(run_at(session, second, 0, 1), false);
+    CHECK(session.compared() == std::pair{run_at(session, second, 0, 2), run_at(session, first, 0, 2)});
+    session.a = run_at(session, first, 0, 3);
+    CHECK(session.compared() == std::pair{run_at(session, first, 0, 3), snapkv});
 
     Session unlike(tasks);
     const int shorter = unlike.open(files.first).id();
     unlike.open(files.second);
-    CHECK(unlike.compared() == std::pair{RunKey{shorter, 0, 1}, RunKey{shorter, 0, 2}});
+    CHECK(unlike.compared() == std::pair{run_at(unlike, shorter, 0, 1), run_at(unlike, shorter, 0, 2)});
 }
 
 TEST_CASE("head divergence shows both traces on one scale, and A − B of two when it is chosen") {

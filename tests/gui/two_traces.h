@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "app/gui/app.h"
+#include "app/gui/shell/app.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui::testing {

@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "app/gui/annotations.h"
-#include "app/gui/heat_map.h"
-#include "app/gui/layouts.h"
-#include "app/gui/session_state.h"
+#include "app/gui/drawing/heat_map.h"
+#include "app/gui/session/annotations.h"
+#include "app/gui/session/session_state.h"
+#include "app/gui/shell/layouts.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"

@@ -27,6 +27,7 @@ constexpr const char* all_figures = "all";
 struct Arguments {
     std::vector<fs::path> traces;
     std::vector<std::string> figures;
+    std::vector<std::string> runs;
     std::string layers;
     std::string heads;
     bool difference = false;
@@ -81,13 +82,14 @@ std::vector<analysis::TracePart> parts_of_difference(const std::vector<trace::Re
                         chosen.runs.size()));
     const trace::Reader& reader = readers.front();
     std::vector<analysis::TracePart> parts;
-    for (const auto& name : chosen.runs) {
+    for (const auto& choice : chosen.runs) {
         analysis::FigureOptions options = chosen;
-        options.runs = {name};
+        options.runs = {choice};
         const auto runs = analysis::chosen_runs(reader, options);
         if (runs.size() != 1)
-            throw analysis::FigureError(fmt::format(
-                "--difference: --run {} names {} runs; choose one by its label or number", name, runs.size()));
+            throw analysis::FigureError(
+                fmt::format("--difference: --run {} names {} runs; choose one by its label or number",
+                            std::get<std::string>(choice), runs.size()));
         parts.push_back({&reader, options, analysis::run_label(reader.run(options.prompt, runs.front()))});
     }
     return parts;
@@ -252,7 +254,7 @@ std::function<int()> declare(CLI::App& app) {
            "files of their own, demo-jsd.pdf for demo.pdf; the pages of a long one, too, as svg and png")
         ->required();
     app.add_option("--prompt", arguments->options.prompt, "Which prompt, from 0")->capture_default_str();
-    app.add_option("--run,--runs", arguments->options.runs, "Runs by label, policy or number; repeatable")
+    app.add_option("--run,--runs", arguments->runs, "Runs by label, policy or number; repeatable")
         ->allow_extra_args(false);
     app.add_option("--layer,--layers", arguments->layers, "Layers, as in 0,5,10-12");
     app.add_option("--head,--heads", arguments->heads, "Query heads, as in 0,5-7");
@@ -273,6 +275,7 @@ std::function<int()> declare(CLI::App& app) {
     app.footer(app.get_footer() + "\n\nFigures, and the options that each heeds:\n\n" + figures_text());
     return [arguments] {
         const auto definitions = chosen_figures(*arguments);
+        arguments->options.runs.assign(arguments->runs.begin(), arguments->runs.end());
         arguments->options.layers = layers_from_text(arguments->layers);
         arguments->options.heads = layers_from_text(arguments->heads, "heads");
         arguments->file.creator = std::string("kvscope ") + program::version();

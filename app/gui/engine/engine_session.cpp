@@ -1,4 +1,4 @@
-#include "app/gui/engine_session.h"
+#include "app/gui/session/engine_session.h"
 
 #include <fmt/format.h>
 
@@ -18,8 +18,8 @@
 #include "app/gui/engine/run_caches.h"
 #include "app/gui/engine/run_in_window.h"
 #include "app/gui/engine/token_counter.h"
-#include "app/gui/run_form.h"
-#include "app/gui/session.h"
+#include "app/gui/session/run_form.h"
+#include "app/gui/session/session.h"
 #include "app/program/engine/run_job.h"
 #include "app/program/engine/training_job.h"
 #include "app/program/paths.h"
@@ -225,11 +225,9 @@ class ThreadedSession final : public EngineSession {
     std::string obstacle_to_asking(const RunKey& run) const override {
         if (!session_.exists(run)) return "select a run";
         const Document& document = *session_.document(run);
-        const trace::Reader& reader = *document.reader();
-        const trace::RunAttributes& attributes = reader.run(run.prompt, run.run);
+        const trace::RunAttributes& attributes = session_.attributes(run);
         if (attributes.status != "complete") return attributes.label + " failed: it has no cache";
-        const bool is_pending = !reader.is_in_file(run.prompt, run.run) && !is_what_if(document, run);
-        if (is_pending && running_ && running_->document() == document.id())
+        if (document.is_pending(run.run) && running_ && running_->document() == document.id())
             return attributes.label + " is still being decoded";
         return {};
     }
@@ -246,7 +244,7 @@ class ThreadedSession final : public EngineSession {
             job.prompt = run.prompt;
             job.reader = document.reader();
             job.question = question;
-            job.runs.push_back({run.run, document.add_further_answer(run.prompt, run.run, question),
+            job.runs.push_back({session_.at(run).run, document.add_further_answer(run, question),
                                 RunCaches::name_of(document, run), caches_.find(session_, run)});
         }
         for (auto& [place, job] : by_prompt) enqueue_question(std::move(job));
@@ -255,10 +253,10 @@ class ThreadedSession final : public EngineSession {
     void decode(const std::vector<RunKey>& what_ifs) override {
         std::map<std::pair<int, int>, std::vector<WhatIfRun>> by_prompt;
         for (const RunKey& run : what_ifs) {
-            if (!session_.exists(run) || !is_what_if(*session_.document(run), run)) continue;
+            if (!session_.exists(run) || !session_.document(run)->is_what_if(run.run)) continue;
             const Document& document = *session_.document(run);
             by_prompt[{run.document, run.prompt}].push_back(
-                {run.run, document.added_id(run.prompt, run.run), RunCaches::name_of(document, run)});
+                {session_.at(run).run, run, RunCaches::name_of(document, run)});
         }
         for (const auto& [place, runs] : by_prompt) enqueue_decoding(place.first, place.second, runs);
     }
@@ -275,8 +273,8 @@ class ThreadedSession final : public EngineSession {
 
  private:
     struct WhatIfRun {
-        int run;
-        int added;         ///< Document::added_id
+        int run;  ///< of the reader
+        RunKey key;
         std::string name;  ///< RunCaches::name_of
     };
     struct Begun {
@@ -302,10 +300,6 @@ class ThreadedSession final : public EngineSession {
             what, [this, job, spectra, dtype, plans, run, what] { execute(job, spectra, dtype, plans, run, what); });
     }
 
-    static bool is_what_if(const Document& document, const RunKey& run) {
-        return document.added_id(run.prompt, run.run) >= 0;
-    }
-
     /// @param change what becomes of the answer, where it is still there
     void change_answer(int document, int answer, const std::function<void(FurtherAnswer&)>& change) {
         Document* of = session_.document(document);
@@ -316,20 +310,18 @@ class ThreadedSession final : public EngineSession {
     }
 
     /// A what-if that was made as a run, unless its settings have changed since.
-    void take_decoded(int document, const WhatIfRun& what_if, trace::RunRecord record) {
-        Document* of = session_.document(document);
-        const int run = of ? of->run_of(what_if.added) : -1;
-        if (run < 0) return;
-        const int prompt = of->prompt_of(what_if.added);
-        if (RunCaches::name_of(*of, {document, prompt, run}) != what_if.name) return;
-        const auto cache = caches_.find(session_, {document, prompt, run});
-        record.label = of->reader()->run(prompt, run).label;
+    void take_decoded(const WhatIfRun& what_if, trace::RunRecord record) {
+        if (!session_.exists(what_if.key)) return;
+        Document& of = *session_.document(what_if.key);
+        if (RunCaches::name_of(of, what_if.key) != what_if.name) return;
+        const auto cache = caches_.find(session_, what_if.key);
+        record.label = session_.attributes(what_if.key).label;
         try {
-            of->replace_run(what_if.added, std::move(record));
+            of.replace_run(what_if.key.run, std::move(record));
         } catch (const std::exception& error) {
             return notice_(error.what(), true);
         }
-        if (cache) caches_.keep(document, prompt, RunCaches::name_of(*of, {document, prompt, run}), cache);
+        if (cache) caches_.keep(what_if.key.document, what_if.key.prompt, RunCaches::name_of(of, what_if.key), cache);
     }
 
     void enqueue_question(QuestionJob question) {
@@ -423,7 +415,7 @@ class ThreadedSession final : public EngineSession {
             }
             jobs_.post([this, document, prompt, what_if = what_ifs[i], again = repeated[i]] {
                 caches_.keep(document, prompt, what_if.name, again.cache);
-                take_decoded(document, what_if, again.record);
+                take_decoded(what_if, again.record);
                 partial_.clear();
             });
         }

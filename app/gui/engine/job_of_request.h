@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/gui/engine_session.h"
+#include "app/gui/session/engine_session.h"
 #include "app/program/engine/run_job.h"
 
 namespace kvscope::gui {

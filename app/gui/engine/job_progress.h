@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "app/gui/engine_session.h"
+#include "app/gui/session/engine_session.h"
 #include "engine/progress.h"
 
 namespace kvscope::gui {

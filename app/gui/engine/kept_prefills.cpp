@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/gui/session.h"
+#include "app/gui/session/session.h"
 
 namespace kvscope::gui {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "app/gui/engine_session.h"
+#include "app/gui/session/engine_session.h"
 
 namespace kvscope::gui {
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "app/gui/engine_session.h"
+#include "app/gui/session/engine_session.h"
 #include "engine/live_prefill.h"
 #include "engine/model/model.h"
 #include "engine/progress.h"

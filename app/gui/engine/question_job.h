@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/document.h"
+#include "app/gui/session/document.h"
 #include "engine/conversation.h"
 #include "engine/model/model.h"
 #include "engine/progress.h"

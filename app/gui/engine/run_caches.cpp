@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/gui/session.h"
+#include "app/gui/session/session.h"
 
 namespace kvscope::gui {
 namespace {
@@ -16,7 +16,8 @@ constexpr std::ptrdiff_t most_made_again = 32;
 
 std::string RunCaches::name_of(const Document& document, const RunKey& run) {
     const trace::Reader& reader = *document.reader();
-    if (reader.is_in_file(run.prompt, run.run)) return fmt::format("{}", reader.run_number(run.prompt, run.run));
+    const int at = document.place_of(run.prompt, run.run).value();
+    if (reader.is_in_file(run.prompt, at)) return fmt::format("{}", reader.run_number(run.prompt, at));
     return document.run_stamp(run.prompt, run.run);
 }
 

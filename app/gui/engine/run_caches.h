@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/selection.h"
+#include "app/gui/session/selection.h"
 #include "engine/conversation.h"
 
 namespace kvscope::gui {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/gui/session.h"
+#include "app/gui/session/session.h"
 
 namespace kvscope::gui {
 
@@ -89,66 +89,20 @@ void RunInWindow::update(Session& session) {
     }
 }
 
-std::vector<int> RunInWindow::identities(const Document& document, int prompt) const {
-    std::vector<int> found;
-    const trace::Reader& file = *document.file();
-    for (int run = 0; run < file.n_runs(prompt); ++run) found.push_back(file.run_number(prompt, run));
-    if (const auto pending = shown_.find(prompt); pending != shown_.end())
-        found.insert(found.end(), pending->second.begin(), pending->second.end());
-    for (int run = document.first_added_run(prompt); run < document.reader()->n_runs(prompt); ++run)
-        found.push_back(-1 - document.added_id(prompt, run));
-    return found;
-}
-
 void RunInWindow::show(Session& session, bool reload) {
     Document& document = *session.document(document_);
-    std::map<int, Records> pending;
-    std::vector<std::vector<int>> before;
-    for (int prompt = 0; prompt < document.reader()->n_prompts(); ++prompt) {
-        before.push_back(identities(document, prompt));
-        if (!reload && !waiting_.contains(prompt)) continue;
-        int at = document.file()->n_runs(prompt);
-        for (const int number : shown_[prompt]) pending[prompt][number] = document.reader()->run_record(prompt, at++);
-    }
     if (reload) document.reload();
-    const trace::Reader& file = *document.file();
-    for (auto& [prompt, records] : waiting_) {
-        if (prompt >= file.n_prompts()) continue;
-        for (auto& [number, record] : records) pending[prompt][number] = std::move(record);
-    }
-    std::erase_if(waiting_, [&](const auto& of_prompt) { return of_prompt.first < file.n_prompts(); });
-    for (auto& [prompt, records] : pending) {
-        for (int run = 0; run < file.n_runs(prompt); ++run) records.erase(file.run_number(prompt, run));
-        std::vector<trace::RunRecord> runs;
-        std::vector<int> numbers;
-        for (auto& [number, record] : records) {
-            numbers.push_back(number);
-            runs.push_back(std::move(record));
-        }
-        document.set_pending_runs(prompt, std::move(runs));
-        shown_[prompt] = std::move(numbers);
-    }
-    for (size_t prompt = 0; prompt < before.size(); ++prompt) {
-        const auto now = identities(document, static_cast<int>(prompt));
-        std::vector<int> moved;
-        bool stay = true;
-        for (const int identity : before[prompt]) {
-            const auto at = std::find(now.begin(), now.end(), identity);
-            moved.push_back(at == now.end() ? -1 : static_cast<int>(at - now.begin()));
-            stay = stay && moved.back() + 1 == static_cast<int>(moved.size());
-        }
-        if (!stay) session.renumber_runs(document_, static_cast<int>(prompt), moved);
-    }
+    for (auto& [prompt, records] : std::exchange(waiting_, {})) document.set_pending_runs(prompt, std::move(records));
     if (session.cursor().run.document != document_) select_first(session);
 }
 
 void RunInWindow::select_first(Session& session) const {
     const Document& document = *session.document(document_);
     if (document.prompt >= document.reader()->n_prompts()) return;
-    for (int run = 0; run < document.first_added_run(document.prompt); ++run) {
+    for (const RunId run : document.runs(document.prompt)) {
         const RunKey key{document_, document.prompt, run};
         const auto& attributes = session.attributes(key);
-        if (attributes.policy == "full" || attributes.status == "failed") continue;
+        if (document.is_what_if(run) || attributes.policy == "full" || attributes.status == "failed") continue;
         return session.select_run(key);
     }
 }

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/engine_session.h"
+#include "app/gui/session/engine_session.h"
 #include "engine/experiment.h"
 
 namespace kvscope::gui {
@@ -49,20 +49,17 @@ class RunInWindow {
     };
 
     void open(Session& session, int prompt);
-    /// Puts what waits among the runs of prompts that the file has. Where runs then stand elsewhere, selection, A and B
-    /// follow. @param reload the file is read anew before. @throws what Document::reload throws
+    /// Puts what waits among the document's runs. @param reload the file is read anew before. @throws what
+    /// Document::reload throws
     void show(Session& session, bool reload);
     void select_first(Session& session) const;
-    /// What each run of a prompt is, wherever it stands: its number in the trace, or −1 less a what-if's id.
-    std::vector<int> identities(const Document& document, int prompt) const;
     void answer(int prompt);
 
     std::filesystem::path output_;
     std::function<void(const std::string&, bool)> notice_;
     std::shared_ptr<const engine::Model> model_;
     int document_ = -1;
-    std::map<int, Records> waiting_;         ///< by prompt: what arrived and is not shown yet
-    std::map<int, std::vector<int>> shown_;  ///< by prompt: numbers of the runs that are pending, in their order
+    std::map<int, Records> waiting_;  ///< by prompt: what arrived and is not shown yet
     std::vector<std::string> labels_;
 
     mutable std::mutex mutex_;

@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "app/gui/engine_session.h"
+#include "app/gui/session/engine_session.h"
 
 namespace kvscope::engine {
 class Model;

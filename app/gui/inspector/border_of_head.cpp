@@ -8,7 +8,7 @@
 #include "analysis/number_text.h"
 #include "analysis/table_format.h"
 #include "analysis/token_report.h"
-#include "app/gui/shaped_text.h"
+#include "app/gui/drawing/shaped_text.h"
 
 namespace kvscope::gui {
 namespace {
@@ -82,12 +82,12 @@ Table table_of_border(const Border& border, double cut_off, const PromptText& pr
 
 }  // namespace
 
-Table draw_border(Context& context, const std::string& slot, const Document& document, const PromptText& prompt,
-                  const TokenQuestion& asked, int layer, int row) {
+Table draw_border(Context& context, const std::string& slot, const PromptText& prompt, const TokenQuestion& asked,
+                  int layer, int row) {
     const auto answer = context.session.tasks.ask<Border>(
         slot, fmt::format("{} {} {}", context.session.stamp(asked.run), layer, row),
-        [reader = document.reader(), run = asked.run, layer, row] {
-            return analysis::border(*reader, run.prompt, run.run, static_cast<size_t>(layer), static_cast<size_t>(row),
+        [at = context.session.at(asked.run), layer, row] {
+            return analysis::border(*at.reader, at.prompt, at.run, static_cast<size_t>(layer), static_cast<size_t>(row),
                                     n_entries);
         });
     if (!answer.value || (answer.value->kept.empty() && answer.value->dropped.empty())) return {};

@@ -4,15 +4,15 @@
 
 #include "analysis/table.h"
 #include "app/gui/inspector/token_question.h"
-#include "app/gui/prompt_text.h"
-#include "app/gui/view.h"
+#include "app/gui/session/prompt_text.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 
 /// The entries beside a head's cut-off: who won, who lost, by how little. A click selects the token. @param slot of
 /// Tasks
 /// @returns the same as a table; without rows: nothing is drawn
-analysis::Table draw_border(Context& context, const std::string& slot, const Document& document,
-                            const PromptText& prompt, const TokenQuestion& asked, int layer, int row);
+analysis::Table draw_border(Context& context, const std::string& slot, const PromptText& prompt,
+                            const TokenQuestion& asked, int layer, int row);
 
 }  // namespace kvscope::gui

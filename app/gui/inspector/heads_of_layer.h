@@ -6,7 +6,7 @@
 
 #include "analysis/table.h"
 #include "analysis/token_report.h"
-#include "app/gui/view.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 

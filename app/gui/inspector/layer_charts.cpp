@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "analysis/number_text.h"
-#include "app/gui/measures.h"
+#include "app/gui/session/measures.h"
 
 namespace kvscope::gui {
 namespace {

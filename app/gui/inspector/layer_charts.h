@@ -5,7 +5,7 @@
 #include <string>
 
 #include "analysis/token_report.h"
-#include "app/gui/view.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 

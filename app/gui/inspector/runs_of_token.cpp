@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <set>
 
-#include "analysis/token_report.h"
+#include "app/gui/session/span_reports.h"
 
 namespace kvscope::gui {
 namespace {
@@ -38,20 +38,11 @@ std::vector<const Document*> with_same_tokens(Session& session, const Document& 
 /// The compressed runs of one prompt that are shown, and the one asked about.
 void add_reports(Session& session, const Document& document, const TokenQuestion& asked, const std::string& slot,
                  std::vector<RunReport>& reports) {
-    using Reports = std::vector<analysis::SpanReport>;
     const trace::Reader& reader = *document.reader();
     if (asked.token >= reader.prompt(document.prompt).visible_tokens()) return;
-    std::string stamp = fmt::format("{} {} {}", document.stamp(), document.prompt, asked.token);
-    for (int run = document.file()->n_runs(document.prompt); run < reader.n_runs(document.prompt); ++run)
-        stamp += " " + document.run_stamp(document.prompt, run);
-    const auto answer =
-        session.tasks.ask<Reports>(fmt::format("{} {}", slot, document.id()), stamp,
-                                   [of = document.reader(), index = document.prompt, token = asked.token] {
-                                       return analysis::span_report(*of, index, token, token);
-                                   });
+    const auto answer = ask_span_reports(session, slot, document, asked.token, asked.token);
     if (!answer.value) return;
-    for (const auto& report : *answer.value) {
-        const RunKey key{document.id(), document.prompt, report.run};
+    for (const auto& [key, report] : *answer.value) {
         if (!session.exists(key) || session.attributes(key).policy == "full") continue;
         if (session.is_visible(key) || key == asked.run) reports.push_back({key, report});
     }
@@ -62,7 +53,7 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
     Session& session = context.session;
     const RunLook look = session.look(key);
     ImGui::PushID(key.document);
-    ImGui::PushID(key.run);
+    ImGui::PushID(key.text().c_str());
     const float side = 0.65f * ImGui::GetFontSize();
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const ImU32 color = packed(on_ground(look.style.color, context.theme));

@@ -4,8 +4,8 @@
 
 #include "analysis/table.h"
 #include "app/gui/inspector/token_question.h"
-#include "app/gui/prompt_text.h"
-#include "app/gui/view.h"
+#include "app/gui/session/prompt_text.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 

@@ -7,9 +7,9 @@
 #include <span>
 
 #include "analysis/table_format.h"
-#include "app/gui/joined_tokens.h"
-#include "app/gui/shaped_text.h"
-#include "app/gui/token_tooltip.h"
+#include "app/gui/drawing/shaped_text.h"
+#include "app/gui/tokens/joined_tokens.h"
+#include "app/gui/tokens/token_tooltip.h"
 
 namespace kvscope::gui {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "app/gui/inspector/token_question.h"
-#include "app/gui/prompt_text.h"
-#include "app/gui/view.h"
+#include "app/gui/session/prompt_text.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 

@@ -49,7 +49,7 @@ void TokenNotes::draw_list(Context& context, const Document& document) {
         if (ImGui::Selectable(fmt::format("{}  {}", where, note.text).c_str())) {
             Cursor cursor = context.session.cursor();
             if (cursor.run.document != document.id() || cursor.run.prompt != document.prompt)
-                cursor.run = {document.id(), document.prompt, -1};
+                cursor.run = {document.id(), document.prompt, {}};
             cursor.first_token = note.first_token;
             cursor.last_token = note.last_token;
             context.session.selection.set(cursor);

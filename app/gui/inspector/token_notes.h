@@ -3,7 +3,7 @@
 #include <string>
 
 #include "app/gui/inspector/token_question.h"
-#include "app/gui/view.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 

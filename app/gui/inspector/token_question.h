@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "app/gui/session.h"
+#include "app/gui/session/session.h"
 
 namespace kvscope::gui {
 

@@ -8,16 +8,16 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/table_format.h"
-#include "app/gui/answer_output.h"
-#include "app/gui/answer_reference.h"
-#include "app/gui/answer_words.h"
-#include "app/gui/further_questions.h"
-#include "app/gui/measures.h"
-#include "app/gui/prompt_text.h"
-#include "app/gui/run_label.h"
-#include "app/gui/shaped_text.h"
-#include "app/gui/step_plot.h"
-#include "app/gui/view.h"
+#include "app/gui/drawing/shaped_text.h"
+#include "app/gui/figure/comparison_choice.h"
+#include "app/gui/figure/step_plot.h"
+#include "app/gui/session/answer_output.h"
+#include "app/gui/session/measures.h"
+#include "app/gui/session/prompt_text.h"
+#include "app/gui/tokens/answer_words.h"
+#include "app/gui/tokens/further_questions.h"
+#include "app/gui/view/run_label.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 namespace {
@@ -85,9 +85,9 @@ class AnswersView : public View {
         }
         request.options.prompt = focus->prompt;
         for (const RunKey& key : runs) {
-            if (key.document == focus->id()) request.options.runs.push_back(std::to_string(key.run));
+            if (key.document == focus->id()) request.runs.push_back(key.run);
         }
-        if (request.options.runs.empty()) return std::nullopt;
+        if (request.runs.empty()) return std::nullopt;
         return request;
     }
 
@@ -126,13 +126,13 @@ class AnswersView : public View {
     std::vector<Shown> outputs(Context& context) const {
         Session& session = context.session;
         std::vector<Shown> all;
-        const auto source = [&](const RunKey& key) { return AnswerSource{session.document(key)->reader(), key}; };
+        const auto source = [&](const RunKey& key) { return session.at(key); };
         for (const RunKey& key : session.visible_runs(true)) {
             const std::optional<RunKey> reference = reference_.of(session, key);
-            std::optional<AnswerSource> less;
+            std::optional<RunAt> less;
             if (reference) less = source(*reference);
             const auto answer = session.tasks.ask<AnswerOutput>(
-                fmt::format("output {} {}.{}.{}", static_cast<const void*>(this), key.document, key.prompt, key.run),
+                fmt::format("output {} {}", static_cast<const void*>(this), key.text()),
                 session.stamp(key) + (reference ? " less " + session.stamp(*reference) : ""),
                 [of = source(key), less] { return read_answer(of, less); });
             all.push_back({key, session.look(key), answer.value, answer.error});
@@ -161,7 +161,7 @@ class AnswersView : public View {
         ImGui::SetNextItemWidth(8 * ImGui::GetFontSize());
         if (ImGui::Combo("##answers how", &how, "side by side\0below each other\0")) stacked_ = how == 1;
         ImGui::SameLine();
-        reference_.choose(session);
+        choose_reference(session, reference_);
         ImGui::SameLine();
         ImGui::PushStyleColor(ImGuiCol_Text, prompt_open_ ? context.theme.accent : context.theme.ink);
         if (ImGui::Button("Prompt as sent")) prompt_open_ = !prompt_open_;
@@ -262,10 +262,10 @@ class AnswersView : public View {
     }
 
     static std::string why_empty(const Session& session, const RunKey& key) {
-        const trace::Reader& reader = *session.document(key)->reader();
-        if (reader.is_in_file(key.prompt, key.run)) return "it answered nothing";
-        return reader.complete() ? "a what-if has kept sets but no answer: Decode in What-if gets one"
-                                 : "its answer appears when it is decoded";
+        const RunAt at = session.at(key);
+        if (at.reader->is_in_file(at.prompt, at.run)) return "it answered nothing";
+        return at.reader->complete() ? "a what-if has kept sets but no answer: Decode in What-if gets one"
+                                     : "its answer appears when it is decoded";
     }
 
     /// "as full"; "2/19 differ, 6 left out", of which the beginning where the width has no room for all
@@ -295,8 +295,7 @@ class AnswersView : public View {
         const float em = ImGui::GetFontSize();
         const float side = 0.65f * em;
         const float line = std::round(1.45f * em);
-        ImGui::PushID(one.run.document);
-        ImGui::PushID(one.run.run);
+        ImGui::PushID(one.run.text().c_str());
         ImGui::SetCursorScreenPos(at);
         if (ImGui::InvisibleButton("run", {width, line})) session.select_run(one.run);
         const bool is_marked = one.output && one.output->has_reference;
@@ -338,7 +337,6 @@ class AnswersView : public View {
         else
             at.y = draw_answer_words(context, *one.output, at, width, line,
                                      [&](int step) { take_step(context, one, step); });
-        ImGui::PopID();
         ImGui::PopID();
         return at.y;
     }

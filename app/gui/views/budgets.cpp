@@ -2,7 +2,7 @@
 
 #include "analysis/number_text.h"
 #include "analysis/table_format.h"
-#include "app/gui/head_maps_view.h"
+#include "app/gui/figure/head_maps_view.h"
 
 namespace kvscope::gui {
 namespace {

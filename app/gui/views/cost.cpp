@@ -9,12 +9,13 @@
 #include "analysis/cost_difference.h"
 #include "analysis/cost_table.h"
 #include "analysis/table_format.h"
-#include "app/gui/cell_text.h"
-#include "app/gui/comparison.h"
-#include "app/gui/figure_menu.h"
-#include "app/gui/measures.h"
-#include "app/gui/runs_table.h"
-#include "app/gui/view.h"
+#include "app/gui/figure/comparison_choice.h"
+#include "app/gui/figure/figure_menu.h"
+#include "app/gui/session/cell_text.h"
+#include "app/gui/session/comparison.h"
+#include "app/gui/session/measures.h"
+#include "app/gui/session/runs_table.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 namespace {
@@ -44,7 +45,7 @@ class CostView : public View {
             draw_nothing(context, "Open a trace or run the demo to compare what the runs cost.");
             return;
         }
-        std::vector<std::shared_ptr<const Table>> tables;
+        std::vector<std::shared_ptr<const TableOfRuns>> tables;
         std::vector<RunsTable::Row> rows;
         std::string error;
         for (const auto& document : session.documents()) {
@@ -53,9 +54,9 @@ class CostView : public View {
             if (!answer.error.empty()) error = answer.error;
             if (!answer.value) continue;
             tables.push_back(answer.value);
-            for (size_t i = 0; i < answer.value->rows.size(); ++i) {
-                const RunKey key{document->id(), document->prompt, static_cast<int>(i)};
-                if (session.exists(key)) rows.push_back({key, &answer.value->rows[i], {}, {}});
+            for (size_t i = 0; i < answer.value->table.rows.size(); ++i) {
+                const RunKey& key = answer.value->runs.at(i);
+                if (session.exists(key)) rows.push_back({key, &answer.value->table.rows[i], {}, {}});
             }
         }
         if (rows.empty()) {
@@ -68,7 +69,7 @@ class CostView : public View {
         }
         choose_comparison("cost", session, automatic, comparison_);
         const Compared compared = resolve(session, comparison_, automatic, false);
-        RunsTable runs(tables.front()->columns, std::move(rows), compared);
+        RunsTable runs(tables.front()->table.columns, std::move(rows), compared);
         draw_table(context, compared, runs);
     }
 
@@ -92,13 +93,18 @@ class CostView : public View {
  private:
     static constexpr AutomaticComparison automatic = AutomaticComparison::traces_or_runs;
 
-    static Answer<Table> ask_table(Session& session, const Document& document) {
-        std::string stamp = document.stamp();
-        for (int run = 0; run < document.reader()->n_runs(document.prompt); ++run)
-            stamp += ' ' + session.stamp({document.id(), document.prompt, run});
-        return session.tasks.ask<Table>(
-            fmt::format("cost table {}", document.id()), stamp,
-            [reader = document.reader(), prompt = document.prompt] { return analysis::cost_table(*reader, prompt); });
+    /// With the run of each row.
+    struct TableOfRuns {
+        Table table;
+        std::vector<RunKey> runs;
+    };
+
+    static Answer<TableOfRuns> ask_table(Session& session, const Document& document) {
+        return session.tasks.ask<TableOfRuns>(
+            fmt::format("cost table {}", document.id()), document.runs_stamp(document.prompt),
+            [reader = document.reader(), prompt = document.prompt, runs = document.keys(document.prompt)] {
+                return TableOfRuns{analysis::cost_table(*reader, prompt), runs};
+            });
     }
 
     void draw_table(Context& context, const Compared& compared, RunsTable& runs) {
@@ -198,8 +204,7 @@ class CostView : public View {
         const bool visible = !is_run || session.is_visible(row.run);
         const bool is_quiet = !visible || (is_run && row.row->control);
         const ImVec4 color = is_run ? on_ground(session.look(row.run).style.color, context.theme) : context.theme.line;
-        ImGui::PushID(row.run.document);
-        ImGui::PushID(row.run.run);
+        ImGui::PushID(row.run.text().c_str());
         ImGui::TableNextRow();
         if (is_run && session.hover().run == row.run)
             ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg1, packed(context.theme.hover, 0.06f));
@@ -243,7 +248,6 @@ class CostView : public View {
             ImGui::GetWindowDrawList()->AddRectFilled({at.x, y}, {at.x + bar, y + 2},
                                                       packed(visible ? color : context.theme.line, 0.7f));
         }
-        ImGui::PopID();
         ImGui::PopID();
     }
 

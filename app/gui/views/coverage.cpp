@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/gui/figure_view.h"
-#include "app/gui/measures.h"
+#include "app/gui/figure/figure_view.h"
+#include "app/gui/session/measures.h"
 
 namespace kvscope::gui {
 namespace {
@@ -37,12 +37,10 @@ class CoverageView : public FigureView {
     void draw_figure(Context& context, const FigureRequest& request,
                      const std::shared_ptr<const PreparedFigure>& shown) override {
         const Session& session = context.session;
-        auto runs = runs_by_label(session, request);
         const Compared pairs = request.difference ? compared(session) : Compared{};
-        for (const ComparedRuns& pair : pairs.pairs) runs[pair.label] = pair.a;
         FigureLook look;
         look.weight = [&](size_t panel, size_t layer) {
-            const RunKey run = run_at(*shown, runs, panel, layer);
+            const RunKey run = shown->run_of(panel, layer);
             const RunKey hovered = session.hover().run;
             if (hovered.valid() && run.valid()) return run == hovered ? 2.0f : 0.35f;
             return run.valid() && run == session.cursor().run ? 1.8f : 1.0f;
@@ -51,11 +49,11 @@ class CoverageView : public FigureView {
             if (panel == 0) draw_layer_marks(context.theme, frame, list, session.cursor().layer, session.hover().layer);
         };
         const FigureHit hit = plot_.draw(context, "coverage plot", {0, 0}, shown, look);
-        if (hit.panel >= 0) take_mouse(context, request, *shown, hit, runs, pairs);
+        if (hit.panel >= 0) take_mouse(context, request, *shown, hit, pairs);
     }
 
     static void take_mouse(Context& context, const FigureRequest& request, const PreparedFigure& shown,
-                           const FigureHit& hit, const std::map<std::string, RunKey>& runs, const Compared& pairs) {
+                           const FigureHit& hit, const Compared& pairs) {
         Session& session = context.session;
         const bool by_layer = hit.panel == 0;
         const int layer = by_layer ? static_cast<int>(std::lround(hit.x)) : -1;
@@ -64,12 +62,12 @@ class CoverageView : public FigureView {
             n_layers = std::max(n_layers, n_layers_of(session, request.trace(i).document));
         const bool is_layer = layer >= 0 && layer < n_layers;
         Cursor over = session.cursor();
-        over.run = {request.document, request.options.prompt, -1};
+        over.run = {request.document, request.options.prompt, {}};
         over.kv_head = over.query_head = -1;
         over.first_token = over.last_token = -1;
         over.layer = is_layer ? layer : -1;
-        if (hit.layer >= 0)
-            over.run = run_at(shown, runs, static_cast<size_t>(hit.panel), static_cast<size_t>(hit.layer));
+        if (hit.layer >= 0) over.run = shown.run_of(static_cast<size_t>(hit.panel), static_cast<size_t>(hit.layer));
+        if (!session.exists(over.run)) over.run.run = {};  // the figure is older than what became of its runs
         session.set_hover(over);
         if (over.run.valid()) draw_tooltip(context, shown, hit, over, pairs);
         if (!hit.clicked) return;

@@ -8,17 +8,17 @@
 
 #include "analysis/number_text.h"
 #include "analysis/table_format.h"
-#include "app/gui/figure_menu.h"
-#include "app/gui/figure_shapes.h"
-#include "app/gui/measures.h"
-#include "app/gui/overlap_bars.h"
-#include "app/gui/prompt_text.h"
-#include "app/gui/run_difference.h"
-#include "app/gui/run_label.h"
-#include "app/gui/shaped_text.h"
-#include "app/gui/token_map.h"
-#include "app/gui/view.h"
-#include "app/gui/wrapped_row.h"
+#include "app/gui/drawing/shaped_text.h"
+#include "app/gui/figure/figure_menu.h"
+#include "app/gui/figure/figure_shapes.h"
+#include "app/gui/session/measures.h"
+#include "app/gui/session/prompt_text.h"
+#include "app/gui/tokens/overlap_bars.h"
+#include "app/gui/tokens/run_difference.h"
+#include "app/gui/tokens/token_map.h"
+#include "app/gui/view/run_label.h"
+#include "app/gui/view/view.h"
+#include "app/gui/view/wrapped_row.h"
 
 namespace kvscope::gui {
 namespace {
@@ -60,7 +60,7 @@ class DifferenceView : public View {
             return std::nullopt;
         FigureRequest request{a_.document, "difference", {}};
         request.options.prompt = a_.prompt;
-        request.options.runs = {std::to_string(a_.run), std::to_string(b_.run)};
+        request.runs = {a_.run, b_.run};
         request.options.source = classes_ ? "classes" : "heads";
         if (layer_ >= 0) request.options.layers = {layer_};
         return request;
@@ -121,7 +121,7 @@ class DifferenceView : public View {
         if (ImGui::BeginCombo(id, preview.c_str(), ImGuiComboFlags_HeightLarge)) {
             for (const RunKey& key : session.all_runs()) {
                 if (session.attributes(key).status != "complete") continue;
-                ImGui::PushID(key.document * 10000 + key.run);
+                ImGui::PushID(key.text().c_str());
                 square(key, ImGui::GetTextLineHeight());
                 if (ImGui::Selectable(session.look(key).label.c_str(), key == shown)) {
                     slot = key;
@@ -210,13 +210,11 @@ class DifferenceView : public View {
 
     void draw_difference(Context& context) {
         Session& session = context.session;
-        const auto a = session.document(a_)->reader();
-        const auto b = session.document(b_)->reader();
         const std::string slot = fmt::format("difference {} {} {}", static_cast<const void*>(this), layer_, classes_);
         const std::string stamp = session.stamp(a_) + " " + session.stamp(b_);
         const auto answer = session.tasks.ask<RunDifference>(
-            slot, stamp, [a, b, a_key = a_, b_key = b_, layer = layer_, classes = classes_] {
-                return compare_runs(*a, a_key, *b, b_key, layer, classes);
+            slot, stamp, [a = session.at(a_), b = session.at(b_), layer = layer_, classes = classes_] {
+                return compare_runs(a, b, layer, classes);
             });
         if (!answer.error.empty()) {
             draw_nothing(context, answer.error);

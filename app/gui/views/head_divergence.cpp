@@ -8,13 +8,13 @@
 #include <numeric>
 
 #include "analysis/number_text.h"
-#include "app/gui/figure_choice.h"
-#include "app/gui/figure_legend.h"
-#include "app/gui/figure_menu.h"
-#include "app/gui/figure_plot.h"
-#include "app/gui/measures.h"
-#include "app/gui/trace_cells.h"
-#include "app/gui/view.h"
+#include "app/gui/figure/figure_choice.h"
+#include "app/gui/figure/figure_legend.h"
+#include "app/gui/figure/figure_menu.h"
+#include "app/gui/figure/figure_plot.h"
+#include "app/gui/session/measures.h"
+#include "app/gui/view/trace_cells.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 namespace {
@@ -96,9 +96,9 @@ class HeadDivergenceView : public View {
         FigureRequest request =
             shown_request(session, "jsd", source_ == "scores" && traces_ == Traces::difference, traces_);
         if (request.document < 0) return std::nullopt;
-        set_options(session, request.difference, request.document, request.options);
+        set_options(session, request.difference, request.document, request.options, request.runs);
         for (TraceRequest& other : request.others)
-            set_options(session, request.difference, other.document, other.options);
+            set_options(session, request.difference, other.document, other.options, other.runs);
         return request;
     }
 
@@ -133,24 +133,23 @@ class HeadDivergenceView : public View {
 
     static bool stores_divergence(const Session& session, const RunKey& run) {
         const auto answer = session.tasks.ask<bool>(
-            fmt::format("stores divergence {} {} {}", run.document, run.prompt, run.run), session.stamp(run),
-            [reader = session.document(run)->reader(), run] {
-                return reader->has(trace::Place::of_run(run.prompt, run.run), trace::schema::run::head_jsd);
-            });
+            fmt::format("stores divergence {}", run.text()), session.stamp(run),
+            [at = session.at(run)] { return at.reader->has(at.place(), trace::schema::run::head_jsd); });
         return answer.value && *answer.value;
     }
 
     /// Of scores: those of the selected run, of A or of B, where they are of this trace and have any.
-    void set_options(const Session& session, bool difference, int document, analysis::FigureOptions& options) const {
+    void set_options(const Session& session, bool difference, int document, analysis::FigureOptions& options,
+                     std::vector<RunId>& runs) const {
         options.source = source_;
         if (difference) return;
         if (by_similarity_) options.source += "-by-similarity";
-        options.runs.clear();
+        runs.clear();
         if (source_ != "scores") return;
         for (const RunKey& run : {session.cursor().run, session.a.value_or(RunKey{}), session.b.value_or(RunKey{})}) {
             if (run.document != document || run.prompt != options.prompt || !session.exists(run)) continue;
             if (!stores_divergence(session, run)) continue;
-            options.runs = {std::to_string(run.run)};
+            runs = {run.run};
             return;
         }
     }
@@ -219,7 +218,7 @@ class HeadDivergenceView : public View {
         const FigureHit hit = plots.grid.draw(context, "all layers", grid_size, all, look);
         if (hit.panel >= 0) {
             Cursor over;
-            over.run = {request.document, request.options.prompt, -1};
+            over.run = {request.document, request.options.prompt, {}};
             over.layer = hit.panel;
             session.set_hover(over);
             const auto& map =
@@ -285,7 +284,7 @@ class HeadDivergenceView : public View {
         const auto& model = session.document(request.document)->reader()->model();
         const auto group = static_cast<int>(model.n_heads / model.n_kv_heads);
         Cursor over;
-        over.run = {request.document, request.options.prompt, -1};
+        over.run = {request.document, request.options.prompt, {}};
         over.layer = layer;
         over.kv_head = query_heads ? a / group : a;
         over.query_head = query_heads ? a : -1;

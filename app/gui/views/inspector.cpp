@@ -6,16 +6,16 @@
 #include <cmath>
 
 #include "analysis/token_report.h"
-#include "app/gui/figure_menu.h"
+#include "app/gui/figure/figure_menu.h"
 #include "app/gui/inspector/border_of_head.h"
 #include "app/gui/inspector/heads_of_layer.h"
 #include "app/gui/inspector/layer_charts.h"
 #include "app/gui/inspector/runs_of_token.h"
 #include "app/gui/inspector/token_heading.h"
 #include "app/gui/inspector/token_notes.h"
-#include "app/gui/measures.h"
-#include "app/gui/run_label.h"
-#include "app/gui/view.h"
+#include "app/gui/session/measures.h"
+#include "app/gui/view/run_label.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 namespace {
@@ -123,11 +123,11 @@ class InspectorView : public View {
         ImGui::SeparatorText(
             label_that_fits(look, ImGui::GetContentRegionAvail().x - 3 * ImGui::GetFontSize()).c_str());
         if (!look.trace.empty()) ImGui::SetItemTooltip("%s", look.label.c_str());
-        const auto answer = session.tasks.ask<TokenReport>(
-            slot("report"), fmt::format("{} {}", session.stamp(asked.run), asked.token),
-            [reader = document.reader(), asked] {
-                return analysis::token_report(*reader, asked.run.prompt, asked.run.run, asked.token);
-            });
+        const auto answer =
+            session.tasks.ask<TokenReport>(slot("report"), fmt::format("{} {}", session.stamp(asked.run), asked.token),
+                                           [at = session.at(asked.run), token = asked.token] {
+                                               return analysis::token_report(*at.reader, at.prompt, at.run, token);
+                                           });
         if (!answer.error.empty()) {
             draw_nothing(context, answer.error);
             return;
@@ -164,7 +164,7 @@ class InspectorView : public View {
         ImGui::PopTextWrapPos();
         if (!report.has_scores) return;
         const float border_top = ImGui::GetCursorScreenPos().y;
-        tables_[2] = draw_border(context, slot("border"), document, prompt, asked, layer, place.row);
+        tables_[2] = draw_border(context, slot("border"), prompt, asked, layer, place.row);
         point_at(2, border_top);
     }
 

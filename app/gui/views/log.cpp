@@ -1,4 +1,4 @@
-#include "app/gui/log.h"
+#include "app/gui/view/log.h"
 
 #include <fmt/format.h>
 #include <imgui.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "app/gui/view.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 namespace {

@@ -7,12 +7,13 @@
 #include "analysis/entry_sizes.h"
 #include "analysis/number_text.h"
 #include "analysis/table_format.h"
-#include "app/gui/figure_menu.h"
-#include "app/gui/measures.h"
-#include "app/gui/prompt_text.h"
-#include "app/gui/shaped_text.h"
-#include "app/gui/token_map.h"
-#include "app/gui/view.h"
+#include "app/gui/drawing/ground_colors.h"
+#include "app/gui/drawing/shaped_text.h"
+#include "app/gui/figure/figure_menu.h"
+#include "app/gui/session/measures.h"
+#include "app/gui/session/prompt_text.h"
+#include "app/gui/tokens/token_map.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 namespace {
@@ -75,7 +76,7 @@ class MergingView : public View {
         FigureRequest request{focus->id(), "merging", {}};
         request.options.prompt = focus->prompt;
         for (const RunKey& key : runs_that_merge(session))
-            if (key.document == focus->id()) request.options.runs.push_back(std::to_string(key.run));
+            if (key.document == focus->id()) request.runs.push_back(key.run);
         return request;
     }
 
@@ -94,8 +95,8 @@ class MergingView : public View {
     static std::vector<RunKey> runs_that_merge(const Session& session) {
         std::vector<RunKey> runs = session.visible_runs();
         std::erase_if(runs, [&](const RunKey& key) {
-            const auto reader = session.document(key)->reader();
-            return !reader->has(trace::Place::of_run(key.prompt, key.run), trace::schema::run::merged_token_entry);
+            const RunAt at = session.at(key);
+            return !at.reader->has(at.place(), trace::schema::run::merged_token_entry);
         });
         return runs;
     }
@@ -139,15 +140,14 @@ class MergingView : public View {
         Session& session = context.session;
         const RunLook look = session.look(key);
         const bool is_selected = key == session.cursor().run;
-        ImGui::PushID(fmt::format("{}.{}", key.document, key.run).c_str());
+        ImGui::PushID(key.text().c_str());
         if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
         ImGui::TextUnformatted(look.label.c_str());
         if (is_selected) ImGui::PopFont();
         if (ImGui::IsItemClicked()) session.select_run(key);
-        const auto reader = session.document(key)->reader();
-        const std::string slot = fmt::format("merging {}.{}.{}", key.document, key.prompt, key.run);
+        const std::string slot = fmt::format("merging {}", key.text());
         const auto answer = session.tasks.ask<EntrySizes>(
-            slot, session.stamp(key), [reader, key] { return read_sizes(*reader, key.prompt, key.run); });
+            slot, session.stamp(key), [at = session.at(key)] { return read_sizes(*at.reader, at.prompt, at.run); });
         const float map_height = height - ImGui::GetTextLineHeightWithSpacing() - ImGui::GetStyle().ItemSpacing.y;
         if (answer.value) {
             largest_ = std::max(largest_, answer.value->largest);
@@ -171,10 +171,9 @@ class MergingView : public View {
         return drawn;
     }
 
-    static std::optional<analysis::EntryTokens> entry_at(const trace::Reader& reader, const RunKey& key, int layer,
-                                                         int64_t token, size_t row) {
-        const auto kept = reader.kept(key.prompt, key.run);
-        const auto n = static_cast<size_t>(reader.prompt(key.prompt).visible_tokens());
+    static std::optional<analysis::EntryTokens> entry_at(const RunAt& run, int layer, int64_t token, size_t row) {
+        const auto kept = run.kept();
+        const auto n = static_cast<size_t>(run.reader->prompt(run.prompt).visible_tokens());
         const auto entries = analysis::merged_entries(*kept, static_cast<size_t>(layer), row, n);
         const auto found = std::find_if(entries.begin(), entries.end(), [&](const analysis::EntryTokens& entry) {
             return int64_t{entry.first} <= token && token <= int64_t{entry.last};
@@ -185,7 +184,7 @@ class MergingView : public View {
 
     static void select_entry(Session& session, const RunKey& key) {
         const Cursor at = session.cursor();
-        const auto entry = entry_at(*session.document(key)->reader(), key, std::max(at.layer, 0), at.first_token, 0);
+        const auto entry = entry_at(session.at(key), std::max(at.layer, 0), at.first_token, 0);
         if (!entry) return;
         session.select_token(entry->first);
         session.select_token(entry->last, true);
@@ -193,13 +192,12 @@ class MergingView : public View {
 
     static void draw_tooltip(Context& context, const RunKey& key, int layer, int64_t token) {
         const Document& document = *context.session.document(key);
-        const auto reader = document.reader();
+        const RunAt run = context.session.at(key);
         const auto prompt = prompt_text(context.session, document);
-        const auto entry = entry_at(*reader, key, layer, token, 0);
+        const auto entry = entry_at(run, layer, token, 0);
         if (!entry) {
-            const bool is_held = reader->kept(key.prompt, key.run)
-                                     ->fate(static_cast<size_t>(layer), 0, static_cast<uint32_t>(token))
-                                     .is_held();
+            const bool is_held =
+                run.kept()->fate(static_cast<size_t>(layer), 0, static_cast<uint32_t>(token)).is_held();
             ImGui::Text("layer %d, token %s: %s", layer, analysis::format_count(token).c_str(),
                         is_held ? "an entry of its own" : "dropped");
             return;

@@ -7,17 +7,17 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "app/gui/figure_menu.h"
-#include "app/gui/prompt_column.h"
-#include "app/gui/prompt_counts.h"
-#include "app/gui/prompt_search.h"
-#include "app/gui/prompt_text.h"
-#include "app/gui/reading_place.h"
-#include "app/gui/run_label.h"
-#include "app/gui/span_answers.h"
-#include "app/gui/token_tooltip.h"
-#include "app/gui/view.h"
-#include "app/gui/wrapped_row.h"
+#include "app/gui/figure/figure_menu.h"
+#include "app/gui/session/prompt_text.h"
+#include "app/gui/tokens/prompt_column.h"
+#include "app/gui/tokens/prompt_counts.h"
+#include "app/gui/tokens/prompt_search.h"
+#include "app/gui/tokens/reading_place.h"
+#include "app/gui/tokens/span_answers.h"
+#include "app/gui/tokens/token_tooltip.h"
+#include "app/gui/view/run_label.h"
+#include "app/gui/view/view.h"
+#include "app/gui/view/wrapped_row.h"
 
 namespace kvscope::gui {
 namespace {
@@ -60,9 +60,9 @@ class PromptView : public View {
         request.options.prompt = focus->prompt;
         request.options.source = by_heads_ ? "heads" : "layers";
         for (const RunKey& key : columns(session)) {
-            if (key.document == focus->id()) request.options.runs.push_back(std::to_string(key.run));
+            if (key.document == focus->id()) request.runs.push_back(key.run);
         }
-        if (request.options.runs.empty()) return std::nullopt;
+        if (request.runs.empty()) return std::nullopt;
         return request;
     }
 
@@ -140,8 +140,7 @@ class PromptView : public View {
     void draw_scale(const Context& context, const Document& document, const std::vector<RunKey>& runs) const {
         const auto& reader = *document.reader();
         const auto layers = static_cast<size_t>(reader.model().n_layers);
-        const RunKey& first = runs.front();
-        const size_t rows = context.session.document(first)->reader()->n_rows(first.prompt, first.run);
+        const size_t rows = context.session.at(runs.front()).n_rows();
         const size_t most = by_heads_ ? layers * rows : layers;
         const MapColors colors = prompt_colors(context.theme, most);
         const float side = ImGui::GetFontSize();
@@ -196,7 +195,7 @@ class PromptView : public View {
         std::vector<PromptColumn> all;
         size_t n_lines = 0;
         for (size_t i = 0; i < std::max<size_t>(runs.size(), 1); ++i) {
-            const RunKey key = without_runs ? RunKey{focus.id(), focus.prompt, -1} : runs[i];
+            const RunKey key = without_runs ? RunKey{focus.id(), focus.prompt, {}} : runs[i];
             const std::string slot = fmt::format("prompt lines {} {}", static_cast<const void*>(this), key.document);
             all.push_back(prompt_column(context.session, key, slot, grid));
             all.back().x = grid.origin.x + grid.column * static_cast<float>(i);
@@ -236,8 +235,7 @@ class PromptView : public View {
         list->AddRectFilled(at, {at.x + ImGui::GetWindowWidth(), at.y + height}, packed(context.theme.panel));
         const float side = 0.65f * ImGui::GetFontSize();
         for (const PromptColumn& one : all) {
-            ImGui::PushID(one.run.document);
-            ImGui::PushID(one.run.run);
+            ImGui::PushID(one.run.text().c_str());
             const RunLook look = context.session.look(one.run);
             ImGui::SetCursorScreenPos({one.x, at.y});
             if (ImGui::InvisibleButton("run", {grid.column - ImGui::GetFontSize(), height}))
@@ -255,7 +253,6 @@ class PromptView : public View {
             list->PopClipRect();
             if (is_selected) ImGui::PopFont();
             ImGui::PopID();
-            ImGui::PopID();
         }
     }
 
@@ -265,8 +262,8 @@ class PromptView : public View {
         Session& session = context.session;
         Cursor over = session.cursor();
         if (over.run.document != one.run.document || over.run.prompt != one.run.prompt) over = {};
-        if (one.run.run >= 0) over.run = one.run;
-        if (!over.run.valid()) over.run = {one.run.document, one.run.prompt, -1};
+        if (one.run.valid()) over.run = one.run;
+        if (!over.run.valid()) over.run = {one.run.document, one.run.prompt, {}};
         Cursor next = over;
         over.first_token = over.last_token = token;
         session.set_hover(over);

@@ -6,13 +6,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "app/gui/figure_choice.h"
-#include "app/gui/figure_menu.h"
-#include "app/gui/figure_plot.h"
-#include "app/gui/measures.h"
-#include "app/gui/prompt_text.h"
-#include "app/gui/trace_cells.h"
-#include "app/gui/view.h"
+#include "app/gui/figure/figure_choice.h"
+#include "app/gui/figure/figure_menu.h"
+#include "app/gui/figure/figure_plot.h"
+#include "app/gui/session/measures.h"
+#include "app/gui/session/prompt_text.h"
+#include "app/gui/view/trace_cells.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 namespace {
@@ -177,7 +177,7 @@ class QuerySimilarityView : public View {
         const int64_t a = first + hit.column;
         const int64_t b = first + hit.row;
         Cursor over;
-        over.run = {request.document, request.options.prompt, -1};
+        over.run = {request.document, request.options.prompt, {}};
         over.layer = place.layer;
         over.first_token = over.last_token = a;
         session.set_hover(over);
@@ -229,11 +229,11 @@ class QuerySimilarityView : public View {
         if (!line || layer < 0 || layer >= static_cast<int>(line->y.size())) return;
         const auto at = static_cast<size_t>(layer);
         Cursor over;
-        over.run = {request.document, request.options.prompt, -1};
+        over.run = {request.document, request.options.prompt, {}};
         for (size_t i = 0; i < request.n_traces(); ++i) {
             const TraceRequest of = request.trace(i);
             const Document* document = session.document(of.document);
-            if (document && session.name_of(*document) == line->label) over.run = {of.document, of.options.prompt, -1};
+            if (document && session.name_of(*document) == line->label) over.run = {of.document, of.options.prompt, {}};
         }
         over.layer = layer;
         session.set_hover(over);

@@ -7,14 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "app/figures/figure_format.h"
-#include "app/gui/figure_choice.h"
-#include "app/gui/figure_export.h"
-#include "app/gui/figure_menu.h"
-#include "app/gui/figure_preview.h"
-#include "app/gui/figure_source.h"
-#include "app/gui/file_dialog.h"
-#include "app/gui/report_choices.h"
-#include "app/gui/view.h"
+#include "app/gui/figure/figure_choice.h"
+#include "app/gui/figure/figure_export.h"
+#include "app/gui/figure/figure_menu.h"
+#include "app/gui/figure/figure_preview.h"
+#include "app/gui/figure/figure_source.h"
+#include "app/gui/figure/report_choices.h"
+#include "app/gui/view/file_dialog.h"
+#include "app/gui/view/view.h"
 #include "app/program/version.h"
 
 namespace kvscope::gui {
@@ -96,24 +96,23 @@ class ReportView : public View {
         const Traces traces = definition.name == "difference" ? Traces::focused : traces_;
         FigureRequest request = shown_request(session, definition.name, heeds(definition, "runs"), traces);
         if (request.document < 0) return std::nullopt;
-        set_options(session, definition, request, request.document, request.options);
+        set_options(session, definition, request, request.document, request.options, request.runs);
         for (TraceRequest& other : request.others)
-            set_options(session, definition, request, other.document, other.options);
+            set_options(session, definition, request, other.document, other.options, other.runs);
         if (definition.name == "difference") set_compared_runs(session, request);
         return request;
     }
 
     /// What a person chose, for one of the request's traces.
     void set_options(const Session& session, const FigureDefinition& definition, const FigureRequest& request,
-                     int document, analysis::FigureOptions& options) const {
+                     int document, analysis::FigureOptions& options, std::vector<RunId>& runs) const {
         const auto found = choices_.find(definition.name);
         const ReportChoices choices = found == choices_.end() ? ReportChoices{} : found->second;
         choices.set(options);
         const bool in_focus = session.focus() && session.focus()->id() == document;
         if (heeds(definition, "runs") && !choices.follows_window && !request.difference && in_focus)
-            options.runs = {choices.runs.begin(), choices.runs.end()};
-        if (definition.name == "jsd" && (choices.follows_window || !in_focus) && !request.difference)
-            options.runs.clear();
+            runs = choices.runs_of(document, options.prompt);
+        if (definition.name == "jsd" && (choices.follows_window || !in_focus) && !request.difference) runs.clear();
         options.title = title_;
         options.width_mm = static_cast<double>(width_mm_);
         options.height_mm = static_cast<double>(height_mm_);
@@ -123,12 +122,11 @@ class ReportView : public View {
     void set_compared_runs(const Session& session, FigureRequest& request) const {
         const auto found = choices_.find(request.figure);
         if (found != choices_.end() && !found->second.follows_window) return;
-        request.options.runs.clear();
+        request.runs.clear();
         const auto fits = [&](const std::optional<RunKey>& run) {
             return run && run->document == request.document && run->prompt == request.options.prompt;
         };
-        if (fits(session.a) && fits(session.b))
-            request.options.runs = {std::to_string(session.a->run), std::to_string(session.b->run)};
+        if (fits(session.a) && fits(session.b)) request.runs = {session.a->run, session.b->run};
     }
 
     void draw_list(const Context& context) {

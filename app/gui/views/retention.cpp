@@ -11,13 +11,13 @@
 #include "analysis/number_text.h"
 #include "analysis/table_format.h"
 #include "analysis/token_report.h"
-#include "app/gui/figure_menu.h"
-#include "app/gui/figure_shapes.h"
-#include "app/gui/measures.h"
-#include "app/gui/prompt_text.h"
-#include "app/gui/shaped_text.h"
-#include "app/gui/token_map.h"
-#include "app/gui/view.h"
+#include "app/gui/drawing/shaped_text.h"
+#include "app/gui/figure/figure_menu.h"
+#include "app/gui/figure/figure_shapes.h"
+#include "app/gui/session/measures.h"
+#include "app/gui/session/prompt_text.h"
+#include "app/gui/tokens/token_map.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 namespace {
@@ -94,7 +94,7 @@ class RetentionView : public View {
         FigureRequest request{focus->id(), "retention", {}};
         request.options.prompt = focus->prompt;
         for (const RunKey& key : session.visible_runs()) {
-            if (key.document == focus->id()) request.options.runs.push_back(std::to_string(key.run));
+            if (key.document == focus->id()) request.runs.push_back(key.run);
         }
         if (layer_ >= 0) request.options.layers = {layer_};
         return request;
@@ -129,7 +129,7 @@ class RetentionView : public View {
             ImGui::TextUnformatted("tokens →  layers ↓");
         }
         ImGui::SameLine(0, 2 * ImGui::GetFontSize());
-        draw_scale(context, *document.reader(), runs.front());
+        draw_scale(context, runs.front());
     }
 
     /// Brings the map of a run that was selected elsewhere into view; whole maps stay whole.
@@ -147,8 +147,8 @@ class RetentionView : public View {
     }
 
     /// The colour bar: ground is not kept, then one patch per number of heads.
-    void draw_scale(const Context& context, const trace::Reader& reader, const RunKey& run) const {
-        const auto rows = static_cast<int>(reader.n_rows(run.prompt, run.run));
+    void draw_scale(const Context& context, const RunKey& run) const {
+        const auto rows = static_cast<int>(context.session.at(run).n_rows());
         const MapColors colors = colors_for(context, rows);
         const float side = ImGui::GetFontSize();
         ImDrawList* list = ImGui::GetWindowDrawList();
@@ -187,12 +187,12 @@ class RetentionView : public View {
     }
 
     const HeatMap* map_of(Context& context, const RunKey& key, std::string& error) {
-        const auto reader = context.session.document(key)->reader();
-        const std::string slot = fmt::format("retention {}.{}.{} {}", key.document, key.prompt, key.run, layer_);
+        const RunAt at = context.session.at(key);
+        const std::string slot = fmt::format("retention {} {}", key.text(), layer_);
         const int layer = layer_;
-        const auto answer = context.session.tasks.ask<Pyramid>(slot, context.session.stamp(key), [reader, key, layer] {
-            return layer < 0 ? layers_map(*reader, key.prompt, key.run)
-                             : heads_map(*reader, key.prompt, key.run, static_cast<size_t>(layer));
+        const auto answer = context.session.tasks.ask<Pyramid>(slot, context.session.stamp(key), [at, layer] {
+            return layer < 0 ? layers_map(*at.reader, at.prompt, at.run)
+                             : heads_map(*at.reader, at.prompt, at.run, static_cast<size_t>(layer));
         });
         error = answer.error;
         return answer.value ? &maps_.get(slot, answer.value) : nullptr;
@@ -203,7 +203,7 @@ class RetentionView : public View {
         Session& session = context.session;
         const RunLook look = session.look(key);
         const auto& run = session.attributes(key);
-        ImGui::PushID(fmt::format("{}.{}", key.document, key.run).c_str());
+        ImGui::PushID(key.text().c_str());
         const ImVec2 at = ImGui::GetCursorScreenPos();
         const float side = 0.65f * ImGui::GetFontSize();
         const float top = at.y + (ImGui::GetTextLineHeight() - side) / 2;
@@ -225,7 +225,7 @@ class RetentionView : public View {
             shown.document = session.document(key);
             shown.run = key;
             shown.map = map;
-            shown.colors = colors_for(context, static_cast<int>(shown.document->reader()->n_rows(key.prompt, key.run)));
+            shown.colors = colors_for(context, static_cast<int>(session.at(key).n_rows()));
             shown.rows_are_heads = layer_ >= 0;
             shown.layer = layer_;
             shown.tooltip = [&](int row, int64_t token) { draw_tooltip(context, key, row, token); };
@@ -247,10 +247,9 @@ class RetentionView : public View {
             ImGui::TextDisabled("%s kept", analysis::format_share(std::min(run.budget_fraction, 1.0)).c_str());
             return;
         }
-        const auto reader = session.document(key)->reader();
         const auto share = session.tasks.ask<double>(
-            fmt::format("bytes held {}.{}.{}", key.document, key.prompt, key.run), session.stamp(key),
-            [reader, key] { return analysis::share_of_full_bytes(*reader, key.prompt, key.run); });
+            fmt::format("bytes held {}", key.text()), session.stamp(key),
+            [at = session.at(key)] { return analysis::share_of_full_bytes(*at.reader, at.prompt, at.run); });
         if (share.value && !std::isnan(*share.value))
             ImGui::TextDisabled("every token, in %s of the bytes", analysis::format_share(*share.value).c_str());
         else
@@ -266,7 +265,7 @@ class RetentionView : public View {
         ImGui::PopFont();
         ImGui::SameLine();
         ImGui::TextDisabled("token %s", analysis::format_count(token).c_str());
-        const auto kept = document.reader()->kept(key.prompt, key.run);
+        const auto kept = context.session.at(key).kept();
         const auto layer = static_cast<size_t>(layer_ >= 0 ? layer_ : row);
         std::string heads;
         std::string others;  // what is more than kept
@@ -290,8 +289,7 @@ class RetentionView : public View {
         layer_ = -1;
         std::string error;
         const HeatMap* map = map_of(context, key, error);
-        const MapColors colors =
-            colors_for(context, static_cast<int>(context.session.document(key)->reader()->n_rows(key.prompt, key.run)));
+        const MapColors colors = colors_for(context, static_cast<int>(context.session.at(key).n_rows()));
         layer_ = entered;
         if (map) draw_token_overview(context, "overview", place, height, *context.session.document(key), *map, colors);
     }

@@ -7,8 +7,8 @@
 #include "analysis/bytes_share.h"
 #include "analysis/run_style.h"
 #include "analysis/table_format.h"
-#include "app/gui/actions.h"
-#include "app/gui/view.h"
+#include "app/gui/view/actions.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 namespace {
@@ -85,15 +85,14 @@ class RunsView : public View {
     }
 
     static void draw_runs(Context& context, Document& document, int& number) {
-        for (const int run : document.shown_order(document.prompt))
+        for (const RunId run : document.shown_order(document.prompt))
             draw_run(context, {document.id(), document.prompt, run}, ++number);
     }
 
-    static std::string bytes_text(Session& session, const RunKey& key) {
-        const auto reader = session.document(key)->reader();
+    static std::string bytes_share_text(Session& session, const RunKey& key) {
         const auto share = session.tasks.ask<double>(
-            fmt::format("bytes of {}.{}.{}", key.document, key.prompt, key.run), session.stamp(key),
-            [reader, key] { return analysis::share_of_full_bytes(*reader, key.prompt, key.run); });
+            fmt::format("bytes of {}", key.text()), session.stamp(key),
+            [at = session.at(key)] { return analysis::share_of_full_bytes(*at.reader, at.prompt, at.run); });
         if (!share.value || std::isnan(*share.value)) return "every token";
         return fmt::format("every token, in {:.1f} % of the full cache's bytes ({:.1f} % saved)", 100 * *share.value,
                            100 - 100 * *share.value);
@@ -102,7 +101,7 @@ class RunsView : public View {
     static std::string share_text(Session& session, const RunKey& key) {
         const auto& run = session.attributes(key);
         const double kept = std::min(run.budget_fraction, 1.0);  // a budget may be larger than the prompt
-        if (run.budget_of == trace::schema::run::budget_of_bytes) return bytes_text(session, key);
+        if (run.budget_of == trace::schema::run::budget_of_bytes) return bytes_share_text(session, key);
         return fmt::format("{} entries per KV head and layer: {:.1f} % kept, {:.1f} % removed",
                            analysis::format_count(run.budget), 100 * kept, 100 - 100 * kept);
     }
@@ -111,7 +110,7 @@ class RunsView : public View {
         Session& session = context.session;
         const auto& run = session.attributes(key);
         const RunLook look = session.look(key);
-        ImGui::PushID(key.run);
+        ImGui::PushID(key.text().c_str());
         const bool visible = session.is_visible(key);
         const bool failed = run.status != "complete";
         const float side = ImGui::GetTextLineHeight();

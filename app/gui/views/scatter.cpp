@@ -7,8 +7,8 @@
 
 #include "analysis/cost_table.h"
 #include "analysis/table_format.h"
-#include "app/gui/figure_view.h"
-#include "app/gui/measures.h"
+#include "app/gui/figure/figure_view.h"
+#include "app/gui/session/measures.h"
 
 namespace kvscope::gui {
 namespace {
@@ -76,12 +76,12 @@ class ScatterView : public FigureView {
     /// Beside those that are compared.
     static void add_shown_runs(const Session& session, FigureRequest& request) {
         for (const RunKey& run : session.visible_runs()) {
-            const std::string name = std::to_string(run.run);
-            for (auto* side : {&request.options, &request.others.front().options}) {
-                const int document = side == &request.options ? request.document : request.others.front().document;
-                const bool is_listed = std::find(side->runs.begin(), side->runs.end(), name) != side->runs.end();
-                if (run.document == document && request.document != request.others.front().document && !is_listed)
-                    side->runs.push_back(name);
+            TraceRequest& other = request.others.front();
+            if (request.document == other.document) continue;
+            for (auto* side : {&request.runs, &other.runs}) {
+                const int document = side == &request.runs ? request.document : other.document;
+                const bool is_listed = std::find(side->begin(), side->end(), run.run) != side->end();
+                if (run.document == document && !is_listed) side->push_back(run.run);
             }
         }
     }
@@ -121,15 +121,11 @@ class ScatterView : public FigureView {
                      const std::shared_ptr<const PreparedFigure>& shown) override {
         Session& session = context.session;
         const auto& panel = shown->figure.panels.front();
-        auto runs = runs_by_label(session, request);
         const Compared pairs = request.difference ? compared(session) : Compared{};
-        for (const ComparedRuns& pair : pairs.pairs) {
-            if (pair.a.document == pair.b.document) {
-                for (const RunKey& run : {pair.a, pair.b}) runs[session.look(run).run] = run;
-            }
-            runs.try_emplace(pair.label, pair.a);  // its arrow
-        }
-        const auto run_of = [&](size_t layer) { return run_at(*shown, runs, 0, layer); };
+        const auto run_of = [&](size_t layer) {
+            const RunKey run = shown->run_of(0, layer);
+            return session.exists(run) ? run : RunKey{};  // the figure may be older than what became of its runs
+        };
         FigureLook look;
         look.weight = [&](size_t, size_t layer) {
             const RunKey run = run_of(layer);

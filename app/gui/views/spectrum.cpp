@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/run_choice.h"
-#include "app/gui/engine_session.h"
-#include "app/gui/figure_choice.h"
-#include "app/gui/figure_view.h"
-#include "app/gui/measures.h"
+#include "app/gui/figure/figure_choice.h"
+#include "app/gui/figure/figure_view.h"
+#include "app/gui/session/engine_session.h"
+#include "app/gui/session/measures.h"
 #include "trace/kept_spectra.h"
 
 namespace kvscope::gui {
@@ -213,15 +213,12 @@ class SpectrumView : public FigureView {
         ImGui::TextDisabled("%d", n - 1);
     }
 
-    /// Curves and points are called after their layers; −1 of what is not.
+    /// The layer that a curve or points are of; −1 of what is of none.
     static int layer_of(const PreparedFigure& shown, size_t panel, size_t layer) {
         const analysis::Layer& drawn = shown.figure.panels[panel].layers[layer];
         const auto* line = std::get_if<analysis::Line>(&drawn);
         const auto* points = std::get_if<analysis::Scatter>(&drawn);
-        int number = -1;
-        if (line) std::sscanf(line->label.c_str(), "layer %d", &number);
-        if (points) std::sscanf(points->label.c_str(), "layer %d", &number);
-        return number;
+        return line ? line->subject.layer : points ? points->subject.layer : -1;
     }
 
     /// The layer and what else of it the mouse is over, everywhere.
@@ -229,7 +226,7 @@ class SpectrumView : public FigureView {
                           int query_head = -1) {
         Cursor over = session.cursor();
         const TraceRequest of = request.trace(trace);
-        over.run = {of.document, of.options.prompt, -1};
+        over.run = {of.document, of.options.prompt, {}};
         over.layer = layer;
         over.kv_head = -1;
         over.query_head = query_head;
@@ -242,10 +239,9 @@ class SpectrumView : public FigureView {
         const analysis::Panel& panel = shown.figure.panels[static_cast<size_t>(hit.panel)];
         if (hit.row < 0 || hit.column < 0 || hit.row == hit.column) return;
         const bool of_layers = source_ == "layer-similarity";
-        int layer = hit.row;
-        const size_t at = panel.title.rfind("layer ");
-        if (!of_layers && (at == std::string::npos || std::sscanf(&panel.title[at], "layer %d", &layer) != 1)) return;
-        set_hover(context.session, request, panel.trace, layer);
+        const int layer = of_layers ? hit.row : panel.subject.layer;
+        if (layer < 0) return;
+        set_hover(context.session, request, panel.subject.trace, layer);
         ImGui::BeginTooltip();
         ImGui::TextUnformatted(panel.title.c_str());
         ImGui::Text(of_layers ? "layers %d and %d" : "KV heads %d and %d", hit.row, hit.column);
@@ -278,7 +274,7 @@ class SpectrumView : public FigureView {
         const int layer = by_layer ? hit.point : layer_of(shown, panel, static_cast<size_t>(hit.layer));
         if (layer < 0) return;
         const bool is_head = std::holds_alternative<analysis::Scatter>(drawn);
-        set_hover(session, request, shown.figure.panels[panel].trace, layer, is_head ? hit.point : -1);
+        set_hover(session, request, shown.figure.panels[panel].subject.trace, layer, is_head ? hit.point : -1);
         if (hit.clicked) session.select_layer(layer);
         if (is_head) return draw_tooltip_of_head(shown, hit, layer);
         const auto* line = std::get_if<analysis::Line>(&drawn);

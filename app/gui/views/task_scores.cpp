@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "app/gui/figure_choice.h"
-#include "app/gui/figure_view.h"
+#include "app/gui/figure/figure_choice.h"
+#include "app/gui/figure/figure_view.h"
 
 namespace kvscope::gui {
 namespace {

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/table_format.h"
-#include "app/gui/shaped_text.h"
-#include "app/gui/view.h"
+#include "app/gui/drawing/shaped_text.h"
+#include "app/gui/view/view.h"
 #include "trace/peek.h"
 #include "trace/tree.h"
 
@@ -23,14 +23,6 @@ constexpr size_t rows_a_block = 256;  // values are read in blocks of rows, thre
 constexpr size_t most_columns = 64;
 constexpr size_t long_text = 160;
 constexpr size_t most_text = 20'000;
-
-std::string bytes_text(uint64_t bytes) {
-    const auto b = static_cast<double>(bytes);
-    if (bytes < 1000) return fmt::format("{} B", bytes);
-    if (bytes < 1000'000) return fmt::format("{:.1f} kB", b / 1e3);
-    if (bytes < 1000'000'000) return fmt::format("{:.1f} MB", b / 1e6);
-    return fmt::format("{:.2f} GB", b / 1e9);
-}
 
 template <class Integer>
 std::string shape_text(const std::vector<Integer>& shape) {
@@ -181,7 +173,8 @@ class TraceView : public View {
         if (!node.is_group) {
             ImGui::SameLine();
             ImGui::TextDisabled("%s", fmt::format("{} · {} · {}, {} in the file", shape_text(node.shape), node.type,
-                                                  bytes_text(node.bytes), bytes_text(node.stored_bytes))
+                                                  analysis::format_bytes(static_cast<double>(node.bytes)),
+                                                  analysis::format_bytes(static_cast<double>(node.stored_bytes)))
                                           .c_str());
         }
         if (!node.link_to.empty()) ImGui::TextDisabled("the same as %s", node.link_to.c_str());

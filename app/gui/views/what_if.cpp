@@ -1,4 +1,4 @@
-#include "app/gui/what_if.h"
+#include "app/gui/session/what_if.h"
 
 #include <fmt/format.h>
 #include <imgui.h>
@@ -8,12 +8,12 @@
 #include "analysis/figure_definition.h"
 #include "analysis/reproduce.h"
 #include "analysis/table_format.h"
-#include "app/gui/engine_session.h"
-#include "app/gui/file_dialog.h"
-#include "app/gui/measures.h"
-#include "app/gui/parameter_form.h"
-#include "app/gui/run_label.h"
-#include "app/gui/view.h"
+#include "app/gui/session/engine_session.h"
+#include "app/gui/session/measures.h"
+#include "app/gui/view/file_dialog.h"
+#include "app/gui/view/parameter_form.h"
+#include "app/gui/view/run_label.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 namespace {
@@ -243,10 +243,10 @@ class WhatIfView : public View {
         }
         line(
             "cache", "bytes that the kept keys and values need",
-            [](const KeptSummary& of) { return bytes_text(static_cast<double>(of.bytes)); },
+            [](const KeptSummary& of) { return analysis::format_bytes(static_cast<double>(of.bytes)); },
             [](const KeptSummary& x, const KeptSummary& y) {
                 const double more = static_cast<double>(y.bytes) - static_cast<double>(x.bytes);
-                return sign_of(more) + bytes_text(std::abs(more));
+                return sign_of(more) + analysis::format_bytes(std::abs(more));
             });
         ImGui::EndTable();
         ImGui::PopStyleVar();
@@ -284,13 +284,13 @@ class WhatIfView : public View {
         ImGui::EndDisabled();
         const RunKey selected = session.cursor().run;
         const Document& document = *session.document(what_if_.source());
-        const bool is_kept_one = document.added_id(selected.prompt, selected.run) >= 0 && selected != result;
+        const bool is_kept_one =
+            selected.document == document.id() && document.is_what_if(selected.run) && selected != result;
         draw_decode_button(context, is_kept_one ? selected : is_stale ? RunKey{} : result);
-        const int id = selected.document == document.id() ? document.added_id(selected.prompt, selected.run) : -1;
-        if (id >= 0 && selected != result) {
+        if (is_kept_one) {
             ImGui::SameLine();
             if (ImGui::Button("Discard the selected")) {
-                session.remove_added_run(selected.document, selected.prompt, id);
+                session.remove_added_run(selected);
                 session.select_run(what_if_.source());
             }
             ImGui::SetItemTooltip("takes the selected what-if, which was kept, out of the runs");
@@ -300,9 +300,10 @@ class WhatIfView : public View {
     /// @param what_if invalid where there is none
     static void draw_decode_button(Context& context, const RunKey& what_if) {
         if (!context.engine) return;
-        const bool has_answer = what_if.valid() && !context.session.attributes(what_if).output_text.empty();
+        const bool is_there = context.session.exists(what_if);
+        const bool has_answer = is_there && !context.session.attributes(what_if).output_text.empty();
         const EngineStatus status = context.engine->status();
-        ImGui::BeginDisabled(!what_if.valid() || has_answer || status.busy());
+        ImGui::BeginDisabled(!is_there || has_answer || status.busy());
         if (flowing_button("Decode",
                            "makes this what-if as a run, from the trace's own tokens:\n"
                            "its answer, the KL to the full cache per step, and what its cache holds"))
@@ -323,8 +324,8 @@ class WhatIfView : public View {
 
     static void copy_command(Context& context, const RunKey& run) {
         try {
-            const auto command =
-                analysis::reproduce_command(*context.session.document(run)->reader(), run.prompt, run.run);
+            const RunAt at = context.session.at(run);
+            const auto command = analysis::reproduce_command(*at.reader, at.prompt, at.run);
             ImGui::SetClipboardText(command.c_str());
             context.desk.notice("copied: " + command, false);
         } catch (const std::exception& error) {

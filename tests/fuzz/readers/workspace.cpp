@@ -1,4 +1,4 @@
-#include "app/gui/workspace.h"
+#include "app/gui/session/workspace.h"
 
 #include <nlohmann/json.hpp>
 

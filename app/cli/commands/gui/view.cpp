@@ -1,4 +1,4 @@
-#include "app/gui/view.h"
+#include "app/gui/view/view.h"
 
 #include <fmt/format.h>
 
@@ -14,10 +14,10 @@
 #include "app/cli/option_checks.h"
 #include "app/cli/stop_signal.h"
 #include "app/cli/terminal.h"
-#include "app/gui/app.h"
-#include "app/gui/crash_log.h"
-#include "app/gui/end_signal.h"
-#include "app/gui/engine_session.h"
+#include "app/gui/session/engine_session.h"
+#include "app/gui/shell/app.h"
+#include "app/gui/shell/crash_log.h"
+#include "app/gui/shell/end_signal.h"
 #ifdef KVSCOPE_WITH_ENGINE
 #include "app/cli/engine/model_options.h"
 #include "app/cli/engine/run_in_terminal.h"

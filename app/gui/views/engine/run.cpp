@@ -5,14 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "app/gui/actions.h"
-#include "app/gui/engine_session.h"
-#include "app/gui/file_dialog.h"
-#include "app/gui/parameter_form.h"
-#include "app/gui/prompt_form.h"
-#include "app/gui/run_form.h"
-#include "app/gui/run_options_form.h"
-#include "app/gui/view.h"
+#include "app/gui/session/engine_session.h"
+#include "app/gui/session/run_form.h"
+#include "app/gui/view/actions.h"
+#include "app/gui/view/file_dialog.h"
+#include "app/gui/view/parameter_form.h"
+#include "app/gui/view/prompt_form.h"
+#include "app/gui/view/run_options_form.h"
+#include "app/gui/view/view.h"
 #include "app/program/paths.h"
 
 namespace kvscope::gui {

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "app/gui/engine_session.h"
-#include "app/gui/figure_plot.h"
-#include "app/gui/file_dialog.h"
-#include "app/gui/shaped_text.h"
-#include "app/gui/view.h"
+#include "app/gui/drawing/shaped_text.h"
+#include "app/gui/figure/figure_plot.h"
+#include "app/gui/session/engine_session.h"
+#include "app/gui/view/file_dialog.h"
+#include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 namespace {

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <imgui.h>
+
+#include "analysis/color_map.h"
+#include "app/gui/drawing/theme.h"
+
+namespace kvscope::gui {
+
+/// 0 black, 1 white.
+double luminance(ImVec4 color);
+/// Opaque; `share` of b.
+ImVec4 mixed(ImVec4 a, ImVec4 b, float share);
+
+/// An area's colour on this ground: black becomes ink, what is nearly paper nearly this ground, and what would not be
+/// seen is lightened.
+ImVec4 seen_on_ground(analysis::Rgb color, const Theme& theme);
+
+/// A curve's or point's colour: the same, but a pale hue, as runs of a second trace have it, stays.
+ImVec4 line_on_ground(analysis::Rgb color, const Theme& theme);
+
+/// The map on this ground: on either the larger value stands out more, and around zero the ground's own lightness.
+analysis::ColorMap map_on_ground(analysis::ColorMap on_paper, const Theme& theme);
+
+}  // namespace kvscope::gui

@@ -1,0 +1,313 @@
+#include "app/gui/drawing/shaped_text.h"
+
+#include <imgui_internal.h>
+#include <pango/pangocairo.h>
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/utf8.h"
+#include "app/gui/drawing/texture.h"
+
+namespace kvscope::gui {
+namespace {
+
+constexpr size_t most_bytes = size_t{48} << 20;
+constexpr float text_height = 1.21f;  // Inter's ascent and descent in ems
+constexpr float mono_height = 1.32f;  // JetBrains Mono's
+constexpr int margin = 1;             // pixels around a text, for ink beyond its box
+
+struct Unref {
+    void operator()(void* object) const { g_object_unref(object); }
+};
+using Layout = std::unique_ptr<PangoLayout, Unref>;
+
+/// A text as a texture.
+struct Shaped {
+    GLuint texture = 0;
+    int width = 0;  ///< of the texture, in pixels
+    int height = 0;
+    float left = 0;  ///< of the texture, from where the text begins
+    float top = 0;   ///< of the texture, from the baseline
+    float advance = 0;
+    bool is_colored = false;   ///< has colours of its own: tinting it would be wrong
+    int used = 0;              ///< frame
+    std::vector<float> edges;  ///< of each byte, in pixels; empty until somebody asks
+    size_t bytes() const { return static_cast<size_t>(width) * static_cast<size_t>(height) * 4; }
+};
+
+/// Texts that were drawn lately; dropped with the window's context.
+struct Store {
+    std::unordered_map<std::string, Shaped> texts;
+    std::unordered_map<uint64_t, bool> glyphs;  ///< by font and character: whether the font has it
+    size_t bytes = 0;
+
+    ~Store() {
+        for (const auto& entry : texts) glDeleteTextures(1, &entry.second.texture);
+    }
+
+    /// Lets go of what this frame does not draw, oldest first.
+    void shrink() {
+        if (bytes <= most_bytes) return;
+        std::vector<std::pair<int, std::string>> by_age;
+        for (const auto& [key, text] : texts) by_age.emplace_back(text.used, key);
+        std::sort(by_age.begin(), by_age.end());
+        for (const auto& [used, key] : by_age) {
+            if (bytes <= most_bytes / 2 || used >= ImGui::GetFrameCount()) return;
+            const auto found = texts.find(key);
+            glDeleteTextures(1, &found->second.texture);
+            bytes -= found->second.bytes();
+            texts.erase(found);
+        }
+    }
+};
+
+std::unique_ptr<Store>& store_of_window() {
+    static std::unique_ptr<Store> store;
+    if (!store) {
+        store = std::make_unique<Store>();
+        ImGuiContextHook hook;
+        hook.Type = ImGuiContextHookType_Shutdown;
+        hook.Callback = [](ImGuiContext*, ImGuiContextHook*) { store_of_window().reset(); };
+        ImGui::AddContextHook(ImGui::GetCurrentContext(), &hook);
+    }
+    return store;
+}
+
+bool font_has(ImFont* font, uint32_t c) {
+    if (c > IM_UNICODE_CODEPOINT_MAX) return false;
+    auto& glyphs = store_of_window()->glyphs;
+    const uint64_t key = (static_cast<uint64_t>(font->FontId) << 32) | c;
+    const auto found = glyphs.find(key);
+    if (found != glyphs.end()) return found->second;
+    return glyphs[key] = font->IsGlyphInFont(static_cast<ImWchar>(c));
+}
+
+Layout make_layout(const std::string& text, float pixels, bool mono) {
+    const std::unique_ptr<PangoContext, Unref> context(
+        pango_font_map_create_context(pango_cairo_font_map_get_default()));
+    pango_cairo_context_set_resolution(context.get(), 72);
+    Layout layout(pango_layout_new(context.get()));
+    PangoFontDescription* font = pango_font_description_from_string(mono ? "JetBrains Mono, Noto Sans, sans-serif"
+                                                                         : "Inter, Noto Sans, sans-serif");
+    pango_font_description_set_absolute_size(font, static_cast<double>(pixels) * PANGO_SCALE);
+    pango_layout_set_font_description(layout.get(), font);
+    pango_font_description_free(font);
+    pango_layout_set_single_paragraph_mode(layout.get(), TRUE);
+    const std::unique_ptr<char, decltype(&g_free)> valid(
+        g_utf8_make_valid(text.data(), static_cast<gssize>(text.size())), g_free);
+    pango_layout_set_text(layout.get(), valid.get(), -1);
+    return layout;
+}
+
+/// Cairo's premultiplied BGRA as RGBA that Dear ImGui blends. What was drawn in white and is not has colours of its
+/// own.
+std::vector<uint8_t> straight(const uint8_t* data, int width, int height, int stride, bool& is_colored) {
+    std::vector<uint8_t> out;
+    out.reserve(static_cast<size_t>(width) * static_cast<size_t>(height) * 4);
+    for (int y = 0; y < height; ++y) {
+        for (int x = 0; x < width; ++x) {
+            const uint8_t* from = data + static_cast<ptrdiff_t>(y) * stride + static_cast<ptrdiff_t>(x) * 4;
+            const int alpha = from[3];
+            if (alpha > 32 && std::min({from[0], from[1], from[2]}) * 255 / alpha < 240) is_colored = true;
+            for (const int channel : {2, 1, 0})
+                out.push_back(static_cast<uint8_t>(alpha ? std::min(from[channel] * 255 / alpha, 255) : 255));
+            out.push_back(static_cast<uint8_t>(alpha));
+        }
+    }
+    return out;
+}
+
+GLuint upload(const std::vector<uint8_t>& rgba, int width, int height) {
+    GLuint texture = 0;
+    fill_texture(texture, GL_LINEAR, GL_RGBA8, width, height, GL_RGBA, GL_UNSIGNED_BYTE, rgba.data());
+    return texture;
+}
+
+Shaped set(const std::string& text, float pixels, bool mono, ImVec4 color) {
+    const Layout layout = make_layout(text, pixels, mono);
+    PangoRectangle ink;
+    PangoRectangle logical;
+    pango_layout_get_pixel_extents(layout.get(), &ink, &logical);
+    const int left = std::min(ink.x, logical.x) - margin;
+    const int top = std::min(ink.y, logical.y) - margin;
+    GLint most = 0;
+    glGetIntegerv(GL_MAX_TEXTURE_SIZE, &most);
+    Shaped shaped;
+    shaped.width =
+        std::clamp(std::max(ink.x + ink.width, logical.x + logical.width) + margin - left, 1, static_cast<int>(most));
+    shaped.height = std::max(ink.y + ink.height, logical.y + logical.height) + margin - top;
+    shaped.left = static_cast<float>(left);
+    shaped.top = static_cast<float>(top - PANGO_PIXELS(pango_layout_get_baseline(layout.get())));
+    shaped.advance = static_cast<float>(logical.width);
+
+    cairo_surface_t* surface = cairo_image_surface_create(CAIRO_FORMAT_ARGB32, shaped.width, shaped.height);
+    cairo_t* cr = cairo_create(surface);
+    cairo_set_source_rgb(cr, static_cast<double>(color.x), static_cast<double>(color.y), static_cast<double>(color.z));
+    cairo_move_to(cr, -left, -top);
+    pango_cairo_show_layout(cr, layout.get());
+    cairo_destroy(cr);
+    cairo_surface_flush(surface);
+    if (const uint8_t* data = cairo_image_surface_get_data(surface)) {
+        const auto rgba =
+            straight(data, shaped.width, shaped.height, cairo_image_surface_get_stride(surface), shaped.is_colored);
+        shaped.texture = upload(rgba, shaped.width, shaped.height);
+    }
+    cairo_surface_destroy(surface);
+    return shaped;
+}
+
+bool is_mono() { return std::string_view(ImGui::GetFont()->GetDebugName()).find("Mono") != std::string_view::npos; }
+
+float framebuffer_scale() { return std::max(ImGui::GetIO().DisplayFramebufferScale.y, 1.0f); }
+
+/// Size of the current font as Pango has it: Dear ImGui's is that of ascent and descent together, Pango's of the em.
+float pango_pixels() {
+    return std::round(ImGui::GetFontSize() * framebuffer_scale() / (is_mono() ? mono_height : text_height));
+}
+
+/// From the store, or made now. @param color of texts that have colours of their own; white for all others
+Shaped& shaped_of(std::string_view text, ImU32 color) {
+    const float pixels = pango_pixels();
+    const bool mono = is_mono();
+    Store& store = *store_of_window();
+    const auto key_of = [&](ImU32 of) {
+        return std::string(text) + '\n' + std::to_string(static_cast<int>(pixels)) + (mono ? 'm' : 't') +
+               std::to_string(of & 0xffffffu);
+    };
+    const auto find = [&](ImU32 of) -> Shaped& {
+        std::string key = key_of(of);
+        const auto found = store.texts.find(key);
+        if (found != store.texts.end()) return found->second;
+        store.shrink();
+        Shaped& made = store.texts[std::move(key)] =
+            set(std::string(text), pixels, mono, ImGui::ColorConvertU32ToFloat4(of));
+        store.bytes += made.bytes();
+        return made;
+    };
+    Shaped* shaped = &find(IM_COL32_WHITE);
+    shaped->used = ImGui::GetFrameCount();
+    if (shaped->is_colored && (color & 0xffffffu) != 0xffffffu) {
+        shaped = &find(color);
+        shaped->used = ImGui::GetFrameCount();
+        shaped->is_colored = true;
+    }
+    return *shaped;
+}
+
+std::vector<float> measure_edges(const std::string& text, float pixels, bool mono) {
+    const Layout layout = make_layout(text, pixels, mono);
+    PangoLayoutLine* line = pango_layout_get_line_readonly(layout.get(), 0);
+    std::vector<float> edges(text.size() + 1, 0.0f);
+    for (size_t at = 0; at < text.size();) {
+        const size_t bytes = std::max<size_t>(analysis::utf8_character(text, at).bytes, 1);
+        int from = 0;
+        int to = 0;
+        pango_layout_line_index_to_x(line, static_cast<int>(at), FALSE, &from);
+        pango_layout_line_index_to_x(line, static_cast<int>(at), TRUE, &to);
+        for (size_t i = 0; i < bytes; ++i) {
+            const float share = static_cast<float>(i) / static_cast<float>(bytes);
+            edges[at + i] = (static_cast<float>(from) + static_cast<float>(to - from) * share) / PANGO_SCALE;
+        }
+        at += bytes;
+        if (at == text.size()) edges.back() = static_cast<float>(to) / PANGO_SCALE;
+    }
+    return edges;
+}
+
+}  // namespace
+
+bool joins_neighbours(uint32_t c) {
+    if (c < 0x300) return false;
+    const bool script = (c >= 0x590 && c <= 0x10ff && !(c >= 0x10a0 && c <= 0x10ff)) ||  // Hebrew … Myanmar
+                        (c >= 0x1100 && c <= 0x11ff) || (c >= 0x1700 && c <= 0x18af) ||  // Jamo, Khmer, Mongolian
+                        (c >= 0x1900 && c <= 0x1cff) || (c >= 0xa800 && c <= 0xabff) ||  // Limbu … Meetei Mayek
+                        (c >= 0xfb1d && c <= 0xfdff) || (c >= 0xfe70 && c <= 0xfefe) ||  // presentation forms
+                        (c >= 0x10800 && c <= 0x11fff);
+    const bool emoji = (c >= 0x1f1e6 && c <= 0x1f1ff) || (c >= 0x1f300 && c <= 0x1faff) || (c >= 0xfe00 && c <= 0xfe0f);
+    if (script || emoji || c == 0x200c || c == 0x200d) return true;
+    return is_mark(c);
+}
+
+bool is_mark(uint32_t c) {
+    const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC || category == UTF8PROC_CATEGORY_ME;
+}
+
+std::pair<float, float> reach_of_bytes(std::span<const float> edges, size_t begin, size_t end) {
+    const auto [low, high] = std::minmax_element(edges.begin() + static_cast<ptrdiff_t>(begin),
+                                                 edges.begin() + static_cast<ptrdiff_t>(end) + 1);
+    return {*low, *high};
+}
+
+bool needs_shaping(std::string_view text, ImFont* font) {
+    const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+    if (std::all_of(text.begin(), text.end(), is_ascii)) return false;
+    if (!font) font = ImGui::GetFont();
+    for (size_t at = 0; at < text.size();) {
+        const auto [c, bytes] = analysis::utf8_character(text, at);
+        if (bytes == 0) return false;
+        if (c >= 0x80 && (joins_neighbours(c) || !font_has(font, c))) return true;
+        at += bytes;
+    }
+    return false;
+}
+
+void draw_text(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text, float most) {
+    if (text.empty()) return;
+    if (!needs_shaping(text)) {
+        list->AddText(at, color, text.data(), text.data() + text.size());
+        return;
+    }
+    const float advance = shaped_of(text, color).advance / framebuffer_scale();
+    draw_text_between(list, at, color, text, 0, advance, most > 0 && advance > most ? most / advance : 1.0f);
+}
+
+void draw_text_between(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text, float left, float right,
+                       float squeeze) {
+    const Shaped& shaped = shaped_of(text, color);
+    const float scale = framebuffer_scale();
+    const auto width = static_cast<float>(shaped.width);
+    // Ink that stands out at either end belongs to the piece there.
+    const float from = left <= 0 ? 0 : left * scale - shaped.left;
+    const float to = right * scale >= shaped.advance ? width : right * scale - shaped.left;
+    if (to <= from) return;
+    const float baseline = at.y + ImGui::GetFontBaked()->Ascent;
+    const ImVec2 origin{std::round(at.x + shaped.left / scale * squeeze), std::round(baseline + shaped.top / scale)};
+    const ImVec2 low{origin.x + from / scale * squeeze, origin.y};
+    const ImVec2 high{origin.x + to / scale * squeeze, origin.y + static_cast<float>(shaped.height) / scale};
+    const ImU32 tint = shaped.is_colored ? (color | 0xffffffu) : color;
+    list->AddImage(static_cast<ImTextureID>(shaped.texture), low, high, {from / width, 0}, {to / width, 1}, tint);
+}
+
+float text_width(std::string_view text) {
+    if (!needs_shaping(text)) return ImGui::CalcTextSize(text.data(), text.data() + text.size()).x;
+    return shaped_of(text, IM_COL32_WHITE).advance / framebuffer_scale();
+}
+
+std::span<const float> byte_edges(std::string_view text) {
+    Shaped& shaped = shaped_of(text, IM_COL32_WHITE);
+    if (shaped.edges.empty()) {
+        shaped.edges = measure_edges(std::string(text), pango_pixels(), is_mono());
+        for (float& edge : shaped.edges) edge /= framebuffer_scale();
+    }
+    return shaped.edges;
+}
+
+void text_item(std::string_view text) {
+    if (!needs_shaping(text)) {
+        ImGui::TextUnformatted(text.data(), text.data() + text.size());
+        return;
+    }
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    ImGui::Dummy({text_width(text), ImGui::GetTextLineHeight()});
+    draw_text(ImGui::GetWindowDrawList(), at, ImGui::GetColorU32(ImGuiCol_Text), text);
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,17 @@
+#include "app/gui/drawing/texture.h"
+
+namespace kvscope::gui {
+
+void fill_texture(GLuint& texture, GLint filter, GLint format, int width, int height, GLenum layout, GLenum type,
+                  const void* pixels, int alignment) {
+    if (!texture) glGenTextures(1, &texture);
+    glBindTexture(GL_TEXTURE_2D, texture);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, filter);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, filter);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE);
+    glPixelStorei(GL_UNPACK_ALIGNMENT, alignment);
+    glTexImage2D(GL_TEXTURE_2D, 0, format, width, height, 0, layout, type, pixels);
+}
+
+}  // namespace kvscope::gui

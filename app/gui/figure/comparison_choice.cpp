@@ -1,0 +1,62 @@
+#include "app/gui/figure/comparison_choice.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+namespace kvscope::gui {
+
+bool choose_comparison(const char* view, const Session& session, AutomaticComparison automatic,
+                       Comparison& comparison) {
+    using Kind = Comparison::Kind;
+    const auto& documents = session.documents();
+    if (documents.size() < 2 && !has_pair(session)) return false;
+    const Compared now = resolve(session, comparison, automatic, true);
+    ImGui::SetNextItemWidth((documents.size() > 1 ? 17 : 10) * ImGui::GetFontSize());
+    const std::string shown = now.kind == Kind::none ? "no differences" : now.title;
+    if (ImGui::BeginCombo(fmt::format("##compare {}", view).c_str(), shown.c_str())) {
+        if (ImGui::Selectable("no differences", now.kind == Kind::none)) comparison = {Kind::none, {}, {}};
+        if (has_pair(session)) {
+            if (ImGui::Selectable("A − B", now.kind == Kind::runs)) comparison = {Kind::runs, {}, {}};
+            ImGui::SetItemTooltip(
+                "%s",
+                fmt::format("A: {}\nB: {}", session.look(*session.a).label, session.look(*session.b).label).c_str());
+        }
+        for (const auto& less : documents) {
+            for (const auto& trace : documents) {
+                if (trace == less) continue;
+                const bool is_chosen = now.trace == trace.get() && now.less == less.get();
+                if (ImGui::Selectable(title_of_both(session, *trace, *less).c_str(), is_chosen))
+                    comparison = {Kind::traces, session.name_of(*trace), session.name_of(*less)};
+                ImGui::SetItemTooltip("each run less the run of the same policy, parameters and budget");
+            }
+        }
+        ImGui::EndCombo();
+    }
+    ImGui::SetItemTooltip("%s", shown.c_str());
+    return true;
+}
+
+void choose_reference(const Session& session, AnswerReference& reference) {
+    reference.resolve(session);
+    const bool has_a = session.a && session.exists(*session.a);
+    ImGui::SetNextItemWidth(9 * ImGui::GetFontSize());
+    if (ImGui::BeginCombo("##answers against", fmt::format("against {}", reference.name()).c_str())) {
+        if (ImGui::Selectable("full", reference.is_full())) reference.choose_full();
+        ImGui::SetItemTooltip("what the full cache's answer to the same prompt has not is marked");
+        if (ImGui::Selectable("A", reference.is_one_run(), has_a ? 0 : ImGuiSelectableFlags_Disabled))
+            reference.choose_a();
+        if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled))
+            ImGui::SetTooltip("%s", has_a ? session.look(*session.a).label.c_str() : "choose A in Runs");
+        for (const auto& document : session.documents()) {
+            if (session.documents().size() < 2) break;
+            const std::string name = session.name_of(*document);
+            if (ImGui::Selectable(name.c_str(), reference.is_trace(name))) reference.choose_trace(name);
+            ImGui::SetItemTooltip("against the run of the same policy, parameters and budget in this trace");
+        }
+        ImGui::EndCombo();
+    }
+    ImGui::SetItemTooltip("what the answers are held against, and what is subtracted from their divergence below");
+    reference.resolve(session);
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "app/gui/view/file_dialog.h"
+#include "app/gui/view/view.h"
+
+namespace kvscope::gui {
+
+/// Exports what a view shows, and copies its numbers; the same code and the same result as `kvscope export`.
+class ExportDialog {
+ public:
+    using Notice = std::function<void(const std::string&, bool is_error)>;
+
+    /// Where the exported file goes, in which form, is asked by the dialog.
+    static void ask(const Session& session, const FigureRequest& request, FileDialog& files, const Notice& notice);
+    /// The same for a table that is no figure.
+    static void ask(const analysis::Table& table, FileDialog& files, const Notice& notice);
+
+    /// The figure as a PNG on the clipboard, as it is exported; of several pages the first.
+    /// @throws what the figure's definition throws, and copy_png
+    static void copy_image(const Session& session, const FigureRequest& request);
+
+    /// The figure's numbers, as text in a format of analysis::TableFormat ("csv", "md", "tex", "json", "tsv").
+    /// @throws what the figure's definition throws
+    static std::string numbers(const Session& session, const FigureRequest& request, const std::string& format);
+    static std::string text(const analysis::Table& table, const std::string& format);
+};
+
+}  // namespace kvscope::gui

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <imgui.h>
+
+#include <string>
+
+#include "analysis/ticks.h"
+#include "app/gui/figure/figure_shapes.h"
+
+namespace kvscope::gui {
+
+constexpr float small_text = 0.87f;  ///< of the usual text: tick labels, titles of panels
+
+/// Of small text.
+ImVec2 small_text_size(const std::string& text);
+void add_small_text(ImDrawList* list, ImVec2 at, ImU32 color, const std::string& text);
+
+/// Ticks of an axis that is so many pixels long, with text of which none overlaps the one before.
+analysis::Ticks x_ticks(const analysis::Axis& axis, float width);
+analysis::Ticks y_ticks(const analysis::Axis& axis, float height);
+float widest_label(const analysis::Ticks& ticks);
+
+/// Ticks with their labels and the axes' titles below and left of a panel's data.
+void draw_ticks(const Theme& theme, const PlotFrame& frame, bool x_labels, bool y_labels, float y_title_x);
+/// Across the panel, at its ticks.
+void draw_grid_lines(const Theme& theme, const PlotFrame& frame, ImDrawList* list);
+
+}  // namespace kvscope::gui

@@ -1,0 +1,94 @@
+#include "app/gui/figure/figure_choice.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace kvscope::gui {
+namespace {
+
+constexpr std::array<std::string_view, 3> stored_traces = {"focused", "all", "difference"};  // as Traces counts them
+
+}  // namespace
+
+std::string source_title(const std::string& source) {
+    static const std::map<std::string, std::string> titles = {
+        {"kv-heads", "attention, KV heads"},
+        {"attention", "attention, query heads"},
+        {"scores", "a run's own scores"},
+        {"adjacent", "neighbouring tokens"},
+        {"contribution", "modes' contribution"},
+        {"layer-similarity", "layers' similarity"},
+        {"head-similarity", "heads' similarity"},
+        {"alignment", "gradient alignment"},
+        {"attention-by-similarity", "attention, query heads by similarity"},
+        {"kv-heads-by-similarity", "attention, KV heads by similarity"},
+        {"scores-by-similarity", "a run's own scores by similarity"},
+        {"cumulative", "cumulative energy"},
+        {"mean-by-layer", "mean by layer"}};
+    const auto found = titles.find(source);
+    return found == titles.end() ? source : found->second;
+}
+
+bool choose_source(const char* view, const analysis::FigureDefinition& definition, std::string& source) {
+    const auto option = std::find_if(definition.options.begin(), definition.options.end(),
+                                     [](const auto& each) { return each.name == "source"; });
+    if (option == definition.options.end() || option->choices.empty()) return false;
+    if (source.empty()) source = option->choices.front();
+    bool changed = false;
+    ImGui::SetNextItemWidth(13 * ImGui::GetFontSize());
+    const std::string label = std::string("##source ") + view;
+    if (ImGui::BeginCombo(label.c_str(), source_title(source).c_str())) {
+        for (const std::string& choice : option->choices) {
+            if (!ImGui::Selectable(source_title(choice).c_str(), choice == source)) continue;
+            changed = choice != source;
+            source = choice;
+        }
+        ImGui::EndCombo();
+    }
+    ImGui::SetItemTooltip("%s", option->help.c_str());
+    return changed;
+}
+
+bool choose_traces(const char* view, const Session& session, Traces& traces) {
+    static const std::array<const char*, 3> names = {"the selected trace", "all open traces", "A − B"};
+    static const std::array<const char*, 3> meanings = {
+        "of the run that is selected", "side by side on one scale",
+        "what belongs to run A less what belongs to run B, which are set in Runs and may be of two traces"};
+    const bool has_pair = session.a && session.b;
+    if (session.documents().size() < 2 && !has_pair && traces != Traces::difference) return false;
+    const auto chosen = static_cast<size_t>(traces);
+    ImGui::SetNextItemWidth(10 * ImGui::GetFontSize());
+    if (ImGui::BeginCombo((std::string("##traces ") + view).c_str(), names[chosen])) {
+        for (size_t i = 0; i < names.size(); ++i) {
+            if (ImGui::Selectable(names[i], i == chosen)) traces = static_cast<Traces>(i);
+            ImGui::SetItemTooltip("%s", meanings[i]);
+        }
+        ImGui::EndCombo();
+    }
+    ImGui::SetItemTooltip("which traces are shown");
+    return true;
+}
+
+void save_traces(nlohmann::json& state, Traces traces) {
+    state["traces"] = stored_traces.at(static_cast<size_t>(traces));
+}
+
+void load_traces(const nlohmann::json& state, Traces& traces) {
+    const auto found = std::find(stored_traces.begin(), stored_traces.end(), state.value("traces", std::string()));
+    if (found != stored_traces.end()) traces = static_cast<Traces>(found - stored_traces.begin());
+}
+
+std::string why_no_difference(const Session& session, bool of_runs) {
+    if (!session.a || !session.b || !session.exists(*session.a) || !session.exists(*session.b))
+        return "A − B: choose run A and run B in Runs; they may be of two traces.";
+    const bool one_prompt = session.a->document == session.b->document && session.a->prompt == session.b->prompt;
+    if (one_prompt && !of_runs)
+        return "A and B are runs of one prompt, of which this is one and the same: choose runs of two traces.";
+    return "";
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,96 @@
+#include "app/gui/figure/figure_menu.h"
+
+#include <imgui.h>
+
+#include <array>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "app/gui/figure/export_dialog.h"
+
+namespace kvscope::gui {
+namespace {
+
+struct Form {
+    const char* name;
+    const char* format;
+};
+constexpr std::array<Form, 5> forms = {
+    {{"TSV", "tsv"}, {"CSV", "csv"}, {"Markdown", "md"}, {"LaTeX", "tex"}, {"JSON", "json"}}};
+
+bool right_clicked() {
+    return ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows) &&
+           ImGui::IsMouseReleased(ImGuiMouseButton_Right) &&
+           ImGui::GetIO().MouseDragMaxDistanceSqr[ImGuiMouseButton_Right] < 9;
+}
+
+/// @param text the numbers in a form; empty: there are none
+void draw_items(Context& context, const View& view, const char* kind,
+                const std::function<std::string(const std::string& format)>& text,
+                const std::function<void()>& copy_image, const std::function<void()>& export_it) {
+    if (ImGui::BeginMenu("Copy numbers as", static_cast<bool>(text))) {
+        for (const Form& form : forms) {
+            if (!ImGui::MenuItem(form.name)) continue;
+            try {
+                ImGui::SetClipboardText(text(form.format).c_str());
+                context.desk.notice(std::string("numbers copied as ") + form.name, false);
+            } catch (const std::exception& error) {
+                context.desk.notice(error.what(), true);
+            }
+        }
+        ImGui::EndMenu();
+    }
+    if (ImGui::MenuItem("Copy figure as image", nullptr, false, static_cast<bool>(copy_image))) {
+        try {
+            copy_image();
+            context.desk.notice("figure copied as an image", false);
+        } catch (const std::exception& error) {
+            context.desk.notice(error.what(), true);
+        }
+    }
+    if (ImGui::MenuItem("Copy view as seen")) context.desk.copy_as_seen(view);
+    if (ImGui::MenuItem("Export…", nullptr, false, static_cast<bool>(export_it))) export_it();
+    ImGui::Separator();
+    if (ImGui::MenuItem("Open as new view")) {
+        nlohmann::json state = nlohmann::json::object();
+        view.save(state);
+        context.desk.open_view(kind, state);
+    }
+}
+
+bool begin_menu() {
+    if (right_clicked()) ImGui::OpenPopup("figure menu");
+    return ImGui::BeginPopup("figure menu");
+}
+
+}  // namespace
+
+void draw_figure_menu(Context& context, const View& view, const char* kind,
+                      const std::optional<FigureRequest>& request) {
+    if (!begin_menu()) return;
+    draw_figure_items(context, view, kind, request);
+    ImGui::EndPopup();
+}
+
+void draw_figure_items(Context& context, const View& view, const char* kind,
+                       const std::optional<FigureRequest>& request) {
+    if (!request) {
+        draw_items(context, view, kind, {}, {}, {});
+        return;
+    }
+    draw_items(
+        context, view, kind,
+        [&](const std::string& format) { return ExportDialog::numbers(context.session, *request, format); },
+        [&] { ExportDialog::copy_image(context.session, *request); },
+        [&] { ExportDialog::ask(context.session, *request, context.desk.files, context.desk.notice); });
+}
+
+void draw_table_menu(Context& context, const View& view, const char* kind, const analysis::Table& table) {
+    if (!begin_menu()) return;
+    draw_items(
+        context, view, kind, [&](const std::string& format) { return ExportDialog::text(table, format); }, {},
+        [&] { ExportDialog::ask(table, context.desk.files, context.desk.notice); });
+    ImGui::EndPopup();
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,270 @@
+#include "app/gui/figure/figure_plot.h"
+
+#include <fmt/format.h>
+#include <imgui_internal.h>
+#include <implot.h>
+#include <implot_internal.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/gui/figure/figure_axes.h"
+#include "app/gui/figure/figure_legend.h"
+#include "app/gui/figure/panel_layout.h"
+
+namespace kvscope::gui {
+namespace {
+
+using analysis::Axis;
+using analysis::Panel;
+using analysis::Scale;
+
+/// "12" of "Layer 12"; a title without a number as it is.
+std::string number_of_title(const std::string& title) {
+    const size_t space = title.rfind(' ');
+    const bool ends_in_number = space != std::string::npos && space + 1 < title.size() &&
+                                title.find_first_not_of("0123456789", space + 1) == std::string::npos;
+    return ends_in_number ? title.substr(space + 1) : title;
+}
+
+/// Small panels are called by their numbers alone, all of them where one has no room for more.
+bool titles_fit(const analysis::Figure& figure, float width) {
+    return std::all_of(figure.panels.begin(), figure.panels.end(),
+                       [&](const Panel& panel) { return small_text_size(panel.title).x <= width; });
+}
+
+/// Such a panel needs neither ground nor grid.
+bool has_map(const Panel& panel) {
+    return std::any_of(panel.layers.begin(), panel.layers.end(), [](const analysis::Layer& layer) {
+        return std::holds_alternative<analysis::HeatMap>(layer) || std::holds_alternative<analysis::Categories>(layer);
+    });
+}
+
+/// Alike axes of a figure that shares them are panned and zoomed together, also where they stand in other columns.
+size_t key_of(const analysis::Figure& figure, size_t panel, const Axis Panel::*axis, bool shared) {
+    const Axis& own = figure.panels[panel].*axis;
+    const auto is_alike = [&](const Panel& other) {
+        const Axis& its = other.*axis;
+        return its.title == own.title && its.scale == own.scale && its.min == own.min && its.max == own.max;
+    };
+    const auto& panels = figure.panels;
+    const auto first = shared ? std::find_if(panels.begin(), panels.end(), is_alike) : panels.begin() + panel;
+    return static_cast<size_t>(first - panels.begin());
+}
+
+size_t x_key(const analysis::Figure& figure, size_t panel) {
+    return 2 * key_of(figure, panel, &Panel::x, figure.shared_x);
+}
+
+size_t y_key(const analysis::Figure& figure, size_t panel) {
+    return 2 * key_of(figure, panel, &Panel::y, figure.shared_y) + 1;
+}
+
+void setup_axis(ImAxis which, const Axis& axis, Axis& shown, bool zoom) {
+    ImPlotAxisFlags flags = ImPlotAxisFlags_NoDecorations | ImPlotAxisFlags_NoMenus | ImPlotAxisFlags_NoHighlight |
+                            ImPlotAxisFlags_NoSideSwitch | ImPlotAxisFlags_NoInitialFit;
+    if (axis.reversed) flags |= ImPlotAxisFlags_Invert;
+    if (!zoom) flags |= ImPlotAxisFlags_Lock;
+    ImPlot::SetupAxis(which, nullptr, flags);
+    if (axis.scale == Scale::logarithmic) ImPlot::SetupAxisScale(which, ImPlotScale_Log10);
+    ImPlot::SetupAxisLinks(which, &shown.min, &shown.max);
+    ImPlot::SetupAxisLimitsConstraints(which, axis.min, axis.max);
+}
+
+}  // namespace
+
+struct FigurePlot::Drawing {
+    const Context& context;
+    const PreparedFigure& prepared;
+    const FigureLook& look;
+    bool wheel_scrolls = false;  ///< which began beside the panels
+    const analysis::Figure& figure() const { return prepared.figure; }
+};
+
+FigureHit FigurePlot::draw(const Context& context, const char* id, ImVec2 size,
+                           const std::shared_ptr<const PreparedFigure>& figure, const FigureLook& look) {
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    if (size.x <= 0) size.x = std::max(room.x + size.x, 1.0f);
+    if (size.y <= 0) size.y = std::max(room.y + size.y, 1.0f);
+    ImGui::PushID(id);
+    ImGui::BeginChild("figure", size, 0, ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+    const float below = legend_height(figure->figure, look.legend, look.color_bars, size.x);
+    const float least = 3 * ImGui::GetFontSize();
+    ImGui::BeginChild("panels", {0, std::max(size.y - below, least)});
+    const bool wheel_scrolls = ImGui::GetCurrentContext()->WheelingWindow == ImGui::GetCurrentWindow();
+    const FigureHit hit = draw_panels({context, *figure, look, wheel_scrolls});
+    ImGui::EndChild();
+    if (below > 0) draw_legend(context.theme, figure->figure, look.legend, look.color_bars, size.x);
+    ImGui::EndChild();
+    ImGui::PopID();
+    maps_.drop_unused();
+    return hit;
+}
+
+Axis FigurePlot::shown_axis(const Axis& axis, size_t key) const {
+    const auto found = zoomed_.find(key);
+    if (found == zoomed_.end() || found->second.drawn_min != axis.min || found->second.drawn_max != axis.max)
+        return axis;
+    Axis shown = axis;
+    shown.min = found->second.min;
+    shown.max = found->second.max;
+    return shown;
+}
+
+FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
+    const analysis::Figure& figure = drawing.figure();
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    const PanelLayout layout = lay_out_panels(figure, drawing.look, room, [&](size_t panel) {
+        return shown_axis(figure.panels[panel].y, y_key(figure, panel));
+    });
+    if (layout.height > room.y + 1) scroll_panels(drawing.look.framed, layout);
+    const ImVec2 origin = ImGui::GetCursorScreenPos();
+    const float below = 2 * small_text * ImGui::GetFontSize() + 8;
+    FigureHit hit;
+    for (size_t i = 0; i < figure.panels.size(); ++i) {
+        const Panel& panel = figure.panels[i];
+        const PanelPlace& place = layout.panels[i];
+        const ImVec2 min{std::round(origin.x + place.at.x), std::round(origin.y + place.at.y)};
+        ImVec2 max{std::round(min.x + place.size.x), std::round(min.y + place.size.y)};
+        if (panel.square_cells) {
+            const ImVec2 size = squared(panel, {max.x - min.x, max.y - min.y});
+            max = {min.x + size.x, min.y + size.y};
+        }
+        if (!ImGui::IsRectVisible({min.x, min.y - layout.title}, {max.x, max.y + below})) continue;
+        if (layout.has_titles) draw_title(drawing, i, {min.x, min.y - layout.title}, {max.x, min.y});
+        const FigureHit here = draw_panel(drawing, i, min, max);
+        if (here.panel >= 0) hit = here;
+        if (drawing.look.small) continue;
+        PlotFrame frame{min, max, shown_axis(panel.x, x_key(figure, i)), shown_axis(panel.y, y_key(figure, i))};
+        draw_ticks(drawing.context.theme, frame, place.carries_x, place.carries_y, min.x - place.left);
+    }
+    ImGui::SetCursorScreenPos(origin);
+    ImGui::Dummy({1, std::max(layout.height, 1.0f)});
+    return hit;
+}
+
+void FigurePlot::draw_title(const Drawing& drawing, size_t index, ImVec2 min, ImVec2 max) {
+    const Panel& panel = drawing.figure().panels[index];
+    const Theme& theme = drawing.context.theme;
+    const float width = max.x - min.x;
+    const bool framed = static_cast<int>(index) == drawing.look.framed;
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    list->PushClipRect(min, max, true);
+    add_small_text(list, min, packed(framed ? theme.accent : theme.ink),
+                   titles_fit(drawing.figure(), width) ? panel.title : number_of_title(panel.title));
+    const float note = small_text_size(panel.note).x;
+    if (note + small_text_size(panel.title).x + ImGui::GetFontSize() < width)
+        add_small_text(list, {max.x - note, min.y}, packed(theme.ink_quiet), panel.note);
+    list->PopClipRect();
+}
+
+void FigurePlot::scroll_panels(int framed, const PanelLayout& layout) {
+    const float room = ImGui::GetWindowHeight();
+    if (ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows) && !ImGui::GetIO().WantTextInput) {
+        const ImGuiID owner = ImGui::GetID("page keys");
+        const auto is_pressed = [&](ImGuiKey key) {
+            ImGui::SetKeyOwner(key, owner);
+            return ImGui::IsKeyPressed(key, ImGuiInputFlags_Repeat, owner);
+        };
+        if (is_pressed(ImGuiKey_PageDown)) ImGui::SetScrollY(ImGui::GetScrollY() + 0.9f * room);
+        if (is_pressed(ImGuiKey_PageUp)) ImGui::SetScrollY(ImGui::GetScrollY() - 0.9f * room);
+    }
+    if (framed == framed_ || ImGui::IsWindowAppearing()) return;  // what appears knows not yet how far it scrolls
+    framed_ = framed;
+    if (framed < 0 || static_cast<size_t>(framed) >= layout.panels.size()) return;
+    const PanelPlace& place = layout.panels[static_cast<size_t>(framed)];
+    const float begin = place.at.y - layout.title;
+    const float end = place.at.y + place.size.y;
+    if (begin < ImGui::GetScrollY())
+        ImGui::SetScrollY(begin);
+    else if (end > ImGui::GetScrollY() + room)
+        ImGui::SetScrollY(std::min(begin, end - room));
+}
+
+FigureHit FigurePlot::draw_panel(const Drawing& drawing, size_t index, ImVec2 min, ImVec2 max) {
+    const analysis::Figure& figure = drawing.figure();
+    const Panel& panel = figure.panels[index];
+    const Theme& theme = drawing.context.theme;
+    Axis x = shown_axis(panel.x, x_key(figure, index));
+    Axis y = shown_axis(panel.y, y_key(figure, index));
+    ImGui::SetCursorScreenPos(min);
+    bool is_over = false;
+    if (drawing.look.small) {
+        ImGui::InvisibleButton(fmt::format("panel {}", index).c_str(), {max.x - min.x, max.y - min.y});
+        is_over = ImGui::IsItemHovered();
+        draw_data(drawing, index, {min, max, x, y}, ImGui::GetWindowDrawList());
+    } else {
+        constexpr ImPlotFlags flags = ImPlotFlags_NoTitle | ImPlotFlags_NoLegend | ImPlotFlags_NoMenus |
+                                      ImPlotFlags_NoMouseText | ImPlotFlags_NoFrame;
+        ImPlot::PushStyleVar(ImPlotStyleVar_PlotPadding, ImVec2(0, 0));
+        ImPlot::PushStyleVar(ImPlotStyleVar_PlotMinSize, ImVec2(4, 4));
+        ImPlot::PushStyleColor(ImPlotCol_PlotBg, packed(theme.ground, has_map(panel) ? 0.0f : 1.0f));
+        if (ImPlot::BeginPlot(fmt::format("##panel {}", index).c_str(), {max.x - min.x, max.y - min.y}, flags)) {
+            const bool wheels = ImGui::GetIO().MouseWheel != 0;
+            setup_axis(ImAxis_X1, panel.x, x, !drawing.wheel_scrolls && !(wheels && ImGui::GetIO().KeyShift));
+            setup_axis(ImAxis_Y1, panel.y, y, !drawing.wheel_scrolls && !(wheels && ImGui::GetIO().KeyAlt));
+            ImPlot::SetupFinish();
+            const ImPlotRect limits = ImPlot::GetPlotLimits();
+            x.min = limits.X.Min;
+            x.max = limits.X.Max;
+            y.min = limits.Y.Min;
+            y.max = limits.Y.Max;
+            const bool all = ImPlot::IsPlotHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left);
+            const auto remember = [&](size_t key, const Axis& axis, const Axis& shown) {
+                if (all || (shown.min <= axis.min && shown.max >= axis.max))
+                    zoomed_.erase(key);
+                else
+                    zoomed_[key] = {shown.min, shown.max, axis.min, axis.max};
+            };
+            remember(x_key(figure, index), panel.x, x);
+            remember(y_key(figure, index), panel.y, y);
+            is_over = ImPlot::IsPlotHovered();
+            ImPlot::PushPlotClipRect();
+            draw_data(drawing, index, {min, max, x, y}, ImPlot::GetPlotDrawList());
+            ImPlot::PopPlotClipRect();
+            ImPlot::EndPlot();
+        }
+        ImPlot::PopStyleColor();
+        ImPlot::PopStyleVar(2);
+    }
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    if (static_cast<int>(index) == drawing.look.framed)
+        list->AddRect({min.x - 1, min.y - 1}, {max.x + 1, max.y + 1}, packed(theme.accent), 0.0f, 2.0f);
+    else if (static_cast<int>(index) == drawing.look.hovered || (drawing.look.small && is_over))
+        list->AddRect({min.x - 1, min.y - 1}, {max.x + 1, max.y + 1}, packed(theme.hover, 0.6f));
+
+    FigureHit hit;
+    if (!is_over) return hit;
+    const ImGuiIO& io = ImGui::GetIO();
+    const PlotFrame frame{min, max, x, y};
+    hit.panel = static_cast<int>(index);
+    hit.x = frame.x_at(io.MousePos.x);
+    hit.y = frame.y_at(io.MousePos.y);
+    hit.clicked = ImGui::IsMouseReleased(ImGuiMouseButton_Left) && io.MouseDragMaxDistanceSqr[0] < 9 && !io.KeyCtrl;
+    find_hit(panel, frame, io.MousePos, hit);
+    return hit;
+}
+
+void FigurePlot::draw_data(const Drawing& drawing, size_t index, const PlotFrame& frame, ImDrawList* list) {
+    const analysis::Figure& figure = drawing.figure();
+    const Panel& panel = figure.panels[index];
+    const Theme& theme = drawing.context.theme;
+    list->PushClipRect(frame.min, frame.max, true);
+    if (drawing.look.small && !has_map(panel)) list->AddRectFilled(frame.min, frame.max, packed(theme.ground));
+    if (!drawing.look.small && !has_map(panel)) draw_grid_lines(theme, frame, list);
+    for (const bool accented : {false, true}) {  // accented ones last, above the others
+        for (size_t l = 0; l < panel.layers.size(); ++l) {
+            const float weight = drawing.look.weight ? drawing.look.weight(index, l) : 1;
+            if ((weight > 1) != accented) continue;
+            const auto pyramid = drawing.prepared.pyramids.find({index, l});
+            const HeatMap* map = pyramid == drawing.prepared.pyramids.end()
+                                     ? nullptr
+                                     : &maps_.get(fmt::format("{}.{}", index, l), pyramid->second);
+            draw_shape(theme, figure, panel.layers[l], map, frame, weight, list);
+        }
+    }
+    if (drawing.look.overlay) drawing.look.overlay(index, frame, list);
+    list->PopClipRect();
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,354 @@
+#include "app/gui/figure/figure_shapes.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "analysis/ticks.h"
+
+namespace kvscope::gui {
+namespace {
+
+using analysis::Axis;
+using analysis::Dash;
+using analysis::Marker;
+using analysis::Scale;
+
+constexpr float pixels_a_point = 1.6f;  // of line widths and markers, at the usual size of text
+
+float unit() { return pixels_a_point * ImGui::GetStyle().FontScaleMain; }
+
+double share_of(const Axis& axis, double value) {
+    if (axis.scale == Scale::logarithmic) return std::log(value / axis.min) / std::log(axis.max / axis.min);
+    return (value - axis.min) / (axis.max - axis.min);
+}
+
+double value_at(const Axis& axis, double share) {
+    if (axis.scale == Scale::logarithmic) return axis.min * std::pow(axis.max / axis.min, share);
+    return axis.min + share * (axis.max - axis.min);
+}
+
+/// Okabe and Ito's yellow on light ground wants a rim, as on paper.
+bool wants_rim(const Theme& theme, analysis::Rgb color) {
+    return theme.brightness == Brightness::light &&
+           luminance({static_cast<float>(color.r) / 255, static_cast<float>(color.g) / 255,
+                      static_cast<float>(color.b) / 255, 1}) > 0.78;
+}
+
+ImVec4 rim_of(analysis::Rgb color) {
+    return {0.55f * static_cast<float>(color.r) / 255, 0.55f * static_cast<float>(color.g) / 255,
+            0.55f * static_cast<float>(color.b) / 255, 1};
+}
+
+/// Labels stand on maps, which are turned round on dark ground.
+analysis::Rgb label_color(analysis::Rgb color, const Theme& theme) {
+    const bool is_grey = color.r == color.g && color.g == color.b;
+    if (theme.brightness == Brightness::light || !is_grey) return color;
+    const auto turned = static_cast<uint8_t>(255 - color.r);
+    return {turned, turned, turned};
+}
+
+std::vector<float> pattern_of(Dash dash) {
+    switch (dash) {
+        case Dash::solid:
+            return {};
+        case Dash::dashed:
+            return {4, 2};
+        case Dash::dotted:
+            return {1, 1.5};
+        case Dash::dash_dotted:
+            return {4, 1.5, 1, 1.5};
+    }
+    return {};
+}
+
+void add_line(std::span<const ImVec2> points, const std::vector<float>& pattern, float dash_unit, float width,
+              ImU32 color, ImDrawList* list) {
+    if (pattern.empty()) {
+        list->AddPolyline(points.data(), static_cast<int>(points.size()), color, width);
+        return;
+    }
+    size_t at = 0;
+    float left = pattern[0] * dash_unit;
+    for (size_t i = 0; i + 1 < points.size(); ++i) {
+        ImVec2 from = points[i];
+        const ImVec2 to = points[i + 1];
+        float length = std::hypot(to.x - from.x, to.y - from.y);
+        while (length > 0) {
+            const float step = std::min(length, left);
+            const ImVec2 next{from.x + (to.x - from.x) * step / length, from.y + (to.y - from.y) * step / length};
+            if (at % 2 == 0) list->AddLine(from, next, color, width);
+            from = next;
+            length -= step;
+            left -= step;
+            if (left > 1e-3f) continue;
+            at = (at + 1) % pattern.size();
+            left = pattern[at] * dash_unit;
+        }
+    }
+}
+
+/// Leaves out points that lie on the way between others, as far as a screen can tell.
+std::vector<ImVec2> thinned(const std::vector<ImVec2>& points) {
+    constexpr float unseen = 0.25f;  // pixels
+    constexpr float farthest = 60;   // so that a slow bend is followed
+    std::vector<ImVec2> kept;
+    for (size_t i = 0; i < points.size(); ++i) {
+        if (kept.empty() || i + 1 == points.size()) {
+            kept.push_back(points[i]);
+            continue;
+        }
+        const ImVec2 from = kept.back();
+        const ImVec2 to = points[i + 1];
+        const float length = std::hypot(to.x - from.x, to.y - from.y);
+        const float beside =
+            std::abs((to.x - from.x) * (from.y - points[i].y) - (from.x - points[i].x) * (to.y - from.y)) /
+            std::max(length, 1e-3f);
+        const bool turns_back =
+            (points[i].x - from.x) * (to.x - points[i].x) + (points[i].y - from.y) * (to.y - points[i].y) < 0;
+        if (beside > unseen || length > farthest || turns_back) kept.push_back(points[i]);
+    }
+    return kept;
+}
+
+struct ShapePainter {
+    const Theme& theme;
+    const analysis::Figure& figure;
+    const HeatMap* map;
+    const PlotFrame& frame;
+    float weight;
+    ImDrawList* list;
+
+    float alpha() const { return std::min(weight, 1.0f); }
+    ImVec2 place(double x, double y) const { return {frame.x_of(x), frame.y_of(y)}; }
+
+    void draw_map(double x_begin, double x_end, double y_begin, double y_end, const MapColors& colors) const {
+        if (!map) return;
+        const ImVec2 a = place(x_begin, y_begin);
+        const ImVec2 b = place(x_end, y_end);
+        const ImVec2 from{std::max(std::min(a.x, b.x), frame.min.x), std::max(std::min(a.y, b.y), frame.min.y)};
+        const ImVec2 to{std::min(std::max(a.x, b.x), frame.max.x), std::min(std::max(a.y, b.y), frame.max.y)};
+        const auto column = [&](float pixel) {
+            return (frame.x_at(pixel) - x_begin) / (x_end - x_begin) * static_cast<double>(map->columns());
+        };
+        const auto row = [&](float pixel) {
+            return (frame.y_at(pixel) - y_begin) / (y_end - y_begin) * static_cast<double>(map->rows());
+        };
+        map->draw(list, from, to, {column(from.x), column(to.x), row(from.y), row(to.y)}, colors);
+    }
+
+    void operator()(const analysis::HeatMap& shape) const {
+        draw_map(shape.x_begin, shape.x_end, shape.y_begin, shape.y_end,
+                 map_colors(figure.color_scales[shape.color_scale], theme));
+    }
+
+    void operator()(const analysis::Categories& shape) const {
+        MapColors colors;
+        for (const auto& each : shape.classes) colors.classes.push_back(packed(seen_on_ground(each.color, theme)));
+        colors.ground = packed(theme.ground);
+        draw_map(shape.x_begin, shape.x_end, shape.y_begin, shape.y_end, colors);
+    }
+
+    void operator()(const analysis::Line& line) const {
+        const ImVec4 color = seen_on_ground(line.style.color, theme);
+        for (size_t i = 0; i + 1 < line.low.size() && i + 1 < line.high.size(); ++i) {
+            if (std::isnan(line.low[i]) || std::isnan(line.low[i + 1])) continue;
+            list->AddQuadFilled(place(line.x[i], line.high[i]), place(line.x[i + 1], line.high[i + 1]),
+                                place(line.x[i + 1], line.low[i + 1]), place(line.x[i], line.low[i]),
+                                packed(color, 0.2f * alpha()));
+        }
+        std::vector<ImVec2> points;
+        const auto flush = [&] {
+            if (points.size() > 1) draw_stroke(theme, line.style, thinned(points), weight, list);
+            points.clear();
+        };
+        for (size_t i = 0; i < line.x.size(); ++i) {
+            if (std::isnan(line.y[i])) {
+                flush();
+                continue;
+            }
+            points.push_back(place(line.x[i], line.y[i]));
+        }
+        flush();
+        if (line.arrow && line.x.size() > 1) draw_arrow_head(line);
+        if (line.style.marker == Marker::none) return;
+        for (size_t i = 0; i < line.x.size(); ++i) {
+            if (std::isnan(line.y[i])) continue;
+            draw_marker(theme, line.style.marker, place(line.x[i], line.y[i]),
+                        static_cast<float>(2.6 + line.style.width_pt) * unit(), line.style.color, alpha(), list);
+        }
+    }
+
+    /// Ends where a marker begins.
+    void draw_arrow_head(const analysis::Line& line) const {
+        const size_t last = line.x.size() - 1;
+        const ImVec2 end = place(line.x[last], line.y[last]);
+        const ImVec2 from = place(line.x[last - 1], line.y[last - 1]);
+        const float length = std::hypot(from.x - end.x, from.y - end.y);
+        const float before = 2.4f * unit();
+        const float reach = 3.6f * unit() * std::clamp(weight, 1.0f, 1.5f);
+        if (length < before + reach) return;
+        const ImVec2 back{(from.x - end.x) / length, (from.y - end.y) / length};
+        const ImVec2 tip{end.x + before * back.x, end.y + before * back.y};
+        const ImVec2 foot{tip.x + reach * back.x, tip.y + reach * back.y};
+        const float half = 0.4f * reach;
+        list->AddTriangleFilled(tip, {foot.x - half * back.y, foot.y + half * back.x},
+                                {foot.x + half * back.y, foot.y - half * back.x},
+                                packed(line_on_ground(line.style.color, theme), alpha()));
+    }
+
+    void operator()(const analysis::Bars& bars) const {
+        const ImU32 color = packed(line_on_ground(bars.color, theme), alpha());
+        for (size_t i = 0; i < bars.x.size(); ++i) {
+            if (std::isnan(bars.y[i])) continue;
+            const ImVec2 a = place(bars.x[i] - bars.width / 2, bars.base);
+            const ImVec2 b = place(bars.x[i] + bars.width / 2, bars.y[i]);
+            list->AddRectFilled({std::min(a.x, b.x), std::min(a.y, b.y)}, {std::max(a.x, b.x), std::max(a.y, b.y)},
+                                color);
+        }
+    }
+
+    void operator()(const analysis::Scatter& scatter) const {
+        for (size_t i = 0; i < scatter.x.size(); ++i) {
+            if (std::isnan(scatter.x[i]) || std::isnan(scatter.y[i])) continue;
+            draw_marker(theme, scatter.marker, place(scatter.x[i], scatter.y[i]),
+                        static_cast<float>(scatter.size_pt) * unit() * std::max(weight, 1.0f), scatter.color, alpha(),
+                        list);
+        }
+    }
+
+    void operator()(const analysis::Rule& rule) const {
+        const ImVec2 from =
+            rule.horizontal ? ImVec2{frame.min.x, frame.y_of(rule.value)} : ImVec2{frame.x_of(rule.value), frame.min.y};
+        const ImVec2 to = rule.horizontal ? ImVec2{frame.max.x, from.y} : ImVec2{from.x, frame.max.y};
+        const std::array<ImVec2, 2> points = {from, to};
+        draw_stroke(theme, rule.style, points, weight, list);
+        const ImVec2 size = ImGui::CalcTextSize(rule.label.c_str());
+        const ImVec2 at = rule.horizontal ? ImVec2{to.x - size.x - 4, to.y - size.y - 1} : ImVec2{to.x + 3, from.y + 2};
+        list->AddText(at, packed(seen_on_ground(rule.style.color, theme)), rule.label.c_str());
+    }
+
+    void operator()(const analysis::TextLabel& label) const {
+        const ImVec2 size = ImGui::CalcTextSize(label.text.c_str());
+        const ImVec2 at = place(label.x, label.y);
+        list->AddText({at.x - size.x / 2, at.y - size.y / 2}, packed(label_color(label.color, theme)),
+                      label.text.c_str());
+    }
+};
+
+}  // namespace
+
+float PlotFrame::x_of(double x) const {
+    const double share = share_of(x_axis, x);
+    return min.x + static_cast<float>(x_axis.reversed ? 1 - share : share) * (max.x - min.x);
+}
+
+float PlotFrame::y_of(double y) const {
+    const double share = share_of(y_axis, y);
+    return min.y + static_cast<float>(y_axis.reversed ? share : 1 - share) * (max.y - min.y);
+}
+
+double PlotFrame::x_at(float pixel) const {
+    const double share = static_cast<double>(pixel - min.x) / static_cast<double>(max.x - min.x);
+    return value_at(x_axis, x_axis.reversed ? 1 - share : share);
+}
+
+double PlotFrame::y_at(float pixel) const {
+    const double share = static_cast<double>(pixel - min.y) / static_cast<double>(max.y - min.y);
+    return value_at(y_axis, y_axis.reversed ? share : 1 - share);
+}
+
+void draw_stroke(const Theme& theme, const analysis::LineStyle& style, std::span<const ImVec2> points, float weight,
+                 ImDrawList* list) {
+    const float width = std::max(static_cast<float>(style.width_pt) * unit(), 1.0f) * std::max(weight, 1.0f);
+    const float dash_unit = static_cast<float>(std::max(style.width_pt, 0.75)) * unit();
+    const auto pattern = pattern_of(style.dash);
+    const float alpha = std::min(weight, 1.0f);
+    if (weight > 2) add_line(points, {}, dash_unit, width + 2, packed(theme.ink, 0.85f), list);
+    if (wants_rim(theme, style.color))
+        add_line(points, pattern, dash_unit, width + 1, packed(rim_of(style.color), alpha), list);
+    add_line(points, pattern, dash_unit, width, packed(line_on_ground(style.color, theme), alpha), list);
+}
+
+void draw_marker(const Theme& theme, Marker marker, ImVec2 at, float size, analysis::Rgb color, float alpha,
+                 ImDrawList* list) {
+    const float r = size / 2;
+    const ImU32 fill = packed(line_on_ground(color, theme), alpha);
+    const bool rim = wants_rim(theme, color);
+    std::vector<ImVec2> outline;
+    switch (marker) {
+        case Marker::none:
+            return;
+        case Marker::circle:
+            list->AddCircleFilled(at, r, fill);
+            if (rim) list->AddCircle(at, r, packed(rim_of(color), alpha));
+            return;
+        case Marker::cross:
+            list->AddLine({at.x - r, at.y - r}, {at.x + r, at.y + r}, fill, std::max(1.5f, size / 4));
+            list->AddLine({at.x - r, at.y + r}, {at.x + r, at.y - r}, fill, std::max(1.5f, size / 4));
+            return;
+        case Marker::square:
+            outline = {{at.x - 0.9f * r, at.y - 0.9f * r},
+                       {at.x + 0.9f * r, at.y - 0.9f * r},
+                       {at.x + 0.9f * r, at.y + 0.9f * r},
+                       {at.x - 0.9f * r, at.y + 0.9f * r}};
+            break;
+        case Marker::triangle:
+            outline = {
+                {at.x, at.y - 1.15f * r}, {at.x + 1.05f * r, at.y + 0.75f * r}, {at.x - 1.05f * r, at.y + 0.75f * r}};
+            break;
+        case Marker::diamond:
+            outline = {
+                {at.x, at.y - 1.2f * r}, {at.x + 1.2f * r, at.y}, {at.x, at.y + 1.2f * r}, {at.x - 1.2f * r, at.y}};
+            break;
+    }
+    list->AddConvexPolyFilled(outline.data(), static_cast<int>(outline.size()), fill);
+    if (rim)
+        list->AddPolyline(outline.data(), static_cast<int>(outline.size()), packed(rim_of(color), alpha), 1.0f,
+                          ImDrawFlags_Closed);
+}
+
+void draw_shape(const Theme& theme, const analysis::Figure& figure, const analysis::Layer& layer, const HeatMap* map,
+                const PlotFrame& frame, float weight, ImDrawList* list) {
+    std::visit(ShapePainter{theme, figure, map, frame, weight, list}, layer);
+}
+
+MapColors map_colors(const analysis::ColorScale& scale, const Theme& theme) {
+    MapColors colors;
+    colors.map = map_on_ground(scale.map, theme);
+    colors.map_begin = static_cast<float>(scale.map_begin);
+    colors.map_end = static_cast<float>(scale.map_end);
+    // The lowest value has to differ from the ground that means none.
+    if (colors.map == analysis::ColorMap::viridis && !scale.background_label.empty())
+        colors.map_begin = std::max(colors.map_begin, 0.25f);
+    colors.min = static_cast<float>(scale.min);
+    colors.max = static_cast<float>(scale.max);
+    colors.logarithmic = scale.scale == Scale::logarithmic;
+    colors.ground_below_min = !scale.background_label.empty();
+    colors.ground = packed(theme.ground);
+    return colors;
+}
+
+std::string title_of(const Axis& axis) { return analysis::axis_title(axis.title, axis.unit, 0); }
+
+void draw_column_mark(const PlotFrame& frame, ImDrawList* list, double x, ImU32 color) {
+    const float at = frame.x_of(x);
+    list->AddLine({at, frame.min.y}, {at, frame.max.y}, color);
+}
+
+void draw_layer_marks(const Theme& theme, const PlotFrame& frame, ImDrawList* list, int selected, int hovered) {
+    if (selected >= 0) draw_column_mark(frame, list, selected, packed(theme.accent, 0.7f));
+    if (hovered >= 0) draw_column_mark(frame, list, hovered, packed(theme.hover, 0.3f));
+}
+
+void draw_cell_mark(const PlotFrame& frame, ImDrawList* list, double x, double y, ImU32 color) {
+    const float left = frame.x_of(x - 0.5);
+    const float right = frame.x_of(x + 0.5);
+    const float top = frame.y_of(y - 0.5);
+    const float bottom = frame.y_of(y + 0.5);
+    list->AddRect({std::min(left, right), std::min(top, bottom)}, {std::max(left, right), std::max(top, bottom)}, color,
+                  0.0f, 1.5f);
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,267 @@
+#include "app/gui/figure/figure_source.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "analysis/figure_definition.h"
+#include "analysis/run_style.h"
+
+namespace kvscope::gui {
+
+PreparedFigure prepare_figure(analysis::Figure figure) {
+    PreparedFigure prepared;
+    for (size_t p = 0; p < figure.panels.size(); ++p) {
+        for (size_t l = 0; l < figure.panels[p].layers.size(); ++l) {
+            const analysis::Layer& layer = figure.panels[p].layers[l];
+            Pyramid pyramid;
+            if (const auto* map = std::get_if<analysis::HeatMap>(&layer)) {
+                const auto reduce =
+                    map->reduction == analysis::Reduction::magnitude ? Reduce::largest_magnitude : Reduce::maximum;
+                pyramid = make_pyramid(map->values, map->rows, map->columns, reduce);
+            } else if (const auto* classes = std::get_if<analysis::Categories>(&layer)) {
+                std::vector<float> values;
+                values.reserve(classes->ids.size());
+                for (const uint8_t id : classes->ids)
+                    values.push_back(id == analysis::Categories::none ? NAN : static_cast<float>(id));
+                pyramid = make_pyramid(std::move(values), classes->rows, classes->columns, Reduce::maximum);
+            } else {
+                continue;
+            }
+            prepared.pyramids[{p, l}] = std::make_shared<const Pyramid>(std::move(pyramid));
+        }
+    }
+    prepared.figure = std::move(figure);
+    return prepared;
+}
+
+namespace {
+
+std::string stamp_of_trace(const Session& session, const TraceRequest& request) {
+    const Document* document = session.document(request.document);
+    if (!document) return "closed";
+    const analysis::FigureOptions& options = request.options;
+    std::string runs;
+    for (const RunId run : request.runs) runs += session.stamp({request.document, options.prompt, run}) + ' ';
+    return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}x{}", document->stamp(), options.prompt, runs,
+                       fmt::join(options.layers, ","), fmt::join(options.heads, ","), fmt::join(options.columns, ","),
+                       options.source, options.title, options.width_mm, options.height_mm);
+}
+
+/// What its runs look like and how they are called depends on what else is open.
+std::string stamp_of_others(const Session& session) {
+    std::string stamp;
+    for (const auto& document : session.documents())
+        stamp += fmt::format(
+            " {}.{}.{}", document->id(), document->prompt,
+            document->prompt < document->reader()->n_prompts() ? document->reader()->n_runs(document->prompt) : 0);
+    return stamp;
+}
+
+/// The document's shown prompt with the runs that are shown.
+TraceRequest shown_trace(const Session& session, const Document& document, bool with_runs, bool with_full) {
+    TraceRequest request{document.id(), {}};
+    request.options.prompt = document.prompt;
+    if (!with_runs) return request;
+    for (const RunKey& key : session.visible_runs(with_full)) {
+        if (key.document == document.id()) request.runs.push_back(key.run);
+    }
+    return request;
+}
+
+/// The traces in their order; with runs those that show any, the full caches alone where nothing else is shown.
+std::vector<TraceRequest> shown_traces(const Session& session, const std::vector<const Document*>& documents,
+                                       bool with_runs) {
+    std::vector<TraceRequest> requests;
+    for (const bool with_full : {false, true}) {
+        for (const Document* document : documents) {
+            TraceRequest request = shown_trace(session, *document, with_runs, with_full);
+            if (!with_runs || !request.runs.empty()) requests.push_back(std::move(request));
+        }
+        if (!requests.empty()) return requests;
+    }
+    // Nothing is shown: the figure's own choice.
+    for (const Document* document : documents) requests.push_back(shown_trace(session, *document, false, false));
+    return requests;
+}
+
+/// @throws analysis::NothingToShow where runs were chosen and none of them is there any more
+std::vector<analysis::RunChoice> places_of(const Document& document, const TraceRequest& request) {
+    std::vector<analysis::RunChoice> places;
+    for (const RunId run : request.runs) {
+        if (const auto place = document.place_of(request.options.prompt, run)) places.emplace_back(*place);
+    }
+    if (places.empty() && !request.runs.empty()) throw analysis::NothingToShow("the runs are there no more");
+    return places;
+}
+
+}  // namespace
+
+RunKey PreparedFigure::run_of(const analysis::Subject& subject) const {
+    const bool is_known = subject.run >= 0 && subject.trace < runs.size() &&
+                          static_cast<size_t>(subject.run) < runs[subject.trace].size();
+    return is_known ? runs[subject.trace][static_cast<size_t>(subject.run)] : RunKey{};
+}
+
+RunKey PreparedFigure::run_of(size_t panel, size_t layer) const {
+    const auto& drawn = figure.panels[panel].layers[layer];
+    if (const auto* line = std::get_if<analysis::Line>(&drawn)) return run_of(line->subject);
+    if (const auto* points = std::get_if<analysis::Scatter>(&drawn)) return run_of(points->subject);
+    return {};
+}
+
+std::string stamp_of(const Session& session, const FigureRequest& request) {
+    std::string stamp =
+        fmt::format("{}|{}{}|{}", request.figure, request.difference, request.against_each, stamp_of_others(session));
+    for (size_t i = 0; i < request.n_traces(); ++i) stamp += '|' + stamp_of_trace(session, request.trace(i));
+    return stamp;
+}
+
+FigureJob::FigureJob(const Session& session, const FigureRequest& request)
+    : name_(request.figure), difference_(request.difference) {
+    for (size_t i = 0; i < request.n_traces(); ++i) {
+        const TraceRequest trace = request.trace(i);
+        const Document* document = session.document(trace.document);
+        if (!document) throw analysis::NothingToShow("the trace is closed");
+        readers_.push_back(document->reader());
+        analysis::TracePart part{document->reader().get(), trace.options};
+        if (request.n_traces() > 1) part.name = session.name_of(*document);
+        if (trace.options.prompt == document->prompt) part.styles = session.styles_of(*document);
+        part.against_each = request.against_each && i > 0;
+        runs_.push_back(document->keys(trace.options.prompt));
+        part.options.runs = places_of(*document, trace);
+        if (difference_ && trace.runs.size() == 1)
+            part.name = session.look({trace.document, trace.options.prompt, trace.runs.front()}).label;
+        parts_.push_back(std::move(part));
+    }
+}
+
+void FigureJob::check() const {
+    const auto& definition = analysis::figure_definition(name_);
+    if (difference_)
+        analysis::check_difference(definition, parts_.at(0), parts_.at(1));
+    else
+        analysis::check_figure(definition, parts_);
+}
+
+figures::Exported FigureJob::exported() const {
+    return {[*this] { return figure(); }, [*this] { return numbers(); }, [*this] { check(); }};
+}
+
+analysis::Figure FigureJob::figure() const {
+    const auto& definition = analysis::figure_definition(name_);
+    return difference_ ? analysis::make_difference(definition, parts_.at(0), parts_.at(1))
+                       : analysis::make_figure(definition, parts_);
+}
+
+std::vector<analysis::TraceFigure> FigureJob::figures() const {
+    if (!difference_) return analysis::on_one_scale(parts_, analysis::figure_definition(name_).make);
+    try {
+        return {{figure(), ""}};
+    } catch (const analysis::NothingToShow& nothing) {
+        return {{std::nullopt, nothing.what()}};
+    }
+}
+
+analysis::Table FigureJob::numbers() const {
+    const auto& definition = analysis::figure_definition(name_);
+    return difference_ ? analysis::difference_numbers(definition, parts_.at(0), parts_.at(1))
+                       : analysis::make_numbers(definition, parts_);
+}
+
+Answer<MadeFigure> ask_figure(Session& session, const std::string& slot, const FigureRequest& request) {
+    try {
+        const FigureJob job(session, request);
+        return session.tasks.ask<MadeFigure>(slot, stamp_of(session, request), [job]() -> MadeFigure {
+            try {
+                PreparedFigure prepared = prepare_figure(job.figure());
+                prepared.runs = job.runs();
+                return {std::make_shared<const PreparedFigure>(std::move(prepared)), ""};
+            } catch (const analysis::NothingToShow& nothing) {
+                return {nullptr, nothing.what()};
+            }
+        });
+    } catch (const analysis::NothingToShow& closed) {
+        return {std::make_shared<const MadeFigure>(MadeFigure{nullptr, closed.what()}), "", true};
+    }
+}
+
+Answer<std::vector<MadeFigure>> ask_figures(Session& session, const std::string& slot, const FigureRequest& request) {
+    using Made = std::vector<MadeFigure>;
+    try {
+        const FigureJob job(session, request);
+        return session.tasks.ask<Made>(slot, stamp_of(session, request), [job] {
+            Made made;
+            for (analysis::TraceFigure& each : job.figures()) {
+                made.push_back({nullptr, each.nothing});
+                if (!each.figure) continue;
+                PreparedFigure prepared = prepare_figure(std::move(*each.figure));
+                const bool is_of_one = made.size() <= job.runs().size() && !job.is_difference();
+                prepared.runs = is_of_one ? std::vector<std::vector<RunKey>>{job.runs()[made.size() - 1]} : job.runs();
+                made.back().figure = std::make_shared<const PreparedFigure>(std::move(prepared));
+            }
+            return made;
+        });
+    } catch (const analysis::NothingToShow& closed) {
+        return {std::make_shared<const Made>(request.n_traces(), MadeFigure{nullptr, closed.what()}), "", true};
+    }
+}
+
+std::shared_ptr<const PreparedFigure> figure_or_reason(const Context& context, const Answer<MadeFigure>& answer,
+                                                       const char* waiting) {
+    if (answer.value && answer.value->figure) return answer.value->figure;
+    if (!answer.error.empty())
+        draw_error(context, answer.error);
+    else
+        draw_nothing(context, answer.value ? answer.value->nothing : waiting);
+    return nullptr;
+}
+
+FigureRequest shown_request(const Session& session, const std::string& figure, bool with_runs, Traces traces) {
+    FigureRequest request;
+    request.figure = figure;
+    const auto can_show = [&](const Document* document) {
+        if (!document) return false;
+        if (document->prompt < document->reader()->n_prompts()) return true;
+        return analysis::why_no_figure(analysis::figure_definition(figure), *document->reader(), {}).empty();
+    };
+    std::vector<TraceRequest> requests;
+    if (traces == Traces::difference) {
+        for (const auto& run : {session.a, session.b}) {
+            if (!run || !session.exists(*run)) return request;
+            TraceRequest& of = requests.emplace_back(TraceRequest{run->document, {}});
+            of.options.prompt = run->prompt;
+            if (with_runs) of.runs = {run->run};
+        }
+    } else {
+        std::vector<const Document*> documents;
+        if (traces == Traces::focused) {
+            if (can_show(session.focus())) documents.push_back(session.focus());
+        } else {
+            for (const auto& document : session.documents()) {
+                if (can_show(document.get())) documents.push_back(document.get());
+            }
+        }
+        requests = shown_traces(session, documents, with_runs);
+    }
+    if (requests.empty()) return request;
+    request.document = requests.front().document;
+    request.options = requests.front().options;
+    request.runs = requests.front().runs;
+    request.others.assign(requests.begin() + 1, requests.end());
+    request.difference = traces == Traces::difference;
+    return request;
+}
+
+int n_layers_of(const Session& session, int id) {
+    const Document* document = session.document(id);
+    return document && document->reader()->has_model() ? static_cast<int>(document->reader()->model().n_layers) : 0;
+}
+
+int n_heads_of(const Session& session, int id) {
+    const Document* document = session.document(id);
+    return document && document->reader()->has_model() ? static_cast<int>(document->reader()->model().n_heads) : 0;
+}
+
+}  // namespace kvscope::gui

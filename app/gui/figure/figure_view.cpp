@@ -1,0 +1,74 @@
+#include "app/gui/figure/figure_view.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <nlohmann/json.hpp>
+
+#include "app/gui/figure/comparison_choice.h"
+#include "app/gui/figure/figure_choice.h"
+#include "app/gui/figure/figure_menu.h"
+
+namespace kvscope::gui {
+
+void FigureView::draw(Context& context) {
+    Session& session = context.session;
+    if (!session.focus() || !session.focus()->reader()->has_model()) {
+        draw_nothing(context, words_.empty);
+        return;
+    }
+    const bool may_choose = kind_ == Kind::curves ? choose_comparison(words_.kind, session, automatic_, comparison_)
+                                                  : choose_traces(words_.kind, session, traces_);
+    if (may_choose && has_choices()) ImGui::SameLine();
+    const std::string no_difference = why_no_difference(session, kind_ == Kind::maps_of_runs);
+    const auto before = figure(session);
+    if (before) draw_choices(context, *before);
+    const auto request = figure(session);
+    std::shared_ptr<const PreparedFigure> shown;
+    if (kind_ != Kind::curves && traces_ == Traces::difference && !no_difference.empty()) {
+        draw_nothing(context, no_difference);
+    } else if (!request) {
+        const Compared pairs = kind_ == Kind::curves ? compared(session) : Compared{};
+        draw_nothing(context, pairs.title.empty() ? words_.empty : why_no_pairs(pairs));
+    } else {
+        const auto answer = ask_figure(session, fmt::format("{} {}", words_.kind, static_cast<void*>(this)), *request);
+        if (answer.value && !answer.value->figure && *words_.remedy)
+            draw_nothing(context, fmt::format("{}.\n{}", answer.value->nothing, words_.remedy));
+        else
+            shown = figure_or_reason(context, answer, words_.waiting);
+    }
+    if (shown) draw_figure(context, *request, shown);
+    draw_figure_menu(context, *this, words_.kind, shown ? request : std::nullopt);
+}
+
+Compared FigureView::compared(const Session& session) const {
+    Compared pairs = resolve(session, comparison_, automatic_, true);
+    if (pairs.kind == Comparison::Kind::traces) {
+        std::erase_if(pairs.pairs,
+                      [&](const ComparedRuns& pair) { return session.attributes(pair.a).policy == "full"; });
+    }
+    return pairs;
+}
+
+FigureRequest FigureView::request_for(const Session& session, const char* figure_name, bool with_runs) const {
+    if (kind_ != Kind::curves) return shown_request(session, figure_name, with_runs, traces_);
+    const Compared pairs = compared(session);
+    return pairs.kind == Comparison::Kind::none ? shown_request(session, figure_name, with_runs, Traces::all)
+                                                : difference_request(figure_name, pairs);
+}
+
+void FigureView::save(nlohmann::json& state) const {
+    if (kind_ == Kind::curves)
+        save_comparison(state, comparison_);
+    else
+        save_traces(state, traces_);
+}
+
+void FigureView::load(const nlohmann::json& state) {
+    if (kind_ == Kind::curves)
+        load_comparison(state, comparison_);
+    else
+        load_traces(state, traces_);
+}
+
+}  // namespace kvscope::gui

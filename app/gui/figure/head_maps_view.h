@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/gui/figure/figure_view.h"
+
+namespace kvscope::gui {
+
+/// A view of a figure whose panels are maps of heads by layers, one or more for each run, titled with its label.
+class HeadMapsView : public FigureView {
+ public:
+    std::optional<FigureRequest> figure(const Session& session) const override;
+    std::vector<std::pair<std::string, std::string>> help() const override;
+
+ protected:
+    /// @param words of which `kind` is also the figure's name
+    HeadMapsView(const Words& words, std::string figure_name, std::string hint)
+        : FigureView(words, Kind::maps_of_runs), figure_name_(std::move(figure_name)), hint_(std::move(hint)) {}
+
+    /// What a cell says in the tooltip, a line each.
+    virtual std::vector<std::string> describe(const Session& session, const RunKey& run, const FigureHit& hit,
+                                              bool is_difference) const = 0;
+    /// As measures.h knows it.
+    virtual const char* measure() const = 0;
+
+ private:
+    void draw_figure(Context& context, const FigureRequest& request,
+                     const std::shared_ptr<const PreparedFigure>& shown) final;
+    void take_mouse(Context& context, const FigureHit& hit, const RunKey& run, bool is_difference) const;
+
+    std::string figure_name_;
+    std::string hint_;  ///< of the help: what the mouse shows
+};
+
+}  // namespace kvscope::gui

@@ -1,0 +1,164 @@
+#include "app/gui/figure/panel_layout.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/gui/figure/figure_axes.h"
+
+namespace kvscope::gui {
+namespace {
+
+using analysis::Panel;
+
+struct Grid {
+    size_t rows = 1;
+    size_t columns = 1;
+    std::vector<std::pair<size_t, size_t>> places;  ///< (row, column) of each panel
+
+    bool has_panel_at(size_t row, size_t column) const {
+        return std::find(places.begin(), places.end(), std::pair{row, column}) != places.end();
+    }
+};
+
+/// Between two panels.
+float gap_of(const FigureLook& look) { return (look.small ? 0.4f : 0.8f) * ImGui::GetFontSize(); }
+
+/// Between two rows, beside what stands above and below their data areas.
+float row_gap_of(const FigureLook& look) { return (look.small ? 0.2f : 0.5f) * ImGui::GetFontSize(); }
+
+/// Side of a panel below which panels are scrolled to.
+float least_side() { return 2 * ImGui::GetFontSize(); }
+
+Grid row_by_row(size_t n, size_t columns) {
+    Grid grid{(n + columns - 1) / columns, columns, {}};
+    for (size_t i = 0; i < n; ++i) grid.places.emplace_back(i / columns, i % columns);
+    return grid;
+}
+
+/// The columns that make n square panels largest, or as many as find room for panels of the least side.
+size_t best_columns(size_t n, const FigureLook& look, ImVec2 room, float title) {
+    size_t found = 1;
+    float best = 0;
+    for (size_t columns = 1; columns <= n; ++columns) {
+        const size_t rows = (n + columns - 1) / columns;
+        const float side = std::min(room.x / static_cast<float>(columns), room.y / static_cast<float>(rows) - title);
+        if (side <= best && columns > 1) continue;
+        best = side;
+        found = columns;
+    }
+    if (best >= least_side()) return found;
+    const float gap = gap_of(look);
+    const float most = (room.x - ImGui::GetStyle().ScrollbarSize + gap) / (least_side() + gap);
+    return std::clamp<size_t>(static_cast<size_t>(std::max(most, 1.0f)), 1, n);
+}
+
+Grid grid_of(const analysis::Figure& figure, const FigureLook& look, ImVec2 room, float title) {
+    const size_t n = figure.panels.size();
+    if (look.columns > 0) return row_by_row(n, std::min(look.columns, std::max<size_t>(n, 1)));
+    if (look.small && n > 0) return row_by_row(n, best_columns(n, look, room, title));
+    Grid grid{figure.rows, figure.columns, {}};
+    for (const Panel& panel : figure.panels) grid.places.emplace_back(panel.row, panel.column);
+    return grid;
+}
+
+bool has_curves(const analysis::Figure& figure) {
+    const auto is_curve = [](const analysis::Layer& layer) {
+        return std::holds_alternative<analysis::Line>(layer) || std::holds_alternative<analysis::Scatter>(layer);
+    };
+    return std::any_of(figure.panels.begin(), figure.panels.end(), [&](const Panel& panel) {
+        return std::any_of(panel.layers.begin(), panel.layers.end(), is_curve);
+    });
+}
+
+/// The data areas' width in each column.
+std::vector<float> column_widths(const analysis::Figure& figure, const FigureLook& look, size_t n_columns, float room) {
+    const auto share = [&](size_t column) {
+        return figure.column_widths.empty() || look.small ? 1.0 : figure.column_widths[column];
+    };
+    double shares = 0;
+    for (size_t column = 0; column < n_columns; ++column) shares += share(column);
+    std::vector<float> widths;
+    for (size_t column = 0; column < n_columns; ++column)
+        widths.push_back(std::max(room * static_cast<float>(share(column) / shares), least_side()));
+    return widths;
+}
+
+}  // namespace
+
+ImVec2 squared(const Panel& panel, ImVec2 size) {
+    const auto across = static_cast<float>(panel.x.max - panel.x.min);
+    const auto down = static_cast<float>(panel.y.max - panel.y.min);
+    const float unit = std::min(size.x / across, size.y / down);
+    return {unit * across, unit * down};
+}
+
+PanelLayout lay_out_panels(const analysis::Figure& figure, const FigureLook& look, ImVec2 room,
+                           const std::function<analysis::Axis(size_t panel)>& shown_y) {
+    const float em = ImGui::GetFontSize();
+    const float line = small_text * em;
+    const Grid grid = grid_of(figure, look, room, line + 4);
+    PanelLayout layout;
+    for (size_t i = 0; i < grid.places.size(); ++i) {
+        const auto [row, column] = grid.places[i];
+        PanelPlace& place = layout.panels.emplace_back();
+        place.carries_x = !look.small && (!figure.shared_x || !grid.has_panel_at(row + 1, column));
+        place.carries_y = !look.small && (!figure.shared_y || column == 0);
+        layout.has_titles |= !figure.panels[i].title.empty() || !figure.panels[i].note.empty();
+    }
+    layout.title = layout.has_titles ? line + 4 : look.small ? 0 : line / 2;
+
+    std::vector<float> bottoms(grid.rows, 0);
+    for (size_t i = 0; i < grid.places.size(); ++i) {
+        const size_t row = grid.places[i].first;
+        const bool for_all = !figure.shared_x || row + 1 == grid.rows;
+        if (layout.panels[i].carries_x && for_all) bottoms[row] = 2 * line + 8;
+    }
+    float margins = static_cast<float>(grid.rows) * layout.title + static_cast<float>(grid.rows - 1) * row_gap_of(look);
+    for (const float bottom : bottoms) margins += bottom;
+    const float usual_least = has_curves(figure) && !look.small ? 6 * em : least_side();
+    const float least = look.least_height > 0 ? look.least_height : usual_least;
+    float height = std::max((room.y - margins) / static_cast<float>(grid.rows), least);
+
+    std::vector<float> lefts(grid.columns, 0);
+    for (size_t i = 0; i < grid.places.size(); ++i) {
+        if (!layout.panels[i].carries_y) continue;
+        const analysis::Axis axis = shown_y(i);
+        const float title = axis.title.empty() && axis.unit.empty() ? 0 : line + 4;
+        float& left = lefts[grid.places[i].second];
+        left = std::max(left, std::min(widest_label(y_ticks(axis, height)), 0.4f * room.x) + title + 8);
+    }
+    float across = room.x - static_cast<float>(grid.columns - 1) * gap_of(look) - (look.small ? 0 : 0.5f * em);
+    for (const float left : lefts) across -= left;
+    std::vector<float> widths = column_widths(figure, look, grid.columns, across);
+    // Square panels take no more room than their squares, so that they stand together.
+    if (!figure.panels.empty() && figure.panels.front().square_cells) {
+        ImVec2 largest{0, 0};
+        for (const Panel& panel : figure.panels) {
+            const ImVec2 size = squared(panel, {widths[0], height});
+            largest = {std::max(largest.x, size.x), std::max(largest.y, size.y)};
+        }
+        height = largest.y;
+        std::fill(widths.begin(), widths.end(), largest.x);
+    }
+
+    std::vector<float> xs, ys;
+    float x = 0;
+    for (size_t column = 0; column < grid.columns; ++column) {
+        xs.push_back(x + lefts[column]);
+        x = xs.back() + widths[column] + gap_of(look);
+    }
+    for (size_t row = 0; row < grid.rows; ++row) {
+        ys.push_back(layout.height + layout.title);
+        layout.height = ys.back() + height + bottoms[row] + row_gap_of(look);
+    }
+    layout.height -= 0.5f * em;
+    for (size_t i = 0; i < grid.places.size(); ++i) {
+        const auto [row, column] = grid.places[i];
+        layout.panels[i].at = {xs[column], ys[row]};
+        layout.panels[i].size = {widths[column], height};
+        layout.panels[i].left = lefts[column];
+    }
+    return layout;
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,119 @@
+#include "app/gui/figure/report_choices.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+#include <imgui_stdlib.h>
+
+#include <charconv>
+#include <utility>
+#include <vector>
+
+#include "app/gui/figure/figure_choice.h"
+
+namespace kvscope::gui {
+namespace {
+
+using analysis::FigureDefinition;
+
+/// "0, 3, 8-11". @returns false where it is no such list
+bool parse_numbers(const std::string& text, std::vector<int>& numbers) {
+    numbers.clear();
+    const char* at = text.data();
+    const char* end = at + text.size();
+    const auto skip = [&] {
+        while (at < end && (*at == ' ' || *at == ',')) ++at;
+    };
+    const auto number = [&](int& value) {
+        const auto [next, error] = std::from_chars(at, end, value);
+        at = next;
+        return error == std::errc() && value >= 0;
+    };
+    for (skip(); at < end; skip()) {
+        int first = 0;
+        if (!number(first)) return false;
+        int last = first;
+        if (at < end && *at == '-') {
+            ++at;
+            if (!number(last) || last - first > 10'000) return false;
+        }
+        for (int i = first; i <= last; ++i) numbers.push_back(i);
+    }
+    return true;
+}
+
+std::vector<std::string> parse_words(const std::string& text) {
+    std::vector<std::string> words;
+    std::string word;
+    for (const char c : text + ',') {
+        if (c != ',' && c != ' ') {
+            word += c;
+        } else if (!word.empty()) {
+            words.push_back(std::exchange(word, {}));
+        }
+    }
+    return words;
+}
+
+void draw_runs(Context& context, ReportChoices& choices, const std::string& help) {
+    Session& session = context.session;
+    ImGui::Checkbox("runs as in the window##report", &choices.follows_window);
+    ImGui::SetItemTooltip("%s", help.c_str());
+    if (choices.follows_window) return;
+    const Document& document = *session.focus();
+    ImGui::Indent();
+    for (const RunKey& key : document.keys(document.prompt)) {
+        if (session.attributes(key).status != "complete") continue;
+        bool chosen = choices.runs.contains(key);
+        if (!ImGui::Checkbox(fmt::format("{}##report run", session.look(key).label).c_str(), &chosen)) continue;
+        if (chosen)
+            choices.runs.insert(key);
+        else
+            choices.runs.erase(key);
+    }
+    ImGui::Unindent();
+}
+
+void draw_option(Context& context, const FigureDefinition& definition, const analysis::FigureOption& option,
+                 ReportChoices& choices) {
+    const auto numbers = [&](const char* label, std::string& text) {
+        std::vector<int> parsed;
+        const bool is_list = parse_numbers(text, parsed);
+        if (!is_list) ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
+        ImGui::SetNextItemWidth(11 * ImGui::GetFontSize());
+        ImGui::InputTextWithHint(label, "0, 3, 8-11", &text);
+        if (!is_list) ImGui::PopStyleColor();
+        ImGui::SetItemTooltip("%s", option.help.c_str());
+    };
+    if (option.name == "source") choose_source("report", definition, choices.source);
+    if (option.name == "layers") numbers("layers##report", choices.layers);
+    if (option.name == "heads") numbers("heads##report", choices.heads);
+    if (option.name == "columns") {
+        ImGui::SetNextItemWidth(11 * ImGui::GetFontSize());
+        ImGui::InputTextWithHint("columns##report", "coverage, kl_mean", &choices.columns);
+        ImGui::SetItemTooltip("%s", option.help.c_str());
+    }
+    const bool of_no_run = definition.name == "jsd" && !choices.source.starts_with("scores");
+    if (option.name == "runs" && !of_no_run) draw_runs(context, choices, option.help);
+}
+
+}  // namespace
+
+std::vector<RunId> ReportChoices::runs_of(int document, int prompt) const {
+    std::vector<RunId> found;
+    for (const RunKey& key : runs)
+        if (key.document == document && key.prompt == prompt) found.push_back(key.run);
+    return found;
+}
+
+void ReportChoices::set(analysis::FigureOptions& options) const {
+    options.source = source;
+    parse_numbers(layers, options.layers);
+    parse_numbers(heads, options.heads);
+    options.columns = parse_words(columns);
+}
+
+void draw_report_choices(Context& context, const FigureDefinition& definition, ReportChoices& choices) {
+    for (const auto& option : definition.options) draw_option(context, definition, option, choices);
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,322 @@
+#include "app/gui/session/annotations.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "app/gui/session/stored_json.h"
+#include "json/bounded_json.h"
+
+namespace kvscope::gui {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* notes_key = "kvscope_notes";
+constexpr int notes_version = 1;
+constexpr std::initializer_list<const char*> annotation_lists = {"notes", "further_answers", "what_ifs"};
+
+fs::path usual_path(const fs::path& trace) { return trace.string() + ".notes.json"; }
+fs::path path_beside_later(const fs::path& trace) {
+    return fmt::format("{}.notes.v{}.json", trace.string(), notes_version);
+}
+
+// ---- from JSON ---------------------------------------------------------------------------------------------------
+
+int64_t saved_integer(const json& value) {
+    if (!value.is_number_integer()) throw std::invalid_argument("no integer");
+    return value.get<int64_t>();
+}
+
+int64_t saved_integer(const json& object, const char* key, int64_t otherwise) {
+    return object.contains(key) ? saved_integer(object.at(key)) : otherwise;
+}
+
+std::string saved_text(const json& object, const char* key) { return object.value(key, std::string()); }
+
+std::string unknown_text(const json& object, std::initializer_list<const char*> known) {
+    const json rest = unknown_in(object, known);
+    return rest.empty() ? std::string() : rest.dump();
+}
+
+/// What is understood of a file.
+struct Annotations {
+    std::map<int, std::set<int64_t>> pins;
+    std::vector<Note> notes;
+    std::vector<FurtherAnswer> answers;
+    std::vector<KeptWhatIf> what_ifs;
+    std::vector<std::string> not_understood;  ///< "notes[2]"
+};
+
+/// Hands each member to `add`, which throws where it does not understand it.
+template <class Add>
+void each_member(const json& contents, const char* key, bool is_list, Annotations& into, Add add) {
+    if (!contents.contains(key)) return;
+    const json& all = contents[key];
+    if (is_list ? !all.is_array() : !all.is_object()) {
+        into.not_understood.emplace_back(key);
+        return;
+    }
+    for (const auto& [name, value] : all.items()) {
+        try {
+            add(name, value);
+        } catch (const std::exception&) {
+            into.not_understood.push_back(fmt::format("{}[{}]", key, name));
+        }
+    }
+}
+
+Annotations annotations_in(const json& contents) {
+    Annotations found;
+    each_member(contents, "pins", false, found, [&](const std::string& name, const json& tokens) {
+        int prompt = 0;
+        const char* const end = name.data() + name.size();
+        if (const auto read = std::from_chars(name.data(), end, prompt); read.ec != std::errc() || read.ptr != end)
+            throw std::invalid_argument("no prompt");
+        if (!tokens.is_array()) throw std::invalid_argument("no list");
+        std::set<int64_t> pins;
+        for (const json& token : tokens) pins.insert(saved_integer(token));
+        found.pins[prompt] = std::move(pins);
+    });
+    each_member(contents, "notes", true, found, [&](const std::string&, const json& note) {
+        const json& tokens = note.at("tokens");
+        found.notes.push_back({static_cast<int>(saved_integer(note, "prompt", 0)), saved_integer(tokens.at(0)),
+                               saved_integer(tokens.at(1)), saved_text(note, "text"),
+                               unknown_text(note, {"prompt", "tokens", "text"})});
+    });
+    each_member(contents, "further_answers", true, found, [&](const std::string&, const json& saved) {
+        FurtherAnswer answer;
+        answer.prompt = static_cast<int>(saved_integer(saved, "prompt", 0));
+        answer.run_number = static_cast<int>(saved_integer(saved, "run_number", -1));
+        answer.run = saved_text(saved, "run");
+        answer.question = saved_text(saved, "question");
+        answer.text = saved_text(saved, "answer");
+        answer.remark = saved_text(saved, "remark");
+        answer.finished = true;
+        answer.unknown_json = unknown_text(saved, {"prompt", "run", "run_number", "question", "answer", "remark"});
+        found.answers.push_back(std::move(answer));
+    });
+    each_member(contents, "what_ifs", true, found, [&](const std::string&, const json& saved) {
+        const json parameters = saved.value("parameters", json::object());
+        if (!parameters.is_object()) throw std::invalid_argument("no parameters");
+        found.what_ifs.push_back({static_cast<int>(saved_integer(saved, "prompt", 0)),
+                                  static_cast<int>(saved_integer(saved, "run_number", -1)), saved_text(saved, "run"),
+                                  parameters.dump(), saved_integer(saved, "budget", 0), false,
+                                  unknown_text(saved, {"prompt", "run", "run_number", "parameters", "budget"})});
+    });
+    if (contents.contains("view") && !contents["view"].is_object() && !contents["view"].is_null())
+        found.not_understood.emplace_back("view");
+    return found;
+}
+
+// ---- to JSON -----------------------------------------------------------------------------------------------------
+
+json with_unknown(json object, const std::string& unknown_json) {
+    if (!unknown_json.empty()) object.update(json::parse(unknown_json));
+    return object;
+}
+
+json annotations_json(const std::map<int, std::set<int64_t>>& pins, const std::vector<Note>& notes,
+                      const std::vector<FurtherAnswer>& answers, const std::vector<KeptWhatIf>& what_ifs) {
+    json all = {{"pins", json::object()},
+                {"notes", json::array()},
+                {"further_answers", json::array()},
+                {"what_ifs", json::array()}};
+    for (const auto& [prompt, tokens] : pins) {
+        if (!tokens.empty()) all["pins"][std::to_string(prompt)] = tokens;
+    }
+    for (const Note& note : notes) {
+        const json known = {
+            {"prompt", note.prompt}, {"tokens", {note.first_token, note.last_token}}, {"text", note.text}};
+        all["notes"].push_back(with_unknown(known, note.unknown_json));
+    }
+    for (const FurtherAnswer& answer : answers) {
+        if (!answer.finished || !answer.error.empty()) continue;
+        json known = {{"prompt", answer.prompt},
+                      {"run", answer.run},
+                      {"run_number", answer.run_number},
+                      {"question", answer.question},
+                      {"answer", answer.text}};
+        if (!answer.remark.empty()) known["remark"] = answer.remark;
+        all["further_answers"].push_back(with_unknown(known, answer.unknown_json));
+    }
+    for (const KeptWhatIf& what_if : what_ifs) {
+        const json known = {{"prompt", what_if.prompt},
+                            {"run", what_if.run},
+                            {"run_number", what_if.run_number},
+                            {"parameters", bounded_json::parse_or_discard(what_if.parameters_json)},
+                            {"budget", what_if.budget}};
+        all["what_ifs"].push_back(with_unknown(known, what_if.unknown_json));
+    }
+    return all;
+}
+
+json annotations_json(const Document& document) {
+    return annotations_json(document.pins, document.notes, document.further_answers(), document.kept_what_ifs());
+}
+
+// ---- what others wrote since -------------------------------------------------------------------------------------
+
+bool holds(const json& list, const json& value) { return std::find(list.begin(), list.end(), value) != list.end(); }
+
+/// `theirs`, without what left `ours` since `base`, and with what came to it.
+json merged_list(const json& base, const json& ours, const json& theirs) {
+    json all = json::array();
+    for (const json& value : theirs) {
+        if (holds(ours, value) || !holds(base, value)) all.push_back(value);
+    }
+    for (const json& value : ours) {
+        if (!holds(base, value) && !holds(all, value)) all.push_back(value);
+    }
+    return all;
+}
+
+json merged_pins(const json& base, const json& ours, const json& theirs) {
+    const auto of = [](const json& pins, const std::string& prompt) { return pins.value(prompt, json::array()); };
+    json all = json::object();
+    for (const json* pins : {&theirs, &ours}) {
+        for (const auto& [prompt, tokens] : pins->items()) {
+            json both = merged_list(of(base, prompt), of(ours, prompt), of(theirs, prompt));
+            std::sort(both.begin(), both.end());
+            if (!both.empty()) all[prompt] = std::move(both);
+        }
+    }
+    return all;
+}
+
+/// A view as it is now, with what a later kvscope keeps in the one of the file.
+json merged_view(const json& base, const json& ours, const json& theirs) {
+    if (ours == base) return theirs;
+    json view = ours.is_null() ? json::object() : ours;
+    view.update(unknown_in(theirs, {"prompt", "hidden", "mark", "a", "b", "selection"}));
+    if (view.contains("selection") && theirs.is_object() && theirs.contains("selection"))
+        view["selection"].update(
+            unknown_in(theirs["selection"], {"run", "layer", "kv_head", "query_head", "tokens", "step"}));
+    return view.empty() ? json() : view;
+}
+
+json view_of(const json& contents) {
+    const auto found = contents.find("view");
+    return found != contents.end() && found->is_object() ? *found : json();
+}
+
+/// The file beside the trace as it is now, and what is wrong with it.
+struct InFile {
+    fs::path path;
+    StoredJson stored;
+    Annotations known;
+
+    explicit InFile(const fs::path& trace)
+        : path(annotations_path(trace)),
+          stored(read_stored_json(path, notes_key, notes_version)),
+          known(annotations_in(stored.contents)) {
+        if (known.not_understood.empty()) return;
+        stored.state = StoredJson::State::damaged;
+        stored.why =
+            fmt::format("{} is damaged: {} cannot be understood", path.string(), fmt::join(known.not_understood, ", "));
+    }
+    bool is_sound() const {
+        return stored.state == StoredJson::State::sound || stored.state == StoredJson::State::absent;
+    }
+};
+
+/// What a document holds as it would be written into a file that is now as `file`.
+json file_contents(const json& base, const json& ours, const InFile& file) {
+    const bool is_known = file.stored.state != StoredJson::State::absent && !file.stored.contents.empty();
+    const json theirs =
+        is_known ? annotations_json(file.known.pins, file.known.notes, file.known.answers, file.known.what_ifs) : base;
+    const json their_view = is_known ? view_of(file.stored.contents) : view_of(base);
+    json all = unknown_in(file.stored.contents, {"pins", "notes", "further_answers", "what_ifs", "view"});
+    all.emplace(notes_key, notes_version);
+    all["pins"] = merged_pins(base["pins"], ours["pins"], theirs["pins"]);
+    for (const char* list : annotation_lists) {
+        json both = merged_list(base[list], ours[list], theirs[list]);
+        if (!both.empty() || std::string_view(list) == "notes") all[list] = std::move(both);
+    }
+    json view = merged_view(view_of(base), view_of(ours), their_view);
+    if (!view.is_null()) all["view"] = std::move(view);
+    return all;
+}
+
+}  // namespace
+
+fs::path annotations_path(const fs::path& trace) {
+    const StoredJson usual = read_stored_json(usual_path(trace), notes_key, notes_version);
+    std::error_code error;
+    const bool is_of_later = usual.state == StoredJson::State::newer ||
+                             (usual.state == StoredJson::State::absent && fs::exists(path_beside_later(trace), error));
+    return is_of_later ? path_beside_later(trace) : usual_path(trace);
+}
+
+std::vector<fs::path> annotation_files(const fs::path& trace) {
+    std::vector<fs::path> files;
+    std::error_code error;
+    for (const fs::path& file : {usual_path(trace), path_beside_later(trace)}) {
+        if (fs::exists(file, error)) files.push_back(file);
+    }
+    return files;
+}
+
+json load_view(const fs::path& trace) { return view_of(InFile(trace).stored.contents); }
+
+void load_annotations(Document& document) {
+    InFile file(document.path());
+    if (const StoredJson usual = read_stored_json(usual_path(document.path()), notes_key, notes_version);
+        usual.state == StoredJson::State::newer)
+        document.annotations_notices.push_back(fmt::format("{}: it is left as it is, and what you add here goes to {}",
+                                                           usual.why, file.path.filename().string()));
+    if (!file.is_sound())
+        document.annotations_notices.push_back(
+            fmt::format("{}: what is not understood is not shown; the file is left as it is, and kept under another "
+                        "name when you add something",
+                        file.stored.why));
+    document.pins = std::move(file.known.pins);
+    document.notes = std::move(file.known.notes);
+    document.saved_what_ifs = std::move(file.known.what_ifs);
+    document.set_further_answers(std::move(file.known.answers));
+    json base = annotations_json(document);
+    base["view"] = view_of(file.stored.contents);
+    document.annotations_in_file = base.dump();
+}
+
+void save_annotations(Document& document, const json& view) {
+    json base = document.annotations_in_file.empty() ? annotations_json({}, {}, {}, {})
+                                                     : json::parse(document.annotations_in_file);
+    json ours = annotations_json(document);
+    ours["view"] = view;
+    const InFile file(document.path());
+    const auto without_view = [](const json& all) { return unknown_in(all, {"view"}); };
+    if (!file.is_sound() && without_view(base) == without_view(ours)) return;
+    try {
+        if (!file.is_sound()) {
+            const fs::path aside = set_aside(file.path);
+            document.annotations_notices.push_back(
+                fmt::format("{}: it is kept as {}, and what is shown is in a new file", file.stored.why,
+                            aside.filename().string()));
+        }
+        const json all = file_contents(base, ours, file);
+        const bool is_empty =
+            unknown_in(all, {notes_key, "pins", "notes"}).empty() && all["pins"].empty() && all["notes"].empty();
+        if (is_empty) {
+            fs::remove(file.path);
+        } else {
+            write_stored_json(file.path, all);
+        }
+    } catch (const std::exception& error) {
+        throw std::runtime_error(
+            fmt::format("pins, notes, further answers and kept what-ifs of {} are not saved: {}; they are still here, "
+                        "and it is tried again",
+                        document.name(), error.what()));
+    }
+    // A mark may be half a character.
+    document.annotations_in_file = ours.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,113 @@
+#include "app/gui/session/answer_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trace/schema.h"
+
+namespace kvscope::gui {
+namespace {
+
+namespace schema = trace::schema;
+
+std::vector<int32_t> ids_of(const RunAt& of) {
+    if (!of.reader->has(of.place(), schema::run::output_ids)) return {};
+    return of.reader->read<int32_t>(of.place(), schema::run::output_ids);
+}
+
+std::vector<float> kl_of(const RunAt& of) {
+    if (!of.reader->has(of.place(), schema::run::step_kl)) return {};
+    return of.reader->read<float>(of.place(), schema::run::step_kl);
+}
+
+/// "behind step 16 its cache became full; behind step 40 compressed"
+std::string switches_of(const RunAt& of) {
+    if (!of.reader->has(of.place(), schema::run::switch_steps)) return {};
+    const auto steps = of.reader->read<uint32_t>(of.place(), schema::run::switch_steps);
+    const auto is_full = of.reader->read<uint8_t>(of.place(), schema::run::switch_is_full);
+    std::string text;
+    for (size_t i = 0; i < steps.size() && i < is_full.size(); ++i)
+        text += fmt::format("{}behind step {} {}{}", text.empty() ? "" : "; ", steps[i],
+                            text.empty() ? "its cache became " : "", is_full[i] ? "full" : "compressed");
+    return text;
+}
+
+bool same_vocabulary(const trace::Reader& a, const trace::Reader& b) {
+    const auto& of_a = a.model();
+    const auto& of_b = b.model();
+    return of_a.fingerprint == of_b.fingerprint || (of_a.family == of_b.family && of_a.vocab_size == of_b.vocab_size);
+}
+
+/// The end of the text writes nothing.
+std::vector<StepPlace> places_of(const RunAt& of, const std::string& text, std::span<const int32_t> ids) {
+    const auto& eos = of.reader->prompt(of.prompt).eos_ids;
+    const bool has_end = !ids.empty() && std::find(eos.begin(), eos.end(), ids.back()) != eos.end();
+    std::unordered_map<int32_t, std::string> pieces;
+    const auto prompt_ids = of.reader->token_ids(of.prompt);
+    const auto texts = of.reader->token_text(of.prompt);
+    for (size_t i = 0; i < prompt_ids.size() && i < texts.size(); ++i) pieces.emplace(prompt_ids[i], texts[i]);
+    auto places = place_steps(text, ids.first(ids.size() - (has_end ? 1 : 0)), pieces);
+    if (has_end) places.push_back({text.size(), text.size()});
+    return places;
+}
+
+}  // namespace
+
+std::vector<float> AnswerOutput::kl_difference() const {
+    std::vector<float> out(std::min(kl.size(), reference_kl.size()));
+    for (size_t step = 0; step < out.size(); ++step) out[step] = kl[step] - reference_kl[step];
+    return out;
+}
+
+bool AnswerOutput::is_marked(size_t step) const {
+    if (by_tokens) return step < difference.differs.size() && difference.differs[step];
+    if (step >= steps.size()) return false;
+    return std::any_of(marks.begin(), marks.end(), [&](const StepPlace& mark) {
+        return mark.begin < steps[step].end && mark.end > steps[step].begin;
+    });
+}
+
+std::vector<StepPlace> joined_marks(const std::vector<StepPlace>& places, const std::vector<bool>& differs) {
+    std::vector<StepPlace> marks;
+    for (size_t i = 0; i < places.size() && i < differs.size(); ++i) {
+        if (!differs[i] || places[i].end <= places[i].begin) continue;
+        if (!marks.empty() && marks.back().end == places[i].begin)
+            marks.back().end = places[i].end;
+        else
+            marks.push_back(places[i]);
+    }
+    return marks;
+}
+
+AnswerOutput read_answer(const RunAt& of, const std::optional<RunAt>& reference) {
+    AnswerOutput out;
+    out.text = of.attributes().output_text;
+    out.words = words_of(out.text);
+    const std::vector<int32_t> ids = ids_of(of);
+    if (!ids.empty()) out.steps = places_of(of, out.text, ids);
+    out.kl = kl_of(of);
+    out.switches = switches_of(of);
+    if (of.reader->has(of.place(), schema::run::step_agreement))
+        out.agreement = of.reader->read<uint8_t>(of.place(), schema::run::step_agreement);
+    if (!reference || out.text.empty()) return out;
+    out.has_reference = true;
+    out.reference_kl = kl_of(*reference);
+    const std::vector<int32_t> reference_ids = ids_of(*reference);
+    out.by_tokens = !ids.empty() && !reference_ids.empty() && same_vocabulary(*of.reader, *reference->reader);
+    std::vector<StepPlace> places;
+    if (out.by_tokens) {
+        out.difference = token_difference(ids, reference_ids);
+        places = out.steps;
+    } else {
+        out.difference = word_difference(out.text, out.words, reference->attributes().output_text);
+        for (const Word& word : out.words) places.push_back({word.begin, word.end});
+    }
+    out.marks = joined_marks(places, out.difference.differs);
+    for (size_t i = 0; i < out.difference.left_out.size(); ++i) {
+        if (out.difference.left_out[i] > 0) out.gaps.push_back(i < places.size() ? places[i].begin : out.text.size());
+    }
+    return out;
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,287 @@
+#include "app/gui/session/document.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <tuple>
+
+#include "analysis/run_style.h"
+
+namespace kvscope::gui {
+
+Document::Document(int id, const std::filesystem::path& path) : id_(id), path_(path) {
+    show(std::make_shared<const trace::Reader>(path), {});
+}
+
+void Document::reload() {
+    const auto file = std::make_shared<const trace::Reader>(path_);
+    auto memory = memory_;
+    for (auto& [prompt_index, runs] : memory) {
+        if (prompt_index >= file->n_prompts()) continue;
+        for (int run = 0; run < file->n_runs(prompt_index); ++run)
+            runs.pending.erase(file->run_number(prompt_index, run));
+    }
+    show(file, std::move(memory));
+    ++file_version_;
+}
+
+void Document::number_runs_of_file() {
+    in_file_.clear();
+    for (int prompt_index = 0; prompt_index < file_->n_prompts(); ++prompt_index)
+        for (int run = 0; run < file_->n_runs(prompt_index); ++run)
+            in_file_[prompt_index].push_back(
+                numbered(prompt_index, file_->run_number(prompt_index, run), file_->run(prompt_index, run).label));
+}
+
+/// A run of that number keeps its id as long as it is called the same: another file may lie at the path by now.
+RunId Document::numbered(int prompt_index, int number, const std::string& label) {
+    Numbered& known = numbered_[{prompt_index, number}];
+    if (!known.id.valid() || known.label != label) known = {label, RunId{next_id_++}};
+    return known.id;
+}
+
+void Document::set_pending_runs(int prompt_index, std::map<int, trace::RunRecord> runs_by_number) {
+    auto memory = memory_;
+    for (int run = 0; prompt_index < file_->n_prompts() && run < file_->n_runs(prompt_index); ++run)
+        runs_by_number.erase(file_->run_number(prompt_index, run));
+    for (auto& [number, record] : runs_by_number) {
+        const RunId id = numbered(prompt_index, number, record.label);
+        memory[prompt_index].pending[number] = {
+            .id = id, .record = std::make_shared<const trace::RunRecord>(std::move(record)), .version = ++run_version_};
+    }
+    show(file_, std::move(memory));
+}
+
+RunId Document::add_run(int prompt_index, trace::RunRecord run, RunId source) {
+    auto memory = memory_;
+    const RunId id{next_id_++};
+    memory[prompt_index].added.push_back({.id = id,
+                                          .record = std::make_shared<const trace::RunRecord>(std::move(run)),
+                                          .version = ++run_version_,
+                                          .source = source});
+    show(file_, std::move(memory));
+    return id;
+}
+
+void Document::replace_run(RunId what_if, trace::RunRecord run) {
+    auto memory = memory_;
+    for (auto& [prompt_index, runs] : memory) {
+        for (MemoryRun& added : runs.added) {
+            if (added.id != what_if) continue;
+            added.record = std::make_shared<const trace::RunRecord>(std::move(run));
+            added.version = ++run_version_;
+            return show(file_, std::move(memory));
+        }
+    }
+    throw std::out_of_range("there is no such what-if any more");
+}
+
+void Document::remove_run(RunId what_if) {
+    auto memory = memory_;
+    for (auto& [prompt_index, runs] : memory) {
+        std::erase_if(runs.added, [&](const MemoryRun& run) {
+            if (run.id == what_if && run.kept) annotations_changed = true;
+            return run.id == what_if;
+        });
+    }
+    show(file_, std::move(memory));
+}
+
+void Document::keep_run(RunId what_if, const std::string& unknown_json) {
+    for (auto& [prompt_index, runs] : memory_) {
+        for (MemoryRun& added : runs.added) {
+            if (added.id != what_if || added.kept || !number_of(prompt_index, added.source)) continue;
+            added.kept = annotations_changed = true;
+            added.unknown_json = unknown_json;
+        }
+    }
+}
+
+std::optional<std::pair<int, std::string>> Document::number_of(int prompt_index, RunId run) const {
+    const auto at = place_of(prompt_index, run);
+    if (!at || is_what_if(run)) return std::nullopt;
+    const std::string label = analysis::run_label(reader_->run(prompt_index, *at));
+    if (reader_->is_in_file(prompt_index, *at)) return std::pair{reader_->run_number(prompt_index, *at), label};
+    for (const auto& [number, pending] : memory_.at(prompt_index).pending)
+        if (pending.id == run) return std::pair{number, label};
+    return std::nullopt;
+}
+
+std::vector<KeptWhatIf> Document::kept_what_ifs() const {
+    std::vector<KeptWhatIf> all = saved_what_ifs;
+    for (const auto& [prompt_index, runs] : memory_) {
+        for (const MemoryRun& added : runs.added) {
+            const auto source = added.kept ? number_of(prompt_index, added.source) : std::nullopt;
+            if (!source) continue;
+            all.push_back({prompt_index, source->first, source->second, added.record->parameters_json,
+                           added.record->budget, false, added.unknown_json});
+        }
+    }
+    return all;
+}
+
+const Document::MemoryRun* Document::memory_run(RunId run) const {
+    for (const auto& [prompt_index, runs] : memory_) {
+        for (const auto& [number, pending] : runs.pending)
+            if (pending.id == run) return &pending;
+        for (const MemoryRun& added : runs.added)
+            if (added.id == run) return &added;
+    }
+    return nullptr;
+}
+
+bool Document::is_what_if(RunId run) const {
+    return std::any_of(memory_.begin(), memory_.end(), [&](const auto& of_prompt) {
+        const auto& added = of_prompt.second.added;
+        return std::any_of(added.begin(), added.end(), [&](const MemoryRun& each) { return each.id == run; });
+    });
+}
+
+bool Document::is_pending(RunId run) const { return memory_run(run) && !is_what_if(run); }
+
+const std::vector<RunId>& Document::runs(int prompt_index) const {
+    static const std::vector<RunId> none;
+    const auto found = runs_.find(prompt_index);
+    return found == runs_.end() ? none : found->second;
+}
+
+std::vector<RunKey> Document::keys(int prompt_index) const {
+    std::vector<RunKey> all;
+    for (const RunId run : runs(prompt_index)) all.push_back({id_, prompt_index, run});
+    return all;
+}
+
+RunId Document::id_of(int prompt_index, int run) const {
+    const auto& all = runs(prompt_index);
+    if (run < 0 || static_cast<size_t>(run) >= all.size())
+        throw std::out_of_range(fmt::format("{}: prompt {} has no run {}", path_.string(), prompt_index, run));
+    return all[static_cast<size_t>(run)];
+}
+
+std::optional<int> Document::place_of(int prompt_index, RunId run) const {
+    const auto& all = runs(prompt_index);
+    const auto found = std::find(all.begin(), all.end(), run);
+    if (!run.valid() || found == all.end()) return std::nullopt;
+    return static_cast<int>(found - all.begin());
+}
+
+std::vector<RunId> Document::shown_order(int prompt_index) const {
+    const auto found = memory_.find(prompt_index);
+    std::vector<RunId> order;
+    for (const RunId run : runs(prompt_index)) {
+        if (is_what_if(run)) continue;
+        order.push_back(run);
+        if (found == memory_.end()) continue;
+        for (const MemoryRun& added : found->second.added)
+            if (added.source == run) order.push_back(added.id);
+    }
+    return order;
+}
+
+void Document::show(std::shared_ptr<const trace::Reader> file, std::map<int, MemoryRuns> memory) {
+    auto reader = file;
+    const auto add = [&](int prompt_index, const MemoryRun& run) {
+        reader = std::make_shared<const trace::Reader>(reader->with_run(prompt_index, *run.record));
+    };
+    for (const auto& [prompt_index, runs] : memory) {
+        if (prompt_index >= file->n_prompts()) continue;
+        for (const auto& [number, pending] : runs.pending) add(prompt_index, pending);
+        for (const MemoryRun& added : runs.added) add(prompt_index, added);
+    }
+    file_ = std::move(file);
+    reader_ = std::move(reader);
+    memory_ = std::move(memory);
+    number_runs_of_file();
+    runs_ = in_file_;
+    for (const auto& [prompt_index, in_memory] : memory_) {
+        if (prompt_index >= file_->n_prompts()) continue;
+        for (const auto& [number, pending] : in_memory.pending) runs_[prompt_index].push_back(pending.id);
+        for (const MemoryRun& added : in_memory.added) runs_[prompt_index].push_back(added.id);
+    }
+}
+
+const Note* Document::note_on(int64_t first_token, int64_t last_token) const {
+    for (const Note& note : notes) {
+        if (note.prompt == prompt && note.first_token == first_token && note.last_token == last_token) return &note;
+    }
+    return nullptr;
+}
+
+void Document::write_note(int64_t first_token, int64_t last_token, const std::string& text) {
+    const Note* old = note_on(first_token, last_token);
+    if (text == (old ? old->text : std::string())) return;
+    const std::string unknown_json = old ? old->unknown_json : std::string();
+    if (old) notes.erase(notes.begin() + (old - notes.data()));
+    if (!text.empty()) notes.push_back({prompt, first_token, last_token, text, unknown_json});
+    std::sort(notes.begin(), notes.end(), [](const Note& x, const Note& y) {
+        return std::tie(x.prompt, x.first_token, x.last_token) < std::tie(y.prompt, y.first_token, y.last_token);
+    });
+    annotations_changed = true;
+}
+
+void Document::toggle_pin(int64_t token) {
+    auto& pinned = pins[prompt];
+    if (!pinned.erase(token)) pinned.insert(token);
+    annotations_changed = true;
+}
+
+void Document::set_further_answers(std::vector<FurtherAnswer> answers) {
+    for (FurtherAnswer& answer : answers) answer.id = next_answer_++;
+    further_answers_ = std::move(answers);
+}
+
+void Document::remove_further_answer(int id) {
+    std::erase_if(further_answers_, [&](const FurtherAnswer& answer) { return answer.id == id; });
+    annotations_changed = true;
+}
+
+int Document::add_further_answer(const RunKey& run, const std::string& question) {
+    const int at = place_of(run.prompt, run.run).value();
+    FurtherAnswer answer;
+    answer.id = next_answer_++;
+    answer.prompt = run.prompt;
+    answer.asked = run.run;
+    if (const auto number = number_of(run.prompt, run.run)) answer.run_number = number->first;
+    answer.run = analysis::run_label(reader_->run(run.prompt, at));
+    answer.question = question;
+    further_answers_.push_back(std::move(answer));
+    return further_answers_.back().id;
+}
+
+FurtherAnswer* Document::further_answer(int id) {
+    const auto found = std::find_if(further_answers_.begin(), further_answers_.end(),
+                                    [&](const auto& answer) { return answer.id == id; });
+    return found == further_answers_.end() ? nullptr : &*found;
+}
+
+std::optional<RunId> Document::run_called(int prompt_index, int run_number, const std::string& label) const {
+    for (const RunId run : runs(prompt_index)) {
+        const auto number = number_of(prompt_index, run);
+        const int at = place_of(prompt_index, run).value();
+        if ((number ? number->first : -1) == run_number && analysis::run_label(reader_->run(prompt_index, at)) == label)
+            return run;
+    }
+    return std::nullopt;
+}
+
+RunId Document::run_of(const FurtherAnswer& answer) const {
+    if (place_of(answer.prompt, answer.asked)) return answer.asked;
+    return answer.asked.valid() ? RunId{} : run_called(answer.prompt, answer.run_number, answer.run).value_or(RunId{});
+}
+
+std::string Document::stamp() const { return fmt::format("{}.{}", id_, file_version_); }
+
+std::string Document::runs_stamp(int prompt_index) const {
+    std::string all;
+    for (const RunId run : runs(prompt_index)) all += run_stamp(prompt_index, run) + ' ';
+    return all;
+}
+
+std::string Document::run_stamp(int prompt_index, RunId run) const {
+    const MemoryRun* in_memory = memory_run(run);
+    const std::string name = fmt::format("{}/{}/{}", stamp(), prompt_index, run.number);
+    return in_memory ? fmt::format("{}+{}", name, in_memory->version) : name;
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,194 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/gui/session/selection.h"
+#include "policies/interface/registry.h"
+#include "trace/reader.h"
+#include "trace/records.h"
+
+namespace kvscope::gui {
+
+class Session;
+
+/// What is seldom changed of a run, with the defaults of `kvscope run`.
+struct RunOptions {
+    double temperature = 0;
+    double top_p = 1;
+    uint64_t sampling_seed = 0;
+    uint64_t seed = 0;           ///< of policies that draw
+    std::string dtype = "auto";  ///< auto, f32, bf16
+    bool isolated = false;       ///< one run at a time
+    bool ignore_eos = false;
+    int window = 32;         ///< of `full/*`
+    bool alignment = false;  ///< full/gradient_alignment
+    bool operator==(const RunOptions&) const = default;
+};
+
+/// What the Run view has been filled in with; as `kvscope run` takes it.
+struct RunRequest {
+    std::filesystem::path model;  ///< empty: the one that is loaded, else the default model
+    std::string name = "prompt";
+    std::string context;
+    std::vector<std::string> questions;  ///< each makes a prompt of its own; blank ones are not asked
+    bool query_aware = true;
+    bool use_template = true;
+    std::vector<std::string> policies;  ///< "snapkv:window=8"
+    std::string budgets;                ///< "64,256"
+    int n_new = 64;
+    RunOptions options;
+    std::optional<bool> spectra;   ///< of the model's projections, into the trace; unset: where they cost little
+    std::filesystem::path output;  ///< empty: a new file in the current folder
+    bool force = false;            ///< replaces what is at `output`
+    /// Those that are not blank, without line breaks at their ends.
+    std::vector<std::string> asked_questions() const;
+    bool operator==(const RunRequest&) const = default;
+};
+
+/// What the view Training has been filled in with; as `kvscope train-echo` takes it.
+struct TrainingRequest {
+    std::vector<std::filesystem::path> texts;  ///< none: the one that comes along
+    double ratio = 0.5;
+    int64_t n_tokens = 0;     ///< that are read at most; 0: all
+    bool by_descent = false;  ///< the first stage by gradient descent, else by least squares
+    int64_t steps = 600;      ///< of that
+    int64_t tune_steps = 0;   ///< of the second stage; 0: none
+    bool tune_by_qk = false;  ///< its loss: the attention's divergence, else its outputs
+    std::filesystem::path output;
+    bool force = false;  ///< replaces what is at `output`
+    bool operator==(const TrainingRequest&) const = default;
+};
+
+/// How far the last training has come.
+struct TrainingStatus {
+    struct Stage {
+        std::string loss;            ///< "keys-values", "outputs", "qk-kl"
+        std::vector<double> errors;  ///< of each step: the share that is missed, or nats
+    };
+    std::vector<Stage> stages;
+    std::vector<std::string> messages;
+    std::filesystem::path output;
+    bool is_done = false;  ///< the maps are at `output`
+    uint64_t stamp = 0;    ///< changes with each step
+};
+
+/// Up to here spectra are computed with a run without being asked for, once for each model.
+constexpr double little_for_spectra_seconds = 20;
+
+struct EngineStatus {
+    enum class State { idle, loading, running, cancelling };
+    State state = State::idle;
+    std::string what;                  ///< "demo.h5: 15 runs"
+    std::string phase;                 ///< "prefill"
+    double share = 0;                  ///< of the phase, 0 to 1
+    double seconds_left = -1;          ///< of the phase; below 0: not known yet
+    std::string model;                 ///< name of the model that is loaded; empty: none
+    std::filesystem::path model_path;  ///< of that model
+    std::string model_error;           ///< why the model that was chosen last is not the one loaded; empty: it is
+    int64_t context_length = 0;        ///< of that model
+    double spectra_seconds = 0;        ///< what that model's spectra cost, about; 0: they are kept already
+    std::string error;                 ///< of the last job; empty: it went well
+    bool busy() const { return state != State::idle; }
+};
+
+/// An answer as far as it is decoded, of a run of the job under way.
+struct PartialAnswer {
+    int run = -1;  ///< its number in the trace; −1: of a what-if
+    std::string label{};
+    std::string question{};  ///< that is answered; empty where none was asked
+    std::string text{};
+    std::optional<bool> is_full{};  ///< where its cache can change its form: whether it is whole now
+};
+
+/// How many tokens a text, with the longest of its questions, has for the model that is loaded.
+struct TokenCount {
+    int64_t n_tokens = 0;
+    int64_t n_visible = 0;  ///< of them, what policies see
+    int64_t context_length = 0;
+    std::string error;
+};
+
+/// What a prompt's prefill left behind, in memory: a policy can decide again with any parameters. Thread-safe.
+class PrefillInMemory {
+ public:
+    virtual ~PrefillInMemory() = default;
+
+    /// Why a policy cannot decide from it, as a sentence; empty where it can.
+    virtual std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const = 0;
+    /// The widest window that a policy can have.
+    virtual int widest_window() const = 0;
+    /// The run as this policy at this budget makes it. For worker threads; @throws as policies do
+    virtual trace::RunRecord what_if(const trace::Reader& reader, int prompt, const policies::PolicySpec& spec,
+                                     int64_t budget, uint64_t seed) const = 0;
+};
+
+/// The engine beside the window, on a thread of its own. One job at a time; further ones wait. All calls from the
+/// window's thread; none blocks and none throws: what goes wrong becomes a notice and `EngineStatus::error`.
+class EngineSession {
+ public:
+    virtual ~EngineSession() = default;
+
+    /// Loads the model if need be and runs the job. The trace is opened in the session as soon as its prompt is there;
+    /// kept sets follow, then answers. What is finished stays on disk whatever happens, and the same request once more
+    /// goes on from there.
+    virtual void run(const RunRequest& request) = 0;
+    /// The demo's trace in kvscope-demo/ of the current folder: opened where it is complete, else run.
+    virtual void run_demo() = 0;
+    /// @param path empty: the default model
+    virtual void load_model(const std::filesystem::path& path) = 0;
+    /// Makes a prompt's prefill again from its exact token ids. @param model empty: the trace's, among those known
+    virtual void repeat_prefill(int document, int prompt, const std::filesystem::path& model) = 0;
+    /// Computes the spectra of the trace's model and keeps them in the cache folder, where every trace of that model
+    /// has them from.
+    virtual void compute_spectra(int document) = 0;
+    /// Trains EchoKV's maps for the model that is loaded, else the default one. Stopped, the same request goes on.
+    virtual void train(const TrainingRequest& request) = 0;
+    virtual const TrainingStatus& training() const = 0;
+    /// Ends the job under way at the next safe place and drops those that wait.
+    virtual void cancel() = 0;
+    virtual EngineStatus status() const = 0;
+    /// Of the job under way; empty where nothing is decoded.
+    virtual const std::vector<PartialAnswer>& partial_answers() const = 0;
+    /// Changes a run's cache between compressed and full behind the step that is decoded next; the trace says when.
+    /// Nothing happens where the run is not decoded any more, or its cache has one form alone.
+    virtual void switch_cache(int run) = 0;
+
+    /// Tokens of the prompt as it would be sent, counted beside the window: the newest finished count, nullopt before
+    /// the first. A small model is loaded for it where none is.
+    virtual std::optional<TokenCount> count_tokens(const RunRequest& request) = 0;
+
+    /// nullptr where the prompt's prefill is not in memory.
+    virtual std::shared_ptr<const PrefillInMemory> prefill(int document, int prompt) const = 0;
+
+    /// Why a run can neither be asked more nor decoded, as a sentence; empty where it can.
+    virtual std::string obstacle_to_asking(const RunKey& run) const = 0;
+    /// Whether the run's cache is still there to be asked; else it is made again first, with one prefill for all.
+    virtual bool has_cache(const RunKey& run) const = 0;
+    /// Asks the caches of runs one question each, all those of a prompt as one batch, with as many new tokens and the
+    /// sampling of their trace. The answers go into their documents.
+    virtual void ask(const std::vector<RunKey>& runs, const std::string& question) = 0;
+    /// Makes what-ifs as runs: they get an answer, how far it is from the full cache's, and what their caches hold.
+    virtual void decode(const std::vector<RunKey>& what_ifs) = 0;
+
+    /// Once a frame: what arrived from the engine's thread goes into the session.
+    virtual void update() = 0;
+};
+
+/// @param notice called on the window's thread with what a person should see
+/// @param wake   called on any thread: something arrived, draw soon
+/// @param known_models where a trace's model may be, beside the one loaded and the default; called on the window's
+///               thread
+/// @param n_threads that models run on; 0: one a core
+std::unique_ptr<EngineSession> make_engine_session(Session& session,
+                                                   std::function<void(const std::string&, bool is_error)> notice,
+                                                   std::function<void()> wake,
+                                                   std::function<std::vector<std::filesystem::path>()> known_models,
+                                                   int n_threads = 0);
+
+}  // namespace kvscope::gui

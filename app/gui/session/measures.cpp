@@ -1,0 +1,66 @@
+#include "app/gui/session/measures.h"
+
+#include <array>
+#include <utility>
+
+#include "policies/interface/registry.h"
+
+namespace kvscope::gui {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, const char*>, 33> definitions = {
+    {{"kept_share", "entries kept / (layers · heads · tokens)"},
+     {"removed_share", "1 − kept"},
+     {"coverage", "unique tokens that any head of any layer keeps, of all: C / N; K-VEC, Section 3.2, Tables 6 and 7"},
+     {"kl_mean", "mean over decode steps of KL(full‖run) = Σ p_full ln(p_full / p_run); kvscope's own"},
+     {"kl_stderr", "standard error of the mean over steps"},
+     {"agreement", "share of steps at which both would draw the same greedy token; kvscope's own"},
+     {"attention_kept",
+      "share Σ P_t of the window's full attention on kept entries, mean over layers and heads; P: K-VEC, Eq. 8"},
+     {"recall", "|M_gold ∩ kept| / |M_gold|, M_gold: the best B by the answer's attention; mean; DapQ, Eqs. 1 to 3"},
+     {"output_error", "‖o_run − o_full‖ / ‖o_full‖, mean over layers, heads and steps; o: ApertureKV, Eq. 5"},
+     {"cache_bytes", "really held after the prefill"},
+     {"cache_bytes_predicted", "what the kept entries need"},
+     {"select_s", "the policy's own seconds"},
+     {"first_token_s", "to the first token; isolated runs only"},
+     {"decode_tokens_per_s", "isolated runs only"},
+     {"peak_bytes", "highest resident memory during the run, less the weights"},
+     {"retention", "heads of the layer that keep the token; K-VEC, Figure 4"},
+     {"layers", "n_t, layers that keep the token; K-VEC, Eq. 12, Figure 3"},
+     {"layer_coverage", "unique tokens that any head of the layer keeps, of all: C / N; K-VEC, Section 3.2, by layer"},
+     {"head_budget", "B_h, entries that the head keeps, window and sinks included; ApertureKV, Eqs. 6, 14 and 17"},
+     {"reconstruction", "‖x̂ − x‖ / ‖x‖ over all tokens that the head's cache holds; kvscope's own"},
+     {"merging", "n_i of an entry in o = Σ exp(e_i) v_i / Σ n_i exp(e_i); AsymKV, KVSlimmer"},
+     {"overlap", "Jaccard index |A ∩ B| / |A ∪ B| of the kept entries; kvscope's own"},
+     {"head_divergence", "JSD(p‖q) = ½ KL(p‖m) + ½ KL(q‖m), m = (p+q)/2; ApertureKV, Eq. 15, Figure 5"},
+     {"query_similarity", "cos(q_i, q_j) = q_i·q_j / ‖q_i‖‖q_j‖ after RoPE; ApertureKV, Figure 4"},
+     {"mean_query_similarity", "mean of cos(q_i, q_j) over i ≠ j; ApertureKV, Figure 6"},
+     {"adjacent", "cos(y_t, y_t+1), y = xW before RoPE; KVSlimmer, Eq. 5, Figures 2, 8 and 9"},
+     {"eigenvalues", "λ_i = σ_i², eigenvalues of WᵀW; KVSlimmer, Eqs. 6 and 7, Figures 2, 8 and 9"},
+     {"cumulative", "Σ_{i≤k} λ_i / Σ_i λ_i, λ_i = σ_i²; KVSlimmer, Eqs. 6 and 7, Figures 2, 8 and 9"},
+     {"contribution",
+      "c_i = λ_i p_t,i p_t+1,i / ‖y_t‖ ‖y_t+1‖, p = xU, of each head: Σ_i c_i = cos(y_t, y_t+1); KVSlimmer, Eq. 8, "
+      "Figures 2, 8 and 9"},
+     {"layer-similarity", "cosine of a token's vectors before RoPE in one head of two layers, mean; kvscope's own"},
+     {"head-similarity", "cosine of a token's vectors before RoPE in two heads of a layer, mean; kvscope's own"},
+     {"alignment",
+      "cos(E, c), E = ∂loss/∂o, mean over queries and pairs; c11, c12, c22: KVSlimmer, Eqs. 23 to 25 and 32, Figures 3 "
+      "and 10 to 14"},
+     {"kl", "KL(full‖run) = Σ p_full ln(p_full / p_run), nats, both fed the full run's tokens; kvscope's own"}}};
+
+}  // namespace
+
+const char* measure_definition(std::string_view name) {
+    for (const auto& [known, words] : definitions) {
+        if (known == name) return words;
+    }
+    return nullptr;
+}
+
+std::string score_definition(const std::string& policy) {
+    const policies::Definition* definition = policies::find_definition(policy);
+    if (!definition || definition->paper.empty()) return "score: what " + policy + " ranks the tokens by";
+    return "score: what " + definition->title + " ranks the tokens by; " + definition->paper;
+}
+
+}  // namespace kvscope::gui

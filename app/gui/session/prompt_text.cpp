@@ -1,0 +1,168 @@
+#include "app/gui/session/prompt_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+
+#include "analysis/utf8.h"
+#include "app/gui/session/session.h"
+
+namespace kvscope::gui {
+
+using analysis::utf8_character;
+
+namespace {
+
+std::string lowered(std::string_view text) {
+    std::string out(text);
+    for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return out;
+}
+
+constexpr std::string_view escape_begin = "⟨";
+constexpr std::string_view escape_end = "⟩";
+constexpr size_t escape_size = escape_begin.size() + 2 + escape_end.size();
+constexpr size_t longest_character = 4;
+
+/// The byte that is escaped at a place of a token.
+std::optional<char> escaped_byte(std::string_view token, size_t at) {
+    const std::string_view escape = token.substr(at, escape_size);
+    if (escape.size() < escape_size || !escape.starts_with(escape_begin) || !escape.ends_with(escape_end)) return {};
+    const std::string_view digits = escape.substr(escape_begin.size(), 2);
+    unsigned value = 0;
+    const auto read = std::from_chars(digits.begin(), digits.end(), value, 16);
+    if (read.ptr != digits.end() || value < 0x80) return {};
+    return static_cast<char>(value);
+}
+
+/// Puts the tokens together. @param stays by escape, in order: whether it is kept as it is written
+/// @returns where in the text the bytes of the other escapes are
+std::vector<std::pair<size_t, size_t>> put_together(PromptText& out, const std::vector<bool>& stays) {
+    std::vector<std::pair<size_t, size_t>> bytes;  // place, number of the escape
+    size_t n_escapes = 0;
+    out.text.clear();
+    out.begins.clear();
+    for (const auto& token : out.tokens) {
+        out.begins.push_back(out.text.size());
+        for (size_t at = 0; at < token.size();) {
+            const auto byte = escaped_byte(token, at);
+            const size_t number = n_escapes;
+            if (byte) ++n_escapes;
+            if (byte && !(number < stays.size() && stays[number])) {
+                bytes.emplace_back(out.text.size(), number);
+                out.text += *byte;
+                at += escape_size;
+            } else {
+                out.text += token[at++];
+            }
+        }
+    }
+    out.begins.push_back(out.text.size());
+    return bytes;
+}
+
+/// Where the character begins that a byte belongs to; the byte itself where the text is no UTF-8.
+size_t character_begin(std::string_view text, size_t byte) {
+    for (size_t back = 0; back < longest_character && back <= byte; ++back) {
+        if (utf8_character(text, byte - back).bytes > back) return byte - back;
+    }
+    return byte;
+}
+
+}  // namespace
+
+PromptText make_prompt_text(std::vector<int32_t> ids, std::vector<std::string> tokens) {
+    PromptText out;
+    out.ids = std::move(ids);
+    out.tokens = std::move(tokens);
+    for (const auto& token : out.tokens) out.shown.push_back(shown_token(token));
+    const auto bytes = put_together(out, {});
+    std::vector<bool> stays;
+    for (const auto& [place, number] : bytes) {
+        if (utf8_character(out.text, character_begin(out.text, place)).bytes > 0) continue;
+        stays.resize(number + 1, false);
+        stays[number] = true;
+    }
+    if (!stays.empty()) put_together(out, stays);
+    return out;
+}
+
+std::string_view whole_characters(const PromptText& prompt, size_t first, size_t last) {
+    const std::string_view text = prompt.text;
+    const size_t begin = prompt.begins[first];
+    const size_t end = prompt.begins[last + 1];
+    if (begin == end) return text.substr(begin, 0);
+    const size_t from = character_begin(text, begin);
+    const size_t last_character = character_begin(text, end - 1);
+    return text.substr(from, std::max(last_character + utf8_character(text, last_character).bytes, end) - from);
+}
+
+std::string shown_token(std::string_view token) {
+    std::string out;
+    size_t at = 0;
+    while (at < token.size()) {
+        const auto [code, bytes] = utf8_character(token, at);
+        if (bytes == 0) {
+            out += fmt::format("⟨{:02X}⟩", static_cast<unsigned char>(token[at]));
+            ++at;
+            continue;
+        }
+        if (code == ' ')
+            out += "·";
+        else if (code == '\n')
+            out += "↵";
+        else if (code == '\r')
+            out += "␍";
+        else if (code == '\t')
+            out += "→";
+        else if (code < 32 || code == 127)
+            out += fmt::format("⟨{:02X}⟩", code);
+        else
+            out += token.substr(at, bytes);
+        at += bytes;
+    }
+    return out;
+}
+
+std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& document) {
+    const auto reader = document.file();
+    const int prompt = document.prompt;
+    if (prompt >= reader->n_prompts()) return nullptr;
+    const std::string stamp = fmt::format("{}/{}", document.stamp(), prompt);
+    return session.tasks
+        .ask<PromptText>(
+            fmt::format("prompt text {}", document.id()), stamp,
+            [reader, prompt] { return make_prompt_text(reader->token_ids(prompt), reader->token_text(prompt)); })
+        .value;
+}
+
+std::vector<std::pair<int64_t, int64_t>> find_spans(const PromptText& prompt, std::string_view search) {
+    std::vector<std::pair<int64_t, int64_t>> spans;
+    if (search.empty()) return spans;
+    const std::string text = lowered(prompt.text);
+    const std::string wanted = lowered(search);
+    const auto token_at = [&](size_t place) {
+        const auto after = std::upper_bound(prompt.begins.begin(), prompt.begins.end(), place);
+        return static_cast<int64_t>(after - prompt.begins.begin()) - 1;
+    };
+    for (size_t at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + wanted.size()))
+        spans.emplace_back(token_at(at), token_at(at + wanted.size() - 1));
+    return spans;
+}
+
+std::vector<std::pair<int64_t, int64_t>> marked_spans(Session& session, const Document& document) {
+    using Spans = std::vector<std::pair<int64_t, int64_t>>;
+    if (session.mark.empty()) return {};
+    const auto prompt = prompt_text(session, document);
+    if (!prompt) return {};
+    const auto answer =
+        session.tasks.ask<Spans>(fmt::format("marks {}", document.id()),
+                                 fmt::format("{}/{}/{}", document.stamp(), document.prompt, session.mark),
+                                 [prompt, mark = session.mark] { return find_spans(*prompt, mark); });
+    return answer.value && answer.current ? *answer.value : Spans{};
+}
+
+}  // namespace kvscope::gui

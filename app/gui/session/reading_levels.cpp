@@ -1,0 +1,89 @@
+#include "app/gui/session/reading_levels.h"
+
+#include <fribidi.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+
+#include "analysis/utf8.h"
+
+namespace kvscope::gui {
+namespace {
+
+struct Paragraph {
+    std::vector<FriBidiChar> characters;
+    std::vector<size_t> begins;  ///< byte of each
+    bool is_turned = false;      ///< somewhere
+
+    void clear() {
+        characters.clear();
+        begins.clear();
+        is_turned = false;
+    }
+};
+
+/// Into the levels of its bytes, which are 0 so far. @param end byte after it
+void find_levels(const Paragraph& paragraph, size_t end, std::vector<uint8_t>& of_byte) {
+    if (!paragraph.is_turned) return;
+    const auto n = static_cast<FriBidiStrIndex>(paragraph.characters.size());
+    std::vector<FriBidiCharType> types(paragraph.characters.size());
+    std::vector<FriBidiBracketType> brackets(paragraph.characters.size());
+    std::vector<FriBidiLevel> levels(paragraph.characters.size());
+    fribidi_get_bidi_types(paragraph.characters.data(), n, types.data());
+    fribidi_get_bracket_types(paragraph.characters.data(), n, types.data(), brackets.data());
+    FriBidiParType direction = FRIBIDI_PAR_ON;
+    if (!fribidi_get_par_embedding_levels_ex(types.data(), brackets.data(), n, &direction, levels.data())) return;
+    for (size_t i = 0; i < levels.size(); ++i) {
+        const size_t next = i + 1 < levels.size() ? paragraph.begins[i + 1] : end;
+        for (size_t byte = paragraph.begins[i]; byte < next; ++byte)
+            of_byte[byte] = static_cast<uint8_t>(std::max<FriBidiLevel>(levels[i], 0));
+    }
+}
+
+}  // namespace
+
+std::vector<uint8_t> reading_levels(const PromptText& prompt) {
+    const std::string_view text = prompt.text;
+    std::vector<uint8_t> of_byte;
+    Paragraph paragraph;
+    for (size_t at = 0; at < text.size();) {
+        const auto [code, bytes] = analysis::utf8_character(text, at);
+        const FriBidiChar character = bytes > 0 ? code : 0xfffd;
+        paragraph.characters.push_back(character);
+        paragraph.begins.push_back(at);
+        if (character >= 0x590 && FRIBIDI_IS_RTL(fribidi_get_bidi_type(character))) paragraph.is_turned = true;
+        at += std::max<size_t>(bytes, 1);
+        if (character != '\n' && at < text.size()) continue;
+        if (paragraph.is_turned && of_byte.empty()) of_byte.resize(text.size());
+        find_levels(paragraph, at, of_byte);
+        paragraph.clear();
+    }
+    if (of_byte.empty()) return {};
+    std::vector<uint8_t> levels;
+    for (size_t token = 0; token < prompt.tokens.size(); ++token) {
+        size_t byte = prompt.begins[token];
+        const size_t end = prompt.begins[token + 1];
+        while (byte + 1 < end && (text[byte] == ' ' || text[byte] == '\t')) ++byte;
+        levels.push_back(byte < end ? of_byte[byte] : uint8_t{0});
+    }
+    return levels;
+}
+
+std::vector<size_t> visual_order(const std::vector<uint8_t>& levels) {
+    std::vector<size_t> order(levels.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    const uint8_t highest = levels.empty() ? uint8_t{0} : *std::max_element(levels.begin(), levels.end());
+    for (uint8_t level = highest; level > 0; --level) {
+        const auto is_deep = [&](size_t piece) { return levels[piece] >= level; };
+        for (auto begin = order.begin(); begin != order.end();) {
+            begin = std::find_if(begin, order.end(), is_deep);
+            const auto end = std::find_if_not(begin, order.end(), is_deep);
+            std::reverse(begin, end);
+            begin = end;
+        }
+    }
+    return order;
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,421 @@
+#include "app/gui/session/run_form.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "analysis/reproduce.h"
+#include "analysis/table_format.h"
+#include "analysis/utf8.h"
+#include "app/program/paths.h"
+#include "policies/interface/budget.h"
+
+namespace kvscope::gui {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Linux takes no longer word on a command line, its end included.
+constexpr size_t most_word_bytes = 128 << 10;
+
+std::string without_last_breaks(std::string text) {
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return text;
+}
+
+bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
+
+bool is_there(const fs::path& path) {
+    std::error_code error;
+    return fs::exists(path, error);
+}
+
+fs::path part_of(const fs::path& output) { return output.string() + ".part"; }
+
+/// Where the first byte stands that is no character's; the text's size where it is UTF-8.
+size_t first_bad_byte(std::string_view text) {
+    size_t at = 0;
+    while (at < text.size()) {
+        const size_t bytes = analysis::utf8_character(text, at).bytes;
+        if (bytes == 0) return at;
+        at += bytes;
+    }
+    return at;
+}
+
+std::string file_text(const fs::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// Words of a command line as they come.
+class Words {
+ public:
+    /// "--option=value" where the value would be taken for an option.
+    void add(const std::string& option, const std::string& value) {
+        if (value.size() + option.size() + 2 > most_word_bytes)
+            throw std::invalid_argument(
+                fmt::format("a text of {} bytes is too long for a command line, which takes {} at most: save it in a "
+                            "file and read it from there, then the command names the file",
+                            analysis::format_count(static_cast<int64_t>(value.size())),
+                            analysis::format_count(static_cast<int64_t>(most_word_bytes))));
+        const bool is_like_option = !value.empty() && (value[0] == '-' || value[0] == '[');
+        text_ += " " + option + (is_like_option ? "=" : " ") + analysis::shell_quoted(value);
+    }
+    void add(const std::string& flag) { text_ += " " + flag; }
+    const std::string& text() const { return text_; }
+
+ private:
+    std::string text_ = "kvscope run";
+};
+
+}  // namespace
+
+std::vector<std::string> RunRequest::asked_questions() const {
+    std::vector<std::string> asked;
+    for (const auto& question : questions) {
+        if (!is_blank(question)) asked.push_back(without_last_breaks(question));
+    }
+    return asked;
+}
+
+std::string text_of_changes(const RunOptions& options) {
+    const RunOptions usual;
+    std::vector<std::string> changes;
+    const auto add = [&](bool changed, const std::string& text) {
+        if (changed) changes.push_back(text);
+    };
+    add(options.temperature != usual.temperature, fmt::format("temperature {}", options.temperature));
+    add(options.top_p != usual.top_p, fmt::format("top-p {}", options.top_p));
+    add(options.sampling_seed != usual.sampling_seed, fmt::format("sampling seed {}", options.sampling_seed));
+    add(options.seed != usual.seed, fmt::format("policies' seed {}", options.seed));
+    add(options.dtype != usual.dtype, options.dtype);
+    add(options.isolated, "isolated");
+    add(options.ignore_eos, "ignore end of text");
+    add(options.window != usual.window, fmt::format("window {}", options.window));
+    add(options.alignment, "gradient alignment");
+    return fmt::format("{}", fmt::join(changes, ", "));
+}
+
+RunForm::RunForm() {
+    request.budgets = "64,256";
+    for (const auto& definition : policies::definitions()) {
+        if (definition.name == "full") continue;
+        rows.push_back({next_id_++,
+                        definition.name == "snapkv" || definition.name == "aperturekv",
+                        {&definition, policies::ParameterValues(definition.parameters)}});
+    }
+}
+
+void RunForm::duplicate(size_t row) {
+    PolicyRow copy = rows.at(row);
+    copy.id = next_id_++;
+    copy.ticked = true;
+    rows.insert(rows.begin() + static_cast<std::ptrdiff_t>(row) + 1, std::move(copy));
+}
+
+bool RunForm::remove(size_t row) {
+    const auto* definition = rows.at(row).spec.definition;
+    const auto n = std::count_if(rows.begin(), rows.end(),
+                                 [&](const PolicyRow& other) { return other.spec.definition == definition; });
+    if (n < 2) return false;
+    rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(row));
+    return true;
+}
+
+int RunForm::n_ticked() const {
+    return static_cast<int>(std::count_if(rows.begin(), rows.end(), [](const PolicyRow& row) { return row.ticked; }));
+}
+
+std::string RunForm::problem(const std::optional<TokenCount>& tokens) const {
+    if (is_blank(request.context)) return "Write a prompt, or take one of the samples.";
+    if (n_ticked() == 0) return "Tick at least one policy.";
+    try {
+        budget_lines(tokens);
+    } catch (const std::invalid_argument& error) {
+        return error.what();
+    }
+    for (const RunField field : {RunField::n_new, RunField::temperature, RunField::top_p, RunField::window,
+                                 RunField::dtype, RunField::output}) {
+        if (std::string wrong = problem_with(field); !wrong.empty()) return wrong;
+    }
+    if (tokens && !tokens->error.empty()) return tokens->error;
+    if (tokens && tokens->context_length > 0 && tokens->n_tokens + request.n_new > tokens->context_length)
+        return fmt::format("{} tokens and {} to generate are {} more than the model's context of {}.", tokens->n_tokens,
+                           request.n_new, tokens->n_tokens + request.n_new - tokens->context_length,
+                           tokens->context_length);
+    for (size_t i = 0; i < rows.size(); ++i) {
+        for (size_t j = 0; j < i; ++j) {
+            if (rows[i].ticked && rows[j].ticked && rows[i].spec == rows[j].spec)
+                return fmt::format("{} stands there twice with the same parameters.", rows[i].spec.label());
+        }
+    }
+    return {};
+}
+
+std::string RunForm::problem_with(RunField field) const {
+    const RunOptions& options = request.options;
+    switch (field) {
+        case RunField::n_new:
+            return request.n_new < 1 ? "the number of tokens to generate must be at least 1" : "";
+        case RunField::temperature:
+            return options.temperature >= 0 ? "" : "the temperature must be 0 (greedy) or more";
+        case RunField::top_p:
+            return options.top_p > 0 && options.top_p <= 1 ? "" : "top-p must be above 0 and at most 1";
+        case RunField::window:
+            return options.window < 1 ? "the window that is recorded must be at least 1" : "";
+        case RunField::dtype:
+            if (options.dtype == "auto" || options.dtype == "f32" || options.dtype == "bf16") return "";
+            return fmt::format("unknown type '{}': expected bf16, f32 or auto", options.dtype);
+        case RunField::output: {
+            std::error_code error;
+            const fs::path& output = request.output;
+            if (output.empty()) return "";
+            if (output.filename().empty() || fs::is_directory(output, error))
+                return fmt::format("{} is a folder: name a file in it", output.string());
+            const fs::path folder = output.parent_path().empty() ? fs::path(".") : output.parent_path();
+            if (!fs::is_directory(folder, error))
+                return fmt::format("cannot write {}: there is no folder {}", output.string(), folder.string());
+            return "";
+        }
+    }
+    return "";
+}
+
+std::string RunForm::output_note() const {
+    const fs::path& output = request.output;
+    if (output.empty())
+        return fmt::format("{} in {}: nothing is overwritten", new_output().string(), fs::current_path().string());
+    const std::string name = output.filename().string();
+    if (request.force && is_there(output)) return fmt::format("{} is replaced as soon as the new trace is whole", name);
+    if (request.force && is_there(part_of(output)))
+        return fmt::format("{}.part is replaced, unless the same run was begun there: then that goes on", name);
+    if (is_there(output))
+        return fmt::format("{} exists: it is kept and shown where it is this very run, else the run is refused", name);
+    if (is_there(part_of(output)))
+        return fmt::format("{}.part was begun: the same run goes on there, another is refused", name);
+    return fmt::format("{} is a new file", name);
+}
+
+std::vector<std::string> RunForm::budget_lines(const std::optional<TokenCount>& tokens) const {
+    std::vector<std::string> lines;
+    // Of entries, unless all that are ticked keep every token.
+    const bool all_of_bytes = n_ticked() > 0 && std::all_of(rows.begin(), rows.end(), [](const PolicyRow& row) {
+                                  return !row.ticked || row.spec.definition->budget_of == policies::BudgetOf::bytes;
+                              });
+    const auto budget_of = all_of_bytes ? policies::BudgetOf::bytes : policies::BudgetOf::entries;
+    for (const auto& budget : policies::parse_budgets(request.budgets)) {
+        const bool is_known = tokens && tokens->error.empty() && tokens->n_visible > 0;
+        lines.push_back(is_known ? budget.describe(tokens->n_visible, budget_of)
+                                 : fmt::format("{} {}", budget.text(),
+                                               budget.is_share ? "of the prompt kept" : "entries kept per KV head"));
+    }
+    return lines;
+}
+
+int RunForm::n_runs() const {
+    try {
+        const auto n_budgets = static_cast<int>(policies::parse_budgets(request.budgets).size());
+        int n = 1;
+        for (const PolicyRow& row : rows)
+            if (row.ticked) n += row.spec.own_share() ? 1 : n_budgets;
+        return n;
+    } catch (const policies::BudgetError&) {
+        return 0;
+    }
+}
+
+int RunForm::n_prompts() const { return std::max(1, static_cast<int>(request.asked_questions().size())); }
+
+RunRequest RunForm::filled_in() const {
+    RunRequest filled = request;
+    filled.questions = request.asked_questions();
+    filled.force = request.force && !request.output.empty();
+    filled.policies.clear();
+    for (const PolicyRow& row : rows) {
+        if (row.ticked) filled.policies.push_back(row.spec.label());
+    }
+    return filled;
+}
+
+std::string RunForm::command(const fs::path& model) const {
+    const RunRequest wanted = filled_in();
+    const RunOptions& options = wanted.options;
+    const RunOptions usual;
+    Words words;
+    if (!model.empty()) words.add("-m", fs::absolute(model).string());
+    const bool is_file = !prompt_file.empty() && prompt_file.stem() == wanted.name && is_there(prompt_file) &&
+                         file_text(prompt_file) == wanted.context;
+    if (is_file) {
+        words.add("-f", fs::absolute(prompt_file).string());
+    } else {
+        words.add("--prompt", wanted.context);
+        if (wanted.name != RunRequest().name) words.add("--prompt-name", wanted.name);
+    }
+    for (const auto& question : wanted.questions) words.add("--question", question);
+    if (!wanted.query_aware) words.add("--query-aware", "off");
+    if (!wanted.use_template) words.add("--no-template");
+    for (const auto& policy : wanted.policies) words.add("--policy", policy);
+    words.add("--budget", wanted.budgets);
+    words.add("-n", std::to_string(wanted.n_new));
+    if (options.temperature != usual.temperature) words.add("--temp", fmt::format("{}", options.temperature));
+    if (options.top_p != usual.top_p) words.add("--top-p", fmt::format("{}", options.top_p));
+    if (options.seed != usual.seed) words.add("--seed", std::to_string(options.seed));
+    if (options.sampling_seed != options.seed) words.add("--sampling-seed", std::to_string(options.sampling_seed));
+    if (options.dtype != usual.dtype) words.add("--dtype", options.dtype);
+    if (options.isolated) words.add("--isolated");
+    if (options.ignore_eos) words.add("--ignore-eos");
+    if (options.window != usual.window) words.add("--window", std::to_string(options.window));
+    if (options.alignment) words.add("--alignment");
+    if (wanted.spectra.value_or(false)) words.add("--analyze");
+    words.add("--output", wanted.output.empty() ? new_output().string() : wanted.output.string());
+    if (wanted.force) words.add("--force");
+    return words.text();
+}
+
+nlohmann::json RunForm::to_json() const {
+    nlohmann::json policies = nlohmann::json::array();
+    for (const PolicyRow& row : rows) policies.push_back({{"policy", row.spec.label()}, {"ticked", row.ticked}});
+    nlohmann::json state = {{"name", request.name},
+                            {"context", request.context},
+                            {"file", prompt_file.string()},
+                            {"questions", request.questions},
+                            {"query_aware", request.query_aware},
+                            {"template", request.use_template},
+                            {"budgets", request.budgets},
+                            {"new_tokens", request.n_new},
+                            {"temperature", request.options.temperature},
+                            {"top_p", request.options.top_p},
+                            {"sampling_seed", request.options.sampling_seed},
+                            {"seed", request.options.seed},
+                            {"dtype", request.options.dtype},
+                            {"isolated", request.options.isolated},
+                            {"ignore_eos", request.options.ignore_eos},
+                            {"window", request.options.window},
+                            {"alignment", request.options.alignment},
+                            {"output", request.output.string()},
+                            {"policies", policies}};
+    if (request.spectra) state["spectra"] = *request.spectra;
+    return state;
+}
+
+void RunForm::from_json(const nlohmann::json& state) {
+    if (!state.is_object()) return;
+    request.name = state.value("name", request.name);
+    request.context = state.value("context", request.context);
+    prompt_file = state.value("file", std::string());
+    request.questions.clear();
+    if (const std::string only = state.value("question", std::string()); !only.empty())
+        request.questions = {only};  // as states had it before there could be several
+    request.questions = state.value("questions", request.questions);
+    request.query_aware = state.value("query_aware", request.query_aware);
+    request.use_template = state.value("template", request.use_template);
+    request.budgets = state.value("budgets", request.budgets);
+    request.n_new = std::clamp(state.value("new_tokens", request.n_new), 1, 1 << 20);
+    RunOptions& options = request.options;
+    options.temperature = std::max(0.0, state.value("temperature", options.temperature));
+    options.top_p = state.value("top_p", options.top_p);
+    options.sampling_seed = state.value("sampling_seed", options.sampling_seed);
+    options.seed = state.value("seed", options.seed);
+    options.dtype = state.value("dtype", options.dtype);
+    options.isolated = state.value("isolated", options.isolated);
+    options.ignore_eos = state.value("ignore_eos", options.ignore_eos);
+    options.window = state.value("window", options.window);
+    options.alignment = state.value("alignment", options.alignment);
+    request.output = state.value("output", std::string());
+    if (state.contains("spectra") && state["spectra"].is_boolean()) request.spectra = state["spectra"].get<bool>();
+    if (!state.contains("policies") || !state["policies"].is_array()) return;
+    std::vector<PolicyRow> read;
+    for (const auto& saved : state["policies"]) {
+        try {
+            read.push_back({next_id_++, saved.value("ticked", false),
+                            policies::parse_policy(saved.value("policy", std::string()))});
+        } catch (const std::exception&) {
+            continue;
+        }
+    }
+    for (PolicyRow& row : rows) {  // policies that were not there when the state was saved
+        const bool is_there = std::any_of(read.begin(), read.end(), [&](const PolicyRow& other) {
+            return other.spec.definition == row.spec.definition;
+        });
+        if (!is_there) read.push_back({row.id, false, std::move(row.spec)});
+    }
+    rows = std::move(read);
+}
+
+void RunForm::read_prompt(const fs::path& file) {
+    const std::string name = file.filename().string();
+    std::error_code error;
+    if (fs::is_directory(file, error))
+        throw PromptFileError(fmt::format("{} is a folder: choose a text file in it", file.string()));
+    const uintmax_t bytes = fs::file_size(file, error);
+    if (error) throw PromptFileError(fmt::format("{} cannot be read: {}", file.string(), error.message()));
+    if (bytes > most_prompt_bytes)
+        throw PromptFileError(
+            fmt::format("{} has {}; the form takes texts of {} at most, and `kvscope run -f` those of any size", name,
+                        analysis::format_bytes(static_cast<double>(bytes)),
+                        analysis::format_bytes(static_cast<double>(most_prompt_bytes))));
+    std::string text = program::read_text(file);
+    if (is_blank(text)) throw PromptFileError(fmt::format("{} is empty: choose a file with the prompt's text", name));
+    if (const size_t at = text.find('\0'); at != std::string::npos)
+        throw PromptFileError(fmt::format("{} is no text: byte {} is zero. Choose a text file in UTF-8", name, at));
+    if (const size_t at = first_bad_byte(text); at < text.size())
+        throw PromptFileError(
+            fmt::format("{} is not UTF-8: byte {}, in line {}, is {:02X}, which begins no character. Save it as UTF-8",
+                        name, at, 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
+                        static_cast<unsigned char>(text[at])));
+    request.context = std::move(text);
+    request.name = file.stem().string();
+    prompt_file = fs::absolute(file);
+}
+
+void RunForm::take_sample(const std::string& name) {
+    const SamplePrompt sample = sample_prompt(name);
+    request.name = sample.name;
+    request.context = sample.context;
+    request.questions = {sample.question};
+    prompt_file.clear();
+}
+
+bool is_text_file(const fs::path& path) {
+    std::string extension = path.extension().string();
+    std::transform(extension.begin(), extension.end(), extension.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return extension == ".txt" || extension == ".md" || extension == ".markdown";
+}
+
+fs::path new_output() {
+    for (int i = 1;; ++i) {
+        const fs::path path = fmt::format("kvscope-{}.h5", i);
+        if (!is_there(path) && !is_there(part_of(path))) return path;
+    }
+}
+
+const std::vector<std::pair<std::string, std::string>>& sample_prompts() {
+    static const std::vector<std::pair<std::string, std::string>> all = {
+        {"demo", "The demo's: about 2,000 tokens"},
+        {"needle", "A fact hidden in a log"},
+        {"translation", "One sentence in many scripts"},
+        {"code", "A class with a bug"}};
+    return all;
+}
+
+SamplePrompt sample_prompt(const std::string& name) {
+    using program::asset;
+    using program::read_text;
+    if (name == "demo") {
+        return {name, read_text(asset("demo/demo_context.txt")),
+                without_last_breaks(read_text(asset("demo/demo_question.txt")))};
+    }
+    const std::string text = read_text(asset("prompts/" + name + ".txt"));
+    const size_t line = text.find("\n---\n");
+    if (line == std::string::npos) return {name, text, {}};
+    return {name, text.substr(0, line), without_last_breaks(text.substr(line + 5))};
+}
+
+}  // namespace kvscope::gui

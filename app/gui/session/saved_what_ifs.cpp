@@ -1,0 +1,60 @@
+#include "app/gui/session/saved_what_ifs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "analysis/what_if.h"
+
+namespace kvscope::gui {
+namespace {
+
+trace::RunRecord make_again(const trace::Reader& reader, int run, const KeptWhatIf& saved) {
+    const analysis::WhatIf what_if(reader, saved.prompt, run);
+    const auto values = policies::ParameterValues::from_json(what_if.definition().parameters, saved.parameters_json);
+    const auto lacking = what_if.needs_prefill(values, saved.budget);
+    if (!lacking.empty())
+        throw policies::ParameterError(
+            fmt::format("{} acts before the scores are made: repeat the prefill and set it again", lacking.front()));
+    return what_if(values, saved.budget);
+}
+
+}  // namespace
+
+void restore_what_ifs(Session& session, const std::function<void(const std::string&)>& notice) {
+    for (const auto& document : session.documents()) {
+        for (size_t i = 0; i < document->saved_what_ifs.size(); ++i) {
+            KeptWhatIf& saved = document->saved_what_ifs[i];
+            if (saved.tried) continue;
+            const auto run = document->run_called(saved.prompt, saved.run_number, saved.run);
+            const std::string name = fmt::format("the kept what-if of {} with a budget of {}", saved.run, saved.budget);
+            if (!run) {
+                saved.tried = true;
+                notice(fmt::format("{}: {}: the trace has no such run", document->name(), name));
+                continue;
+            }
+            const auto answer = session.tasks.ask<trace::RunRecord>(
+                fmt::format("saved what-if {} {} {} {}", document->id(), saved.prompt, saved.run_number,
+                            saved.parameters_json + std::to_string(saved.budget)),
+                document->stamp(), [at = session.at({document->id(), saved.prompt, *run}), saved] {
+                    return make_again(*at.reader, at.run, saved);
+                });
+            if (!answer.current) continue;
+            if (!answer.error.empty()) {
+                saved.tried = true;
+                notice(fmt::format("{}: {}: {}", document->name(), name, answer.error));
+                continue;
+            }
+            const int prompt = saved.prompt;
+            const std::string unknown_json = saved.unknown_json;
+            document->saved_what_ifs.erase(document->saved_what_ifs.begin() + static_cast<std::ptrdiff_t>(i--));
+            const bool had_changes = document->annotations_changed;
+            document->keep_run(document->add_run(prompt, *answer.value, *run), unknown_json);
+            document->annotations_changed = had_changes;
+        }
+    }
+}
+
+}  // namespace kvscope::gui

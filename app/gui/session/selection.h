@@ -1,0 +1,71 @@
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kvscope::gui {
+
+/// A run for as long as its document is open: its place among the others changes, this does not, and no other run ever
+/// has it (Document::id_of, Document::place_of).
+struct RunId {
+    constexpr RunId() = default;
+    constexpr explicit RunId(int64_t n) : number(n) {}
+
+    int64_t number = -1;
+    bool valid() const { return number >= 0; }
+    auto operator<=>(const RunId&) const = default;
+};
+
+/// A run of a prompt of an open trace; `document` is Document::id.
+struct RunKey {
+    int document = -1;
+    int prompt = 0;
+    RunId run;
+    bool valid() const { return document >= 0 && run.valid(); }
+    /// What an ImGui id or a task is called after it.
+    std::string text() const { return std::to_string(document) + '.' + std::to_string(run.number); }
+    auto operator<=>(const RunKey&) const = default;
+};
+
+/// What is pointed at. −1 where nothing of the kind is.
+struct Cursor {
+    RunKey run;
+    int layer = -1;
+    int kv_head = -1;
+    int query_head = -1;  ///< a head of the kv_head's group, where one was meant
+    int64_t first_token = -1;
+    int64_t last_token = -1;  ///< inclusive
+    int step = -1;            ///< decode step
+
+    bool has_tokens() const { return first_token >= 0; }
+    bool contains(int64_t token) const { return has_tokens() && token >= first_token && token <= last_token; }
+    bool operator==(const Cursor&) const = default;
+};
+
+/// The sticky selection, with a browser's back and forward.
+class Selection {
+ public:
+    const Cursor& current() const { return history_[at_]; }
+
+    /// A move that is no other place (the same cursor) leaves no trace.
+    void set(const Cursor& cursor);
+    /// A run is gone: all places that named it name none.
+    void forget(const RunKey& run);
+    void forget_document(int document);
+    bool can_go_back() const { return at_ > 0; }
+    bool can_go_forward() const { return at_ + 1 < history_.size(); }
+    void back();
+    void forward();
+
+ private:
+    void drop_repeated();
+
+    static constexpr size_t most = 500;
+    std::vector<Cursor> history_{Cursor{}};
+    size_t at_ = 0;
+};
+
+}  // namespace kvscope::gui

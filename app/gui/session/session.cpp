@@ -1,0 +1,322 @@
+#include "app/gui/session/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "analysis/run_pairs.h"
+#include "analysis/run_style.h"
+#include "app/gui/session/annotations.h"
+#include "trace/schema.h"
+
+namespace kvscope::gui {
+
+void Session::end_frame() {
+    hover_ = next_hover_;
+    next_hover_ = {};
+    if (flicker && (!exists(*flicker) || document(*flicker)->prompt != flicker->prompt)) flicker.reset();
+    tasks.end_frame();
+}
+
+Document& Session::open(const std::filesystem::path& path) {
+    std::error_code error;
+    // While a trace is being written there is no file of its name yet.
+    const auto whole = std::filesystem::absolute(path).lexically_normal();
+    for (const auto& document : documents_) {
+        const auto of_document = std::filesystem::absolute(document->path()).lexically_normal();
+        if (of_document == whole || std::filesystem::equivalent(of_document, whole, error)) {
+            document->reload();
+            return *document;
+        }
+    }
+    auto& document = *documents_.emplace_back(std::make_unique<Document>(next_id_, path));
+    ++next_id_;
+    load_annotations(document);
+    show_one_budget(document);
+    if (!cursor().run.valid()) select_first_run(document);
+    return document;
+}
+
+void Session::select_first_run(const Document& document) {
+    std::optional<RunKey> first;
+    for (const RunKey& key : all_runs()) {
+        const auto& run = attributes(key);
+        if (key.document != document.id() || run.policy == "full" || run.status != "complete" || !is_visible(key))
+            continue;
+        if (!first) first = key;
+        if (!at(key).reader->has(at(key).place(), trace::schema::run::scores)) continue;
+        return select_run(key);
+    }
+    if (first) select_run(*first);
+}
+
+void Session::close(int id) {
+    std::erase_if(documents_, [&](const auto& document) { return document->id() == id; });
+    styles_ = {};
+    selection.forget_document(id);
+    if (a && a->document == id) a.reset();
+    if (b && b->document == id) b.reset();
+    if (flicker && flicker->document == id) flicker.reset();
+}
+
+Document* Session::document(int id) const {
+    for (const auto& document : documents_) {
+        if (document->id() == id) return document.get();
+    }
+    return nullptr;
+}
+
+Document* Session::focus() const {
+    if (Document* selected = document(cursor().run)) return selected;
+    return documents_.empty() ? nullptr : documents_.front().get();
+}
+
+bool Session::exists(const RunKey& key) const {
+    const Document* of = document(key);
+    return of && of->place_of(key.prompt, key.run);
+}
+
+RunAt Session::at(const RunKey& key) const {
+    const Document* of = document(key);
+    const auto place = of ? of->place_of(key.prompt, key.run) : std::nullopt;
+    if (!place) throw std::out_of_range("there is no such run any more");
+    return {of->reader(), key.prompt, *place};
+}
+
+const trace::RunAttributes& Session::attributes(const RunKey& key) const { return at(key).attributes(); }
+
+bool Session::is_visible(const RunKey& key) const {
+    const Document* of = document(key);
+    if (flicker) return key == *flicker;
+    return of && !of->hidden.contains(key);
+}
+
+void Session::show_one_budget(Document& document) {
+    constexpr size_t most_at_first = 8;
+    if (document.runs_were_chosen) return;
+    const trace::Reader& reader = *document.file();
+    for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
+        int64_t largest = 0;
+        size_t n_runs = 0;
+        for (const auto& run : reader.runs(prompt)) {
+            if (run.policy == "full" || run.status != "complete" || run.budget_of) continue;
+            largest = std::max(largest, run.budget);
+            ++n_runs;
+        }
+        if (n_runs <= most_at_first) continue;
+        for (int run = 0; run < reader.n_runs(prompt); ++run) {
+            const auto& attributes = reader.run(prompt, run);
+            if (attributes.policy != "full" && !attributes.budget_of && attributes.budget != largest)
+                document.hidden.insert(document.key_of(prompt, run));
+        }
+    }
+    if (cursor().run.document != document.id() || is_visible(cursor().run)) return;
+    select_first_run(document);
+}
+
+void Session::set_visible(const RunKey& key, bool visible) {
+    Document* of = document(key);
+    if (!of) return;
+    flicker.reset();
+    of->runs_were_chosen = true;
+    if (visible)
+        of->hidden.erase(key);
+    else
+        of->hidden.insert(key);
+}
+
+std::vector<RunKey> Session::all_runs() const {
+    std::vector<RunKey> keys;
+    for (const auto& of : documents_) {
+        if (of->prompt >= of->reader()->n_prompts()) continue;
+        for (const RunId run : of->shown_order(of->prompt)) keys.push_back({of->id(), of->prompt, run});
+    }
+    return keys;
+}
+
+std::pair<RunKey, RunKey> Session::first_pair_of_two_traces(const std::vector<RunKey>& runs) const {
+    if (documents_.size() < 2) return {};
+    const auto n_tokens = [](const Document& of) {
+        return of.prompt < of.reader()->n_prompts() ? of.reader()->prompt(of.prompt).n_tokens : -1;
+    };
+    const Document& first = *documents_[0];
+    const Document& second = *documents_[1];
+    if (n_tokens(first) != n_tokens(second)) return {};
+    std::vector<RunKey> of_first, of_second;
+    std::vector<const trace::RunAttributes*> first_attributes, second_attributes;
+    for (const RunKey& key : runs) {
+        if (key.document == first.id()) {
+            of_first.push_back(key);
+            first_attributes.push_back(&attributes(key));
+        } else if (key.document == second.id()) {
+            of_second.push_back(key);
+            second_attributes.push_back(&attributes(key));
+        }
+    }
+    const auto pairs = analysis::pair_runs(second_attributes, first_attributes);
+    if (pairs.empty()) return {};
+    return {of_second[pairs.front().a], of_first[pairs.front().b]};
+}
+
+std::pair<RunKey, RunKey> Session::compared() const {
+    const auto is_finished = [&](const RunKey& key) { return exists(key) && attributes(key).status == "complete"; };
+    std::pair<RunKey, RunKey> pair{a && is_finished(*a) ? *a : RunKey{}, b && is_finished(*b) ? *b : RunKey{}};
+    std::vector<RunKey> shown = all_runs();
+    std::erase_if(shown, [&](const RunKey& key) { return !is_finished(key) || document(key)->hidden.contains(key); });
+    std::vector<RunKey> compressed = shown;
+    std::erase_if(compressed, [&](const RunKey& key) { return attributes(key).policy == "full"; });
+    if (!pair.first.valid() && !pair.second.valid()) pair = first_pair_of_two_traces(compressed);
+    for (const RunKey& key : compressed.size() < 2 ? shown : compressed) {
+        if (!pair.first.valid() && key != pair.second) pair.first = key;
+        if (!pair.second.valid() && key != pair.first) pair.second = key;
+    }
+    return pair;
+}
+
+std::vector<RunKey> Session::visible_runs(bool with_full) const {
+    std::vector<RunKey> keys = all_runs();
+    std::erase_if(keys, [&](const RunKey& key) {
+        const auto& run = attributes(key);
+        return !is_visible(key) || run.status != "complete" || (run.policy == "full" && !with_full);
+    });
+    return keys;
+}
+
+RunLook Session::look(const RunKey& key) const {
+    const Document& of = *document(key);
+    const auto& runs = of.reader()->runs(key.prompt);
+    const auto i = static_cast<size_t>(at(key).run);
+    RunLook look;
+    look.run = analysis::run_label(runs[i]);
+    look.style = key.prompt == of.prompt ? styles_of(of)[i] : analysis::run_styles(runs)[i];
+    if (documents_.size() > 1) look.trace = name_of(of);
+    look.label = look.trace.empty() ? look.run : fmt::format("{}: {}", look.trace, look.run);
+    return look;
+}
+
+std::string Session::name_of(const Document& of) const {
+    const bool is_unique = std::none_of(documents_.begin(), documents_.end(), [&](const auto& other) {
+        return other.get() != &of && other->name() == of.name();
+    });
+    if (is_unique) return of.name();
+    return (std::filesystem::absolute(of.path()).parent_path().filename() / of.name()).string();
+}
+
+const std::vector<analysis::LineStyle>& Session::styles_of(const Document& of) const {
+    std::vector<std::pair<std::shared_ptr<const trace::Reader>, int>> prompts;
+    size_t place = 0;
+    for (const auto& each : documents_) {
+        if (each.get() == &of) place = prompts.size();
+        prompts.emplace_back(each->reader(), each->prompt);
+    }
+    if (prompts != styles_.prompts) {
+        const auto runs_of = [](const trace::Reader& reader, int prompt) {
+            return prompt < reader.n_prompts() ? reader.runs(prompt) : std::vector<trace::RunAttributes>{};
+        };
+        std::vector<std::vector<trace::RunAttributes>> runs;
+        for (const auto& [reader, prompt] : prompts) runs.push_back(runs_of(*reader, prompt));
+        const Document& first = *documents_.front();
+        styles_ = {std::move(prompts), analysis::joint_run_styles(runs, runs_of(*first.file(), first.prompt))};
+    }
+    return styles_.of_documents[place];
+}
+
+std::string Session::stamp(const RunKey& key) const {
+    const Document* of = document(key);
+    return of ? of->run_stamp(key.prompt, key.run) : "closed";
+}
+
+void Session::remove_added_run(const RunKey& what_if) {
+    Document* of = document(what_if);
+    if (!of || !of->is_what_if(what_if.run)) return;
+    of->remove_run(what_if.run);
+    of->hidden.erase(what_if);
+    selection.forget(what_if);
+    for (Cursor* over : {&hover_, &next_hover_})
+        if (over->run == what_if) *over = {};
+    for (auto* slot : {&a, &b, &flicker})
+        if (*slot == what_if) slot->reset();
+}
+
+Cursor Session::cursor_at(const RunKey& key) const {
+    Cursor moved = cursor();
+    if (moved.run.document != key.document || moved.run.prompt != key.prompt) moved = {};
+    moved.run = key;
+    return moved;
+}
+
+void Session::select_run(const RunKey& key) { selection.set(cursor_at(key)); }
+
+void Session::show_prompt(Document& of, int prompt) {
+    const auto there = [&](const RunKey& key) {
+        if (!exists(key)) return RunKey{};
+        if (key.document != of.id() || key.prompt != of.prompt) return key;
+        const auto place = static_cast<size_t>(at(key).run);
+        return place < of.runs(prompt).size() ? of.key_of(prompt, at(key).run) : RunKey{};
+    };
+    Cursor moved = cursor();
+    moved.run = there(moved.run);
+    if (moved.run != cursor().run) {
+        moved.step = Cursor().step;
+        const auto& now = of.reader()->prompt(prompt);
+        const bool same_tokens = !now.query_aware && now.context_of.value_or(prompt) ==
+                                                         of.reader()->prompt(of.prompt).context_of.value_or(of.prompt);
+        if (!same_tokens) moved.first_token = moved.last_token = Cursor().first_token;
+        selection.set(moved);
+    }
+    for (auto* slot : {&a, &b}) {
+        if (!*slot) continue;
+        *slot = there(**slot);
+        if (!(*slot)->valid()) slot->reset();
+    }
+    of.prompt = prompt;
+}
+
+void Session::select_token(int64_t token, bool extend) {
+    Cursor moved = cursor();
+    if (extend && moved.has_tokens()) {
+        moved.first_token = std::min(moved.first_token, token);
+        moved.last_token = std::max(moved.last_token, token);
+    } else {
+        moved.first_token = moved.last_token = token;
+    }
+    selection.set(moved);
+}
+
+void Session::select_layer(int layer) {
+    Cursor moved = cursor();
+    moved.layer = layer;
+    selection.set(moved);
+}
+
+void Session::select_head(int layer, int kv_head, int query_head) {
+    Cursor moved = cursor();
+    moved.layer = layer;
+    moved.kv_head = kv_head;
+    moved.query_head = query_head;
+    selection.set(moved);
+}
+
+void Session::select_step(int step) {
+    Cursor moved = cursor();
+    moved.step = step;
+    selection.set(moved);
+}
+
+void Session::let_go() {
+    Cursor moved;
+    moved.run = cursor().run;
+    selection.set(moved);
+}
+
+int64_t Session::n_axis_tokens() const {
+    int64_t most = 0;
+    for (const auto& document : documents_) {
+        if (document->prompt < document->reader()->n_prompts())
+            most = std::max(most, document->reader()->prompt(document->prompt).visible_tokens());
+    }
+    return most;
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/figure.h"
+#include "app/gui/session/document.h"
+#include "app/gui/session/selection.h"
+#include "app/gui/session/tasks.h"
+
+namespace kvscope::gui {
+
+/// How a run looks in every view.
+struct RunLook {
+    std::string label;  ///< "snapkv 128"; with the file's name before it where several traces are open
+    std::string trace;  ///< that name; empty where one trace is open
+    std::string run;    ///< the rest
+    analysis::LineStyle style;
+};
+
+/// The part of the token axis that all token maps show.
+struct TokenAxis {
+    double min = 0;
+    double max = 0;  ///< not above min: everything
+    void show_everything() { min = max = 0; }
+};
+
+/// Everything that the views share: the open traces, the one selection, which runs are shown, A and B. Views read and
+/// write it and never one another. Knows no ImGui. All calls from the window's thread.
+class Session {
+ public:
+    explicit Session(Tasks& tasks_of_window) : tasks(tasks_of_window) {}
+
+    Tasks& tasks;
+    Selection selection;
+    std::optional<RunKey> a, b;
+    std::optional<RunKey> flicker;  ///< shown alone for the moment; the choice of shown runs stays as it is
+    TokenAxis token_axis;
+    std::string mark;                     ///< text whose occurrences are outlined in every view; empty: none
+    std::optional<bool> wanted_template;  ///< the chat template, for the next form of a run; unset: as it is there
+
+    const Cursor& cursor() const { return selection.current(); }
+    /// Where the token axis ends when it shows everything: behind the last token of the longest of the open traces'
+    /// prompts.
+    int64_t n_axis_tokens() const;
+    /// What the mouse is over, in whichever view; empty where over nothing.
+    const Cursor& hover() const { return hover_; }
+    void set_hover(const Cursor& cursor) { next_hover_ = cursor; }
+    void end_frame();
+
+    /// With what is saved beside the trace.
+    /// @returns the document, which is the trace that was open already where it is the same file
+    /// @throws what trace::Reader throws
+    Document& open(const std::filesystem::path& path);
+    void close(int document);
+    const std::vector<std::unique_ptr<Document>>& documents() const { return documents_; }
+    Document* document(int id) const;
+    Document* document(const RunKey& key) const { return document(key.document); }
+    /// The document whose run is selected, or the first; nullptr where none is open.
+    Document* focus() const;
+
+    bool exists(const RunKey& key) const;
+    /// The run in its document's present reader. @throws std::out_of_range where it is gone
+    RunAt at(const RunKey& key) const;
+    const trace::RunAttributes& attributes(const RunKey& key) const;
+    bool is_visible(const RunKey& key) const;
+    void set_visible(const RunKey& key, bool visible);
+    /// Where a trace has more runs than one looks at together and nobody chose yet: those of the largest budget alone.
+    void show_one_budget(Document& document);
+    /// Of the shown compressed runs, the first whose scores say why a token was dropped, else the first.
+    void select_first_run(const Document& document);
+    /// The two that are compared: A and B, and what is left open is the first of the shown runs. Where both are left
+    /// open and two traces have prompts of one length: a run of the second and its like in the first. Not valid where
+    /// there are too few.
+    std::pair<RunKey, RunKey> compared() const;
+    /// Finished, shown runs of all open traces' current prompts, in order; `full` only where `with_full`.
+    std::vector<RunKey> visible_runs(bool with_full = false) const;
+    /// All of the current prompts.
+    std::vector<RunKey> all_runs() const;
+    RunLook look(const RunKey& key) const;
+    /// The file's name, with its folder where two open traces have the same.
+    std::string name_of(const Document& document) const;
+    /// How the runs of a document's shown prompt look beside those of the other open traces.
+    const std::vector<analysis::LineStyle>& styles_of(const Document& document) const;
+    /// Stamp for Tasks of whatever is computed from one run.
+    std::string stamp(const RunKey& key) const;
+
+    /// Takes a what-if out of its document (Document::add_run), and out of selection, A and B.
+    void remove_added_run(const RunKey& what_if);
+
+    /// The selection moved to a run: layer, head and tokens stay within a prompt.
+    Cursor cursor_at(const RunKey& key) const;
+    /// Selects a run, keeping layer, head and tokens.
+    void select_run(const RunKey& key);
+    /// Another prompt of a trace is looked at; the selected run, A and B become the same runs of that prompt.
+    void show_prompt(Document& document, int prompt);
+    void select_token(int64_t token, bool extend = false);
+    void select_layer(int layer);
+    void select_head(int layer, int kv_head, int query_head = -1);
+    void select_step(int step);
+    void let_go();
+
+ private:
+    /// Styles of all documents' runs, and what they were made from.
+    struct Styles {
+        std::vector<std::pair<std::shared_ptr<const trace::Reader>, int>> prompts;
+        std::vector<std::vector<analysis::LineStyle>> of_documents;
+    };
+
+    /// Of these runs, not valid where no run of the second open trace has its like (analysis::pair_runs) in the first.
+    std::pair<RunKey, RunKey> first_pair_of_two_traces(const std::vector<RunKey>& runs) const;
+
+    std::vector<std::unique_ptr<Document>> documents_;
+    mutable Styles styles_;
+    int next_id_ = 0;
+    Cursor hover_;
+    Cursor next_hover_;
+};
+
+}  // namespace kvscope::gui

@@ -1,0 +1,277 @@
+#include "app/gui/session/what_if.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "analysis/coverage.h"
+#include "analysis/figure_definition.h"
+#include "analysis/run_policy.h"
+#include "analysis/run_style.h"
+#include "app/gui/session/engine_session.h"
+
+namespace kvscope::gui {
+namespace {
+
+KeptSummary summary_of(const analysis::KeptSets& kept, size_t n_entries, const std::vector<float>& attention,
+                       const std::vector<uint64_t>& bytes) {
+    KeptSummary summary;
+    summary.n_entries = static_cast<int64_t>(n_entries);
+    const auto all = static_cast<double>(kept.n_layers * kept.n_rows * kept.n_tokens);
+    summary.entries_share = all > 0 ? static_cast<double>(summary.n_entries) / all : 0;
+    const auto coverage = analysis::model_coverage(kept);
+    summary.n_covered = static_cast<int64_t>(coverage.count);
+    summary.coverage = coverage.share;
+    double sum = 0;
+    for (const float share : attention) sum += static_cast<double>(share);
+    summary.attention_kept =
+        attention.empty() ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(attention.size());
+    for (const uint64_t of_layer : bytes) summary.bytes += of_layer;
+    return summary;
+}
+
+constexpr const char* follows_budget =
+    "the recorded scores were made for the recorded budget: the prefill has to be repeated";
+
+}  // namespace
+
+KeptSummary summarize(const RunAt& run) {
+    namespace schema = trace::schema::run;
+    const trace::Reader& reader = *run.reader;
+    const auto kept = reader.kept(run.prompt, run.run);
+    const trace::Place place = run.place();
+    const auto n = static_cast<size_t>(reader.prompt(run.prompt).visible_tokens());
+    std::vector<float> attention;
+    std::vector<uint64_t> bytes;
+    if (reader.has(place, schema::attention_kept)) attention = reader.read<float>(place, schema::attention_kept);
+    if (reader.has(place, schema::cache_bytes_predicted))
+        bytes = reader.read<uint64_t>(place, schema::cache_bytes_predicted);
+    return summary_of(analysis::kept_sets(*kept, n), kept->indices.size(), attention, bytes);
+}
+
+KeptSummary summarize(const trace::Reader& reader, int prompt, const trace::RunRecord& run) {
+    const analysis::HeldTokens held(run, static_cast<size_t>(reader.model().n_layers),
+                                    static_cast<size_t>(reader.prompt(prompt).visible_tokens()));
+    return summary_of(held.sets(), run.kept_indices.size(), run.attention_kept, run.cache_bytes_predicted);
+}
+
+void LiveWhatIf::update(Session& session, const EngineSession* engine) {
+    std::erase_if(all_, [&](const auto& entry) { return !session.exists(entry.first); });
+    follow_selection(session);
+    if (!settings_) return;
+    prefill_ = engine ? engine->prefill(source_.document, source_.prompt) : nullptr;
+    prefill_obstacle_ =
+        prefill_ ? prefill_->obstacle({settings_->recorded.definition, settings_->values}, settings_->budget) : "";
+    read_source(session);
+    compute(session);
+}
+
+void LiveWhatIf::follow_selection(const Session& session) {
+    const RunKey selected = session.cursor().run;
+    const Document* document = session.document(selected);
+    if (document && document->is_what_if(selected.run)) {
+        // A what-if is selected: the run that it came from stays the one that is changed.
+        settings_ = nullptr;
+        if (const auto found = all_.find(source_); found != all_.end()) settings_ = found->second.get();
+        if (settings_) return;
+    }
+    settings_ = nullptr;
+    source_ = selected;
+    refusal_.clear();
+    if (!document || !session.exists(selected)) {
+        refusal_ = "Select a run to see what another budget or other parameters would keep.";
+        return;
+    }
+    const trace::RunAttributes& run = session.attributes(selected);
+    if (run.status != trace::schema::run::status_complete) {
+        refusal_ = analysis::run_label(run) + " failed: there is nothing to change. Select another run.";
+        return;
+    }
+    if (run.policy == "full") {
+        refusal_ = "The full cache keeps everything. Select a run of a policy that selects.";
+        return;
+    }
+    auto& settings = all_[selected];
+    if (!settings) {
+        auto fresh = std::make_unique<Settings>();
+        try {
+            fresh->recorded = analysis::run_policy(run);
+        } catch (const analysis::NothingToShow& refused) {
+            all_.erase(selected);
+            refusal_ = refused.what();
+            return;
+        }
+        fresh->values = fresh->recorded.values;
+        fresh->budget = fresh->recorded_budget = run.budget;
+        fresh->n_tokens = document->reader()->prompt(selected.prompt).visible_tokens();
+        fresh->seed = run.seed;
+        settings = std::move(fresh);
+    }
+    settings_ = settings.get();
+}
+
+void LiveWhatIf::read_source(Session& session) {
+    const std::string stamp = session.stamp(source_);
+    const auto source = session.tasks.ask<analysis::WhatIf>(
+        slot("source"), stamp, [at = session.at(source_)] { return analysis::WhatIf(*at.reader, at.prompt, at.run); });
+    from_trace_ = source.current ? source.value : nullptr;
+    trace_refusal_ = source.current ? source.error : "";
+    is_reading_ = !source.current;
+    const auto recorded =
+        session.tasks.ask<KeptSummary>(slot("recorded"), stamp, [at = session.at(source_)] { return summarize(at); });
+    recorded_summary_ = recorded.current && recorded.value ? std::optional(*recorded.value) : std::nullopt;
+    if (!is_reading_ && !from_trace_ && (!prefill_ || !prefill_obstacle_.empty()))
+        refusal_ = trace_refusal_ + (prefill_obstacle_.empty() ? "" : "; " + prefill_obstacle_);
+    else
+        refusal_.clear();
+}
+
+void LiveWhatIf::follow_widgets(Session& session) {
+    if (settings_ && refusal_.empty() && settings_text() != asked_) compute(session);
+}
+
+void LiveWhatIf::compute(Session& session) {
+    error_.clear();
+    const bool stands = result(session).valid();
+    if (!stands) settings_->added = {};
+    const std::string settings = asked_ = settings_text();
+    if (settings == settings_->kept) return;
+    settings_->kept.clear();
+    if (is_recorded() && !stands) return;
+    if (is_recorded()) return discard(session);
+    const bool by_trace = from_trace_ && from_trace_->needs_prefill(settings_->values, settings_->budget).empty();
+    if (!by_trace && !prefill_) return;
+    const auto reader = session.document(source_)->reader();
+    const auto trace = by_trace ? from_trace_ : nullptr;
+    const auto answer = session.tasks.ask<Computed>(
+        slot("result"),
+        fmt::format("{} {} {}", session.stamp(source_), settings,
+                    by_trace ? nullptr : static_cast<const void*>(prefill_.get())),
+        [trace, prefill = prefill_, reader, key = source_, settings, seed = settings_->seed,
+         spec = policies::PolicySpec{settings_->recorded.definition, settings_->values}, budget = settings_->budget] {
+            const auto start = std::chrono::steady_clock::now();
+            Computed computed;
+            computed.record =
+                trace ? (*trace)(spec.values, budget) : prefill->what_if(*reader, key.prompt, spec, budget, seed);
+            computed.summary = summarize(*reader, key.prompt, computed.record);
+            computed.milliseconds =
+                std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+            computed.settings = settings;
+            computed.source = key;
+            return computed;
+        });
+    if (answer.current) error_ = answer.error;
+    // Where none stands yet, one that belongs to earlier settings does not come back.
+    const bool is_wanted = answer.value && answer.value != taken_ && answer.value->source == source_ &&
+                           (settings_->added.valid() || answer.value->settings == settings);
+    if (is_wanted) {
+        taken_ = answer.value;
+        // The same once more, computed anew after the view was hidden: it may have been decoded since.
+        if (!settings_->added.valid() || settings_->shown != answer.value->settings) show(session, *answer.value);
+    }
+}
+
+void LiveWhatIf::show(Session& session, const Computed& computed) {
+    Document& document = *session.document(source_);
+    settings_->summary = computed.summary;
+    settings_->milliseconds = computed.milliseconds;
+    settings_->shown = computed.settings;
+    if (settings_->added.valid()) return document.replace_run(settings_->added, computed.record);
+    settings_->added = document.add_run(source_.prompt, computed.record, source_.run);
+    // The views that show one run follow the slider, too.
+    if (session.cursor().run == source_) session.select_run(result(session));
+    if (!session.a && !session.b) {
+        session.a = source_;
+        session.b = result(session);
+    }
+}
+
+std::string LiveWhatIf::settings_text() const {
+    return fmt::format("{} @ {}", policies::PolicySpec{settings_->recorded.definition, settings_->values}.label(),
+                       settings_->budget);
+}
+
+bool LiveWhatIf::is_recorded() const {
+    return settings_->budget == settings_->recorded_budget && settings_->values == settings_->recorded.values;
+}
+
+std::string LiveWhatIf::slot(const char* what) const {
+    return fmt::format("what-if {} {}", static_cast<const void*>(this), what);
+}
+
+bool LiveWhatIf::wants_prefill() const {
+    if (!settings_ || prefill_ || is_reading_ || !analysis::obstacle_to_what_if(settings_->recorded).empty())
+        return false;
+    if (!from_trace_) return true;
+    return std::any_of(definition().parameters.begin(), definition().parameters.end(),
+                       [&](const policies::Parameter& parameter) { return !obstacle(parameter).empty(); });
+}
+
+std::string LiveWhatIf::obstacle(const policies::Parameter& parameter) const {
+    if (is_reading_) return "reading the run";
+    if (prefill_) return prefill_obstacle_;
+    if (!from_trace_) return trace_refusal_;
+    if (scores_follow_budget()) return follows_budget;
+    if (parameter.after_scores) return {};
+    return "it acts before the scores are made: the prefill has to be repeated";
+}
+
+std::string LiveWhatIf::budget_obstacle() const {
+    if (is_reading_) return "reading the run";
+    if (policies::PolicySpec{settings_->recorded.definition, settings_->values}.own_share())
+        return "a parameter decides how much is kept, whatever the budget: set it to auto";
+    if (prefill_ && prefill_obstacle_.empty()) return {};
+    if (!from_trace_) return trace_refusal_;
+    return scores_follow_budget() ? follows_budget : "";
+}
+
+bool LiveWhatIf::scores_follow_budget() const {
+    return !from_trace_->needs_prefill(recorded_values(), recorded_budget() + 1).empty();
+}
+
+int64_t LiveWhatIf::least_budget() const {
+    const auto& values = settings_->values;
+    int64_t least = values.has("window") ? values.integer("window") + 1 : 1;
+    // Below a share that no policy can do with, which says so itself.
+    if (budget_of() == policies::BudgetOf::bytes) least = n_tokens() / 20;
+    return std::clamp<int64_t>(std::min(least, recorded_budget()), 1, std::max<int64_t>(n_tokens(), 1));
+}
+
+int LiveWhatIf::widest_window() const { return prefill_ ? prefill_->widest_window() : 0; }
+
+std::optional<KeptSummary> LiveWhatIf::changed_summary() const {
+    return settings_ && settings_->added.valid() && error_.empty() ? settings_->summary : std::nullopt;
+}
+
+RunKey LiveWhatIf::result(const Session& session) const {
+    const Document* document = settings_ ? session.document(source_) : nullptr;
+    const RunKey what_if{source_.document, source_.prompt, settings_ ? settings_->added : RunId{}};
+    return document && session.exists(what_if) ? what_if : RunKey{};
+}
+
+void LiveWhatIf::reset() {
+    settings_->values = settings_->recorded.values;
+    settings_->budget = settings_->recorded_budget;
+}
+
+void LiveWhatIf::discard(Session& session) {
+    if (session.cursor().run == result(session)) session.select_run(source_);
+    session.remove_added_run({source_.document, source_.prompt, settings_->added});
+    settings_->added = {};
+    settings_->summary.reset();
+    settings_->kept.clear();
+    taken_.reset();
+    reset();
+}
+
+void LiveWhatIf::keep(Session& session) {
+    session.document(source_)->keep_run(settings_->added);
+    settings_->kept = settings_->shown;
+    settings_->added = {};
+    settings_->summary.reset();
+}
+
+}  // namespace kvscope::gui

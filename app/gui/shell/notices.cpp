@@ -1,0 +1,52 @@
+#include "app/gui/shell/notices.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+#include <spdlog/spdlog.h>
+
+#include <cfloat>
+
+namespace kvscope::gui {
+namespace {
+
+constexpr double notice_seconds = 6;
+
+}  // namespace
+
+void Notices::add(const std::string& text, bool is_error) {
+    is_error ? spdlog::error("{}", text) : spdlog::info("{}", text);
+    all_.push_back(text);
+    n_errors_ += is_error ? 1 : 0;
+    shown_.push_back({text, is_error, ImGui::GetTime() + (is_error ? 2 : 1) * notice_seconds});
+}
+
+bool Notices::draw(const Theme& theme) {
+    const double now = ImGui::GetTime();
+    std::erase_if(shown_, [&](const Notice& shown) { return shown.until < now; });
+    const ImGuiViewport* viewport = ImGui::GetMainViewport();
+    const float em = ImGui::GetFontSize();
+    float bottom = viewport->WorkPos.y + viewport->WorkSize.y - em;
+    for (size_t i = 0; i < shown_.size(); ++i) {
+        Notice& shown = shown_[shown_.size() - 1 - i];
+        ImGui::SetNextWindowPos({viewport->WorkPos.x + viewport->WorkSize.x - em, bottom}, ImGuiCond_Always, {1, 1});
+        ImGui::SetNextWindowSizeConstraints({12 * em, 0}, {36 * em, FLT_MAX});
+        ImGui::PushStyleColor(ImGuiCol_Border, shown.is_error ? theme.error : theme.accent);
+        ImGui::PushStyleColor(ImGuiCol_WindowBg, ImGui::GetStyleColorVec4(ImGuiCol_PopupBg));
+        ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
+        ImGui::Begin(fmt::format("##notice {}", i).c_str(), nullptr,
+                     ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking |
+                         ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoFocusOnAppearing |
+                         ImGuiWindowFlags_NoNav);
+        ImGui::PushTextWrapPos(34 * em);
+        ImGui::TextUnformatted(shown.text.c_str());
+        ImGui::PopTextWrapPos();
+        if (ImGui::IsWindowHovered() && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) shown.until = 0;
+        bottom -= ImGui::GetWindowHeight() + 4;
+        ImGui::End();
+        ImGui::PopStyleVar();
+        ImGui::PopStyleColor(2);
+    }
+    return !shown_.empty();
+}
+
+}  // namespace kvscope::gui

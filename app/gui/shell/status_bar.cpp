@@ -1,0 +1,119 @@
+#include "app/gui/shell/status_bar.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+#include <imgui_internal.h>
+
+#include <algorithm>
+
+#include "analysis/table_format.h"
+#include "app/gui/drawing/shaped_text.h"
+#include "app/gui/session/engine_session.h"
+#include "app/gui/session/prompt_text.h"
+#include "app/gui/session/span_reports.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// Was the marked text kept, and where? One line for the selected run; a click goes to the next place of the text.
+void draw_mark_answer(Session& session, const Theme& theme) {
+    const Document* document = session.focus();
+    if (session.mark.empty() || !document || document->prompt >= document->reader()->n_prompts()) return;
+    const auto places = marked_spans(session, *document);
+    if (places.empty()) {
+        ImGui::TextDisabled("“%s” is not in this prompt", session.mark.c_str());
+        return;
+    }
+    const Cursor& selected = session.cursor();
+    const auto here = std::find(places.begin(), places.end(), std::pair(selected.first_token, selected.last_token));
+    const size_t at = here == places.end() ? 0 : static_cast<size_t>(here - places.begin());
+    const auto [first, last] = places[at];
+    std::string line = fmt::format("“{}”", session.mark);
+    if (places.size() > 1) line += fmt::format(" {} of {}", at + 1, places.size());
+    if (session.exists(selected.run)) {
+        const auto answer = ask_span_reports(session, "mark answer", *document, first, last);
+        for (const auto& [run, report] : answer.value ? *answer.value : SpanReports{}) {
+            if (run == selected.run) line += " · " + report.sentence;
+        }
+    }
+    constexpr std::string_view from_left = "\u200e";  // the sentence is, whatever the marked text is
+    if (needs_shaping(line)) line.insert(0, from_left);
+    const ImVec2 corner = ImGui::GetCursorScreenPos();
+    const bool goes_on = ImGui::InvisibleButton("###marked text", {text_width(line), ImGui::GetFrameHeight()});
+    if (ImGui::IsItemHovered()) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+    draw_text(ImGui::GetWindowDrawList(), {corner.x, corner.y + ImGui::GetStyle().FramePadding.y}, packed(theme.mark),
+              line);
+    ImGui::SetItemTooltip("%s\nClick to select its places in turn.", line.c_str());
+    if (!goes_on) return;
+    const auto& next = places[here == places.end() ? 0 : (at + 1) % places.size()];
+    Cursor cursor = selected;
+    std::tie(cursor.first_token, cursor.last_token) = next;
+    session.selection.set(cursor);
+}
+
+/// The trace in focus in a few words; in fewer where the room is short, never in half a word.
+std::string trace_line(const Document& focus, float room) {
+    const auto& reader = *focus.reader();
+    if (!reader.has_model() || reader.n_prompts() <= focus.prompt) return {};
+    const auto& model = reader.model();
+    const std::string incomplete = reader.complete() ? "" : " · incomplete trace";
+    const std::string tokens =
+        analysis::format_count(reader.prompt(focus.prompt).visible_tokens()) + " tokens" + incomplete;
+    const std::string shape = fmt::format("{} layers · {} KV heads · {}", model.n_layers, model.n_kv_heads, tokens);
+    for (const std::string& line : {fmt::format("{} · {} · {}", model.name, model.dtype, shape), shape, tokens}) {
+        if (ImGui::CalcTextSize(line.c_str()).x <= room) return line;
+    }
+    return {};
+}
+
+}  // namespace
+
+void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme) {
+    const ImGuiWindowFlags flags =
+        ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_MenuBar;
+    ImGui::PushStyleColor(ImGuiCol_MenuBarBg, theme.ground);
+    if (ImGui::BeginViewportSideBar("##status", nullptr, ImGuiDir_Down, ImGui::GetFrameHeight(), flags) &&
+        ImGui::BeginMenuBar()) {
+        if (engine) {
+            const EngineStatus status = engine->status();
+            if (status.busy()) {
+                const std::string left =
+                    status.seconds_left >= 0 ? fmt::format("  {:.0f} s left", status.seconds_left) : "";
+                ImGui::ProgressBar(static_cast<float>(status.share), {12 * ImGui::GetFontSize(), 0},
+                                   fmt::format("{}{}", status.phase, left).c_str());
+                ImGui::TextUnformatted(status.what.c_str());
+                if (ImGui::SmallButton("Cancel")) engine->cancel();
+            } else if (status.model.empty()) {
+                ImGui::TextDisabled("no model loaded");
+            } else if (const Document* focus = session.focus();
+                       !focus || !focus->reader()->has_model() || focus->reader()->model().name != status.model) {
+                ImGui::TextDisabled("%s", status.model.c_str());  // the trace's own is named beside its shape
+            }
+        }
+        const std::string rate = fmt::format("{:.0f} fps", ImGui::GetIO().Framerate);
+        const float margin = ImGui::GetFontSize();
+        const float end = ImGui::GetWindowWidth() - ImGui::CalcTextSize("0000 fps").x - margin;
+        ImGui::PushClipRect(ImGui::GetWindowPos(), {ImGui::GetWindowPos().x + end, FLT_MAX}, true);
+        if (session.flicker && session.exists(*session.flicker)) {
+            ImGui::PushStyleColor(ImGuiCol_Text, theme.accent);
+            ImGui::TextUnformatted(("flicker: " + session.look(*session.flicker).label).c_str());
+            ImGui::PopStyleColor();
+            ImGui::TextDisabled("Space: the other · Esc: as before");
+        }
+        draw_mark_answer(session, theme);
+        if (session.tasks.n_pending() > 0) ImGui::TextDisabled("computing");
+        if (const Document* focus = session.focus()) {
+            const float room = end - ImGui::GetCursorPosX();
+            if (const std::string line = trace_line(*focus, room); !line.empty())
+                ImGui::TextDisabled("%s", line.c_str());
+        }
+        ImGui::PopClipRect();
+        ImGui::SetCursorPosX(ImGui::GetWindowWidth() - ImGui::CalcTextSize(rate.c_str()).x - margin);
+        ImGui::TextDisabled("%s", rate.c_str());
+        ImGui::EndMenuBar();
+    }
+    ImGui::End();
+    ImGui::PopStyleColor();
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,63 @@
+#include "app/gui/shell/ways_back.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <string>
+
+#include "app/gui/view/view.h"
+
+namespace kvscope::gui {
+namespace {
+
+struct WayBack {
+    std::string link;
+    std::string where;  ///< menu or key
+    std::function<void()> take;
+};
+
+void start_of_menu(Actions& actions, const std::string& menu, const std::string& name) {
+    const auto& all = actions.all();
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const Action& each) { return each.menu == menu && each.name == name; });
+    if (found != all.end()) actions.start(*found);
+}
+
+}  // namespace
+
+void draw_ways_back(Actions& actions, const Theme& theme) {
+    constexpr const char* title = "All views are closed.";
+    constexpr const char* views = "views to open";
+    const std::array<WayBack, 4> ways{{
+        {"The usual layout", "Layout > Explore", [&] { start_of_menu(actions, "Layout", "Explore"); }},
+        {"One view", "View", [&] { ImGui::OpenPopup(views); }},
+        {"What was closed last", "Ctrl+Z", [&] { start_of_menu(actions, "Edit", "Undo"); }},
+        {"Commands", "Ctrl+K", [&] { actions.open_palette(); }},
+    }};
+    const float em = ImGui::GetFontSize();
+    ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Always, {0.5f, 0.5f});
+    ImGui::Begin("No views", nullptr,
+                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking |
+                     ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_AlwaysAutoResize);
+    ImGui::PushStyleColor(ImGuiCol_Text, theme.ink_quiet);
+    ImGui::TextUnformatted(title);
+    ImGui::Dummy({0, 0.3f * em});
+    for (const WayBack& way : ways) {
+        if (ImGui::TextLink(way.link.c_str())) way.take();
+        ImGui::SameLine(11 * em);
+        ImGui::TextUnformatted(way.where.c_str());
+    }
+    ImGui::PopStyleColor();
+    if (ImGui::BeginPopup(views)) {
+        for (const ViewKind& kind : view_kinds()) {
+            if (ImGui::MenuItem(kind.title.c_str())) start_of_menu(actions, "View", "New view: " + kind.title);
+            ImGui::SetItemTooltip("%s", kind.summary.c_str());
+        }
+        ImGui::EndPopup();
+    }
+    ImGui::End();
+}
+
+}  // namespace kvscope::gui

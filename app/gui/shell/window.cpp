@@ -1,0 +1,241 @@
+#include "app/gui/shell/window.h"
+
+#include <GLFW/glfw3.h>
+#include <cairo.h>
+#include <imgui.h>
+#include <imgui_impl_glfw.h>
+#include <imgui_impl_opengl3.h>
+#include <imgui_internal.h>
+#include <implot.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#define GLAD_GL_IMPLEMENTATION
+#include "app/gui/drawing/gl.h"
+
+// Dear ImGui's backend has this function for others to use, and no header that declares it.
+ImGuiKey ImGui_ImplGlfw_KeyToImGuiKey(int keycode, int scancode);
+
+namespace kvscope::gui {
+namespace {
+
+bool is_set(const char* variable) {
+    const char* value = std::getenv(variable);
+    return value && *value;
+}
+
+std::string last_glfw_error() {
+    const char* text = nullptr;
+    glfwGetError(&text);
+    return text ? text : "the reason is unknown";
+}
+
+void key_changed(GLFWwindow* window, int key, int scancode, int action, int modifiers) {
+    if (action != GLFW_PRESS) return;
+    int chord = ImGui_ImplGlfw_KeyToImGuiKey(key, scancode);
+    if (modifiers & GLFW_MOD_CONTROL) chord |= ImGuiMod_Ctrl;
+    if (modifiers & GLFW_MOD_SHIFT) chord |= ImGuiMod_Shift;
+    if (modifiers & GLFW_MOD_ALT) chord |= ImGuiMod_Alt;
+    static_cast<Window*>(glfwGetWindowUserPointer(window))->add_chord(chord);
+}
+
+void dropped(GLFWwindow* window, int count, const char** paths) {
+    auto* self = static_cast<Window*>(glfwGetWindowUserPointer(window));
+    if (self->on_drop) self->on_drop({paths, paths + count});
+    self->draw_again();
+}
+
+/// Plots follow the habit of the field: drag pans, Ctrl-drag zooms into a box, the wheel zooms; the right button is for
+/// the views' own menu.
+void set_plot_mouse() {
+    ImPlotInputMap& map = ImPlot::GetInputMap();
+    map.Pan = ImGuiMouseButton_Left;
+    map.PanMod = ImGuiMod_None;
+    map.Select = ImGuiMouseButton_Left;
+    map.SelectMod = ImGuiMod_Ctrl;
+    map.SelectCancel = ImGuiMouseButton_Right;
+    map.Fit = ImGuiMouseButton_Left;  // double click
+    map.Menu = -1;
+    map.OverrideMod = ImGuiMod_None;
+}
+
+/// The back buffer, turned the right way up.
+Screenshot read_back(int width, int height) {
+    Screenshot shot{width, height, {}};
+    const size_t row_bytes = static_cast<size_t>(width) * 3;
+    std::vector<uint8_t> below(row_bytes * static_cast<size_t>(height));
+    glPixelStorei(GL_PACK_ALIGNMENT, 1);
+    glReadBuffer(GL_BACK);
+    glReadPixels(0, 0, width, height, GL_RGB, GL_UNSIGNED_BYTE, below.data());
+    shot.rgb.resize(below.size());
+    for (size_t row = 0; row < static_cast<size_t>(height); ++row) {
+        const uint8_t* from = below.data() + (static_cast<size_t>(height) - 1 - row) * row_bytes;
+        std::copy_n(from, row_bytes, shot.rgb.data() + row * row_bytes);
+    }
+    return shot;
+}
+
+}  // namespace
+
+bool Window::display_is_there() { return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"); }
+
+Window::Window(const WindowOptions& options) {
+    // GLFW would ask for a Wayland server first, whose library complains on standard error that there is none.
+    if (is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY")) glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
+    if (!glfwInit()) throw NoDisplay("no window can be opened here: " + last_glfw_error());
+    glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
+    glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
+    glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
+    glfwWindowHint(GLFW_OPENGL_FORWARD_COMPAT, GLFW_TRUE);
+    glfwWindowHint(GLFW_SAMPLES, 0);  // windows stay blank with it on Mesa's software renderer
+    glfwWindowHint(GLFW_VISIBLE, options.visible ? GLFW_TRUE : GLFW_FALSE);
+    glfwWindowHintString(GLFW_X11_CLASS_NAME, "kvscope");
+    window_ = glfwCreateWindow(options.width, options.height, "kvscope", nullptr, nullptr);
+    if (!window_) {
+        const std::string reason = last_glfw_error();
+        glfwTerminate();
+        throw NoDisplay("no window with OpenGL 3.3 can be opened here: " + reason);
+    }
+    glfwMakeContextCurrent(window_);
+    glfwSwapInterval(options.vsync ? 1 : 0);
+    gladLoadGL(glfwGetProcAddress);
+    const auto text = [](GLenum name) {
+        const GLubyte* value = glGetString(name);
+        return std::string(value ? reinterpret_cast<const char*>(value) : "?");
+    };
+    renderer_ = "OpenGL " + text(GL_VERSION) + ", " + text(GL_RENDERER);
+
+    IMGUI_CHECKVERSION();
+    ImGui::CreateContext();
+    ImPlot::CreateContext();
+    ImGuiIO& io = ImGui::GetIO();
+    io.ConfigFlags |= ImGuiConfigFlags_DockingEnable | ImGuiConfigFlags_NavEnableKeyboard;
+    io.ConfigWindowsMoveFromTitleBarOnly = true;
+    io.ConfigErrorRecoveryEnableAssert = false;
+    io.IniFilename = nullptr;  // layouts are kept by App
+    set_plot_mouse();
+    glfwSetWindowUserPointer(window_, this);
+    glfwSetDropCallback(window_, dropped);
+    glfwSetKeyCallback(window_, key_changed);  // Dear ImGui's own calls it first
+    ImGui_ImplGlfw_InitForOpenGL(window_, true);
+    ImGui_ImplOpenGL3_Init("#version 330 core");
+    fonts = load_fonts();
+}
+
+Window::~Window() {
+    ImGui_ImplOpenGL3_Shutdown();
+    ImGui_ImplGlfw_Shutdown();
+    ImPlot::DestroyContext();
+    ImGui::DestroyContext();
+    glfwDestroyWindow(window_);
+    glfwTerminate();
+}
+
+bool Window::draw_frame(const std::function<bool()>& frame) {
+    ImGui_ImplOpenGL3_NewFrame();
+    ImGui_ImplGlfw_NewFrame();
+    ImGui::NewFrame();
+    const bool goes_on = frame();
+    ImGui::Render();
+    int width = 0;
+    int height = 0;
+    glfwGetFramebufferSize(window_, &width, &height);
+    glViewport(0, 0, width, height);
+    const ImVec4& ground = ImGui::GetStyle().Colors[ImGuiCol_WindowBg];
+    glClearColor(ground.x, ground.y, ground.z, 1);
+    glClear(GL_COLOR_BUFFER_BIT);
+    ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+    if (capture_to_) *capture_to_ = read_back(width, height);
+    if (const auto taken = std::exchange(taken_, nullptr)) taken(read_back(width, height));
+    glfwSwapBuffers(window_);
+    ++n_frames_;
+    return goes_on;
+}
+
+void Window::run(const std::function<bool()>& frame, const std::function<bool()>& may_close) {
+    for (;;) {
+        if (frames_left_ > 0) {
+            glfwPollEvents();
+        } else {
+            double seconds = ImGui::GetIO().WantTextInput ? 0.5 : -1;  // the caret blinks
+            if (const double wanted_at = std::exchange(wanted_at_, -1); wanted_at >= 0) {
+                const double left = std::max(wanted_at - glfwGetTime(), 0.001);
+                seconds = seconds < 0 ? left : std::min(seconds, left);
+            }
+            seconds < 0 ? glfwWaitEvents() : glfwWaitEventsTimeout(seconds);
+            frames_left_ = 5;  // press and release are two frames, and what they open is measured in a third
+        }
+        --frames_left_;
+        if (glfwWindowShouldClose(window_)) {
+            if (may_close()) return;
+            glfwSetWindowShouldClose(window_, GLFW_FALSE);
+        }
+        if (glfwGetWindowAttrib(window_, GLFW_ICONIFIED)) {
+            frames_left_ = 0;
+            continue;
+        }
+        if (!draw_frame(frame)) return;
+        // Events of one moment may take effect in frames of their own.
+        if (!ImGui::GetCurrentContext()->InputEventsQueue.empty()) draw_again();
+    }
+}
+
+void Window::draw_within(double seconds) { wanted_at_ = glfwGetTime() + seconds; }
+
+void Window::wake() { glfwPostEmptyEvent(); }
+
+Screenshot Window::capture(const std::function<bool()>& frame) {
+    Screenshot shot;
+    capture_to_ = &shot;
+    draw_frame(frame);
+    capture_to_ = nullptr;
+    return shot;
+}
+
+float Window::content_scale() const {
+    float x = 1;
+    float y = 1;
+    glfwGetWindowContentScale(window_, &x, &y);
+    return x;
+}
+
+void Window::set_title(const std::string& title) { glfwSetWindowTitle(window_, title.c_str()); }
+
+void Window::close() { glfwSetWindowShouldClose(window_, GLFW_TRUE); }
+
+Screenshot cut_out(const Screenshot& screenshot, int left, int top, int width, int height) {
+    left = std::clamp(left, 0, screenshot.width);
+    top = std::clamp(top, 0, screenshot.height);
+    Screenshot part{std::clamp(width, 0, screenshot.width - left), std::clamp(height, 0, screenshot.height - top), {}};
+    for (int row = top; row < top + part.height; ++row) {
+        const auto from = screenshot.rgb.begin() + 3 * (static_cast<ptrdiff_t>(row) * screenshot.width + left);
+        part.rgb.insert(part.rgb.end(), from, from + 3 * static_cast<ptrdiff_t>(part.width));
+    }
+    return part;
+}
+
+void write_png(const Screenshot& shot, const std::filesystem::path& path) {
+    cairo_surface_t* surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, shot.width, shot.height);
+    unsigned char* data = cairo_image_surface_get_data(surface);
+    const int stride = cairo_image_surface_get_stride(surface);
+    for (int y = 0; data && y < shot.height; ++y) {
+        for (int x = 0; x < shot.width; ++x) {
+            const uint8_t* from =
+                shot.rgb.data() +
+                (static_cast<size_t>(y) * static_cast<size_t>(shot.width) + static_cast<size_t>(x)) * 3;
+            unsigned char* to = data + static_cast<ptrdiff_t>(y) * stride + static_cast<ptrdiff_t>(x) * 4;
+            to[0] = from[2];
+            to[1] = from[1];
+            to[2] = from[0];
+        }
+    }
+    cairo_surface_mark_dirty(surface);
+    const cairo_status_t status = cairo_surface_write_to_png(surface, path.c_str());
+    cairo_surface_destroy(surface);
+    if (status != CAIRO_STATUS_SUCCESS)
+        throw std::runtime_error(path.string() + " cannot be written: " + cairo_status_to_string(status));
+}
+
+}  // namespace kvscope::gui

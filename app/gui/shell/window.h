@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/gui/drawing/theme.h"
+
+struct GLFWwindow;
+
+namespace kvscope::gui {
+
+/// There is no display to open a window on, or its driver has no OpenGL 3.3.
+struct NoDisplay : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct WindowOptions {
+    int width = 1600;
+    int height = 1000;
+    bool visible = true;
+    bool vsync = true;
+};
+
+/// Pixels of a frame, row 0 at the top.
+struct Screenshot {
+    int width = 0;
+    int height = 0;
+    std::vector<uint8_t> rgb;  ///< (height, width, 3)
+};
+
+/// The system's window with its OpenGL context, Dear ImGui and ImPlot in it. Draws only when something happened: input,
+/// `wake`, or a frame that asked for another.
+class Window {
+ public:
+    /// @throws NoDisplay
+    explicit Window(const WindowOptions& options);
+    ~Window();
+    Window(const Window&) = delete;
+    Window& operator=(const Window&) = delete;
+
+    /// Whether a window could be opened here, as far as the environment tells.
+    static bool display_is_there();
+
+    /// Calls `frame` between Dear ImGui's NewFrame and Render until it returns false or the window is closed and
+    /// `may_close` agrees.
+    void run(const std::function<bool()>& frame, const std::function<bool()>& may_close);
+
+    /// One frame, whether or not anything happened; false as soon as `frame` says so.
+    bool draw_frame(const std::function<bool()>& frame);
+
+    /// Keys that went down since the last call, with the modifiers that a person held. Where frames are slow, Dear
+    /// ImGui sees such a key and the release of its modifier in one frame, and the chord would be lost.
+    std::vector<int> take_chords() { return std::exchange(chords_, {}); }
+    /// Called by the system's key events. @param chord an ImGuiKeyChord
+    void add_chord(int chord) { chords_.push_back(chord); }
+
+    /// From any thread: draw soon.
+    static void wake();
+    /// The next frame follows without waiting for input: while something moves.
+    void draw_again() { frames_left_ = 3; }
+
+    /// A frame follows after so many seconds at the latest, whether or not anything happens.
+    void draw_within(double seconds);
+
+    /// One frame, and its pixels.
+    Screenshot capture(const std::function<bool()>& frame);
+    /// Hands over the pixels of the frame that is being drawn, when it is drawn.
+    void take_picture(std::function<void(const Screenshot&)> taken) { taken_ = std::move(taken); }
+    uint64_t n_frames() const { return n_frames_; }
+    float content_scale() const;
+    void set_title(const std::string& title);
+    void close();
+    /// "OpenGL 3.3 (Core Profile) Mesa 22.3.6, llvmpipe"
+    const std::string& renderer() const { return renderer_; }
+
+    std::function<void(const std::vector<std::filesystem::path>&)> on_drop;
+
+    Fonts fonts;
+
+ private:
+    GLFWwindow* window_ = nullptr;
+    std::string renderer_;
+    int frames_left_ = 3;
+    double wanted_at_ = -1;  ///< time of the next frame at the latest; negative: no matter
+    uint64_t n_frames_ = 0;
+    std::vector<int> chords_;
+    Screenshot* capture_to_ = nullptr;
+    std::function<void(const Screenshot&)> taken_;
+};
+
+/// A part of a picture, clipped to it.
+Screenshot cut_out(const Screenshot& screenshot, int left, int top, int width, int height);
+
+/// @throws std::runtime_error where the file cannot be written
+void write_png(const Screenshot& screenshot, const std::filesystem::path& path);
+
+}  // namespace kvscope::gui

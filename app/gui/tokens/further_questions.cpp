@@ -1,0 +1,247 @@
+#include "app/gui/tokens/further_questions.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+#include <misc/cpp/imgui_stdlib.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "analysis/run_style.h"
+#include "analysis/table_format.h"
+#include "app/gui/drawing/shaped_text.h"
+#include "app/gui/session/engine_session.h"
+
+namespace kvscope::gui {
+namespace {
+
+bool has_answers(const Document* document) {
+    if (!document) return false;
+    const auto& answers = document->further_answers();
+    return std::any_of(answers.begin(), answers.end(),
+                       [&](const FurtherAnswer& answer) { return answer.prompt == document->prompt; });
+}
+
+/// What becomes of a question before it is answered.
+std::string how_it_is_asked(const Context& context, const std::vector<RunKey>& runs) {
+    const auto n_missing =
+        std::count_if(runs.begin(), runs.end(), [&](const RunKey& run) { return !context.engine->has_cache(run); });
+    if (n_missing == 0)
+        return runs.size() == 1 ? "the very cache that this run compressed goes on with this question"
+                                : "the very caches that these runs compressed go on with this question";
+    const Document& document = *context.session.document(runs.front());
+    const trace::Reader& reader = *document.reader();
+    return fmt::format(
+        "{} of {} caches {} not in memory: made again first from the trace's own {} tokens with {}, by one prefill",
+        n_missing, runs.size(), n_missing == 1 ? "is" : "are",
+        analysis::format_count(reader.prompt(document.prompt).n_tokens), reader.model().name);
+}
+
+std::vector<RunKey> shown_runs(const Context& context, const Document& document) {
+    std::vector<RunKey> runs;
+    for (const RunKey& run : context.session.visible_runs(true)) {
+        if (run.document == document.id() && context.engine->obstacle_to_asking(run).empty()) runs.push_back(run);
+    }
+    return runs;
+}
+
+/// What was asked of the shown prompt.
+struct Question {
+    std::string text;
+    std::vector<std::pair<const FurtherAnswer*, RunId>> answers;  ///< and their runs, not valid where these are gone
+    std::string full;                                             ///< the full cache's answer; empty: none
+};
+
+/// Newest first.
+std::vector<Question> questions_of(const Document& document) {
+    const trace::Reader& reader = *document.reader();
+    const auto full = reader.full_run(document.prompt);
+    std::vector<Question> questions;
+    for (const FurtherAnswer& answer : document.further_answers()) {
+        if (answer.prompt != document.prompt) continue;
+        auto question = std::find_if(questions.begin(), questions.end(),
+                                     [&](const Question& known) { return known.text == answer.question; });
+        if (question == questions.end())
+            question = questions.insert(questions.end(), Question{answer.question, {}, {}});
+        const RunId run = document.run_of(answer);
+        question->answers.emplace_back(&answer, run);
+        if (full && document.place_of(document.prompt, run) == full && answer.finished) question->full = answer.text;
+    }
+    std::reverse(questions.begin(), questions.end());
+    return questions;
+}
+
+std::string as_markdown(const Document& document, const std::string& question) {
+    std::string text = "**" + question + "**\n\n| run | answer |\n| --- | --- |\n";
+    for (const FurtherAnswer& answer : document.further_answers()) {
+        if (answer.prompt != document.prompt || answer.question != question || !answer.finished) continue;
+        std::string cell = answer.error.empty() ? answer.text : answer.error;
+        for (size_t at = 0; (at = cell.find_first_of("\n|", at)) != std::string::npos; at += 2)
+            cell.replace(at, 1, cell[at] == '|' ? "\\|" : "  ");
+        text += fmt::format("| {} | {} |\n", answer.run, cell);
+    }
+    return text;
+}
+
+}  // namespace
+
+float FurtherQuestions::height(const Context& context, float room) const {
+    const Document* document = context.session.focus();
+    const float field = context.engine ? ImGui::GetFrameHeightWithSpacing() : 0;
+    if (!has_answers(document) || (context.engine && !is_open_)) return field;
+    const float some = 4 * ImGui::GetTextLineHeightWithSpacing();
+    return field + std::min(std::max(answers_height_, some), std::max(0.45f * room, some));
+}
+
+void FurtherQuestions::draw(Context& context) {
+    Document* document = context.session.focus();
+    if (!document) return;
+    if (context.engine) draw_field(context);
+    if (!has_answers(document) || (context.engine && !is_open_)) return;
+    ImGui::BeginChild("further answers");
+    const float top = ImGui::GetCursorPosY();
+    draw_answers(context, *document);
+    answers_height_ = ImGui::GetCursorPosY() - top + ImGui::GetStyle().ItemSpacing.y;
+    ImGui::EndChild();
+}
+
+void FurtherQuestions::draw_field(Context& context) {
+    const Document& document = *context.session.focus();
+    const RunKey selected = context.session.cursor().run;
+    const std::string obstacle = context.engine->obstacle_to_asking(selected);
+    const std::vector<RunKey> shown = shown_runs(context, document);
+    const std::string hint =
+        obstacle.empty() ? fmt::format("ask the cache of {} another question", context.session.look(selected).label)
+                         : obstacle + ": no question can be asked of its cache";
+    const auto width_of = [](const char* label) {
+        return ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x + ImGui::GetStyle().ItemSpacing.x;
+    };
+    if (has_answers(&document)) {
+        if (ImGui::ArrowButton("##further answers", is_open_ ? ImGuiDir_Down : ImGuiDir_Right)) is_open_ = !is_open_;
+        ImGui::SetItemTooltip(is_open_ ? "hide the further answers" : "show the further answers");
+        ImGui::SameLine();
+    }
+    const std::string all = fmt::format("Ask all {} shown", shown.size());
+    ImGui::SetNextItemWidth(-width_of("Ask") - width_of(all.c_str()));
+    const bool entered =
+        ImGui::InputTextWithHint("##answers question", hint.c_str(), &question_, ImGuiInputTextFlags_EnterReturnsTrue);
+    const bool is_empty = question_.find_first_not_of(" \t\r\n") == std::string::npos;
+    const auto button = [&](const char* label, const std::vector<RunKey>& runs, bool by_key) {
+        ImGui::SameLine();
+        ImGui::BeginDisabled(is_empty || runs.empty());
+        const bool pressed = ImGui::Button(label);
+        ImGui::EndDisabled();
+        if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled | ImGuiHoveredFlags_DelayNormal) && !runs.empty())
+            ImGui::SetTooltip("%s", how_it_is_asked(context, runs).c_str());
+        if ((!pressed && !by_key) || is_empty || runs.empty()) return;
+        context.engine->ask(runs, question_);
+        is_open_ = true;
+        question_.clear();
+    };
+    button("Ask##answers", obstacle.empty() ? std::vector{selected} : std::vector<RunKey>{}, entered);
+    button((all + "###ask all").c_str(), shown, false);
+}
+
+void FurtherQuestions::draw_answers(Context& context, Document& document) {
+    std::vector<int> removed;
+    for (const Question& question : questions_of(document)) {
+        ImGui::PushID(question.text.c_str());
+        ImGui::PushFont(context.fonts.bold, 0);
+        text_item(question.text);
+        ImGui::PopFont();
+        if (ImGui::BeginPopupContextItem("of the question")) {
+            if (ImGui::MenuItem("Copy the answers as Markdown"))
+                ImGui::SetClipboardText(as_markdown(document, question.text).c_str());
+            if (ImGui::MenuItem("Remove the question")) {
+                for (const auto& [answer, run] : question.answers) removed.push_back(answer->id);
+            }
+            ImGui::EndPopup();
+        }
+        for (const auto& [answer, run] : question.answers) {
+            ImGui::PushID(answer->id);
+            if (draw_answer(context, document, *answer, run, question.full)) removed.push_back(answer->id);
+            ImGui::PopID();
+        }
+        ImGui::PopID();
+    }
+    for (const int id : removed) document.remove_further_answer(id);
+}
+
+bool FurtherQuestions::draw_answer(Context& context, const Document& document, const FurtherAnswer& answer, RunId run,
+                                   const std::string& full) {
+    const float em = ImGui::GetFontSize();
+    const RunKey key{document.id(), document.prompt, run};
+    const ImVec4 color =
+        !run.valid() ? context.theme.ink_quiet : on_ground(context.session.look(key).style.color, context.theme);
+    ImGui::TextColored(color, "■");
+    ImGui::SameLine(0, em / 3);
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float right = ImGui::GetWindowPos().x + 11.5f * em;
+    ImGui::PushClipRect(at, {right, at.y + ImGui::GetTextLineHeight()}, true);
+    ImGui::TextDisabled("%s", answer.run.c_str());
+    ImGui::PopClipRect();
+    if (at.x + ImGui::CalcTextSize(answer.run.c_str()).x > right) ImGui::SetItemTooltip("%s", answer.run.c_str());
+    if (run.valid() && ImGui::IsItemClicked()) context.session.select_run(key);
+    ImGui::SameLine(12 * em);
+    ImGui::BeginGroup();
+    ImGui::PushTextWrapPos(0);
+    if (!answer.error.empty())
+        ImGui::TextColored(context.theme.error, "%s", answer.error.c_str());
+    else
+        draw_words(context, answer, words({document.id(), answer.id}, answer, full));
+    if (!answer.remark.empty()) ImGui::TextColored(context.theme.warning, "%s", answer.remark.c_str());
+    ImGui::PopTextWrapPos();
+    ImGui::EndGroup();
+    bool is_removed = false;
+    if (ImGui::BeginPopupContextItem("of the answer")) {
+        if (ImGui::MenuItem("Copy the answer")) ImGui::SetClipboardText(answer.text.c_str());
+        is_removed = ImGui::MenuItem("Remove", nullptr, false, answer.finished);
+        ImGui::EndPopup();
+    }
+    return is_removed;
+}
+
+const std::vector<Word>& FurtherQuestions::words(const std::pair<int, int>& id, const FurtherAnswer& answer,
+                                                 const std::string& full) {
+    Compared& compared = compared_[id];
+    if (compared.words.empty() || compared.text != answer.text || compared.reference != full) {
+        compared = {answer.text, full, words_of(answer.text)};
+        if (answer.finished && !full.empty()) mark_differences(answer.text, compared.words, full);
+    }
+    return compared.words;
+}
+
+/// One paragraph, whose line breaks are shown as such.
+void FurtherQuestions::draw_words(const Context& context, const FurtherAnswer& answer, const std::vector<Word>& words) {
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float width = ImGui::GetContentRegionAvail().x;
+    const float line = ImGui::GetTextLineHeightWithSpacing();
+    const float space = text_width(" ");
+    float x = 0;
+    float y = 0;
+    const auto put = [&](std::string_view text, const ImVec4& color, bool glued) {
+        const float w = text_width(text);
+        if (x > 0 && !glued) x += space;
+        if (x > 0 && x + w > width) {
+            x = 0;
+            y += line;
+        }
+        draw_text(list, {at.x + x, at.y + y}, packed(color), text);
+        x += w;
+    };
+    for (const Word& word : words) {
+        if (word.line_breaks > 0 && word.begin > 0) put("↵", context.theme.ink_quiet, false);
+        put(std::string_view(answer.text).substr(word.begin, word.end - word.begin),
+            word.differs ? context.theme.warning : context.theme.ink, word.glued);
+    }
+    if (!answer.finished)
+        put("…", context.theme.ink_quiet, false);
+    else if (answer.text.empty())
+        put("it answered nothing", context.theme.ink_quiet, false);
+    ImGui::Dummy({width, y + ImGui::GetTextLineHeight()});
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,79 @@
+#include "app/gui/tokens/prompt_counts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/retention.h"
+#include "app/gui/drawing/ground_colors.h"
+
+namespace kvscope::gui {
+namespace {
+
+PromptCounts read_counts(const RunAt& run) {
+    PromptCounts counts;
+    counts.kept = run.kept();
+    const auto n = static_cast<size_t>(run.reader->prompt(run.prompt).visible_tokens());
+    const auto sets = analysis::kept_sets(*counts.kept, n);
+    counts.layers = analysis::layer_counts(sets);
+    counts.heads = analysis::head_counts(sets);
+    return counts;
+}
+
+/// "0–3, 7, 12–14"
+std::string ranges(const std::vector<size_t>& numbers) {
+    std::string out;
+    for (size_t i = 0; i < numbers.size();) {
+        size_t j = i;
+        while (j + 1 < numbers.size() && numbers[j + 1] == numbers[j] + 1) ++j;
+        if (!out.empty()) out += ", ";
+        out += i == j ? fmt::format("{}", numbers[i]) : fmt::format("{}–{}", numbers[i], numbers[j]);
+        i = j + 1;
+    }
+    return out;
+}
+
+}  // namespace
+
+Answer<PromptCounts> prompt_counts(Session& session, const RunKey& key) {
+    return session.tasks.ask<PromptCounts>(fmt::format("prompt counts {}", key.text()), session.stamp(key),
+                                           [at = session.at(key)] { return read_counts(at); });
+}
+
+std::string where_kept(const trace::Kept& kept, int64_t token) {
+    std::vector<size_t> layers;
+    size_t n_heads = 0, n_merged = 0, n_rebuilt = 0;
+    for (size_t layer = 0; layer < kept.n_layers; ++layer) {
+        size_t here = 0;
+        for (size_t r = 0; r < kept.n_rows; ++r) {
+            const auto fate = kept.fate(layer, r, static_cast<uint32_t>(token));
+            here += fate.is_held();
+            n_merged += fate.kind == trace::TokenFate::Kind::merged;
+            n_rebuilt += fate.kind == trace::TokenFate::Kind::rebuilt;
+        }
+        if (here > 0) layers.push_back(layer);
+        n_heads += here;
+    }
+    if (layers.empty()) return "kept nowhere";
+    std::string text =
+        fmt::format("{} of {} layers, {} of {} heads: {}", layers.size(), kept.n_layers, n_heads,
+                    kept.n_layers * kept.n_rows, layers.size() == kept.n_layers ? "all layers" : ranges(layers));
+    if (n_merged > 0) text += fmt::format("; merged with other tokens in {} heads", n_merged);
+    if (n_rebuilt > 0) text += fmt::format("; kept in part and rebuilt in {} heads", n_rebuilt);
+    return text;
+}
+
+MapColors prompt_colors(const Theme& theme, size_t most) {
+    const bool is_dark = theme.brightness == Brightness::dark;
+    MapColors colors;
+    colors.map = map_on_ground(analysis::ColorMap::viridis_reversed, theme);
+    colors.map_begin = is_dark ? 0.25f : 0.1f;
+    colors.map_end = 1;
+    colors.min = 1;
+    colors.max = static_cast<float>(std::max<size_t>(most, 2));
+    colors.ground_below_min = true;
+    colors.ground = packed(theme.ground);
+    return colors;
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,71 @@
+#include "app/gui/tokens/prompt_search.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+#include <misc/cpp/imgui_stdlib.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "app/gui/session/prompt_text.h"
+
+namespace kvscope::gui {
+
+void PromptSearch::draw(Context& context, const Document& document) {
+    const float em = ImGui::GetFontSize();
+    constexpr ImGuiInputFlags route = ImGuiInputFlags_RouteGlobal | ImGuiInputFlags_RouteOverActive;
+    if (ImGui::Shortcut(ImGuiMod_Ctrl | ImGuiKey_F, route)) ImGui::SetKeyboardFocusHere();
+    ImGui::SetNextItemWidth(9 * em);
+    const bool entered =
+        ImGui::InputTextWithHint("##prompt search", "search  (Ctrl+F)", &text_, ImGuiInputTextFlags_EnterReturnsTrue);
+    if (entered) ImGui::SetKeyboardFocusHere(-1);
+    const TokenSpans& found = matches(context, document);
+    const bool forward = entered || ImGui::Shortcut(ImGuiKey_F3, route);
+    const bool back = ImGui::Shortcut(ImGuiMod_Shift | ImGuiKey_F3, route);
+    if (!found.empty() && (forward || back)) go_to(context, document, found, back);
+    if (text_.empty()) return;
+    ImGui::SameLine(0, 4);
+    if (found.empty())
+        ImGui::TextDisabled("%s", found_is_current_ ? "no match" : "…");
+    else if (match_ < found.size())
+        ImGui::TextDisabled("%zu of %zu", match_ + 1, found.size());
+    else
+        ImGui::TextDisabled(found.size() == 1 ? "%zu match" : "%zu matches", found.size());
+}
+
+const TokenSpans& PromptSearch::matches(Context& context, const Document& document) {
+    static const TokenSpans none;
+    found_.reset();
+    found_is_current_ = true;
+    if (text_.empty()) return none;
+    const auto prompt = prompt_text(context.session, document);
+    if (!prompt) return none;
+    const std::string stamp = fmt::format("{}/{}/{}", document.stamp(), document.prompt, text_);
+    const auto answer = context.session.tasks.ask<TokenSpans>(
+        fmt::format("prompt search {} {}", static_cast<const void*>(this), document.id()), stamp,
+        [prompt, search = text_] { return find_spans(*prompt, search); });
+    found_is_current_ = answer.current;
+    if (!answer.current) return none;
+    if (stamp != searched_) match_ = std::string::npos;
+    searched_ = stamp;
+    found_ = answer.value;
+    return found_ ? *found_ : none;
+}
+
+/// The next match after the one that was shown, or after the selected token; it becomes the selection.
+void PromptSearch::go_to(Context& context, const Document& document, const TokenSpans& found, bool back) {
+    if (match_ < found.size()) {
+        match_ = (match_ + (back ? found.size() - 1 : 1)) % found.size();
+    } else {
+        const int64_t from = context.session.cursor().first_token;
+        const auto next = std::lower_bound(found.begin(), found.end(), from,
+                                           [](const auto& span, int64_t t) { return span.first < t; });
+        match_ = next == found.end() ? 0 : static_cast<size_t>(next - found.begin());
+    }
+    Cursor cursor = context.session.cursor();
+    if (cursor.run.document != document.id() || cursor.run.prompt != document.prompt) return;
+    std::tie(cursor.first_token, cursor.last_token) = found[match_];
+    context.session.selection.set(cursor);
+}
+
+}  // namespace kvscope::gui

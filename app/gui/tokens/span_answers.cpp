@@ -1,0 +1,82 @@
+#include "app/gui/tokens/span_answers.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <algorithm>
+
+#include "app/gui/drawing/shaped_text.h"
+#include "app/gui/session/prompt_text.h"
+#include "app/gui/session/span_reports.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// The selected tokens, else the first place of the marked text.
+std::pair<int64_t, int64_t> asked_span(Context& context, const Document& document) {
+    const Cursor& selected = context.session.cursor();
+    const bool is_here = selected.run.document == document.id() && selected.run.prompt == document.prompt;
+    if (is_here && selected.has_tokens()) return {selected.first_token, selected.last_token};
+    const auto marks = marked_spans(context.session, document);
+    return marks.empty() ? std::pair<int64_t, int64_t>{-1, -1} : marks.front();
+}
+
+}  // namespace
+
+float SpanAnswers::height(Context& context, const Document& document, size_t n_runs) const {
+    if (asked_span(context, document).first < 0) return 0;
+    const float line = ImGui::GetTextLineHeightWithSpacing();
+    const float most = std::max(ImGui::GetContentRegionAvail().y / 2, 2 * line);
+    const auto n = static_cast<float>(n_runs);
+    return is_open ? std::min((n + 1.5f) * line, most) : 1.5f * line;
+}
+
+void SpanAnswers::draw(Context& context, const Document& document) {
+    Session& session = context.session;
+    const auto [first, last] = asked_span(context, document);
+    const auto prompt = prompt_text(session, document);
+    if (!prompt || static_cast<size_t>(last) >= prompt->shown.size()) return;
+    const auto answer =
+        ask_span_reports(session, fmt::format("prompt span {}", static_cast<const void*>(this)), document, first, last);
+
+    std::string shown;
+    for (int64_t t = first; t <= last && shown.size() < 40; ++t) shown += prompt->shown[static_cast<size_t>(t)];
+    if (ImGui::ArrowButton("##prompt answers", is_open ? ImGuiDir_Down : ImGuiDir_Right)) is_open = !is_open;
+    ImGui::SetItemTooltip("was it kept, and where? one line, or every shown run");
+    ImGui::SameLine();
+    ImGui::PushFont(context.fonts.mono, 0);
+    text_item(shown);
+    ImGui::PopFont();
+    ImGui::SameLine();
+    ImGui::TextDisabled("%s", first == last ? fmt::format("token {}", first).c_str()
+                                            : fmt::format("tokens {}–{}", first, last).c_str());
+    if (!answer.error.empty()) {
+        ImGui::SameLine();
+        ImGui::TextDisabled("%s", answer.error.c_str());
+        return;
+    }
+    if (!answer.value) return;
+    if (!is_open) {
+        for (const auto& [run, report] : *answer.value) {
+            if (run != session.cursor().run) continue;
+            ImGui::SameLine();
+            ImGui::TextUnformatted(report.sentence.c_str());
+        }
+        return;
+    }
+    ImGui::BeginChild("span answers");
+    for (const auto& [key, report] : *answer.value) {
+        if (!session.exists(key) || !session.is_visible(key)) continue;
+        const float side = 0.65f * ImGui::GetFontSize();
+        const ImVec2 at = ImGui::GetCursorScreenPos();
+        ImGui::GetWindowDrawList()->AddRectFilled({at.x, at.y + 5}, {at.x + side, at.y + 5 + side},
+                                                  packed(on_ground(session.look(key).style.color, context.theme)));
+        ImGui::Dummy({side, 0});
+        ImGui::SameLine();
+        ImGui::TextUnformatted(report.sentence.c_str());
+        if (ImGui::IsItemClicked()) session.select_run(key);
+    }
+    ImGui::EndChild();
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,202 @@
+#include "app/gui/view/actions.h"
+
+#include <imcmd_fuzzy_search.h>
+#include <imgui_internal.h>
+#include <misc/cpp/imgui_stdlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+namespace kvscope::gui {
+namespace {
+
+bool is_enabled(const Action& action) { return !action.enabled || action.enabled(); }
+
+/// Keys that are called by what is printed on them.
+constexpr std::array<std::pair<ImGuiKey, const char*>, 8> signs = {{{ImGuiKey_LeftBracket, "["},
+                                                                    {ImGuiKey_RightBracket, "]"},
+                                                                    {ImGuiKey_Comma, ","},
+                                                                    {ImGuiKey_Period, "."},
+                                                                    {ImGuiKey_Equal, "="},
+                                                                    {ImGuiKey_Minus, "-"},
+                                                                    {ImGuiKey_LeftArrow, "←"},
+                                                                    {ImGuiKey_RightArrow, "→"}}};
+
+/// Whether the key stands for what it types, wherever a keyboard's language has that: "?", "[".
+bool is_sign(ImGuiKeyChord chord) {
+    const std::string text = key_text(chord);
+    return text.size() == 1 && std::ispunct(static_cast<unsigned char>(text.front()));
+}
+
+/// @param has_keyboard whether characters and chords come from one, as a person typed them
+bool is_called(const Action& action, const std::vector<int>& chords, bool has_keyboard) {
+    if (has_keyboard && is_sign(action.key)) {
+        const auto& typed = ImGui::GetIO().InputQueueCharacters;
+        return std::find(typed.begin(), typed.end(), static_cast<ImWchar>(key_text(action.key).front())) != typed.end();
+    }
+    if (has_keyboard && (action.key & ImGuiMod_Mask_) != 0)
+        return std::find(chords.begin(), chords.end(), action.key) != chords.end();
+    return ImGui::Shortcut(action.key, ImGuiInputFlags_RouteGlobal | ImGuiInputFlags_RouteOverActive);
+}
+
+struct Match {
+    const Action* action;
+    int score;
+};
+
+/// Whether a word of the text begins with the search, whatever the case of ASCII letters.
+bool has_word(const std::string& text, const std::string& search) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+    const auto same = [&](char x, char y) { return lower(x) == lower(y); };
+    for (auto from = text.begin(); from != text.end(); ++from) {
+        from = std::search(from, text.end(), search.begin(), search.end(), same);
+        if (from == text.end()) return false;
+        if (from == text.begin() || *(from - 1) == ' ') return true;
+    }
+    return false;
+}
+
+/// Actions whose names hold the search's letters in order, best first, before all others those in which a word begins
+/// with it; all of them for an empty search.
+std::vector<Match> matches(const std::vector<Action>& actions, const std::vector<Action>& extra,
+                           const std::string& search) {
+    std::vector<Match> found;
+    for (const auto* list : {&actions, &extra}) {
+        for (const Action& action : *list) {
+            int score = 0;
+            std::array<uint8_t, 64> places{};
+            int n_places = 0;
+            const std::string text = action.menu + " " + action.name;
+            const bool fits = search.empty() || ImCmd::FuzzySearch(search.c_str(), text.c_str(), score, places.data(),
+                                                                   static_cast<int>(places.size()), n_places);
+            if (!search.empty() && has_word(text, search)) score += 1000;
+            if (fits && action.row_keys.empty() && action.run && is_enabled(action)) found.push_back({&action, score});
+        }
+    }
+    std::stable_sort(found.begin(), found.end(), [](const Match& x, const Match& y) { return x.score > y.score; });
+    return found;
+}
+
+}  // namespace
+
+ImGuiKeyChord run_key(int number) {
+    if (number < 1 || number > n_run_keys) return 0;
+    constexpr std::array<ImGuiKeyChord, 3> modifiers = {0, ImGuiMod_Shift, ImGuiMod_Ctrl};
+    return modifiers[static_cast<size_t>(number - 1) / 9] | (ImGuiKey_1 + (number - 1) % 9);
+}
+
+std::string key_text(const Action& action) { return key_text(action.key); }
+
+std::string key_text(ImGuiKeyChord chord) {
+    if (!chord) return "";
+    const ImGuiKeyChord modifiers = chord & ImGuiMod_Mask_;
+    const auto key = static_cast<ImGuiKey>(chord & ~ImGuiMod_Mask_);
+    if (modifiers == ImGuiMod_Shift && key == ImGuiKey_Slash) return "?";
+    for (const auto& [of, sign] : signs) {
+        if (of != key) continue;
+        std::string text = modifiers ? ImGui::GetKeyChordName(modifiers) : "";
+        if (!text.empty() && text.back() != '+') text += '+';
+        return text + sign;
+    }
+    return ImGui::GetKeyChordName(chord);
+}
+
+void Actions::add(Action action) { actions_.push_back(std::move(action)); }
+
+void Actions::start(const Action& action) {
+    last_ = action.name;
+    if (before_start) before_start(last_);
+    action.run();
+}
+
+void Actions::handle_keys(const std::vector<int>& chords) {
+    const ImGuiIO& io = ImGui::GetIO();
+    has_keyboard_ = has_keyboard_ || !chords.empty();
+    constexpr std::array editing = {ImGuiMod_Ctrl | ImGuiKey_Z, ImGuiMod_Ctrl | ImGuiKey_Y,
+                                    ImGuiMod_Alt | ImGuiKey_LeftArrow, ImGuiMod_Alt | ImGuiKey_RightArrow};
+    for (size_t i = 0; i < actions_.size(); ++i) {
+        const Action& action = actions_[i];
+        if (!action.key || !action.run) continue;
+        const bool is_plain = (action.key & (ImGuiMod_Ctrl | ImGuiMod_Alt)) == 0;
+        if (is_plain && io.WantTextInput) continue;
+        if (io.WantTextInput && std::find(editing.begin(), editing.end(), action.key) != editing.end()) continue;
+        if (ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) return;
+        if (is_called(action, chords, has_keyboard_) && is_enabled(action)) {
+            start(action);
+            return;
+        }
+    }
+}
+
+void Actions::draw_menu(const char* menu) {
+    for (const Action& action : actions_) {
+        if (action.menu != menu) continue;
+        if (action.separator_before) ImGui::Separator();
+        const bool chosen = ImGui::MenuItem(action.name.c_str(), key_text(action).c_str(),
+                                            action.checked && action.checked(), is_enabled(action));
+        if (chosen) {
+            start(action);
+            return;
+        }
+    }
+}
+
+void Actions::draw_palette() {
+    if (palette_wanted_) {
+        palette_wanted_ = false;
+        extra_.clear();
+        if (add_to_palette) add_to_palette(extra_);
+        search_.clear();
+        chosen_ = 0;
+        ImGui::OpenPopup("Command palette");
+    }
+    const ImGuiViewport* viewport = ImGui::GetMainViewport();
+    const float em = ImGui::GetFontSize();
+    ImGui::SetNextWindowPos({viewport->GetCenter().x, viewport->WorkPos.y + 3 * em}, ImGuiCond_Always, {0.5f, 0});
+    ImGui::SetNextWindowSize({std::min(42 * em, viewport->WorkSize.x - 2 * em), 0});
+    if (!ImGui::BeginPopup("Command palette")) return;
+    if (ImGui::IsKeyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();  // the field would take the first for itself
+    if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
+    ImGui::SetNextItemWidth(-FLT_MIN);
+    if (ImGui::InputTextWithHint("##search", "What do you want to do?", &search_)) chosen_ = 0;
+    const std::vector<Match> found = matches(actions_, extra_, search_);
+    const int n = static_cast<int>(found.size());
+    if (ImGui::IsKeyPressed(ImGuiKey_DownArrow)) ++chosen_;
+    if (ImGui::IsKeyPressed(ImGuiKey_UpArrow)) --chosen_;
+    chosen_ = n == 0 ? 0 : (chosen_ + n) % n;
+    const Action* wanted = nullptr;
+    ImGui::Spacing();
+    const float padding = ImGui::GetStyle().FramePadding.x;
+    ImGui::BeginChild("found", {0, std::min(14.0f, static_cast<float>(n) + 0.5f) * ImGui::GetFrameHeight()});
+    for (int i = 0; i < n; ++i) {
+        const Action& action = *found[static_cast<size_t>(i)].action;
+        ImGui::PushID(i);
+        if (ImGui::Selectable("##action", i == chosen_, 0, {0, ImGui::GetFontSize() + 4})) wanted = &action;
+        if (i == chosen_ && !ImGui::IsItemVisible()) ImGui::SetScrollHereY();
+        if (!action.menu.empty()) {
+            ImGui::SameLine(padding);
+            ImGui::TextDisabled("%s", action.menu.c_str());
+        }
+        ImGui::SameLine(padding + 4 * em);
+        ImGui::TextUnformatted(action.name.c_str());
+        const std::string key = key_text(action);
+        if (!key.empty()) {
+            ImGui::SameLine(ImGui::GetContentRegionMax().x - ImGui::CalcTextSize(key.c_str()).x - padding);
+            ImGui::TextDisabled("%s", key.c_str());
+        }
+        ImGui::PopID();
+    }
+    if (n == 0) ImGui::TextDisabled("nothing of that name");
+    ImGui::EndChild();
+    if (n > 0 && ImGui::IsKeyPressed(ImGuiKey_Enter)) wanted = found[static_cast<size_t>(chosen_)].action;
+    if (wanted) {
+        const Action action = *wanted;
+        ImGui::CloseCurrentPopup();
+        start(action);
+    }
+    ImGui::EndPopup();
+}
+
+}  // namespace kvscope::gui

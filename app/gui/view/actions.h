@@ -1,0 +1,65 @@
+#pragma once
+
+#include <imgui.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace kvscope::gui {
+
+/// Something a person can do, in one place for menus, keys and the command palette.
+struct Action {
+    std::string name;  ///< "Open trace…"
+    std::string menu;  ///< "File"; empty: palette and key alone
+    ImGuiKeyChord key = 0;
+    std::function<void()> run;
+    std::function<bool()> enabled;  ///< empty: always
+    std::function<bool()> checked;  ///< empty: nothing to check
+    bool separator_before = false;
+    /// Of several with keys in a row: the keys and what they do, as one line of the help. The palette leaves such out.
+    std::string row_keys = {};
+    std::string row_name = {};
+};
+
+class Actions {
+ public:
+    void add(Action action);
+    /// Runs the actions whose keys were pressed. Plain keys, and those that edit, stay with a text field that is being
+    /// edited. @param chords Window::take_chords(); a driver without a keyboard has none
+    void handle_keys(const std::vector<int>& chords);
+    void draw_menu(const char* menu);
+
+    void open_palette() { palette_wanted_ = true; }
+    /// The search box over all actions, nearest names first.
+    void draw_palette();
+    /// Called before the palette shows, to add actions that depend on what is open; they last until it closes.
+    std::function<void(std::vector<Action>&)> add_to_palette;
+
+    const std::vector<Action>& all() const { return actions_; }
+    /// The last action that was started, for the crash log.
+    const std::string& last() const { return last_; }
+    void start(const Action& action);
+    /// Called before an action is started, with everything as it was.
+    std::function<void(const std::string& name)> before_start;
+
+ private:
+    std::vector<Action> actions_;
+    std::vector<Action> extra_;
+    std::string last_;
+    std::string search_;
+    int chosen_ = 0;
+    bool palette_wanted_ = false;
+    bool has_keyboard_ = false;  ///< keys have come from one
+};
+
+/// The key that shows or hides the run which stands at this place in the list of runs, from 1; 0: it has none. 1 to 9,
+/// then with Shift 10 to 18, then with Ctrl 19 to 27.
+ImGuiKeyChord run_key(int number);
+constexpr int n_run_keys = 27;
+
+std::string key_text(ImGuiKeyChord key);
+/// "Ctrl+Shift+P"
+std::string key_text(const Action& action);
+
+}  // namespace kvscope::gui

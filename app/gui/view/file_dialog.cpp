@@ -1,0 +1,188 @@
+#include "app/gui/view/file_dialog.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+#include <misc/cpp/imgui_stdlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "analysis/table_format.h"
+
+namespace kvscope::gui {
+
+namespace fs = std::filesystem;
+
+fs::path without_tilde(const std::string& typed) {
+    const char* home = std::getenv("HOME");
+    if (!home || !typed.starts_with('~') || (typed.size() > 1 && typed[1] != '/')) return typed;
+    return fs::path(home) / typed.substr(std::min<size_t>(typed.size(), 2));
+}
+
+void FileDialog::ask(Question question) {
+    question_ = std::move(question);
+    std::error_code error;
+    if (folder_.empty() || !fs::is_directory(folder_, error)) folder_ = fs::current_path(error);
+    typed_ = question_.suggestion.string();
+    error_.clear();
+    objected_to_.clear();
+    list_folder();
+    wanted_ = true;
+}
+
+void FileDialog::list_folder() {
+    entries_.clear();
+    std::error_code error;
+    for (auto at = fs::directory_iterator(folder_, error); !error && at != fs::directory_iterator();
+         at.increment(error)) {
+        const std::string name = at->path().filename().string();
+        std::error_code ignored;
+        const bool is_folder = at->is_directory(ignored);
+        if (name.starts_with(".")) continue;
+        const auto fits = [&](const std::string& extension) { return name.ends_with(extension); };
+        if (!is_folder && question_.kind == Kind::folder) continue;
+        if (!is_folder && !question_.extensions.empty() &&
+            std::none_of(question_.extensions.begin(), question_.extensions.end(), fits))
+            continue;
+        entries_.push_back({name, is_folder, is_folder ? 0 : at->file_size(ignored)});
+    }
+    if (error) error_ = folder_.string() + " cannot be read: " + error.message();
+    std::sort(entries_.begin(), entries_.end(), [](const Entry& x, const Entry& y) {
+        return x.is_folder != y.is_folder ? x.is_folder : strverscmp(x.name.c_str(), y.name.c_str()) < 0;
+    });
+}
+
+const FileDialog::Entry* FileDialog::neighbour(std::string_view typed, int step) const {
+    if (entries_.empty()) return nullptr;
+    const auto last = std::ssize(entries_) - 1;
+    const auto place = [&](auto fits) { return std::find_if(entries_.begin(), entries_.end(), fits); };
+    const auto same = place([&](const Entry& entry) { return entry.name == typed; });
+    if (same != entries_.end()) return &entries_[std::clamp<ptrdiff_t>(same - entries_.begin() + step, 0, last)];
+    const auto begun = place([&](const Entry& entry) { return entry.name.starts_with(typed); });
+    if (begun != entries_.end() && !typed.empty()) return &*begun;
+    return &entries_[step > 0 ? 0 : last];
+}
+
+/// Puts the entry before or after the typed one into the field.
+int FileDialog::step_through(ImGuiInputTextCallbackData* data) {
+    auto& dialog = *static_cast<FileDialog*>(data->UserData);
+    const Entry* entry = dialog.neighbour({data->Buf, static_cast<size_t>(data->BufTextLen)},
+                                          data->EventKey == ImGuiKey_DownArrow ? 1 : -1);
+    if (!entry) return 0;
+    data->DeleteChars(0, data->BufTextLen);
+    data->InsertChars(0, entry->name.c_str());
+    dialog.scroll_to_typed_ = true;
+    return 0;
+}
+
+std::string FileDialog::objection_to(const fs::path& path) const {
+    std::error_code error;
+    if (question_.kind == Kind::save && fs::exists(path, error)) return path.filename().string() + " is there already";
+    return question_.objection ? question_.objection(path) : "";
+}
+
+void FileDialog::draw() {
+    const std::string popup = question_.title + "###file dialog";
+    if (wanted_) {
+        ImGui::OpenPopup(popup.c_str());
+        wanted_ = false;
+    }
+    const float em = ImGui::GetFontSize();
+    ImGui::SetNextWindowSize({46 * em, 30 * em}, ImGuiCond_Appearing);
+    ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5f, 0.5f});
+    if (!ImGui::BeginPopupModal(popup.c_str(), nullptr, ImGuiWindowFlags_NoCollapse)) return;
+    const auto go_to = [&](const fs::path& folder) {
+        folder_ = folder.lexically_normal();
+        if (folder_.filename().empty() && folder_.has_relative_path()) folder_ = folder_.parent_path();
+        error_.clear();
+        list_folder();
+        focus_field_ = true;
+    };
+    if (ImGui::Button("Up") && folder_.has_parent_path()) go_to(folder_.parent_path());
+    ImGui::SameLine();
+    ImGui::TextDisabled("%s", folder_.c_str());
+
+    bool chosen = false;
+    ImGui::BeginChild("entries", {0, -3.4f * ImGui::GetFrameHeightWithSpacing()}, ImGuiChildFlags_Borders);
+    for (size_t i = 0; i < entries_.size(); ++i) {
+        const Entry entry = entries_[i];
+        const std::string shown = entry.is_folder ? entry.name + "/" : entry.name;
+        const bool is_typed = typed_ == entry.name;
+        if (is_typed && std::exchange(scroll_to_typed_, false)) ImGui::SetScrollHereY();
+        if (ImGui::Selectable(shown.c_str(), is_typed, ImGuiSelectableFlags_AllowDoubleClick)) {
+            typed_ = entry.name;
+            error_.clear();
+            focus_field_ = true;
+            if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
+                if (entry.is_folder) {
+                    go_to(folder_ / entry.name);
+                    typed_ = question_.suggestion.string();
+                    break;
+                }
+                chosen = true;
+            }
+        }
+        if (!entry.is_folder) {
+            const std::string bytes = analysis::format_bytes(static_cast<double>(entry.bytes));
+            ImGui::SameLine(ImGui::GetContentRegionMax().x - ImGui::CalcTextSize(bytes.c_str()).x);
+            ImGui::TextDisabled("%s", bytes.c_str());
+        }
+    }
+    if (entries_.empty()) ImGui::TextDisabled("nothing here that fits");
+    ImGui::EndChild();
+
+    ImGui::SetNextItemWidth(-FLT_MIN);
+    if (ImGui::IsWindowAppearing() || std::exchange(focus_field_, false)) ImGui::SetKeyboardFocusHere();
+    if (ImGui::InputTextWithHint("##path", "a name or a whole path", &typed_,
+                                 ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CallbackHistory,
+                                 &FileDialog::step_through, this))
+        chosen = focus_field_ = true;
+    if (ImGui::IsItemEdited()) error_.clear();
+    const fs::path path = (folder_ / without_tilde(typed_)).lexically_normal();  // an absolute path replaces the folder
+    std::error_code error;
+    const bool is_there = fs::exists(path, error);
+    if (!error_.empty())
+        ImGui::TextWrapped("%s", error_.c_str());
+    else if (question_.kind == Kind::folder)
+        ImGui::TextDisabled("%s%s", path.c_str(), is_there ? "" : ", a new folder");
+    else
+        ImGui::NewLine();
+    const bool is_confirmed = objected_to_ == path;
+    const char* accept = is_confirmed                                                     ? "Replace"
+                         : question_.kind == Kind::save || question_.kind == Kind::folder ? "Save"
+                                                                                          : "Open";
+    if (ImGui::Button(accept)) chosen = true;
+    ImGui::SameLine();
+    if (ImGui::Button("Cancel") || ImGui::IsKeyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
+
+    if (chosen && typed_.empty() && question_.kind != Kind::folder) {
+        error_ = "choose an entry, or type a name";
+    } else if (chosen) {
+        const bool is_folder = fs::is_directory(path, error);
+        const bool is_answer =
+            question_.kind == Kind::folder || fs::exists(path / "config.json", error) || path.extension() == ".part";
+        if (is_folder && !is_answer) {
+            go_to(path);
+            typed_ = question_.suggestion.string();
+        } else if (question_.kind == Kind::folder && is_there && !is_folder) {
+            error_ = path.string() + " is a file; choose a folder";
+        } else if (question_.kind == Kind::save && !fs::is_directory(path.parent_path(), error)) {
+            error_ = path.parent_path().string() + " is no folder";
+        } else if (const std::string objection = objection_to(path); !objection.empty() && !is_confirmed) {
+            error_ = objection;
+            objected_to_ = path;
+        } else if (question_.kind != Kind::save && question_.kind != Kind::folder && !is_there) {
+            error_ = path.string() + " is not there";
+        } else {
+            ImGui::CloseCurrentPopup();
+            question_.answer(path);
+        }
+    }
+    ImGui::EndPopup();
+}
+
+}  // namespace kvscope::gui

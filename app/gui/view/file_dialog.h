@@ -1,0 +1,59 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct ImGuiInputTextCallbackData;
+
+namespace kvscope::gui {
+
+/// Asks for a file or folder in the window itself: a path to type, and the folder's contents to click or, from the
+/// field, to step through with the arrow keys.
+class FileDialog {
+ public:
+    enum class Kind { open, open_folder_or_file, save, folder };
+    struct Question {
+        Kind kind = Kind::open;
+        std::string title;
+        std::vector<std::string> extensions;  ///< ".h5"; empty: all files
+        std::filesystem::path suggestion;     ///< a file's name for `save`, a new folder's for `folder`
+        std::function<void(const std::filesystem::path&)> answer;
+        /// What has to be confirmed before this path is answered; empty: nothing. `save` asks before it replaces a
+        /// file.
+        std::function<std::string(const std::filesystem::path&)> objection = {};
+    };
+
+    void ask(Question question);
+    /// Once a frame.
+    void draw();
+
+ private:
+    struct Entry {
+        std::string name;
+        bool is_folder;
+        uintmax_t bytes;
+    };
+    void list_folder();
+    /// The entry after (step 1) or before (−1) the typed one; the first that begins like it where it is none.
+    const Entry* neighbour(std::string_view typed, int step) const;
+    static int step_through(ImGuiInputTextCallbackData* data);
+    std::string objection_to(const std::filesystem::path& path) const;
+
+    Question question_;
+    std::filesystem::path folder_;
+    std::string typed_;
+    std::string error_;
+    std::vector<Entry> entries_;
+    bool wanted_ = false;
+    bool focus_field_ = false;
+    bool scroll_to_typed_ = false;
+    std::string objected_to_;  ///< path that a further click confirms
+};
+
+/// What was typed as a path, with "~" and "~/…" as a shell reads them.
+std::filesystem::path without_tilde(const std::string& typed);
+
+}  // namespace kvscope::gui

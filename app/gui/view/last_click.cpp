@@ -1,0 +1,47 @@
+#include "app/gui/view/last_click.h"
+
+#include <imgui.h>
+#include <imgui_internal.h>
+
+#include <string_view>
+
+namespace kvscope::gui {
+namespace {
+
+/// What a person sees of a label, or its id where they see nothing.
+std::string name_in(std::string_view label) {
+    const size_t id = label.find("##");
+    if (id != 0) return std::string(label.substr(0, id));
+    return std::string(label.substr(label.find_first_not_of('#') == label.npos ? 0 : label.find_first_not_of('#')));
+}
+
+/// The item under the mouse; empty where its name is not known.
+std::string item_name() {
+    const ImGuiDebugItemPathQuery& query = GImGui->DebugItemPathQuery;
+    if (!query.Complete || query.Results.empty()) return {};
+    const ImGuiStackLevelInfo& item = query.Results.back();
+    if (!item.QuerySuccess || item.DescOffset < 0 || item.DataType != ImGuiDataType_String) return {};
+    return name_in(query.ResultsDescBuf.Buf.Data + item.DescOffset);
+}
+
+}  // namespace
+
+std::string describe_click() {
+    // Dear ImGui's own tool for this would ask so, too: for the name of what the mouse is over, in the frames that
+    // come.
+    GImGui->DebugIDStackTool.LastActiveFrame = GImGui->FrameCount;
+    bool is_click = false;
+    for (const auto button : {ImGuiMouseButton_Left, ImGuiMouseButton_Right, ImGuiMouseButton_Middle})
+        is_click = is_click || ImGui::IsMouseClicked(button);
+    if (!is_click) return {};
+    const ImGuiWindow* window = GImGui->HoveredWindow;
+    std::string text = "click";
+    if (window) {
+        const ImGuiWindow* root = window->RootWindowPopupTree ? window->RootWindowPopupTree : window->RootWindow;
+        text += " in " + name_in(root->Name);
+    }
+    if (const std::string item = item_name(); !item.empty()) text += ": " + item;
+    return text;
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,135 @@
+#include "app/gui/view/prompt_form.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+#include <misc/cpp/imgui_stdlib.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "analysis/table_format.h"
+#include "app/gui/view/file_dialog.h"
+
+namespace kvscope::gui {
+namespace {
+
+void take_sample(const Context& context, RunForm& form, const std::string& name) {
+    try {
+        form.take_sample(name);
+    } catch (const std::exception& error) {
+        context.desk.notice(error.what(), true);
+    }
+}
+
+void draw_count(const Context& context, const RunRequest& request, const std::optional<TokenCount>& tokens) {
+    const EngineStatus status = context.engine->status();
+    const bool is_coming = status.busy() || !status.model.empty();
+    if (request.context.empty()) {
+        ImGui::TextDisabled("no text yet");
+    } else if (!tokens) {
+        ImGui::TextDisabled(is_coming ? "counting tokens …" : "tokens are counted once the model is loaded");
+    } else if (!tokens->error.empty()) {
+        ImGui::TextDisabled("%s", tokens->error.c_str());
+    } else {
+        const bool fits = tokens->n_tokens + request.n_new <= tokens->context_length;
+        ImGui::PushStyleColor(ImGuiCol_Text, fits ? context.theme.ink_quiet : context.theme.error);
+        ImGui::TextUnformatted(fmt::format("{} tokens of a context of {}", analysis::format_count(tokens->n_tokens),
+                                           analysis::format_count(tokens->context_length))
+                                   .c_str());
+        ImGui::PopStyleColor();
+    }
+}
+
+/// A field for each question, as high as its text, and the way to another one.
+void draw_questions(const Theme& theme, std::vector<std::string>& questions) {
+    if (questions.empty()) questions.emplace_back();
+    std::optional<size_t> removed;
+    const float button = ImGui::GetFrameHeight() + ImGui::GetStyle().ItemSpacing.x;
+    for (size_t i = 0; i < questions.size(); ++i) {
+        const std::string number = i == 0 ? "" : fmt::format(" {}", i + 1);
+        const ImVec2 padding = ImGui::GetStyle().FramePadding;
+        const float width = ImGui::GetContentRegionAvail().x - (questions.size() > 1 ? button : 0);
+        const float text_height =
+            ImGui::CalcTextSize((questions[i] + " ").c_str(), nullptr, false, width - 2 * padding.x).y;
+        const ImVec2 at = ImGui::GetCursorScreenPos();
+        ImGui::InputTextMultiline(("##question" + number).c_str(), &questions[i],
+                                  {width, std::min(text_height, 6 * ImGui::GetFontSize()) + 2 * padding.y},
+                                  ImGuiInputTextFlags_WordWrap | ImGuiInputTextFlags_CtrlEnterForNewLine |
+                                      ImGuiInputTextFlags_NoHorizontalScroll);
+        if (questions[i].empty())
+            ImGui::GetWindowDrawList()->AddText({at.x + padding.x, at.y + padding.y}, packed(theme.ink_quiet),
+                                                i == 0 ? "Question (may be empty)" : "Another question");
+        if (questions.size() < 2) continue;
+        ImGui::SameLine();
+        if (ImGui::Button(("×##question" + number).c_str(), {ImGui::GetFrameHeight(), 0})) removed = i;
+        ImGui::SetItemTooltip("takes this question away");
+    }
+    if (removed) questions.erase(questions.begin() + static_cast<std::ptrdiff_t>(*removed));
+    if (ImGui::SmallButton("+ question")) questions.emplace_back();
+    ImGui::SetItemTooltip("another question on the same text; each makes a prompt of its own in the trace");
+}
+
+/// Whether the template is applied, and whether policies see the questions.
+void draw_switches(RunRequest& request) {
+    ImGui::Checkbox("Chat template", &request.use_template);
+    ImGui::SetItemTooltip("the model's own, where it has one; off: the text as it stands");
+    const size_t n = request.asked_questions().size();
+    ImGui::BeginDisabled(n == 0);
+    ImGui::Checkbox(n > 1 ? "Policies see the questions###aware" : "Policies see the question###aware",
+                    &request.query_aware);
+    ImGui::EndDisabled();
+    const bool sees = request.query_aware;
+    const char* meaning = n == 0  ? "without a question the whole text is compressed"
+                          : sees  ? n > 1 ? "they compress context and question together, for each question anew"
+                                          : "they compress context and question together: the easier task"
+                          : n > 1 ? "the context is compressed once, before the questions are known, and each is "
+                                    "asked of the same compressed cache"
+                                  : "the context is compressed before the question is known";
+    ImGui::PushTextWrapPos();
+    ImGui::TextDisabled("%s", meaning);
+    ImGui::PopTextWrapPos();
+}
+
+}  // namespace
+
+void PromptForm::ask_for_file(Context& context) {
+    context.desk.files.ask(
+        {FileDialog::Kind::open, "Choose a text file for the prompt", {}, {}, [this](const auto& path) {
+             take_file(path);
+         }});
+}
+
+void PromptForm::update(Context& context, RunForm& form) {
+    if (file_.empty()) return;
+    const std::filesystem::path path = std::exchange(file_, {});
+    try {
+        form.read_prompt(path);
+        context.desk.notice(fmt::format("{} is the prompt", path.filename().string()), false);
+    } catch (const std::exception& error) {
+        context.desk.notice(error.what(), true);
+    }
+}
+
+void PromptForm::draw(Context& context, RunForm& form, const std::optional<TokenCount>& tokens) {
+    ImGui::SeparatorText("Prompt");
+    ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
+    if (ImGui::BeginCombo("##sample", "Samples", ImGuiComboFlags_HeightLarge)) {
+        for (const auto& [name, title] : sample_prompts()) {
+            if (ImGui::Selectable(title.c_str())) take_sample(context, form, name);
+        }
+        ImGui::EndCombo();
+    }
+    ImGui::SameLine();
+    if (ImGui::Button("File…##prompt")) ask_for_file(context);
+    ImGui::SetItemTooltip("reads a text file as the prompt; a .txt or .md file can be dropped on the window, too");
+    const float em = ImGui::GetFontSize();
+    ImGui::PushFont(context.fonts.mono, 0);
+    ImGui::InputTextMultiline("##context", &form.request.context, {-FLT_MIN, 10 * em}, ImGuiInputTextFlags_WordWrap);
+    ImGui::PopFont();
+    draw_count(context, form.request, tokens);
+    draw_questions(context.theme, form.request.questions);
+    draw_switches(form.request);
+}
+
+}  // namespace kvscope::gui

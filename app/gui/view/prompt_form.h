@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "app/gui/session/engine_session.h"
+#include "app/gui/session/run_form.h"
+#include "app/gui/view/view.h"
+
+namespace kvscope::gui {
+
+/// The part of the run's form that is its text and its questions: typed, from a file or from a sample, with how many
+/// tokens they are.
+class PromptForm {
+ public:
+    /// A file whose text is to become the prompt's.
+    void take_file(const std::filesystem::path& path) { file_ = path; }
+    /// Lets a person choose one.
+    void ask_for_file(Context& context);
+    /// Once a frame, before anything looks at the form: reads a file that was taken. What is wrong with it is told.
+    void update(Context& context, RunForm& form);
+
+    /// @param tokens as far as they were counted
+    void draw(Context& context, RunForm& form, const std::optional<TokenCount>& tokens);
+
+ private:
+    std::filesystem::path file_;  ///< to be read
+};
+
+}  // namespace kvscope::gui

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "app/gui/session/session.h"
+
+namespace kvscope::gui {
+
+/// "a long n…me: snapkv 64": a run's label with the trace's name shortened until it fits into `width` pixels of the
+/// current font: without its extension, then without its file where the folder tells it from another of that name, then
+/// in the middle; where that does not do, the run alone. The whole label belongs into a tooltip.
+std::string label_that_fits(const RunLook& look, float width);
+
+}  // namespace kvscope::gui

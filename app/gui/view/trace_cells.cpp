@@ -1,0 +1,54 @@
+#include "app/gui/view/trace_cells.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <algorithm>
+
+namespace kvscope::gui {
+
+std::vector<std::string> cell_titles(const Session& session, const FigureRequest& request) {
+    if (request.difference) {
+        const auto name = [&](const std::optional<RunKey>& run) {
+            return run && session.exists(*run) ? session.look(*run).label : std::string("–");
+        };
+        return {fmt::format("A − B: {} − {}", name(session.a), name(session.b))};
+    }
+    if (request.n_traces() == 1) return {""};
+    std::vector<std::string> titles;
+    for (size_t i = 0; i < request.n_traces(); ++i) {
+        const Document* document = session.document(request.trace(i).document);
+        titles.push_back(document ? session.name_of(*document) : "closed");
+    }
+    return titles;
+}
+
+void draw_trace_cells(const Context& context, const char* id, ImVec2 size, const std::vector<std::string>& titles,
+                      const std::function<void(size_t)>& draw) {
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    if (size.x <= 0) size.x = room.x;
+    if (size.y <= 0) size.y = room.y;
+    const auto n = static_cast<float>(std::max<size_t>(titles.size(), 1));
+    const float gap = 1.2f * ImGui::GetFontSize();
+    const bool below = size.y > 1.2f * size.x;
+    const float share = ((below ? size.y : size.x) - (n - 1) * gap) / n;
+    const ImVec2 each = below ? ImVec2{size.x, share} : ImVec2{share, size.y};
+    constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+    ImGui::BeginChild(id, size, 0, flags);
+    for (size_t i = 0; i < titles.size(); ++i) {
+        if (i > 0 && !below) ImGui::SameLine(0, gap);
+        ImGui::BeginChild(fmt::format("trace {}", i).c_str(), {std::max(each.x, 1.0f), std::max(each.y, 1.0f)}, 0,
+                          flags);
+        if (!titles[i].empty()) {
+            ImGui::PushFont(context.fonts.bold, 0);
+            ImGui::TextUnformatted(titles[i].c_str());
+            ImGui::PopFont();
+            ImGui::SetItemTooltip("%s", titles[i].c_str());
+        }
+        draw(i);
+        ImGui::EndChild();
+    }
+    ImGui::EndChild();
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,52 @@
+#include "app/gui/view/view.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include "app/gui/session/engine_session.h"
+
+namespace kvscope::gui {
+
+const ViewKind* find_view_kind(const std::string& name) {
+    for (const ViewKind& kind : view_kinds()) {
+        if (kind.name == name) return &kind;
+    }
+    return nullptr;
+}
+
+namespace {
+
+void draw_centred(const std::string& text, const ImVec4& color) {
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    const float wrap = std::max(room.x * 0.8f, 1.0f);
+    const ImVec2 size = ImGui::CalcTextSize(text.c_str(), nullptr, false, wrap);
+    const ImVec2 at = ImGui::GetCursorPos();
+    ImGui::SetCursorPos({at.x + std::max((room.x - size.x) / 2, 0.0f), at.y + std::max((room.y - size.y) / 2, 0.0f)});
+    ImGui::PushStyleColor(ImGuiCol_Text, color);
+    ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + wrap);
+    ImGui::TextUnformatted(text.c_str());
+    ImGui::PopTextWrapPos();
+    ImGui::PopStyleColor();
+}
+
+}  // namespace
+
+std::string why_no_prompt(const Document& document) {
+    if (!document.reader()->complete()) return "This trace holds no prompt yet: it appears when its prefill is done.";
+    if (document.reader()->result_tasks().empty()) return "This trace holds no prompt.";
+    return "This trace holds scores of a task and no prompt: see the view Task scores.";
+}
+
+void draw_nothing(const Context& context, const std::string& why) {
+    const EngineStatus status = context.engine ? context.engine->status() : EngineStatus{};
+    const bool is_first_run = status.busy() && context.session.documents().empty();
+    // Before there is a trace, it is the engine that all views wait for.
+    if (!is_first_run) return draw_centred(why, context.theme.ink_quiet);
+    const bool is_loading = status.state == EngineStatus::State::loading;
+    draw_centred(fmt::format("{}: {}{}", status.what, status.phase.empty() ? "starting" : status.phase,
+                             is_loading ? "" : "\nwhat is kept shows here once the prompt is read"),
+                 context.theme.ink_quiet);
+}
+void draw_error(const Context& context, const std::string& what) { draw_centred(what, context.theme.error); }
+
+}  // namespace kvscope::gui

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/gui/drawing/theme.h"
+#include "app/gui/session/figure_request.h"
+#include "app/gui/session/session.h"
+
+namespace kvscope::gui {
+
+struct Action;
+class Actions;
+class EngineSession;
+class FileDialog;
+class View;
+
+/// What a view may ask of the window around it.
+struct Desk {
+    FileDialog& files;
+    std::function<void(const std::string&, bool is_error)> notice;
+    /// A further view of a kind, with the state that View::save wrote.
+    std::function<void(const std::string& kind, const nlohmann::json& state)> open_view;
+    /// The view's part of the window, as it looks when menus are gone, as an image on the clipboard.
+    std::function<void(const View&)> copy_as_seen;
+    /// Loads a model, the default where the path is empty, and remembers among the recent ones what could be loaded.
+    std::function<void(const std::filesystem::path&)> load_model;
+    const std::vector<std::string>& recent_models;
+};
+
+/// What a view draws with.
+struct Context {
+    Session& session;
+    const Theme& theme;
+    const Fonts& fonts;
+    Actions& actions;
+    Desk& desk;
+    EngineSession* engine = nullptr;  ///< nullptr in a build without the engine
+    float scale = 1;                  ///< pixels of the design's grid
+};
+
+/// One dockable window. The base owns nothing that is drawn; App owns the windows, their places and their titles. State
+/// that a person set belongs into `save`, selection into Session.
+class View {
+ public:
+    virtual ~View() = default;
+
+    /// Between ImGui::Begin and End. Says in one line what is missing where there is nothing to show.
+    virtual void draw(Context& context) = 0;
+
+    /// What is shown, for export and for copying numbers; nullopt where there is nothing.
+    virtual std::optional<FigureRequest> figure(const Session&) const { return std::nullopt; }
+
+    /// The table that a view without a figure shows, for export.
+    virtual std::optional<analysis::Table> table() const { return std::nullopt; }
+
+    /// Mouse and keys of this view: what is done, what happens. Shown by `?`.
+    virtual std::vector<std::pair<std::string, std::string>> help() const { return {}; }
+
+    /// Everything into view: key F.
+    virtual void fit() {}
+    /// What the view is there to do, where it does something: Ctrl+R while it has the keyboard.
+    virtual void start() {}
+
+    /// A file that was dropped on the window, or given on the command line. @returns whether it is this view's to read;
+    /// what is wrong with it is told when the view draws next
+    virtual bool take_file(const std::filesystem::path&) { return false; }
+    /// What the palette offers while this view is open. @param notice as Desk has it
+    virtual void add_to_palette(std::vector<Action>&, const std::function<void(const std::string&, bool)>& /*notice*/) {
+    }
+
+    virtual void save(nlohmann::json&) const {}
+    virtual void load(const nlohmann::json&) {}
+};
+
+/// Where a view opens in a new layout.
+enum class Dock { left, center, right, bottom };
+
+/// Each file in app/gui/views/ defines one, by a function called after the file: `ViewKind retention_view()` in
+/// retention.cpp. The build lists them.
+struct ViewKind {
+    std::string name;     ///< "retention": in saved layouts
+    std::string title;    ///< "Retention"
+    std::string summary;  ///< one line: what it shows, from which measure
+    Dock dock = Dock::center;
+    std::unique_ptr<View> (*create)() = nullptr;
+};
+
+/// All kinds, by file name.
+const std::vector<ViewKind>& view_kinds();
+const ViewKind* find_view_kind(const std::string& name);
+
+/// "Nothing to show: …" centred in the rest of the window.
+void draw_nothing(const Context& context, const std::string& why);
+
+/// Of a trace that has no prompt to show: it is still to come, or there is none.
+std::string why_no_prompt(const Document& document);
+/// A card with what went wrong.
+void draw_error(const Context& context, const std::string& what);
+
+}  // namespace kvscope::gui

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "app/gui/session/session.h"
+
+namespace kvscope::gui::testing {
+
+/// The run that stands at a place of a prompt now.
+inline RunKey run_at(const Session& session, int document, int prompt, int run) {
+    return session.document(document)->key_of(prompt, run);
+}
+
+}  // namespace kvscope::gui::testing

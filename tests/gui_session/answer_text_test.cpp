@@ -1,0 +1,175 @@
+#include "app/gui/session/answer_text.h"
+
+#include <catch2/catch.hpp>
+
+#include "app/gui/session/answer_output.h"
+#include "tests/trace/sample_trace.h"
+
+namespace kvscope::gui {
+namespace {
+
+std::vector<std::string> differing(std::string_view text, std::string_view reference) {
+    const auto words = words_of(text);
+    const Difference difference = word_difference(text, words, reference);
+    std::vector<std::string> out;
+    for (size_t i = 0; i < words.size(); ++i) {
+        if (difference.differs[i]) out.emplace_back(text.substr(words[i].begin, words[i].end - words[i].begin));
+    }
+    return out;
+}
+
+using Strings = std::vector<std::string>;
+using Ids = std::vector<int32_t>;
+using Bits = std::vector<bool>;
+using Counts = std::vector<size_t>;
+
+/// Two runs of one prompt with what they wrote.
+struct TwoAnswers {
+    trace::sample::TemporaryFolder folder;
+    std::filesystem::path path = folder / "t.h5";
+
+    TwoAnswers(const trace::RunRecord& first, const trace::RunRecord& second) {
+        const trace::sample::Options options;
+        trace::Writer writer(path, "{}", {.force = true, .generator = "test"});
+        writer.write_model(trace::sample::model(options));
+        const trace::PromptRecord prompt = trace::sample::prompt(options);
+        writer.write_prompt(0, prompt);
+        writer.write_run(0, 0, first);
+        writer.write_run(0, 1, second);
+        writer.finish();
+    }
+
+    AnswerOutput second_against_first() const {
+        const auto reader = std::make_shared<const trace::Reader>(path);
+        return read_answer({reader, 0, 1}, RunAt{reader, 0, 0});
+    }
+};
+
+trace::RunRecord wrote(const std::string& policy, const std::string& text, const Ids& ids) {
+    const trace::sample::Options options;
+    const trace::PromptRecord prompt = trace::sample::prompt(options);
+    trace::RunRecord run = policy == "full" ? trace::sample::full_run(options, prompt)
+                                            : trace::sample::selecting_run(options, prompt, policy, 16);
+    run.output_text = text;
+    run.output_ids = ids;
+    return run;
+}
+
+/// The texts of an answer's marks.
+Strings marked(const AnswerOutput& answer) {
+    Strings out;
+    for (const StepPlace& mark : answer.marks) out.push_back(answer.text.substr(mark.begin, mark.end - mark.begin));
+    return out;
+}
+
+TEST_CASE("words that the reference has not are marked, wherever they stand") {
+    CHECK(differing("signed in Paris by three", "signed in Paris by three").empty());
+    CHECK(differing("signed in Rome by three", "signed in Paris by three") == Strings{"Rome"});
+    CHECK(differing("it was signed in Paris", "signed in Paris") == Strings{"it", "was"});
+    CHECK(differing("a b", "") == Strings{"a", "b"});
+    CHECK(differing("", "a b").empty());
+}
+
+TEST_CASE("tokens are aligned by their ids: what is added, replaced or left out is told apart") {
+    const Ids reference{1, 2, 3, 4, 5};
+    const Difference same = token_difference(reference, reference);
+    CHECK(same.n_differ() + same.n_left_out() == 0);
+
+    const Difference replaced = token_difference(Ids{1, 2, 9, 4, 5}, reference);
+    CHECK(replaced.differs == Bits{false, false, true, false, false});
+    CHECK(replaced.n_left_out() == 0);  // 9 stands for 3
+
+    const Difference added = token_difference(Ids{1, 8, 2, 3, 4, 5, 9}, reference);
+    CHECK(added.differs == Bits{false, true, false, false, false, false, true});
+    CHECK(added.n_left_out() == 0);
+
+    const Difference shorter = token_difference(Ids{1, 2, 5}, reference);  // no token of its own, and not the same
+    CHECK(shorter.n_differ() == 0);
+    CHECK(shorter.left_out == Counts{0, 0, 2, 0});
+    CHECK(token_difference(Ids{1, 2}, reference).left_out == Counts{0, 0, 3});
+    CHECK(token_difference(Ids{}, reference).left_out == Counts{5});
+    CHECK(token_difference(reference, Ids{}).n_differ() == 5);
+}
+
+TEST_CASE("an answer's marks are its tokens, not the words around them") {
+    // 3 and 10 are tokens of the sample's prompt, 2 ends the text.
+    const TwoAnswers answers(wrote("full", " \u00e9t\u00e9 w1 58-21", {3, 10, 40, 41, 42, 2}),
+                             wrote("snapkv", " \u00e9t\u00e9 w1 58-99", {3, 10, 40, 41, 43, 2}));
+    const AnswerOutput answer = answers.second_against_first();
+    REQUIRE(answer.has_reference);
+    CHECK(answer.by_tokens);
+    CHECK(answer.difference.n_differ() == 1);
+    REQUIRE(answer.steps.size() == 6);
+    CHECK(answer.steps[5].begin == answer.text.size());
+    REQUIRE(answer.marks.size() == 1);
+    CHECK(answer.marks[0] == answer.steps[4]);
+    CHECK(answer.marks[0].begin > answer.words.back().begin);  // the word's first tokens are the reference's
+    CHECK(answer.is_marked(4));
+    CHECK_FALSE(answer.is_marked(3));
+    CHECK(answer.kl_difference() == answer.kl);  // the full cache's own divergence is 0
+}
+
+TEST_CASE("an answer without token ids is compared by words") {
+    const TwoAnswers answers(wrote("full", "signed in Paris", {}), wrote("snapkv", "signed in Rome today", {7, 8, 9}));
+    const AnswerOutput answer = answers.second_against_first();
+    CHECK_FALSE(answer.by_tokens);
+    CHECK(marked(answer) == Strings{"Rome", "today"});
+    CHECK(answer.difference.differs.size() == 4);
+}
+
+TEST_CASE("an answer that stops early is not called alike, and shows where the reference goes on") {
+    const TwoAnswers answers(wrote("full", " \u00e9t\u00e9 w1", {3, 10, 2}), wrote("snapkv", " \u00e9t\u00e9", {3, 2}));
+    const AnswerOutput answer = answers.second_against_first();
+    CHECK(answer.difference.n_differ() == 0);
+    CHECK_FALSE(answer.is_as_reference());
+    CHECK(answer.gaps == Counts{answer.text.size()});
+}
+
+TEST_CASE("neighbouring marks are one, and tokens that wrote nothing have none") {
+    const std::vector<StepPlace> places{{0, 2}, {2, 5}, {5, 6}, {6, 9}, {9, 9}};
+    CHECK(joined_marks(places, {true, true, false, true, true}) == std::vector<StepPlace>{{0, 5}, {6, 9}});
+}
+
+TEST_CASE("unknown tokens stand at words where there are as many, and never within a character") {
+    const std::string text = " signed by three";
+    const auto places = place_steps(text, Ids{1, 2, 3}, {});
+    Strings pieces;
+    for (const StepPlace& place : places) pieces.push_back(text.substr(place.begin, place.end - place.begin));
+    CHECK(pieces == Strings{" signed", " by", " three"});
+    const std::string greek = "\u03b1\u03b2\u03b3";
+    for (const StepPlace& place : place_steps(greek, Ids{1, 2, 3, 4}, {})) CHECK(place.begin % 2 == 0);
+}
+
+TEST_CASE("words know the line breaks before them") {
+    const auto words = words_of("one\n\n two");
+    REQUIRE(words.size() == 2);
+    CHECK(words[1].line_breaks == 2);
+    CHECK(words[1].begin == 6);
+}
+
+TEST_CASE("scripts without blanks have a word per character, Korean has not") {
+    const std::string_view text = "in 東京, 한국어";
+    const auto words = words_of(text);
+    std::vector<std::string> found;
+    for (const Word& word : words) found.emplace_back(text.substr(word.begin, word.end - word.begin));
+    CHECK(found == Strings{"in", "東", "京", ",", "한국어"});
+    CHECK_FALSE(words[1].glued);
+    CHECK(words[2].glued);
+    CHECK(words_of(std::string(100, 'x')).size() == 4);
+}
+
+TEST_CASE("decode steps stand where their tokens do; unknown ones share what is between") {
+    const std::string text = " in Paris, now";
+    const std::unordered_map<int32_t, std::string> pieces{{1, " in"}, {3, ","}, {4, " now"}};
+    const auto places = place_steps(text, std::vector<int32_t>{1, 2, 3, 4, 0}, pieces);
+    REQUIRE(places.size() == 5);
+    CHECK(text.substr(places[0].begin, places[0].end - places[0].begin) == " in");
+    CHECK(text.substr(places[1].begin, places[1].end - places[1].begin) == " Paris");
+    CHECK(text.substr(places[2].begin, places[2].end - places[2].begin) == ",");
+    CHECK(text.substr(places[3].begin, places[3].end - places[3].begin) == " now");
+    CHECK(places[4].begin == text.size());  // the end of the text writes nothing
+    CHECK(places[4].end == text.size());
+}
+
+}  // namespace
+}  // namespace kvscope::gui

@@ -1,0 +1,220 @@
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "analysis/run_choice.h"
+#include "app/gui/session/session.h"
+#include "app/gui/session/what_if.h"
+#include "tests/trace/sample_trace.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// The sample's first prompt with its first runs, complete.
+void write_runs(const std::filesystem::path& path, size_t n_runs) {
+    const trace::sample::Options options;
+    trace::Writer writer(path, trace::sample::recipe, {.force = true, .generator = "sample"});
+    writer.write_model(trace::sample::model(options));
+    const auto prompt = trace::sample::prompt(options, 0);
+    writer.write_prompt(0, prompt);
+    const auto runs = trace::sample::runs(options, prompt);
+    for (size_t i = 0; i < n_runs; ++i) writer.write_run(0, static_cast<int>(i), runs[i]);
+    writer.finish();
+}
+
+std::vector<trace::RunRecord> sample_runs() {
+    const trace::sample::Options options;
+    return trace::sample::runs(options, trace::sample::prompt(options, 0));
+}
+
+trace::RunRecord what_if_of(size_t run) {
+    auto record = sample_runs()[run];
+    record.label = record.label + " what-if";
+    return record;
+}
+
+/// A trace of four runs, to which a job under way has added two.
+struct GrowingTrace {
+    trace::sample::TemporaryFolder folder;
+    std::filesystem::path path = folder / "growing.h5";
+    Tasks tasks{[] {}};
+    Session session{tasks};
+    Document* document;
+
+    GrowingTrace() {
+        write_runs(path, 4);
+        document = &session.open(path);
+        auto runs = sample_runs();
+        document->set_pending_runs(0, {{4, runs[4]}, {5, runs[5]}});
+    }
+    /// The job's runs come to be in the file.
+    void grow() {
+        write_runs(path, 6);
+        document->reload();
+    }
+    /// Another trace takes the file's place: run 1 is another one.
+    void sample_of_another_policy() {
+        const trace::sample::Options options;
+        {
+            trace::Writer writer(path, trace::sample::recipe, {.force = true, .generator = "sample"});
+            writer.write_model(trace::sample::model(options));
+            const auto prompt = trace::sample::prompt(options, 0);
+            writer.write_prompt(0, prompt);
+            const auto runs = trace::sample::runs(options, prompt);
+            writer.write_run(0, 0, runs[0]);
+            writer.write_run(0, 1, runs[3]);
+            writer.finish();
+        }
+        document->reload();
+    }
+    std::string label(const RunKey& key) const { return session.attributes(key).label; }
+};
+
+}  // namespace
+
+TEST_CASE("runs stay what they are while others come, go and move into the file") {
+    GrowingTrace trace;
+    Document& document = *trace.document;
+    Session& session = trace.session;
+    const auto labels = sample_runs();
+    const RunKey in_file = document.key_of(0, 2), pending = document.key_of(0, 5);
+    const RunKey of_file{document.id(), 0, document.add_run(0, what_if_of(2), in_file.run)};
+    const RunKey of_pending{document.id(), 0, document.add_run(0, what_if_of(5), pending.run)};
+    CHECK(document.is_pending(pending.run));
+    CHECK(document.is_what_if(of_pending.run));
+    session.select_run(of_pending);
+    session.a = of_file;
+    session.b = pending;
+    session.set_visible(in_file, false);
+
+    const auto all_stand = [&] {
+        CHECK(trace.label(in_file) == labels[2].label);
+        CHECK(trace.label(pending) == labels[5].label);
+        CHECK(trace.label(of_file) == labels[2].label + " what-if");
+        CHECK(trace.label(of_pending) == labels[5].label + " what-if");
+        CHECK(!session.is_visible(in_file));
+        CHECK(session.cursor().run == of_pending);
+        const auto shown = session.all_runs();
+        CHECK(std::find(shown.begin(), shown.end(), of_file) == std::find(shown.begin(), shown.end(), in_file) + 1);
+        CHECK(std::find(shown.begin(), shown.end(), of_pending) == std::find(shown.begin(), shown.end(), pending) + 1);
+    };
+    all_stand();
+    document.set_pending_runs(0, {{6, labels[6]}});  // before the what-ifs
+    all_stand();
+    trace.grow();
+    CHECK(!document.is_pending(pending.run));
+    CHECK(document.file()->n_runs(0) == 6);
+    CHECK(session.at(pending).run == 5);
+    all_stand();
+
+    session.remove_added_run(of_file);
+    CHECK(!session.exists(of_file));
+    CHECK(!session.a);
+    CHECK(session.b == pending);
+    CHECK(trace.label(of_pending) == labels[5].label + " what-if");
+    CHECK_THROWS_AS(session.at(of_file), std::out_of_range);
+    const RunId next = document.add_run(0, what_if_of(2), in_file.run);
+    CHECK(next != of_file.run);
+    CHECK(!session.exists(of_file));
+}
+
+TEST_CASE("another file at the path has runs of its own") {
+    GrowingTrace trace;
+    Document& document = *trace.document;
+    const RunKey snapkv = document.key_of(0, 1);
+    trace.sample_of_another_policy();
+    CHECK(!trace.session.exists(snapkv));
+    CHECK(trace.label(document.key_of(0, 1)) == sample_runs()[3].label);
+}
+
+TEST_CASE("a what-if outlives its run, which another file at the path does not have") {
+    GrowingTrace trace;
+    Session& session = trace.session;
+    session.select_run(trace.document->key_of(0, 1));
+    LiveWhatIf what_if;
+    const auto settle = [&] {
+        for (int i = 0; i < 4; ++i) {
+            what_if.update(session, nullptr);
+            trace.tasks.wait();
+        }
+        what_if.update(session, nullptr);
+    };
+    settle();
+    REQUIRE(what_if.has_source());
+    what_if.budget() = 20;
+    settle();
+    const RunKey result = what_if.result(session);
+    REQUIRE(result.valid());
+    REQUIRE(session.cursor().run == result);
+    trace.sample_of_another_policy();
+    CHECK_NOTHROW(settle());
+    CHECK(session.exists(result));
+    CHECK(!what_if.result(session).valid());
+}
+
+TEST_CASE("what is selected again with Alt+Left is there") {
+    GrowingTrace trace;
+    Session& session = trace.session;
+    const RunKey what_if{trace.document->id(), 0,
+                         trace.document->add_run(0, what_if_of(2), trace.document->id_of(0, 2))};
+    session.select_run(trace.document->key_of(0, 1));
+    session.select_run(what_if);
+    session.select_token(3);
+    session.select_run(trace.document->key_of(0, 2));
+    session.remove_added_run(what_if);
+    while (session.selection.can_go_back()) {
+        session.selection.back();
+        const RunKey run = session.cursor().run;
+        CHECK((!run.valid() || session.exists(run)));
+    }
+}
+
+TEST_CASE("a what-if of a run that a job has kept can be kept, and is saved as that run's") {
+    GrowingTrace trace;
+    Document& document = *trace.document;
+    const RunId source = document.id_of(0, 5);
+    document.keep_run(document.add_run(0, what_if_of(5), source));
+    REQUIRE(document.kept_what_ifs().size() == 1);
+    CHECK(document.kept_what_ifs()[0].run_number == 5);
+    CHECK(document.kept_what_ifs()[0].run == sample_runs()[5].label);
+    trace.grow();
+    REQUIRE(document.kept_what_ifs().size() == 1);
+    CHECK(document.kept_what_ifs()[0].run_number == 5);
+    CHECK(document.run_called(0, 5, sample_runs()[5].label) == source);
+}
+
+TEST_CASE("an answer stays with the run that gave it, and goes with it") {
+    GrowingTrace trace;
+    Document& document = *trace.document;
+    const RunId source = document.id_of(0, 2);
+    const RunId one = document.add_run(0, what_if_of(2), source), two = document.add_run(0, what_if_of(2), source);
+    const int of_two = document.add_further_answer({document.id(), 0, two}, "who?");
+    CHECK(document.run_of(*document.further_answer(of_two)) == two);
+    document.remove_run(two);
+    CHECK(!document.run_of(*document.further_answer(of_two)).valid());  // not `one`, of the same label
+    CHECK(document.place_of(0, one).has_value());
+}
+
+TEST_CASE("a run is found by its place even where another is called by that number") {
+    auto runs = sample_runs();
+    runs[1].label = "3";
+    trace::sample::TemporaryFolder folder;
+    {
+        const trace::sample::Options options;
+        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.force = true, .generator = "sample"});
+        writer.write_model(trace::sample::model(options));
+        writer.write_prompt(0, trace::sample::prompt(options, 0));
+        for (size_t i = 0; i < runs.size(); ++i) writer.write_run(0, static_cast<int>(i), runs[i]);
+        writer.finish();
+    }
+    const trace::Reader reader(folder / "t.h5");
+    analysis::FigureOptions options;
+    options.runs = {3};
+    CHECK(analysis::chosen_runs(reader, options) == std::vector<int>{3});
+    options.runs = {"3"};
+    CHECK(analysis::chosen_runs(reader, options) == std::vector<int>{1});
+    options.runs = {99};
+    CHECK_THROWS_AS(analysis::chosen_runs(reader, options), analysis::FigureError);
+}
+
+}  // namespace kvscope::gui
