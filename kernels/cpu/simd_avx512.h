@@ -50,12 +50,14 @@ struct SimdAvx512 {
 
     /// Sixteenths of the exponent come from a table in one register, so that a cubic suffices for the rest.
     static vec exp2(vec x) {
+        // At -127 the exponent's field is empty: everything smaller becomes 0. The clamp also keeps a product that x
+        // comes from out of the additions below: the compiler would fuse them, and of a huge x the rest r would not be
+        // small. In this order a NaN stays one.
+        const vec clamped = max(set1(-127.0f), x);
         const vec magic = set1(0x1.8p19f);  // its last place is a sixteenth
-        const vec rounded = add(x, magic);
-        const vec r = sub(x, sub(rounded, magic));
-        // At -127 the exponent's field is empty: everything smaller becomes 0.
-        const __m512i lowest = _mm512_castps_si512(set1(0x1.8p19f - 127.0f));
-        const __m512i sixteenths = _mm512_max_epi32(_mm512_castps_si512(rounded), lowest);
+        const vec rounded = add(clamped, magic);
+        const vec r = sub(clamped, sub(rounded, magic));
+        const __m512i sixteenths = _mm512_castps_si512(rounded);
         // bits(2^(i / 16)) - (i << 19), so that adding n << 19 leaves 2^(n / 16).
         const __m512i table = _mm512_setr_epi32(0x3f800000, 0x3f7daac3, 0x3f7b95c2, 0x3f79c3d3, 0x3f7837f0, 0x3f76f532,
                                                 0x3f75fed7, 0x3f75583f, 0x3f7504f3, 0x3f7508a4, 0x3f75672a, 0x3f76248c,
