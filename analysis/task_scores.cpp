@@ -32,6 +32,15 @@ std::string setting_of(const trace::ResultRow& row) {
     }
 }
 
+bool counts_bytes(const trace::ResultRow& row) {
+    try {
+        return policies::recorded_policy(row.policy, row.parameters_json).definition->budget_of ==
+               policies::BudgetOf::bytes;
+    } catch (const policies::ParameterError&) {
+        return false;
+    }
+}
+
 }  // namespace
 
 std::vector<double> TaskGroup::scores() const {
@@ -42,14 +51,44 @@ std::vector<double> TaskGroup::scores() const {
 
 namespace {
 
-/// The share, the first of those that differ from it by no more than the rounding to whole entries: what was asked for
-/// as one budget is called one.
-std::string share_text(const std::vector<double>& fractions, size_t i) {
-    constexpr double same = 2e-3;
-    double largest = fractions[i];
-    for (const double other : fractions)
-        if (std::abs(other - fractions[i]) < same) largest = std::max(largest, other);
-    return fmt::format("{:.3g} %", 100 * largest);
+/// What was asked for as one setting's budget: one number of entries, or a share that all samples' entries are of.
+struct AskedBudget {
+    bool of_bytes = false;  ///< the policy records a share as it was given, not as what it comes to in entries
+    std::set<int64_t> entries;
+    std::set<double> fractions;
+    double low = 0, high = 1;  ///< shares that round to these entries in each sample
+
+    void add(const trace::ResultRow& row) {
+        entries.insert(row.budget);
+        fractions.insert(row.budget_fraction);
+        if (!(row.budget_fraction > 0)) return;
+        const double half = 0.5 * row.budget_fraction / static_cast<double>(std::max<int64_t>(row.budget, 1));
+        low = std::max(low, row.budget_fraction - half);
+        high = std::min(high, row.budget_fraction + half);
+    }
+    /// In decimals, as people give shares.
+    bool is_given_share() const {
+        const double scaled = *fractions.begin() * 1e4;
+        return of_bytes && fractions.size() == 1 && std::abs(scaled - std::round(scaled)) < 1e-7;
+    }
+    bool is_share() const { return is_given_share() || entries.size() > 1; }
+    bool holds(double share) const { return low <= share + 1e-9 && share <= high + 1e-9; }
+    /// The one with the fewest digits.
+    double share() const {
+        if (is_given_share()) return *fractions.begin();
+        for (const double digits : {1e2, 1e3, 1e4, 1e5})
+            if (const double rounded = std::round((low + high) / 2 * digits) / digits; holds(rounded)) return rounded;
+        return (low + high) / 2;
+    }
+};
+
+/// Entries by their number, shares in per cent; entries that are what a share of `shares` comes to are named by it, so
+/// that what was asked for as one budget is called one.
+std::string budget_text(const AskedBudget& asked, const std::vector<double>& shares) {
+    if (!asked.is_share())
+        for (const double share : shares)
+            if (asked.holds(share)) return fmt::format("{:.4g} %", 100 * share);
+    return asked.is_share() ? fmt::format("{:.4g} %", 100 * asked.share()) : std::to_string(*asked.entries.begin());
 }
 
 }  // namespace
@@ -57,8 +96,7 @@ std::string share_text(const std::vector<double>& fractions, size_t i) {
 std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows) {
     if (rows.empty()) throw FigureError("there are no results: no sample was finished");
     std::vector<TaskGroup> groups;
-    std::vector<std::set<int64_t>> budgets;
-    std::vector<double> fractions;
+    std::vector<AskedBudget> budgets;
     std::map<std::pair<std::string, int>, size_t> places;        // setting, which of its budgets
     std::map<std::pair<std::string, std::string>, int> counted;  // sample, setting
     for (const auto& row : rows) {
@@ -67,10 +105,9 @@ std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows) {
         const auto [place, is_new] = places.try_emplace({setting, nth}, groups.size());
         if (is_new) {
             groups.push_back({row.policy, setting, {}, {}, 0});
-            budgets.emplace_back();
-            fractions.push_back(row.budget_fraction);
+            budgets.push_back({.of_bytes = counts_bytes(row), .entries = {}, .fractions = {}});
         }
-        budgets[place->second].insert(row.budget);
+        budgets[place->second].add(row);
         TaskGroup& group = groups[place->second];
         if (row.status == "complete") {
             group.answered.push_back(&row);
@@ -85,11 +122,11 @@ std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows) {
             failure.samples.push_back(row.sample_id);
         }
     }
-    for (size_t i = 0; i < groups.size(); ++i) {
-        groups[i].budget = groups[i].policy == "full" ? "all"
-                           : budgets[i].size() == 1   ? std::to_string(*budgets[i].begin())
-                                                      : share_text(fractions, i);
-    }
+    std::vector<double> shares;
+    for (size_t i = 0; i < groups.size(); ++i)
+        if (groups[i].policy != "full" && budgets[i].is_share()) shares.push_back(budgets[i].share());
+    for (size_t i = 0; i < groups.size(); ++i)
+        groups[i].budget = groups[i].policy == "full" ? "all" : budget_text(budgets[i], shares);
     return groups;
 }
 

@@ -232,15 +232,15 @@ std::vector<policies::Selection> WhatIf::select(const policies::PolicySpec& spec
     context.shape = shape_of(model_);
     context.n_tokens = n_tokens_;
     context.budget = budget;
-    context.budget_share = share_of(budget);
+    context.budget_share = share_of_budget(budget, recorded_budget_, recorded_share_, n_tokens_);
     context.seed = seed_;
     context.token_ids = token_ids_;
     return policies::reselect(*spec.definition, spec.values, context, scores_);
 }
 
-double WhatIf::share_of(int64_t budget) const {
-    if (budget == recorded_budget_) return recorded_share_;
-    return std::min(static_cast<double>(budget) / static_cast<double>(std::max<int64_t>(n_tokens_, 1)), 1.0);
+double share_of_budget(int64_t budget, int64_t recorded_budget, double recorded_share, int64_t n_tokens) {
+    if (budget == recorded_budget) return recorded_share;
+    return std::min(static_cast<double>(budget) / static_cast<double>(std::max<int64_t>(n_tokens, 1)), 1.0);
 }
 
 std::vector<std::string> WhatIf::needs_prefill(const policies::ParameterValues& values,
@@ -262,19 +262,18 @@ trace::RunRecord WhatIf::operator()(const policies::ParameterValues& values, int
             definition().name, policies::joined(names)));
     }
     const policies::PolicySpec spec{recorded_.definition, values};
-    trace::RunRecord record =
-        record_of(model_, n_tokens_, spec, budget, share_of(budget), select(spec, budget), window_attention_);
+    trace::RunRecord record = record_of(model_, n_tokens_, spec, budget,
+                                        share_of_budget(budget, recorded_budget_, recorded_share_, n_tokens_),
+                                        select(spec, budget), window_attention_);
     record.seed = seed_;
     return record;
 }
 
 trace::RunRecord what_if_record(const trace::Reader& reader, int prompt, const policies::PolicySpec& spec,
-                                int64_t budget, const std::vector<policies::Selection>& selections,
+                                int64_t budget, double share, const std::vector<policies::Selection>& selections,
                                 std::span<const float> window_attention) {
     check_prompt(reader, prompt);
     const int64_t n_tokens = reader.prompt(prompt).visible_tokens();
-    const double share =
-        std::min(static_cast<double>(budget) / static_cast<double>(std::max<int64_t>(n_tokens, 1)), 1.0);
     return record_of(reader.model(), n_tokens, spec, budget, share, selections, window_attention);
 }
 

@@ -40,8 +40,6 @@ class WhatIf {
     trace::RunRecord operator()(const policies::ParameterValues& values, int64_t budget) const;
 
  private:
-    /// The recorded share where the budget is the recorded one: a share may lie between two counts.
-    double share_of(int64_t budget) const;
     std::vector<policies::Selection> select(const policies::PolicySpec& spec, int64_t budget) const;
 
     trace::ModelAttributes model_;
@@ -55,16 +53,20 @@ class WhatIf {
     std::vector<float> window_attention_;
 };
 
+/// A budget as a share of the full cache: the recorded one where it is the recorded budget, since a share may lie
+/// between two counts of entries; else its entries by N, at most 1.
+double share_of_budget(int64_t budget, int64_t recorded_budget, double recorded_share, int64_t n_tokens);
+
 /// Why neither a trace's scores nor the prefill of a window tell what the policy would have done with another budget or
 /// parameter: "it reads …"; empty where they do.
 std::string obstacle_to_what_if(const policies::PolicySpec& spec);
 
-/// The same record from selections made elsewhere, one for each layer (a prefill in memory). `window_attention` is
-/// (L, H, N), or empty: then attention_kept stays empty. head_bytes and cache_bytes_predicted are what the kept entries
-/// need; nothing that only a decode can tell is filled.
+/// The same record from selections made elsewhere, one for each layer (a prefill in memory). `share` is the budget's,
+/// as share_of_budget gives it. `window_attention` is (L, H, N), or empty: then attention_kept stays empty. head_bytes
+/// and cache_bytes_predicted are what the kept entries need; nothing that only a decode can tell is filled.
 /// @throws std::invalid_argument where the selections do not fit the trace's model and prompt.
 trace::RunRecord what_if_record(const trace::Reader& reader, int prompt, const policies::PolicySpec& spec,
-                                int64_t budget, const std::vector<policies::Selection>& selections,
+                                int64_t budget, double share, const std::vector<policies::Selection>& selections,
                                 std::span<const float> window_attention);
 
 }  // namespace kvscope::analysis

@@ -131,7 +131,7 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
     }
     std::unique_ptr<LivePrefill> kept;
     if (live_prefill)
-        kept = std::make_unique<LivePrefill>(transformer().shape(),
+        kept = std::make_unique<LivePrefill>(transformer().shape(), model_.fingerprint(),
                                              std::vector<int32_t>(request.ids.begin(), request.ids.end()), window);
 
     Held held;

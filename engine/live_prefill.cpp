@@ -18,8 +18,10 @@ constexpr size_t n_latest = 4;
 
 }  // namespace
 
-LivePrefill::LivePrefill(policies::ModelShape shape, std::vector<int32_t> token_ids, int window)
+LivePrefill::LivePrefill(policies::ModelShape shape, std::string model_fingerprint, std::vector<int32_t> token_ids,
+                         int window)
     : shape_(shape),
+      model_fingerprint_(std::move(model_fingerprint)),
       token_ids_(std::move(token_ids)),
       window_(static_cast<int>(std::min<int64_t>(window, n_tokens()))) {
     window_attention_.reserve(static_cast<size_t>(shape.n_layers) * static_cast<size_t>(shape.n_heads) *
@@ -36,12 +38,15 @@ void LivePrefill::add_layer(policies::LayerObservations& observed, const DenseLa
 
 int LivePrefill::n_window() const { return layers_.empty() ? 0 : layers_[0]->observations.n_window; }
 
-policies::RunContext LivePrefill::context(const policies::PolicySpec& spec, int64_t budget, uint64_t seed) const {
+policies::RunContext LivePrefill::context(const policies::PolicySpec& spec, int64_t budget, uint64_t seed,
+                                          std::optional<double> share) const {
     policies::RunContext context;
     context.shape = shape_;
     context.n_tokens = n_tokens();
     context.budget = spec.definition->name == "full" ? n_tokens() : budget;
+    context.budget_share = share;
     context.seed = seed;
+    context.model_fingerprint = model_fingerprint_;
     context.token_ids = token_ids_;
     return context;
 }
@@ -49,7 +54,7 @@ policies::RunContext LivePrefill::context(const policies::PolicySpec& spec, int6
 std::string LivePrefill::obstacle(const policies::PolicySpec& spec, int64_t budget) const {
     const auto policy = spec.create();
     if (policy->needs().keys_before_rope) return spec.label() + " works on keys before RoPE, which are not kept";
-    const auto run = context(spec, budget, 0);
+    const auto run = context(spec, budget, 0, std::nullopt);
     try {
         policy->begin(run);
         const auto pass = policy->plan(run);
@@ -97,14 +102,14 @@ std::vector<policies::Selection> LivePrefill::select_in_order(const policies::Po
     return selections;
 }
 
-std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec& spec, int64_t budget,
-                                                     uint64_t seed) const {
+std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec& spec, int64_t budget, uint64_t seed,
+                                                     std::optional<double> share) const {
     if (layers_.size() != static_cast<size_t>(shape_.n_layers))
         throw std::logic_error("a live prefill selects once it has all layers");
     if (const auto reason = obstacle(spec, budget); !reason.empty())
         throw UsageError(reason + ": repeat the prefill with this policy");
     const std::lock_guard lock(mutex_);
-    const auto run = context(spec, budget, seed);
+    const auto run = context(spec, budget, seed, share);
     const auto first = spec.create();
     first->begin(run);
     if (first->decides_in_order()) return select_in_order(spec, *first);

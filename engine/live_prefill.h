@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,9 +26,10 @@ class LivePrefill {
     /// policies are served.
     static constexpr int least_window = 32;
 
-    /// @param token_ids (N) what the policies see
-    /// @param window    of `window_attention`; cut to N
-    LivePrefill(policies::ModelShape shape, std::vector<int32_t> token_ids, int window);
+    /// @param model_fingerprint what maps that were trained for the model are tied to
+    /// @param token_ids         (N) what the policies see
+    /// @param window            of `window_attention`; cut to N
+    LivePrefill(policies::ModelShape shape, std::string model_fingerprint, std::vector<int32_t> token_ids, int window);
     ~LivePrefill();
 
     /// Copies what was observed of the next layer, in ascending order, and shares its cache.
@@ -52,17 +54,22 @@ class LivePrefill {
     /// Selections of all layers, as a run of this policy at this budget (entries per KV head and layer; ignored by
     /// `full`) makes them, layers in parallel where the policy allows it. One after the other where several threads
     /// ask.
+    /// @param share of the full cache, where that is what was asked for: policies of bytes go by it, not by the entries
+    ///              it was rounded to
     /// @throws UsageError where `serves` is false; BudgetError, ScoreError as the policy does; SelectionError for what
     ///         no cache can hold.
-    std::vector<policies::Selection> select(const policies::PolicySpec& spec, int64_t budget, uint64_t seed) const;
+    std::vector<policies::Selection> select(const policies::PolicySpec& spec, int64_t budget, uint64_t seed,
+                                            std::optional<double> share = std::nullopt) const;
 
  private:
     void decide(const policies::PolicySpec& spec, policies::Policy& policy, size_t layer,
                 policies::Selection& selection) const;
     std::vector<policies::Selection> select_in_order(const policies::PolicySpec& spec, policies::Policy& policy) const;
-    policies::RunContext context(const policies::PolicySpec& spec, int64_t budget, uint64_t seed) const;
+    policies::RunContext context(const policies::PolicySpec& spec, int64_t budget, uint64_t seed,
+                                 std::optional<double> share) const;
 
     policies::ModelShape shape_;
+    std::string model_fingerprint_;
     std::vector<int32_t> token_ids_;
     int window_;
     std::vector<float> window_attention_;

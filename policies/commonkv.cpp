@@ -142,6 +142,9 @@ class CommonKv : public Policy {
         return 2.0 * shape.n_layers * shape.n_kv_heads * shape.head_dim * static_cast<double>(context_.n_tokens);
     }
 
+    /// Of so many tokens, or tokens of several groups. What a number such as 0.29 lacks in binary must not cost one.
+    double n_unlike(int64_t n) const { return std::floor(unlike_ * static_cast<double>(n) + 1e-9); }
+
     /// Latents of all layers that there can be: which tokens are unlike is known only once the rank is.
     double most_latents() const {
         const double n = static_cast<double>(context_.n_tokens);
@@ -149,10 +152,11 @@ class CommonKv : public Policy {
         double shared = 0, own = 0, most = 0;
         for (const Group& group : groups_) {
             shared += n;
-            own += (group.n_layers - 1) * std::min(forced + (of_model_ ? 0.0 : std::floor(unlike_ * n)), n);
+            own += (group.n_layers - 1) * std::min(forced + (of_model_ ? 0.0 : n_unlike(context_.n_tokens)), n);
             most += (group.n_layers - 1) * n;
         }
-        if (of_model_) own += (groups_[0].n_layers - 1) * std::floor(unlike_ * n * static_cast<double>(groups_.size()));
+        if (of_model_)
+            own += (groups_[0].n_layers - 1) * n_unlike(context_.n_tokens * static_cast<int64_t>(groups_.size()));
         return shared + std::min(own, most);
     }
 
@@ -246,9 +250,9 @@ class CommonKv : public Policy {
                                                  group.first + group.n_layers - 1, token));
             }
         const auto n_all = static_cast<int64_t>(distances.size());
-        const auto n_unlike = static_cast<int64_t>(std::floor(unlike_ * static_cast<double>(n_all) + 1e-9));
-        std::vector<uint32_t> unlike(static_cast<size_t>(n_unlike));
-        kernels::select_topk(distances.data(), n_all, n_unlike, unlike.data());
+        const auto n_chosen = static_cast<int64_t>(n_unlike(n_all));
+        std::vector<uint32_t> unlike(static_cast<size_t>(n_chosen));
+        kernels::select_topk(distances.data(), n_all, n_chosen, unlike.data());
         own_.resize(groups_.size());
         for (size_t i = 0; i < groups.size(); ++i) {
             auto& is_own = own_[static_cast<size_t>(groups[i].first / layer_step_)];

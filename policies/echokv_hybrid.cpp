@@ -159,7 +159,7 @@ Definition echokv_hybrid_definition() {
         .own_share = [](const ParameterValues& values) -> std::optional<double> {
             if (values.text("form") == "full") return 1.0;
             try {
-                const EchoLayout layout = read_echo_layout(values.text("maps"));
+                const EchoLayout layout = read_echo_header(values.text("maps")).layout;
                 const double keys = static_cast<double>(channels_left(layout)) / layout.head_dim;
                 return (keys + layout.model_ratio()) / 2;
             } catch (const EchoMapsError&) {

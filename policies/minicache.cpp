@@ -172,9 +172,14 @@ class MiniCache : public Policy {
         }
         if (std::isnan(cosine)) return cosine;
         const double angle = std::acos(std::clamp(cosine, -1.0, 1.0)), sine = std::sin(angle);
-        const bool is_straight = sine < 1e-6;
-        double of_a = is_straight ? 1.0 - t_ : std::sin((1.0 - t_) * angle) / sine;
-        double of_b = is_straight ? t_ : std::sin(t_ * angle) / sine;
+        double of_a = 1.0 - t_, of_b = t_;
+        if (sine >= 1e-6) {
+            of_a = std::sin((1.0 - t_) * angle) / sine;
+            of_b = std::sin(t_ * angle) / sine;
+        } else if (cosine < 0) {  // no arc is the shortest: the nearer of the two
+            of_b = t_ < 0.5 ? 0.0 : 1.0;
+            of_a = 1.0 - of_b;
+        }
         if (length_a == 0) of_b = 1.0;
         if (length_b == 0) of_a = 1.0;
         for (size_t c = 0; c < a.size(); ++c)

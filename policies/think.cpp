@@ -33,12 +33,11 @@ class Think : public Policy {
         const auto n = static_cast<double>(context.n_tokens);
         n_pruned_ = std::max<int64_t>(context.n_tokens - recent_, 0);
         const double share = context.share_of_bytes();
-        // The keys that stay whole are made up for by the others.
-        const double of_all = n_pruned_ > 0 ? n / static_cast<double>(n_pruned_) : 0.0;
-        const double ratio = ratio_.value_or(2.0 * (1.0 - share) * of_all);
-        // No more bytes than the budget; a given ratio is rounded as in the paper's code. What a number such as 0.8
-        // lacks in binary must not cost a channel.
-        const double dropped = ratio_ ? std::floor(ratio * d + 1e-6) : std::ceil(ratio * d - 1e-6);
+        // A given ratio is rounded as in the paper's code. What a number such as 0.8 lacks in binary must not cost a
+        // channel.
+        const double dropped = ratio_        ? std::floor(*ratio_ * d + 1e-6)
+                               : share < 1.0 ? std::ceil(dropped_for(share) - 1e-6)
+                                             : 0.0;
         if (!ratio_ && (!(dropped < d) || (share < 1.0 && n_pruned_ == 0)))
             throw BudgetError(fmt::format(
                 "a budget of {:.4g} % of the full cache: this policy keeps every token and drops channels of the keys "
@@ -75,9 +74,17 @@ class Think : public Policy {
     bool stores_parts() const override { return n_dropped_ > 0 && n_pruned_ > 0; }
 
  private:
-    /// One channel left of each key that may lose some, rounded up to a tenth.
+    /// Channels to drop for a share of the full cache's 2 N d numbers of a head: the keys that stay whole are made up
+    /// for by the others, and so are the d - dropped numbers that say which channels are left.
+    double dropped_for(double share) const {
+        const double d = context_.shape.head_dim, saved = 2.0 * (1.0 - share) * static_cast<double>(context_.n_tokens);
+        return n_pruned_ > 0 ? d * (saved + 1.0) / (static_cast<double>(n_pruned_) + 1.0) : 0.0;
+    }
+
+    /// One channel left of each key that may lose some, and its number; rounded up to a tenth.
     double least_percent(double n, int d) const {
-        return std::ceil(1000.0 * (1.0 - static_cast<double>(n_pruned_) * (d - 1) / (2.0 * n * d))) / 10.0;
+        const double saved = static_cast<double>(n_pruned_) * (d - 1) - 1.0;
+        return std::ceil(1000.0 * (1.0 - saved / (2.0 * n * d))) / 10.0;
     }
 
     StoredLayer stored(const Selection& selection) const {

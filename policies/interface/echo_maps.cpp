@@ -86,9 +86,33 @@ EchoLayout layout_of(const std::string& path, const Opened& opened) {
     return layout;
 }
 
+/// Of each map.
+uint64_t map_bytes(const EchoLayout& layout) {
+    return static_cast<uint64_t>(layout.width() + layout.local) * static_cast<uint64_t>(layout.width() - layout.local) *
+           sizeof(float);
+}
+
+EchoMaps header_of(const std::string& path, const Opened& opened) {
+    EchoMaps maps;
+    maps.layout = layout_of(path, opened);
+    maps.model_fingerprint = metadata(path, opened, "model_fingerprint");
+    for (const auto& [name, value] : opened.header["__metadata__"].items())
+        if (value.is_string()) maps.facts[name] = value.get<std::string>();
+    return maps;
+}
+
+/// Before memory is asked for: a damaged header may name the same bytes as many maps.
+void require_room(const std::string& path, const Opened& opened, const EchoLayout& layout) {
+    uint64_t n_maps = 0;
+    for (int layer = 0; layer < layout.n_layers; ++layer) n_maps += layout.is_rebuilt(layer) ? 2 : 0;
+    if (const uint64_t bytes = n_maps * map_bytes(layout); bytes > opened.size - opened.begin)
+        refuse(path, fmt::format("expected {} maps of {} bytes each, found {} bytes: is the file cut off?", n_maps,
+                                 map_bytes(layout), opened.size - opened.begin));
+}
+
 Matrix read_matrix(const std::string& path, Opened& opened, const EchoLayout& layout, const std::string& name) {
     Matrix matrix{layout.width() + layout.local, layout.width() - layout.local, {}};
-    const auto bytes = static_cast<uint64_t>(matrix.n_rows) * static_cast<uint64_t>(matrix.n_columns) * sizeof(float);
+    const uint64_t bytes = map_bytes(layout);
     const auto found = opened.header.find(name);
     if (found == opened.header.end()) refuse(path, fmt::format("the map \"{}\" is missing.", name));
     const nlohmann::json expected = {matrix.n_rows, matrix.n_columns};
@@ -178,22 +202,16 @@ std::string to_safetensors(const EchoMaps& maps) {
 
 EchoMaps read_echo_maps(const std::string& path) {
     Opened opened = open(path);
-    EchoMaps maps;
-    maps.layout = layout_of(path, opened);
-    maps.model_fingerprint = metadata(path, opened, "model_fingerprint");
+    EchoMaps maps = header_of(path, opened);
+    require_room(path, opened, maps.layout);
     for (int layer = 0; layer < maps.layout.n_layers; ++layer) {
         if (!maps.layout.is_rebuilt(layer)) continue;
         maps.layers[layer] = {read_matrix(path, opened, maps.layout, tensor_name(layer, "keys")),
                               read_matrix(path, opened, maps.layout, tensor_name(layer, "values"))};
     }
-    for (const auto& [name, value] : opened.header["__metadata__"].items())
-        if (value.is_string()) maps.facts[name] = value.get<std::string>();
     return maps;
 }
 
-EchoLayout read_echo_layout(const std::string& path) {
-    const Opened opened = open(path);
-    return layout_of(path, opened);
-}
+EchoMaps read_echo_header(const std::string& path) { return header_of(path, open(path)); }
 
 }  // namespace kvscope::policies

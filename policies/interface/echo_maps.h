@@ -60,7 +60,7 @@ std::string to_safetensors(const EchoMaps& maps);
 /// @throws EchoMapsError, which names the file, what was expected and what was found
 EchoMaps read_echo_maps(const std::string& path);
 
-/// The layout alone. @throws EchoMapsError
-EchoLayout read_echo_layout(const std::string& path);
+/// Everything but the maps themselves, from the file's header: `layers` stays empty. @throws EchoMapsError
+EchoMaps read_echo_header(const std::string& path);
 
 }  // namespace kvscope::policies

@@ -90,7 +90,7 @@ bool echo_stores(const EchoLayout& layout, int layer) {
 
 double echo_share(const std::string& path) {
     try {
-        return read_echo_layout(path).model_ratio();
+        return read_echo_header(path).layout.model_ratio();
     } catch (const EchoMapsError&) {
         return 1.0;
     }
@@ -101,21 +101,21 @@ EchoMaps echo_maps_of(const std::string& policy, const std::string& path, const 
         throw EchoMapsError(policy +
                             " rebuilds keys and values by maps that are trained for the model: expected `maps`, a "
                             "safetensors file, found none. `kvscope train-echo -m MODEL -o FILE` makes one.");
-    auto maps = read_echo_maps(path);
+    const EchoMaps header = read_echo_header(path);
     const auto refuse = [&](const std::string& why) {
         throw EchoMapsError("EchoKV's maps '" + path + "' are of another model: " + why +
                             " `kvscope train-echo -m MODEL -o FILE` makes those of this one.");
     };
     const ModelShape& shape = context.shape;
-    const EchoLayout& layout = maps.layout;
+    const EchoLayout& layout = header.layout;
     if (layout.n_layers != shape.n_layers || layout.n_kv_heads != shape.n_kv_heads || layout.head_dim != shape.head_dim)
         refuse(fmt::format("they have {} layers of {} KV heads of {}, and the model has {} of {} of {}.",
                            layout.n_layers, layout.n_kv_heads, layout.head_dim, shape.n_layers, shape.n_kv_heads,
                            shape.head_dim));
-    if (maps.model_fingerprint != context.model_fingerprint)
-        refuse(fmt::format("its fingerprint is {}, and the model's is {}.", maps.model_fingerprint,
+    if (header.model_fingerprint != context.model_fingerprint)
+        refuse(fmt::format("its fingerprint is {}, and the model's is {}.", header.model_fingerprint,
                            context.model_fingerprint));
-    return maps;
+    return read_echo_maps(path);
 }
 
 }  // namespace kvscope::policies

@@ -89,6 +89,38 @@ TEST_CASE("a table that means nothing says so", "[task-scores]") {
     CHECK_THAT(task_verdict(few), StartsWith("Not usable") && Contains("10 samples"));
 }
 
+TEST_CASE("a share is shown as it was asked for, whatever it comes to in each sample", "[task-scores]") {
+    const auto asked = [](const std::string& policy, std::initializer_list<int> lengths, double share, bool by_bytes) {
+        std::vector<trace::ResultRow> rows;
+        for (const int n : lengths) {
+            rows.push_back(row(n, policy, std::llround(share * n), 1));
+            rows.back().budget_fraction = by_bytes ? share : static_cast<double>(rows.back().budget) / n;
+        }
+        return rows;
+    };
+    const auto budgets = [](std::initializer_list<std::vector<trace::ResultRow>> all) {
+        std::vector<trace::ResultRow> rows;
+        for (const auto& some : all) rows.insert(rows.end(), some.begin(), some.end());
+        std::vector<std::string> found;
+        for (const auto& group : task_groups(rows)) found.push_back(group.budget);
+        return found;
+    };
+    using Names = std::vector<std::string>;
+    CHECK(budgets({asked("snapkv", {541, 1041, 2033}, 0.5, false)}) == Names{"50 %"});
+    CHECK(budgets({asked("snapkv", {541, 1041, 2033}, 0.125, false)}) == Names{"12.5 %"});
+    CHECK(budgets({asked("snapkv", {541, 1041}, 0.7, false), asked("think", {541, 1041}, 0.7, true)}) ==
+          Names{"70 %", "70 %"});
+    // One length does not tell a share from a number, but a policy of bytes beside it does.
+    CHECK(budgets({asked("snapkv", {541}, 0.5, false)}) == Names{"271"});
+    CHECK(budgets({asked("think", {541}, 0.5, true)}) == Names{"50 %"});
+    CHECK(budgets({asked("snapkv", {541}, 0.5, false), asked("think", {541}, 0.5, true)}) == Names{"50 %", "50 %"});
+    CHECK(budgets({asked("snapkv", {541}, 0.6, false), asked("think", {541}, 0.5, true)}) == Names{"325", "50 %"});
+    auto counts = asked("snapkv", {541, 1041}, 0.5, false);
+    for (auto& one : counts) one.budget_fraction = 128.0 / std::stod(one.sample_id);
+    for (auto& one : counts) one.budget = 128;
+    CHECK(budgets({counts}) == Names{"128"});
+}
+
 TEST_CASE("task scores: a table of settings by budgets, with intervals", "[task-scores]") {
     const test::SampleTrace sample;
     const Figure figure = test::made(sample.reader(), "task-scores", {});

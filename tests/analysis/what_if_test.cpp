@@ -207,13 +207,13 @@ TEST_CASE("what-if: a record from selections made elsewhere is the same", "[what
         }
     }
     const policies::PolicySpec spec{&what_if.definition(), what_if.recorded()};
-    const trace::RunRecord record = what_if_record(reader, 0, spec, 20, selections, {});
+    const trace::RunRecord record = what_if_record(reader, 0, spec, 20, 0.25, selections, {});
     CHECK(record.kept_indices == expected.kept_indices);
     CHECK(record.head_bytes == expected.head_bytes);
     CHECK(record.label == expected.label);
     CHECK(record.attention_kept.empty());
     selections.pop_back();
-    CHECK_THROWS_AS(what_if_record(reader, 0, spec, 20, selections, {}), std::invalid_argument);
+    CHECK_THROWS_AS(what_if_record(reader, 0, spec, 20, 0.25, selections, {}), std::invalid_argument);
 }
 
 TEST_CASE("what-if: a policy that keeps every token takes a budget as a share of the bytes", "[what-if]") {

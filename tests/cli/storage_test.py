@@ -304,6 +304,9 @@ class RebuiltLayers(ProgramTest):
         self.refuses(2, ["--loss", "take no steps"], *train, "--loss", "no.csv", "-o", "no.safetensors")
         self.refuses(2, ["--tune-loss", "--tune"], *train, "--tune-loss", "qk-kl", "-o", "no.safetensors")
         self.refuses(2, ["--steps", "--stage1"], *train, "--steps", 9, "-o", "no.safetensors")
+        self.refuses(2, ["--steps", "adamw"], *train, "--stage1", "least-squares", "--steps", 9, "-o", "no.safetensors")
+        self.refuses(2, ["--ridge", "least squares"], *train, "--stage1", "adamw", "--ridge", "0.1", "-o",
+                     "no.safetensors")
         (self.folder / "other.safetensors.stage2").write_text("precious")
         self.refuses(2, ["other.safetensors.stage2", "move it away"], *train, "--sequence", 100, "--tune", 2, "-o",
                      "other.safetensors")

@@ -1,7 +1,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <numeric>
 
 #include "tests/engine/experiment_on_disk.h"
+#include "tests/policies/echo_maps_file.h"
 #include "tests/policies/throwaway_policies.h"
 
 using namespace kvscope;
@@ -121,6 +123,35 @@ TEST_CASE("a prefill in memory decides as its runs did, and with other parameter
     check(tiny, {prompt_of_ids(some_ids(tiny, 150), 130)}, "context");
     const auto ids = golden("engine/prompt_ids.json")["prompts"]["short"]["ids"].get<std::vector<int32_t>>();
     check(default_model_f32(), {prompt_of_ids(ids)}, "default");
+}
+
+TEST_CASE("a prefill in memory decides for policies of bytes by their share, and with maps of its model") {
+    const auto& model = tiny_model();
+    const auto shape = model.transformer().shape();
+    const policies::test::EchoMapsFile maps(
+        policies::EchoLayout{shape.n_layers, shape.n_kv_heads, shape.head_dim, 2, 0}, model.fingerprint());
+    const TemporaryFolder folder;
+    auto options = options_of(1, false);
+    options.keep_prefill = true;
+    // Of 99 tokens, 61.3 % lie between 60 and 61 entries.
+    const std::vector<engine::RunPlan> plans{plan("full", "100%"),
+                                             plan("echokv-hybrid:recent=8,maps=" + maps.path(), "0.9"),
+                                             plan("think:recent=0", "0.613"), plan("minicache:retained=0", "0.613")};
+    Session session(folder, "t.h5", model, {prompt_of_ids(some_ids(model, 99))}, plans, options);
+    const auto records = records_of(session);
+    const auto live = session.experiment.take_prefill();
+    REQUIRE(live);
+    for (size_t i = 1; i < plans.size(); ++i) {
+        CAPTURE(records[i].label, records[i].message);
+        REQUIRE(records[i].status == "complete");
+        const auto selections = live->select(plans[i].spec, records[i].budget, 0, records[i].budget_fraction);
+        uint64_t bytes = 0;
+        for (const auto& selection : selections)
+            for (const size_t row : policies::row_bytes_of(selection, shape.head_dim, sizeof(float))) bytes += row;
+        CHECK(bytes == std::accumulate(records[i].cache_bytes_predicted.begin(), records[i].cache_bytes_predicted.end(),
+                                       uint64_t{0}));
+        CHECK(selections.back().stored);
+    }
 }
 
 TEST_CASE("a prefill in memory says which policies it does not serve, and why") {

@@ -300,7 +300,8 @@ TEST_CASE("a prefill is repeated from a trace's own tokens") {
     const auto prefill = gui.engine->prefill(id, 0);
     REQUIRE(prefill);
     const auto& reader = *gui.session.document(id)->reader();
-    const auto record = prefill->what_if(reader, 0, policies::parse_policy("snapkv:window=8"), 16, 0);
+    const auto record = prefill->what_if(reader, 0, policies::parse_policy("snapkv:window=8"), 16,
+                                         16.0 / static_cast<double>(reader.prompt(0).visible_tokens()), 0);
     const auto kept = reader.kept(0, 1);
     CHECK(record.kept_indices == kept->indices);
     CHECK(record.kept_offsets == kept->offsets);

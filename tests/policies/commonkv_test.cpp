@@ -221,6 +221,8 @@ TEST_CASE("CommonKV's rank is what the budget holds, whichever tokens turn out u
             CHECK(bytes <= share);
             CHECK(bytes > 0.6 * share);
         }
+    // 0.58 of 150 tokens are 87, whatever 0.58 lacks in binary: 237 latents, of which the budget holds 9 numbers each.
+    CHECK(found("commonkv:recent=0,sinks=0,unlike=0.58,layer_step=2,scope=model", 0.2955).first == 9);
     CHECK(found("commonkv", 1.0) == std::pair(0, 1.0));
     CHECK(found("commonkv:recent=0,sinks=0,unlike=0,layer_step=5", 0.2).first == 24);  // 32 numbers, 24 inputs
     CHECK_THROWS_WITH(found("commonkv:recent=50", 0.02), Contains("3.2 % is the least"));

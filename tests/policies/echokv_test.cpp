@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "policies/interface/registry.h"
@@ -195,6 +196,31 @@ TEST_CASE("EchoKV refuses maps that are missing, damaged or another model's, and
     std::string long_header = whole;
     std::memset(long_header.data(), 0xff, 8);
     CHECK_THROWS_AS(begin(EchoMapsFile(long_header).path()), EchoMapsError);
+}
+
+TEST_CASE("EchoKV's maps that are the same bytes of the file many times over are refused unread", "[echokv]") {
+    // 2,000 layers, of which every second one names the 16 KB that are there: 32 MB from a file of 200 KB.
+    const EchoLayout layout{2000, 4, 16, 2, 0};
+    EchoMaps one = formula_maps(EchoLayout{2, 4, 16, 2, 0}, "f00d");
+    const std::string small = to_safetensors(one);
+    const std::string numbers = small.substr(small.size() - 2 * 64 * 64 * sizeof(float), 64 * 64 * sizeof(float));
+    nlohmann::json header;
+    header["__metadata__"] = {{"format", "kvscope-echo-maps-1"},
+                              {"model_fingerprint", "f00d"},
+                              {"n_layers", "2000"},
+                              {"n_kv_heads", "4"},
+                              {"head_dim", "16"},
+                              {"group", "2"},
+                              {"local", "0"}};
+    for (int layer = 1; layer < layout.n_layers; layer += 2)
+        for (const char* kind : {"keys", "values"})
+            header["layers." + std::to_string(layer) + "." + kind] = {
+                {"dtype", "F32"}, {"shape", {64, 64}}, {"data_offsets", {0, numbers.size()}}};
+    const std::string text = header.dump();
+    const uint64_t length = text.size();
+    const EchoMapsFile file(std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + text + numbers);
+    CHECK_THROWS_WITH(read_echo_maps(file.path()), Contains("expected 2000 maps of 16384 bytes each, found 16384"));
+    CHECK(read_echo_header(file.path()).layout == layout);
 }
 
 TEST_CASE("EchoKV's maps are read as they were written", "[echokv]") {

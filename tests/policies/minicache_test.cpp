@@ -186,6 +186,18 @@ TEST_CASE("MiniCache takes vectors without a direction, and refuses numbers that
     for (size_t c = 0; c < 16; ++c) CHECK(found[c] == Approx(own[c]).margin(1e-5));
     for (const double number : stored_vector(merged[6].stored->rows[1].stored[0].keys, static_cast<size_t>(at)))
         CHECK(number == 0);
+    // Between two opposite vectors no arc is the shortest: the direction is the nearer one's, and none is lost.
+    auto& keys = cache.layers[6].keys;
+    std::transform(cache.layers[5].keys.begin(), cache.layers[5].keys.end(), keys.begin(), [](float x) { return -x; });
+    cache.observe(8);
+    for (const auto& [t, sign] : {std::pair{"0.6", -1.0}, {"0.4", 1.0}}) {
+        const auto opposite = select(std::string("minicache:pairs=1,retained=0,t=") + t, cache, 1.0);
+        for (const uint32_t token : {0u, 20u, 59u}) {
+            const Vector above = vector_of(cache.layers[5].keys, 1, token);
+            const Vector vector = stored_vector(opposite[5].stored->rows[1].stored[0].keys, token);
+            for (size_t c = 0; c < 16; ++c) CHECK(vector[c] == Approx(sign * above[c]).margin(1e-5));
+        }
+    }
     set(6, 1, 20, NAN);
     CHECK_THROWS_WITH(select("minicache:pairs=1", cache, 1.0),
                       Contains("layers 5 and 6, head 1") && Contains("key of token 20"));

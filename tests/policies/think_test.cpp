@@ -81,8 +81,8 @@ TEST_CASE("ThinK's budget is a share of the bytes, which its ratio decides where
         const auto selection = select(policy, cache, share)[0];
         return selection.stored ? selection.stored->rows[0].stored[0].keys.parts[0].channels.size() : size_t{16};
     };
-    CHECK(kept("think:recent=0", 0.8) == 9);  // 0.4 * 16, rounded up: 7 go
-    CHECK(kept("think:recent=0", 0.75) == 8);
+    CHECK(kept("think:recent=0", 0.8) == 9);   // 0.4 * 16, rounded up: 7 go
+    CHECK(kept("think:recent=0", 0.75) == 7);  // 8 of 16, and what says which they are
     CHECK(kept("think:recent=0", 0.54) == 1);
     CHECK(kept("think:recent=30", 0.8) == 6);  // 0.4 * 16 * 90 / 60 = 9.6
     CHECK(kept("think", 1.0) == 16);
@@ -103,6 +103,26 @@ TEST_CASE("ThinK's budget is a share of the bytes, which its ratio decides where
     CHECK_THROWS_AS(parse_policy("think:recent=90").create()->begin(cache.context(80)), BudgetError);
     CHECK_NOTHROW(parse_policy("think:recent=90").create()->begin(cache.context(90)));
     CHECK_THROWS_AS(parse_policy("think:ratio=1"), ParameterError);
+}
+
+TEST_CASE("ThinK never needs more than its budget, the numbers of its channels included", "[think]") {
+    Cache cache = random_cache(kShape, kTokens, 5);
+    for (const int recent : {0, 10, 32})
+        for (double share = 0.55; share < 1.0; share += 0.01) {
+            const auto spec = parse_policy("think:recent=" + std::to_string(recent)).create();
+            RunContext context = cache.context(80);
+            context.budget_share = share;
+            try {
+                spec->begin(context);
+            } catch (const BudgetError&) {
+                continue;
+            }
+            CAPTURE(recent, share);
+            for (const size_t bytes : row_bytes_of(spec->select(*cache.observations[0]), 16, 2)) {
+                CHECK(static_cast<double>(bytes) <= share * 2 * kTokens * 16 * 2);
+                CHECK(static_cast<double>(bytes) > share * 2 * kTokens * 16 * 2 - 2 * kTokens - 4);  // a channel more
+            }
+        }
 }
 
 TEST_CASE("ThinK needs what it says: half of the keys' bytes less at a ratio of one half", "[think]") {

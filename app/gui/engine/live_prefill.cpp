@@ -26,18 +26,19 @@ class InMemory final : public PrefillInMemory {
     int widest_window() const override { return prefill_->n_window(); }
 
     trace::RunRecord what_if(const trace::Reader& reader, int prompt, const policies::PolicySpec& spec, int64_t budget,
-                             uint64_t seed) const override {
+                             double share, uint64_t seed) const override {
         const int n_threads = omp_get_max_threads();
         if (is_engine_busy_()) omp_set_num_threads(1);
         std::vector<policies::Selection> selections;
         try {
-            selections = prefill_->select(spec, budget, seed);
+            selections = prefill_->select(spec, budget, seed, share);
         } catch (...) {
             omp_set_num_threads(n_threads);
             throw;
         }
         omp_set_num_threads(n_threads);
-        auto record = analysis::what_if_record(reader, prompt, spec, budget, selections, prefill_->window_attention());
+        auto record =
+            analysis::what_if_record(reader, prompt, spec, budget, share, selections, prefill_->window_attention());
         record.seed = seed;
         return record;
     }
@@ -59,8 +60,9 @@ std::shared_ptr<const engine::LivePrefill> read_prompt(const engine::Model& mode
     const auto n = static_cast<size_t>(prompt.n_visible());
     const std::span<const int32_t> ids = std::span<const int32_t>(prompt.ids).first(n);
     const int64_t recorded = window > 0 ? window : engine::ExperimentOptions().window;
-    const auto live = std::make_shared<engine::LivePrefill>(
-        model.transformer().shape(), std::vector<int32_t>(ids.begin(), ids.end()), static_cast<int>(recorded));
+    const auto live =
+        std::make_shared<engine::LivePrefill>(model.transformer().shape(), model.fingerprint(),
+                                              std::vector<int32_t>(ids.begin(), ids.end()), static_cast<int>(recorded));
     engine::PrefillRequest request;
     request.ids = ids;
     request.needs.window_queries = static_cast<int>(std::max(recorded, observed_window));

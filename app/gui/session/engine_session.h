@@ -123,9 +123,10 @@ class PrefillInMemory {
     virtual std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const = 0;
     /// The widest window that a policy can have.
     virtual int widest_window() const = 0;
-    /// The run as this policy at this budget makes it. For worker threads; @throws as policies do
+    /// The run as this policy at this budget makes it, in entries and as a share of the full cache. For worker threads;
+    /// @throws as policies do
     virtual trace::RunRecord what_if(const trace::Reader& reader, int prompt, const policies::PolicySpec& spec,
-                                     int64_t budget, uint64_t seed) const = 0;
+                                     int64_t budget, double share, uint64_t seed) const = 0;
 };
 
 /// The engine beside the window, on a thread of its own. One job at a time; further ones wait. All calls from the

@@ -106,6 +106,7 @@ void LiveWhatIf::follow_selection(const Session& session) {
         }
         fresh->values = fresh->recorded.values;
         fresh->budget = fresh->recorded_budget = run.budget;
+        fresh->recorded_share = run.budget_fraction;
         fresh->n_tokens = document->reader()->prompt(selected.prompt).visible_tokens();
         fresh->seed = run.seed;
         settings = std::move(fresh);
@@ -151,11 +152,13 @@ void LiveWhatIf::compute(Session& session) {
         fmt::format("{} {} {}", session.stamp(source_), settings,
                     by_trace ? nullptr : static_cast<const void*>(prefill_.get())),
         [trace, prefill = prefill_, reader, key = source_, settings, seed = settings_->seed,
-         spec = policies::PolicySpec{settings_->recorded.definition, settings_->values}, budget = settings_->budget] {
+         spec = policies::PolicySpec{settings_->recorded.definition, settings_->values}, budget = settings_->budget,
+         share = analysis::share_of_budget(settings_->budget, settings_->recorded_budget, settings_->recorded_share,
+                                           settings_->n_tokens)] {
             const auto start = std::chrono::steady_clock::now();
             Computed computed;
-            computed.record =
-                trace ? (*trace)(spec.values, budget) : prefill->what_if(*reader, key.prompt, spec, budget, seed);
+            computed.record = trace ? (*trace)(spec.values, budget)
+                                    : prefill->what_if(*reader, key.prompt, spec, budget, share, seed);
             computed.summary = summarize(*reader, key.prompt, computed.record);
             computed.milliseconds =
                 std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();

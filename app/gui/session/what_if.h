@@ -86,6 +86,7 @@ class LiveWhatIf {
     struct Settings {
         policies::PolicySpec recorded;
         int64_t recorded_budget = 0;
+        double recorded_share = 1;
         int64_t n_tokens = 0;
         uint64_t seed = 0;
         policies::ParameterValues values;

@@ -21,6 +21,7 @@ struct Arguments {
     std::filesystem::path output, curve;
     std::string stage1 = "least-squares", inputs = "both", tune_loss = "outputs";
     bool quiet = false;
+    const CLI::Option *steps = nullptr, *ridge = nullptr;
 };
 
 analysis::Table empty_curve() {
@@ -63,6 +64,10 @@ void require_sense(const Arguments& arguments) {
         throw engine::UsageError("--loss: least squares take no steps; give --stage1 adamw, or --tune STEPS");
     if (arguments.inputs != "both" && (arguments.job.by_descent || arguments.job.tuning.steps > 0))
         throw engine::UsageError("--inputs is for least squares alone: leave out --stage1 adamw and --tune");
+    if (arguments.steps->count() > 0 && !arguments.job.by_descent)
+        throw engine::UsageError("--steps is for --stage1 adamw: least squares take none");
+    if (arguments.ridge->count() > 0 && arguments.job.by_descent)
+        throw engine::UsageError("--ridge is for least squares alone: leave out --stage1 adamw");
     if (!arguments.job.force) {
         figures::refuse_existing(arguments.output);
         if (!arguments.curve.empty()) figures::refuse_existing(arguments.curve);
@@ -94,19 +99,20 @@ void declare_stages(CLI::App& app, Arguments& arguments) {
                                   "gradient descent, as in the paper")
                        ->transform(OneOf({"least-squares", "adamw"}))
                        ->capture_default_str();
-    app.add_option("--ridge", arguments.job.options.ridge,
-                   "Of least squares: times the inputs' mean square, what is added to each input's own")
-        ->check(RealNumber(0, 1e6))
-        ->capture_default_str();
+    arguments.ridge =
+        app.add_option("--ridge", arguments.job.options.ridge,
+                       "Of least squares: times the inputs' mean square, what is added to each input's own")
+            ->check(RealNumber(0, 1e6))
+            ->capture_default_str();
     app.add_option("--inputs", arguments.inputs,
                    "Of least squares: what is predicted from: what the group's first layer and the layer itself store, "
                    "or one of the two")
         ->transform(OneOf({"both", "first-layer", "own"}))
         ->capture_default_str();
-    app.add_option("--steps", arguments.job.descent.steps, "Of --stage1 adamw")
-        ->check(WholeNumber(1))
-        ->needs(stage1)
-        ->capture_default_str();
+    arguments.steps = app.add_option("--steps", arguments.job.descent.steps, "Of --stage1 adamw")
+                          ->check(WholeNumber(1))
+                          ->needs(stage1)
+                          ->capture_default_str();
     auto* tune = app.add_option("--tune", arguments.job.tuning.steps,
                                 "Steps of gradient descent behind the first stage, on what attention gives (the "
                                 "paper's second stage has 1000); 0: none")
