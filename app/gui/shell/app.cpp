@@ -423,7 +423,7 @@ void App::draw_views() {
         // In its first frame a docked window has no tab yet that could come to the front.
         const ImGuiDockNode* node = ImGui::GetCurrentWindow()->DockNode;
         if (wants_focus && open.is_docked && (!node || !node->TabBar)) open.focus = true;
-        if (picture_of_ == open.view.get()) take_picture();
+        if (picture_of_ == open.id()) take_picture();
         ImGui::End();
     }
     std::erase_if(views_, [](const auto& open) { return !open->open; });

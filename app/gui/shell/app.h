@@ -192,9 +192,9 @@ class App {
     bool annotations_wait_ = false;  ///< they could not be saved: not again in each frame
     bool warned_of_loss_ = false;    ///< and closing again loses them
     std::unique_ptr<FileDialog> files_;
-    const View* picture_of_ = nullptr;  ///< to be copied as it is seen
-    int frames_to_picture_ = 0;         ///< until its menu is gone
-    bool scores_wanted_ = false;        ///< when the layout is there
+    std::string picture_of_;      ///< the view to be copied as it is seen, by its id; empty: none
+    int frames_to_picture_ = 0;   ///< until its menu is gone
+    bool scores_wanted_ = false;  ///< when the layout is there
     bool start_dismissed_ = false;
     std::filesystem::path wanted_model_;  ///< remembered once it is loaded
     std::filesystem::path wanted_text_;   ///< for the Run view, once the layout is there
