@@ -14,6 +14,7 @@
 
 #define GLAD_GL_IMPLEMENTATION
 #include "app/gui/drawing/gl.h"
+#include "app/gui/drawing/texture.h"
 
 // Dear ImGui's backend has this function for others to use, and no header that declares it.
 ImGuiKey ImGui_ImplGlfw_KeyToImGuiKey(int keycode, int scancode);
@@ -125,6 +126,7 @@ Window::Window(const WindowOptions& options) {
 }
 
 Window::~Window() {
+    delete_textures_of_drawn_frame();
     ImGui_ImplOpenGL3_Shutdown();
     ImGui_ImplGlfw_Shutdown();
     ImPlot::DestroyContext();
@@ -149,6 +151,7 @@ bool Window::draw_frame(const std::function<bool()>& frame) {
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
     if (capture_to_) *capture_to_ = read_back(width, height);
     if (const auto taken = std::exchange(taken_, nullptr)) taken(read_back(width, height));
+    delete_textures_of_drawn_frame();
     glfwSwapBuffers(window_);
     ++n_frames_;
     return goes_on;
