@@ -73,6 +73,14 @@ bool DrivenApp::draw_until(const std::function<bool()>& condition, int frames) {
 
 void DrivenApp::draw() {
     has_ended_ = !test_window()->draw_frame([&] { return app_.frame(); });
+    check_views();
+}
+
+void DrivenApp::check_views() {
+    const auto& failures = app_.view_failures();
+    for (; n_failures_seen_ < failures.size(); ++n_failures_seen_) {
+        if (!are_failures_allowed_) FAIL_CHECK(failures[n_failures_seen_]);
+    }
 }
 
 void DrivenApp::settle() {
@@ -84,7 +92,9 @@ void DrivenApp::settle() {
 }
 
 Screenshot DrivenApp::picture() {
-    return test_window()->capture([&] { return app_.frame(); });
+    Screenshot shot = test_window()->capture([&] { return app_.frame(); });
+    check_views();
+    return shot;
 }
 
 }  // namespace kvscope::gui::testing

@@ -19,6 +19,7 @@
 #include "app/gui/session/stored_json.h"
 #include "app/gui/session/workspace.h"
 #include "app/gui/shell/crash_log.h"
+#include "app/gui/shell/drawing_stacks.h"
 #include "app/gui/shell/layouts.h"
 #include "app/gui/shell/start_cards.h"
 #include "app/gui/shell/status_bar.h"
@@ -411,13 +412,7 @@ void App::draw_views() {
                 !ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows))
                 ImGui::SetWindowFocus();
             if (ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows)) focused_ = open.id();
-            try {
-                open.view->draw(context);
-            } catch (const analysis::NothingToShow& nothing) {
-                draw_nothing(context, nothing.what());
-            } catch (const std::exception& error) {
-                draw_error(context, error.what());
-            }
+            draw_view(open, context);
         }
         open.is_docked = ImGui::IsWindowDocked();
         // In its first frame a docked window has no tab yet that could come to the front.
@@ -433,6 +428,45 @@ void App::draw_views() {
         focus_in_the_end_.clear();
     else
         window_.draw_again();
+}
+
+void App::draw_view(OpenView& open, Context& context) {
+    if (open.failure && open.failure->shown != what_is_shown()) open.failure.reset();
+    if (open.failure) return draw_failure(open);
+    const DrawingStacks before;
+    try {
+        open.view->draw(context);
+    } catch (const analysis::NothingToShow& nothing) {
+        before.restore();
+        draw_nothing(context, nothing.what());
+    } catch (const std::exception& error) {
+        before.restore();
+        note_failure(open, error.what());
+    } catch (...) {
+        before.restore();
+        note_failure(open, "for an unknown reason");
+    }
+}
+
+void App::note_failure(OpenView& open, const std::string& message) {
+    open.failure = {message, what_is_shown()};
+    view_failures_.push_back(fmt::format("the view {} cannot be drawn: {}", open.kind->title, message));
+    spdlog::error("{}", view_failures_.back());
+    window_.draw_again();  // the message is in the next frame
+}
+
+void App::draw_failure(OpenView& open) {
+    ImGui::PushStyleColor(ImGuiCol_Text, theme_.error);
+    ImGui::TextWrapped("This view cannot be drawn: %s", open.failure->message.c_str());
+    ImGui::PopStyleColor();
+    if (ImGui::Button("Try again")) open.failure.reset();
+    ImGui::SetItemTooltip("draws the view anew; so does selecting another run");
+}
+
+/// The selected run and how it is: what a view that failed may have stumbled over.
+std::string App::what_is_shown() const {
+    const RunKey& run = session_.cursor().run;
+    return fmt::format("{} {} {} {}", session_.documents().size(), run.prompt, run.run.number, session_.stamp(run));
 }
 
 void App::draw_start() {
