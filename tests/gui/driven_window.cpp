@@ -91,6 +91,19 @@ void DrivenApp::settle() {
     draw();
 }
 
+std::string DrivenApp::shown_text() {
+    std::string text;
+    test_window()->draw_frame([&] {
+        ImGui::LogToBuffer();
+        const bool goes_on = app_.frame();
+        text = ImGui::GetCurrentContext()->LogBuffer.c_str();
+        ImGui::LogFinish();
+        return goes_on;
+    });
+    check_views();
+    return text;
+}
+
 Screenshot DrivenApp::picture() {
     Screenshot shot = test_window()->capture([&] { return app_.frame(); });
     check_views();

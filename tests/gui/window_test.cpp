@@ -146,7 +146,7 @@ TEST_CASE("without a trace there are cards; a trace opens through the dialog and
     CHECK(driven.session().cursor().run.valid());
 }
 
-TEST_CASE("every view of every layout draws an open trace, an empty session and a damaged one") {
+TEST_CASE("every view of every layout draws an open trace and an empty session") {
     NEEDS_DISPLAY();
     const SampleTrace sample;
     const bool open = GENERATE(true, false);
