@@ -247,7 +247,7 @@ bool App::frame() {
     files_->draw();
     help_.draw_keys(focused_view(), actions_);
     help_.draw_about(window_);
-    if (notices_.draw(theme_)) window_.draw_again();
+    if (const double seconds = notices_.draw(theme_); seconds >= 0) window_.draw_within(seconds);
     save_changed_annotations();
     // What is typed is one step, and what is dragged; a view that is dropped is in its place some frames later.
     const bool is_dragging = ImGui::IsAnyMouseDown();
@@ -259,8 +259,7 @@ bool App::frame() {
     if (frames_to_drop_ == 0 && !ImGui::GetIO().WantTextInput) remember_undo();
     if (save_at_ >= 0 && ImGui::GetTime() >= save_at_) save_changes();
     if (save_at_ >= 0) window_.draw_within(save_at_ - ImGui::GetTime());
-    session_.end_frame();
-    if (tasks_.n_pending() > 0) window_.draw_again();
+    session_.end_frame();  // a task that ends wakes the window
     return !quit_;
 }
 
