@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "app/gui/view/actions.h"
@@ -15,6 +16,7 @@ TEST_CASE("a dialog that a view has opened closes with the view, and nothing is 
     const std::filesystem::path workspace = sample.folder / "other.kvscope";
     AppOptions options = explore(sample);
     options.layout = "report";
+    setenv("XDG_STATE_HOME", (sample.folder / "state").c_str(), 1);
     DrivenApp driven(options);
     driven.settle();
     driven.app().save_workspace(workspace);
@@ -47,6 +49,7 @@ TEST_CASE("a dialog that a view has opened closes with the view, and nothing is 
     });
     CHECK(is_asked);
     CHECK(!is_asked_after);
+    unsetenv("XDG_STATE_HOME");
     CHECK(driven.app().n_errors() == 0);
 }
 
