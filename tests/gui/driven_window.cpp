@@ -73,6 +73,14 @@ bool DrivenApp::draw_until(const std::function<bool()>& condition, int frames) {
 
 void DrivenApp::draw() {
     has_ended_ = !test_window()->draw_frame([&] { return app_.frame(); });
+    check_views();
+}
+
+void DrivenApp::check_views() {
+    const auto& failures = app_.view_failures();
+    for (; n_failures_seen_ < failures.size(); ++n_failures_seen_) {
+        if (!are_failures_allowed_) FAIL_CHECK(failures[n_failures_seen_]);
+    }
 }
 
 void DrivenApp::settle() {
@@ -83,8 +91,23 @@ void DrivenApp::settle() {
     draw();
 }
 
+std::string DrivenApp::shown_text() {
+    std::string text;
+    test_window()->draw_frame([&] {
+        ImGui::LogToBuffer();
+        const bool goes_on = app_.frame();
+        text = ImGui::GetCurrentContext()->LogBuffer.c_str();
+        ImGui::LogFinish();
+        return goes_on;
+    });
+    check_views();
+    return text;
+}
+
 Screenshot DrivenApp::picture() {
-    return test_window()->capture([&] { return app_.frame(); });
+    Screenshot shot = test_window()->capture([&] { return app_.frame(); });
+    check_views();
+    return shot;
 }
 
 }  // namespace kvscope::gui::testing

@@ -33,6 +33,10 @@ class DrivenApp {
     /// Draws until the condition holds. @returns false where it does not within the frames
     bool draw_until(const std::function<bool()>& condition, int frames);
     Screenshot picture();
+    /// What a frame says in words, of all views that are in front.
+    std::string shown_text();
+    /// What views throw while they are drawn fails the test, but for the one that makes a view throw.
+    void allow_view_failures() { are_failures_allowed_ = true; }
     /// Whether the last frame asked for the end.
     bool has_ended() const { return has_ended_; }
 
@@ -40,8 +44,12 @@ class DrivenApp {
 
  private:
     void draw();
+    /// Fails the test where views have thrown since the last look.
+    void check_views();
 
     App app_;
+    size_t n_failures_seen_ = 0;
+    bool are_failures_allowed_ = false;
     bool has_ended_ = false;
 };
 

@@ -307,6 +307,27 @@ TEST_CASE("a prefill is repeated from a trace's own tokens") {
     CHECK(record.kept_offsets == kept->offsets);
 }
 
+TEST_CASE("a prefill decides also after the engine it came from has ended") {
+    testing::SessionWithEngine gui;
+    gui.engine->run(gui.request({"snapkv:window=8"}, "16"));
+    gui.until_idle();
+    REQUIRE(gui.errors.empty());
+    const Document& document = *gui.session.documents().front();
+    const auto prefill = gui.engine->prefill(document.id(), 0);
+    REQUIRE(prefill);
+    // As on quit: what a slider asked for in the last frame is computed on a worker while the window goes.
+    gui.engine.reset();
+    const auto answer = [&] {
+        return gui.session.tasks.ask<trace::RunRecord>("late", "once", [prefill, reader = document.reader()] {
+            return prefill->what_if(*reader, 0, policies::parse_policy("snapkv:window=8"), 16, 0);
+        });
+    };
+    answer();
+    gui.session.tasks.wait();
+    REQUIRE(answer().value);
+    CHECK(answer().value->kept_indices == document.reader()->kept(0, 1)->indices);
+}
+
 TEST_CASE("spectra come with a run where they cost little, and are computed later where a trace has none") {
     const char* cache = std::getenv("XDG_CACHE_HOME");
     const std::string before = cache ? cache : "";

@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <future>
 
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/selection_text.h"
@@ -86,6 +87,32 @@ TEST_CASE("Space shows one of the compared runs after the other, and Escape what
     CHECK(session.visible_runs() == std::vector<RunKey>{before[2]});
     press(ImGuiKey_Escape);
     CHECK(session.visible_runs() == before);
+}
+
+TEST_CASE("a window that shows a notice, or waits for a task, sleeps until something changes") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    for (int i = 0; i < 6; ++i) driven.settle();
+    REQUIRE(test_window()->seconds_to_sleep() != 0);
+    const bool is_notice = GENERATE(true, false);
+    std::promise<void> go_on;
+    const auto ask = [&] {
+        driven.app().tasks().ask<int>("slow", "once", [done = go_on.get_future().share()] {
+            done.wait();
+            return 1;
+        });
+    };
+    if (is_notice)
+        driven.app().notice("something has been done");
+    else
+        ask();
+    for (int i = 0; i < 12; ++i) test_window()->draw_frame([&] { return driven.app().frame(); });
+    CHECK(test_window()->seconds_to_sleep() != 0);
+    CHECK((driven.app().tasks().n_pending() > 0) == !is_notice);
+    if (is_notice) CHECK(test_window()->seconds_to_sleep() > 0);  // till it goes
+    go_on.set_value();
+    driven.settle();
 }
 
 TEST_CASE("a part of a picture is cut out, and clipped to it") {

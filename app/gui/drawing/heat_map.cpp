@@ -198,8 +198,8 @@ HeatMap::HeatMap(const Pyramid& pyramid) : rows_(pyramid.rows), columns_(pyramid
 }
 
 HeatMap::~HeatMap() {
-    for (const Level& level : levels_) glDeleteTextures(1, &level.texture);
-    for (const Picture& picture : pictures_) glDeleteTextures(1, &picture.texture);
+    for (const Level& level : levels_) delete_after_frame(level.texture);
+    for (const Picture& picture : pictures_) delete_after_frame(picture.texture);
 }
 
 HeatMap::Picture& HeatMap::picture_for(const MapWindow& window, const MapColors& colors, int width, int height) const {
@@ -231,7 +231,7 @@ void HeatMap::draw(ImDrawList* list, ImVec2 min, ImVec2 max, const MapWindow& wi
 
     Picture& picture = picture_for(window, colors, width, height);
     if (picture.width != width || picture.height != height) {
-        if (picture.texture) glDeleteTextures(1, &picture.texture);
+        delete_after_frame(picture.texture);
         picture.texture = Program::texture(GL_RGBA8, width, height, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
         picture.is_drawn = false;
     }

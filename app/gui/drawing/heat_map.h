@@ -54,7 +54,7 @@ class HeatMap {
     size_t columns() const { return columns_; }
 
     /// Fills the rectangle from min to max (screen coordinates) with the window of the map; what lies beside the map is
-    /// ground. The map has to live until the frame is drawn.
+    /// ground. Where the map goes before the frame is drawn, it is shown all the same.
     void draw(ImDrawList* list, ImVec2 min, ImVec2 max, const MapWindow& window, const MapColors& colors) const;
 
  private:

@@ -96,7 +96,6 @@ class ThreadedSession final : public EngineSession {
           notice_(std::move(notice)),
           wake_(std::move(wake)),
           known_models_(std::move(known_models)),
-          progress_(wake_),
           counter_(wake_),
           model_(progress_, [this](const auto& model) { jobs_.post([this, model] { model_for_counts_ = model; }); }),
           jobs_(progress_, notice_, wake_, n_threads) {}
@@ -465,8 +464,13 @@ class ThreadedSession final : public EngineSession {
     void add_step(const std::string& loss, double error) { stage_of(loss).errors.push_back(error); }
     void set_stage(const std::string& loss, const std::vector<double>& errors) { stage_of(loss).errors = errors; }
 
+    /// Whether a job is under way, for whoever outlasts this session.
+    std::function<bool()> is_busy() const {
+        return [progress = shared_progress_] { return progress->status().busy(); };
+    }
+
     void keep(int document, int prompt, std::shared_ptr<const engine::LivePrefill> live) {
-        const auto kept = prefill_in_memory(std::move(live), [this] { return progress_.status().busy(); });
+        const auto kept = prefill_in_memory(std::move(live), is_busy());
         jobs_.post([this, document, prompt, kept] { prefills_.keep(document, {prompt}, kept); });
     }
 
@@ -501,7 +505,7 @@ class ThreadedSession final : public EngineSession {
             for (size_t i = 0; i < contexts.size(); ++i) {
                 if (std::ranges::equal(contexts[i], live->token_ids())) prompts.push_back(static_cast<int>(i));
             }
-            const auto kept = prefill_in_memory(live, [this] { return progress_.status().busy(); });
+            const auto kept = prefill_in_memory(live, is_busy());
             jobs_.post([this, run, kept, caches, prompts] {
                 if (run->document() < 0) return;
                 prefills_.keep(run->document(), prompts, kept);
@@ -530,7 +534,9 @@ class ThreadedSession final : public EngineSession {
     std::function<void(const std::string&, bool)> notice_;
     std::function<void()> wake_;
     std::function<std::vector<fs::path>()> known_models_;
-    JobProgress progress_;
+    /// Also theirs who hold a prefill: a what-if that is computed on a worker may outlast this session.
+    std::shared_ptr<JobProgress> shared_progress_ = std::make_shared<JobProgress>(wake_);
+    JobProgress& progress_ = *shared_progress_;
     TokenCounter counter_;
 
     LoadedModel model_;  ///< the engine's thread alone

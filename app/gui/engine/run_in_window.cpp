@@ -15,20 +15,21 @@ RunInWindow::RunInWindow(std::filesystem::path output, std::function<void(const 
 void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const engine::Model> model,
                          const std::function<void(std::function<void()>)>& post, Session& session) {
     model_ = std::move(model);
-    experiment.on_prompt = [this, post, &session](int prompt, const trace::PromptRecord& record) {
+    experiment.on_prompt = [this, self = shared_from_this(), post, &session](int prompt,
+                                                                             const trace::PromptRecord& record) {
         {
             const std::lock_guard lock(mutex_);
             questions_[prompt] = record.question;
             answer(prompt);
         }
-        post([this, prompt, &session] { open(session, prompt); });
+        post([self, prompt, &session] { self->open(session, prompt); });
     };
-    experiment.on_kept = [this](int prompt, int run, const trace::RunRecord& record) {
+    experiment.on_kept = [this, self = shared_from_this()](int prompt, int run, const trace::RunRecord& record) {
         const std::lock_guard lock(mutex_);
         answer(prompt);
         arrived_.push_back({prompt, run, record});
     };
-    experiment.on_run = [this](int prompt, int run, const trace::RunRecord& record) {
+    experiment.on_run = [this, self = shared_from_this()](int prompt, int run, const trace::RunRecord& record) {
         const std::lock_guard lock(mutex_);
         if (prompt == answered_) {
             is_full_.erase(run);
@@ -36,13 +37,13 @@ void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const e
         }
         arrived_.push_back({prompt, run, record});
     };
-    experiment.on_token = [this](int run, int32_t id) {
+    experiment.on_token = [this, self = shared_from_this()](int run, int32_t id) {
         const std::lock_guard lock(mutex_);
         const auto at = static_cast<size_t>(run);
         if (answers_.size() <= at) answers_.resize(at + 1);
         answers_[at].push_back(id);
     };
-    experiment.ask_switch = [this](int run, bool is_full) {
+    experiment.ask_switch = [this, self = shared_from_this()](int run, bool is_full) {
         const std::lock_guard lock(mutex_);
         const bool asked = to_switch_.erase(run) > 0;
         is_full_[run] = is_full != asked;

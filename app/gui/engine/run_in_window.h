@@ -20,11 +20,11 @@ class Session;
 /// A run job as its results come: the trace is opened once its first prompt is on disk, kept sets are shown from
 /// memory, and at the end the joined file takes their place under the same document. Prompts can be gone through
 /// meanwhile.
-class RunInWindow {
+class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
  public:
     RunInWindow(std::filesystem::path output, std::function<void(const std::string&, bool is_error)> notice);
 
-    /// The engine's thread. @param post hands something to the window's thread
+    /// The engine's thread; what it hands over keeps this alive. @param post hands something to the window's thread
     void attach(engine::Experiment& experiment, std::shared_ptr<const engine::Model> model,
                 const std::function<void(std::function<void()>)>& post, Session& session);
 

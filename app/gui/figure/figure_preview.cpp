@@ -52,9 +52,7 @@ FigurePicture draw_picture(const FigureJob& job, int room_width, int room_height
     return picture;
 }
 
-PictureTexture::~PictureTexture() {
-    if (texture_) glDeleteTextures(1, &texture_);
-}
+PictureTexture::~PictureTexture() { delete_after_frame(texture_); }
 
 ImTextureRef PictureTexture::get(const std::shared_ptr<const FigurePicture>& picture) {
     if (source_ != picture) {

@@ -19,6 +19,7 @@
 #include "app/gui/session/stored_json.h"
 #include "app/gui/session/workspace.h"
 #include "app/gui/shell/crash_log.h"
+#include "app/gui/shell/drawing_stacks.h"
 #include "app/gui/shell/layouts.h"
 #include "app/gui/shell/start_cards.h"
 #include "app/gui/shell/status_bar.h"
@@ -246,7 +247,7 @@ bool App::frame() {
     files_->draw();
     help_.draw_keys(focused_view(), actions_);
     help_.draw_about(window_);
-    if (notices_.draw(theme_)) window_.draw_again();
+    if (const double seconds = notices_.draw(theme_); seconds >= 0) window_.draw_within(seconds);
     save_changed_annotations();
     // What is typed is one step, and what is dragged; a view that is dropped is in its place some frames later.
     const bool is_dragging = ImGui::IsAnyMouseDown();
@@ -258,8 +259,7 @@ bool App::frame() {
     if (frames_to_drop_ == 0 && !ImGui::GetIO().WantTextInput) remember_undo();
     if (save_at_ >= 0 && ImGui::GetTime() >= save_at_) save_changes();
     if (save_at_ >= 0) window_.draw_within(save_at_ - ImGui::GetTime());
-    session_.end_frame();
-    if (tasks_.n_pending() > 0) window_.draw_again();
+    session_.end_frame();  // a task that ends wakes the window
     return !quit_;
 }
 
@@ -411,19 +411,13 @@ void App::draw_views() {
                 !ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows))
                 ImGui::SetWindowFocus();
             if (ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows)) focused_ = open.id();
-            try {
-                open.view->draw(context);
-            } catch (const analysis::NothingToShow& nothing) {
-                draw_nothing(context, nothing.what());
-            } catch (const std::exception& error) {
-                draw_error(context, error.what());
-            }
+            draw_view(open, context);
         }
         open.is_docked = ImGui::IsWindowDocked();
         // In its first frame a docked window has no tab yet that could come to the front.
         const ImGuiDockNode* node = ImGui::GetCurrentWindow()->DockNode;
         if (wants_focus && open.is_docked && (!node || !node->TabBar)) open.focus = true;
-        if (picture_of_ == open.view.get()) take_picture();
+        if (picture_of_ == open.id()) take_picture();
         ImGui::End();
     }
     std::erase_if(views_, [](const auto& open) { return !open->open; });
@@ -433,6 +427,45 @@ void App::draw_views() {
         focus_in_the_end_.clear();
     else
         window_.draw_again();
+}
+
+void App::draw_view(OpenView& open, Context& context) {
+    if (open.failure && open.failure->shown != what_is_shown()) open.failure.reset();
+    if (open.failure) return draw_failure(open);
+    const DrawingStacks before;
+    try {
+        open.view->draw(context);
+    } catch (const analysis::NothingToShow& nothing) {
+        before.restore();
+        draw_nothing(context, nothing.what());
+    } catch (const std::exception& error) {
+        before.restore();
+        note_failure(open, error.what());
+    } catch (...) {
+        before.restore();
+        note_failure(open, "for an unknown reason");
+    }
+}
+
+void App::note_failure(OpenView& open, const std::string& message) {
+    open.failure = {message, what_is_shown()};
+    view_failures_.push_back(fmt::format("the view {} cannot be drawn: {}", open.kind->title, message));
+    spdlog::error("{}", view_failures_.back());
+    window_.draw_again();  // the message is in the next frame
+}
+
+void App::draw_failure(OpenView& open) {
+    ImGui::PushStyleColor(ImGuiCol_Text, theme_.error);
+    ImGui::TextWrapped("This view cannot be drawn: %s", open.failure->message.c_str());
+    ImGui::PopStyleColor();
+    if (ImGui::Button("Try again")) open.failure.reset();
+    ImGui::SetItemTooltip("draws the view anew; so does selecting another run");
+}
+
+/// The selected run and how it is: what a view that failed may have stumbled over.
+std::string App::what_is_shown() const {
+    const RunKey& run = session_.cursor().run;
+    return fmt::format("{} {} {} {}", session_.documents().size(), run.prompt, run.run.number, session_.stamp(run));
 }
 
 void App::draw_start() {

@@ -36,6 +36,12 @@ struct AppOptions {
     std::optional<bool> use_template;  ///< how the run's form begins; unset: as it was left
 };
 
+/// What a view threw instead of drawing, and what it was to show.
+struct ViewFailure {
+    std::string message;
+    std::string shown;  ///< the selected run and how it then was
+};
+
 /// A dockable window on the screen: a view and its place.
 struct OpenView {
     const ViewKind* kind = nullptr;
@@ -46,6 +52,8 @@ struct OpenView {
     bool focus = false;         ///< bring to the front in the next frame
     std::string id() const;     ///< "retention-1"
     std::string title() const;  ///< "Retention###retention-1", "Retention 2###retention-2"
+    /// While it is set the message is shown in the view's place: until a person tries again, or selects another run.
+    std::optional<ViewFailure> failure{};
 };
 
 /// The whole window: menus, layouts, views, dialogs. One frame at a time; knows nothing of what views show.
@@ -94,8 +102,10 @@ class App {
     OpenView* focused_view() const;
     const Theme& theme() const { return theme_; }
     const std::vector<std::string>& notices() const { return notices_.all(); }
-    /// Of the notices, those that say what went wrong.
-    size_t n_errors() const { return notices_.n_errors(); }
+    /// What views have thrown while they were drawn, since the window opened.
+    const std::vector<std::string>& view_failures() const { return view_failures_; }
+    /// Notices that say what went wrong, and views' failures.
+    size_t n_errors() const { return notices_.n_errors() + view_failures_.size(); }
 
     void set_light(bool light);
     void set_scale(float scale);
@@ -129,6 +139,10 @@ class App {
     void add_actions();
     void draw_menu_bar();
     void draw_views();
+    void draw_view(OpenView& open, Context& context);
+    void draw_failure(OpenView& open);
+    void note_failure(OpenView& open, const std::string& message);
+    std::string what_is_shown() const;
     void draw_start();
     void save_changed_annotations();
     bool has_unsaved_annotations() const;
@@ -175,6 +189,7 @@ class App {
     std::string focused_;
     std::string focus_in_the_end_;  ///< title of the view that has the keyboard after a layout is built
     Notices notices_;
+    std::vector<std::string> view_failures_;
     HelpPopups help_;
     unsigned dock_space_ = 0;
     std::vector<UndoStep> undo_;
@@ -192,9 +207,9 @@ class App {
     bool annotations_wait_ = false;  ///< they could not be saved: not again in each frame
     bool warned_of_loss_ = false;    ///< and closing again loses them
     std::unique_ptr<FileDialog> files_;
-    const View* picture_of_ = nullptr;  ///< to be copied as it is seen
-    int frames_to_picture_ = 0;         ///< until its menu is gone
-    bool scores_wanted_ = false;        ///< when the layout is there
+    std::string picture_of_;      ///< the view to be copied as it is seen, by its id; empty: none
+    int frames_to_picture_ = 0;   ///< until its menu is gone
+    bool scores_wanted_ = false;  ///< when the layout is there
     bool start_dismissed_ = false;
     std::filesystem::path wanted_model_;  ///< remembered once it is loaded
     std::filesystem::path wanted_text_;   ///< for the Run view, once the layout is there

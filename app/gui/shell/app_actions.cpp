@@ -81,7 +81,9 @@ void App::copy_focused_figure() {
 }
 
 void App::copy_as_seen(const View& view) {
-    picture_of_ = &view;
+    for (const auto& open : views_) {
+        if (open->view.get() == &view) picture_of_ = open->id();
+    }
     frames_to_picture_ = 2;
     window_.draw_again();
 }
@@ -89,7 +91,7 @@ void App::copy_as_seen(const View& view) {
 /// Within the window of the view whose picture is wanted.
 void App::take_picture() {
     if (frames_to_picture_-- > 0) return window_.draw_again();
-    picture_of_ = nullptr;
+    picture_of_.clear();
     const ImVec2 origin = ImGui::GetMainViewport()->Pos;
     const ImVec2 pixels = ImGui::GetIO().DisplayFramebufferScale;
     const auto whole = [](float value) { return static_cast<int>(std::lround(value)); };

@@ -4,6 +4,7 @@
 #include <imgui.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cfloat>
 
 namespace kvscope::gui {
@@ -20,7 +21,7 @@ void Notices::add(const std::string& text, bool is_error) {
     shown_.push_back({text, is_error, ImGui::GetTime() + (is_error ? 2 : 1) * notice_seconds});
 }
 
-bool Notices::draw(const Theme& theme) {
+double Notices::draw(const Theme& theme) {
     const double now = ImGui::GetTime();
     std::erase_if(shown_, [&](const Notice& shown) { return shown.until < now; });
     const ImGuiViewport* viewport = ImGui::GetMainViewport();
@@ -46,7 +47,12 @@ bool Notices::draw(const Theme& theme) {
         ImGui::PopStyleVar();
         ImGui::PopStyleColor(2);
     }
-    return !shown_.empty();
+    double seconds = -1;
+    for (const Notice& shown : shown_) {
+        const double left = std::max(shown.until - now, 0.0);
+        seconds = seconds < 0 ? left : std::min(seconds, left);
+    }
+    return seconds;
 }
 
 }  // namespace kvscope::gui

@@ -13,8 +13,8 @@ namespace kvscope::gui {
 class Notices {
  public:
     void add(const std::string& text, bool is_error);
-    /// Once a frame. @returns whether one is shown: it wants frames until it is gone
-    bool draw(const Theme& theme);
+    /// Once a frame. @returns after how many seconds the next of those that are shown goes; below 0: none is shown
+    double draw(const Theme& theme);
     /// Since the window opened.
     const std::vector<std::string>& all() const { return all_; }
     /// Of them, those that say what went wrong.

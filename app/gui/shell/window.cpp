@@ -14,6 +14,7 @@
 
 #define GLAD_GL_IMPLEMENTATION
 #include "app/gui/drawing/gl.h"
+#include "app/gui/drawing/texture.h"
 
 // Dear ImGui's backend has this function for others to use, and no header that declares it.
 ImGuiKey ImGui_ImplGlfw_KeyToImGuiKey(int keycode, int scancode);
@@ -125,6 +126,7 @@ Window::Window(const WindowOptions& options) {
 }
 
 Window::~Window() {
+    delete_textures_of_drawn_frame();
     ImGui_ImplOpenGL3_Shutdown();
     ImGui_ImplGlfw_Shutdown();
     ImPlot::DestroyContext();
@@ -133,7 +135,16 @@ Window::~Window() {
     glfwTerminate();
 }
 
+double Window::seconds_to_sleep() const {
+    if (frames_left_ > 0) return 0;
+    const double seconds = ImGui::GetIO().WantTextInput ? 0.5 : -1;  // the caret blinks
+    if (wanted_at_ < 0) return seconds;
+    const double left = std::max(wanted_at_ - glfwGetTime(), 0.001);
+    return seconds < 0 ? left : std::min(seconds, left);
+}
+
 bool Window::draw_frame(const std::function<bool()>& frame) {
+    frames_left_ = std::max(frames_left_ - 1, 0);
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
     ImGui::NewFrame();
@@ -149,6 +160,7 @@ bool Window::draw_frame(const std::function<bool()>& frame) {
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
     if (capture_to_) *capture_to_ = read_back(width, height);
     if (const auto taken = std::exchange(taken_, nullptr)) taken(read_back(width, height));
+    delete_textures_of_drawn_frame();
     glfwSwapBuffers(window_);
     ++n_frames_;
     return goes_on;
@@ -156,18 +168,13 @@ bool Window::draw_frame(const std::function<bool()>& frame) {
 
 void Window::run(const std::function<bool()>& frame, const std::function<bool()>& may_close) {
     for (;;) {
-        if (frames_left_ > 0) {
+        if (const double seconds = seconds_to_sleep(); seconds == 0) {
             glfwPollEvents();
         } else {
-            double seconds = ImGui::GetIO().WantTextInput ? 0.5 : -1;  // the caret blinks
-            if (const double wanted_at = std::exchange(wanted_at_, -1); wanted_at >= 0) {
-                const double left = std::max(wanted_at - glfwGetTime(), 0.001);
-                seconds = seconds < 0 ? left : std::min(seconds, left);
-            }
+            wanted_at_ = -1;
             seconds < 0 ? glfwWaitEvents() : glfwWaitEventsTimeout(seconds);
             frames_left_ = 5;  // press and release are two frames, and what they open is measured in a third
         }
-        --frames_left_;
         if (glfwWindowShouldClose(window_)) {
             if (may_close()) return;
             glfwSetWindowShouldClose(window_, GLFW_FALSE);
@@ -182,7 +189,10 @@ void Window::run(const std::function<bool()>& frame, const std::function<bool()>
     }
 }
 
-void Window::draw_within(double seconds) { wanted_at_ = glfwGetTime() + seconds; }
+void Window::draw_within(double seconds) {
+    const double at = glfwGetTime() + seconds;
+    wanted_at_ = wanted_at_ < 0 ? at : std::min(wanted_at_, at);
+}
 
 void Window::wake() { glfwPostEmptyEvent(); }
 

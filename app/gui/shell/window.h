@@ -54,6 +54,9 @@ class Window {
     /// One frame, whether or not anything happened; false as soon as `frame` says so.
     bool draw_frame(const std::function<bool()>& frame);
 
+    /// How long the window may sleep before its next frame, where nothing happens; 0: not at all; below 0: for ever.
+    double seconds_to_sleep() const;
+
     /// Keys that went down since the last call, with the modifiers that a person held. Where frames are slow, Dear
     /// ImGui sees such a key and the release of its modifier in one frame, and the chord would be lost.
     std::vector<int> take_chords() { return std::exchange(chords_, {}); }

@@ -86,6 +86,8 @@ std::string FileDialog::objection_to(const fs::path& path) const {
 }
 
 void FileDialog::draw() {
+    const bool is_orphan = question_.asker.has_ended();
+    if (is_orphan) wanted_ = false;
     const std::string popup = question_.title + "###file dialog";
     if (wanted_) {
         ImGui::OpenPopup(popup.c_str());
@@ -95,6 +97,10 @@ void FileDialog::draw() {
     ImGui::SetNextWindowSize({46 * em, 30 * em}, ImGuiCond_Appearing);
     ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5f, 0.5f});
     if (!ImGui::BeginPopupModal(popup.c_str(), nullptr, ImGuiWindowFlags_NoCollapse)) return;
+    if (is_orphan) {
+        ImGui::CloseCurrentPopup();
+        return ImGui::EndPopup();
+    }
     const auto go_to = [&](const fs::path& folder) {
         folder_ = folder.lexically_normal();
         if (folder_.filename().empty() && folder_.has_relative_path()) folder_ = folder_.parent_path();
@@ -179,7 +185,8 @@ void FileDialog::draw() {
             error_ = path.string() + " is not there";
         } else {
             ImGui::CloseCurrentPopup();
-            question_.answer(path);
+            const auto answer = std::exchange(question_.answer, nullptr);  // which may ask the next question
+            answer(path);
         }
     }
     ImGui::EndPopup();

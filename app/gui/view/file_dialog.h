@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "app/gui/session/lifetime.h"
+
 struct ImGuiInputTextCallbackData;
 
 namespace kvscope::gui {
@@ -24,6 +26,8 @@ class FileDialog {
         /// What has to be confirmed before this path is answered; empty: nothing. `save` asks before it replaces a
         /// file.
         std::function<std::string(const std::filesystem::path&)> objection = {};
+        /// Of the view that asks: when it is gone, the dialog closes without an answer. Unset: the window itself asks.
+        LifetimeWatch asker = {};
     };
 
     void ask(Question question);

@@ -94,10 +94,12 @@ void draw_switches(RunRequest& request) {
 }  // namespace
 
 void PromptForm::ask_for_file(Context& context) {
-    context.desk.files.ask(
-        {FileDialog::Kind::open, "Choose a text file for the prompt", {}, {}, [this](const auto& path) {
-             take_file(path);
-         }});
+    context.desk.files.ask({.kind = FileDialog::Kind::open,
+                            .title = "Choose a text file for the prompt",
+                            .extensions = {},
+                            .suggestion = {},
+                            .answer = [this](const auto& path) { take_file(path); },
+                            .asker = lifetime_.watch()});
 }
 
 void PromptForm::update(Context& context, RunForm& form) {

@@ -26,6 +26,7 @@ class PromptForm {
 
  private:
     std::filesystem::path file_;  ///< to be read
+    Lifetime lifetime_;
 };
 
 }  // namespace kvscope::gui

@@ -11,6 +11,7 @@
 
 #include "app/gui/drawing/theme.h"
 #include "app/gui/session/figure_request.h"
+#include "app/gui/session/lifetime.h"
 #include "app/gui/session/session.h"
 
 namespace kvscope::gui {
@@ -71,12 +72,17 @@ class View {
     /// A file that was dropped on the window, or given on the command line. @returns whether it is this view's to read;
     /// what is wrong with it is told when the view draws next
     virtual bool take_file(const std::filesystem::path&) { return false; }
-    /// What the palette offers while this view is open. @param notice as Desk has it
+    /// What the palette offers while this view is open; it may be called when the view is closed: `lifetime` guards it.
+    /// @param notice as Desk has it
     virtual void add_to_palette(std::vector<Action>&, const std::function<void(const std::string&, bool)>& /*notice*/) {
     }
 
     virtual void save(nlohmann::json&) const {}
     virtual void load(const nlohmann::json&) {}
+
+ protected:
+    /// For what is kept beyond the frame: dialogs' answers, entries of the palette.
+    Lifetime lifetime;
 };
 
 /// Where a view opens in a new layout.

@@ -300,10 +300,8 @@ class ReportView : public View {
         question.kind = FileDialog::Kind::save;
         question.title = "Export this figure";
         question.suggestion = file_name(context.session, chosen_);
-        question.answer = [this, alive = std::weak_ptr<bool>(alive_)](const fs::path& path) {
-            if (!alive.lock()) return;
-            export_.start_one(path, chosen_);
-        };
+        question.answer = [this](const fs::path& path) { export_.start_one(path, chosen_); };
+        question.asker = lifetime.watch();
         context.desk.files.ask(std::move(question));
     }
 
@@ -320,8 +318,8 @@ class ReportView : public View {
                                              [&](const std::string& name) { return fs::exists(folder / name); });
             return there == 0 ? "" : fmt::format("{} of the figures are there already", there);
         };
-        question.answer = [this, alive = std::weak_ptr<bool>(alive_)](const fs::path& path) {
-            if (!alive.lock()) return;
+        question.asker = lifetime.watch();
+        question.answer = [this](const fs::path& path) {
             std::vector<std::string> figures;
             for (const FigureDefinition& definition : analysis::figure_definitions())
                 figures.push_back(definition.name);
@@ -341,7 +339,6 @@ class ReportView : public View {
     bool title_ = false;
     FigureExport export_;
     PictureTexture texture_;
-    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< for the file dialog's answers
 };
 
 }  // namespace

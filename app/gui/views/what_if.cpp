@@ -163,12 +163,14 @@ class WhatIfView : public View {
                       .c_str());
         ImGui::SameLine();
         if (ImGui::Button("with…")) {
-            context.desk.files.ask({FileDialog::Kind::open_folder_or_file,
-                                    "Choose " + name + ": a GGUF file or a folder with config.json",
-                                    {".gguf"},
-                                    {},
-                                    [engine = context.engine, id = document.id(), prompt = what_if_.source().prompt](
-                                        const auto& path) { engine->repeat_prefill(id, prompt, path); }});
+            context.desk.files.ask(
+                {.kind = FileDialog::Kind::open_folder_or_file,
+                 .title = "Choose " + name + ": a GGUF file or a folder with config.json",
+                 .extensions = {".gguf"},
+                 .suggestion = {},
+                 .answer = [engine = context.engine, id = document.id(), prompt = what_if_.source().prompt](
+                               const auto& path) { engine->repeat_prefill(id, prompt, path); },
+                 .asker = lifetime.watch()});
         }
         ImGui::SetItemTooltip("%s", ("choose where " + name + " is").c_str());
         if (status.busy()) {

@@ -65,8 +65,8 @@ class RunView : public View {
         Action copy;
         copy.name = "Copy the form as a command line";
         copy.menu = "Run";
-        copy.run = [this, notice] { copy_command(notice); };
-        copy.enabled = [this] { return form_.problem({}).empty(); };
+        copy.run = lifetime.guard([this, notice] { copy_command(notice); });
+        copy.enabled = lifetime.guard([this] { return form_.problem({}).empty(); });
         actions.push_back(std::move(copy));
     }
 
@@ -211,14 +211,16 @@ class RunView : public View {
         if (entered || ImGui::IsItemDeactivatedAfterEdit()) context.desk.load_model(without_tilde(model_path_));
         ImGui::SameLine();
         if (ImGui::Button("Browse…##model")) {
-            context.desk.files.ask({FileDialog::Kind::open_folder_or_file,
-                                    "Choose a model: a GGUF file or a folder with config.json",
-                                    {".gguf"},
-                                    {},
-                                    [this, load = context.desk.load_model](const auto& path) {
-                                        model_path_ = path.string();
-                                        load(path);
-                                    }});
+            context.desk.files.ask({.kind = FileDialog::Kind::open_folder_or_file,
+                                    .title = "Choose a model: a GGUF file or a folder with config.json",
+                                    .extensions = {".gguf"},
+                                    .suggestion = {},
+                                    .answer =
+                                        [this, load = context.desk.load_model](const auto& path) {
+                                            model_path_ = path.string();
+                                            load(path);
+                                        },
+                                    .asker = lifetime.watch()});
         }
         if (!status.model_error.empty()) {
             ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
@@ -306,12 +308,18 @@ class RunView : public View {
         }
         ImGui::SameLine();
         if (ImGui::Button("Browse…##output")) {
-            context.desk.files.ask(
-                {FileDialog::Kind::save, "Where the trace goes", {".h5"}, "run.h5", [this](const auto& path) {
-                     form_.request.output = path;
-                     std::error_code error;  // the dialog has asked whether what is there is to be replaced
-                     form_.request.force = std::filesystem::exists(path, error);
-                 }});
+            context.desk.files.ask({.kind = FileDialog::Kind::save,
+                                    .title = "Where the trace goes",
+                                    .extensions = {".h5"},
+                                    .suggestion = "run.h5",
+                                    .answer =
+                                        [this](const auto& path) {
+                                            form_.request.output = path;
+                                            // The dialog has asked whether what is there is to be replaced.
+                                            std::error_code error;
+                                            form_.request.force = std::filesystem::exists(path, error);
+                                        },
+                                    .asker = lifetime.watch()});
         }
         ImGui::BeginDisabled(form_.request.output.empty());
         ImGui::Checkbox("replace what is there", &form_.request.force);

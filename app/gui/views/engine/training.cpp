@@ -105,8 +105,8 @@ class TrainingView : public View {
                                     .title = "A text to train on",
                                     .extensions = {".txt", ".md"},
                                     .suggestion = {},
-                                    .answer = [text = chosen_](const std::filesystem::path& path) { *text = path; }});
-        if (!chosen_->empty()) text_ = std::exchange(*chosen_, {}).string();
+                                    .answer = [this](const std::filesystem::path& path) { text_ = path.string(); },
+                                    .asker = lifetime.watch()});
         ImGui::SetNextItemWidth(width);
         auto ratio = static_cast<float>(request_.ratio);
         if (ImGui::SliderFloat("Ratio", &ratio, 0.05f, 0.95f, "%.2f", ImGuiSliderFlags_AlwaysClamp))
@@ -222,8 +222,6 @@ class TrainingView : public View {
 
     TrainingRequest request_;
     std::string text_, output_ = "echo.safetensors";
-    /// The file dialog's answer: it may come when this view is gone.
-    std::shared_ptr<std::filesystem::path> chosen_ = std::make_shared<std::filesystem::path>();
     FigurePlot plot_;
     std::shared_ptr<const PreparedFigure> curve_;
     uint64_t curve_stamp_ = 0;

@@ -1,0 +1,60 @@
+#include "app/gui/shell/drawing_stacks.h"
+
+#include <implot_internal.h>
+
+namespace kvscope::gui {
+namespace {
+
+/// While it lives Dear ImGui closes what is open without complaining about who left it so.
+class Quietly {
+ public:
+    Quietly() : io_(ImGui::GetIO()), before_(io_), callback_(ImGui::GetCurrentContext()->ErrorCallback) {
+        io_.ConfigErrorRecoveryEnableAssert = false;
+        io_.ConfigErrorRecoveryEnableDebugLog = false;
+        io_.ConfigErrorRecoveryEnableTooltip = false;
+        ImGui::GetCurrentContext()->ErrorCallback = nullptr;
+    }
+    Quietly(const Quietly&) = delete;
+    Quietly& operator=(const Quietly&) = delete;
+    ~Quietly() {
+        io_.ConfigErrorRecoveryEnableAssert = before_.asserts;
+        io_.ConfigErrorRecoveryEnableDebugLog = before_.logs;
+        io_.ConfigErrorRecoveryEnableTooltip = before_.shows_tooltip;
+        ImGui::GetCurrentContext()->ErrorCallback = callback_;
+    }
+
+ private:
+    struct Before {
+        bool asserts, logs, shows_tooltip;
+        explicit Before(const ImGuiIO& io)
+            : asserts(io.ConfigErrorRecoveryEnableAssert),
+              logs(io.ConfigErrorRecoveryEnableDebugLog),
+              shows_tooltip(io.ConfigErrorRecoveryEnableTooltip) {}
+    };
+    ImGuiIO& io_;
+    Before before_;
+    ImGuiErrorCallback callback_;
+};
+
+}  // namespace
+
+DrawingStacks::DrawingStacks()
+    : list_(ImGui::GetWindowDrawList()), n_clips_(list_->_ClipRectStack.Size), n_textures_(list_->_TextureStack.Size) {
+    ImGui::ErrorRecoveryStoreState(&sizes_);
+}
+
+void DrawingStacks::restore() const {
+    const Quietly quietly;
+    ImGui::ErrorRecoveryTryToRecoverState(&sizes_);
+    if (list_->_Splitter._Count > 1) list_->ChannelsMerge();
+    while (list_->_ClipRectStack.Size > n_clips_) list_->PopClipRect();
+    while (list_->_TextureStack.Size > n_textures_) list_->PopTexture();
+    ImGui::GetCurrentWindow()->ClipRect = list_->_ClipRectStack.back();
+    // ImPlot keeps what it has open itself; a plot is not ended, as that would draw it half set up.
+    ImPlotContext& plots = *ImPlot::GetCurrentContext();
+    if (plots.CurrentPlot) ImPlot::ResetCtxForNextPlot(&plots);
+    if (plots.CurrentSubplot) ImPlot::ResetCtxForNextSubplot(&plots);
+    if (plots.CurrentItems) plots.CurrentItems = nullptr;
+}
+
+}  // namespace kvscope::gui

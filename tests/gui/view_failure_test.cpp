@@ -1,0 +1,126 @@
+#include <imgui_internal.h>
+#include <implot.h>
+
+#include <catch2/catch.hpp>
+#include <stdexcept>
+
+#include "app/gui/view/view.h"
+#include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+/// Where the next frame throws; nowhere: it draws.
+enum class Where { nowhere, child, table, plot, tooltip, tab, unknown };
+Where throws_in = Where::nowhere;
+int n_drawn = 0;
+
+[[noreturn]] void fail() { throw std::runtime_error("the needle is broken"); }
+
+/// Leaves everything open that a view may have open.
+class FailingView : public View {
+ public:
+    void draw(Context& /*context*/) override {
+        ++n_drawn;
+        ImGui::PushID("of a view");
+        ImGui::PushStyleColor(ImGuiCol_Text, IM_COL32_WHITE);
+        ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {9, 9});
+        ImGui::PushClipRect({0, 0}, {2000, 2000}, false);
+        ImGui::BeginDisabled();
+        ImGui::BeginGroup();
+        if (throws_in == Where::unknown) throw 1;
+        if (throws_in == Where::child) {
+            ImGui::BeginChild("inner", {100, 100});
+            ImGui::PushID(7);
+            fail();
+        }
+        if (throws_in == Where::table) {
+            ImGui::BeginTable("table", 2, ImGuiTableFlags_ScrollY, {100, 100});
+            ImGui::TableNextColumn();
+            fail();
+        }
+        if (throws_in == Where::plot) {
+            if (ImPlot::BeginPlot("plot", {200, 200})) fail();
+        }
+        if (throws_in == Where::tooltip) {
+            if (ImGui::BeginTooltip()) fail();
+        }
+        if (throws_in == Where::tab) {
+            if (ImGui::BeginTabBar("tabs") && ImGui::BeginTabItem("one")) fail();
+        }
+        ImGui::EndGroup();
+        ImGui::EndDisabled();
+        ImGui::PopClipRect();
+        ImGui::PopStyleVar();
+        ImGui::PopStyleColor();
+        ImGui::PopID();
+        if (ImPlot::BeginPlot("sound plot", {200, 200})) ImPlot::EndPlot();
+        ImGui::Button("drawn");
+    }
+};
+
+const ViewKind failing = {"failing", "Failing", "A view of the tests", Dock::center,
+                          []() -> std::unique_ptr<View> { return std::make_unique<FailingView>(); }};
+
+}  // namespace
+
+TEST_CASE("what a view throws is shown in its window, counted once, and it draws when it is tried again") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    driven.allow_view_failures();
+    const bool is_known = GENERATE(true, false);
+    throws_in =
+        is_known ? GENERATE(Where::child, Where::table, Where::plot, Where::tooltip, Where::tab) : Where::unknown;
+    n_drawn = 0;
+    driven.app().open_view(failing);
+    driven.settle();
+    CHECK(n_drawn == 1);
+    REQUIRE(driven.app().view_failures().size() == 1);
+    CHECK(driven.app().view_failures()[0].find("Failing") != std::string::npos);
+    CHECK((driven.app().view_failures()[0].find("the needle is broken") != std::string::npos) == is_known);
+    CHECK(driven.app().n_errors() == 1);  // and with --screenshot the status is 1
+
+    // Tried again it fails again; then it does not. The window around it is as it was.
+    driven.drive([](ImGuiTestContext& c) {
+        c.ItemClick("//failing-1/Try again");
+        c.Yield(2);
+        throws_in = Where::nowhere;
+        c.ItemClick("//failing-1/Try again");
+        c.Yield(2);
+        IM_CHECK(c.ItemExists("//failing-1/drawn"));
+        c.ItemClick("//failing-1/drawn");
+    });
+    CHECK(driven.app().view_failures().size() == 2);
+    const ImGuiContext& context = *ImGui::GetCurrentContext();
+    CHECK(context.ErrorCountCurrentFrame == 0);
+}
+
+TEST_CASE("a view that cannot draw one run is tried again with another") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    driven.allow_view_failures();
+    throws_in = Where::table;
+    driven.app().open_view(failing);
+    driven.settle();
+    throws_in = Where::nowhere;
+    n_drawn = 0;
+    driven.settle();
+    CHECK(n_drawn == 0);
+    const Document& document = *driven.session().focus();
+    const RunKey before = driven.session().cursor().run;
+    for (const RunKey& run : document.keys(0)) {
+        if (run != before) driven.session().select_run(run);
+    }
+    REQUIRE(driven.session().cursor().run != before);
+    driven.settle();
+    CHECK(n_drawn > 0);
+    CHECK(driven.app().view_failures().size() == 1);
+}
+
+}  // namespace kvscope::gui::testing
