@@ -319,7 +319,7 @@ TEST_CASE("a prefill decides also after the engine it came from has ended") {
     gui.engine.reset();
     const auto answer = [&] {
         return gui.session.tasks.ask<trace::RunRecord>("late", "once", [prefill, reader = document.reader()] {
-            return prefill->what_if(*reader, 0, policies::parse_policy("snapkv:window=8"), 16, 0);
+            return prefill->what_if(*reader, 0, policies::parse_policy("snapkv:window=8"), 16, 0.1, 0);
         });
     };
     answer();
