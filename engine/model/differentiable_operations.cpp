@@ -2,6 +2,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -58,6 +59,74 @@ class Product : public torch::autograd::Function<Product> {
     }
 };
 
+/// Along the last dimension. libtorch's own derivative rounds otherwise with another number of threads.
+class Softmax : public torch::autograd::Function<Softmax> {
+ public:
+    static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x) {
+        const at::Tensor y = at::softmax(x.contiguous(), -1);
+        context->save_for_backward({y});
+        return y;
+    }
+
+    static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                   const torch::autograd::variable_list& gradients) {
+        const at::Tensor y = context->get_saved_variables()[0].contiguous(), gradient = gradients[0].contiguous();
+        at::Tensor of_x = at::empty_like(y);
+        const int64_t m = y.size(-1), n_rows = m > 0 ? y.numel() / m : 0;
+        const float *weights = y.const_data_ptr<float>(), *given = gradient.const_data_ptr<float>();
+        float* out = of_x.data_ptr<float>();
+#pragma omp parallel for
+        for (int64_t row = 0; row < n_rows; ++row) {
+            const float *w = weights + row * m, *g = given + row * m;
+            double mean = 0;
+            for (int64_t i = 0; i < m; ++i) mean += double{w[i]} * g[i];
+            for (int64_t i = 0; i < m; ++i) out[row * m + i] = static_cast<float>(w[i] * (g[i] - mean));
+        }
+        return {of_x};
+    }
+};
+
+/// silu(gate) up of rows (gate, up). libtorch's silu rounds the last elements of each thread's part otherwise.
+class SwiGlu : public torch::autograd::Function<SwiGlu> {
+ public:
+    static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& gate_up) {
+        const at::Tensor in = gate_up.contiguous();
+        context->save_for_backward({in});
+        const int64_t n = in.size(0), inner = in.size(1) / 2;
+        at::Tensor out = at::empty({n, inner}, at::kFloat);
+        const float* x = in.const_data_ptr<float>();
+        float* y = out.data_ptr<float>();
+#pragma omp parallel for
+        for (int64_t row = 0; row < n; ++row)
+            for (int64_t i = 0; i < inner; ++i) {
+                const float gate = x[row * 2 * inner + i];
+                y[row * inner + i] = gate * sigmoid(gate) * x[row * 2 * inner + inner + i];
+            }
+        return out;
+    }
+
+    static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                   const torch::autograd::variable_list& gradients) {
+        const at::Tensor in = context->get_saved_variables()[0], gradient = gradients[0].contiguous();
+        const int64_t n = in.size(0), inner = in.size(1) / 2;
+        at::Tensor of_in = at::empty_like(in);
+        const float *x = in.const_data_ptr<float>(), *given = gradient.const_data_ptr<float>();
+        float* out = of_in.data_ptr<float>();
+#pragma omp parallel for
+        for (int64_t row = 0; row < n; ++row)
+            for (int64_t i = 0; i < inner; ++i) {
+                const int64_t at = row * 2 * inner + i;
+                const float gate = x[at], up = x[at + inner], g = given[row * inner + i], s = sigmoid(gate);
+                out[at] = g * up * s * (1.0f + gate * (1.0f - s));
+                out[at + inner] = g * gate * s;
+            }
+        return {of_in};
+    }
+
+ private:
+    static float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+};
+
 at::Tensor normed(const at::Tensor& x, const at::Tensor& weight, float eps) {
     return x * at::rsqrt(x.square().mean(-1, true) + eps) * weight;
 }
@@ -80,7 +149,7 @@ at::Tensor attended(const AttentionRead& read, int head, const at::Tensor& mask,
     const at::Tensor keys = read.keys.select(0, head).narrow(0, 0, m);
     const at::Tensor values = read.values.select(0, head).narrow(0, 0, m);
     const at::Tensor logits = Product::apply(queries.reshape({r * n, d}), keys).reshape({r, n, m}) * read.scale;
-    const at::Tensor weights = at::softmax(logits + (mask + masses.log()), -1);
+    const at::Tensor weights = Softmax::apply(logits + (mask + masses.log()));
     if (!read.column_sums.empty()) {
         const at::Tensor sums = weights.detach().to(at::kDouble).sum(1).contiguous();
         for (int64_t i = 0; i < r * m; ++i)
@@ -131,10 +200,7 @@ class DifferentiableOperations final : public Operations {
         x = at::cat({turned, x.narrow(1, width, x.size(1) - width)}, 1);
     }
 
-    at::Tensor swiglu(const at::Tensor& gate_up) const override {
-        const int64_t inner = gate_up.size(1) / 2;
-        return at::silu(gate_up.narrow(1, 0, inner)) * gate_up.narrow(1, inner, inner);
-    }
+    at::Tensor swiglu(const at::Tensor& gate_up) const override { return SwiGlu::apply(gate_up); }
 
     void attend(std::span<AttentionRead> reads) const override {
         for (AttentionRead& read : reads) {

@@ -8,6 +8,7 @@
 #include "engine/prefill.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/relative_difference.h"
+#include "tests/engine/threads.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;
@@ -137,6 +138,35 @@ TEST_CASE("the differentiable operations compute what the kernels compute", "[op
 
         const Operand gate_up({n, 80}, type, 12);
         CHECK(apart(with_kernels.swiglu(gate_up.kernel), with_autograd.swiglu(gate_up.differentiable)) < bound);
+    }
+}
+
+TEST_CASE("the differentiable operations and their derivatives are the same bits whatever the threads",
+          "[operations]") {
+    const auto found = [](int threads, int64_t n) {
+        const Threads these(threads);
+        std::vector<std::vector<float>> all;
+        at::Tensor gate_up = numbers({n, 2 * 333}, at::kFloat, 1);
+        gate_up.set_requires_grad(true);
+        const at::Tensor activated = with_autograd.swiglu(gate_up);
+        activated.backward(numbers({n, 333}, at::kFloat, 2));
+        at::Tensor keys = numbers({2, n, 16}, at::kFloat, 3), values = numbers({2, n, 16}, at::kFloat, 4);
+        keys.set_requires_grad(true);
+        values.set_requires_grad(true);
+        std::vector<double> sums;
+        const std::vector<float> masses(static_cast<size_t>(n), 1.0f);
+        const std::vector<int64_t> first_keys;
+        auto read = read_of(numbers({n, 96}, at::kFloat, 5), keys, values, masses, first_keys, sums);
+        with_autograd.attend({&read, 1});
+        read.out.backward(numbers({n, 96}, at::kFloat, 6));
+        for (const at::Tensor& tensor : {activated, gate_up.grad(), read.out.detach(), keys.grad(), values.grad()})
+            all.push_back(as_floats(tensor));
+        return all;
+    };
+    for (const int64_t n : {7, 50, 403}) {
+        CAPTURE(n);
+        const auto alone = found(1, n);
+        for (const int threads : {2, 3}) CHECK(found(threads, n) == alone);
     }
 }
 
