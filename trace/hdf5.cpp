@@ -36,14 +36,33 @@ Innermost innermost_error() {
     return out;
 }
 
+thread_local int n_held = 0;  // Guards of this thread
+
 }  // namespace
 
 Guard::Guard() {
     static std::recursive_mutex mutex;
-    lock_ = std::unique_lock(mutex);
+    lock_ = std::unique_lock(mutex, std::defer_lock);
+    enter();
     // A trace is one file. A link into another would make HDF5 open whatever stands there, a pipe that never ends too.
     [[maybe_unused]] static const herr_t unfollowed = H5Lunregister(H5L_TYPE_EXTERNAL);
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
+Guard::~Guard() { --n_held; }
+
+void Guard::enter() {
+    static std::mutex turnstile;
+    const auto turn = n_held == 0 ? std::unique_lock(turnstile) : std::unique_lock<std::mutex>();
+    lock_.lock();
+    ++n_held;
+}
+
+void Guard::let_others() {
+    if (n_held != 1) return;
+    --n_held;
+    lock_.unlock();
+    enter();
 }
 
 Handle::~Handle() {

@@ -22,12 +22,21 @@
 namespace kvscope::trace::h5 {
 
 /// Held around every use of HDF5: the library is not thread-safe in every build of it. Also keeps
-/// HDF5 from printing its errors, which the exceptions carry. May be held twice by one thread.
+/// HDF5 from printing its errors, which the exceptions carry. May be held twice by one thread. Who waits gets it in
+/// turn: a thread that takes it again and again does not keep others out.
 class Guard {
  public:
     Guard();
+    ~Guard();
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+    /// In a long work: those who wait come first. Does nothing where the thread holds another Guard.
+    void let_others();
 
  private:
+    void enter();
+
     std::unique_lock<std::recursive_mutex> lock_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -150,17 +151,19 @@ void share_context(const PromptPlace& place, const PromptAttributes& prompt, hid
 
 }  // namespace
 
-void join_parts(const std::filesystem::path& folder, const std::filesystem::path& output) {
-    Source parts(folder);
-    require_no_gaps(parts);
+namespace {
 
-    OutputFile joined(folder / "joined.h5.tmp");
-    copy_group(parts, *parts.model, joined);
+void join(Source& parts, OutputFile& joined, h5::Guard& guard) {
+    const auto copy = [&](const GroupPlace& place) {
+        copy_group(parts, place, joined);
+        guard.let_others();
+    };
+    copy(*parts.model);
     h5::create_group(joined.id(), std::string(schema::root::prompts_group));
     for (const PromptPlace& place : parts.prompts) {
-        copy_group(parts, place, joined);
+        copy(place);
         h5::create_group(joined.id(), place.group + "/" + std::string(schema::root::runs_group));
-        for (const GroupPlace& run : place.runs) copy_group(parts, run, joined);
+        for (const GroupPlace& run : place.runs) copy(run);
         share_scores(place, joined.id());
         const PromptAttributes prompt =
             load_prompt(h5::open_group(joined.id(), place.group).get(), place.file.string());
@@ -173,13 +176,28 @@ void join_parts(const std::filesystem::path& folder, const std::filesystem::path
                 auto part = load_results(h5::open_data_set(file, batch.group).get(), batch.file.string());
                 rows.insert(rows.end(), std::make_move_iterator(part.begin()), std::make_move_iterator(part.end()));
             });
+            guard.let_others();
         }
         store_results(joined.id(), "/results/" + task, rows);
     }
     RootAttributes root = parts.root;
     root.complete = true;
     store_root(joined.id(), root);
-    joined.commit(output);
+}
+
+}  // namespace
+
+void join_parts(const std::filesystem::path& folder, const std::filesystem::path& output) {
+    std::unique_ptr<OutputFile> joined;
+    {
+        h5::Guard guard;
+        Source parts(folder);
+        require_no_gaps(parts);
+        joined = std::make_unique<OutputFile>(folder / "joined.h5.tmp");
+        join(parts, *joined, guard);
+        joined->close();
+    }
+    joined->commit(output);
 }
 
 }  // namespace kvscope::trace

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <stdexcept>
 #include <string>
 
 #include "trace/file_driver.h"
@@ -188,7 +189,10 @@ OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)), dis
 }
 
 OutputFile::~OutputFile() {
-    file_ = h5::Handle();
+    if (file_) {
+        const h5::Guard guard;
+        file_ = h5::Handle();
+    }
     if (disk_->descriptor >= 0) ::close(disk_->descriptor);
     if (!committed_) ::unlink(path_.c_str());
 }
@@ -197,11 +201,15 @@ void OutputFile::require_healthy() const {
     if (disk_->error != 0) fail(path_, "write", disk_->error);
 }
 
-void OutputFile::commit(const std::filesystem::path& target) {
+void OutputFile::close() {
     require_healthy();
     h5::checked(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "finish the file");
     file_.close("finish the file");
     require_healthy();
+}
+
+void OutputFile::commit(const std::filesystem::path& target) {
+    if (file_) throw std::logic_error("a file has to be closed before it is committed");
     if (::fsync(disk_->descriptor) != 0) fail(path_, "sync", errno);
     if (::close(std::exchange(disk_->descriptor, -1)) != 0) fail(path_, "close", errno);
     if (::rename(path_.c_str(), target.c_str()) != 0) fail(target, "rename into place", errno);

@@ -16,7 +16,7 @@ namespace kvscope::trace {
 
 class OutputFile {
  public:
-    /// Creates or empties `path`. Throws WriteFailed. The caller holds a h5::Guard throughout.
+    /// Creates or empties `path`. Throws WriteFailed. The caller holds a h5::Guard, and while `id` is used.
     explicit OutputFile(std::filesystem::path path);
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
@@ -26,7 +26,10 @@ class OutputFile {
     [[nodiscard]] hid_t id() const { return file_.get(); }
     /// Throws WriteFailed if a write has failed so far: no use in preparing more.
     void require_healthy() const;
-    /// Flushes, closes, syncs to the disk and renames to `target`. Throws WriteFailed.
+    /// Flushes and closes the HDF5 file. Throws WriteFailed. The caller holds a h5::Guard.
+    void close();
+    /// Of a closed file: syncs to the disk and renames to `target`. Throws WriteFailed. A disk takes its time: the
+    /// caller holds no h5::Guard, for which a window may wait.
     void commit(const std::filesystem::path& target);
 
     struct Disk;

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -319,14 +320,18 @@ struct Writer::Impl {
     template <class Store>
     void write_part(const std::string& name, Store store) {
         if (finished) throw std::logic_error("this trace is finished: nothing can be written to it");
-        const h5::Guard guard;
         fs::path temporary = folder / name;
         temporary += ".tmp";
         try {
-            OutputFile file(temporary);
-            store_root(file.id(), root);
-            store(file.id());
-            file.commit(folder / name);
+            std::unique_ptr<OutputFile> file;
+            {
+                const h5::Guard guard;
+                file = std::make_unique<OutputFile>(temporary);
+                store_root(file->id(), root);
+                store(file->id());
+                file->close();
+            }
+            file->commit(folder / name);
         } catch (const h5::Failure& failure) {
             throw WriteFailed(fmt::format("cannot write {}: {}", temporary.string(), failure.what()));
         }
@@ -456,15 +461,12 @@ void Writer::write_results(std::string_view task, int batch, const std::vector<R
 
 void Writer::finish() {
     if (impl_->finished) throw std::logic_error("this trace is finished already");
-    {
-        const h5::Guard guard;
-        try {
-            join_parts(impl_->folder, impl_->path);
-        } catch (const h5::Failure& failure) {
-            throw WriteFailed(fmt::format("cannot write {}: {}", impl_->path.string(), failure.what()));
-        } catch (const ReadFailed& failure) {
-            throw still_there(failure);
-        }
+    try {
+        join_parts(impl_->folder, impl_->path);
+    } catch (const h5::Failure& failure) {
+        throw WriteFailed(fmt::format("cannot write {}: {}", impl_->path.string(), failure.what()));
+    } catch (const ReadFailed& failure) {
+        throw still_there(failure);
     }
     impl_->finished = true;
     std::error_code error;
