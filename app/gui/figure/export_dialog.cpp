@@ -35,52 +35,57 @@ std::string tsv(const analysis::Table& table) {
     return text;
 }
 
-void ask_for(const std::string& suggestion, const std::string& title, const figures::Exported& what, FileDialog& files,
-             const ExportDialog::Notice& notice) {
+/// @returns what to say
+std::string write(const figures::Exported& what, const std::filesystem::path& path) {
+    const figures::ExportOptions options{300, std::string("kvscope ") + program::version()};
+    std::vector<std::filesystem::path> written{path};
+    if (path.extension() == ".tsv")
+        figures::write_whole_file(path, tsv(what.numbers()), true);
+    else
+        written = figures::export_figure(what, path, options, true);
+    if (written.size() == 1) return written.front().string() + " written";
+    return fmt::format("{} pages written: {} to {}", written.size(), written.front().string(),
+                       written.back().filename().string());
+}
+
+void ask_for(Tasks& tasks, const std::string& suggestion, const std::string& title, const figures::Exported& what,
+             FileDialog& files, const ExportDialog::Notice& notice) {
     FileDialog::Question question;
     question.kind = FileDialog::Kind::save;
     question.title = title;
     question.suggestion = suggestion;
-    question.answer = [what, notice](const std::filesystem::path& path) {
-        try {
-            const figures::ExportOptions options{300, std::string("kvscope ") + program::version()};
-            std::vector<std::filesystem::path> written{path};
-            if (path.extension() == ".tsv")
-                figures::write_whole_file(path, tsv(what.numbers()), true);
-            else
-                written = figures::export_figure(what, path, options, true);
-            notice(written.size() == 1 ? written.front().string() + " written"
-                                       : fmt::format("{} pages written: {} to {}", written.size(),
-                                                     written.front().string(), written.back().filename().string()),
-                   false);
-        } catch (const std::exception& error) {
-            notice(error.what(), true);
-        }
+    question.answer = [&tasks, what, notice](const std::filesystem::path& path) {
+        tasks.once([what, path] { return write(what, path); }, notice);
     };
     files.ask(std::move(question));
 }
 
 }  // namespace
 
-void ExportDialog::ask(const Session& session, const FigureRequest& request, FileDialog& files, const Notice& notice) {
+void ExportDialog::ask(Session& session, const FigureRequest& request, FileDialog& files, const Notice& notice) {
     const Document* document = session.document(request.document);
     if (!document) return;
     const FigureJob job(session, request);
-    ask_for(document->path().stem().string() + "-" + request.figure + ".pdf",
+    ask_for(session.tasks, document->path().stem().string() + "-" + request.figure + ".pdf",
             "Export " + request.figure + " as pdf, svg, png, csv, md, tex or json", job.exported(), files, notice);
 }
 
-void ExportDialog::ask(const analysis::Table& table, FileDialog& files, const Notice& notice) {
-    ask_for(table.name + ".csv", "Export the table as csv, tsv, md, tex or json", {{}, [table] { return table; }},
-            files, notice);
+void ExportDialog::ask(Session& session, const analysis::Table& table, FileDialog& files, const Notice& notice) {
+    ask_for(session.tasks, table.name + ".csv", "Export the table as csv, tsv, md, tex or json",
+            {{}, [table] { return table; }}, files, notice);
 }
 
-void ExportDialog::copy_image(const Session& session, const FigureRequest& request) {
-    const FigureJob job(session, request);
-    const TemporaryPng png;
-    const figures::ExportOptions options{300, std::string("kvscope ") + program::version()};
-    figures::export_figure({[&] { return analysis::pages_of(job.figure()).front(); }, {}}, png.path(), options, true);
-    copy_png(png.path());
+void ExportDialog::copy_image(Session& session, const FigureRequest& request, const Notice& notice) {
+    session.tasks.once(
+        [job = FigureJob(session, request)] {
+            const TemporaryPng png;
+            const figures::ExportOptions options{300, std::string("kvscope ") + program::version()};
+            figures::export_figure({[&] { return analysis::pages_of(job.figure()).front(); }, {}}, png.path(), options,
+                                   true);
+            copy_png(png.path());
+            return std::string("figure copied as an image");
+        },
+        notice);
 }
 
 std::string ExportDialog::numbers(const Session& session, const FigureRequest& request, const std::string& format) {

@@ -12,14 +12,13 @@ class ExportDialog {
  public:
     using Notice = std::function<void(const std::string&, bool is_error)>;
 
-    /// Where the exported file goes, in which form, is asked by the dialog.
-    static void ask(const Session& session, const FigureRequest& request, FileDialog& files, const Notice& notice);
+    /// Where the exported file goes, in which form, is asked by the dialog. It is written beside the frames.
+    static void ask(Session& session, const FigureRequest& request, FileDialog& files, const Notice& notice);
     /// The same for a table that is no figure.
-    static void ask(const analysis::Table& table, FileDialog& files, const Notice& notice);
+    static void ask(Session& session, const analysis::Table& table, FileDialog& files, const Notice& notice);
 
-    /// The figure as a PNG on the clipboard, as it is exported; of several pages the first.
-    /// @throws what the figure's definition throws, and copy_png
-    static void copy_image(const Session& session, const FigureRequest& request);
+    /// The figure as a PNG on the clipboard, as it is exported; of several pages the first. Made beside the frames.
+    static void copy_image(Session& session, const FigureRequest& request, const Notice& notice);
 
     /// The figure's numbers, as text in a format of analysis::TableFormat ("csv", "md", "tex", "json", "tsv").
     /// @throws what the figure's definition throws

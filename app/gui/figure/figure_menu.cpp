@@ -43,7 +43,6 @@ void draw_items(Context& context, const View& view, const char* kind,
     if (ImGui::MenuItem("Copy figure as image", nullptr, false, static_cast<bool>(copy_image))) {
         try {
             copy_image();
-            context.desk.notice("figure copied as an image", false);
         } catch (const std::exception& error) {
             context.desk.notice(error.what(), true);
         }
@@ -81,7 +80,7 @@ void draw_figure_items(Context& context, const View& view, const char* kind,
     draw_items(
         context, view, kind,
         [&](const std::string& format) { return ExportDialog::numbers(context.session, *request, format); },
-        [&] { ExportDialog::copy_image(context.session, *request); },
+        [&] { ExportDialog::copy_image(context.session, *request, context.desk.notice); },
         [&] { ExportDialog::ask(context.session, *request, context.desk.files, context.desk.notice); });
 }
 
@@ -89,7 +88,7 @@ void draw_table_menu(Context& context, const View& view, const char* kind, const
     if (!begin_menu()) return;
     draw_items(
         context, view, kind, [&](const std::string& format) { return ExportDialog::text(table, format); }, {},
-        [&] { ExportDialog::ask(table, context.desk.files, context.desk.notice); });
+        [&] { ExportDialog::ask(context.session, table, context.desk.files, context.desk.notice); });
     ImGui::EndPopup();
 }
 

@@ -14,6 +14,13 @@ constexpr uint64_t frames_kept = 240;
 
 using Compute = std::function<std::shared_ptr<const void>()>;
 
+struct Once {
+    std::function<std::string()> work;
+    std::function<void(const std::string&, bool)> ended;
+    std::string said{};
+    bool is_error = false;
+};
+
 struct Slot {
     std::string wanted;
     std::string finished;
@@ -34,9 +41,39 @@ struct Tasks::Impl {
     std::unordered_map<std::string, Slot> slots;
     std::deque<std::string> queue;
     std::vector<std::thread> threads;
+    std::deque<Once> asked_once, ended_once;
+    bool is_running_once = false;
     uint64_t frame = 0;
     int n_running = 0;
     bool stopping = false;
+
+    bool is_idle() const { return queue.empty() && n_running == 0 && asked_once.empty() && !is_running_once; }
+
+    void work_once() {
+        std::unique_lock lock(mutex);
+        for (;;) {
+            changed.wait(lock, [&] { return stopping || !asked_once.empty(); });
+            if (asked_once.empty()) return;
+            Once one = std::move(asked_once.front());
+            asked_once.pop_front();
+            is_running_once = true;
+            lock.unlock();
+            try {
+                one.said = one.work();
+            } catch (const std::exception& failure) {
+                one.said = failure.what();
+                one.is_error = true;
+            }
+            one.work = {};
+            lock.lock();
+            is_running_once = false;
+            ended_once.push_back(std::move(one));
+            changed.notify_all();
+            lock.unlock();
+            on_done();
+            lock.lock();
+        }
+    }
 
     void work() {
         std::unique_lock lock(mutex);
@@ -84,6 +121,7 @@ struct Tasks::Impl {
 Tasks::Tasks(std::function<void()> on_done, int n_threads) : impl_(new Impl) {
     impl_->on_done = std::move(on_done);
     for (int i = 0; i < n_threads; ++i) impl_->threads.emplace_back([this] { impl_->work(); });
+    impl_->threads.emplace_back([this] { impl_->work_once(); });
 }
 
 Tasks::~Tasks() {
@@ -112,6 +150,21 @@ Tasks::Result Tasks::ask_any(const std::string& name, const std::string& stamp, 
     return {slot.value, slot.error, current};
 }
 
+void Tasks::once(std::function<std::string()> work, std::function<void(const std::string&, bool)> ended) {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->asked_once.push_back({std::move(work), std::move(ended)});
+    impl_->changed.notify_all();
+}
+
+void Tasks::deliver() {
+    std::deque<Once> ended;
+    {
+        const std::lock_guard lock(impl_->mutex);
+        ended.swap(impl_->ended_once);
+    }
+    for (const Once& one : ended) one.ended(one.said, one.is_error);
+}
+
 void Tasks::end_frame() {
     const std::lock_guard lock(impl_->mutex);
     ++impl_->frame;
@@ -125,12 +178,13 @@ void Tasks::end_frame() {
 
 int Tasks::n_pending() const {
     const std::lock_guard lock(impl_->mutex);
-    return static_cast<int>(impl_->queue.size()) + impl_->n_running;
+    return static_cast<int>(impl_->queue.size() + impl_->asked_once.size()) + impl_->n_running +
+           (impl_->is_running_once ? 1 : 0);
 }
 
 void Tasks::wait() const {
     std::unique_lock lock(impl_->mutex);
-    impl_->changed.wait(lock, [&] { return impl_->queue.empty() && impl_->n_running == 0; });
+    impl_->changed.wait(lock, [&] { return impl_->is_idle(); });
 }
 
 }  // namespace kvscope::gui

@@ -38,13 +38,21 @@ class Tasks {
         return {std::static_pointer_cast<const T>(result.value), result.error, result.current};
     }
 
+    /// Work that is asked for once, an export: one after the other on a thread of its own, to its end even where the
+    /// window is closed before.
+    /// @param work  returns what to say
+    /// @param ended is given that, or why it failed, by `deliver`; never where the window was closed
+    void once(std::function<std::string()> work, std::function<void(const std::string& said, bool is_error)> ended);
+    /// Calls `ended` of what has ended.
+    void deliver();
+
     /// Drops what nobody asked for during the last frames.
     void end_frame();
 
-    /// Slots whose newest stamp has no result yet.
+    /// Slots whose newest stamp has no result yet, and work asked for once that has not ended.
     int n_pending() const;
 
-    /// Blocks until nothing is under way: for tests and screenshots.
+    /// Blocks until nothing is under way: for tests and screenshots. What was asked for once is then to be delivered.
     void wait() const;
 
  private:

@@ -259,6 +259,7 @@ bool App::frame() {
     if (frames_to_drop_ == 0 && !ImGui::GetIO().WantTextInput) remember_undo();
     if (save_at_ >= 0 && ImGui::GetTime() >= save_at_) save_changes();
     if (save_at_ >= 0) window_.draw_within(save_at_ - ImGui::GetTime());
+    tasks_.deliver();
     session_.end_frame();  // a task that ends wakes the window
     return !quit_;
 }

@@ -63,7 +63,7 @@ void App::export_focused() {
     if (request)
         ExportDialog::ask(session_, *request, *files_, say);
     else if (table)
-        ExportDialog::ask(*table, *files_, say);
+        ExportDialog::ask(session_, *table, *files_, say);
     else
         notice("this view has nothing to export; click into one that shows a figure or a table", true);
 }
@@ -73,8 +73,8 @@ void App::copy_focused_figure() {
     const auto request = open ? open->view->figure(session_) : std::nullopt;
     try {
         if (!request) throw std::runtime_error("this view shows no figure; copy it as seen, or click into another");
-        ExportDialog::copy_image(session_, *request);
-        notice("figure copied as an image");
+        ExportDialog::copy_image(session_, *request,
+                                 [this](const std::string& text, bool is_error) { notice(text, is_error); });
     } catch (const std::exception& error) {
         notice(error.what(), true);
     }
@@ -99,14 +99,14 @@ void App::take_picture() {
     const ImVec2 size = ImGui::GetWindowSize();
     window_.take_picture([this, left = whole((at.x - origin.x) * pixels.x), top = whole((at.y - origin.y) * pixels.y),
                           width = whole(size.x * pixels.x), height = whole(size.y * pixels.y)](const Screenshot& all) {
-        try {
-            const TemporaryPng png;
-            write_png(cut_out(all, left, top, width, height), png.path());
-            copy_png(png.path());
-            notice("view copied as an image");
-        } catch (const std::exception& error) {
-            notice(error.what(), true);
-        }
+        tasks_.once(
+            [all, left, top, width, height] {
+                const TemporaryPng png;
+                write_png(cut_out(all, left, top, width, height), png.path());
+                copy_png(png.path());
+                return std::string("view copied as an image");
+            },
+            [this](const std::string& text, bool is_error) { notice(text, is_error); });
     });
 }
 
