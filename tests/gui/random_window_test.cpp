@@ -211,7 +211,7 @@ class RandomPerson {
 
     void run() {
         static constexpr std::array policies{
-            "h2o", "snapkv:window=4", "kvslimmer:chunk=8,local=4", "think:window=4", "palu", "minicache", "random"};
+            "h2o", "snapkv:window=4", "kvslimmer:chunk=8,sinks=2", "think:window=4", "palu", "minicache", "random"};
         RunRequest request;
         request.model = small_model;
         request.context = "The quick brown fox jumps over the lazy dog, and then the other fox in the northern forest.";
