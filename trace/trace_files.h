@@ -14,6 +14,7 @@
 
 #include "trace/extents.h"
 #include "trace/hdf5.h"
+#include "trace/interruption.h"
 #include "trace/reader.h"
 #include "trace/source.h"
 
@@ -25,6 +26,7 @@ std::string place_name(const GroupPlace& place);
 /// Turns a failure of HDF5 into DamagedTrace or ReadFailed, which say where it happened.
 template <class Action>
 auto guarded(const GroupPlace& place, Action action) -> decltype(action()) {
+    throw_if_interrupted();
     try {
         return action();
     } catch (const h5::Failure& failure) {

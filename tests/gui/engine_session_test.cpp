@@ -317,8 +317,9 @@ TEST_CASE("a prefill decides also after the engine it came from has ended") {
     REQUIRE(prefill);
     // As on quit: what a slider asked for in the last frame is computed on a worker while the window goes.
     gui.engine.reset();
+    const TaskSlot<trace::RunRecord> slot;
     const auto answer = [&] {
-        return gui.session.tasks.ask<trace::RunRecord>("late", "once", [prefill, reader = document.reader()] {
+        return gui.session.tasks.ask(slot, "", "once", [prefill, reader = document.reader()] {
             return prefill->what_if(*reader, 0, policies::parse_policy("snapkv:window=8"), 16, 0.1, 0);
         });
     };

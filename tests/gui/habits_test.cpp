@@ -97,8 +97,9 @@ TEST_CASE("a window that shows a notice, or waits for a task, sleeps until somet
     REQUIRE(test_window()->seconds_to_sleep() != 0);
     const bool is_notice = GENERATE(true, false);
     std::promise<void> go_on;
+    const TaskSlot<int> slot;
     const auto ask = [&] {
-        driven.app().tasks().ask<int>("slow", "once", [done = go_on.get_future().share()] {
+        driven.app().tasks().ask(slot, "", "once", [done = go_on.get_future().share()] {
             done.wait();
             return 1;
         });

@@ -18,8 +18,9 @@ namespace fs = std::filesystem;
 TEST_CASE("a slot shows its last value until the newest is there, and computes the newest alone") {
     std::atomic<bool> may_end = true;
     Tasks tasks([] {});
+    const TaskSlot<int> slot;
     const auto ask = [&](int n) {
-        return tasks.ask<int>("slot", std::to_string(n), [n, &may_end] {
+        return tasks.ask(slot, "", std::to_string(n), [n, &may_end] {
             while (!may_end) std::this_thread::yield();
             return n;
         });
@@ -42,7 +43,8 @@ TEST_CASE("a slot shows its last value until the newest is there, and computes t
 
 TEST_CASE("what a task throws is its answer") {
     Tasks tasks([] {});
-    const auto ask = [&] { return tasks.ask<int>("slot", "", []() -> int { throw std::runtime_error("no disk"); }); };
+    const TaskSlot<int> slot;
+    const auto ask = [&] { return tasks.ask(slot, "", "", []() -> int { throw std::runtime_error("no disk"); }); };
     ask();
     tasks.wait();
     CHECK(ask().error == "no disk");

@@ -2,10 +2,16 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <memory>
 #include <stdexcept>
+#include <stop_token>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "tests/trace/sample_trace.h"
+#include "trace/interruption.h"
+#include "trace/reader.h"
 
 using namespace kvscope::gui;
 
@@ -55,4 +61,96 @@ TEST_CASE("work asked for once ends where the window is closed before, and nobod
     }
     CHECK(n_done == 3);
     CHECK_FALSE(is_told);
+}
+
+namespace {
+
+/// Work that goes on until it is stopped.
+int until_stopped(std::atomic<int>& n_begun, std::atomic<int>& n_stopped) {
+    ++n_begun;
+    try {
+        for (;;) {
+            kvscope::trace::throw_if_interrupted();
+            std::this_thread::yield();
+        }
+    } catch (const kvscope::trace::Interrupted&) {
+        ++n_stopped;
+        throw;
+    }
+}
+
+void wait_for(const std::atomic<int>& count, int n) {
+    while (count < n) std::this_thread::yield();
+}
+
+}  // namespace
+
+TEST_CASE("work is stopped when its slot is gone, when nobody asks for it, and when the window closes") {
+    std::atomic<int> n_begun = 0, n_stopped = 0;
+    const auto work = [&] { return until_stopped(n_begun, n_stopped); };
+    {
+        Tasks tasks([] {});
+        auto closed = std::make_unique<TaskSlot<int>>();
+        tasks.ask(*closed, "", "1", work);
+        wait_for(n_begun, 1);
+        tasks.end_frame();
+        CHECK(n_stopped == 0);
+        closed.reset();
+        tasks.end_frame();
+        tasks.wait();
+        CHECK(n_stopped == 1);
+
+        const TaskSlot<int> slot;
+        tasks.ask(slot, "", "1", work);
+        wait_for(n_begun, 2);
+        for (int i = 0; i < 500; ++i) tasks.end_frame();
+        tasks.wait();
+        CHECK(n_stopped == 2);
+        CHECK(tasks.n_pending() == 0);
+
+        // Asked for once more while it is being stopped: computed anew, and the stopped work's error is not the answer.
+        std::atomic<bool> may_end = false;
+        tasks.ask(slot, "", "1", [&]() -> int {
+            ++n_begun;
+            while (!may_end) std::this_thread::yield();
+            throw std::runtime_error("late");
+        });
+        wait_for(n_begun, 3);
+        for (int i = 0; i < 500; ++i) tasks.end_frame();
+        CHECK_FALSE(tasks.ask(slot, "", "1", [] { return 5; }).current);
+        may_end = true;
+        tasks.wait();
+        const auto again = tasks.ask(slot, "", "1", [] { return 6; });
+        REQUIRE(again.current);
+        CHECK(again.error.empty());
+        CHECK(*again.value == 5);
+
+        tasks.ask(slot, "other", "1", work);
+        wait_for(n_begun, 4);
+    }
+    CHECK(n_stopped == 3);
+}
+
+TEST_CASE("a slot's keys and slots of one type are told apart, and reading a trace is where work stops") {
+    Tasks tasks([] {});
+    const TaskSlot<int> one, two;
+    const auto ask = [&](const TaskSlot<int>& slot, const char* key, int n) {
+        return tasks.ask(slot, key, "1", [n] { return n; });
+    };
+    ask(one, "a", 1);
+    ask(one, "b", 2);
+    ask(two, "a", 3);
+    tasks.wait();
+    CHECK(*ask(one, "a", 0).value == 1);
+    CHECK(*ask(one, "b", 0).value == 2);
+    CHECK(*ask(two, "a", 0).value == 3);
+
+    const kvscope::trace::sample::TemporaryFolder folder;
+    kvscope::trace::sample::write(folder / "sample.h5");
+    const kvscope::trace::Reader reader(folder / "sample.h5");
+    std::stop_source stop;
+    const kvscope::trace::Interruptible interruptible(stop.get_token());
+    CHECK_NOTHROW(reader.token_ids(0));
+    stop.request_stop();
+    CHECK_THROWS_AS(reader.token_ids(0), kvscope::trace::Interrupted);
 }

@@ -13,11 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What came of writing a figure.
-struct Written {
-    std::string nothing;
-};
-
 }  // namespace
 
 void FigureExport::start_one(const fs::path& file, const std::string& figure) {
@@ -45,17 +40,16 @@ void FigureExport::go_on(Context& context, const figures::ExportOptions& options
         return;
     }
     const fs::path path = job_->folder.empty() ? job_->file : job_->folder / file_name(name);
-    const auto answer = session.tasks.ask<Written>(fmt::format("figure export {}", static_cast<void*>(this)),
-                                                   fmt::format("{} {} {}", n_jobs_, name, path.string()),
-                                                   [job = FigureJob(session, *asked), path, options]() -> Written {
-                                                       try {
-                                                           fs::create_directories(path.parent_path());
-                                                           figures::export_figure(job.exported(), path, options, true);
-                                                       } catch (const analysis::NothingToShow& nothing) {
-                                                           return {nothing.what()};
-                                                       }
-                                                       return {};
-                                                   });
+    const auto answer = session.tasks.ask(written_, "", fmt::format("{} {} {}", n_jobs_, name, path.string()),
+                                          [job = FigureJob(session, *asked), path, options]() -> Written {
+                                              try {
+                                                  fs::create_directories(path.parent_path());
+                                                  figures::export_figure(job.exported(), path, options, true);
+                                              } catch (const analysis::NothingToShow& nothing) {
+                                                  return {nothing.what()};
+                                              }
+                                              return {};
+                                          });
     if (!answer.current) return;
     if (!answer.error.empty())
         job_->problems.push_back(fmt::format("{}: {}", name, answer.error));

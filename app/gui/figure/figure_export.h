@@ -36,10 +36,15 @@ class FigureExport {
         std::vector<std::string> problems;
         std::vector<std::string> left_out;  ///< that the trace cannot have, with the reason
     };
+    /// What came of writing a figure.
+    struct Written {
+        std::string nothing;
+    };
     void finish(Context& context);
 
     std::optional<Job> job_;
     int n_jobs_ = 0;
+    TaskSlot<Written> written_;
 };
 
 }  // namespace kvscope::gui

@@ -170,10 +170,10 @@ analysis::Table FigureJob::numbers() const {
                        : analysis::make_numbers(definition, parts_);
 }
 
-Answer<MadeFigure> ask_figure(Session& session, const std::string& slot, const FigureRequest& request) {
+TaskResult<MadeFigure> ask_figure(Session& session, const TaskSlot<MadeFigure>& slot, const FigureRequest& request) {
     try {
         const FigureJob job(session, request);
-        return session.tasks.ask<MadeFigure>(slot, stamp_of(session, request), [job]() -> MadeFigure {
+        return session.tasks.ask(slot, "", stamp_of(session, request), [job]() -> MadeFigure {
             try {
                 PreparedFigure prepared = prepare_figure(job.figure());
                 prepared.runs = job.runs();
@@ -187,11 +187,12 @@ Answer<MadeFigure> ask_figure(Session& session, const std::string& slot, const F
     }
 }
 
-Answer<std::vector<MadeFigure>> ask_figures(Session& session, const std::string& slot, const FigureRequest& request) {
+TaskResult<std::vector<MadeFigure>> ask_figures(Session& session, const TaskSlot<std::vector<MadeFigure>>& slot,
+                                                const FigureRequest& request) {
     using Made = std::vector<MadeFigure>;
     try {
         const FigureJob job(session, request);
-        return session.tasks.ask<Made>(slot, stamp_of(session, request), [job] {
+        return session.tasks.ask(slot, "", stamp_of(session, request), [job] {
             Made made;
             for (analysis::TraceFigure& each : job.figures()) {
                 made.push_back({nullptr, each.nothing});
@@ -208,7 +209,7 @@ Answer<std::vector<MadeFigure>> ask_figures(Session& session, const std::string&
     }
 }
 
-std::shared_ptr<const PreparedFigure> figure_or_reason(const Context& context, const Answer<MadeFigure>& answer,
+std::shared_ptr<const PreparedFigure> figure_or_reason(const Context& context, const TaskResult<MadeFigure>& answer,
                                                        const char* waiting) {
     if (answer.value && answer.value->figure) return answer.value->figure;
     if (!answer.error.empty())

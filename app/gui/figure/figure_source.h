@@ -9,12 +9,14 @@
 #include "analysis/several_traces.h"
 #include "app/figures/figure_format.h"
 #include "app/gui/drawing/pyramid.h"
+#include "app/gui/session/own_number.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
 
 /// A figure with its maps' levels of detail: everything about it that is not done in a frame.
 struct PreparedFigure {
+    uint64_t number = own_number();
     analysis::Figure figure;
     /// For each map (panel, layer) of the figure.
     std::map<std::pair<size_t, size_t>, std::shared_ptr<const Pyramid>> pyramids;
@@ -59,17 +61,18 @@ class FigureJob {
     std::vector<std::vector<RunKey>> runs_;
 };
 
-/// Made on a worker; made anew where the trace, a run or the options change. A view's slot has to be its own.
-Answer<MadeFigure> ask_figure(Session& session, const std::string& slot, const FigureRequest& request);
+/// Made on a worker; made anew where the trace, a run or the options change.
+TaskResult<MadeFigure> ask_figure(Session& session, const TaskSlot<MadeFigure>& slot, const FigureRequest& request);
 
 /// The figures of the request's traces on one scale, or their difference alone.
-Answer<std::vector<MadeFigure>> ask_figures(Session& session, const std::string& slot, const FigureRequest& request);
+TaskResult<std::vector<MadeFigure>> ask_figures(Session& session, const TaskSlot<std::vector<MadeFigure>>& slot,
+                                                const FigureRequest& request);
 
 /// Changes whenever the figure asked for does.
 std::string stamp_of(const Session& session, const FigureRequest& request);
 
 /// The figure of an answer; where there is none, draws in the rest of the window why, and returns nullptr.
-std::shared_ptr<const PreparedFigure> figure_or_reason(const Context& context, const Answer<MadeFigure>& answer,
+std::shared_ptr<const PreparedFigure> figure_or_reason(const Context& context, const TaskResult<MadeFigure>& answer,
                                                        const char* waiting);
 
 /// Which of the open traces a figure is of.

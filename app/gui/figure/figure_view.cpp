@@ -31,7 +31,7 @@ void FigureView::draw(Context& context) {
         const Compared pairs = kind_ == Kind::curves ? compared(session) : Compared{};
         draw_nothing(context, pairs.title.empty() ? words_.empty : why_no_pairs(pairs));
     } else {
-        const auto answer = ask_figure(session, fmt::format("{} {}", words_.kind, static_cast<void*>(this)), *request);
+        const auto answer = ask_figure(session, made_, *request);
         if (answer.value && !answer.value->figure && *words_.remedy)
             draw_nothing(context, fmt::format("{}.\n{}", answer.value->nothing, words_.remedy));
         else

@@ -49,6 +49,7 @@ class FigureView : public View {
     Traces traces_ = Traces::all;
     AutomaticComparison automatic_;
     Comparison comparison_;
+    TaskSlot<MadeFigure> made_;
 };
 
 }  // namespace kvscope::gui

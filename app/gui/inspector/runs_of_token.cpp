@@ -36,8 +36,8 @@ std::vector<const Document*> with_same_tokens(Session& session, const Document& 
 }
 
 /// The compressed runs of one prompt that are shown, and the one asked about.
-void add_reports(Session& session, const Document& document, const TokenQuestion& asked, const std::string& slot,
-                 std::vector<RunReport>& reports) {
+void add_reports(Session& session, const Document& document, const TokenQuestion& asked,
+                 const TaskSlot<SpanReports>& slot, std::vector<RunReport>& reports) {
     const trace::Reader& reader = *document.reader();
     if (asked.token >= reader.prompt(document.prompt).visible_tokens()) return;
     const auto answer = ask_span_reports(session, slot, document, asked.token, asked.token);
@@ -110,8 +110,8 @@ Table table_of_runs(const Session& session, const std::vector<RunReport>& report
 
 }  // namespace
 
-Table draw_runs_of_token(Context& context, const std::string& slot, const Document& document, const PromptText& prompt,
-                         const TokenQuestion& asked) {
+Table draw_runs_of_token(Context& context, const TaskSlot<SpanReports>& slot, const Document& document,
+                         const PromptText& prompt, const TokenQuestion& asked) {
     std::vector<RunReport> reports;
     for (const Document* each : with_same_tokens(context.session, document, prompt))
         add_reports(context.session, *each, asked, slot, reports);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/gui/session/own_number.h"
 #include "app/gui/session/selection.h"
 #include "policies/interface/registry.h"
 #include "trace/reader.h"
@@ -118,6 +119,8 @@ struct TokenCount {
 class PrefillInMemory {
  public:
     virtual ~PrefillInMemory() = default;
+
+    const uint64_t number = own_number();  ///< what results of it are known by
 
     /// Why a policy cannot decide from it, as a sentence; empty where it can.
     virtual std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const = 0;

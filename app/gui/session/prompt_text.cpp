@@ -132,10 +132,10 @@ std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& 
     const int prompt = document.prompt;
     if (prompt >= reader->n_prompts()) return nullptr;
     const std::string stamp = fmt::format("{}/{}", document.stamp(), prompt);
+    static const TaskSlot<PromptText> slot;
     return session.tasks
-        .ask<PromptText>(
-            fmt::format("prompt text {}", document.id()), stamp,
-            [reader, prompt] { return make_prompt_text(reader->token_ids(prompt), reader->token_text(prompt)); })
+        .ask(slot, std::to_string(document.id()), stamp,
+             [reader, prompt] { return make_prompt_text(reader->token_ids(prompt), reader->token_text(prompt)); })
         .value;
 }
 
@@ -158,10 +158,10 @@ std::vector<std::pair<int64_t, int64_t>> marked_spans(Session& session, const Do
     if (session.mark.empty()) return {};
     const auto prompt = prompt_text(session, document);
     if (!prompt) return {};
-    const auto answer =
-        session.tasks.ask<Spans>(fmt::format("marks {}", document.id()),
-                                 fmt::format("{}/{}/{}", document.stamp(), document.prompt, session.mark),
-                                 [prompt, mark = session.mark] { return find_spans(*prompt, mark); });
+    static const TaskSlot<Spans> slot;
+    const auto answer = session.tasks.ask(slot, std::to_string(document.id()),
+                                          fmt::format("{}/{}/{}", document.stamp(), document.prompt, session.mark),
+                                          [prompt, mark = session.mark] { return find_spans(*prompt, mark); });
     return answer.value && answer.current ? *answer.value : Spans{};
 }
 

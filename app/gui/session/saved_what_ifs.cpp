@@ -35,12 +35,14 @@ void restore_what_ifs(Session& session, const std::function<void(const std::stri
                 notice(fmt::format("{}: {}: the trace has no such run", document->name(), name));
                 continue;
             }
-            const auto answer = session.tasks.ask<trace::RunRecord>(
-                fmt::format("saved what-if {} {} {} {}", document->id(), saved.prompt, saved.run_number,
-                            saved.parameters_json + std::to_string(saved.budget)),
-                document->stamp(), [at = session.at({document->id(), saved.prompt, *run}), saved] {
-                    return make_again(*at.reader, at.run, saved);
-                });
+            static const TaskSlot<trace::RunRecord> slot;
+            const auto answer =
+                session.tasks.ask(slot,
+                                  fmt::format("{} {} {} {}", document->id(), saved.prompt, saved.run_number,
+                                              saved.parameters_json + std::to_string(saved.budget)),
+                                  document->stamp(), [at = session.at({document->id(), saved.prompt, *run}), saved] {
+                                      return make_again(*at.reader, at.run, saved);
+                                  });
             if (!answer.current) continue;
             if (!answer.error.empty()) {
                 saved.tried = true;

@@ -4,19 +4,19 @@
 
 namespace kvscope::gui {
 
-Answer<SpanReports> ask_span_reports(Session& session, const std::string& slot, const Document& document, int64_t first,
-                                     int64_t last) {
+TaskResult<SpanReports> ask_span_reports(Session& session, const TaskSlot<SpanReports>& slot, const Document& document,
+                                         int64_t first, int64_t last) {
     const int prompt = document.prompt;
-    return session.tasks.ask<SpanReports>(
-        fmt::format("{} {}", slot, document.id()), fmt::format("{} {} {}", document.runs_stamp(prompt), first, last),
-        [reader = document.reader(), runs = document.keys(prompt), prompt, first, last] {
-            SpanReports reports;
-            for (auto& report : analysis::span_report(*reader, prompt, first, last)) {
-                const RunKey run = runs.at(static_cast<size_t>(report.run));
-                reports.emplace_back(run, std::move(report));
-            }
-            return reports;
-        });
+    return session.tasks.ask(slot, std::to_string(document.id()),
+                             fmt::format("{} {} {}", document.runs_stamp(prompt), first, last),
+                             [reader = document.reader(), runs = document.keys(prompt), prompt, first, last] {
+                                 SpanReports reports;
+                                 for (auto& report : analysis::span_report(*reader, prompt, first, last)) {
+                                     const RunKey run = runs.at(static_cast<size_t>(report.run));
+                                     reports.emplace_back(run, std::move(report));
+                                 }
+                                 return reports;
+                             });
 }
 
 }  // namespace kvscope::gui

@@ -2,10 +2,14 @@
 
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
+#include <stop_token>
 #include <thread>
-#include <unordered_map>
+#include <utility>
 #include <vector>
+
+#include "trace/interruption.h"
 
 namespace kvscope::gui {
 namespace {
@@ -21,11 +25,16 @@ struct Once {
     bool is_error = false;
 };
 
-struct Slot {
+/// A slot's number, and a key of it.
+using Name = std::pair<uint64_t, std::string>;
+
+struct Entry {
+    std::weak_ptr<const uint64_t> slot;
     std::string wanted;
     std::string finished;
     bool has_finished = false;
     bool running = false;
+    std::stop_source stop{std::nostopstate};  ///< of what runs
     Compute compute;
     std::shared_ptr<const void> value;
     std::string error;
@@ -38,8 +47,8 @@ struct Tasks::Impl {
     std::function<void()> on_done;
     mutable std::mutex mutex;
     mutable std::condition_variable changed;
-    std::unordered_map<std::string, Slot> slots;
-    std::deque<std::string> queue;
+    std::map<Name, Entry> entries;
+    std::deque<Name> queue;
     std::vector<std::thread> threads;
     std::deque<Once> asked_once, ended_once;
     bool is_running_once = false;
@@ -80,41 +89,48 @@ struct Tasks::Impl {
         for (;;) {
             changed.wait(lock, [&] { return stopping || !queue.empty(); });
             if (stopping) return;
-            const std::string name = queue.front();
+            const Name name = queue.front();
             queue.pop_front();
-            const auto found = slots.find(name);
-            if (found == slots.end() || found->second.running || !found->second.compute) {
-                changed.notify_all();  // whoever waits for an empty queue
-                continue;
-            }
-            Slot& slot = found->second;
-            slot.running = true;
-            ++n_running;
-            const std::string stamp = slot.wanted;
-            const Compute compute = std::move(slot.compute);
-            lock.unlock();
-            std::shared_ptr<const void> value;
-            std::string error;
-            try {
-                value = compute();
-            } catch (const std::exception& failure) {
-                error = failure.what();
-            }
-            lock.lock();
-            // A running slot is not dropped, so it is where it was.
-            Slot& after = slots.at(name);
-            after.running = false;
-            --n_running;
-            after.finished = stamp;
-            after.has_finished = true;
-            after.value = std::move(value);
-            after.error = std::move(error);
-            if (after.wanted != stamp) queue.push_back(name);
-            changed.notify_all();
-            lock.unlock();
-            on_done();
-            lock.lock();
+            const auto found = entries.find(name);
+            if (found != entries.end() && !found->second.running && found->second.compute)
+                run(name, found->second, lock);
+            changed.notify_all();  // also whoever waits for an empty queue
         }
+    }
+
+    /// What runs is not dropped, so that the entry stays where it is while the lock is not held.
+    void run(const Name& name, Entry& entry, std::unique_lock<std::mutex>& lock) {
+        entry.running = true;
+        entry.stop = std::stop_source();
+        ++n_running;
+        const std::string stamp = entry.wanted;
+        Compute compute = std::exchange(entry.compute, {});
+        lock.unlock();
+        std::shared_ptr<const void> value;
+        std::string error;
+        try {
+            const trace::Interruptible interruptible(entry.stop.get_token());
+            value = compute();
+        } catch (const std::exception& failure) {
+            error = failure.what();
+        }
+        compute = {};  // may close a trace
+        lock.lock();
+        entry.running = false;
+        --n_running;
+        if (!entry.stop.stop_requested()) {
+            entry.finished = stamp;
+            entry.has_finished = true;
+            entry.value = std::move(value);
+            entry.error = std::move(error);
+        }
+        if (entry.compute)
+            queue.push_back(name);
+        else if (entry.stop.stop_requested())
+            entries.erase(name);
+        lock.unlock();
+        on_done();
+        lock.lock();
     }
 };
 
@@ -128,26 +144,28 @@ Tasks::~Tasks() {
     {
         const std::lock_guard lock(impl_->mutex);
         impl_->stopping = true;
+        for (auto& [name, entry] : impl_->entries) entry.stop.request_stop();
     }
     impl_->changed.notify_all();
     for (auto& thread : impl_->threads) thread.join();
 }
 
-Tasks::Result Tasks::ask_any(const std::string& name, const std::string& stamp, Compute compute) {
+Tasks::Result Tasks::ask_any(const std::shared_ptr<const uint64_t>& slot, const std::string& key,
+                             const std::string& stamp, Compute compute) {
     const std::lock_guard lock(impl_->mutex);
-    Slot& slot = impl_->slots[name];
-    slot.asked = impl_->frame;
-    const bool is_new = slot.wanted != stamp || (!slot.has_finished && !slot.running && !slot.compute);
-    if (is_new) {
-        slot.wanted = stamp;
-        slot.compute = std::move(compute);
-        if (!slot.running) {
-            impl_->queue.push_back(name);
-            impl_->changed.notify_all();
-        }
+    const Name name{*slot, key};
+    Entry& entry = impl_->entries[name];
+    entry.slot = slot;
+    entry.asked = impl_->frame;
+    const bool is_under_way = entry.compute || (entry.running && !entry.stop.stop_requested());
+    if (entry.wanted != stamp || (!entry.has_finished && !is_under_way)) {
+        if (!entry.running && !entry.compute) impl_->queue.push_back(name);
+        entry.wanted = stamp;
+        entry.compute = std::move(compute);
+        impl_->changed.notify_all();
     }
-    const bool current = slot.has_finished && slot.finished == stamp;
-    return {slot.value, slot.error, current};
+    const bool current = entry.has_finished && entry.finished == stamp;
+    return {entry.value, entry.error, current};
 }
 
 void Tasks::once(std::function<std::string()> work, std::function<void(const std::string&, bool)> ended) {
@@ -168,11 +186,12 @@ void Tasks::deliver() {
 void Tasks::end_frame() {
     const std::lock_guard lock(impl_->mutex);
     ++impl_->frame;
-    if (impl_->frame % 60 != 0) return;
-    std::erase_if(impl_->slots, [&](const auto& entry) {
-        const Slot& slot = entry.second;
-        return !slot.running && slot.has_finished && slot.finished == slot.wanted &&
-               impl_->frame - slot.asked > frames_kept;
+    std::erase_if(impl_->entries, [&](auto& named) {
+        Entry& entry = named.second;
+        if (!entry.slot.expired() && impl_->frame - entry.asked <= frames_kept) return false;
+        entry.compute = {};
+        if (entry.running) entry.stop.request_stop();
+        return !entry.running;
     });
 }
 

@@ -1,27 +1,44 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
+
+#include "app/gui/session/own_number.h"
 
 namespace kvscope::gui {
 
-/// What a view gets for a question whose answer is computed elsewhere. All three may be empty: under way for the first
-/// time.
+/// What is there of something that is computed beside the window. All three may be empty: under way for the first time.
 template <class T>
-struct Answer {
+struct TaskResult {
     std::shared_ptr<const T> value;  ///< the newest finished one, which may belong to an earlier stamp
     std::string error;               ///< of the newest finished one
     bool current = false;            ///< value or error belong to the stamp asked for
 };
 
-/// Work beside the window: no frame waits for the disk or for arithmetic. Results are kept under a slot; a slot that is
-/// asked with a new stamp computes again and shows its last result meanwhile.
+/// Where the results of one question are kept, one for each key. Who asks owns it: a view as its member; a function
+/// that several views call, as a static of its own. When it goes, its work is stopped and its results are dropped.
+template <class T>
+class TaskSlot {
+ public:
+    TaskSlot() = default;
+    TaskSlot(const TaskSlot&) = delete;
+    TaskSlot& operator=(const TaskSlot&) = delete;
+
+ private:
+    friend class Tasks;
+    std::shared_ptr<const uint64_t> number_ = std::make_shared<const uint64_t>(own_number());
+};
+
+/// Work beside the window: no frame waits for the disk or for arithmetic. A key of a slot that is asked with a new
+/// stamp is computed again and shows its last result meanwhile.
 ///
-/// The functions given run on worker threads, one per slot at a time; only the newest stamp of a slot is computed.
-/// Slots that were not asked for a while are dropped. Everything else is called from the window's thread alone.
+/// The functions given run on worker threads, one per key at a time; only the newest stamp of a key is computed. What
+/// was not asked for a while is dropped, and stopped where it runs: reading a trace then throws (trace/interruption.h),
+/// and so it is for all when the window closes. Everything else is called from the window's thread alone.
 class Tasks {
  public:
     /// @param on_done called on a worker thread whenever a result is there (wakes the window)
@@ -30,11 +47,15 @@ class Tasks {
     Tasks(const Tasks&) = delete;
     Tasks& operator=(const Tasks&) = delete;
 
+    /// @param key   empty where the slot has one result alone
+    /// @param stamp of everything that the result depends on besides
     template <class T>
-    Answer<T> ask(const std::string& slot, const std::string& stamp, std::function<T()> compute) {
-        const Result result = ask_any(slot, stamp, [compute = std::move(compute)]() -> std::shared_ptr<const void> {
-            return std::make_shared<const T>(compute());
-        });
+    TaskResult<T> ask(const TaskSlot<T>& slot, const std::string& key, const std::string& stamp,
+                      std::type_identity_t<std::function<T()>> compute) {
+        const Result result =
+            ask_any(slot.number_, key, stamp, [compute = std::move(compute)]() -> std::shared_ptr<const void> {
+                return std::make_shared<const T>(compute());
+            });
         return {std::static_pointer_cast<const T>(result.value), result.error, result.current};
     }
 
@@ -46,10 +67,10 @@ class Tasks {
     /// Calls `ended` of what has ended.
     void deliver();
 
-    /// Drops what nobody asked for during the last frames.
+    /// Drops what nobody asked for during the last frames, and what belongs to slots that are gone.
     void end_frame();
 
-    /// Slots whose newest stamp has no result yet, and work asked for once that has not ended.
+    /// Keys whose newest stamp has no result yet, and work asked for once that has not ended.
     int n_pending() const;
 
     /// Blocks until nothing is under way: for tests and screenshots. What was asked for once is then to be delivered.
@@ -61,7 +82,8 @@ class Tasks {
         std::string error;
         bool current = false;
     };
-    Result ask_any(const std::string& slot, const std::string& stamp, std::function<std::shared_ptr<const void>()>);
+    Result ask_any(const std::shared_ptr<const uint64_t>& slot, const std::string& key, const std::string& stamp,
+                   std::function<std::shared_ptr<const void>()>);
 
     struct Impl;
     std::unique_ptr<Impl> impl_;

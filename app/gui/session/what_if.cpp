@@ -116,13 +116,14 @@ void LiveWhatIf::follow_selection(const Session& session) {
 
 void LiveWhatIf::read_source(Session& session) {
     const std::string stamp = session.stamp(source_);
-    const auto source = session.tasks.ask<analysis::WhatIf>(
-        slot("source"), stamp, [at = session.at(source_)] { return analysis::WhatIf(*at.reader, at.prompt, at.run); });
+    const auto source = session.tasks.ask(source_slot_, "", stamp, [at = session.at(source_)] {
+        return analysis::WhatIf(*at.reader, at.prompt, at.run);
+    });
     from_trace_ = source.current ? source.value : nullptr;
     trace_refusal_ = source.current ? source.error : "";
     is_reading_ = !source.current;
     const auto recorded =
-        session.tasks.ask<KeptSummary>(slot("recorded"), stamp, [at = session.at(source_)] { return summarize(at); });
+        session.tasks.ask(recorded_slot_, "", stamp, [at = session.at(source_)] { return summarize(at); });
     recorded_summary_ = recorded.current && recorded.value ? std::optional(*recorded.value) : std::nullopt;
     if (!is_reading_ && !from_trace_ && (!prefill_ || !prefill_obstacle_.empty()))
         refusal_ = trace_refusal_ + (prefill_obstacle_.empty() ? "" : "; " + prefill_obstacle_);
@@ -147,10 +148,8 @@ void LiveWhatIf::compute(Session& session) {
     if (!by_trace && !prefill_) return;
     const auto reader = session.document(source_)->reader();
     const auto trace = by_trace ? from_trace_ : nullptr;
-    const auto answer = session.tasks.ask<Computed>(
-        slot("result"),
-        fmt::format("{} {} {}", session.stamp(source_), settings,
-                    by_trace ? nullptr : static_cast<const void*>(prefill_.get())),
+    const auto answer = session.tasks.ask(
+        result_slot_, "", fmt::format("{} {} {}", session.stamp(source_), settings, by_trace ? 0 : prefill_->number),
         [trace, prefill = prefill_, reader, key = source_, settings, seed = settings_->seed,
          spec = policies::PolicySpec{settings_->recorded.definition, settings_->values}, budget = settings_->budget,
          share = analysis::share_of_budget(settings_->budget, settings_->recorded_budget, settings_->recorded_share,
@@ -199,10 +198,6 @@ std::string LiveWhatIf::settings_text() const {
 
 bool LiveWhatIf::is_recorded() const {
     return settings_->budget == settings_->recorded_budget && settings_->values == settings_->recorded.values;
-}
-
-std::string LiveWhatIf::slot(const char* what) const {
-    return fmt::format("what-if {} {}", static_cast<const void*>(this), what);
 }
 
 bool LiveWhatIf::wants_prefill() const {

@@ -111,7 +111,6 @@ class LiveWhatIf {
     void show(Session& session, const Computed& computed);
     std::string settings_text() const;
     bool is_recorded() const;
-    std::string slot(const char* what) const;
 
     std::map<RunKey, std::unique_ptr<Settings>> all_;
     RunKey source_;
@@ -126,6 +125,9 @@ class LiveWhatIf {
     std::string prefill_obstacle_;
     std::shared_ptr<const Computed> taken_;
     std::string asked_;  ///< settings that were asked for last
+    TaskSlot<analysis::WhatIf> source_slot_;
+    TaskSlot<KeptSummary> recorded_slot_;
+    TaskSlot<Computed> result_slot_;
 };
 
 }  // namespace kvscope::gui

@@ -31,7 +31,8 @@ void draw_mark_answer(Session& session, const Theme& theme) {
     std::string line = fmt::format("“{}”", session.mark);
     if (places.size() > 1) line += fmt::format(" {} of {}", at + 1, places.size());
     if (session.exists(selected.run)) {
-        const auto answer = ask_span_reports(session, "mark answer", *document, first, last);
+        static const TaskSlot<SpanReports> slot;
+        const auto answer = ask_span_reports(session, slot, *document, first, last);
         for (const auto& [run, report] : answer.value ? *answer.value : SpanReports{}) {
             if (run == selected.run) line += " · " + report.sentence;
         }

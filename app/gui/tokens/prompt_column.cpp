@@ -174,7 +174,8 @@ const Note* note_at(const Document& document, int64_t token) {
     return nullptr;
 }
 
-PromptColumn prompt_column(Session& session, const RunKey& key, const std::string& slot, const PromptGrid& grid) {
+PromptColumn prompt_column(Session& session, const RunKey& key, const TaskSlot<PromptLines>& slot,
+                           const PromptGrid& grid) {
     PromptColumn out;
     out.run = key;
     out.document = session.document(key);
@@ -182,8 +183,8 @@ PromptColumn prompt_column(Session& session, const RunKey& key, const std::strin
     if (!out.prompt) return out;
     const std::string stamp = fmt::format("{}/{}/{}", out.document->stamp(), out.document->prompt, grid.cells);
     out.lines = session.tasks
-                    .ask<PromptLines>(slot, stamp,
-                                      [prompt = out.prompt, cells = grid.cells] { return break_lines(*prompt, cells); })
+                    .ask(slot, std::to_string(key.document), stamp,
+                         [prompt = out.prompt, cells = grid.cells] { return break_lines(*prompt, cells); })
                     .value;
     // Lines of the prompt that was shown before do not fit this one.
     if (out.lines && !out.lines->placed.empty() && out.lines->placed.back().token + 1 != out.prompt->tokens.size())

@@ -41,7 +41,8 @@ struct PromptGrid {
 };
 
 /// @param slot for the lines, which all columns of a document share
-PromptColumn prompt_column(Session& session, const RunKey& key, const std::string& slot, const PromptGrid& grid);
+PromptColumn prompt_column(Session& session, const RunKey& key, const TaskSlot<PromptLines>& slot,
+                           const PromptGrid& grid);
 
 /// What of it is to be seen, with everything that is outlined in it.
 void draw_prompt_column(Context& context, const PromptColumn& one, const PromptGrid& grid, const PromptSearch& search);

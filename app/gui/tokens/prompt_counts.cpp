@@ -35,9 +35,9 @@ std::string ranges(const std::vector<size_t>& numbers) {
 
 }  // namespace
 
-Answer<PromptCounts> prompt_counts(Session& session, const RunKey& key) {
-    return session.tasks.ask<PromptCounts>(fmt::format("prompt counts {}", key.text()), session.stamp(key),
-                                           [at = session.at(key)] { return read_counts(at); });
+TaskResult<PromptCounts> prompt_counts(Session& session, const RunKey& key) {
+    static const TaskSlot<PromptCounts> slot;
+    return session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)] { return read_counts(at); });
 }
 
 std::string where_kept(const trace::Kept& kept, int64_t token) {

@@ -20,7 +20,7 @@ struct PromptCounts {
     std::vector<uint16_t> heads;   ///< (N): heads of all layers that keep it
 };
 
-Answer<PromptCounts> prompt_counts(Session& session, const RunKey& key);
+TaskResult<PromptCounts> prompt_counts(Session& session, const RunKey& key);
 
 /// "2 of 30 layers, 3 of 90 heads: 0, 4"
 std::string where_kept(const trace::Kept& kept, int64_t token);

@@ -41,9 +41,8 @@ const TokenSpans& PromptSearch::matches(Context& context, const Document& docume
     const auto prompt = prompt_text(context.session, document);
     if (!prompt) return none;
     const std::string stamp = fmt::format("{}/{}/{}", document.stamp(), document.prompt, text_);
-    const auto answer = context.session.tasks.ask<TokenSpans>(
-        fmt::format("prompt search {} {}", static_cast<const void*>(this), document.id()), stamp,
-        [prompt, search = text_] { return find_spans(*prompt, search); });
+    const auto answer = context.session.tasks.ask(matches_, std::to_string(document.id()), stamp,
+                                                  [prompt, search = text_] { return find_spans(*prompt, search); });
     found_is_current_ = answer.current;
     if (!answer.current) return none;
     if (stamp != searched_) match_ = std::string::npos;

@@ -28,6 +28,7 @@ class PromptSearch {
     const TokenSpans& matches(Context& context, const Document& document);
     void go_to(Context& context, const Document& document, const TokenSpans& found, bool back);
 
+    TaskSlot<TokenSpans> matches_;
     std::string text_;
     std::string searched_;                     ///< stamp of the matches that match_ counts in
     std::shared_ptr<const TokenSpans> found_;  ///< of this frame

@@ -36,8 +36,7 @@ void SpanAnswers::draw(Context& context, const Document& document) {
     const auto [first, last] = asked_span(context, document);
     const auto prompt = prompt_text(session, document);
     if (!prompt || static_cast<size_t>(last) >= prompt->shown.size()) return;
-    const auto answer =
-        ask_span_reports(session, fmt::format("prompt span {}", static_cast<const void*>(this)), document, first, last);
+    const auto answer = ask_span_reports(session, reports_, document, first, last);
 
     std::string shown;
     for (int64_t t = first; t <= last && shown.size() < 40; ++t) shown += prompt->shown[static_cast<size_t>(t)];

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "app/gui/session/span_reports.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -15,6 +16,9 @@ class SpanAnswers {
     void draw(Context& context, const Document& document);
 
     bool is_open = false;  ///< a line for each run
+
+ private:
+    TaskSlot<SpanReports> reports_;
 };
 
 }  // namespace kvscope::gui

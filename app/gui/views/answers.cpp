@@ -131,9 +131,8 @@ class AnswersView : public View {
             const std::optional<RunKey> reference = reference_.of(session, key);
             std::optional<RunAt> less;
             if (reference) less = source(*reference);
-            const auto answer = session.tasks.ask<AnswerOutput>(
-                fmt::format("output {} {}", static_cast<const void*>(this), key.text()),
-                session.stamp(key) + (reference ? " less " + session.stamp(*reference) : ""),
+            const auto answer = session.tasks.ask(
+                outputs_, key.text(), session.stamp(key) + (reference ? " less " + session.stamp(*reference) : ""),
                 [of = source(key), less] { return read_answer(of, less); });
             all.push_back({key, session.look(key), answer.value, answer.error});
         }
@@ -358,6 +357,7 @@ class AnswersView : public View {
                 .c_str());
     }
 
+    TaskSlot<AnswerOutput> outputs_;
     AnswerReference reference_;
     StepPlot steps_;
     bool stacked_ = false;

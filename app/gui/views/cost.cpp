@@ -99,9 +99,10 @@ class CostView : public View {
         std::vector<RunKey> runs;
     };
 
-    static Answer<TableOfRuns> ask_table(Session& session, const Document& document) {
-        return session.tasks.ask<TableOfRuns>(
-            fmt::format("cost table {}", document.id()), document.runs_stamp(document.prompt),
+    static TaskResult<TableOfRuns> ask_table(Session& session, const Document& document) {
+        static const TaskSlot<TableOfRuns> slot;
+        return session.tasks.ask(
+            slot, std::to_string(document.id()), document.runs_stamp(document.prompt),
             [reader = document.reader(), prompt = document.prompt, runs = document.keys(document.prompt)] {
                 return TableOfRuns{analysis::cost_table(*reader, prompt), runs};
             });

@@ -210,10 +210,10 @@ class DifferenceView : public View {
 
     void draw_difference(Context& context) {
         Session& session = context.session;
-        const std::string slot = fmt::format("difference {} {} {}", static_cast<const void*>(this), layer_, classes_);
+        const std::string name = fmt::format("{} {}", layer_, classes_);
         const std::string stamp = session.stamp(a_) + " " + session.stamp(b_);
-        const auto answer = session.tasks.ask<RunDifference>(
-            slot, stamp, [a = session.at(a_), b = session.at(b_), layer = layer_, classes = classes_] {
+        const auto answer = session.tasks.ask(
+            compared_, name, stamp, [a = session.at(a_), b = session.at(b_), layer = layer_, classes = classes_] {
                 return compare_runs(a, b, layer, classes);
             });
         if (!answer.error.empty()) {
@@ -252,7 +252,7 @@ class DifferenceView : public View {
         const std::shared_ptr<const Pyramid> pyramid(answer.value, &answer.value->map);
         TokenMap map;
         map.document = session.document(a_);
-        map.map = &maps_.get(slot, pyramid);
+        map.map = &maps_.get(name, pyramid);
         map.colors = colors;
         map.rows_are_heads = layer_ >= 0;
         map.layer = layer_;
@@ -327,6 +327,7 @@ class DifferenceView : public View {
     bool fit_ = false;
     OverlapBars bars_;
     MapStore maps_;
+    TaskSlot<RunDifference> compared_;
 };
 
 }  // namespace

@@ -132,9 +132,10 @@ class HeadDivergenceView : public View {
     };
 
     static bool stores_divergence(const Session& session, const RunKey& run) {
-        const auto answer = session.tasks.ask<bool>(
-            fmt::format("stores divergence {}", run.text()), session.stamp(run),
-            [at = session.at(run)] { return at.reader->has(at.place(), trace::schema::run::head_jsd); });
+        static const TaskSlot<bool> slot;
+        const auto answer = session.tasks.ask(slot, run.text(), session.stamp(run), [at = session.at(run)] {
+            return at.reader->has(at.place(), trace::schema::run::head_jsd);
+        });
         return answer.value && *answer.value;
     }
 
@@ -156,8 +157,7 @@ class HeadDivergenceView : public View {
 
     void draw_traces(Context& context, const FigureRequest& request) {
         Session& session = context.session;
-        const std::string slot = fmt::format("divergence {}", static_cast<void*>(this));
-        const auto answer = ask_figures(session, slot, request);
+        const auto answer = ask_figures(session, made_, request);
         if (!answer.value) {
             answer.error.empty() ? draw_nothing(context, "reading the divergences …")
                                  : draw_error(context, answer.error);
@@ -178,7 +178,7 @@ class HeadDivergenceView : public View {
             if (i >= answer.value->size()) return;
             const MadeFigure& made = answer.value->at(i);
             if (made.figure && !made.figure->figure.panels.empty())
-                draw_both(context, request.trace(i), fmt::format("{} {}", slot, i), made.figure);
+                draw_both(context, request.trace(i), i, made.figure);
             else
                 draw_nothing(context, made.nothing);
         });
@@ -198,7 +198,7 @@ class HeadDivergenceView : public View {
         return bar;
     }
 
-    void draw_both(Context& context, const TraceRequest& request, const std::string& slot,
+    void draw_both(Context& context, const TraceRequest& request, size_t trace,
                    const std::shared_ptr<const PreparedFigure>& all) {
         Session& session = context.session;
         Plots& plots = plots_[request.document];
@@ -229,9 +229,9 @@ class HeadDivergenceView : public View {
             if (hit.clicked) session.select_layer(hit.panel);
         }
 
-        const auto answer = session.tasks.ask<LargeMatrix>(
-            slot + " large", fmt::format("{} {}", static_cast<const void*>(all.get()), layer),
-            [all, layer] { return large_matrix(all->figure, static_cast<size_t>(layer)); });
+        const auto answer =
+            session.tasks.ask(large_, std::to_string(trace), fmt::format("{} {}", all->number, layer),
+                              [all, layer] { return large_matrix(all->figure, static_cast<size_t>(layer)); });
         if (!stacked) ImGui::SameLine(0, em);
         if (!answer.value) return;
         draw_large(context, request, plots.large, *answer.value, layer, stacked ? ImVec2{0, 0} : ImVec2{side, room.y});
@@ -304,6 +304,8 @@ class HeadDivergenceView : public View {
     bool by_similarity_ = false;
     Traces traces_ = Traces::all;
     std::map<int, Plots> plots_;  ///< by document
+    TaskSlot<std::vector<MadeFigure>> made_;
+    TaskSlot<LargeMatrix> large_;
 };
 
 }  // namespace

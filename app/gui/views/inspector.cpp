@@ -96,7 +96,7 @@ class InspectorView : public View {
                 "in no budget.");
             return;
         }
-        tables_[0] = draw_runs_of_token(context, slot("runs"), document, *prompt, asked);
+        tables_[0] = draw_runs_of_token(context, runs_, document, *prompt, asked);
         draw_report(context, document, *prompt, asked);
         if (const auto shown = table()) draw_table_menu(context, *this, "inspector", *shown);
     }
@@ -123,11 +123,10 @@ class InspectorView : public View {
         ImGui::SeparatorText(
             label_that_fits(look, ImGui::GetContentRegionAvail().x - 3 * ImGui::GetFontSize()).c_str());
         if (!look.trace.empty()) ImGui::SetItemTooltip("%s", look.label.c_str());
-        const auto answer =
-            session.tasks.ask<TokenReport>(slot("report"), fmt::format("{} {}", session.stamp(asked.run), asked.token),
-                                           [at = session.at(asked.run), token = asked.token] {
-                                               return analysis::token_report(*at.reader, at.prompt, at.run, token);
-                                           });
+        const auto answer = session.tasks.ask(report_, "", fmt::format("{} {}", session.stamp(asked.run), asked.token),
+                                              [at = session.at(asked.run), token = asked.token] {
+                                                  return analysis::token_report(*at.reader, at.prompt, at.run, token);
+                                              });
         if (!answer.error.empty()) {
             draw_nothing(context, answer.error);
             return;
@@ -164,7 +163,7 @@ class InspectorView : public View {
         ImGui::PopTextWrapPos();
         if (!report.has_scores) return;
         const float border_top = ImGui::GetCursorScreenPos().y;
-        tables_[2] = draw_border(context, slot("border"), prompt, asked, layer, place.row);
+        tables_[2] = draw_border(context, border_, prompt, asked, layer, place.row);
         point_at(2, border_top);
     }
 
@@ -191,10 +190,9 @@ class InspectorView : public View {
     std::array<Table, 3> tables_;  ///< where it is kept, the heads of a layer, the border of one; as they are drawn
     size_t pointed_at_ = 0;        ///< the one under the mouse
     TokenNotes notes_;
-
-    std::string slot(const char* what) const {
-        return fmt::format("inspector {} {}", what, static_cast<const void*>(this));
-    }
+    TaskSlot<SpanReports> runs_;
+    TaskSlot<TokenReport> report_;
+    TaskSlot<analysis::Border> border_;
 };
 
 }  // namespace

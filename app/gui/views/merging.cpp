@@ -145,16 +145,17 @@ class MergingView : public View {
         ImGui::TextUnformatted(look.label.c_str());
         if (is_selected) ImGui::PopFont();
         if (ImGui::IsItemClicked()) session.select_run(key);
-        const std::string slot = fmt::format("merging {}", key.text());
-        const auto answer = session.tasks.ask<EntrySizes>(
-            slot, session.stamp(key), [at = session.at(key)] { return read_sizes(*at.reader, at.prompt, at.run); });
+        static const TaskSlot<EntrySizes> slot;
+        const auto answer = session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)] {
+            return read_sizes(*at.reader, at.prompt, at.run);
+        });
         const float map_height = height - ImGui::GetTextLineHeightWithSpacing() - ImGui::GetStyle().ItemSpacing.y;
         if (answer.value) {
             largest_ = std::max(largest_, answer.value->largest);
             TokenMap shown;
             shown.document = session.document(key);
             shown.run = key;
-            shown.map = &maps_.get(slot, answer.value->pyramid);
+            shown.map = &maps_.get(key.text(), answer.value->pyramid);
             shown.colors = colors_for(context);
             shown.tooltip = [&](int layer, int64_t token) { draw_tooltip(context, key, layer, token); };
             drawn = draw_token_map(context, "##map", {0, map_height}, shown);

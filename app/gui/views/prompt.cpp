@@ -196,8 +196,7 @@ class PromptView : public View {
         size_t n_lines = 0;
         for (size_t i = 0; i < std::max<size_t>(runs.size(), 1); ++i) {
             const RunKey key = without_runs ? RunKey{focus.id(), focus.prompt, {}} : runs[i];
-            const std::string slot = fmt::format("prompt lines {} {}", static_cast<const void*>(this), key.document);
-            all.push_back(prompt_column(context.session, key, slot, grid));
+            all.push_back(prompt_column(context.session, key, lines_, grid));
             all.back().x = grid.origin.x + grid.column * static_cast<float>(i);
             if (all.back().lines) n_lines = std::max(n_lines, all.back().lines->size());
         }
@@ -378,6 +377,7 @@ class PromptView : public View {
     PromptSearch search_;
     SpanAnswers answers_;
     ReadingPlace place_;
+    TaskSlot<PromptLines> lines_;
     Cursor seen_;                           ///< the selection that was brought into view last
     std::optional<std::string> seen_mark_;  ///< that was brought into view; nullopt: nothing was asked yet
     int64_t hovered_ = -1;

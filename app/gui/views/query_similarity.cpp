@@ -107,12 +107,9 @@ class QuerySimilarityView : public View {
         curve.options.source = "mean-by-layer";
         for (TraceRequest& other : curve.others) other.options.source = curve.options.source;
 
-        const auto slot = [&](const char* part) {
-            return fmt::format("similarity {} {}", part, static_cast<void*>(this));
-        };
-        const auto large_answer = ask_figures(session, slot("large"), request);
-        const auto heads_answer = ask_figures(session, slot("heads"), heads);
-        const auto curve_answer = ask_figure(session, slot("curve"), curve);
+        const auto large_answer = ask_figures(session, large_, request);
+        const auto heads_answer = ask_figures(session, heads_, heads);
+        const auto curve_answer = ask_figure(session, mean_, curve);
         if (!large_answer.value) {
             large_answer.error.empty() ? draw_nothing(context, "reading the queries …")
                                        : draw_error(context, large_answer.error);
@@ -250,6 +247,8 @@ class QuerySimilarityView : public View {
     Traces traces_ = Traces::all;
     std::map<int, Plots> plots_;  ///< by document
     FigurePlot curve_;
+    TaskSlot<std::vector<MadeFigure>> large_, heads_;
+    TaskSlot<MadeFigure> mean_;
 };
 
 }  // namespace

@@ -180,12 +180,11 @@ class ReportView : public View {
         };
         const int width = stepped(room.x - em);
         const int height = stepped(room.y - words);
-        const auto answer = session.tasks.ask<FigurePicture>(
-            fmt::format("report {}", static_cast<void*>(this)),
-            fmt::format("{} {}x{} {}", stamp_of(session, *request), width, height, page_),
-            [job = FigureJob(session, *request), width, height, page = page_] {
-                return draw_picture(job, width, height, page);
-            });
+        const auto answer =
+            session.tasks.ask(drawn_, "", fmt::format("{} {}x{} {}", stamp_of(session, *request), width, height, page_),
+                              [job = FigureJob(session, *request), width, height, page = page_] {
+                                  return draw_picture(job, width, height, page);
+                              });
         if (!answer.error.empty()) {
             draw_error(context, answer.error);
             return;
@@ -338,6 +337,7 @@ class ReportView : public View {
     int dpi_ = 300;
     bool title_ = false;
     FigureExport export_;
+    TaskSlot<FigurePicture> drawn_;
     PictureTexture texture_;
 };
 

@@ -16,6 +16,7 @@
 #include "app/gui/figure/figure_shapes.h"
 #include "app/gui/session/measures.h"
 #include "app/gui/session/prompt_text.h"
+#include "app/gui/session/share_of_bytes.h"
 #include "app/gui/tokens/token_map.h"
 #include "app/gui/view/view.h"
 
@@ -188,14 +189,15 @@ class RetentionView : public View {
 
     const HeatMap* map_of(Context& context, const RunKey& key, std::string& error) {
         const RunAt at = context.session.at(key);
-        const std::string slot = fmt::format("retention {} {}", key.text(), layer_);
+        static const TaskSlot<Pyramid> slot;
+        const std::string name = fmt::format("{} {}", key.text(), layer_);
         const int layer = layer_;
-        const auto answer = context.session.tasks.ask<Pyramid>(slot, context.session.stamp(key), [at, layer] {
+        const auto answer = context.session.tasks.ask(slot, name, context.session.stamp(key), [at, layer] {
             return layer < 0 ? layers_map(*at.reader, at.prompt, at.run)
                              : heads_map(*at.reader, at.prompt, at.run, static_cast<size_t>(layer));
         });
         error = answer.error;
-        return answer.value ? &maps_.get(slot, answer.value) : nullptr;
+        return answer.value ? &maps_.get(name, answer.value) : nullptr;
     }
 
     DrawnTokenMap draw_run(Context& context, const RunKey& key, float height) {
@@ -247,11 +249,9 @@ class RetentionView : public View {
             ImGui::TextDisabled("%s kept", analysis::format_share(std::min(run.budget_fraction, 1.0)).c_str());
             return;
         }
-        const auto share = session.tasks.ask<double>(
-            fmt::format("bytes held {}", key.text()), session.stamp(key),
-            [at = session.at(key)] { return analysis::share_of_full_bytes(*at.reader, at.prompt, at.run); });
-        if (share.value && !std::isnan(*share.value))
-            ImGui::TextDisabled("every token, in %s of the bytes", analysis::format_share(*share.value).c_str());
+        const double share = share_of_full_bytes(session, key);
+        if (!std::isnan(share))
+            ImGui::TextDisabled("every token, in %s of the bytes", analysis::format_share(share).c_str());
         else
             ImGui::TextDisabled("every token");
     }

@@ -7,6 +7,7 @@
 #include "analysis/bytes_share.h"
 #include "analysis/run_style.h"
 #include "analysis/table_format.h"
+#include "app/gui/session/share_of_bytes.h"
 #include "app/gui/view/actions.h"
 #include "app/gui/view/view.h"
 
@@ -90,12 +91,10 @@ class RunsView : public View {
     }
 
     static std::string bytes_share_text(Session& session, const RunKey& key) {
-        const auto share = session.tasks.ask<double>(
-            fmt::format("bytes of {}", key.text()), session.stamp(key),
-            [at = session.at(key)] { return analysis::share_of_full_bytes(*at.reader, at.prompt, at.run); });
-        if (!share.value || std::isnan(*share.value)) return "every token";
-        return fmt::format("every token, in {:.1f} % of the full cache's bytes ({:.1f} % saved)", 100 * *share.value,
-                           100 - 100 * *share.value);
+        const double share = share_of_full_bytes(session, key);
+        if (std::isnan(share)) return "every token";
+        return fmt::format("every token, in {:.1f} % of the full cache's bytes ({:.1f} % saved)", 100 * share,
+                           100 - 100 * share);
     }
 
     static std::string share_text(Session& session, const RunKey& key) {

@@ -68,6 +68,7 @@ class ScatterView : public FigureView {
     }
     void load(const nlohmann::json& state) override {
         FigureView::load(state);
+        TaskSlot<std::vector<Column>> columns_;
         x_ = state.value("x", x_);
         y_ = state.value("y", y_);
     }
@@ -90,8 +91,8 @@ class ScatterView : public FigureView {
     void draw_choices(Context& context, const FigureRequest& request) override {
         Session& session = context.session;
         const Document& document = *session.document(request.document);
-        const auto answer = session.tasks.ask<std::vector<Column>>(
-            fmt::format("scatter columns {}", request.document),
+        const auto answer = session.tasks.ask(
+            columns_, std::to_string(request.document),
             fmt::format("{} {} {}", document.stamp(), document.prompt, document.reader()->n_runs(document.prompt)),
             [reader = document.reader(), prompt = document.prompt] { return numeric_columns(*reader, prompt); });
         const std::vector<Column> none;

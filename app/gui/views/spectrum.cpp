@@ -132,9 +132,10 @@ class SpectrumView : public FigureView {
         for (size_t i = 0; i < request.n_traces() && !missing; ++i) {
             const Document* document = session.document(request.trace(i).document);
             if (!document || !document->reader()->has_model()) continue;
+            static const TaskSlot<bool> slot;
             const auto known =
-                session.tasks.ask<bool>(fmt::format("knows spectra {}", document->id()), document->stamp(),
-                                        [reader = document->reader()] { return trace::knows_spectra(*reader); });
+                session.tasks.ask(slot, std::to_string(document->id()), document->stamp(),
+                                  [reader = document->reader()] { return trace::knows_spectra(*reader); });
             if (known.value && !*known.value) missing = document;
         }
         if (!missing || !context.engine) return;

@@ -74,8 +74,8 @@ class TraceView : public View {
         if (!document || !chosen_) document = session.focus();
         document_ = document->id();
         if (session.documents().size() > 1) draw_documents(session);
-        const auto answer = session.tasks.ask<Contents>(slot("tree"), document->stamp(),
-                                                        [path = document->path()] { return read_contents(path); });
+        const auto answer = session.tasks.ask(contents_, std::to_string(document_), document->stamp(),
+                                              [path = document->path()] { return read_contents(path); });
         if (!answer.error.empty()) {
             draw_error(context, answer.error);
             return;
@@ -273,7 +273,8 @@ class TraceView : public View {
         draw_values(context, peek, n_rows);
     }
 
-    Answer<Peek> ask_values(Context& context, const Document& document, const TreeNode& node, size_t n_leading) const {
+    TaskResult<Peek> ask_values(Context& context, const Document& document, const TreeNode& node,
+                                size_t n_leading) const {
         std::vector<size_t> first;
         for (size_t d = 0; d < n_leading; ++d) first.push_back(static_cast<size_t>(index_[d]));
         const size_t block = visible_row_ / rows_a_block;
@@ -283,7 +284,7 @@ class TraceView : public View {
         std::string stamp = document.stamp() + node.path;
         for (const size_t at : first) stamp += fmt::format(" {}", at);
         const auto path = document.path();
-        return context.session.tasks.ask<Peek>(slot("values"), stamp, [path, name = node.path, first] {
+        return context.session.tasks.ask(values_, std::to_string(document_), stamp, [path, name = node.path, first] {
             return trace::peek(path, name, first, 3 * rows_a_block, most_columns);
         });
     }
@@ -385,10 +386,8 @@ class TraceView : public View {
         }
     }
 
-    std::string slot(const char* what) const {
-        return fmt::format("trace {} {} {}", what, static_cast<const void*>(this), document_);
-    }
-
+    TaskSlot<Contents> contents_;
+    TaskSlot<Peek> values_;
     int document_ = -1;
     bool chosen_ = false;  ///< a file was chosen here; otherwise it is that of the selected run
     std::string selected_ = "/";

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace kvscope::gui {
+
+/// A number that the process gives out once, for what an address would not tell from what lay there before. Any thread.
+inline uint64_t own_number() {
+    static std::atomic<uint64_t> last = 0;
+    return ++last;
+}
+
+}  // namespace kvscope::gui
