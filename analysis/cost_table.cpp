@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "analysis/bytes_share.h"
 #include "analysis/coverage.h"
 #include "analysis/logit_divergence.h"
 #include "analysis/recall.h"
@@ -75,6 +76,7 @@ std::vector<Column> columns() {
             {"output_error", "Output err", "", ColumnType::real, 3, Best::lowest},
             {"cache_bytes", "Cache", "B", ColumnType::integer, 0, Best::lowest},
             {"cache_bytes_predicted", "Predicted", "B", ColumnType::integer},
+            {"bytes_share", "Of full", "", ColumnType::real, 3, Best::lowest},
             {"select_s", "Select", "s", ColumnType::real, 3, Best::lowest},
             {"first_token_s", "First token", "s", ColumnType::real, 3, Best::lowest},
             {"decode_tokens_per_s", "Decode", "tokens/s", ColumnType::real, 1, Best::highest},
@@ -122,6 +124,8 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     row.cells.push_back(source.mean(schema::run::output_error));
     row.cells.push_back(source.total(schema::run::cache_bytes));
     row.cells.push_back(source.total(schema::run::cache_bytes_predicted));
+    const double bytes_share = share_of_full_bytes(reader, prompt, run);
+    row.cells.push_back(std::isnan(bytes_share) ? Cell() : Cell(bytes_share));
     row.cells.push_back(attributes.select_s);
     row.cells.push_back(optional_real(attributes.first_token_s));
     row.cells.push_back(optional_real(attributes.decode_tokens_per_s));

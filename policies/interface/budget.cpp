@@ -113,7 +113,7 @@ int64_t Budget::resolve(int64_t n_tokens) const {
     const int64_t entries = static_cast<int64_t>(std::floor(share * static_cast<double>(n_tokens) + 0.5));
     if (entries < 1) {
         throw BudgetError("Budget " + text() + ": this share of " + std::to_string(n_tokens) +
-                          " tokens is no entry at all; give a larger share or a count.");
+                          " tokens is less than one entry, or one entry's bytes; give a larger share or a count.");
     }
     return std::min(entries, n_tokens);
 }
@@ -126,8 +126,9 @@ std::string Budget::describe(int64_t n_tokens, BudgetOf of) const {
     char buffer[160];
     if (of == BudgetOf::bytes) {
         if (is_share) share_kept = 100.0 * share;
-        std::snprintf(buffer, sizeof buffer, "every token kept, in %.1f %% of the full cache's bytes (%.1f %% saved)",
-                      share_kept, 100.0 - share_kept);
+        std::snprintf(buffer, sizeof buffer,
+                      "every token kept, %.1f %% of the full cache's bytes asked for (%.1f %% saved)", share_kept,
+                      100.0 - share_kept);
         return buffer;
     }
     std::snprintf(buffer, sizeof buffer, "%lld of %lld entries kept (%.1f %%), %lld removed (%.1f %%)",

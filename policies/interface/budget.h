@@ -27,8 +27,8 @@ struct Budget {
     std::string text() const;
 
     /// Kept and removed, since a bare ratio can be read as either:
-    /// "128 of 2000 entries kept (6.4 %), 1872 removed (93.6 %)"; "every token kept, in 80.0 % of the full cache's
-    /// bytes (20.0 % saved)".
+    /// "128 of 2000 entries kept (6.4 %), 1872 removed (93.6 %)"; "every token kept, 80.0 % of the full cache's
+    /// bytes asked for (20.0 % saved)".
     std::string describe(int64_t n_tokens, BudgetOf of = BudgetOf::entries) const;
 
     bool operator==(const Budget&) const = default;

@@ -412,6 +412,9 @@ TEST_CASE("cost table: what the trace says of each run") {
     CHECK(real(cell(1, "kl_mean")) == Approx(sum / 6));
     CHECK(whole(cell(0, "cache_bytes")) == 3 * 2 * 48 * 8 * 2 * 4);
     CHECK(whole(cell(1, "cache_bytes_predicted")) == 3 * 2 * 16 * 8 * 2 * 4);
+    CHECK(real(cell(0, "bytes_share")) == 1);
+    CHECK(real(cell(1, "bytes_share")) == Approx(static_cast<double>(whole(cell(1, "cache_bytes"))) /
+                                                 static_cast<double>(whole(cell(0, "cache_bytes")))));
     CHECK(real(cell(4, "first_token_s")) == 0.25);
     CHECK(std::holds_alternative<std::monostate>(cell(1, "first_token_s")));
     CHECK(std::get<std::string>(cell(6, "status")) == "failed");

@@ -38,7 +38,7 @@ class FewerChannels(ProgramTest):
         self.assertEqual({run.attrs["status"] for label, run in self.runs.items() if label != "think @ 64"}, {"complete"})
 
     def test_kept_and_saved_are_both_printed(self):
-        self.assertIn("think, budget 0.75: every token kept, in 75.0 % of the full cache's bytes (25.0 % saved)",
+        self.assertIn("think, budget 0.75: every token kept, 75.0 % of the full cache's bytes asked for (25.0 % saved)",
                       self.done.stderr)
         self.assertIn(f"budget 64: 64 of {self.n} entries kept", self.done.stderr)
 

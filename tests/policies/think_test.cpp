@@ -163,9 +163,9 @@ TEST_CASE("ThinK's decision follows from its channels' scores, which have to be 
 
 TEST_CASE("a budget in bytes says that every token is kept", "[think]") {
     CHECK(parse_budget("0.8").describe(2000, BudgetOf::bytes) ==
-          "every token kept, in 80.0 % of the full cache's bytes (20.0 % saved)");
+          "every token kept, 80.0 % of the full cache's bytes asked for (20.0 % saved)");
     CHECK(parse_budget("0.7001").describe(10, BudgetOf::bytes) ==
-          "every token kept, in 70.0 % of the full cache's bytes (30.0 % saved)");
+          "every token kept, 70.0 % of the full cache's bytes asked for (30.0 % saved)");
     CHECK(parse_budget("1500").describe(2000, BudgetOf::bytes) ==
-          "every token kept, in 75.0 % of the full cache's bytes (25.0 % saved)");
+          "every token kept, 75.0 % of the full cache's bytes asked for (25.0 % saved)");
 }

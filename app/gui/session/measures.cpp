@@ -8,7 +8,7 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, const char*>, 33> definitions = {
+constexpr std::array<std::pair<std::string_view, const char*>, 34> definitions = {
     {{"kept_share", "entries kept / (layers · heads · tokens)"},
      {"removed_share", "1 − kept"},
      {"coverage", "unique tokens that any head of any layer keeps, of all: C / N; K-VEC, Section 3.2, Tables 6 and 7"},
@@ -21,6 +21,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 33> definitions =
      {"output_error", "‖o_run − o_full‖ / ‖o_full‖, mean over layers, heads and steps; o: ApertureKV, Eq. 5"},
      {"cache_bytes", "really held after the prefill"},
      {"cache_bytes_predicted", "what the kept entries need"},
+     {"bytes_share", "what is held of the prompt, of the full cache's bytes"},
      {"select_s", "the policy's own seconds"},
      {"first_token_s", "to the first token; isolated runs only"},
      {"decode_tokens_per_s", "isolated runs only"},
