@@ -31,9 +31,9 @@ Panel panel_of(const trace::RunAttributes& attributes, const HeadMap& of, const 
     std::vector<int> heads;
     for (size_t row = 0; row < of.n_rows; ++row) heads.push_back(static_cast<int>(row));
     Panel panel;
-    panel.title = run_label(attributes);
+    panel.title = run_label(attributes) + (of.part.empty() ? "" : ", " + of.part);
     panel.part = of.part;
-    panel.note = of.part.empty() || of.note.empty() ? of.part + of.note : of.part + ": " + of.note;
+    panel.note = of.note;
     panel.x = layer_axis(layers);
     panel.y = layer_axis(heads);
     panel.y.title = attributes.granularity == trace::schema::run::granularity_query_head ? "Query head" : "KV head";

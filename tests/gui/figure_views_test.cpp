@@ -32,9 +32,10 @@ struct Opened {
     }
 
     std::shared_ptr<const MadeFigure> made(const FigureRequest& request) {
-        ask_figure(session, "test", request);
+        const TaskSlot<MadeFigure> slot;
+        ask_figure(session, slot, request);
         tasks.wait();
-        const auto answer = ask_figure(session, "test", request);
+        const auto answer = ask_figure(session, slot, request);
         INFO(answer.error);
         REQUIRE(answer.value);
         CHECK(answer.current);

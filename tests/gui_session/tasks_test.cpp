@@ -15,6 +15,28 @@
 
 using namespace kvscope::gui;
 
+namespace {
+
+/// Work that goes on until it is stopped.
+int until_stopped(std::atomic<int>& n_begun, std::atomic<int>& n_stopped) {
+    ++n_begun;
+    try {
+        for (;;) {
+            kvscope::trace::throw_if_interrupted();
+            std::this_thread::yield();
+        }
+    } catch (const kvscope::trace::Interrupted&) {
+        ++n_stopped;
+        throw;
+    }
+}
+
+void wait_for(const std::atomic<int>& count, int n) {
+    while (count < n) std::this_thread::yield();
+}
+
+}  // namespace
+
 TEST_CASE("work asked for once is done in order beside the window, and its end is told on the window's thread") {
     std::atomic<int> n_woken = 0;
     Tasks tasks([&] { ++n_woken; });
@@ -40,6 +62,7 @@ TEST_CASE("work asked for once is done in order beside the window, and its end i
     tasks.deliver();
     CHECK(told == std::vector<std::pair<std::string, bool>>{{"first", false}, {"no room", true}, {"third", false}});
     CHECK_FALSE(was_here);
+    wait_for(n_woken, 3);
     CHECK(n_woken == 3);
     tasks.deliver();
     CHECK(told.size() == 3);
@@ -62,28 +85,6 @@ TEST_CASE("work asked for once ends where the window is closed before, and nobod
     CHECK(n_done == 3);
     CHECK_FALSE(is_told);
 }
-
-namespace {
-
-/// Work that goes on until it is stopped.
-int until_stopped(std::atomic<int>& n_begun, std::atomic<int>& n_stopped) {
-    ++n_begun;
-    try {
-        for (;;) {
-            kvscope::trace::throw_if_interrupted();
-            std::this_thread::yield();
-        }
-    } catch (const kvscope::trace::Interrupted&) {
-        ++n_stopped;
-        throw;
-    }
-}
-
-void wait_for(const std::atomic<int>& count, int n) {
-    while (count < n) std::this_thread::yield();
-}
-
-}  // namespace
 
 TEST_CASE("work is stopped when its slot is gone, when nobody asks for it, and when the window closes") {
     std::atomic<int> n_begun = 0, n_stopped = 0;

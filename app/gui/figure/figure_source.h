@@ -16,12 +16,12 @@ namespace kvscope::gui {
 
 /// A figure with its maps' levels of detail: everything about it that is not done in a frame.
 struct PreparedFigure {
-    uint64_t number = own_number();
     analysis::Figure figure;
     /// For each map (panel, layer) of the figure.
     std::map<std::pair<size_t, size_t>, std::shared_ptr<const Pyramid>> pyramids;
     /// (traces) of (runs): the runs of each trace's prompt as they stood when the figure was made.
     std::vector<std::vector<RunKey>> runs = {};
+    uint64_t number = own_number();  ///< what is made of it is known by
 
     /// The run that a panel, curve or point is of; not valid where it is of none.
     RunKey run_of(const analysis::Subject& subject) const;

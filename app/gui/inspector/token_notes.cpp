@@ -19,7 +19,7 @@ bool has_notes(const Document& document) {
 }  // namespace
 
 void TokenNotes::draw(Context& context, Document& document, const TokenQuestion& asked) {
-    const Cursor& selected = context.session.cursor();
+    const Cursor selected = context.session.cursor();
     const bool is_one = asked.is_hover || selected.last_token <= selected.first_token;
     const int64_t first = asked.token;
     const int64_t last = is_one ? first : selected.last_token;

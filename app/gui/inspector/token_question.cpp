@@ -6,12 +6,13 @@ TokenQuestion token_question(const Session& session) {
     const auto usable = [&](const RunKey& key) {
         return session.exists(key) && session.attributes(key).status == "complete";
     };
-    for (const Cursor* cursor : {&session.cursor(), &session.hover()}) {
-        if (!cursor->has_tokens()) continue;
-        TokenQuestion asked{cursor->run, cursor->first_token, cursor == &session.hover()};
+    for (const bool is_hover : {false, true}) {
+        const Cursor cursor = is_hover ? session.hover() : session.cursor();
+        if (!cursor.has_tokens()) continue;
+        TokenQuestion asked{cursor.run, cursor.first_token, is_hover};
         if (!usable(asked.run)) {
             for (const RunKey& key : session.visible_runs(true)) {
-                if (cursor->run.document >= 0 && key.document != cursor->run.document) continue;
+                if (cursor.run.document >= 0 && key.document != cursor.run.document) continue;
                 asked.run = key;
                 break;
             }

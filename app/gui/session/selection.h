@@ -48,7 +48,8 @@ struct Cursor {
 /// The sticky selection, with a browser's back and forward.
 class Selection {
  public:
-    const Cursor& current() const { return history_[at_]; }
+    /// By value: what a view holds stays as it was when the same frame selects something else.
+    Cursor current() const { return history_[at_]; }
 
     /// A move that is no other place (the same cursor) leaves no trace.
     void set(const Cursor& cursor);

@@ -46,12 +46,12 @@ class Session {
     std::string mark;                     ///< text whose occurrences are outlined in every view; empty: none
     std::optional<bool> wanted_template;  ///< the chat template, for the next form of a run; unset: as it is there
 
-    const Cursor& cursor() const { return selection.current(); }
+    Cursor cursor() const { return selection.current(); }
     /// Where the token axis ends when it shows everything: behind the last token of the longest of the open traces'
     /// prompts.
     int64_t n_axis_tokens() const;
     /// What the mouse is over, in whichever view; empty where over nothing.
-    const Cursor& hover() const { return hover_; }
+    Cursor hover() const { return hover_; }
     void set_hover(const Cursor& cursor) { next_hover_ = cursor; }
     void end_frame();
 

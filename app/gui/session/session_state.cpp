@@ -53,7 +53,7 @@ json session_state(const Session& session, const std::vector<fs::path>& paths) {
         }
         traces.push_back({{"path", paths[i].string()}, {"prompt", document.prompt}, {"hidden", hidden}});
     }
-    const Cursor& cursor = session.cursor();
+    const Cursor cursor = session.cursor();
     json state = {
         {"traces", traces},
         {"mark", session.mark},
@@ -145,7 +145,7 @@ json view_state(const Session& session, const Document& document) {
     json state = {{"prompt", document.prompt}, {"hidden", hidden}, {"mark", session.mark}};
     if (session.a) state["a"] = named(*session.a);
     if (session.b) state["b"] = named(*session.b);
-    const Cursor& cursor = session.cursor();
+    const Cursor cursor = session.cursor();
     if (json run = named(cursor.run); !run.is_null())
         state["selection"] = {{"run", run},
                               {"layer", cursor.layer},

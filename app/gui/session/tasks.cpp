@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <stop_token>
@@ -186,13 +187,13 @@ void Tasks::deliver() {
 void Tasks::end_frame() {
     const std::lock_guard lock(impl_->mutex);
     ++impl_->frame;
-    std::erase_if(impl_->entries, [&](auto& named) {
-        Entry& entry = named.second;
-        if (!entry.slot.expired() && impl_->frame - entry.asked <= frames_kept) return false;
-        entry.compute = {};
-        if (entry.running) entry.stop.request_stop();
-        return !entry.running;
-    });
+    for (auto at = impl_->entries.begin(); at != impl_->entries.end();) {
+        Entry& entry = at->second;
+        const bool is_wanted = !entry.slot.expired() && impl_->frame - entry.asked <= frames_kept;
+        if (!is_wanted) entry.compute = {};
+        if (!is_wanted && entry.running) entry.stop.request_stop();
+        at = is_wanted || entry.running ? std::next(at) : impl_->entries.erase(at);
+    }
 }
 
 int Tasks::n_pending() const {

@@ -465,7 +465,7 @@ void App::draw_failure(OpenView& open) {
 
 /// The selected run and how it is: what a view that failed may have stumbled over.
 std::string App::what_is_shown() const {
-    const RunKey& run = session_.cursor().run;
+    const RunKey run = session_.cursor().run;
     return fmt::format("{} {} {} {}", session_.documents().size(), run.prompt, run.run.number, session_.stamp(run));
 }
 

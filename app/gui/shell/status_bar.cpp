@@ -24,7 +24,7 @@ void draw_mark_answer(Session& session, const Theme& theme) {
         ImGui::TextDisabled("“%s” is not in this prompt", session.mark.c_str());
         return;
     }
-    const Cursor& selected = session.cursor();
+    const Cursor selected = session.cursor();
     const auto here = std::find(places.begin(), places.end(), std::pair(selected.first_token, selected.last_token));
     const size_t at = here == places.end() ? 0 : static_cast<size_t>(here - places.begin());
     const auto [first, last] = places[at];

@@ -154,7 +154,7 @@ void draw_outlines(Context& context, const PromptColumn& one, const PromptSearch
     const auto is_here = [&](const Cursor& cursor) {
         return cursor.run.document == one.run.document && cursor.run.prompt == one.run.prompt && cursor.contains(token);
     };
-    const Cursor& selected = context.session.cursor();
+    const Cursor selected = context.session.cursor();
     if (is_here(selected)) outline(selected.first_token, selected.last_token, packed(theme.accent), 2);
     if (is_here(context.session.hover())) list->AddRectFilled(from, to, packed(theme.hover, 0.3f));
 }

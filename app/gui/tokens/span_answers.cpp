@@ -14,7 +14,7 @@ namespace {
 
 /// The selected tokens, else the first place of the marked text.
 std::pair<int64_t, int64_t> asked_span(Context& context, const Document& document) {
-    const Cursor& selected = context.session.cursor();
+    const Cursor selected = context.session.cursor();
     const bool is_here = selected.run.document == document.id() && selected.run.prompt == document.prompt;
     if (is_here && selected.has_tokens()) return {selected.first_token, selected.last_token};
     const auto marks = marked_spans(context.session, document);

@@ -105,12 +105,12 @@ void draw_selection(Context& context, const TokenMap& map) {
         for (const int64_t token : pins->second)
             draw_band(list, token, token, packed(context.theme.warning, 0.8f), false);
     }
-    const Cursor& selected = context.session.cursor();
+    const Cursor selected = context.session.cursor();
     const bool same_prompt = selected.run.document == map.document->id() && selected.run.prompt == map.document->prompt;
     if (same_prompt && selected.has_tokens())
         draw_band(list, selected.first_token, selected.last_token, packed(context.theme.accent), false);
     if (same_prompt && row_of(selected, map) >= 0) draw_row(list, row_of(selected, map), packed(context.theme.accent));
-    const Cursor& hover = context.session.hover();
+    const Cursor hover = context.session.hover();
     if (hover.run.document == map.document->id() && hover.has_tokens()) {
         draw_band(list, hover.first_token, hover.last_token, packed(context.theme.hover, 0.35f), true);
         if (row_of(hover, map) >= 0) draw_row(list, row_of(hover, map), packed(context.theme.hover, 0.35f));

@@ -244,7 +244,7 @@ class AnswersView : public View {
         const size_t columns = stacked_ ? 1 : columns_for(shown.size(), available);
         const float width = available / static_cast<float>(columns);
         const ImVec2 origin = ImGui::GetCursorScreenPos();
-        const RunKey& selected = context.session.cursor().run;
+        const RunKey selected = context.session.cursor().run;
         float top = origin.y;
         float lowest = origin.y;
         for (size_t i = 0; i < shown.size(); ++i) {

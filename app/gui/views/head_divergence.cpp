@@ -82,7 +82,7 @@ class HeadDivergenceView : public View {
         } else if (!request) {
             draw_nothing(context, why_no_prompt(*session.focus()));
         } else {
-            const RunKey& selected = session.cursor().run;
+            const RunKey selected = session.cursor().run;
             if (of_runs && !request->difference && session.exists(selected) && !stores_divergence(session, selected)) {
                 ImGui::SameLine();
                 ImGui::TextDisabled("%s stores none of its own", session.look(selected).label.c_str());

@@ -168,7 +168,7 @@ class InspectorView : public View {
     }
 
     static int selected_row(const Session& session, const Document& document, const TokenReport& report, int layer) {
-        const Cursor& cursor = session.cursor();
+        const Cursor cursor = session.cursor();
         if (cursor.layer != layer || cursor.kv_head < 0) return -1;
         const auto& model = document.reader()->model();
         int row = cursor.kv_head;

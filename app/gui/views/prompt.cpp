@@ -78,7 +78,7 @@ class PromptView : public View {
 
  private:
     std::vector<RunKey> columns(const Session& session) const {
-        const RunKey& selected = session.cursor().run;
+        const RunKey selected = session.cursor().run;
         if (selected_only_ && session.exists(selected) && session.attributes(selected).status == "complete")
             return {selected};
         auto runs = session.visible_runs();
@@ -289,7 +289,7 @@ class PromptView : public View {
         if (!prompt || t >= prompt->tokens.size()) {
             ImGui::CloseCurrentPopup();
         } else {
-            const Cursor& selected = context.session.cursor();
+            const Cursor selected = context.session.cursor();
             const bool in_span = selected.run.document == menu_document_ && selected.contains(menu_token_);
             const auto first = in_span ? static_cast<size_t>(selected.first_token) : t;
             const auto last = in_span ? static_cast<size_t>(selected.last_token) : t;
@@ -321,8 +321,8 @@ class PromptView : public View {
     /// What was selected, or is under the mouse, in another view comes into view here.
     void scroll_to_selection(Context& context, const std::vector<PromptColumn>& all, const PromptGrid& grid,
                              float labels) {
-        const Cursor& selected = context.session.cursor();
-        const Cursor& hover = context.session.hover();
+        const Cursor selected = context.session.cursor();
+        const Cursor hover = context.session.hover();
         int64_t token = -1;
         RunKey run;
         if (selected.first_token != seen_.first_token || selected.last_token != seen_.last_token) {

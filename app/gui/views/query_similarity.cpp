@@ -87,7 +87,7 @@ class QuerySimilarityView : public View {
         const int n_layers = n_layers_of(session, document);
         const int n_heads = n_heads_of(session, document);
         if (n_layers == 0 || n_heads == 0) return std::nullopt;
-        const Cursor& cursor = session.cursor();
+        const Cursor cursor = session.cursor();
         const auto& model = session.document(document)->reader()->model();
         const auto group = static_cast<int>(model.n_heads / model.n_kv_heads);
         const int head = cursor.query_head >= 0 ? cursor.query_head : std::max(cursor.kv_head, 0) * group;

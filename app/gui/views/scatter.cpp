@@ -68,7 +68,6 @@ class ScatterView : public FigureView {
     }
     void load(const nlohmann::json& state) override {
         FigureView::load(state);
-        TaskSlot<std::vector<Column>> columns_;
         x_ = state.value("x", x_);
         y_ = state.value("y", y_);
     }
@@ -267,6 +266,7 @@ class ScatterView : public FigureView {
 
     std::string x_ = "coverage";
     std::string y_ = "kl_mean";
+    TaskSlot<std::vector<Column>> columns_;
 };
 
 }  // namespace

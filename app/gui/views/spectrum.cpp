@@ -79,7 +79,7 @@ class SpectrumView : public FigureView {
     /// The selected query head, or those that read the selected KV head; of no selection head 0. Empty where the trace
     /// has none such.
     static std::vector<int> query_heads(const Session& session, int document) {
-        const Cursor& selected = session.cursor();
+        const Cursor selected = session.cursor();
         const Document* of = session.document(document);
         if (!of || !of->reader()->has_model()) return {};
         const auto& model = of->reader()->model();
@@ -170,8 +170,8 @@ class SpectrumView : public FigureView {
         if (request.others.size() > 0 && !request.difference &&
             ImGui::GetContentRegionAvail().x < 16 * ImGui::GetFontSize() * static_cast<float>(shown->figure.columns))
             look.columns = per_trace;
-        const Cursor& selected = session.cursor();
-        const Cursor& hover = session.hover();
+        const Cursor selected = session.cursor();
+        const Cursor hover = session.hover();
         if (!by_layer && !is_maps()) {
             look.weight = [&](size_t panel, size_t layer) {
                 const int of = layer_of(*shown, panel, layer);
