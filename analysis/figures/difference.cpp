@@ -184,7 +184,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     figure.panel_height_mm = std::clamp(1.4 * static_cast<double>(layers.size()), 8.0, 60.0);
     Panel panel;
     panel.title = fmt::format("A: {}   B: {}", pair.a.label, pair.b.label);
-    panel.note = fmt::format("same entries {:.1f} %", 100 * run_overlap_total(pair.sets(pair.a), pair.sets(pair.b)));
+    panel.note = fmt::format("same tokens {:.1f} %", 100 * run_overlap_total(pair.sets(pair.a), pair.sets(pair.b)));
     panel.x.title = "Token position";
     panel.x.min = -0.5;
     panel.x.max = static_cast<double>(pair.n_tokens) - 0.5;

@@ -200,7 +200,8 @@ void make_table(Figure& figure, const Scores& scores) {
     for (const auto& setting : scores.settings) names.push_back(short_name(setting));
     Panel panel;
     panel.x = axis_of("Budget", scores.budgets, false);
-    panel.x.unit = "entries";
+    const bool are_shares = !scores.budgets.empty() && scores.budgets.back().ends_with('%');
+    if (!are_shares) panel.x.unit = "entries";
     panel.y = axis_of("", names, true);
     HeatMap map = empty_map(scores.settings.size(), scores.budgets.size());
     std::vector<TextLabel> labels;
@@ -254,7 +255,7 @@ void make_curves(Figure& figure, const Scores& scores) {
     }
     Panel panel;
     panel.x.title = "Budget";
-    panel.x.unit = scores.budgets.front().ends_with('%') ? "% of the prompt" : "entries";
+    panel.x.unit = scores.budgets.front().ends_with('%') ? "% of the prompt or its bytes" : "entries";
     panel.x.scale = Scale::logarithmic;
     panel.y.title = "Score";
     panel.y.unit = "%";

@@ -2,8 +2,10 @@
 #include <implot.h>
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "app/gui/view/actions.h"
 #include "app/gui/view/view.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
@@ -16,6 +18,8 @@ namespace {
 enum class Where { nowhere, child, table, plot, tooltip, tab, unknown };
 Where throws_in = Where::nowhere;
 int n_drawn = 0;
+bool is_figure_broken = false;
+bool is_state_broken = false;
 
 [[noreturn]] void fail() { throw std::runtime_error("the needle is broken"); }
 
@@ -59,6 +63,16 @@ class FailingView : public View {
         if (ImPlot::BeginPlot("sound plot", {200, 200})) ImPlot::EndPlot();
         ImGui::Button("drawn");
     }
+    std::optional<FigureRequest> figure(const Session& /*session*/) const override {
+        if (is_figure_broken) fail();
+        return std::nullopt;
+    }
+    void save(nlohmann::json& /*state*/) const override {
+        if (is_state_broken) fail();
+    }
+    void load(const nlohmann::json& /*state*/) override {
+        if (is_state_broken) fail();
+    }
 };
 
 const ViewKind failing = {"failing", "Failing", "A view of the tests", Dock::center,
@@ -97,6 +111,33 @@ TEST_CASE("what a view throws is shown in its window, counted once, and it draws
     CHECK(driven.app().view_failures().size() == 2);
     const ImGuiContext& context = *ImGui::GetCurrentContext();
     CHECK(context.ErrorCountCurrentFrame == 0);
+}
+
+TEST_CASE("what a view throws when it is exported becomes a notice, and its state is left out") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    throws_in = Where::nowhere;
+    driven.app().open_view(failing);
+    driven.settle();
+    driven.drive([](ImGuiTestContext& c) { c.ItemClick("//failing-1/drawn"); });
+    is_figure_broken = true;
+    is_state_broken = true;
+    size_t n_failed = 0;
+    for (const Action& action : driven.app().actions().all()) {
+        if (!action.name.starts_with("Export") && !action.name.starts_with("Copy figure")) continue;
+        const size_t before = driven.app().n_errors();
+        driven.app().actions().start(action);
+        n_failed += driven.app().n_errors() > before &&
+                    driven.app().notices().back().find("the needle is broken") != std::string::npos;
+    }
+    CHECK(n_failed >= 1);
+    const auto state = driven.app().layout_state();
+    CHECK(state["views"].dump().find("failing") != std::string::npos);
+    driven.settle();
+    is_figure_broken = false;
+    is_state_broken = false;
 }
 
 TEST_CASE("a view that cannot draw one run is tried again with another") {

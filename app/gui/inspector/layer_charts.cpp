@@ -82,7 +82,7 @@ void draw_layer_charts(Context& context, const TokenReport& report, ImU32 color,
         });
     if (!report.has_scores) {
         ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
-        ImGui::TextWrapped("tokens have no scores: positions or channels decide, or the trace leaves them out");
+        ImGui::TextWrapped("this run records no scores of its tokens");
         ImGui::PopStyleColor();
         return;
     }

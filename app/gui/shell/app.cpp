@@ -74,6 +74,9 @@ App::App(Window& window, AppOptions options)
     open_files(options_.traces);
     if (!options_.select.empty()) session_.selection.set(parse_selection(session_, options_.select));
     if (options_.run_demo && engine_) engine_->run_demo();
+    actions_.on_failure = [this](const std::string& name, const std::string& message) {
+        notice(name + ": " + message, true);
+    };
     actions_.before_start = [this](const std::string& name) {
         note_last_action(name);
         refresh_undo();
@@ -388,7 +391,7 @@ void App::draw_views() {
     Desk desk{*files_,
               [this](const std::string& text, bool is_error) { notice(text, is_error); },
               [this](const std::string& name, const nlohmann::json& state) {
-                  if (const ViewKind* kind = find_view_kind(name)) open_view(*kind).view->load(state);
+                  if (const ViewKind* kind = find_view_kind(name)) set_view(open_view(*kind), state);
               },
               [this](const View& view) { copy_as_seen(view); },
               [this](const std::filesystem::path& path) { open_model(path); },

@@ -142,6 +142,7 @@ class App {
     void draw_view(OpenView& open, Context& context);
     void draw_failure(OpenView& open);
     void note_failure(OpenView& open, const std::string& message);
+    void set_view(OpenView& open, const nlohmann::json& state);
     std::string what_is_shown() const;
     void draw_start();
     void save_changed_annotations();

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <imgui.h>
 #include <imgui_internal.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <map>
@@ -67,11 +68,25 @@ OpenView* App::focused_view() const {
     return nullptr;
 }
 
+void App::set_view(OpenView& open, const nlohmann::json& state) {
+    try {
+        open.view->load(state);
+    } catch (const nlohmann::json::exception&) {
+        // What cannot be understood stays at its default.
+    } catch (const std::exception& error) {
+        notice(fmt::format("the view {} cannot be set as it was: {}", open.kind->title, error.what()), true);
+    }
+}
+
 nlohmann::json App::layout_state() const {
     nlohmann::json views = nlohmann::json::array();
     for (const auto& open : views_) {
         nlohmann::json state = nlohmann::json::object();
-        open->view->save(state);
+        try {
+            open->view->save(state);
+        } catch (const std::exception& error) {  // every frame asks; what the view has written by then is kept
+            spdlog::debug("the view {} does not say how it is set: {}", open->kind->title, error.what());
+        }
         const ImGuiWindow* window = ImGui::FindWindowByName(open->title().c_str());
         const bool in_front = window && (!window->DockIsActive || window->DockTabIsVisible);
         views.push_back(
@@ -102,11 +117,7 @@ void App::restore_layout(const nlohmann::json& state, bool keep_views) {
         opened.view = kept == before.end() ? kind->create() : std::move((*kept)->view);
         if (opened.id() == state.value("keyboard", std::string())) focus_in_the_end_ = opened.title();
         if (kept != before.end()) continue;
-        try {
-            opened.view->load(saved.value("state", nlohmann::json::object()));
-        } catch (const nlohmann::json::exception&) {
-            // What cannot be understood stays at its default.
-        }
+        set_view(opened, saved.value("state", nlohmann::json::object()));
     }
     const std::string windows = state.value("windows", std::string());
     ImGui::LoadIniSettingsFromMemory(windows.data(), windows.size());

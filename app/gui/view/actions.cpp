@@ -108,7 +108,12 @@ void Actions::add(Action action) { actions_.push_back(std::move(action)); }
 void Actions::start(const Action& action) {
     last_ = action.name;
     if (before_start) before_start(last_);
-    action.run();
+    try {
+        action.run();
+    } catch (const std::exception& error) {
+        if (!on_failure) throw;
+        on_failure(last_, error.what());
+    }
 }
 
 void Actions::handle_keys(const std::vector<int>& chords) {

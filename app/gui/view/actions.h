@@ -42,6 +42,8 @@ class Actions {
     void start(const Action& action);
     /// Called before an action is started, with everything as it was.
     std::function<void(const std::string& name)> before_start;
+    /// Called with what an action throws; empty: it is thrown on.
+    std::function<void(const std::string& name, const std::string& message)> on_failure;
 
  private:
     std::vector<Action> actions_;

@@ -272,16 +272,18 @@ class DifferenceView : public View {
     }
 
     void draw_overlap_line(const RunDifference& shown) const {
-        ImGui::TextUnformatted(("same entries: " + analysis::format_share(shown.overlap_total)).c_str());
+        ImGui::TextUnformatted(("same tokens: " + analysis::format_share(shown.overlap_total)).c_str());
         ImGui::SetItemTooltip(
-            "%s", fmt::format("entries (layer, head, token) that both keep over those that either keeps{}\n{}",
-                              shown.pair.a->n_rows == shown.pair.b->n_rows
-                                  ? ""
-                                  : fmt::format("; one run has {} heads a layer and the other {}: a KV "
-                                                "head stands for its group of query heads",
-                                                shown.pair.a->n_rows, shown.pair.b->n_rows),
-                              measure_definition("overlap"))
-                      .c_str());
+            "%s",
+            fmt::format(
+                "tokens that both hold, by layer and head, over those that either holds, however they are stored{}\n{}",
+                shown.pair.a->n_rows == shown.pair.b->n_rows
+                    ? ""
+                    : fmt::format("; one run has {} heads a layer and the other {}: a KV "
+                                  "head stands for its group of query heads",
+                                  shown.pair.a->n_rows, shown.pair.b->n_rows),
+                measure_definition("overlap"))
+                .c_str());
     }
 
     void draw_tooltip(Context& context, const RunDifference& shown, int row, int64_t token) const {

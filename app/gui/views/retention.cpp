@@ -246,7 +246,8 @@ class RetentionView : public View {
 
     static void draw_share(Session& session, const RunKey& key, const trace::RunAttributes& run) {
         if (run.budget_of != trace::schema::run::budget_of_bytes) {
-            ImGui::TextDisabled("%s kept", analysis::format_share(std::min(run.budget_fraction, 1.0)).c_str());
+            ImGui::TextDisabled("%s of the entries",
+                                analysis::format_share(std::min(run.budget_fraction, 1.0)).c_str());
             return;
         }
         const double share = share_of_full_bytes(session, key);
