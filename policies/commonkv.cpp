@@ -21,7 +21,8 @@ namespace {
 /// mean of their latents, but for the first `sinks` tokens, the last `recent` and a share `unlike` of those whose
 /// latents in the group's first and last layer have the smallest cosine, of all groups together (`scope=model`) or of
 /// each: of these each layer stores its own. With `scope=model` nothing is decided before the last layer, so that all
-/// layers' full caches are held until then.
+/// layers' full caches are held until then; the rank is the largest with which all of it fits into the budget. With
+/// `scope=group` it has to fit whichever tokens turn out unlike.
 class CommonKv : public Policy {
  public:
     explicit CommonKv(const ParameterValues& values)
@@ -48,7 +49,7 @@ class CommonKv : public Policy {
         maps_.assign(static_cast<size_t>(shape.n_layers), {});
         n_stored_ = 0;
         const double share = context.share_of_bytes();
-        rank_ = given_rank_ ? static_cast<int>(*given_rank_) : 0;
+        rank_ = stride_ = given_rank_ ? static_cast<int>(*given_rank_) : 0;
         if (!stores_parts() || !context.projection) return;
         const Projection keys = context.projection(0, Projected::keys);
         if (keys.is_normalised)
@@ -66,7 +67,11 @@ class CommonKv : public Policy {
                 "a budget of {:.4g} % of the full cache: this policy keeps at least one number of every token; {:.4g} "
                 "% is the least it can do with",
                 100.0 * share, std::ceil(1000.0 * most_latents() / full_numbers()) / 10.0));
-        rank_ = static_cast<int>(std::min(std::floor(rank + 1e-6), static_cast<double>(most)));
+        const auto at_most = [most](double numbers) {
+            return static_cast<int>(std::min(std::floor(numbers + 1e-6), static_cast<double>(most)));
+        };
+        rank_ = at_most(rank);
+        stride_ = of_model_ ? at_most(share * full_numbers() / least_latents()) : rank_;
     }
 
     bool stores_parts() const override { return given_rank_ || context_.share_of_bytes() < 1.0; }
@@ -84,11 +89,11 @@ class CommonKv : public Policy {
         const int layer = observations.layer;
         if (group_of(layer).first == layer) factor(group_of(layer));
         auto& latents = latents_[static_cast<size_t>(layer)];
-        latents.resize(static_cast<size_t>(context_.n_tokens) * static_cast<size_t>(rank_));
+        latents.resize(static_cast<size_t>(context_.n_tokens) * static_cast<size_t>(stride_));
         kernels::linear({.dtype = kernels::DType::f32,
                          .n_rows = context_.n_tokens,
                          .in = static_cast<int64_t>(observations.projection_inputs.size()) / context_.n_tokens,
-                         .out = rank_,
+                         .out = stride_,
                          .x = observations.projection_inputs.data(),
                          .weight = common_.data(),
                          .y = latents.data()});
@@ -104,7 +109,7 @@ class CommonKv : public Policy {
         const Group& group = group_of(layer);
         StoredLayer& stored = selection.stored.emplace();
         if (layer == group.first) {
-            if (!of_model_ || layer == 0) choose_own(of_model_ ? groups_ : std::vector<Group>{group});
+            if (!of_model_ || layer == 0) choose(of_model_ ? groups_ : std::vector<Group>{group});
             shared_ = mean_block(group);
             if (shared_) stored.blocks.push_back(shared_);
         }
@@ -127,7 +132,7 @@ class CommonKv : public Policy {
     };
     /// What makes a head's keys or values of a latent.
     struct HeadMap {
-        std::shared_ptr<const Matrix> map;  ///< (r, d)
+        std::shared_ptr<const Matrix> map;  ///< (r, d), or (stride, d) before the rank is known
         std::vector<float> offset;          ///< (d) or empty
     };
     struct LayerMaps {
@@ -145,7 +150,7 @@ class CommonKv : public Policy {
     /// Of so many tokens, or tokens of several groups. What a number such as 0.29 lacks in binary must not cost one.
     double n_unlike(int64_t n) const { return std::floor(unlike_ * static_cast<double>(n) + 1e-9); }
 
-    /// Latents of all layers that there can be: which tokens are unlike is known only once the rank is.
+    /// Latents of all layers that there are at most: which tokens are unlike is known only once the rank is.
     double most_latents() const {
         const double n = static_cast<double>(context_.n_tokens);
         const double forced = std::min(static_cast<double>(sinks_ + recent_), n);
@@ -158,6 +163,27 @@ class CommonKv : public Policy {
         if (of_model_)
             own += (groups_[0].n_layers - 1) * n_unlike(context_.n_tokens * static_cast<int64_t>(groups_.size()));
         return shared + std::min(own, most);
+    }
+
+    /// And at least, with scope=model: the unlike tokens are forced ones and those of the groups with fewest layers.
+    double least_latents() const {
+        const double n = static_cast<double>(context_.n_tokens);
+        const double forced = std::min(static_cast<double>(sinks_ + recent_), n);
+        std::vector<int> others;  // how many layers' latents one more token of a group adds
+        double latents = 0;
+        for (const Group& group : groups_) {
+            others.push_back(group.n_layers - 1);
+            latents += n + others.back() * forced;
+        }
+        std::sort(others.begin(), others.end());
+        double left = n_unlike(context_.n_tokens * static_cast<int64_t>(groups_.size())) -
+                      forced * static_cast<double>(groups_.size());
+        for (const int more : others) {
+            if (left <= 0) break;
+            latents += more * std::min(left, n - forced);
+            left -= n - forced;
+        }
+        return latents;
     }
 
     void require_budget(const StoredLayer& stored, int layer) {
@@ -181,10 +207,10 @@ class CommonKv : public Policy {
         for (const auto* of : {&keys, &values})
             for (const Projection& projection : *of) add_products(projection.weight, keys[0].n_in, products);
         // The eigenvectors of W^T W are V, its eigenvalues S^2; U S^1/2 = W V S^-1/2.
-        const Directions directions = leading_directions(products, keys[0].n_in, rank_);
-        common_.assign(static_cast<size_t>(rank_) * width, 0.0f);
+        const Directions directions = leading_directions(products, keys[0].n_in, stride_);
+        common_.assign(static_cast<size_t>(stride_) * width, 0.0f);
         std::vector<float> back(common_.size(), 0.0f);
-        for (size_t i = 0; i < static_cast<size_t>(rank_); ++i) {
+        for (size_t i = 0; i < static_cast<size_t>(stride_); ++i) {
             // Beyond the rank of W there is nothing.
             if (!(directions.eigenvalues[i] > 1e-14 * directions.eigenvalues[0])) break;
             const double root = std::pow(directions.eigenvalues[i], 0.25);
@@ -199,11 +225,11 @@ class CommonKv : public Policy {
 
     /// @param back (r, hidden) S_r^-1/2 V_r^T
     std::vector<HeadMap> head_maps(const Projection& projection, const std::vector<float>& back) const {
-        const auto rank = static_cast<size_t>(rank_), n_out = static_cast<size_t>(projection.n_out),
+        const auto rank = static_cast<size_t>(stride_), n_out = static_cast<size_t>(projection.n_out),
                    d = static_cast<size_t>(context_.shape.head_dim);
         std::vector<float> rows(rank * n_out);  // S_r^-1/2 V_r^T W^T
         kernels::linear({.dtype = kernels::DType::f32,
-                         .n_rows = rank_,
+                         .n_rows = stride_,
                          .in = projection.n_in,
                          .out = projection.n_out,
                          .x = back.data(),
@@ -211,7 +237,7 @@ class CommonKv : public Policy {
                          .y = rows.data()});
         std::vector<HeadMap> maps;
         for (size_t first = 0; first < n_out; first += d) {
-            auto map = std::make_shared<Matrix>(Matrix{rank_, context_.shape.head_dim, {}});
+            auto map = std::make_shared<Matrix>(Matrix{stride_, context_.shape.head_dim, {}});
             for (size_t i = 0; i < rank; ++i) {
                 const auto from = rows.begin() + static_cast<std::ptrdiff_t>(i * n_out + first);
                 map->numbers.insert(map->numbers.end(), from, from + static_cast<std::ptrdiff_t>(d));
@@ -224,39 +250,87 @@ class CommonKv : public Policy {
     }
 
     const float* latent(int layer, size_t token) const {
-        return latents_[static_cast<size_t>(layer)].data() + token * static_cast<size_t>(rank_);
+        return latents_[static_cast<size_t>(layer)].data() + token * static_cast<size_t>(stride_);
     }
 
-    double similarity(const Group& group, size_t token) const {
-        const float *a = latent(group.first, token), *b = latent(group.first + group.n_layers - 1, token);
+    /// Of one group's first and last layer, for each token: the sums over the latents' leading numbers that their
+    /// cosine is made of.
+    struct Likeness {
         double product = 0, squares_a = 0, squares_b = 0;
-        for (int i = 0; i < rank_; ++i) {
-            product += double{a[i]} * b[i];
-            squares_a += double{a[i]} * a[i];
-            squares_b += double{b[i]} * b[i];
+
+        void add(double a, double b) {
+            product += a * b;
+            squares_a += a * a;
+            squares_b += b * b;
         }
-        return squares_a > 0 && squares_b > 0 ? product / std::sqrt(squares_a * squares_b) : product;
+        double cosine() const {
+            return squares_a > 0 && squares_b > 0 ? product / std::sqrt(squares_a * squares_b) : product;
+        }
+    };
+
+    /// Which tokens each layer of these groups stores for itself and, with scope=model, with which rank.
+    void choose(const std::vector<Group>& groups) {
+        own_.resize(groups_.size());
+        std::vector<Likeness> likeness(groups.size() * static_cast<size_t>(context_.n_tokens));
+        add_numbers(groups, 0, rank_, likeness);
+        choose_own(groups, likeness);
+        if (stride_ == rank_) return;
+        auto best = own_;
+        const int surely = rank_;
+        for (int rank = surely + 1; rank <= stride_; ++rank) {
+            add_numbers(groups, rank - 1, rank, likeness);
+            choose_own(groups, likeness);
+            if (rank * n_latents() > context_.share_of_bytes() * full_numbers() + 1e-6) continue;
+            rank_ = rank;
+            best = own_;
+        }
+        own_ = std::move(best);
+        for (LayerMaps& of_layer : maps_)
+            for (auto* maps : {&of_layer.keys, &of_layer.values})
+                for (HeadMap& map : *maps) map.map = std::make_shared<Matrix>(leading_rows(*map.map, rank_));
     }
 
-    /// Which tokens each layer of these groups stores for itself.
-    void choose_own(const std::vector<Group>& groups) {
+    static Matrix leading_rows(const Matrix& matrix, int n) {
+        const auto numbers = matrix.numbers.begin();
+        return {n, matrix.n_columns, {numbers, numbers + std::ptrdiff_t{n} * matrix.n_columns}};
+    }
+
+    void add_numbers(const std::vector<Group>& groups, int from, int to, std::vector<Likeness>& likeness) const {
+        size_t at = 0;
+        for (const Group& group : groups)
+            for (size_t token = 0; token < static_cast<size_t>(context_.n_tokens); ++token, ++at) {
+                const float *a = latent(group.first, token), *b = latent(group.first + group.n_layers - 1, token);
+                for (int i = from; i < to; ++i) likeness[at].add(double{a[i]}, double{b[i]});
+            }
+    }
+
+    /// Latents of all layers, as the tokens are chosen.
+    double n_latents() const {
+        double n = 0;
+        for (size_t i = 0; i < groups_.size(); ++i) {
+            const auto own = static_cast<double>(std::count(own_[i].begin(), own_[i].end(), true));
+            n += static_cast<double>(context_.n_tokens) - own + own * groups_[i].n_layers;
+        }
+        return n;
+    }
+
+    void choose_own(const std::vector<Group>& groups, const std::vector<Likeness>& likeness) {
         const auto n = static_cast<size_t>(context_.n_tokens);
         std::vector<double> distances;
-        for (const Group& group : groups)
-            for (size_t token = 0; token < n; ++token) {
-                distances.push_back(-similarity(group, token));
-                if (std::isnan(distances.back()))
-                    throw ScoreError(fmt::format("layers {} to {}: the latent of token {} is not a number", group.first,
-                                                 group.first + group.n_layers - 1, token));
-            }
+        for (const Likeness& of : likeness) {
+            distances.push_back(-of.cosine());
+            if (!std::isnan(distances.back())) continue;
+            const Group& group = groups[(distances.size() - 1) / n];
+            throw ScoreError(fmt::format("layers {} to {}: the latent of token {} is not a number", group.first,
+                                         group.first + group.n_layers - 1, (distances.size() - 1) % n));
+        }
         const auto n_all = static_cast<int64_t>(distances.size());
         const auto n_chosen = static_cast<int64_t>(n_unlike(n_all));
         std::vector<uint32_t> unlike(static_cast<size_t>(n_chosen));
         kernels::select_topk(distances.data(), n_all, n_chosen, unlike.data());
-        own_.resize(groups_.size());
-        for (size_t i = 0; i < groups.size(); ++i) {
-            auto& is_own = own_[static_cast<size_t>(groups[i].first / layer_step_)];
-            is_own.assign(n, groups[i].n_layers == 1);
+        for (const Group& group : groups) {
+            auto& is_own = own_[static_cast<size_t>(group.first / layer_step_)];
+            is_own.assign(n, group.n_layers == 1);
             for (size_t token = 0; token < n; ++token)
                 if (static_cast<int64_t>(token) < sinks_ || static_cast<int64_t>(n - token) <= recent_)
                     is_own[token] = true;
@@ -315,10 +389,11 @@ class CommonKv : public Policy {
     double unlike_;
     bool of_model_;
     RunContext context_;
-    int rank_ = 0;
+    int rank_ = 0;    ///< numbers that are stored of a latent
+    int stride_ = 0;  ///< numbers that are worked out of one, as many as the rank may turn out to be
     std::vector<Group> groups_;
-    std::vector<float> common_;                ///< (r, hidden) S_r^1/2 V_r^T of the group that is observed
-    std::vector<std::vector<float>> latents_;  ///< of each layer that is not decided yet, (N, r)
+    std::vector<float> common_;                ///< (stride, hidden) S^1/2 V^T of the group that is observed
+    std::vector<std::vector<float>> latents_;  ///< of each layer that is not decided yet, (N, stride)
     std::vector<LayerMaps> maps_;              ///< of these
     std::vector<std::vector<bool>> own_;       ///< of each group, (N)
     Block shared_;                             ///< of the group that is decided; nullptr: none

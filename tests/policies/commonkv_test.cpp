@@ -201,7 +201,7 @@ TEST_CASE("CommonKV stores latents that a group's layers share, but for the toke
     }
 }
 
-TEST_CASE("CommonKV's rank is what the budget holds, whichever tokens turn out unlike", "[commonkv]") {
+TEST_CASE("CommonKV's rank is the largest with which its latents fit into the budget", "[commonkv]") {
     Prompt prompt;
     const auto found = [&](const std::string& policy, double share) {
         size_t bytes = 0;
@@ -221,6 +221,18 @@ TEST_CASE("CommonKV's rank is what the budget holds, whichever tokens turn out u
             CHECK(bytes <= share);
             CHECK(bytes > 0.6 * share);
         }
+    for (const double share : {0.25, 0.3, 0.4, 0.5, 0.6}) {
+        int largest = 0;
+        for (int rank = 1; rank <= 24; ++rank) {
+            size_t latents = 0;
+            const auto own = own_tokens(prompt, 2, rank, 0.2, true);
+            for (size_t group = 0; group < own.size(); ++group)
+                latents += kTokens + (group == 2 ? 0 : own[group].size());
+            if (static_cast<double>(latents) * rank <= share * 5 * 2 * 16 * kTokens) largest = rank;
+        }
+        CAPTURE(share);
+        CHECK(found("commonkv:sinks=2,recent=5,unlike=0.2,layer_step=2", share).first == largest);
+    }
     // 0.58 of 150 tokens are 87, whatever 0.58 lacks in binary: 237 latents, of which the budget holds 9 numbers each.
     CHECK(found("commonkv:recent=0,sinks=0,unlike=0.58,layer_step=2,scope=model", 0.2955).first == 9);
     CHECK(found("commonkv", 1.0) == std::pair(0, 1.0));
