@@ -340,4 +340,36 @@ TEST_CASE("a part of the prompt is brushed in the overview, moved, and let go by
     CHECK(axis.max <= axis.min);
 }
 
+TEST_CASE("parts of a saved layout that are of another type are left out") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    const char* saved = GENERATE(
+        R"({"views": [{"kind": "cost", "number": "x", "in_front": 3, "state": []}, {"kind": "answers", "number": 1e30}]})",
+        R"({"views": [{"kind": "cost"}, 7, {"kind": "answers"}], "keyboard": 3})",
+        R"({"views": [{"kind": "cost", "number": -5}, {"kind": "answers"}], "windows": 3})");
+    CAPTURE(saved);
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    REQUIRE_NOTHROW(driven.app().restore_layout(nlohmann::json::parse(saved)));
+    driven.settle();
+    REQUIRE(driven.app().views().size() == 2);
+    CHECK(driven.app().views()[0]->id() == "cost-1");
+    CHECK(driven.app().views()[1]->id() == "answers-1");
+}
+
+TEST_CASE("what the engine and tasks hand over is taken while the window cannot be seen") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    bool is_told = false;
+    driven.app().tasks().once([] { return std::string("done"); }, [&](const std::string&, bool) { is_told = true; });
+    driven.app().tasks().wait();
+    CHECK_FALSE(is_told);
+    const int n = ImGui::GetFrameCount();
+    driven.app().unseen_frame();
+    CHECK(is_told);
+    CHECK(ImGui::GetFrameCount() == n);
+}
+
 }  // namespace kvscope::gui::testing

@@ -164,4 +164,29 @@ TEST_CASE("a view that cannot draw one run is tried again with another") {
     CHECK(driven.app().view_failures().size() == 1);
 }
 
+TEST_CASE("what a menu or a file dialog's question throws is told once, and the window goes on") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    bool is_broken = true;
+    Action action;
+    action.name = "An action of the tests";
+    action.menu = "File";
+    action.run = [] {};
+    action.enabled = [&] { return is_broken ? throw std::runtime_error("the menu is broken") : true; };
+    driven.app().actions().add(action);
+    driven.drive([&](ImGuiTestContext& c) {
+        c.ItemClick("//##MainMenuBar/##MenuBar/File");
+        c.Yield(5);
+        is_broken = false;
+        c.PopupCloseAll();
+        c.Yield(2);
+    });
+    CHECK(driven.app().n_errors() == 1);
+    CHECK(driven.app().notices().back() == "the menus: the menu is broken");
+    CHECK(ImGui::GetCurrentContext()->ErrorCountCurrentFrame == 0);
+    CHECK(driven.shown_text().find("Retention") != std::string::npos);
+}
+
 }  // namespace kvscope::gui::testing

@@ -90,7 +90,7 @@ TEST_CASE("work is stopped when its slot is gone, when nobody asks for it, and w
     std::atomic<int> n_begun = 0, n_stopped = 0;
     const auto work = [&] { return until_stopped(n_begun, n_stopped); };
     {
-        Tasks tasks([] {});
+        Tasks tasks([] {}, 2, Tasks::Seconds(0));
         auto closed = std::make_unique<TaskSlot<int>>();
         tasks.ask(*closed, "", "1", work);
         wait_for(n_begun, 1);
@@ -130,6 +130,86 @@ TEST_CASE("work is stopped when its slot is gone, when nobody asks for it, and w
         wait_for(n_begun, 4);
     }
     CHECK(n_stopped == 3);
+}
+
+TEST_CASE("a result stays while its newer stamp is stopped, and is asked for again") {
+    Tasks tasks([] {}, 2, Tasks::Seconds(3600));
+    const TaskSlot<int> slot, other;
+    tasks.ask(slot, "", "1", [] { return 1; });
+    tasks.wait();
+    std::atomic<int> n_begun = 0, n_stopped = 0;
+    const auto endless = [&] { return until_stopped(n_begun, n_stopped); };
+    tasks.ask(slot, "", "2", endless);
+    tasks.ask(slot, "other", "2", endless);
+    wait_for(n_begun, 2);
+    // Both workers have to do with what no frame asks for, and a third question is asked.
+    while (n_stopped < 2) {
+        tasks.ask(other, "", "1", [] { return 3; });
+        tasks.end_frame();
+        std::this_thread::yield();
+    }
+    const auto kept = tasks.ask(slot, "", "2", [] { return 2; });
+    CHECK(kept.value);
+    tasks.wait();
+    const auto again = tasks.ask(slot, "", "2", [] { return 4; });
+    REQUIRE(again.value);
+    CHECK(again.current);
+    CHECK(*again.value == 2);
+    CHECK(*tasks.ask(other, "", "1", [] { return 5; }).value == 3);
+}
+
+TEST_CASE(
+    "what runs for another stamp is stopped when it takes long, and is not begun again where it is wanted once more") {
+    Tasks tasks([] {});
+    const TaskSlot<int> slot;
+    std::atomic<int> n_begun = 0, n_stopped = 0;
+    tasks.ask(slot, "", "1", [&] { return until_stopped(n_begun, n_stopped); });
+    wait_for(n_begun, 1);
+    while (!tasks.ask(slot, "", "2", [] { return 2; }).current) {
+        tasks.end_frame();
+        std::this_thread::yield();
+    }
+    CHECK(n_stopped == 1);
+
+    std::atomic<bool> may_end = false;
+    const auto third = [&] {
+        ++n_begun;
+        while (!may_end) std::this_thread::yield();
+        return 3;
+    };
+    tasks.ask(slot, "", "3", third);
+    wait_for(n_begun, 2);
+    CHECK(tasks.ask(slot, "", "2", third).current);
+    tasks.ask(slot, "", "4", [] { return 4; });
+    tasks.ask(slot, "", "3", third);
+    may_end = true;
+    tasks.wait();
+    CHECK(*tasks.ask(slot, "", "3", third).value == 3);
+    CHECK(tasks.ask(slot, "", "3", third).current);
+    CHECK(n_begun == 2);
+}
+
+TEST_CASE("a window that sleeps is told when there is something to drop") {
+    Tasks tasks([] {}, 2, Tasks::Seconds(3600));
+    CHECK_FALSE(tasks.end_frame());
+    const TaskSlot<std::shared_ptr<int>> slot;
+    const auto made = std::make_shared<int>(1);
+    tasks.ask(slot, "", "1", [made] { return made; });
+    tasks.wait();
+    CHECK_FALSE(tasks.end_frame());
+    CHECK_FALSE(tasks.end_frame());
+    const auto left = tasks.end_frame();
+    REQUIRE(left);
+    CHECK(left->count() > 0);
+    CHECK(left->count() <= 3600);
+    CHECK(made.use_count() == 2);
+
+    Tasks soon([] {}, 2, Tasks::Seconds(0));
+    soon.ask(slot, "", "1", [made] { return made; });
+    soon.wait();
+    CHECK(made.use_count() == 3);
+    for (int i = 0; i < 3; ++i) soon.end_frame();
+    CHECK(made.use_count() == 2);
 }
 
 TEST_CASE("a slot's keys and slots of one type are told apart, and reading a trace is where work stops") {

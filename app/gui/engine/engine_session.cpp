@@ -264,7 +264,7 @@ class ThreadedSession final : public EngineSession {
         jobs_.deliver();
         if (running_) {
             running_->update(session_);
-            partial_ = running_->partial_answers();
+            partial_ = running_->partial_answers(session_.tasks);
         }
         prefills_.drop_closed(session_);
         caches_.drop_closed(session_);

@@ -41,7 +41,7 @@ void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const e
         const std::lock_guard lock(mutex_);
         const auto at = static_cast<size_t>(run);
         if (answers_.size() <= at) answers_.resize(at + 1);
-        answers_[at].tokens.push_back(id);
+        answers_[at].push_back(id);
     };
     experiment.ask_switch = [this, self = shared_from_this()](int run, bool is_full) {
         const std::lock_guard lock(mutex_);
@@ -131,20 +131,23 @@ void RunInWindow::stop(Session& session) {
             false);
 }
 
-std::vector<PartialAnswer> RunInWindow::partial_answers() {
+std::vector<PartialAnswer> RunInWindow::partial_answers(Tasks& tasks) {
     const std::lock_guard lock(mutex_);
     const auto question = questions_.find(answered_);
     std::vector<PartialAnswer> answers;
     for (size_t run = 0; run < answers_.size(); ++run) {
-        Answer& decoded = answers_[run];
-        if (decoded.tokens.empty() || run >= labels_.size()) continue;
-        if (std::exchange(decoded.n_in_text, decoded.tokens.size()) != decoded.tokens.size())
-            decoded.text = model_->answer_text(decoded.tokens);
+        const std::vector<int32_t>& tokens = answers_[run];
+        if (tokens.empty() || run >= labels_.size()) continue;
+        const auto text = tasks.ask(texts_, fmt::format("{}/{}", answered_, run), std::to_string(tokens.size()),
+                                    [model = model_, tokens] { return model->answer_text(tokens); });
         auto& answer = answers.emplace_back();
         answer.run = static_cast<int>(run);
         answer.label = labels_[run];
         if (question != questions_.end()) answer.question = question->second;
-        answer.text = decoded.text;
+        if (text.value)
+            answer.text = *text.value;
+        else
+            answer.text = text.error;
         if (const auto found = is_full_.find(answer.run); found != is_full_.end())
             answer.is_full = found->second != to_switch_.contains(answer.run);
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/gui/session/engine_session.h"
+#include "app/gui/session/tasks.h"
 #include "engine/experiment.h"
 
 namespace kvscope::gui {
@@ -36,17 +37,13 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     /// −1 where its trace is not open.
     int document() const { return document_; }
     /// Of the prompt that is answered.
-    std::vector<PartialAnswer> partial_answers();
+    /// @param tasks where tokens become text, beside the frames
+    std::vector<PartialAnswer> partial_answers(Tasks& tasks);
     /// As EngineSession::switch_cache.
     void switch_cache(int run);
 
  private:
     using Records = std::map<int, trace::RunRecord>;  ///< by number in the trace
-    struct Answer {
-        std::vector<int32_t> tokens;
-        std::string text;
-        size_t n_in_text = 0;  ///< tokens that the text is of
-    };
     struct Arrived {
         int prompt;
         int run;
@@ -66,14 +63,15 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     int document_ = -1;
     std::map<int, Records> waiting_;  ///< by prompt: what arrived and is not shown yet
     std::vector<std::string> labels_;
+    TaskSlot<std::string> texts_;
 
     std::mutex mutex_;
     std::vector<Arrived> arrived_;
-    int answered_ = -1;                     ///< prompt
-    std::map<int, std::string> questions_;  ///< by prompt
-    std::vector<Answer> answers_;           ///< by run
-    std::map<int, bool> is_full_;           ///< by run, those whose cache can change its form
-    std::set<int> to_switch_;               ///< runs
+    int answered_ = -1;                          ///< prompt
+    std::map<int, std::string> questions_;       ///< by prompt
+    std::vector<std::vector<int32_t>> answers_;  ///< by run: the tokens that are decoded so far
+    std::map<int, bool> is_full_;                ///< by run, those whose cache can change its form
+    std::set<int> to_switch_;                    ///< runs
 };
 
 }  // namespace kvscope::gui

@@ -76,6 +76,7 @@ size_t character_begin(std::string_view text, size_t byte) {
 
 PromptText make_prompt_text(std::vector<int32_t> ids, std::vector<std::string> tokens) {
     PromptText out;
+    out.number = own_number();
     out.ids = std::move(ids);
     out.tokens = std::move(tokens);
     for (const auto& token : out.tokens) out.shown.push_back(shown_token(token));
@@ -133,10 +134,12 @@ std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& 
     if (prompt >= reader->n_prompts()) return nullptr;
     const std::string stamp = fmt::format("{}/{}", document.stamp(), prompt);
     static const TaskSlot<PromptText> slot;
-    return session.tasks
-        .ask(slot, std::to_string(document.id()), stamp,
-             [reader, prompt] { return make_prompt_text(reader->token_ids(prompt), reader->token_text(prompt)); })
-        .value;
+    const auto answer = session.tasks.ask(slot, std::to_string(document.id()), stamp, [reader, prompt] {
+        PromptText text = make_prompt_text(reader->token_ids(prompt), reader->token_text(prompt));
+        text.prompt = prompt;
+        return text;
+    });
+    return answer.value && answer.value->prompt == prompt ? answer.value : nullptr;
 }
 
 std::vector<std::pair<int64_t, int64_t>> find_spans(const PromptText& prompt, std::string_view search) {
@@ -159,9 +162,9 @@ std::vector<std::pair<int64_t, int64_t>> marked_spans(Session& session, const Do
     const auto prompt = prompt_text(session, document);
     if (!prompt) return {};
     static const TaskSlot<Spans> slot;
-    const auto answer = session.tasks.ask(slot, std::to_string(document.id()),
-                                          fmt::format("{}/{}/{}", document.stamp(), document.prompt, session.mark),
-                                          [prompt, mark = session.mark] { return find_spans(*prompt, mark); });
+    const auto answer =
+        session.tasks.ask(slot, std::to_string(document.id()), fmt::format("{}/{}", prompt->number, session.mark),
+                          [prompt, mark = session.mark] { return find_spans(*prompt, mark); });
     return answer.value && answer.current ? *answer.value : Spans{};
 }
 

@@ -19,6 +19,8 @@ struct PromptText {
     std::vector<std::string> shown;  ///< spaces as ·, line breaks as ↵, tabs as →, bytes that are no character as ⟨E2⟩
     std::string text;            ///< all tokens together; bytes that are a character together stand as that character
     std::vector<size_t> begins;  ///< where each token begins in `text`, and its end
+    uint64_t number = 0;         ///< its own: in the stamp of what is made of it
+    int prompt = 0;              ///< of its document
 };
 
 /// @param tokens as a trace has them: a byte that is no character alone is written ⟨E2⟩
@@ -30,7 +32,7 @@ std::string_view whole_characters(const PromptText& prompt, size_t first, size_t
 /// A token with its whitespace made visible.
 std::string shown_token(std::string_view token);
 
-/// The document's shown prompt; nullptr until it is read.
+/// The document's shown prompt; nullptr until it is read, whatever was shown before.
 std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& document);
 
 /// Token ranges (first, last) whose text holds the search, in order; upper and lower ASCII letters are alike.

@@ -12,11 +12,11 @@
 
 namespace kvscope::gui {
 
-void Session::end_frame() {
+std::optional<Tasks::Seconds> Session::end_frame() {
     hover_ = next_hover_;
     next_hover_ = {};
     if (flicker && (!exists(*flicker) || document(*flicker)->prompt != flicker->prompt)) flicker.reset();
-    tasks.end_frame();
+    return tasks.end_frame();
 }
 
 Document& Session::open(const std::filesystem::path& path) {

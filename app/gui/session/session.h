@@ -53,7 +53,8 @@ class Session {
     /// What the mouse is over, in whichever view; empty where over nothing.
     Cursor hover() const { return hover_; }
     void set_hover(const Cursor& cursor) { next_hover_ = cursor; }
-    void end_frame();
+    /// @returns what Tasks::end_frame does
+    std::optional<Tasks::Seconds> end_frame();
 
     /// With what is saved beside the trace.
     /// @returns the document, which is the trace that was open already where it is the same file

@@ -1,5 +1,6 @@
 #include "app/gui/session/tasks.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <iterator>
@@ -15,7 +16,12 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr uint64_t frames_kept = 240;
+using Clock = std::chrono::steady_clock;
+
+/// What runs for another stamp than is wanted is stopped after that time: what is quicker than that shows intermediate
+/// results while a slider is dragged.
+constexpr auto patience = std::chrono::milliseconds(250);
+constexpr uint64_t frames_missed = 2;  // a view may be left out of a single frame while it is docked
 
 using Compute = std::function<std::shared_ptr<const void>()>;
 
@@ -33,19 +39,26 @@ struct Entry {
     std::weak_ptr<const uint64_t> slot;
     std::string wanted;
     std::string finished;
+    std::string under_way;  ///< what runs
     bool has_finished = false;
     bool running = false;
+    Clock::time_point began{};
     std::stop_source stop{std::nostopstate};  ///< of what runs
     Compute compute;
     std::shared_ptr<const void> value;
     std::string error;
-    uint64_t asked = 0;
+    uint64_t asked = 0;                           ///< frame
+    std::optional<Clock::time_point> unwanted{};  ///< since when no frame asks for it
+
+    bool is_running(const std::string& stamp) const { return running && under_way == stamp && !stop.stop_requested(); }
+    bool is_finished(const std::string& stamp) const { return has_finished && finished == stamp; }
 };
 
 }  // namespace
 
 struct Tasks::Impl {
     std::function<void()> on_done;
+    Seconds kept{};
     mutable std::mutex mutex;
     mutable std::condition_variable changed;
     std::map<Name, Entry> entries;
@@ -103,8 +116,9 @@ struct Tasks::Impl {
     void run(const Name& name, Entry& entry, std::unique_lock<std::mutex>& lock) {
         entry.running = true;
         entry.stop = std::stop_source();
+        entry.began = Clock::now();
+        entry.under_way = entry.wanted;
         ++n_running;
-        const std::string stamp = entry.wanted;
         Compute compute = std::exchange(entry.compute, {});
         lock.unlock();
         std::shared_ptr<const void> value;
@@ -119,24 +133,31 @@ struct Tasks::Impl {
         lock.lock();
         entry.running = false;
         --n_running;
-        if (!entry.stop.stop_requested()) {
-            entry.finished = stamp;
+        if (!entry.stop.stop_requested() && !entry.is_finished(entry.wanted)) {
+            entry.finished = entry.under_way;
             entry.has_finished = true;
             entry.value = std::move(value);
             entry.error = std::move(error);
         }
-        if (entry.compute)
-            queue.push_back(name);
-        else if (entry.stop.stop_requested())
-            entries.erase(name);
+        if (entry.compute) queue.push_back(name);
         lock.unlock();
+        value.reset();
         on_done();
         lock.lock();
     }
+
+    /// Whether work waits that the last frames asked for.
+    bool has_wanted_in_queue() const {
+        return std::any_of(queue.begin(), queue.end(), [&](const Name& name) {
+            const auto found = entries.find(name);
+            return found != entries.end() && found->second.compute && frame - found->second.asked < frames_missed;
+        });
+    }
 };
 
-Tasks::Tasks(std::function<void()> on_done, int n_threads) : impl_(new Impl) {
+Tasks::Tasks(std::function<void()> on_done, int n_threads, Seconds kept) : impl_(new Impl) {
     impl_->on_done = std::move(on_done);
+    impl_->kept = kept;
     for (int i = 0; i < n_threads; ++i) impl_->threads.emplace_back([this] { impl_->work(); });
     impl_->threads.emplace_back([this] { impl_->work_once(); });
 }
@@ -158,15 +179,17 @@ Tasks::Result Tasks::ask_any(const std::shared_ptr<const uint64_t>& slot, const 
     Entry& entry = impl_->entries[name];
     entry.slot = slot;
     entry.asked = impl_->frame;
-    const bool is_under_way = entry.compute || (entry.running && !entry.stop.stop_requested());
-    if (entry.wanted != stamp || (!entry.has_finished && !is_under_way)) {
+    entry.unwanted.reset();
+    if (entry.is_finished(stamp) || entry.is_running(stamp)) {
+        entry.compute = {};  // of another stamp that was wanted for a moment
+    } else if (!entry.compute || entry.wanted != stamp) {
         if (!entry.running && !entry.compute) impl_->queue.push_back(name);
-        entry.wanted = stamp;
         entry.compute = std::move(compute);
         impl_->changed.notify_all();
     }
-    const bool current = entry.has_finished && entry.finished == stamp;
-    return {entry.value, entry.error, current};
+    entry.wanted = stamp;
+    if (entry.running && entry.under_way != stamp && Clock::now() - entry.began > patience) entry.stop.request_stop();
+    return {entry.value, entry.error, entry.is_finished(stamp)};
 }
 
 void Tasks::once(std::function<std::string()> work, std::function<void(const std::string&, bool)> ended) {
@@ -184,16 +207,26 @@ void Tasks::deliver() {
     for (const Once& one : ended) one.ended(one.said, one.is_error);
 }
 
-void Tasks::end_frame() {
+std::optional<Tasks::Seconds> Tasks::end_frame() {
     const std::lock_guard lock(impl_->mutex);
     ++impl_->frame;
+    const auto now = Clock::now();
+    const bool others_wait = impl_->has_wanted_in_queue();
+    std::optional<Seconds> next;
     for (auto at = impl_->entries.begin(); at != impl_->entries.end();) {
         Entry& entry = at->second;
-        const bool is_wanted = !entry.slot.expired() && impl_->frame - entry.asked <= frames_kept;
-        if (!is_wanted) entry.compute = {};
-        if (!is_wanted && entry.running) entry.stop.request_stop();
-        at = is_wanted || entry.running ? std::next(at) : impl_->entries.erase(at);
+        const bool is_wanted = !entry.slot.expired() && impl_->frame - entry.asked <= frames_missed;
+        if (!is_wanted && !entry.unwanted) entry.unwanted = now;
+        const Seconds left = is_wanted ? impl_->kept : impl_->kept - Seconds(now - *entry.unwanted);
+        const bool is_kept = !entry.slot.expired() && left > Seconds(0);
+        if (!is_kept || (!is_wanted && others_wait)) {
+            entry.compute = {};
+            if (entry.running) entry.stop.request_stop();
+        }
+        if (is_kept && !is_wanted) next = next ? std::min(*next, left) : left;
+        at = is_kept || entry.running ? std::next(at) : impl_->entries.erase(at);
     }
+    return next;
 }
 
 int Tasks::n_pending() const {

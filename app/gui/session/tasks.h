@@ -1,8 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -36,13 +38,18 @@ class TaskSlot {
 /// Work beside the window: no frame waits for the disk or for arithmetic. A key of a slot that is asked with a new
 /// stamp is computed again and shows its last result meanwhile.
 ///
-/// The functions given run on worker threads, one per key at a time; only the newest stamp of a key is computed. What
-/// was not asked for a while is dropped, and stopped where it runs: reading a trace then throws (trace/interruption.h),
-/// and so it is for all when the window closes. Everything else is called from the window's thread alone.
+/// The functions given run on worker threads, one per key at a time; only the newest stamp of a key is computed. Work
+/// is stopped (reading a trace then throws, trace/interruption.h) when its slot is gone, when the window closes, when
+/// the last frames did not ask for it while other work waits, and when another stamp is wanted and it has run for a
+/// while. Results that no frame asks for are kept for some seconds. Everything else is called from the window's thread
+/// alone.
 class Tasks {
  public:
+    using Seconds = std::chrono::duration<double>;
+
     /// @param on_done called on a worker thread whenever a result is there (wakes the window)
-    explicit Tasks(std::function<void()> on_done, int n_threads = 2);
+    /// @param kept    for how long a result is kept that frames no longer ask for
+    explicit Tasks(std::function<void()> on_done, int n_threads = 2, Seconds kept = Seconds(4));
     ~Tasks();
     Tasks(const Tasks&) = delete;
     Tasks& operator=(const Tasks&) = delete;
@@ -67,8 +74,9 @@ class Tasks {
     /// Calls `ended` of what has ended.
     void deliver();
 
-    /// Drops what nobody asked for during the last frames, and what belongs to slots that are gone.
-    void end_frame();
+    /// Drops what belongs to slots that are gone and what nobody has asked for in the time that results are kept.
+    /// @returns after which time there is more to drop, so that a window that sleeps is to draw a frame
+    std::optional<Seconds> end_frame();
 
     /// Keys whose newest stamp has no result yet, and work asked for once that has not ended.
     int n_pending() const;

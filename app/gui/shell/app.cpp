@@ -212,9 +212,37 @@ void App::open_workspace(const std::filesystem::path& path) {
     }
 }
 
+void App::attempt(const char* part, const std::function<void()>& draw) {
+    const DrawingStacks before;
+    try {
+        return draw();
+    } catch (const std::exception& error) {
+        before.restore();
+        const std::string failure = fmt::format("{}: {}", part, error.what());
+        if (told_failures_.insert(failure).second) notice(failure, true);
+    }
+}
+
+void App::end_frame() {
+    tasks_.deliver();
+    // A task that ends wakes the window.
+    if (const auto next = session_.end_frame()) window_.draw_within(next->count());
+}
+
+void App::unseen_frame() {
+    try {
+        if (engine_) engine_->update();
+        end_frame();
+    } catch (const std::exception& error) {
+        spdlog::error("{}", error.what());
+    }
+}
+
 bool App::frame() {
-    if (engine_) engine_->update();
-    restore_what_ifs(session_, [this](const std::string& text) { notice(text, false); });
+    attempt("the engine's results", [this] {
+        if (engine_) engine_->update();
+        restore_what_ifs(session_, [this](const std::string& text) { notice(text, false); });
+    });
     if (!wanted_model_.empty() && engine_->status().model_path == wanted_model_)
         settings_.remember_model(std::exchange(wanted_model_, {}));
     frames_to_settle_ = std::max(frames_to_settle_ - 1, 0);
@@ -227,12 +255,12 @@ bool App::frame() {
         note_last_action(click);
         refresh_undo();
     }
-    actions_.handle_keys(window_.take_chords());
+    attempt("a key", [this] { actions_.handle_keys(window_.take_chords()); });
     for (const auto& document : session_.documents()) {  // those that the engine has opened
         if (!remembered_.contains(document->id())) remember_view(*document);
     }
-    draw_menu_bar();
-    draw_status_bar(session_, engine_.get(), theme_);
+    attempt("the menus", [this] { draw_menu_bar(); });
+    attempt("the status bar", [this] { draw_status_bar(session_, engine_.get(), theme_); });
     dock_space_ =
         ImGui::DockSpaceOverViewport(ImGui::GetID("dock space"), nullptr, ImGuiDockNodeFlags_PassthruCentralNode);
     if (!wanted_layout_.empty())
@@ -246,8 +274,8 @@ bool App::frame() {
         draw_ways_back(actions_, theme_);
     else
         draw_views();
-    actions_.draw_palette();
-    files_->draw();
+    attempt("the command palette", [this] { actions_.draw_palette(); });
+    attempt("the file dialog", [this] { files_->draw(); });
     help_.draw_keys(focused_view(), actions_);
     help_.draw_about(window_);
     if (const double seconds = notices_.draw(theme_); seconds >= 0) window_.draw_within(seconds);
@@ -262,8 +290,7 @@ bool App::frame() {
     if (frames_to_drop_ == 0 && !ImGui::GetIO().WantTextInput) remember_undo();
     if (save_at_ >= 0 && ImGui::GetTime() >= save_at_) save_changes();
     if (save_at_ >= 0) window_.draw_within(save_at_ - ImGui::GetTime());
-    tasks_.deliver();
-    session_.end_frame();  // a task that ends wakes the window
+    end_frame();
     return !quit_;
 }
 

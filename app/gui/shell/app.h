@@ -66,6 +66,8 @@ class App {
 
     /// Draws everything. False: the window is to be closed.
     bool frame();
+    /// In place of a frame while the window cannot be seen: what the engine and the tasks hand over is taken.
+    void unseen_frame();
     /// Before the window closes: settings are saved. False where something has to be finished or confirmed first.
     bool may_close();
 
@@ -112,6 +114,9 @@ class App {
 
     /// A message that a person should see; it goes away by itself and stays in the log.
     void notice(const std::string& text, bool is_error = false);
+    /// What a part of the frame throws is told once, and the rest of the frame is drawn.
+    void attempt(const char* part, const std::function<void()>& draw);
+    void end_frame();
 
  private:
     /// What undo goes back through, besides places.
@@ -188,7 +193,8 @@ class App {
     std::vector<std::unique_ptr<OpenView>> views_;
     std::string wanted_layout_;  ///< built at the next frame, when the dock space is known
     std::string focused_;
-    std::string focus_in_the_end_;  ///< title of the view that has the keyboard after a layout is built
+    std::set<std::string> told_failures_;  ///< of parts of the frame
+    std::string focus_in_the_end_;         ///< title of the view that has the keyboard after a layout is built
     Notices notices_;
     std::vector<std::string> view_failures_;
     HelpPopups help_;

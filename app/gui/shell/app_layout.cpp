@@ -4,8 +4,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <climits>
 #include <map>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include "app/gui/shell/app.h"
@@ -15,7 +17,23 @@ namespace kvscope::gui {
 namespace {
 
 constexpr int frames_until_settled = 6;
+constexpr int most_of_a_kind = 999;
 constexpr float most_share = 0.42f;  // that a place takes because large texts need it
+
+/// What stands under a key, or the default where it is absent or of another type.
+template <class T>
+T stored(const nlohmann::json& object, const char* key, T otherwise) {
+    const auto found = object.find(key);
+    if (found == object.end()) return otherwise;
+    bool fits = false;
+    if constexpr (std::is_same_v<T, bool>)
+        fits = found->is_boolean();
+    else if constexpr (std::is_same_v<T, int>)
+        fits = found->is_number_integer() && *found >= INT_MIN && *found <= INT_MAX;
+    else
+        fits = found->is_string();
+    return fits ? found->template get<T>() : otherwise;
+}
 
 }  // namespace
 
@@ -100,6 +118,7 @@ void App::restore_layout(const nlohmann::json& state, bool keep_views) {
     if (!state.is_object() || !state.contains("views") || !state["views"].is_array()) return;
     const auto before = std::exchange(views_, {});
     views_of_later_.clear();
+    const std::string keyboard = stored(state, "keyboard", std::string());
     for (const auto& saved : state["views"]) {
         if (!saved.is_object() || !saved.contains("kind") || !saved["kind"].is_string()) continue;
         const ViewKind* kind = find_view_kind(saved["kind"].get<std::string>());
@@ -109,17 +128,17 @@ void App::restore_layout(const nlohmann::json& state, bool keep_views) {
         }
         auto& opened = *views_.emplace_back(std::make_unique<OpenView>());
         opened.kind = kind;
-        opened.number = saved.value("number", 1);
-        opened.focus = saved.value("in_front", false);
+        opened.number = std::clamp(stored(saved, "number", 1), 1, most_of_a_kind);
+        opened.focus = stored(saved, "in_front", false);
         const auto kept = std::find_if(before.begin(), before.end(), [&](const auto& open) {
             return keep_views && open->view && open->kind == kind && open->number == opened.number;
         });
         opened.view = kept == before.end() ? kind->create() : std::move((*kept)->view);
-        if (opened.id() == state.value("keyboard", std::string())) focus_in_the_end_ = opened.title();
+        if (opened.id() == keyboard) focus_in_the_end_ = opened.title();
         if (kept != before.end()) continue;
         set_view(opened, saved.value("state", nlohmann::json::object()));
     }
-    const std::string windows = state.value("windows", std::string());
+    const std::string windows = stored(state, "windows", std::string());
     ImGui::LoadIniSettingsFromMemory(windows.data(), windows.size());
     wanted_layout_.clear();
     frames_to_settle_ = frames_until_settled;

@@ -166,7 +166,8 @@ bool Window::draw_frame(const std::function<bool()>& frame) {
     return goes_on;
 }
 
-void Window::run(const std::function<bool()>& frame, const std::function<bool()>& may_close) {
+void Window::run(const std::function<bool()>& frame, const std::function<void()>& unseen_frame,
+                 const std::function<bool()>& may_close) {
     for (;;) {
         if (const double seconds = seconds_to_sleep(); seconds == 0) {
             glfwPollEvents();
@@ -181,6 +182,7 @@ void Window::run(const std::function<bool()>& frame, const std::function<bool()>
         }
         if (glfwGetWindowAttrib(window_, GLFW_ICONIFIED)) {
             frames_left_ = 0;
+            unseen_frame();
             continue;
         }
         if (!draw_frame(frame)) return;

@@ -48,8 +48,9 @@ class Window {
     static bool display_is_there();
 
     /// Calls `frame` between Dear ImGui's NewFrame and Render until it returns false or the window is closed and
-    /// `may_close` agrees.
-    void run(const std::function<bool()>& frame, const std::function<bool()>& may_close);
+    /// `may_close` agrees; while the window is minimised, `unseen_frame` in its place, with nothing to draw.
+    void run(const std::function<bool()>& frame, const std::function<void()>& unseen_frame,
+             const std::function<bool()>& may_close);
 
     /// One frame, whether or not anything happened; false as soon as `frame` says so.
     bool draw_frame(const std::function<bool()>& frame);

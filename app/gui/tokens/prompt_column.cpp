@@ -181,14 +181,13 @@ PromptColumn prompt_column(Session& session, const RunKey& key, const TaskSlot<P
     out.document = session.document(key);
     out.prompt = prompt_text(session, *out.document);
     if (!out.prompt) return out;
-    const std::string stamp = fmt::format("{}/{}/{}", out.document->stamp(), out.document->prompt, grid.cells);
+    const std::string stamp = fmt::format("{}/{}", out.prompt->number, grid.cells);
     out.lines = session.tasks
                     .ask(slot, std::to_string(key.document), stamp,
                          [prompt = out.prompt, cells = grid.cells] { return break_lines(*prompt, cells); })
                     .value;
     // Lines of the prompt that was shown before do not fit this one.
-    if (out.lines && !out.lines->placed.empty() && out.lines->placed.back().token + 1 != out.prompt->tokens.size())
-        out.lines.reset();
+    if (out.lines && out.lines->prompt != out.prompt->number) out.lines.reset();
     if (key.valid()) {
         const auto answer = prompt_counts(session, key);
         out.counts = answer.value;

@@ -36,6 +36,7 @@ class Breaker {
     Breaker(const PromptText& prompt, size_t width) : prompt_(prompt), width_(std::max<size_t>(width, 4)) {}
 
     PromptLines lines() {
+        out_.prompt = prompt_.number;
         out_.begins.push_back(0);
         for (uint32_t token = 0; token < prompt_.tokens.size(); ++token) add(token);
         if (out_.begins.back() != out_.placed.size() || out_.begins.size() == 1)

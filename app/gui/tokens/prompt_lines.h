@@ -28,6 +28,7 @@ struct PromptLines {
     std::vector<size_t> begins;        ///< of each line, in `placed`; and its end
     std::vector<JoinedTokens> joined;  ///< in order, each within a line
     std::vector<size_t> turned;        ///< lines whose paragraph is read from right to left, in order
+    uint64_t prompt = 0;               ///< PromptText::number
 
     size_t size() const { return begins.size() - 1; }
     std::span<const PlacedToken> line(size_t i) const {

@@ -40,7 +40,7 @@ const TokenSpans& PromptSearch::matches(Context& context, const Document& docume
     if (text_.empty()) return none;
     const auto prompt = prompt_text(context.session, document);
     if (!prompt) return none;
-    const std::string stamp = fmt::format("{}/{}/{}", document.stamp(), document.prompt, text_);
+    const std::string stamp = fmt::format("{}/{}", prompt->number, text_);
     const auto answer = context.session.tasks.ask(matches_, std::to_string(document.id()), stamp,
                                                   [prompt, search = text_] { return find_spans(*prompt, search); });
     found_is_current_ = answer.current;

@@ -82,7 +82,11 @@ int FileDialog::step_through(ImGuiInputTextCallbackData* data) {
 std::string FileDialog::objection_to(const fs::path& path) const {
     std::error_code error;
     if (question_.kind == Kind::save && fs::exists(path, error)) return path.filename().string() + " is there already";
-    return question_.objection ? question_.objection(path) : "";
+    try {
+        return question_.objection ? question_.objection(path) : "";
+    } catch (const std::exception& failure) {
+        return failure.what();
+    }
 }
 
 void FileDialog::draw() {

@@ -92,7 +92,8 @@ int view(const Arguments& arguments) {
         window.close();
         gui::Window::wake();
     });
-    window.run(frame, [&] { return app.may_close() || is_ordered; });
+    window.run(
+        frame, [&] { app.unseen_frame(); }, [&] { return app.may_close() || is_ordered; });
     if (end.signal() != 0) note_stop_signal(end.signal());
     return 0;
 }
