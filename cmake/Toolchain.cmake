@@ -77,16 +77,20 @@ if(KVSCOPE_FUZZ)
     add_link_options(-fsanitize=address,undefined)
 endif()
 
+# Libraries that are compiled here are instrumented, too: where one has the only copy of an inline function, such as the
+# end of a shared_ptr, the sanitizers would otherwise not see what it does.
 if(KVSCOPE_SANITIZE STREQUAL "address")
-    set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+    add_compile_options(-fsanitize=address -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=address,undefined)
+    target_compile_options(kvscope_ours INTERFACE -fsanitize=undefined -fno-sanitize-recover=undefined)
 elseif(KVSCOPE_SANITIZE STREQUAL "thread")
-    set(sanitizers -fsanitize=thread -Wno-tsan)
+    add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -Wno-tsan)
+    add_link_options(-fsanitize=thread)
 elseif(KVSCOPE_SANITIZE)
     message(FATAL_ERROR "KVSCOPE_SANITIZE is '${KVSCOPE_SANITIZE}'; it is address, thread or OFF")
 endif()
 if(KVSCOPE_SANITIZE)
     target_compile_definitions(kvscope_ours INTERFACE _GLIBCXX_ASSERTIONS)
-    target_compile_options(kvscope_ours INTERFACE ${sanitizers} -fno-omit-frame-pointer
+    target_compile_options(kvscope_ours INTERFACE
         -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds)  # what is inlined here misleads g++ 12
-    add_link_options(${sanitizers})
 endif()

@@ -217,4 +217,61 @@ TEST_CASE("a run is found by its place even where another is called by that numb
     CHECK_THROWS_AS(analysis::chosen_runs(reader, options), analysis::FigureError);
 }
 
+TEST_CASE("a trace that another one has replaced is another document, in the place of the first") {
+    GrowingTrace trace;
+    Session& session = trace.session;
+    write_runs(trace.folder / "second.h5", 1);
+    const int second = session.open(trace.folder / "second.h5").id();
+    const RunKey before = trace.document->key_of(0, 1);
+    trace.document->add_run(0, what_if_of(2), trace.document->id_of(0, 2));
+    session.select_run(before);
+    session.a = before;
+    CHECK(session.open(trace.path).id() == before.document);
+
+    trace::sample::Options options;
+    options.n_tokens = 30;
+    trace::Writer writer(trace.path, trace::sample::recipe, {.force = true, .generator = "sample"});
+    writer.write_model(trace::sample::model(options));
+    const auto prompt = trace::sample::prompt(options, 0);
+    writer.write_prompt(0, prompt);
+    writer.write_run(0, 0, trace::sample::full_run(options, prompt));
+    writer.finish();
+    const Document& now = session.open(trace.path);
+    CHECK(now.id() != before.document);
+    CHECK(now.id() != second);
+    CHECK(!session.exists(before));
+    CHECK(!session.a);
+    CHECK(now.reader()->n_runs(0) == 1);
+    REQUIRE(session.documents().size() == 2);
+    CHECK(session.documents()[0]->id() == now.id());
+    CHECK(session.documents()[1]->id() == second);
+}
+
+TEST_CASE("what a job writes is shown in place of the trace that it will replace") {
+    GrowingTrace trace;
+    Session& session = trace.session;
+    const int before = trace.document->id();
+    trace::sample::Options options;
+    options.n_tokens = 90;
+    const auto prompt = trace::sample::prompt(options, 0);
+    const auto runs = trace::sample::runs(options, prompt);
+    trace::Writer writer(trace.path, R"({"another": "recipe"})", {.force = true, .generator = "sample"});
+    writer.write_model(trace::sample::model(options));
+    writer.write_prompt(0, prompt);
+    CHECK(session.open(trace.path).id() == before);
+
+    Document& written = session.open(trace.path, true);
+    CHECK(written.id() != before);
+    CHECK(written.reader()->prompt(0).n_tokens == 90);
+    CHECK_NOTHROW(written.set_pending_runs(0, {{0, runs[0]}, {1, runs[1]}}));
+    const RunKey second = written.key_of(0, 1);
+    writer.write_run(0, 0, runs[0]);
+    writer.write_run(0, 1, runs[1]);
+    writer.finish();
+    CHECK(session.open(trace.path, true).id() == second.document);
+    CHECK(session.exists(second));
+    CHECK_FALSE(written.is_pending(second.run));
+    CHECK(written.file()->complete());
+}
+
 }  // namespace kvscope::gui

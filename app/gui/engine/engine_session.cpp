@@ -380,7 +380,7 @@ class ThreadedSession final : public EngineSession {
         for (const auto& document : session_.documents()) {
             if (!document->reader()->has_model() || document->reader()->model().fingerprint != fingerprint) continue;
             try {
-                document->reload();
+                session_.open(document->path());
             } catch (const std::exception& error) {
                 notice_(error.what(), true);
             }

@@ -60,7 +60,7 @@ void RunInWindow::answer(int prompt) {
 
 void RunInWindow::open(Session& session, int prompt) {
     try {
-        if (document_ < 0) document_ = session.open(output_).id();
+        if (document_ < 0) document_ = session.open(output_, true).id();
         const Document* document = session.document(document_);
         if (document && document->file()->n_prompts() <= prompt) show(session, true);
     } catch (const std::exception& error) {

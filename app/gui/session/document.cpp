@@ -7,15 +7,23 @@
 #include <tuple>
 
 #include "analysis/run_style.h"
+#include "trace/part_folder.h"
 
 namespace kvscope::gui {
 
-Document::Document(int id, const std::filesystem::path& path) : id_(id), path_(path) {
-    show(std::make_shared<const trace::Reader>(path), {});
+Document::Document(int id, const std::filesystem::path& path, bool is_written)
+    : id_(id), path_(path), is_written_(is_written) {
+    show(std::make_shared<const trace::Reader>(source()), {});
+}
+
+std::filesystem::path Document::source() const {
+    std::error_code error;
+    const auto unfinished = trace::part_folder_of(path_);
+    return is_written_ && std::filesystem::exists(unfinished, error) ? unfinished : path_;
 }
 
 void Document::reload() {
-    const auto file = std::make_shared<const trace::Reader>(path_);
+    const auto file = std::make_shared<const trace::Reader>(source());
     auto memory = memory_;
     for (auto& [prompt_index, runs] : memory) {
         if (prompt_index >= file->n_prompts()) continue;
@@ -24,6 +32,19 @@ void Document::reload() {
     }
     show(file, std::move(memory));
     ++file_version_;
+}
+
+bool Document::is_of_another_trace() const {
+    const trace::Reader now(source());
+    if (now.recipe_json() != file_->recipe_json()) return true;
+    for (int i = 0; i < std::min(now.n_prompts(), file_->n_prompts()); ++i) {
+        const auto &before = file_->prompt(i), &after = now.prompt(i);
+        const auto asked = [](const trace::PromptAttributes& of) {
+            return std::tie(of.name, of.text, of.question, of.n_tokens, of.n_context, of.query_aware);
+        };
+        if (asked(before) != asked(after)) return true;
+    }
+    return false;
 }
 
 void Document::number_runs_of_file() {

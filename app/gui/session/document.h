@@ -68,11 +68,14 @@ struct RunAt {
 /// job's run comes to be in the file; no id is given twice.
 class Document {
  public:
+    /// @param is_written as Session::open has it
     /// @throws what trace::Reader throws
-    Document(int id, const std::filesystem::path& path);
+    Document(int id, const std::filesystem::path& path, bool is_written = false);
 
     int id() const { return id_; }
     const std::filesystem::path& path() const { return path_; }
+    bool is_written() const { return is_written_; }
+    void set_written() { is_written_ = true; }
     std::string name() const { return path_.filename().string(); }
 
     /// The trace with the runs in memory behind those of the file. Safe to hand to other threads.
@@ -83,6 +86,10 @@ class Document {
     /// Reads the file anew: an unfinished trace has grown. Runs in memory stay, but for those of a job that are in the
     /// file now. @throws what trace::Reader throws, and then everything is as it was.
     void reload();
+
+    /// Whether the file at its path has become another trace, asked for by another recipe or with other prompts: not
+    /// where it has grown. @throws what trace::Reader throws
+    bool is_of_another_trace() const;
 
     /// Adds or replaces what a job under way has kept of runs, by their numbers in the trace to be; what the file has
     /// of them already stays. @throws std::invalid_argument for arrays that do not fit, and then everything is as it
@@ -168,6 +175,8 @@ class Document {
         RunId id;
     };
 
+    /// Where the trace is now: at its path, or in the folder of an unfinished one.
+    std::filesystem::path source() const;
     void show(std::shared_ptr<const trace::Reader> file, std::map<int, MemoryRuns> memory);
     void number_runs_of_file();
     RunId numbered(int prompt, int number, const std::string& label);
@@ -177,6 +186,7 @@ class Document {
 
     int id_;
     std::filesystem::path path_;
+    bool is_written_ = false;
     std::shared_ptr<const trace::Reader> file_;
     std::shared_ptr<const trace::Reader> reader_;
     std::map<int, MemoryRuns> memory_;

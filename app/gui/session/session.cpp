@@ -19,19 +19,28 @@ std::optional<Tasks::Seconds> Session::end_frame() {
     return tasks.end_frame();
 }
 
-Document& Session::open(const std::filesystem::path& path) {
+Document& Session::open(const std::filesystem::path& path, bool is_written) {
     std::error_code error;
     // While a trace is being written there is no file of its name yet.
     const auto whole = std::filesystem::absolute(path).lexically_normal();
-    for (const auto& document : documents_) {
+    const auto known = std::find_if(documents_.begin(), documents_.end(), [&](const auto& document) {
         const auto of_document = std::filesystem::absolute(document->path()).lexically_normal();
-        if (of_document == whole || std::filesystem::equivalent(of_document, whole, error)) {
-            document->reload();
-            return *document;
-        }
+        return of_document == whole || std::filesystem::equivalent(of_document, whole, error);
+    });
+    if (known != documents_.end() && is_written) (*known)->set_written();
+    if (known != documents_.end() && !(*known)->is_of_another_trace()) {
+        (*known)->reload();
+        return **known;
     }
-    auto& document = *documents_.emplace_back(std::make_unique<Document>(next_id_, path));
+    auto opened = std::make_unique<Document>(next_id_, path, is_written);
     ++next_id_;
+    Document& document = *opened;
+    if (known != documents_.end()) {
+        forget((*known)->id());
+        *known = std::move(opened);
+    } else {
+        documents_.push_back(std::move(opened));
+    }
     load_annotations(document);
     show_one_budget(document);
     if (!cursor().run.valid()) select_first_run(document);
@@ -53,6 +62,10 @@ void Session::select_first_run(const Document& document) {
 
 void Session::close(int id) {
     std::erase_if(documents_, [&](const auto& document) { return document->id() == id; });
+    forget(id);
+}
+
+void Session::forget(int id) {
     styles_ = {};
     selection.forget_document(id);
     if (a && a->document == id) a.reset();

@@ -57,9 +57,12 @@ class Session {
     std::optional<Tasks::Seconds> end_frame();
 
     /// With what is saved beside the trace.
-    /// @returns the document, which is the trace that was open already where it is the same file
+    /// @returns the document, which is the trace that was open already where it is the same file and has not become
+    /// another trace since; one that has takes the document's place, with an id of its own
     /// @throws what trace::Reader throws
-    Document& open(const std::filesystem::path& path);
+    /// @param is_written a job of this program is writing it: while it does, what is finished of it is shown, not the
+    ///                   trace that it will replace
+    Document& open(const std::filesystem::path& path, bool is_written = false);
     void close(int document);
     const std::vector<std::unique_ptr<Document>>& documents() const { return documents_; }
     Document* document(int id) const;
@@ -109,6 +112,7 @@ class Session {
     void let_go();
 
  private:
+    void forget(int document);
     /// Styles of all documents' runs, and what they were made from.
     struct Styles {
         std::vector<std::pair<std::shared_ptr<const trace::Reader>, int>> prompts;

@@ -176,7 +176,7 @@ void App::save_workspace(const std::filesystem::path& path) {
         std::string name = document->name();
         while (!taken.insert(name).second) name = "another-" + name;
         names.emplace_back(name);
-        if (std::filesystem::is_directory(document->path()))
+        if (!document->file()->complete())
             throw WorkspaceError(document->name() + " is not complete yet: a workspace carries finished traces");
         files.emplace_back(document->path(), name);
         if (document->annotations_changed)

@@ -136,7 +136,7 @@ void App::add_actions() {
         [this] {
             for (const auto& document : session_.documents()) {
                 try {
-                    document->reload();
+                    session_.open(document->path());
                 } catch (const std::exception& error) {
                     notice(error.what(), true);
                 }
