@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "analysis/cost_table.h"
 #include "analysis/figure_definition.h"
@@ -47,8 +48,21 @@ std::optional<double> number(const Cell& cell) {
     return std::nullopt;
 }
 
-std::vector<std::string> chosen_columns(const FigureOptions& options) {
-    if (options.columns.empty()) return {"coverage", "kl_mean"};
+/// Where all the runs cover the same, as those that keep every token do, by what they hold.
+std::string default_x(std::span<const ShownRun> runs) {
+    std::map<const TracePart*, Table> tables;
+    std::set<double> coverages;
+    for (const ShownRun& run : runs) {
+        auto& table = tables[run.part];
+        if (table.columns.empty()) table = cost_table(*run.part->reader, run.part->options.prompt);
+        const auto& cells = table.rows[static_cast<size_t>(run.index)].cells;
+        if (const auto coverage = number(cells[column_index(table, "coverage")])) coverages.insert(*coverage);
+    }
+    return runs.size() > 1 && coverages.size() == 1 ? "bytes_share" : "coverage";
+}
+
+std::vector<std::string> chosen_columns(const FigureOptions& options, std::span<const ShownRun> runs) {
+    if (options.columns.empty()) return {default_x(runs), "kl_mean"};
     if (options.columns.size() != 2) {
         throw FigureError(
             fmt::format("two columns are drawn against each other, x and y; {} were named", options.columns.size()));
@@ -57,12 +71,13 @@ std::vector<std::string> chosen_columns(const FigureOptions& options) {
 }
 
 Points read_points(std::span<const TracePart> parts) {
-    const std::vector<std::string> names = chosen_columns(parts.front().options);
+    const std::vector<ShownRun> runs = shown_runs(parts);
+    const std::vector<std::string> names = chosen_columns(parts.front().options, runs);
     Points points;
     Table table;
     size_t x = 0, y = 0;
     const TracePart* of = nullptr;
-    for (const ShownRun& run : shown_runs(parts)) {
+    for (const ShownRun& run : runs) {
         if (run.part != of) {
             table = cost_table(*run.part->reader, run.part->options.prompt);
             x = column_index(table, names[0]);
@@ -204,7 +219,7 @@ struct PointPairs {
 };
 
 PointPairs read_point_pairs(std::span<const TracePart, 2> sides) {
-    const std::vector<std::string> names = chosen_columns(sides[0].options);
+    const std::vector<std::string> names = chosen_columns(sides[0].options, shown_runs(sides));
     const Table of_a = cost_table(*sides[0].reader, sides[0].options.prompt);
     const Table of_b = cost_table(*sides[1].reader, sides[1].options.prompt);
     const size_t x = column_index(of_a, names[0]);
@@ -310,7 +325,9 @@ FigureDefinition cost_figure() {
             "Cost",
             "Any two numbers of the runs against each other, as coverage and divergence from the full cache, one point "
             "per run",
-            {{"columns", "two columns of the table of runs, x and y; default: coverage, kl_mean"},
+            {{"columns",
+              "two columns of the table of runs, x and y; default: coverage (bytes_share where all runs cover the "
+              "same), kl_mean"},
              {"runs", "labels, policies or numbers of runs; default: all but full"}},
             check,
             of_one_trace<make>,

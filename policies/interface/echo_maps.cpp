@@ -18,6 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "safetensors files are little endian");
 
 constexpr int kMost = 4096;  // layers, heads, or a head's size: their products fit into an int
+constexpr const char* kFormatName = "kvscope-echo-maps-";
 constexpr const char* kFormat = "kvscope-echo-maps-1";
 constexpr uint64_t kLargestHeader = uint64_t{1} << 20;  // read each time the window asks for the ratio
 
@@ -198,6 +199,14 @@ std::string to_safetensors(const EchoMaps& maps) {
     text.resize((text.size() + 7) / 8 * 8, ' ');
     const uint64_t length = text.size();
     return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + text + data;
+}
+
+bool holds_echo_maps(const std::string& path) {
+    try {
+        return metadata(path, open(path), "format").starts_with(kFormatName);
+    } catch (const EchoMapsError&) {
+        return false;
+    }
 }
 
 EchoMaps read_echo_maps(const std::string& path) {

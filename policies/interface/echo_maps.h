@@ -57,6 +57,9 @@ struct EchoMaps {
 /// A safetensors file: `layers.N.keys` and `layers.N.values` in F32, the rest in its metadata.
 std::string to_safetensors(const EchoMaps& maps);
 
+/// Whether a file says of itself that it is one, damaged or not.
+bool holds_echo_maps(const std::string& path);
+
 /// @throws EchoMapsError, which names the file, what was expected and what was found
 EchoMaps read_echo_maps(const std::string& path);
 

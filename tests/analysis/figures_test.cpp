@@ -220,6 +220,7 @@ TEST_CASE("cost: any two columns of the table of runs") {
     size_t n_points = 0;
     for (const Layer& layer : figure.panels.at(0).layers) n_points += std::holds_alternative<Scatter>(layer);
     CHECK(n_points == 5);
+    CHECK(figure.panels.at(0).x.title == "Coverage");
     options.columns = {"budget", "agreement"};
     options.runs = {"snapkv"};
     const Table table = table_of(sample.reader(), "cost", options);

@@ -3,6 +3,7 @@
 
 import json
 import math
+import re
 import shutil
 import signal
 import time
@@ -137,6 +138,11 @@ class FewerChannels(ProgramTest):
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         self.assertIn(message, done.stdout + done.stderr)
 
+    def test_runs_that_keep_every_token_are_drawn_over_the_bytes_that_they_hold(self):
+        self.made("export", "t.h5", "--figure", "cost", "--runs", "think", "-o", "cost.csv")
+        rows = csv_rows(self.path("cost.csv").read_text(encoding="utf-8"))
+        self.assertEqual(list(rows[0]), ["run", "label", "bytes_share", "kl_mean"])
+
     def test_isolated_keeps_the_same_channels_and_answers(self):
         self.made(*RUN, "--policy", "think:ratio=0.5,recent=8", "--isolated", "-o", "isolated.h5")
         shared = self.runs["think:ratio=0.5,recent=8 @ 0.75"]
@@ -169,6 +175,26 @@ class RebuiltLayers(ProgramTest):
         self.assertRegex(self.trained.stderr, r"On the \d+ tokens of the text: the maps miss [\d.]+ % of the keys")
         self.assertRegex(self.trained.stderr, r"On the \d+ held out: the maps miss [\d.]+ % of the keys")
         self.assertEqual([path.name for path in self.folder.glob("maps*")], ["maps.safetensors"])
+
+    def test_maps_that_know_their_text_alone_are_told_of(self):
+        short = self.folder / "short_text.txt"
+        short.write_text(self.text.read_text()[:150])
+        done = self.made("train-echo", "-m", HF_MODEL, short, "--dtype", "f32", "--sequence", 40, "--held-out", "0.5",
+                         "--ridge", "1e-6", "-o", "short.safetensors")
+        self.assertRegex(done.stderr, r"of the tokens held out they miss [\d.]+ times as much")
+        missed = [float(share) for share in re.findall(r"miss ([\d.]+) % of the keys", done.stderr)]
+        self.assertGreater(missed[1], missed[0])
+        self.assertNotIn("times as much", self.trained.stderr)
+
+    def test_inspect_says_what_the_maps_are(self):
+        said = self.made("inspect", "maps.safetensors").stdout
+        self.assertIn("groups of 2 layers, of which all but the first store 0 of 32 numbers", said)
+        self.assertIn(self.trace["model"].attrs["fingerprint"][:16], said)
+        facts = {row["fact"]: row["value"] for row in json.loads(self.made("inspect", "maps.safetensors", "--format", "json").stdout)}
+        self.assertEqual(facts["stage1"], "least-squares")
+        self.assertEqual(facts["model_fingerprint"], self.trace["model"].attrs["fingerprint"])
+        (self.folder / "cut_off.safetensors").write_bytes((self.folder / "maps.safetensors").read_bytes()[:-100])
+        self.refuses(2, ["cut_off.safetensors", "cut off"], "inspect", "cut_off.safetensors")
 
     def test_the_maps_are_a_safetensors_file_tied_to_the_model(self):
         data = (self.folder / "maps.safetensors").read_bytes()

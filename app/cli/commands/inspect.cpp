@@ -7,6 +7,7 @@
 #include "analysis/reproduce.h"
 #include "analysis/run_style.h"
 #include "app/cli/command.h"
+#include "app/cli/inspect_maps.h"
 #include "app/cli/inspect_model.h"
 #include "app/cli/inspect_trace.h"
 #include "app/cli/output_option.h"
@@ -53,7 +54,7 @@ std::function<int()> declare(CLI::App& app) {
     const auto format = std::make_shared<OutputFormat>();
     const auto whole_text = std::make_shared<bool>(false);
     app.add_option("file", *path,
-                   "A trace, a .part folder, or a model (file, folder, or the id of one in the local hub cache)")
+                   "A trace, a .part folder, a model (file, folder, or the id of one in the local hub cache), or EchoKV's maps")
         ->required();
     app.add_flag("--prompt-text", *whole_text, "The exact text of the prompts and their templates");
     auto* commands_flag =
@@ -71,6 +72,7 @@ std::function<int()> declare(CLI::App& app) {
             print_data(commands(trace::Reader(found), *model));
             return 0;
         }
+        if (is_maps(found)) return inspect_maps(found, *format);
         const bool is_of_hub = found != *path;
         return is_of_hub || is_model(found) ? inspect_model(found, *format)
                                             : inspect_trace(found, *format, *whole_text);
@@ -84,7 +86,7 @@ namespace kvscope::cli {
 
 Command inspect_command() {
     using namespace inspect_file;
-    return {"inspect", "What is in a trace or a model, checked",
+    return {"inspect", "What is in a trace, a model or a file of maps, checked",
             "  kvscope inspect demo.h5\n  kvscope inspect demo.h5 --format json\n  kvscope inspect model.gguf",
             declare};
 }

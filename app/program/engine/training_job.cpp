@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "app/program/paths.h"
@@ -80,20 +81,27 @@ void descend(const engine::Model& model, policies::EchoMaps& maps, std::span<con
     progress.message(told(loss, steps));
 }
 
-policies::EchoMaps first_stage(const engine::Model& model, std::span<const int32_t> text, const TrainingJob& job,
-                               engine::Progress& progress, const TrainingEvents& events) {
+/// @returns the maps and, of least squares, what they miss of the text
+std::pair<policies::EchoMaps, std::optional<MeanError>> first_stage(const engine::Model& model,
+                                                                    std::span<const int32_t> text,
+                                                                    const TrainingJob& job, engine::Progress& progress,
+                                                                    const TrainingEvents& events) {
     if (job.by_descent) {
         auto maps = engine::untrained_echo_maps(model, job.options.ratio, job.descent.seed);
         descend(model, maps, text, job.descent, progress, events);
-        return maps;
+        return {std::move(maps), std::nullopt};
     }
     auto training = engine::train_echo(model, text, job.options, progress);
     progress.message(told(fmt::format("On the {} tokens of the text", training.n_tokens).c_str(), training.errors));
-    return std::move(training.maps);
+    const MeanError missed = mean_of(training.errors);
+    return {std::move(training.maps), missed};
 }
 
+constexpr double overfitted = 1.5;  // times what is missed of the text
+
+/// @param of_text what the maps miss of the text that they are the least-squares solution of
 void check_on_held_out(const engine::Model& model, const policies::EchoMaps& maps, std::span<const int32_t> held_out,
-                       const TrainingJob& job, engine::Progress& progress) {
+                       const std::optional<MeanError>& of_text, const TrainingJob& job, engine::Progress& progress) {
     if (static_cast<int64_t>(held_out.size()) <= job.options.skipped) return;
     const auto errors = engine::echo_errors(model, maps, held_out, job.options, progress);
     engine::EchoTuningOptions options = job.tuning;
@@ -103,6 +111,14 @@ void check_on_held_out(const engine::Model& model, const policies::EchoMaps& map
     progress.message(fmt::format("{}; attention's outputs are off by {:.1f} %",
                                  told(fmt::format("On the {} held out", held_out.size()).c_str(), errors),
                                  100.0 * off));
+    if (!of_text) return;
+    const MeanError of_others = mean_of(errors);
+    const double times = (of_others.keys + of_others.values) / (of_text->keys + of_text->values);
+    if (times > overfitted)
+        progress.message(fmt::format(
+            "These maps fit the text that they were trained on, not others: of the tokens held out they miss {:.1f} "
+            "times as much. Give a longer text, or a --ridge above {:g}",
+            times, job.options.ridge));
 }
 
 /// What can be refused before anything is read is.
@@ -148,7 +164,8 @@ void train(const engine::Model& model, TrainingJob job, engine::Progress& progre
     const std::span<const int32_t> all(ids);
     const auto text = all.first(ids.size() - n_held);
     prepare_steps(job, static_cast<int64_t>(text.size()));
-    auto maps = first_stage(model, text, job, progress, events);
+    auto [maps, of_text] = first_stage(model, text, job, progress, events);
+    if (job.tuning.steps > 0) of_text.reset();
     descend(model, maps, text, job.tuning, progress, events);
     events.write(policies::to_safetensors(maps));
     job.forget();  // left behind, they are gone on with or written over
@@ -157,7 +174,7 @@ void train(const engine::Model& model, TrainingJob job, engine::Progress& progre
         fmt::format("{} written: groups of {} layers, of which all but the first store {} of {} numbers; "
                     "the cache needs {:.1f} % of its bytes, and those of the tokens that stay exact",
                     job.output.string(), layout.group, layout.local, layout.width(), 100.0 * layout.model_ratio()));
-    check_on_held_out(model, maps, all.last(n_held), job, progress);
+    check_on_held_out(model, maps, all.last(n_held), of_text, job, progress);
 }
 
 }  // namespace kvscope::program
