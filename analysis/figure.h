@@ -39,6 +39,8 @@ struct LineStyle {
     Dash dash = Dash::solid;
     Marker marker = Marker::none;
     double width_pt = 1.0;
+
+    friend bool operator==(const LineStyle&, const LineStyle&) = default;
 };
 
 /// How the cells that share one pixel become one value. `maximum` keeps a single kept token among 100,000 visible;

@@ -12,6 +12,7 @@
 #include "tests/gui/two_traces.h"
 #include "tests/skip.h"
 #include "tests/trace/sample_trace.h"
+#include "trace/hdf5.h"
 
 namespace kvscope::gui::testing {
 namespace {
@@ -272,6 +273,98 @@ TEST_CASE("Ctrl+Shift+E on the table of runs writes the table, with the traces' 
     REQUIRE(fs::exists(path));
     std::ifstream file(path);
     CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == markdown);
+}
+
+TEST_CASE("a trace is closed while the mouse is over its spectra, and the others are drawn on") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoTraces files;
+    DrivenApp driven(files.alone_in_the_window("spectrum"));
+    driven.settle();
+    const std::string source = GENERATE("adjacent", "layer-similarity");
+    CAPTURE(source);
+    driven.app().views().at(0)->view->load({{"source", source}});
+    driven.settle();
+    const int second = driven.session().documents().at(1)->id();
+    driven.session().select_run(driven.session().documents().at(1)->key_of(0, 1));
+    driven.settle();
+    bool is_over_second = false;
+    driven.drive([&](ImGuiTestContext& c) {
+        const ImGuiWindow* window = c.GetWindowByRef("//spectrum-1");
+        for (int y = 3; y < 38 && !is_over_second; y += 2) {
+            for (int x = 38; x > 2 && !is_over_second; --x) {
+                c.MouseTeleportToPos({window->Pos.x + window->Size.x * static_cast<float>(x) / 40,
+                                      window->Pos.y + window->Size.y * static_cast<float>(y) / 40});
+                c.Yield(2);
+                is_over_second = driven.session().hover().run.document == second && driven.session().hover().layer >= 0;
+            }
+        }
+        driven.session().close(second);
+        c.Yield(6);
+    });
+    CHECK(is_over_second);
+    driven.settle();
+    CHECK(driven.session().documents().size() == 1);
+    CHECK(driven.app().view_failures().empty());
+}
+
+TEST_CASE("figures that choose their runs are made anew when one of them changes") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "t.h5");
+    Tasks tasks([] {});
+    Session session(tasks);
+    Document& document = session.open(folder / "t.h5");
+    const trace::sample::Options options;
+    auto runs = trace::sample::runs(options, trace::sample::prompt(options, 0));
+    auto what_if = runs[1];
+    what_if.label += " what-if";
+    const RunId id = document.add_run(0, what_if, document.id_of(0, 1));
+    for (const RunKey& key : session.all_runs()) session.set_visible(key, false);
+    const FigureRequest request = shown_request(session, "coverage", true);
+    REQUIRE(request.runs.empty());
+    const std::string before = stamp_of(session, request);
+    CHECK(stamp_of(session, request) == before);
+    runs[0].policy = what_if.policy;
+    runs[0].label = what_if.label;
+    document.replace_run(id, runs[0]);
+    CHECK(stamp_of(session, request) != before);
+}
+
+TEST_CASE("the inspector's numbers stand under their own run and token while those of the next are read") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoTraces files;
+    DrivenApp driven(files.alone_in_the_window("inspector", false));
+    driven.settle();
+    const Document& document = *driven.session().focus();
+    const auto select = [&](int run, int64_t token) {
+        driven.session().select_run(document.key_of(0, run));
+        driven.session().select_token(token);
+    };
+    const auto texts = [&] {  // behind the status bar, which ends with "60 fps"
+        const std::string all = driven.shown_text();
+        return all.substr(all.find(" fps"));
+    };
+    select(1, 5);
+    driven.settle();
+    const std::string first = texts();
+    const std::string first_table = driven.app().views().at(0)->view->table().value().title;
+    select(3, 9);
+    driven.settle();
+    const std::string second = texts();
+    REQUIRE(first != second);
+    select(1, 5);
+    driven.settle();
+    REQUIRE(texts() == first);
+    {
+        const trace::h5::Guard disk_is_busy;
+        select(3, 9);
+        driven.draw_until([] { return false; }, 4);
+        CHECK(texts() == first);
+        const auto table = driven.app().views().at(0)->view->table();
+        REQUIRE(table);
+        CHECK(table->title == first_table);
+    }
+    driven.settle();
+    CHECK(texts() == second);
 }
 
 }  // namespace kvscope::gui::testing

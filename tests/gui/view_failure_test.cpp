@@ -185,6 +185,8 @@ TEST_CASE("what a menu or a file dialog's question throws is told once, and the 
     });
     CHECK(driven.app().n_errors() == 1);
     CHECK(driven.app().notices().back() == "the menus: the menu is broken");
+    const ImGuiWindow* own = ImGui::FindWindowByName("Debug##Default");
+    CHECK((!own || !own->Active || own->Hidden || !own->WriteAccessed));
     CHECK(ImGui::GetCurrentContext()->ErrorCountCurrentFrame == 0);
     CHECK(driven.shown_text().find("Retention") != std::string::npos);
 }

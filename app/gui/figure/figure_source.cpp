@@ -44,6 +44,7 @@ std::string stamp_of_trace(const Session& session, const TraceRequest& request) 
     const analysis::FigureOptions& options = request.options;
     std::string runs;
     for (const RunId run : request.runs) runs += session.stamp({request.document, options.prompt, run}) + ' ';
+    if (request.runs.empty()) runs = document->runs_stamp(options.prompt);  // the figure chooses
     return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}x{}", document->stamp(), options.prompt, runs,
                        fmt::join(options.layers, ","), fmt::join(options.heads, ","), fmt::join(options.columns, ","),
                        options.source, options.title, options.width_mm, options.height_mm);
@@ -51,7 +52,7 @@ std::string stamp_of_trace(const Session& session, const TraceRequest& request) 
 
 /// What its runs look like and how they are called depends on what else is open.
 std::string stamp_of_others(const Session& session) {
-    std::string stamp;
+    std::string stamp = std::to_string(session.styles_number());
     for (const auto& document : session.documents())
         stamp += fmt::format(
             " {}.{}.{}", document->id(), document->prompt,
@@ -111,6 +112,10 @@ RunKey PreparedFigure::run_of(size_t panel, size_t layer) const {
     return {};
 }
 
+bool PreparedFigure::is_of(const TraceRequest& request) const {
+    return traces.size() == 1 && traces.front() == std::pair{request.document, request.options.prompt};
+}
+
 std::string stamp_of(const Session& session, const FigureRequest& request) {
     std::string stamp =
         fmt::format("{}|{}{}|{}", request.figure, request.difference, request.against_each, stamp_of_others(session));
@@ -130,6 +135,7 @@ FigureJob::FigureJob(const Session& session, const FigureRequest& request)
         if (trace.options.prompt == document->prompt) part.styles = session.styles_of(*document);
         part.against_each = request.against_each && i > 0;
         runs_.push_back(document->keys(trace.options.prompt));
+        traces_.emplace_back(trace.document, trace.options.prompt);
         part.options.runs = places_of(*document, trace);
         if (difference_ && trace.runs.size() == 1)
             part.name = session.look({trace.document, trace.options.prompt, trace.runs.front()}).label;
@@ -177,6 +183,7 @@ TaskResult<MadeFigure> ask_figure(Session& session, const TaskSlot<MadeFigure>& 
             try {
                 PreparedFigure prepared = prepare_figure(job.figure());
                 prepared.runs = job.runs();
+                prepared.traces = job.traces();
                 return {std::make_shared<const PreparedFigure>(std::move(prepared)), ""};
             } catch (const analysis::NothingToShow& nothing) {
                 return {nullptr, nothing.what()};
@@ -200,6 +207,7 @@ TaskResult<std::vector<MadeFigure>> ask_figures(Session& session, const TaskSlot
                 PreparedFigure prepared = prepare_figure(std::move(*each.figure));
                 const bool is_of_one = made.size() <= job.runs().size() && !job.is_difference();
                 prepared.runs = is_of_one ? std::vector<std::vector<RunKey>>{job.runs()[made.size() - 1]} : job.runs();
+                prepared.traces = is_of_one ? std::vector{job.traces()[made.size() - 1]} : job.traces();
                 made.back().figure = std::make_shared<const PreparedFigure>(std::move(prepared));
             }
             return made;

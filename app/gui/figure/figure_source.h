@@ -21,11 +21,15 @@ struct PreparedFigure {
     std::map<std::pair<size_t, size_t>, std::shared_ptr<const Pyramid>> pyramids;
     /// (traces) of (runs): the runs of each trace's prompt as they stood when the figure was made.
     std::vector<std::vector<RunKey>> runs = {};
+    /// The documents and prompts that it is of, which may be closed by now.
+    std::vector<std::pair<int, int>> traces = {};
     uint64_t number = own_number();  ///< what is made of it is known by
 
     /// The run that a panel, curve or point is of; not valid where it is of none.
     RunKey run_of(const analysis::Subject& subject) const;
     RunKey run_of(size_t panel, size_t layer) const;
+    /// Whether it is of that trace's prompt alone.
+    bool is_of(const TraceRequest& request) const;
 };
 
 PreparedFigure prepare_figure(analysis::Figure figure);
@@ -52,6 +56,8 @@ class FigureJob {
     bool is_difference() const { return difference_; }
     /// As PreparedFigure::runs.
     const std::vector<std::vector<RunKey>>& runs() const { return runs_; }
+    /// As PreparedFigure::traces.
+    const std::vector<std::pair<int, int>>& traces() const { return traces_; }
 
  private:
     std::string name_;
@@ -59,6 +65,7 @@ class FigureJob {
     std::vector<std::shared_ptr<const trace::Reader>> readers_;
     std::vector<analysis::TracePart> parts_;
     std::vector<std::vector<RunKey>> runs_;
+    std::vector<std::pair<int, int>> traces_;
 };
 
 /// Made on a worker; made anew where the trace, a run or the options change.

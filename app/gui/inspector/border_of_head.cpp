@@ -90,7 +90,7 @@ Table draw_border(Context& context, const TaskSlot<Border>& slot, const PromptTe
                                       return analysis::border(*at.reader, at.prompt, at.run, static_cast<size_t>(layer),
                                                               static_cast<size_t>(row), n_entries);
                                   });
-    if (!answer.value || (answer.value->kept.empty() && answer.value->dropped.empty())) return {};
+    if (!answer.current || !answer.value || (answer.value->kept.empty() && answer.value->dropped.empty())) return {};
     const Border& at_border = *answer.value;
     ImGui::Spacing();
     ImGui::TextDisabled("at the border of head %d", row);

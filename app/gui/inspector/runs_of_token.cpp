@@ -14,14 +14,9 @@ namespace {
 
 using analysis::Table;
 
-/// A run and what it did with the token.
-struct RunReport {
-    RunKey run;
-    analysis::SpanReport report;
-};
-
-/// The document's prompt and, of other open traces, those that have the same tokens.
-std::vector<const Document*> with_same_tokens(Session& session, const Document& document, const PromptText& prompt) {
+/// The document's prompt and, of other open traces, those that have the same tokens; nullopt: one is not read yet.
+std::optional<std::vector<const Document*>> with_same_tokens(Session& session, const Document& document,
+                                                             const PromptText& prompt) {
     std::vector<const Document*> same;
     for (const auto& other : session.documents()) {
         if (other.get() == &document) {
@@ -30,22 +25,25 @@ std::vector<const Document*> with_same_tokens(Session& session, const Document& 
         }
         if (!other->reader()->has_model() || other->prompt >= other->reader()->n_prompts()) continue;
         const auto text = prompt_text(session, *other);
-        if (text && text->ids == prompt.ids) same.push_back(other.get());
+        if (!text) return std::nullopt;
+        if (text->ids == prompt.ids) same.push_back(other.get());
     }
     return same;
 }
 
-/// The compressed runs of one prompt that are shown, and the one asked about.
-void add_reports(Session& session, const Document& document, const TokenQuestion& asked,
-                 const TaskSlot<SpanReports>& slot, std::vector<RunReport>& reports) {
+/// Adds those of one document. @returns false: they are not read yet
+bool add_runs(Session& session, const Document& document, const TokenQuestion& asked, const TaskSlot<SpanReports>& slot,
+              std::vector<RunOfToken>& runs) {
     const trace::Reader& reader = *document.reader();
-    if (asked.token >= reader.prompt(document.prompt).visible_tokens()) return;
+    if (asked.token >= reader.prompt(document.prompt).visible_tokens()) return true;
     const auto answer = ask_span_reports(session, slot, document, asked.token, asked.token);
-    if (!answer.value) return;
+    if (!answer.current) return false;
+    if (!answer.value) return true;
     for (const auto& [key, report] : *answer.value) {
         if (!session.exists(key) || session.attributes(key).policy == "full") continue;
-        if (session.is_visible(key) || key == asked.run) reports.push_back({key, report});
+        if (session.is_visible(key) || key == asked.run) runs.push_back({key, report});
     }
+    return true;
 }
 
 /// Without the name of its trace, below which it stands.
@@ -85,7 +83,7 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
     ImGui::PopID();
 }
 
-Table table_of_runs(const Session& session, const std::vector<RunReport>& reports, const PromptText& prompt,
+Table table_of_runs(const Session& session, const std::vector<RunOfToken>& reports, const PromptText& prompt,
                     int64_t token) {
     using analysis::ColumnType;
     Table table{
@@ -110,23 +108,32 @@ Table table_of_runs(const Session& session, const std::vector<RunReport>& report
 
 }  // namespace
 
-Table draw_runs_of_token(Context& context, const TaskSlot<SpanReports>& slot, const Document& document,
-                         const PromptText& prompt, const TokenQuestion& asked) {
-    std::vector<RunReport> reports;
-    for (const Document* each : with_same_tokens(context.session, document, prompt))
-        add_reports(context.session, *each, asked, slot, reports);
+std::optional<std::vector<RunOfToken>> ask_runs_of_token(Session& session, const TaskSlot<SpanReports>& slot,
+                                                         const Document& document, const PromptText& prompt,
+                                                         const TokenQuestion& asked) {
+    const auto documents = with_same_tokens(session, document, prompt);
+    if (!documents) return std::nullopt;
+    std::vector<RunOfToken> runs;
+    bool are_read = true;  // all are asked for before any is waited for
+    for (const Document* each : *documents) are_read = add_runs(session, *each, asked, slot, runs) && are_read;
+    return are_read ? std::optional(std::move(runs)) : std::nullopt;
+}
+
+Table draw_runs_of_token(Context& context, std::vector<RunOfToken> reports, const PromptText& prompt,
+                         const TokenQuestion& asked) {
+    std::erase_if(reports, [&](const RunOfToken& each) { return !context.session.exists(each.run); });
     if (reports.empty()) return {};
     const auto n_keeping = std::count_if(reports.begin(), reports.end(),
-                                         [](const RunReport& each) { return each.report.n_keeping_any > 0; });
+                                         [](const RunOfToken& each) { return each.report.n_keeping_any > 0; });
     ImGui::SeparatorText(fmt::format("kept somewhere by {} of {} runs", n_keeping, reports.size()).c_str());
     std::set<int> documents;
-    for (const RunReport& each : reports) documents.insert(each.run.document);
+    for (const RunOfToken& each : reports) documents.insert(each.run.document);
     const size_t n_lines = reports.size() + (documents.size() > 1 ? documents.size() : 0);
     const float line = ImGui::GetTextLineHeightWithSpacing();
     const float most = std::max(0.28f * ImGui::GetWindowHeight(), 4 * line);
     ImGui::BeginChild("runs", {0, std::min(static_cast<float>(n_lines) * line + 4, most)});
     int shown_document = -1;
-    for (const RunReport& each : reports) {
+    for (const RunOfToken& each : reports) {
         if (documents.size() > 1 && each.run.document != shown_document)
             ImGui::TextDisabled("%s", context.session.look(each.run).trace.c_str());
         shown_document = each.run.document;

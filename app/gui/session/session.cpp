@@ -8,6 +8,7 @@
 #include "analysis/run_pairs.h"
 #include "analysis/run_style.h"
 #include "app/gui/session/annotations.h"
+#include "app/gui/session/own_number.h"
 #include "trace/schema.h"
 
 namespace kvscope::gui {
@@ -216,6 +217,12 @@ std::string Session::name_of(const Document& of) const {
     return (std::filesystem::absolute(of.path()).parent_path().filename() / of.name()).string();
 }
 
+uint64_t Session::styles_number() const {
+    if (documents_.empty()) return 0;
+    styles_of(*documents_.front());
+    return styles_.number;
+}
+
 const std::vector<analysis::LineStyle>& Session::styles_of(const Document& of) const {
     std::vector<std::pair<std::shared_ptr<const trace::Reader>, int>> prompts;
     size_t place = 0;
@@ -230,7 +237,9 @@ const std::vector<analysis::LineStyle>& Session::styles_of(const Document& of) c
         std::vector<std::vector<trace::RunAttributes>> runs;
         for (const auto& [reader, prompt] : prompts) runs.push_back(runs_of(*reader, prompt));
         const Document& first = *documents_.front();
-        styles_ = {std::move(prompts), analysis::joint_run_styles(runs, runs_of(*first.file(), first.prompt))};
+        auto styles = analysis::joint_run_styles(runs, runs_of(*first.file(), first.prompt));
+        const uint64_t number = styles == styles_.of_documents && styles_.number > 0 ? styles_.number : own_number();
+        styles_ = {std::move(prompts), std::move(styles), number};
     }
     return styles_.of_documents[place];
 }

@@ -93,6 +93,8 @@ class Session {
     std::string name_of(const Document& document) const;
     /// How the runs of a document's shown prompt look beside those of the other open traces.
     const std::vector<analysis::LineStyle>& styles_of(const Document& document) const;
+    /// Changes when a run of any document gets another style.
+    uint64_t styles_number() const;
     /// Stamp for Tasks of whatever is computed from one run.
     std::string stamp(const RunKey& key) const;
 
@@ -117,6 +119,7 @@ class Session {
     struct Styles {
         std::vector<std::pair<std::shared_ptr<const trace::Reader>, int>> prompts;
         std::vector<std::vector<analysis::LineStyle>> of_documents;
+        uint64_t number = 0;
     };
 
     /// Of these runs, not valid where no run of the second open trace has its like (analysis::pair_runs) in the first.

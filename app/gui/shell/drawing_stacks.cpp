@@ -39,7 +39,10 @@ class Quietly {
 }  // namespace
 
 DrawingStacks::DrawingStacks()
-    : list_(ImGui::GetWindowDrawList()), n_clips_(list_->_ClipRectStack.Size), n_textures_(list_->_TextureStack.Size) {
+    // Outside of all windows Dear ImGui has one of its own, which is shown as soon as it is asked for by name.
+    : list_(ImGui::GetCurrentContext()->CurrentWindow->DrawList),
+      n_clips_(list_->_ClipRectStack.Size),
+      n_textures_(list_->_TextureStack.Size) {
     ImGui::ErrorRecoveryStoreState(&sizes_);
 }
 
@@ -49,7 +52,7 @@ void DrawingStacks::restore() const {
     if (list_->_Splitter._Count > 1) list_->ChannelsMerge();
     while (list_->_ClipRectStack.Size > n_clips_) list_->PopClipRect();
     while (list_->_TextureStack.Size > n_textures_) list_->PopTexture();
-    ImGui::GetCurrentWindow()->ClipRect = list_->_ClipRectStack.back();
+    ImGui::GetCurrentContext()->CurrentWindow->ClipRect = list_->_ClipRectStack.back();
     // ImPlot keeps what it has open itself; a plot is not ended, as that would draw it half set up.
     ImPlotContext& plots = *ImPlot::GetCurrentContext();
     if (plots.CurrentPlot) ImPlot::ResetCtxForNextPlot(&plots);

@@ -6,7 +6,7 @@
 namespace kvscope::gui {
 
 /// What a view has open in Dear ImGui and ImPlot while it draws: windows, tables, ids, colours, clips, a plot. Made
-/// between Begin and End, before a view draws, to go back to where it throws in the middle.
+/// before a view or another part of a frame draws, to go back to where it throws in the middle.
 class DrawingStacks {
  public:
     DrawingStacks();

@@ -177,7 +177,9 @@ class HeadDivergenceView : public View {
         draw_trace_cells(context, "divergence", {0, room.y - below}, titles, [&](size_t i) {
             if (i >= answer.value->size()) return;
             const MadeFigure& made = answer.value->at(i);
-            if (made.figure && !made.figure->figure.panels.empty())
+            if (made.figure && !request.difference && !made.figure->is_of(request.trace(i)))
+                draw_nothing(context, "reading the divergences …");
+            else if (made.figure && !made.figure->figure.panels.empty())
                 draw_both(context, request.trace(i), i, made.figure);
             else
                 draw_nothing(context, made.nothing);
@@ -233,7 +235,7 @@ class HeadDivergenceView : public View {
             session.tasks.ask(large_, std::to_string(trace), fmt::format("{} {}", all->number, layer),
                               [all, layer] { return large_matrix(all->figure, static_cast<size_t>(layer)); });
         if (!stacked) ImGui::SameLine(0, em);
-        if (!answer.value) return;
+        if (!answer.current || !answer.value) return;
         draw_large(context, request, plots.large, *answer.value, layer, stacked ? ImVec2{0, 0} : ImVec2{side, room.y});
     }
 

@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "analysis/token_report.h"
 #include "app/gui/figure/figure_menu.h"
@@ -88,17 +92,25 @@ class InspectorView : public View {
             draw_nothing(context, fmt::format("This prompt ends before token {}: click another.", asked.token));
             return;
         }
-        draw_token_heading(context, *prompt, asked);
-        notes_.draw(context, document, asked);
         if (asked.token >= document.reader()->prompt(asked.run.prompt).visible_tokens()) {
+            draw_token_heading(context, *prompt, asked);
+            notes_.draw(context, document, asked);
             ImGui::TextWrapped(
                 "Policies did not see this token: it belongs to the question, whose entries are kept whole and counted "
                 "in no budget.");
             return;
         }
-        tables_[0] = draw_runs_of_token(context, runs_, document, *prompt, asked);
-        draw_report(context, document, *prompt, asked);
-        if (const auto shown = table()) draw_table_menu(context, *this, "inspector", *shown);
+        read(session, document, *prompt, asked);
+        const TokenQuestion& shown = shown_ ? shown_->asked : asked;
+        draw_token_heading(context, *prompt, shown);
+        notes_.draw(context, document, shown);
+        if (!shown_) {
+            ImGui::TextDisabled("reading its scores …");
+            return;
+        }
+        tables_[0] = draw_runs_of_token(context, shown_->runs, *prompt, shown);
+        draw_report(context, document, *prompt, *shown_);
+        if (const auto shown_table = table()) draw_table_menu(context, *this, "inspector", *shown_table);
     }
 
     /// The one under the mouse: the heads, the border, else where the token is kept.
@@ -117,25 +129,41 @@ class InspectorView : public View {
     }
 
  private:
-    void draw_report(Context& context, const Document& document, const PromptText& prompt, const TokenQuestion& asked) {
+    /// A question with its answers. Until those of the next question are there it stays, as a whole.
+    struct Answered {
+        TokenQuestion asked;
+        std::vector<RunOfToken> runs;
+        std::shared_ptr<const TokenReport> report;
+        std::string error;
+    };
+
+    void read(Session& session, const Document& document, const PromptText& prompt, const TokenQuestion& asked) {
+        const auto report = session.tasks.ask(report_, "", fmt::format("{} {}", session.stamp(asked.run), asked.token),
+                                              [at = session.at(asked.run), token = asked.token] {
+                                                  return analysis::token_report(*at.reader, at.prompt, at.run, token);
+                                              });
+        const auto runs = ask_runs_of_token(session, runs_, document, prompt, asked);
+        if (report.current && runs) {
+            shown_ = {asked, *runs, report.value, report.error};
+            return;
+        }
+        const bool is_of_this_prompt =
+            shown_ && shown_->asked.run.document == asked.run.document && shown_->asked.run.prompt == asked.run.prompt;
+        if (!is_of_this_prompt || !session.exists(shown_->asked.run)) shown_.reset();
+    }
+
+    void draw_report(Context& context, const Document& document, const PromptText& prompt, const Answered& shown) {
         Session& session = context.session;
+        const TokenQuestion& asked = shown.asked;
         const RunLook look = session.look(asked.run);
         ImGui::SeparatorText(
             label_that_fits(look, ImGui::GetContentRegionAvail().x - 3 * ImGui::GetFontSize()).c_str());
         if (!look.trace.empty()) ImGui::SetItemTooltip("%s", look.label.c_str());
-        const auto answer = session.tasks.ask(report_, "", fmt::format("{} {}", session.stamp(asked.run), asked.token),
-                                              [at = session.at(asked.run), token = asked.token] {
-                                                  return analysis::token_report(*at.reader, at.prompt, at.run, token);
-                                              });
-        if (!answer.error.empty()) {
-            draw_nothing(context, answer.error);
+        if (!shown.report) {
+            draw_nothing(context, shown.error);
             return;
         }
-        if (!answer.value) {
-            ImGui::TextDisabled("reading its scores …");
-            return;
-        }
-        const TokenReport& report = *answer.value;
+        const TokenReport& report = *shown.report;
         const ImU32 color = packed(on_ground(look.style.color, context.theme));
         const std::string measure = score_definition(session.attributes(asked.run).policy);
         draw_layer_charts(context, report, color, measure);
@@ -190,6 +218,7 @@ class InspectorView : public View {
     std::array<Table, 3> tables_;  ///< where it is kept, the heads of a layer, the border of one; as they are drawn
     size_t pointed_at_ = 0;        ///< the one under the mouse
     TokenNotes notes_;
+    std::optional<Answered> shown_;
     TaskSlot<SpanReports> runs_;
     TaskSlot<TokenReport> report_;
     TaskSlot<analysis::Border> border_;

@@ -130,8 +130,17 @@ class QuerySimilarityView : public View {
                 draw_nothing(context, large.nothing);
                 return;
             }
-            const bool has_heads = heads_answer.value && i < heads_answer.value->size();
-            draw_trace(context, request.trace(i), large.figure, has_heads ? heads_answer.value->at(i).figure : nullptr,
+            const TraceRequest of = request.trace(i);
+            const auto is_of_it = [&](const std::shared_ptr<const PreparedFigure>& figure) {
+                return figure && (request.difference || figure->is_of(of));
+            };
+            if (!is_of_it(large.figure)) {
+                draw_nothing(context, "reading the queries …");
+                return;
+            }
+            const bool has_heads =
+                heads_answer.value && i < heads_answer.value->size() && is_of_it(heads_answer.value->at(i).figure);
+            draw_trace(context, of, large.figure, has_heads ? heads_answer.value->at(i).figure : nullptr,
                        request.difference);
         });
         if (!means) return;

@@ -223,11 +223,12 @@ class SpectrumView : public FigureView {
     }
 
     /// The layer and what else of it the mouse is over, everywhere.
-    static void set_hover(Session& session, const FigureRequest& request, size_t trace, int layer,
-                          int query_head = -1) {
+    static void set_hover(Session& session, const PreparedFigure& shown, size_t trace, int layer, int query_head = -1) {
+        if (trace >= shown.traces.size()) return;
+        const auto [document, prompt] = shown.traces[trace];
+        if (!session.document(document)) return;  // closed since the figure was made
         Cursor over = session.cursor();
-        const TraceRequest of = request.trace(trace);
-        over.run = {of.document, of.options.prompt, {}};
+        over.run = {document, prompt, {}};
         over.layer = layer;
         over.kv_head = -1;
         over.query_head = query_head;
@@ -242,7 +243,7 @@ class SpectrumView : public FigureView {
         const bool of_layers = source_ == "layer-similarity";
         const int layer = of_layers ? hit.row : panel.subject.layer;
         if (layer < 0) return;
-        set_hover(context.session, request, panel.subject.trace, layer);
+        set_hover(context.session, shown, panel.subject.trace, layer);
         ImGui::BeginTooltip();
         ImGui::TextUnformatted(panel.title.c_str());
         ImGui::Text(of_layers ? "layers %d and %d" : "KV heads %d and %d", hit.row, hit.column);
@@ -275,7 +276,7 @@ class SpectrumView : public FigureView {
         const int layer = by_layer ? hit.point : layer_of(shown, panel, static_cast<size_t>(hit.layer));
         if (layer < 0) return;
         const bool is_head = std::holds_alternative<analysis::Scatter>(drawn);
-        set_hover(session, request, shown.figure.panels[panel].subject.trace, layer, is_head ? hit.point : -1);
+        set_hover(session, shown, shown.figure.panels[panel].subject.trace, layer, is_head ? hit.point : -1);
         if (hit.clicked) session.select_layer(layer);
         if (is_head) return draw_tooltip_of_head(shown, hit, layer);
         const auto* line = std::get_if<analysis::Line>(&drawn);
