@@ -11,6 +11,9 @@ import tempfile
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+# One file each, named after what it is: the programs' lists are held against them.
+POLICY_FILES = sorted(path.stem for path in (SOURCE / "policies").glob("*.cpp"))
+FIGURE_FILES = sorted(path.stem.replace("_", "-") for path in (SOURCE / "analysis" / "figures").glob("*.cpp"))
 MODELS = SOURCE / "tests" / "data" / "models"
 PROGRAM = os.environ.get("KVSCOPE_BINARY", "")
 
