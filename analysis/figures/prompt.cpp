@@ -326,7 +326,8 @@ FigureDefinition prompt_figure() {
             nullptr,
             nullptr,
             nullptr,
-            own_choice};
+            own_choice,
+            true};
 }
 
 }  // namespace kvscope::analysis

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <map>
 #include <optional>
+#include <system_error>
 
 #include "app/figures/output_file.h"
 
@@ -32,20 +36,74 @@ Exported made_once(Exported what) {
     return what;
 }
 
-}  // namespace
-
-std::vector<fs::path> export_figure(const Exported& what, const fs::path& path, const ExportOptions& options,
-                                    bool force) {
+template <class MayReplace>
+std::vector<fs::path> write_figure(const Exported& what, const fs::path& path, const ExportOptions& options,
+                                   const MayReplace& may_replace) {
     const FigureFormat& format = figure_format_for(path.filename().string());
-    if (!force) refuse_existing(path);
+    if (!may_replace(path)) refuse_existing(path);
     if (what.check) what.check();
     const std::vector<std::string> files = format.render(what, options);
     const std::vector<fs::path> paths = page_paths(path, files.size());
     for (const fs::path& page : paths) {
-        if (!force) refuse_existing(page);
+        if (!may_replace(page)) refuse_existing(page);
     }
-    for (size_t i = 0; i < files.size(); ++i) write_whole_file(paths[i], files[i], force);
+    for (size_t i = 0; i < files.size(); ++i) write_whole_file(paths[i], files[i], may_replace(paths[i]));
     return paths;
+}
+
+bool is_a_file_a_page(const fs::path& path) {
+    try {
+        return figure_format_for(path.filename().string()).is_a_file_a_page();
+    } catch (const FormatError&) {
+        return false;
+    }
+}
+
+/// 12 of "x-12.svg" for "x.svg"; 0 of another name.
+size_t page_number(const std::string& name, const fs::path& path) {
+    const std::string start = path.stem().string() + "-";
+    const std::string end = path.extension().string();
+    if (name.size() <= start.size() + end.size() || !name.starts_with(start) || !name.ends_with(end)) return 0;
+    size_t number = 0;
+    const char* last = name.data() + name.size() - end.size();
+    const auto [stop, error] = std::from_chars(name.data() + start.size(), last, number);
+    return error == std::errc() && stop == last && with_suffix(path, std::to_string(number)).filename() == name ? number
+                                                                                                                : 0;
+}
+
+std::map<size_t, fs::path> pages_there(const fs::path& path) {
+    std::map<size_t, fs::path> pages;
+    const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    std::error_code error;
+    for (auto at = fs::directory_iterator(folder, error); !error && at != fs::directory_iterator();
+         at.increment(error)) {
+        const fs::path name = at->path().filename();
+        if (const size_t page = page_number(name.string(), path)) pages[page] = path.parent_path() / name;
+    }
+    return pages;
+}
+
+}  // namespace
+
+std::vector<fs::path> export_figure(const Exported& what, const fs::path& path, const ExportOptions& options,
+                                    bool force) {
+    return write_figure(what, path, options, [force](const fs::path&) { return force; });
+}
+
+std::vector<fs::path> export_figure(const Exported& what, const fs::path& path, const ExportOptions& options,
+                                    const std::vector<fs::path>& confirmed) {
+    return write_figure(what, path, options, [&](const fs::path& file) {
+        return std::find(confirmed.begin(), confirmed.end(), file) != confirmed.end();
+    });
+}
+
+std::vector<fs::path> files_to_replace(const fs::path& path, bool may_have_pages) {
+    std::vector<fs::path> files;
+    std::error_code error;
+    if (fs::exists(fs::symlink_status(path, error))) files.push_back(path);
+    if (!may_have_pages || !is_a_file_a_page(path)) return files;
+    for (const auto& [number, page] : pages_there(path)) files.push_back(page);
+    return files;
 }
 
 std::vector<fs::path> export_figure(const trace::Reader& reader, const analysis::FigureDefinition& definition,

@@ -14,6 +14,17 @@ namespace kvscope::figures {
 std::vector<std::filesystem::path> export_figure(const Exported& what, const std::filesystem::path& path,
                                                  const ExportOptions& options, bool force);
 
+/// The same, which replaces those files alone that are among `confirmed`, as files_to_replace gives them.
+std::vector<std::filesystem::path> export_figure(const Exported& what, const std::filesystem::path& path,
+                                                 const ExportOptions& options,
+                                                 const std::vector<std::filesystem::path>& confirmed);
+
+/// What an export to `path` may replace, for asking beforehand: `path` where something is there and, where the format
+/// has a file a page, "x-1.svg", "x-2.svg", … of "x.svg", by their numbers. A page's number can be larger than the
+/// figure's last. What cannot be looked at counts as not there. Throws nothing for any path.
+/// @param may_have_pages as FigureDefinition has it; false: `path` alone
+std::vector<std::filesystem::path> files_to_replace(const std::filesystem::path& path, bool may_have_pages);
+
 /// Writes one figure, or its numbers, to a file whose extension says how. Each file appears whole or not at all.
 /// @returns the files written: `path` alone, or of a figure with several pages as SVG or PNG one a page, "x-1.png",
 /// "x-2.png" for "x.png"

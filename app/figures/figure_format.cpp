@@ -44,6 +44,7 @@ class SvgFormat : public FigureFormat {
     std::string_view extension() const override { return "svg"; }
     std::string_view description() const override { return "SVG, vector, text as outlines; a file a page"; }
     bool is_picture() const override { return true; }
+    bool is_a_file_a_page() const override { return true; }
     std::vector<std::string> render(const Exported& what, const ExportOptions& options) const override {
         return each_page(picture(what, extension()),
                          [&](const analysis::Figure& page) { return render_svg(page, options); });
@@ -55,6 +56,7 @@ class PngFormat : public FigureFormat {
     std::string_view extension() const override { return "png"; }
     std::string_view description() const override { return "PNG, 300 dots per inch unless set; a file a page"; }
     bool is_picture() const override { return true; }
+    bool is_a_file_a_page() const override { return true; }
     std::vector<std::string> render(const Exported& what, const ExportOptions& options) const override {
         return each_page(picture(what, extension()),
                          [&](const analysis::Figure& page) { return render_png(page, options); });

@@ -43,6 +43,9 @@ class FigureFormat {
     /// Whether it is a picture, which size and resolution are of.
     virtual bool is_picture() const = 0;
 
+    /// Whether it has no pages of its own, so that each page of a figure is a file.
+    virtual bool is_a_file_a_page() const { return false; }
+
     /// The whole file; of a figure of several pages one file a page, where the format has no pages of its own.
     /// @throws what the functions throw, FormatError for a picture of what has none, LayoutError where the size does
     /// not do, std::runtime_error where Cairo fails.

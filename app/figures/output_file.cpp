@@ -115,12 +115,17 @@ class TemporaryFile {
 
 }  // namespace
 
+OutputExists::OutputExists(const std::filesystem::path& existing)
+    : std::runtime_error(
+          fmt::format("{}: there is a file already; it was kept (--force replaces it)", existing.string())),
+      path(existing.string()) {}
+
 void refuse_existing(const std::filesystem::path& path) {
     struct stat status {};
     if (::lstat(path.c_str(), &status) != 0 || is_special(status)) return;
     struct stat target {};
     if (S_ISLNK(status.st_mode) && ::stat(path.c_str(), &target) == 0 && is_special(target)) return;  // /dev/stdout
-    throw OutputExists(fmt::format("{}: there is a file already; it was kept (--force replaces it)", path.string()));
+    throw OutputExists(path);
 }
 
 void write_whole_file(const std::filesystem::path& path, std::string_view bytes, bool replace) {

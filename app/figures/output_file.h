@@ -2,12 +2,16 @@
 
 #include <filesystem>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 
 namespace kvscope::figures {
 
+/// A file that was not to be replaced.
 struct OutputExists : std::runtime_error {
-    using std::runtime_error::runtime_error;
+    /// Says so as the command line does.
+    explicit OutputExists(const std::filesystem::path& path);
+    std::string path;
 };
 
 /// The folder is missing or not writable, the disk is full, …

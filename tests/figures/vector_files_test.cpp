@@ -238,6 +238,45 @@ TEST_CASE("pages: one PDF holds them all, of SVG and PNG each is a file") {
     CHECK_THAT(info.text, Contains("Pages:           2"));
 }
 
+TEST_CASE("pages: those that are there are known beforehand, and only what was confirmed is replaced") {
+    const trace::sample::TemporaryFolder folder;
+    Figure figure = test::map_figure(9, 9, 3);
+    figure.panels.push_back(figure.panels.front());
+    figure.panels.back().page = 1;
+    const Exported what{[&] { return figure; }, {}};
+    using Files = std::vector<std::filesystem::path>;
+    CHECK(files_to_replace(folder / "f.svg", true).empty());
+    CHECK(files_to_replace(folder / std::string(300, 'x'), true).empty());
+    for (const char* name : {"f-2.svg", "f-10.svg", "f-02.svg", "f-0.svg", "f-a.svg", "f-.svg", "f-3.png", "g-1.svg"})
+        std::ofstream(folder / name) << "mine";
+    CHECK(files_to_replace(folder / "f.svg", false).empty());
+    CHECK(files_to_replace(folder / "f.pdf", true).empty());
+    const Files there = files_to_replace(folder / "f.svg", true);
+    CHECK(there == Files{folder / "f-2.svg", folder / "f-10.svg"});
+    CHECK_THROWS_AS(export_figure(what, folder / "f.svg", {}, Files{folder / "f.svg"}), OutputExists);
+    CHECK_FALSE(std::filesystem::exists(folder / "f-1.svg"));
+    CHECK(std::filesystem::file_size(folder / "f-2.svg") == 4);
+    CHECK(export_figure(what, folder / "f.svg", {}, there) == Files{folder / "f-1.svg", folder / "f-2.svg"});
+    CHECK(std::filesystem::file_size(folder / "f-2.svg") > 4);
+    CHECK(std::filesystem::file_size(folder / "f-10.svg") == 4);
+    std::filesystem::create_symlink("nowhere", folder / "h.pdf");
+    CHECK(files_to_replace(folder / "h.pdf", true) == Files{folder / "h.pdf"});
+}
+
+TEST_CASE("figures of several pages say so beforehand") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::Options long_one;
+    long_one.n_tokens = 1200;
+    long_one.n_layers = 1;
+    trace::sample::write(folder / "long.h5", long_one);
+    const trace::Reader reader(folder / "long.h5");
+    for (const auto& definition : figure_definitions()) {
+        if (!why_no_figure(definition, reader, {}).empty()) continue;
+        CAPTURE(definition.name);
+        if (pages_of(definition.make(reader, {})).size() > 1) CHECK(definition.may_have_pages);
+    }
+}
+
 TEST_CASE("several figures: those that the trace cannot have are left out and named") {
     const trace::sample::TemporaryFolder folder;
     {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "app/gui/session/session.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui {
@@ -72,6 +73,23 @@ TEST_CASE("what is wrong with an option is said as kvscope run says it") {
     CHECK(form.output_note().find("replaced") != std::string::npos);
     form.request.output.clear();
     CHECK(!form.filled_in().force);
+}
+
+TEST_CASE("a working directory that is gone is said, and stops nothing") {
+    const fs::path before = fs::current_path();
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "t.h5");
+    fs::create_directory(folder / "gone");
+    fs::current_path(folder / "gone");
+    fs::remove(folder / "gone");
+    const RunForm form = filled_form();
+    CHECK_NOTHROW(form.output_note());
+    CHECK(form.output_note().find("is gone") != std::string::npos);
+    CHECK_NOTHROW(form.command("model.gguf"));
+    Tasks tasks{[] {}};
+    Session session{tasks};
+    CHECK_NOTHROW(session.open(folder / "t.h5"));
+    fs::current_path(before);
 }
 
 TEST_CASE("every field of the form is remembered, and states from before there were several questions load") {

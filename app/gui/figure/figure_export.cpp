@@ -4,84 +4,182 @@
 #include <fmt/ranges.h>
 #include <imgui.h>
 
+#include <algorithm>
 #include <cfloat>
+#include <stop_token>
 
+#include "app/figures/export_figure.h"
+#include "app/figures/output_file.h"
+#include "app/gui/figure/exported_files.h"
 #include "app/gui/figure/figure_source.h"
+#include "trace/interruption.h"
 
 namespace kvscope::gui {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr size_t most_problems_told = 3;
+
+figures::Exported what_is_exported(const Session& session, const std::optional<FigureRequest>& request,
+                                   std::string nothing) {
+    try {
+        if (request) return FigureJob(session, *request).exported();
+    } catch (const analysis::NothingToShow& none) {
+        nothing = none.what();
+    }
+    const auto fail = [nothing] { throw analysis::NothingToShow(nothing); };
+    return {[fail]() -> analysis::Figure { return fail(), analysis::Figure{}; },
+            [fail]() -> analysis::Table { return fail(), analysis::Table{}; }, fail};
+}
+
+void make_folder(const fs::path& folder) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) throw figures::OutputFailed(fmt::format("{} cannot be made: {}", folder.string(), error.message()));
+}
+
 }  // namespace
 
-void FigureExport::start_one(const fs::path& file, const std::string& figure) {
-    job_ = Job{.folder = {}, .file = file, .left = {figure}, .problems = {}, .left_out = {}};
-}
+/// What came of one figure: written by the worker, then read by the window's thread.
+struct FigureExport::Result {
+    std::vector<fs::path> written;
+    std::string nothing;
+    bool is_cancelled = false;
+};
 
-void FigureExport::start_all(const fs::path& folder, std::vector<std::string> figures) {
-    const size_t n = figures.size();
-    job_ = Job{.folder = folder, .file = {}, .left = std::move(figures), .n_all = n, .problems = {}, .left_out = {}};
-}
+/// Of the window's thread, but for `stop`.
+struct FigureExport::Job {
+    fs::path folder;  ///< of all figures; empty: one figure alone
+    std::vector<std::string> names;
+    Notice notice;
+    std::stop_source stop{};
+    size_t n_ended = 0;
+    std::vector<std::vector<fs::path>> written{};  ///< files of each figure that was written
+    std::vector<std::string> left_out{};           ///< figures that there is no data for, with the reason
+    std::vector<std::string> problems{};
+    bool is_cancelled = false;
 
-void FigureExport::go_on(Context& context, const figures::ExportOptions& options,
-                         const std::function<std::optional<FigureRequest>(const std::string& figure)>& request,
-                         const std::function<std::string(const std::string& figure)>& file_name) {
-    if (!job_) return;
-    Session& session = context.session;
-    if (job_->left.empty()) {
-        finish(context);
-        return;
+    void end_one(const Result& result, const std::string& problem) {
+        const std::string& name = names[n_ended++];
+        if (result.is_cancelled)
+            is_cancelled = true;
+        else if (!problem.empty())
+            problems.push_back(folder.empty() ? problem : name + ": " + problem);
+        else if (!result.written.empty())
+            written.push_back(result.written);
+        else if (folder.empty())
+            problems.push_back(result.nothing);
+        else
+            left_out.push_back(fmt::format("{} ({})", name, result.nothing));
+        if (n_ended == names.size()) tell();
     }
-    const std::string name = job_->left.front();
-    const auto asked = request(name);
-    if (!asked) {
-        job_.reset();
-        return;
+
+    void tell() const {
+        if (!folder.empty()) {
+            std::string text =
+                fmt::format("{}{} of {} figures written into {}", is_cancelled ? "export cancelled: " : "",
+                            written.size(), names.size(), folder.string());
+            if (!left_out.empty()) text += fmt::format("; left out: {}", fmt::join(left_out, ", "));
+            notice(text, false);
+        } else if (!written.empty()) {
+            notice(written_in_words(written.front()), false);
+        } else if (is_cancelled) {
+            notice("export cancelled: 0 of 1 figures written", false);
+        }
+        const size_t n_told = std::min(problems.size(), most_problems_told);
+        for (size_t i = 0; i < n_told; ++i) notice(problems[i], true);
+        if (problems.size() > n_told)
+            notice(fmt::format("{} further figures are not written either", problems.size() - n_told), true);
     }
-    const fs::path path = job_->folder.empty() ? job_->file : job_->folder / file_name(name);
-    const auto answer = session.tasks.ask(written_, "", fmt::format("{} {} {}", n_jobs_, name, path.string()),
-                                          [job = FigureJob(session, *asked), path, options]() -> Written {
-                                              try {
-                                                  fs::create_directories(path.parent_path());
-                                                  figures::export_figure(job.exported(), path, options, true);
-                                              } catch (const analysis::NothingToShow& nothing) {
-                                                  return {nothing.what()};
-                                              }
-                                              return {};
-                                          });
-    if (!answer.current) return;
-    if (!answer.error.empty())
-        job_->problems.push_back(fmt::format("{}: {}", name, answer.error));
-    else if (!answer.value->nothing.empty() && job_->folder.empty())
-        job_->problems.push_back(answer.value->nothing);
-    else if (!answer.value->nothing.empty())
-        job_->left_out.push_back(fmt::format("{} ({})", name, answer.value->nothing));
-    else
-        ++job_->n_written;
-    job_->left.erase(job_->left.begin());
+};
+
+FigureForFile::FigureForFile(const Session& session, const analysis::FigureDefinition& definition,
+                             const std::optional<FigureRequest>& request, const std::string& nothing, std::string name)
+    : figure(definition.name),
+      file_name(std::move(name)),
+      may_have_pages(definition.may_have_pages),
+      what(what_is_exported(session, request, nothing)) {}
+
+void FigureExport::ask_for_file(Tasks& tasks, FileDialog& files, const FigureForFile& figure,
+                                const figures::ExportOptions& options, const Notice& notice,
+                                const LifetimeWatch& asker) {
+    FileDialog::Question question;
+    question.kind = FileDialog::Kind::save;
+    question.title = "Export this figure";
+    question.suggestion = figure.file_name;
+    question.objection = [may_have_pages = figure.may_have_pages](const fs::path& path) {
+        return files_in_the_way(figures::files_to_replace(path, may_have_pages));
+    };
+    question.answer = [this, &tasks, figure, options, notice](const fs::path& path) {
+        start(tasks, {}, {path}, {figure}, options, notice);
+    };
+    question.asker = asker;
+    files.ask(std::move(question));
 }
 
-void FigureExport::finish(Context& context) {
-    const Job& done = *job_;
-    if (!done.folder.empty()) {
-        std::string text =
-            fmt::format("{} of {} figures written into {}", done.n_written, done.n_all, done.folder.string());
-        if (!done.left_out.empty()) text += fmt::format("; left out: {}", fmt::join(done.left_out, ", "));
-        context.desk.notice(text, false);
-    } else if (done.n_written > 0) {
-        context.desk.notice(done.file.string() + " written", false);
-    }
-    for (const std::string& problem : done.problems) context.desk.notice(problem, true);
-    ++n_jobs_;
-    job_.reset();
+void FigureExport::ask_for_folder(Tasks& tasks, FileDialog& files, const std::string& suggestion,
+                                  const std::vector<FigureForFile>& figures, const figures::ExportOptions& options,
+                                  const Notice& notice, const LifetimeWatch& asker) {
+    FileDialog::Question question;
+    question.kind = FileDialog::Kind::folder;
+    question.title = "Export all figures into a folder";
+    question.suggestion = suggestion;
+    question.objection = [figures](const fs::path& folder) -> std::string {
+        const auto there = std::count_if(figures.begin(), figures.end(), [&](const FigureForFile& figure) {
+            return !figures::files_to_replace(folder / figure.file_name, figure.may_have_pages).empty();
+        });
+        return there == 0 ? "" : fmt::format("{} of the figures are there already", there);
+    };
+    question.answer = [this, &tasks, figures, options, notice](const fs::path& folder) {
+        std::vector<fs::path> paths;
+        for (const FigureForFile& figure : figures) paths.push_back(folder / figure.file_name);
+        start(tasks, folder, std::move(paths), figures, options, notice);
+    };
+    question.asker = asker;
+    files.ask(std::move(question));
 }
 
-void FigureExport::draw_progress() const {
-    if (!job_) return;
-    const auto done = static_cast<float>(job_->n_all - job_->left.size());
-    ImGui::ProgressBar(done / static_cast<float>(job_->n_all), {-FLT_MIN, 0},
-                       job_->left.empty() ? "" : job_->left.front().c_str());
+/// The dialog has asked about what is there now.
+void FigureExport::start(Tasks& tasks, const fs::path& folder, std::vector<fs::path> paths,
+                         const std::vector<FigureForFile>& figures, const figures::ExportOptions& options,
+                         const Notice& notice) {
+    job_ = std::make_shared<Job>(Job{.folder = folder, .names = {}, .notice = notice});
+    for (const FigureForFile& figure : figures) job_->names.push_back(figure.figure);
+    for (size_t i = 0; i < figures.size(); ++i) {
+        const auto result = std::make_shared<Result>();
+        const auto confirmed = figures::files_to_replace(paths[i], figures[i].may_have_pages);
+        tasks.once(
+            [result, what = figures[i].what, path = paths[i], options, confirmed, stop = job_->stop.get_token()] {
+                try {
+                    const trace::Interruptible interruptible(stop);
+                    trace::throw_if_interrupted();
+                    make_folder(path.parent_path());
+                    result->written = write_exported(what, path, options, confirmed);
+                } catch (const analysis::NothingToShow& nothing) {
+                    result->nothing = nothing.what();
+                } catch (const trace::Interrupted&) {
+                    result->is_cancelled = true;
+                }
+                return std::string();
+            },
+            [job = job_, result](const std::string& said, bool is_error) {
+                job->end_one(*result, is_error ? said : "");
+            });
+    }
+}
+
+bool FigureExport::is_running() const { return job_ && job_->n_ended < job_->names.size(); }
+
+void FigureExport::draw_progress() {
+    if (!is_running()) return;
+    ImGui::BeginDisabled(job_->stop.stop_requested());
+    if (ImGui::Button("Cancel##figure export")) job_->stop.request_stop();
+    ImGui::EndDisabled();
+    ImGui::SetItemTooltip("figures that are written already stay");
+    ImGui::SameLine();
+    const float share = static_cast<float>(job_->n_ended) / static_cast<float>(job_->names.size());
+    ImGui::ProgressBar(share, {-FLT_MIN, 0}, job_->names[job_->n_ended].c_str());
 }
 
 }  // namespace kvscope::gui

@@ -12,6 +12,7 @@
 #include "analysis/reproduce.h"
 #include "analysis/table_format.h"
 #include "analysis/utf8.h"
+#include "app/gui/session/whole_path.h"
 #include "app/program/paths.h"
 #include "policies/interface/budget.h"
 
@@ -189,8 +190,12 @@ std::string RunForm::problem_with(RunField field) const {
 
 std::string RunForm::output_note() const {
     const fs::path& output = request.output;
-    if (output.empty())
-        return fmt::format("{} in {}: nothing is overwritten", new_output().string(), fs::current_path().string());
+    if (output.empty()) {
+        std::error_code error;
+        const fs::path folder = fs::current_path(error);
+        if (error) return fmt::format("the folder that kvscope was started in is gone: {}", error.message());
+        return fmt::format("{} in {}: nothing is overwritten", new_output().string(), folder.string());
+    }
     const std::string name = output.filename().string();
     if (request.force && is_there(output)) return fmt::format("{} is replaced as soon as the new trace is whole", name);
     if (request.force && is_there(part_of(output)))
@@ -248,11 +253,11 @@ std::string RunForm::command(const fs::path& model) const {
     const RunOptions& options = wanted.options;
     const RunOptions usual;
     Words words;
-    if (!model.empty()) words.add("-m", fs::absolute(model).string());
+    if (!model.empty()) words.add("-m", whole_path(model).string());
     const bool is_file = !prompt_file.empty() && prompt_file.stem() == wanted.name && is_there(prompt_file) &&
                          file_text(prompt_file) == wanted.context;
     if (is_file) {
-        words.add("-f", fs::absolute(prompt_file).string());
+        words.add("-f", whole_path(prompt_file).string());
     } else {
         words.add("--prompt", wanted.context);
         if (wanted.name != RunRequest().name) words.add("--prompt-name", wanted.name);
@@ -371,7 +376,7 @@ void RunForm::read_prompt(const fs::path& file) {
                         static_cast<unsigned char>(text[at])));
     request.context = std::move(text);
     request.name = file.stem().string();
-    prompt_file = fs::absolute(file);
+    prompt_file = whole_path(file);
 }
 
 void RunForm::take_sample(const std::string& name) {

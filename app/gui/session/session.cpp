@@ -9,6 +9,7 @@
 #include "analysis/run_style.h"
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/own_number.h"
+#include "app/gui/session/whole_path.h"
 #include "trace/schema.h"
 
 namespace kvscope::gui {
@@ -23,9 +24,9 @@ std::optional<Tasks::Seconds> Session::end_frame() {
 Document& Session::open(const std::filesystem::path& path, bool is_written) {
     std::error_code error;
     // While a trace is being written there is no file of its name yet.
-    const auto whole = std::filesystem::absolute(path).lexically_normal();
+    const auto whole = whole_path(path).lexically_normal();
     const auto known = std::find_if(documents_.begin(), documents_.end(), [&](const auto& document) {
-        const auto of_document = std::filesystem::absolute(document->path()).lexically_normal();
+        const auto of_document = whole_path(document->path()).lexically_normal();
         return of_document == whole || std::filesystem::equivalent(of_document, whole, error);
     });
     if (known != documents_.end() && is_written) (*known)->set_written();
@@ -214,7 +215,7 @@ std::string Session::name_of(const Document& of) const {
         return other.get() != &of && other->name() == of.name();
     });
     if (is_unique) return of.name();
-    return (std::filesystem::absolute(of.path()).parent_path().filename() / of.name()).string();
+    return (whole_path(of.path()).parent_path().filename() / of.name()).string();
 }
 
 uint64_t Session::styles_number() const {

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "app/gui/session/whole_path.h"
 #include "json/bounded_json.h"
 
 namespace kvscope::gui {
@@ -220,7 +221,7 @@ std::string workspace_folder_name(const fs::path& path) {
     const std::streamoff bytes = file.tellg();
     file.seekg(std::max<std::streamoff>(bytes - most, 0));
     const std::string end{std::istreambuf_iterator<char>(file), {}};
-    const fs::path whole = fs::weakly_canonical(fs::absolute(path), error);
+    const fs::path whole = fs::weakly_canonical(whole_path(path), error);
     return fmt::format("{}-{:016x}", path.stem().string(), fnv1a(fmt::format("{}\n{}\n", whole.string(), bytes) + end));
 }
 
@@ -234,7 +235,9 @@ nlohmann::json read_workspace(const fs::path& path, const fs::path& folder) {
         auto state = read_archive(path, beside);
         fs::rename(beside, folder, error);
         // Another window may have unpacked it in the meantime.
-        if (error && !fs::exists(folder)) throw WorkspaceError(folder.string() + " cannot be made: " + error.message());
+        std::error_code ignored;
+        if (error && !fs::exists(folder, ignored))
+            throw WorkspaceError(folder.string() + " cannot be made: " + error.message());
         fs::remove_all(beside, error);
         return state;
     } catch (...) {

@@ -80,13 +80,15 @@ int FileDialog::step_through(ImGuiInputTextCallbackData* data) {
 }
 
 std::string FileDialog::objection_to(const fs::path& path) const {
-    std::error_code error;
-    if (question_.kind == Kind::save && fs::exists(path, error)) return path.filename().string() + " is there already";
     try {
-        return question_.objection ? question_.objection(path) : "";
+        const std::string objection = question_.objection ? question_.objection(path) : "";
+        if (!objection.empty()) return objection;
     } catch (const std::exception& failure) {
         return failure.what();
     }
+    std::error_code error;
+    const bool is_there = fs::exists(fs::symlink_status(path, error));  // a link that leads nowhere is there, too
+    return question_.kind == Kind::save && is_there ? path.filename().string() + " is there already" : "";
 }
 
 void FileDialog::draw() {
@@ -155,6 +157,7 @@ void FileDialog::draw() {
     const fs::path path = (folder_ / without_tilde(typed_)).lexically_normal();  // an absolute path replaces the folder
     std::error_code error;
     const bool is_there = fs::exists(path, error);
+    const std::string unusable = error ? fmt::format("{} cannot be used: {}", path.string(), error.message()) : "";
     if (!error_.empty())
         ImGui::TextWrapped("%s", error_.c_str());
     else if (question_.kind == Kind::folder)
@@ -171,6 +174,8 @@ void FileDialog::draw() {
 
     if (chosen && typed_.empty() && question_.kind != Kind::folder) {
         error_ = "choose an entry, or type a name";
+    } else if (chosen && !unusable.empty()) {
+        error_ = unusable;
     } else if (chosen) {
         const bool is_folder = fs::is_directory(path, error);
         const bool is_answer =

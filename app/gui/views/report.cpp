@@ -20,7 +20,6 @@
 namespace kvscope::gui {
 namespace {
 
-namespace fs = std::filesystem;
 using analysis::FigureDefinition;
 
 constexpr int room_step = 32;  // pixels by which the preview's room has to change before it is drawn anew
@@ -49,10 +48,6 @@ class ReportView : public View {
         ImGui::BeginChild("options", {0, height});
         draw_options(context);
         ImGui::EndChild();
-        export_.go_on(
-            context, {static_cast<double>(dpi_), std::string("kvscope ") + program::version()},
-            [&](const std::string& name) { return request_for(session, analysis::figure_definition(name)); },
-            [&](const std::string& name) { return file_name(session, name); });
         draw_figure_menu(context, *this, "report", figure(session));
     }
 
@@ -207,7 +202,7 @@ class ReportView : public View {
             {std::round(start.x + (room.x - line) / 2), std::max(at.y + size.y + 0.6f * em, start.y)});
         ImGui::BeginGroup();
         ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + line);
-        draw_page_choice(picture);
+        draw_page_choice(picture, answer.current);
         ImGui::TextDisabled("%s", fmt::format("{:.0f} × {:.0f} mm", picture.width_mm, picture.height_mm).c_str());
         ImGui::TextUnformatted(picture.caption.c_str());
         ImGui::PopTextWrapPos();
@@ -216,9 +211,10 @@ class ReportView : public View {
     }
 
     /// In the line of the figure's size.
-    void draw_page_choice(const FigurePicture& picture) {
+    /// @param is_wanted whether the picture is of the page that was chosen, or of the last one where there are fewer
+    void draw_page_choice(const FigurePicture& picture, bool is_wanted) {
         if (picture.n_pages < 2) return;
-        page_ = picture.page;
+        if (is_wanted) page_ = picture.page;
         ImGui::BeginDisabled(page_ == 0);
         if (ImGui::ArrowButton("page before##report", ImGuiDir_Left)) --page_;
         ImGui::EndDisabled();
@@ -294,37 +290,30 @@ class ReportView : public View {
         return fmt::format("{}-{}.{}", focus ? focus->path().stem().string() : "kvscope", figure_name, format_);
     }
 
+    FigureForFile for_file(const Session& session, const FigureDefinition& definition) const {
+        const std::string nothing = traces_ == Traces::difference
+                                        ? why_no_difference(session, heeds(definition, "runs"))
+                                        : "no open trace has a prompt to show";
+        return {session, definition, request_for(session, definition), nothing, file_name(session, definition.name)};
+    }
+
+    figures::ExportOptions export_options() const {
+        return {static_cast<double>(dpi_), std::string("kvscope ") + program::version()};
+    }
+
     void ask_for_file(Context& context) {
-        FileDialog::Question question;
-        question.kind = FileDialog::Kind::save;
-        question.title = "Export this figure";
-        question.suggestion = file_name(context.session, chosen_);
-        question.answer = [this](const fs::path& path) { export_.start_one(path, chosen_); };
-        question.asker = lifetime.watch();
-        context.desk.files.ask(std::move(question));
+        export_.ask_for_file(context.session.tasks, context.desk.files,
+                             for_file(context.session, analysis::figure_definition(chosen_)), export_options(),
+                             context.desk.notice, lifetime.watch());
     }
 
     void ask_for_folder(Context& context) {
-        FileDialog::Question question;
-        question.kind = FileDialog::Kind::folder;
-        question.title = "Export all figures into a folder";
-        question.suggestion = context.session.focus()->path().stem().string() + "-figures";
-        std::vector<std::string> names;
+        std::vector<FigureForFile> figures;
         for (const FigureDefinition& definition : analysis::figure_definitions())
-            names.push_back(file_name(context.session, definition.name));
-        question.objection = [names](const fs::path& folder) -> std::string {
-            const auto there = std::count_if(names.begin(), names.end(),
-                                             [&](const std::string& name) { return fs::exists(folder / name); });
-            return there == 0 ? "" : fmt::format("{} of the figures are there already", there);
-        };
-        question.asker = lifetime.watch();
-        question.answer = [this](const fs::path& path) {
-            std::vector<std::string> figures;
-            for (const FigureDefinition& definition : analysis::figure_definitions())
-                figures.push_back(definition.name);
-            export_.start_all(path, std::move(figures));
-        };
-        context.desk.files.ask(std::move(question));
+            figures.push_back(for_file(context.session, definition));
+        export_.ask_for_folder(context.session.tasks, context.desk.files,
+                               context.session.focus()->path().stem().string() + "-figures", figures, export_options(),
+                               context.desk.notice, lifetime.watch());
     }
 
     std::string chosen_ = "retention";

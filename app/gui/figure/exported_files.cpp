@@ -1,0 +1,65 @@
+#include "app/gui/figure/exported_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "app/figures/export_figure.h"
+#include "app/figures/output_file.h"
+
+namespace kvscope::gui {
+
+namespace fs = std::filesystem;
+
+std::string tab_separated(const analysis::Table& table) {
+    std::string text;
+    const auto add = [&](std::string field, bool last) {
+        for (char& c : field) {
+            if (c == '\t' || c == '\n' || c == '\r') c = ' ';
+        }
+        text += field + (last ? "\n" : "\t");
+    };
+    for (size_t i = 0; i < table.columns.size(); ++i) add(table.columns[i].name, i + 1 == table.columns.size());
+    for (const auto& row : table.rows) {
+        for (size_t i = 0; i < row.cells.size(); ++i) {
+            const auto& cell = row.cells[i];
+            std::string field;
+            if (const auto* word = std::get_if<std::string>(&cell)) field = *word;
+            if (const auto* whole = std::get_if<int64_t>(&cell)) field = std::to_string(*whole);
+            if (const auto* real = std::get_if<double>(&cell)) field = fmt::format("{}", *real);
+            add(std::move(field), i + 1 == row.cells.size());
+        }
+    }
+    return text;
+}
+
+std::string files_in_the_way(const std::vector<fs::path>& there) {
+    if (there.empty()) return "";
+    const std::string first = there.front().filename().string();
+    if (there.size() == 1) return first + " is there already";
+    return fmt::format("{} and {} further {} of this figure are there already", first, there.size() - 1,
+                       there.size() == 2 ? "file" : "files");
+}
+
+std::vector<fs::path> write_exported(const figures::Exported& what, const fs::path& path,
+                                     const figures::ExportOptions& options, const std::vector<fs::path>& confirmed) {
+    try {
+        if (path.extension() != ".tsv") return figures::export_figure(what, path, options, confirmed);
+        const bool replace = std::find(confirmed.begin(), confirmed.end(), path) != confirmed.end();
+        figures::write_whole_file(path, tab_separated(what.numbers()), replace);
+        return {path};
+    } catch (const figures::OutputExists& exists) {
+        throw std::runtime_error(fmt::format("{} is there already and was kept: {}; choose another name", exists.path,
+                                             exists.path == path ? "it was not there when you were asked"
+                                                                 : "you were not asked about this page's file"));
+    }
+}
+
+std::string written_in_words(const std::vector<fs::path>& files) {
+    if (files.size() == 1) return files.front().string() + " written";
+    return fmt::format("{} pages written: {} to {}", files.size(), files.front().string(),
+                       files.back().filename().string());
+}
+
+}  // namespace kvscope::gui

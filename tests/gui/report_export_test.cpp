@@ -1,0 +1,260 @@
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "analysis/figure_definition.h"
+#include "app/gui/figure/exported_files.h"
+#include "app/gui/figure/figure_source.h"
+#include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
+#include "tests/gui/two_traces.h"
+#include "tests/skip.h"
+#include "trace/hdf5.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::set<std::string> files_in(const fs::path& folder) {
+    std::set<std::string> names;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error)) names.insert(entry.path().filename());
+    return names;
+}
+
+std::string contents_of(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Presses a button of the report and answers the dialog that it opens; the dialog stays where it objects.
+void answer_report(DrivenApp& driven, const char* button, const fs::path& path) {
+    driven.drive([&](ImGuiTestContext& c) {
+        c.ItemClick(fmt::format("//report-1/**/{}##report", button).c_str());
+        c.Yield(2);
+        c.ItemInputValue("//$FOCUSED/##path", path.c_str());
+        c.Yield(2);
+    });
+}
+
+void press_in_dialog(DrivenApp& driven, const char* button) {
+    driven.drive([&](ImGuiTestContext& c) { c.ItemClick(fmt::format("//$FOCUSED/{}", button).c_str()); });
+}
+
+bool dialog_offers(DrivenApp& driven, const char* button) {
+    bool is_there = false;
+    driven.drive([&](ImGuiTestContext& c) { is_there = c.ItemExists(fmt::format("//$FOCUSED/{}", button).c_str()); });
+    return is_there;
+}
+
+void set_report(DrivenApp& driven, const nlohmann::json& state) {
+    driven.app().views().at(0)->view->load(state);
+    driven.settle();
+}
+
+/// What the end of an export of all figures says.
+std::string told_of_all(size_t n_written, const fs::path& folder) {
+    return fmt::format("{} of {} figures written into {}", n_written, analysis::figure_definitions().size(),
+                       folder.string());
+}
+
+AppOptions report_of(const fs::path& trace) {
+    AppOptions options;
+    options.traces = {trace};
+    options.view = "report";
+    options.layout = "explore";
+    return options;
+}
+
+/// A trace whose prompt takes several pages.
+struct LongTrace {
+    trace::sample::TemporaryFolder folder;
+    fs::path path = folder / "long.h5";
+    LongTrace() {
+        trace::sample::Options options;
+        options.n_tokens = 1200;
+        options.n_layers = 1;
+        trace::sample::write(path, options);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("an export of all figures is of the trace that was shown, whatever is selected, closed or opened meanwhile") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoTraces files;
+    const fs::path folder = files.folder / "all";
+    DrivenApp driven(files.alone_in_the_window("report"));
+    set_report(driven, {{"format", "csv"}});
+    Session& session = driven.session();
+    session.select_run(session.documents().at(0)->key_of(0, 1));
+    driven.settle();
+    const auto retention = driven.app().views().at(0)->view->figure(session);
+    REQUIRE(retention);
+    const std::string expected =
+        analysis::format_table(FigureJob(session, *retention).numbers(), analysis::TableFormat::csv);
+    const bool is_closed = GENERATE(false, true);
+    CAPTURE(is_closed);
+    {
+        const trace::h5::Guard nothing_is_read_meanwhile;
+        answer_report(driven, "Export all…", folder);
+        session.select_run(session.documents().at(1)->key_of(0, 1));
+        driven.draw_until([] { return false; }, 2);
+        if (is_closed) {
+            session.close(session.documents().at(0)->id());
+            session.close(session.documents().at(0)->id());
+            driven.draw_until([] { return false; }, 2);
+            driven.app().open_trace(files.second);
+            driven.draw_until([] { return false; }, 2);
+        }
+    }
+    driven.settle();
+    const auto names = files_in(folder);
+    CHECK(names.size() > 10);
+    for (const std::string& name : names) CHECK(name.starts_with("one-"));
+    CHECK(contents_of(folder / "one-retention.csv") == expected);
+    REQUIRE_FALSE(driven.app().notices().empty());
+    CHECK(driven.app().notices().back().starts_with(told_of_all(names.size(), folder)));
+}
+
+TEST_CASE("an export goes on when the report is gone, and tells its end") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    const fs::path folder = sample.folder / "all";
+    DrivenApp driven(report_of(sample.path));
+    set_report(driven, {{"format", "csv"}});
+    answer_report(driven, "Export all…", folder);
+    const bool is_closed = GENERATE(false, true);
+    CAPTURE(is_closed);
+    if (is_closed)
+        driven.app().restore_layout({{"views", nlohmann::json::array()}});
+    else
+        driven.app().open_view(*find_view_kind("difference"));  // in front of it
+    driven.settle();
+    const auto names = files_in(folder);
+    CHECK(names.size() > 10);
+    REQUIRE_FALSE(driven.app().notices().empty());
+    CHECK(driven.app().notices().back().starts_with(told_of_all(names.size(), folder)));
+}
+
+TEST_CASE("an export that was begun is written to its end when the window closes") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    {
+        DrivenApp driven(report_of(sample.path));
+        set_report(driven, {{"format", "csv"}});
+        answer_report(driven, "Export all…", sample.folder / "all");
+        driven.settle();
+        answer_report(driven, "Export all…", sample.folder / "again");
+    }
+    CHECK(files_in(sample.folder / "all").size() > 10);
+    CHECK(files_in(sample.folder / "again") == files_in(sample.folder / "all"));
+}
+
+TEST_CASE("an export that is cancelled says how many figures are written") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    const fs::path folder = sample.folder / "all";
+    DrivenApp driven(report_of(sample.path));
+    set_report(driven, {{"format", "csv"}});
+    {
+        const trace::h5::Guard nothing_is_read_meanwhile;
+        answer_report(driven, "Export all…", folder);
+        driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//report-1/**/Cancel##figure export"); });
+    }
+    driven.settle();
+    const auto names = files_in(folder);
+    CHECK(names.size() < analysis::figure_definitions().size());
+    REQUIRE(driven.app().notices().size() == 1);
+    CHECK(driven.app().notices().back().starts_with("export cancelled: " + told_of_all(names.size(), folder)));
+    answer_report(driven, "Export all…", sample.folder / "again");
+    driven.settle();
+    CHECK(files_in(sample.folder / "again").size() > 10);
+}
+
+TEST_CASE("the files of a figure's pages are asked about before they are replaced, and the notice names them") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const LongTrace trace;
+    DrivenApp driven(report_of(trace.path));
+    set_report(driven, {{"figure", "prompt"}});
+    const fs::path first = trace.folder / "x-1.svg";
+    std::ofstream(first) << "mine";
+    answer_report(driven, "Export…", trace.folder / "x.svg");
+    CHECK(driven.shown_text().find("x-1.svg is there already") != std::string::npos);
+    driven.settle();
+    CHECK(contents_of(first) == "mine");
+    press_in_dialog(driven, "Replace");
+    driven.settle();
+    CHECK(contents_of(first).size() > 100);
+    CHECK_FALSE(fs::exists(trace.folder / "x.svg"));
+    REQUIRE(driven.app().notices().size() == 1);
+    CHECK(driven.app().notices().back().find("pages written: " + first.string() + " to x-") != std::string::npos);
+}
+
+TEST_CASE("a folder with files of a figure's pages is asked about") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const LongTrace trace;
+    DrivenApp driven(report_of(trace.path));
+    set_report(driven, {{"format", "svg"}});
+    const fs::path folder = trace.folder / "all";
+    fs::create_directory(folder);
+    std::ofstream(folder / "long-prompt-2.svg") << "mine";
+    answer_report(driven, "Export all…", folder);
+    CHECK(dialog_offers(driven, "Replace"));
+    driven.settle();
+    CHECK(files_in(folder) == std::set<std::string>{"long-prompt-2.svg"});
+}
+
+TEST_CASE("a file that nobody was asked about is kept, and the message names it") {
+    const trace::sample::TemporaryFolder folder;
+    std::ofstream(folder / "t.csv") << "mine";
+    std::ofstream(folder / "t.tsv") << "mine";
+    const figures::Exported what{{}, [] {
+                                     analysis::Table table;
+                                     table.columns = {{"label", "Label", ""}};
+                                     return table;
+                                 }};
+    for (const char* name : {"t.csv", "t.tsv"}) {
+        const fs::path path = folder / name;
+        CHECK_THROWS_WITH(write_exported(what, path, {}, {}), Catch::Matchers::Contains(path.string()) &&
+                                                                  Catch::Matchers::Contains("was kept") &&
+                                                                  !Catch::Matchers::Contains("--force"));
+        CHECK(contents_of(path) == "mine");
+        CHECK(write_exported(what, path, {}, {path}) == std::vector{path});
+        CHECK(contents_of(path).starts_with("label"));
+    }
+}
+
+TEST_CASE("a folder that cannot be used is refused in the dialog") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(report_of(sample.path));
+    fs::create_symlink("loop", sample.folder / "loop");
+    const std::string name = GENERATE(std::string("loop"), std::string(300, 'x'));
+    answer_report(driven, "Export all…", sample.folder / name);
+    CHECK(driven.shown_text().find(name + " cannot be used: ") != std::string::npos);
+    CHECK(dialog_offers(driven, "Save"));
+    press_in_dialog(driven, "Cancel");
+    driven.settle();
+    CHECK(driven.app().notices().empty());
+}
+
+TEST_CASE("the report's page arrow goes one page on and stays there") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const LongTrace trace;
+    DrivenApp driven(report_of(trace.path));
+    set_report(driven, {{"figure", "prompt"}});
+    CHECK(driven.shown_text().find("page 1 of ") != std::string::npos);
+    driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//report-1/**/page after##report"); });
+    driven.settle();
+    for (int i = 0; i < 8; ++i) {
+        driven.app().tasks().wait();
+        CHECK(driven.shown_text().find("page 2 of ") != std::string::npos);
+    }
+}
+
+}  // namespace kvscope::gui::testing
