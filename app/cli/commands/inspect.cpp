@@ -53,8 +53,9 @@ std::function<int()> declare(CLI::App& app) {
     const auto model = std::make_shared<std::string>();
     const auto format = std::make_shared<OutputFormat>();
     const auto whole_text = std::make_shared<bool>(false);
-    app.add_option("file", *path,
-                   "A trace, a .part folder, a model (file, folder, or the id of one in the local hub cache), or EchoKV's maps")
+    app.add_option(
+           "file", *path,
+           "A trace, a .part folder, a model (file, folder, or the id of one in the local hub cache), or EchoKV's maps")
         ->required();
     app.add_flag("--prompt-text", *whole_text, "The exact text of the prompts and their templates");
     auto* commands_flag =
