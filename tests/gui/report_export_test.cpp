@@ -1,13 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "analysis/figure_definition.h"
+#include "app/gui/figure/export_dialog.h"
 #include "app/gui/figure/exported_files.h"
-#include "app/gui/figure/figure_source.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/gui/two_traces.h"
@@ -32,23 +33,21 @@ std::string contents_of(const fs::path& path) {
 }
 
 /// Presses a button of the report and answers the dialog that it opens; the dialog stays where it objects.
-void answer_report(DrivenApp& driven, const char* button, const fs::path& path) {
-    driven.drive([&](ImGuiTestContext& c) {
-        c.ItemClick(fmt::format("//report-1/**/{}##report", button).c_str());
-        c.Yield(2);
-        c.ItemInputValue("//$FOCUSED/##path", path.c_str());
-        c.Yield(2);
-    });
+void answer_report(ImGuiTestContext& c, const char* button, const fs::path& path) {
+    c.ItemClick(fmt::format("//report-1/**/{}##report", button).c_str());
+    c.Yield(2);
+    c.ItemInputValue("//$FOCUSED/##path", path.c_str());
+    c.Yield(2);
 }
 
-void press_in_dialog(DrivenApp& driven, const char* button) {
-    driven.drive([&](ImGuiTestContext& c) { c.ItemClick(fmt::format("//$FOCUSED/{}", button).c_str()); });
+void export_all(DrivenApp& driven, const fs::path& folder) {
+    driven.drive([&](ImGuiTestContext& c) { answer_report(c, "Export all…", folder); });
 }
 
-bool dialog_offers(DrivenApp& driven, const char* button) {
-    bool is_there = false;
-    driven.drive([&](ImGuiTestContext& c) { is_there = c.ItemExists(fmt::format("//$FOCUSED/{}", button).c_str()); });
-    return is_there;
+bool is_told(DrivenApp& driven, const std::string& beginning) {
+    const auto& notices = driven.app().notices();
+    return std::any_of(notices.begin(), notices.end(),
+                       [&](const std::string& notice) { return notice.starts_with(beginning); });
 }
 
 void set_report(DrivenApp& driven, const nlohmann::json& state) {
@@ -95,13 +94,12 @@ TEST_CASE("an export of all figures is of the trace that was shown, whatever is 
     driven.settle();
     const auto retention = driven.app().views().at(0)->view->figure(session);
     REQUIRE(retention);
-    const std::string expected =
-        analysis::format_table(FigureJob(session, *retention).numbers(), analysis::TableFormat::csv);
+    const std::string expected = ExportDialog::numbers(session, *retention, "csv");
     const bool is_closed = GENERATE(false, true);
     CAPTURE(is_closed);
     {
         const trace::h5::Guard nothing_is_read_meanwhile;
-        answer_report(driven, "Export all…", folder);
+        export_all(driven, folder);
         session.select_run(session.documents().at(1)->key_of(0, 1));
         driven.draw_until([] { return false; }, 2);
         if (is_closed) {
@@ -117,8 +115,7 @@ TEST_CASE("an export of all figures is of the trace that was shown, whatever is 
     CHECK(names.size() > 10);
     for (const std::string& name : names) CHECK(name.starts_with("one-"));
     CHECK(contents_of(folder / "one-retention.csv") == expected);
-    REQUIRE_FALSE(driven.app().notices().empty());
-    CHECK(driven.app().notices().back().starts_with(told_of_all(names.size(), folder)));
+    CHECK(is_told(driven, told_of_all(names.size(), folder)));
 }
 
 TEST_CASE("an export goes on when the report is gone, and tells its end") {
@@ -127,18 +124,21 @@ TEST_CASE("an export goes on when the report is gone, and tells its end") {
     const fs::path folder = sample.folder / "all";
     DrivenApp driven(report_of(sample.path));
     set_report(driven, {{"format", "csv"}});
-    answer_report(driven, "Export all…", folder);
     const bool is_closed = GENERATE(false, true);
     CAPTURE(is_closed);
-    if (is_closed)
-        driven.app().restore_layout({{"views", nlohmann::json::array()}});
-    else
-        driven.app().open_view(*find_view_kind("difference"));  // in front of it
+    {
+        const trace::h5::Guard nothing_is_read_before;
+        export_all(driven, folder);
+        if (is_closed)
+            driven.app().restore_layout({{"views", nlohmann::json::array()}});
+        else
+            driven.app().open_view(*find_view_kind("difference"));  // in front of it
+        driven.draw_until([] { return false; }, 2);
+    }
     driven.settle();
     const auto names = files_in(folder);
     CHECK(names.size() > 10);
-    REQUIRE_FALSE(driven.app().notices().empty());
-    CHECK(driven.app().notices().back().starts_with(told_of_all(names.size(), folder)));
+    CHECK(is_told(driven, told_of_all(names.size(), folder)));
 }
 
 TEST_CASE("an export that was begun is written to its end when the window closes") {
@@ -147,9 +147,10 @@ TEST_CASE("an export that was begun is written to its end when the window closes
     {
         DrivenApp driven(report_of(sample.path));
         set_report(driven, {{"format", "csv"}});
-        answer_report(driven, "Export all…", sample.folder / "all");
+        export_all(driven, sample.folder / "all");
         driven.settle();
-        answer_report(driven, "Export all…", sample.folder / "again");
+        const trace::h5::Guard nothing_is_read_before;
+        export_all(driven, sample.folder / "again");
     }
     CHECK(files_in(sample.folder / "all").size() > 10);
     CHECK(files_in(sample.folder / "again") == files_in(sample.folder / "all"));
@@ -163,15 +164,14 @@ TEST_CASE("an export that is cancelled says how many figures are written") {
     set_report(driven, {{"format", "csv"}});
     {
         const trace::h5::Guard nothing_is_read_meanwhile;
-        answer_report(driven, "Export all…", folder);
+        export_all(driven, folder);
         driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//report-1/**/Cancel##figure export"); });
     }
     driven.settle();
     const auto names = files_in(folder);
     CHECK(names.size() < analysis::figure_definitions().size());
-    REQUIRE(driven.app().notices().size() == 1);
-    CHECK(driven.app().notices().back().starts_with("export cancelled: " + told_of_all(names.size(), folder)));
-    answer_report(driven, "Export all…", sample.folder / "again");
+    CHECK(is_told(driven, "export cancelled: " + told_of_all(names.size(), folder)));
+    export_all(driven, sample.folder / "again");
     driven.settle();
     CHECK(files_in(sample.folder / "again").size() > 10);
 }
@@ -183,11 +183,15 @@ TEST_CASE("the files of a figure's pages are asked about before they are replace
     set_report(driven, {{"figure", "prompt"}});
     const fs::path first = trace.folder / "x-1.svg";
     std::ofstream(first) << "mine";
-    answer_report(driven, "Export…", trace.folder / "x.svg");
-    CHECK(driven.shown_text().find("x-1.svg is there already") != std::string::npos);
-    driven.settle();
-    CHECK(contents_of(first) == "mine");
-    press_in_dialog(driven, "Replace");
+    std::string when_asked;
+    driven.drive([&](ImGuiTestContext& c) {
+        answer_report(c, "Export…", trace.folder / "x.svg");
+        IM_CHECK(c.ItemExists("//$FOCUSED/Replace"));
+        driven.app().tasks().wait();
+        when_asked = contents_of(first);
+        c.ItemClick("//$FOCUSED/Replace");
+    });
+    CHECK(when_asked == "mine");
     driven.settle();
     CHECK(contents_of(first).size() > 100);
     CHECK_FALSE(fs::exists(trace.folder / "x.svg"));
@@ -203,8 +207,11 @@ TEST_CASE("a folder with files of a figure's pages is asked about") {
     const fs::path folder = trace.folder / "all";
     fs::create_directory(folder);
     std::ofstream(folder / "long-prompt-2.svg") << "mine";
-    answer_report(driven, "Export all…", folder);
-    CHECK(dialog_offers(driven, "Replace"));
+    driven.drive([&](ImGuiTestContext& c) {
+        answer_report(c, "Export all…", folder);
+        IM_CHECK(c.ItemExists("//$FOCUSED/Replace"));
+        c.ItemClick("//$FOCUSED/Cancel");
+    });
     driven.settle();
     CHECK(files_in(folder) == std::set<std::string>{"long-prompt-2.svg"});
 }
@@ -235,10 +242,13 @@ TEST_CASE("a folder that cannot be used is refused in the dialog") {
     DrivenApp driven(report_of(sample.path));
     fs::create_symlink("loop", sample.folder / "loop");
     const std::string name = GENERATE(std::string("loop"), std::string(300, 'x'));
-    answer_report(driven, "Export all…", sample.folder / name);
-    CHECK(driven.shown_text().find(name + " cannot be used: ") != std::string::npos);
-    CHECK(dialog_offers(driven, "Save"));
-    press_in_dialog(driven, "Cancel");
+    driven.drive([&](ImGuiTestContext& c) {
+        answer_report(c, "Export all…", sample.folder / name);
+        IM_CHECK(c.ItemExists("//$FOCUSED/Save"));
+        c.ItemClick("//$FOCUSED/Save");
+        IM_CHECK(c.ItemExists("//$FOCUSED/Save"));
+        c.ItemClick("//$FOCUSED/Cancel");
+    });
     driven.settle();
     CHECK(driven.app().notices().empty());
 }
