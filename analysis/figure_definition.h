@@ -82,7 +82,8 @@ struct FigureDefinition {
     /// "snapkv @ 64 alone, the first of 24 runs" where the figure had to choose among what it could show; else empty.
     /// Throws as `check`.
     std::string (*own_choice)(const trace::Reader&, const FigureOptions&) = nullptr;
-    bool may_have_pages = false;  ///< where there is much to show, `make` gives several pages (Panel::page)
+    bool runs_are_settings = false;  ///< its option "runs" names settings of a task's results, not a prompt's runs
+    bool may_have_pages = false;     ///< where there is much to show, `make` gives several pages (Panel::page)
 };
 
 /// The `make` of a figure that is made of any number of traces.

@@ -327,6 +327,7 @@ FigureDefinition prompt_figure() {
             nullptr,
             nullptr,
             own_choice,
+            false,
             true};
 }
 

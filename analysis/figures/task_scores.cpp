@@ -429,7 +429,8 @@ FigureDefinition task_scores_figure() {
             nullptr,
             nullptr,
             nullptr,
-            own_choice};
+            own_choice,
+            true};
 }
 
 }  // namespace kvscope::analysis

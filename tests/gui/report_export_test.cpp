@@ -9,6 +9,7 @@
 #include "analysis/figure_definition.h"
 #include "app/gui/figure/export_dialog.h"
 #include "app/gui/figure/exported_files.h"
+#include "app/gui/figure/figure_source.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/gui/two_traces.h"
@@ -265,6 +266,20 @@ TEST_CASE("the report's page arrow goes one page on and stays there") {
         driven.app().tasks().wait();
         CHECK(driven.shown_text().find("page 2 of ") != std::string::npos);
     }
+}
+
+TEST_CASE("the report's task scores are of the results' settings, whatever runs are shown") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options = explore(sample);
+    options.view = "report";
+    DrivenApp driven(options);
+    driven.settle();
+    set_report(driven, {{"figure", "task-scores"}});
+    const auto request = driven.app().views().at(0)->view->figure(driven.session());
+    REQUIRE(request);
+    CHECK(request->runs.empty());
+    CHECK(FigureJob(driven.session(), *request).numbers().rows.size() > 1);
 }
 
 }  // namespace kvscope::gui::testing

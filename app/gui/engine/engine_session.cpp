@@ -42,8 +42,9 @@ uintmax_t bytes_of(const fs::path& path) {
     std::error_code error;
     if (!fs::is_directory(path, error)) return fs::file_size(path, error);
     uintmax_t bytes = 0;
-    for (const auto& entry : fs::directory_iterator(path, error)) {
-        if (entry.is_regular_file(error)) bytes += entry.file_size(error);
+    for (auto at = fs::directory_iterator(path, error); !error && at != fs::directory_iterator(); at.increment(error)) {
+        std::error_code of_entry;
+        if (at->is_regular_file(of_entry)) bytes += at->file_size(of_entry);
     }
     return bytes;
 }

@@ -86,10 +86,15 @@ class ReportView : public View {
         return analysis::option_of(definition, option) != nullptr;
     }
 
+    /// Whether it is of runs that a person shows or hides.
+    static bool heeds_runs(const FigureDefinition& definition) {
+        return heeds(definition, "runs") && !definition.runs_are_settings;
+    }
+
     std::optional<FigureRequest> request_for(const Session& session, const FigureDefinition& definition) const {
         // The figure of that name compares two runs of one trace by itself.
         const Traces traces = definition.name == "difference" ? Traces::focused : traces_;
-        FigureRequest request = shown_request(session, definition.name, heeds(definition, "runs"), traces);
+        FigureRequest request = shown_request(session, definition.name, heeds_runs(definition), traces);
         if (request.document < 0) return std::nullopt;
         set_options(session, definition, request, request.document, request.options, request.runs);
         for (TraceRequest& other : request.others)
@@ -105,7 +110,7 @@ class ReportView : public View {
         const ReportChoices choices = found == choices_.end() ? ReportChoices{} : found->second;
         choices.set(options);
         const bool in_focus = session.focus() && session.focus()->id() == document;
-        if (heeds(definition, "runs") && !choices.follows_window && !request.difference && in_focus)
+        if (heeds_runs(definition) && !choices.follows_window && !request.difference && in_focus)
             runs = choices.runs_of(document, options.prompt);
         if (definition.name == "jsd" && (choices.follows_window || !in_focus) && !request.difference) runs.clear();
         options.title = title_;
@@ -159,8 +164,7 @@ class ReportView : public View {
 
     void draw_preview(Context& context) {
         Session& session = context.session;
-        const std::string no_difference =
-            why_no_difference(session, heeds(analysis::figure_definition(chosen_), "runs"));
+        const std::string no_difference = why_no_difference(session, heeds_runs(analysis::figure_definition(chosen_)));
         if (traces_ == Traces::difference && chosen_ != "difference" && !no_difference.empty()) {
             draw_nothing(context, no_difference);
             return;
@@ -291,9 +295,8 @@ class ReportView : public View {
     }
 
     FigureForFile for_file(const Session& session, const FigureDefinition& definition) const {
-        const std::string nothing = traces_ == Traces::difference
-                                        ? why_no_difference(session, heeds(definition, "runs"))
-                                        : "no open trace has a prompt to show";
+        const std::string nothing = traces_ == Traces::difference ? why_no_difference(session, heeds_runs(definition))
+                                                                  : "no open trace has a prompt to show";
         return {session, definition, request_for(session, definition), nothing, file_name(session, definition.name)};
     }
 
