@@ -1,11 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <numeric>
 #include <vector>
 
+#include "policies/interface/echo_policy.h"
 #include "policies/interface/echo_storage.h"
-#include "policies/interface/policy.h"
 
 namespace kvscope::policies {
 
@@ -14,16 +12,12 @@ namespace {
 /// Keeps every token. The first layer of a group stores all of its keys (before RoPE) and values, the others the first
 /// D_local of the D = G d numbers of each; the rest is a linear map of those two, trained beforehand. The first `sinks`
 /// and the last `recent` tokens stay exact, decoded ones included: a token is reduced when it leaves the last ones.
-class EchoKv : public Policy {
+class EchoKv : public EchoPolicy {
  public:
     explicit EchoKv(const ParameterValues& values)
-        : path_(values.text("maps")),
-          sinks_(values.integer("sinks")),
-          recent_(values.integer("recent")),
+        : EchoPolicy("echokv", values),
           rebuilds_keys_(values.text("rebuild") != "values"),
-          rebuilds_values_(values.text("rebuild") != "keys"),
-          form_(values.text("form")),
-          switches_(values.text("switches")) {}
+          rebuilds_values_(values.text("rebuild") != "keys") {}
 
     Needs needs() const override {
         Needs needs;
@@ -31,46 +25,7 @@ class EchoKv : public Policy {
         return needs;
     }
 
-    void begin(const RunContext& context) override {
-        context_ = context;
-        switching_ = switching_of(form_, switches_);
-        const auto maps = echo_maps_of("echokv", path_, context);
-        layout_ = maps.layout;
-        first_ = std::min<int64_t>(sinks_, context.n_tokens);
-        end_ = switching_.begins_full ? first_ : std::max<int64_t>(context.n_tokens - recent_, first_);
-        keys_ = EchoStorage(maps, Projected::keys);
-        values_ = EchoStorage(maps, Projected::values);
-    }
-
-    bool stores_parts() const override { return end_ > first_ && layout_.ratio() < 1.0; }
-
-    bool decides_in_order() const override { return true; }
-
-    Selection select(LayerObservations& observations) override {
-        std::vector<uint32_t> all(static_cast<size_t>(context_.n_tokens));
-        std::iota(all.begin(), all.end(), 0u);
-        Selection selection;
-        selection.rows.assign(static_cast<size_t>(layout_.n_kv_heads), all);
-        if (!stores_parts() || !echo_stores(layout_, observations.layer)) return selection;
-        const auto first = static_cast<std::ptrdiff_t>(first_), end = static_cast<std::ptrdiff_t>(end_);
-        StoredLayer stored = described(observations.layer, {all.begin() + first, all.begin() + end},
-                                       observations.keys_before_rope, observations.values, first_);
-        for (StoredRow& row : stored.rows) {
-            row.plain.assign(all.begin(), all.begin() + first);
-            row.plain.insert(row.plain.end(), all.begin() + end, all.end());
-        }
-        selection.stored = std::move(stored);
-        return selection;
-    }
-
-    bool stores_while_decoding() const override { return layout_.ratio() < 1.0; }
-
-    std::optional<WholeTokens> whole_tokens(int layer) const override {
-        if (!echo_stores(layout_, layer)) return std::nullopt;
-        return WholeTokens{sinks_, recent_};
-    }
-
-    Switching switching() const override { return switching_; }
+    Selection select(LayerObservations& observations) override { return all_tokens(observations); }
 
     StoredLayer store(const LeavingTokens& tokens) override {
         StoredLayer layer = described(tokens.layer, {tokens.positions.begin(), tokens.positions.end()},
@@ -88,13 +43,19 @@ class EchoKv : public Policy {
     }
 
  private:
-    /// Of tokens at these positions, which are those from `first` on of the views.
+    void take(const EchoMaps& maps) override {
+        keys_ = EchoStorage(maps, Projected::keys);
+        values_ = EchoStorage(maps, Projected::values);
+    }
+
+    bool describes(int layer) const override { return echo_stores(layout(), layer); }
+
     StoredLayer described(int layer, const std::vector<uint32_t>& positions, const EntriesView& keys,
-                          const EntriesView& values, int64_t first) {
+                          const EntriesView& values, int64_t first) override {
         StoredLayer stored;
         const int64_t end = first + static_cast<int64_t>(positions.size());
-        const std::vector<StoredVectors> whole(static_cast<size_t>(layout_.n_kv_heads),
-                                               {.parts = {{.width = layout_.head_dim}}});
+        const std::vector<StoredVectors> whole(static_cast<size_t>(layout().n_kv_heads),
+                                               {.parts = {{.width = layout().head_dim}}});
         const auto of_keys = rebuilds_keys_ ? keys_.store(layer, keys, first, end, stored) : whole;
         const auto of_values = rebuilds_values_ ? values_.store(layer, values, first, end, stored) : whole;
         for (size_t head = 0; head < whole.size(); ++head)
@@ -104,22 +65,15 @@ class EchoKv : public Policy {
     }
 
     std::vector<float> numbers_of(const EntriesView& view, int head, size_t n) const {
-        const auto d = static_cast<size_t>(layout_.head_dim);
+        const auto d = static_cast<size_t>(layout().head_dim);
         std::vector<float> numbers(n * d);
         for (size_t i = 0; i < n; ++i)
-            read_entry(view, head, static_cast<int64_t>(i), layout_.head_dim, numbers.data() + i * d);
+            read_entry(view, head, static_cast<int64_t>(i), layout().head_dim, numbers.data() + i * d);
         return numbers;
     }
 
-    std::string path_;
-    int64_t sinks_, recent_;
     bool rebuilds_keys_, rebuilds_values_;
-    std::string form_, switches_;
-    Switching switching_;
-    RunContext context_;
-    EchoLayout layout_;
     EchoStorage keys_, values_;
-    int64_t first_ = 0, end_ = 0;  ///< tokens of the prompt that are not exact
 };
 
 }  // namespace

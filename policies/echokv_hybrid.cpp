@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "policies/interface/channel_scores.h"
+#include "policies/interface/echo_policy.h"
 #include "policies/interface/echo_storage.h"
-#include "policies/interface/policy.h"
 
 namespace kvscope::policies {
 
@@ -21,15 +22,10 @@ int channels_left(const EchoLayout& layout) {
 
 /// Keeps every token: of its keys ThinK's channels, of its values what EchoKV stores, both at the ratio of EchoKV's
 /// maps. The first `sinks` and the last `recent` tokens stay exact, decoded ones included.
-class EchoKvHybrid : public Policy {
+class EchoKvHybrid : public EchoPolicy {
  public:
     explicit EchoKvHybrid(const ParameterValues& values)
-        : path_(values.text("maps")),
-          window_(static_cast<int>(values.integer("window"))),
-          sinks_(values.integer("sinks")),
-          recent_(values.integer("recent")),
-          form_(values.text("form")),
-          switches_(values.text("switches")) {}
+        : EchoPolicy("echokv-hybrid", values), window_(static_cast<int>(values.integer("window"))) {}
 
     Needs needs() const override {
         Needs needs;
@@ -37,55 +33,22 @@ class EchoKvHybrid : public Policy {
         return needs;
     }
 
-    void begin(const RunContext& context) override {
-        context_ = context;
-        switching_ = switching_of(form_, switches_);
-        const auto maps = echo_maps_of("echokv-hybrid", path_, context);
-        layout_ = maps.layout;
-        values_ = EchoStorage(maps, Projected::values);
-        n_channels_ = channels_left(layout_);
-        first_ = std::min<int64_t>(sinks_, context.n_tokens);
-        end_ = switching_.begins_full ? first_ : std::max<int64_t>(context.n_tokens - recent_, first_);
-        channels_.clear();
-    }
-
-    bool stores_parts() const override { return end_ > first_ && layout_.ratio() < 1.0; }
-
-    bool decides_in_order() const override { return true; }
-
     Selection select(LayerObservations& observations) override {
-        std::vector<uint32_t> all(static_cast<size_t>(context_.n_tokens));
-        std::iota(all.begin(), all.end(), 0u);
-        Selection selection;
-        selection.rows.assign(static_cast<size_t>(layout_.n_kv_heads), all);
-        selection.channel_scores = channel_scores(observations, window_);
-        rank(observations.layer, selection.channel_scores);
-        if (!stores_parts()) return selection;
-        const auto first = all.begin() + static_cast<std::ptrdiff_t>(first_);
-        const auto end = all.begin() + static_cast<std::ptrdiff_t>(end_);
-        StoredLayer stored = described(observations.layer, {first, end}, observations.values, first_);
-        for (StoredRow& row : stored.rows) {
-            row.plain.assign(all.begin(), first);
-            row.plain.insert(row.plain.end(), end, all.end());
-        }
-        selection.stored = std::move(stored);
+        std::vector<float> scores = channel_scores(observations, window_);
+        rank(observations.layer, scores);
+        Selection selection = all_tokens(observations);
+        selection.channel_scores = std::move(scores);
         return selection;
     }
 
-    bool stores_while_decoding() const override { return layout_.ratio() < 1.0; }
-
-    std::optional<WholeTokens> whole_tokens(int) const override { return WholeTokens{sinks_, recent_}; }
-
-    Switching switching() const override { return switching_; }
-
     StoredLayer store(const LeavingTokens& tokens) override {
-        StoredLayer layer =
-            described(tokens.layer, {tokens.positions.begin(), tokens.positions.end()}, tokens.values, 0);
-        std::vector<float> key(static_cast<size_t>(layout_.head_dim));
+        StoredLayer layer = described(tokens.layer, {tokens.positions.begin(), tokens.positions.end()},
+                                      tokens.keys_before_rope, tokens.values, 0);
+        std::vector<float> key(static_cast<size_t>(layout().head_dim));
         for (size_t head = 0; head < layer.rows.size(); ++head) {
             StoredPart& part = layer.rows[head].stored[0].keys.parts[0];
             for (int64_t i = 0; i < static_cast<int64_t>(tokens.positions.size()); ++i) {
-                read_entry(tokens.keys, static_cast<int>(head), i, layout_.head_dim, key.data());
+                read_entry(tokens.keys, static_cast<int>(head), i, layout().head_dim, key.data());
                 for (const uint16_t c : part.channels) part.numbers.push_back(key[c]);
             }
         }
@@ -93,15 +56,24 @@ class EchoKvHybrid : public Policy {
     }
 
  private:
+    void take(const EchoMaps& maps) override {
+        values_ = EchoStorage(maps, Projected::values);
+        n_channels_ = channels_left(layout());
+        channels_.clear();
+    }
+
+    bool describes(int) const override { return true; }
+
     void rank(int layer, const std::vector<float>& scores) {
-        const auto d = static_cast<size_t>(layout_.head_dim);
+        const auto d = static_cast<size_t>(layout().head_dim);
         auto& heads = channels_[layer];
         for (size_t head = 0; head * d < scores.size(); ++head)
             heads.push_back(best_channels(std::span(scores).subspan(head * d, d), n_channels_));
     }
 
-    /// Of tokens at these positions, which are those from `first` on of the values; keys without their numbers.
-    StoredLayer described(int layer, const std::vector<uint32_t>& positions, const EntriesView& values, int64_t first) {
+    /// Keys without their numbers.
+    StoredLayer described(int layer, const std::vector<uint32_t>& positions, const EntriesView&,
+                          const EntriesView& values, int64_t first) override {
         StoredLayer stored;
         const auto of_values =
             values_.store(layer, values, first, first + static_cast<int64_t>(positions.size()), stored);
@@ -114,17 +86,10 @@ class EchoKvHybrid : public Policy {
         return stored;
     }
 
-    std::string path_;
     int window_;
-    int64_t sinks_, recent_;
-    std::string form_, switches_;
-    Switching switching_;
-    RunContext context_;
-    EchoLayout layout_;
     EchoStorage values_;
     int n_channels_ = 0;                                          ///< of a key
     std::map<int, std::vector<std::vector<uint16_t>>> channels_;  ///< of each layer and head
-    int64_t first_ = 0, end_ = 0;                                 ///< tokens of the prompt that are not exact
 };
 
 }  // namespace

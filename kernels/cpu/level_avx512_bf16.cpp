@@ -8,9 +8,7 @@
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx2,fma,prefer-vector-width=512")
-#include "kernels/cpu/attention_block_body.h"
-#include "kernels/cpu/attention_decode_body.h"
-#include "kernels/cpu/linear_body.h"
+#include "kernels/cpu/level_body.h"
 #include "kernels/cpu/simd_avx512.h"
 
 namespace kvscope::kernels::avx512_bf16 {
@@ -89,7 +87,6 @@ struct PairFactors {
     static __m512 mac(__m512 acc, operand a, operand b) { return _mm512_dpbf16_ps(acc, a, b); }
 };
 
-using LinearBf16 = LinearBody<Simd, PairFactors>;
 using PairBody = AttentionBlockBody<Simd, PairProducts>;
 
 bool in_pairs(const AttentionBlock& block) {
@@ -122,7 +119,7 @@ LevelKernels kernels() {
     LevelKernels all = avx512::kKernels;
     all.attention_block = {PairBody::queries_per_block, PairBody::fewest_queries, scratch_bytes, compute};
     all.decode_segment = decode_segment;
-    all.linear_bf16 = {LinearBf16::packed_bytes, LinearBf16::panel_bytes, LinearBf16::pack_rows, LinearBf16::multiply};
+    all.linear_bf16 = linear_kernel<LinearBody<Simd, PairFactors>>();
     return all;
 }
 

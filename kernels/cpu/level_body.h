@@ -1,0 +1,40 @@
+#pragma once
+
+#include "kernels/cpu/attention_block_body.h"
+#include "kernels/cpu/attention_decode_body.h"
+#include "kernels/cpu/elementwise_body.h"
+#include "kernels/cpu/level_kernels.h"
+#include "kernels/cpu/linear_body.h"
+#include "kernels/cpu/stored_numbers_body.h"
+
+namespace kvscope::kernels {
+
+template <class Linear>
+constexpr LinearKernel linear_kernel() {
+    return {Linear::packed_bytes, Linear::panel_bytes, Linear::pack_rows, Linear::multiply};
+}
+
+/// What a level computes that has no instruction for bf16: it is widened. Included behind the level's target pragma, as
+/// the bodies are, and a constant, so that no other machine runs code of this level before the level is chosen.
+template <class Simd>
+constexpr LevelKernels kernels_of_level() {
+    using Block = AttentionBlockBody<Simd, F32Products<Simd>>;
+    using Elementwise = ElementwiseBody<Simd>;
+    using Stored = StoredNumbersBody<Simd>;
+    return {
+        {Block::queries_per_block, Block::fewest_queries, Block::scratch_bytes, Block::compute},
+        AttentionDecodeBody<Simd>::segment,
+        Elementwise::rms_norm,
+        Elementwise::add_rms_norm,
+        Elementwise::rope,
+        Elementwise::swiglu,
+        Elementwise::log_softmax,
+        Elementwise::divergence_of_logs,
+        Stored::add_mapped,
+        Stored::add_weighted,
+        linear_kernel<LinearBody<Simd, F32Factors<Simd>>>(),
+        linear_kernel<LinearBody<Simd, WidenedFactors<Simd>>>(),
+    };
+}
+
+}  // namespace kvscope::kernels

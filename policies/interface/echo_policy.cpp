@@ -1,0 +1,52 @@
+#include "policies/interface/echo_policy.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "policies/interface/echo_storage.h"
+
+namespace kvscope::policies {
+
+EchoPolicy::EchoPolicy(std::string name, const ParameterValues& values)
+    : name_(std::move(name)),
+      path_(values.text("maps")),
+      sinks_(values.integer("sinks")),
+      recent_(values.integer("recent")),
+      form_(values.text("form")),
+      switches_(values.text("switches")) {}
+
+void EchoPolicy::begin(const RunContext& context) {
+    switching_ = switching_of(form_, switches_);
+    const EchoMaps maps = echo_maps_of(name_, path_, context);
+    layout_ = maps.layout;
+    n_tokens_ = context.n_tokens;
+    first_ = std::min<int64_t>(sinks_, n_tokens_);
+    end_ = switching_.begins_full ? first_ : std::max<int64_t>(n_tokens_ - recent_, first_);
+    take(maps);
+}
+
+std::optional<WholeTokens> EchoPolicy::whole_tokens(int layer) const {
+    if (!describes(layer)) return std::nullopt;
+    return WholeTokens{sinks_, recent_};
+}
+
+Selection EchoPolicy::all_tokens(LayerObservations& observations) {
+    std::vector<uint32_t> all(static_cast<size_t>(n_tokens_));
+    std::iota(all.begin(), all.end(), 0u);
+    Selection selection;
+    selection.rows.assign(static_cast<size_t>(layout_.n_kv_heads), all);
+    if (!stores_parts() || !describes(observations.layer)) return selection;
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(first_);
+    const auto end = all.begin() + static_cast<std::ptrdiff_t>(end_);
+    StoredLayer stored =
+        described(observations.layer, {first, end}, observations.keys_before_rope, observations.values, first_);
+    for (StoredRow& row : stored.rows) {
+        row.plain.assign(all.begin(), first);
+        row.plain.insert(row.plain.end(), end, all.end());
+    }
+    selection.stored = std::move(stored);
+    return selection;
+}
+
+}  // namespace kvscope::policies
