@@ -21,9 +21,9 @@
 #include "app/gui/shell/crash_log.h"
 #include "app/gui/shell/drawing_stacks.h"
 #include "app/gui/shell/layouts.h"
+#include "app/gui/shell/no_views.h"
 #include "app/gui/shell/start_cards.h"
 #include "app/gui/shell/status_bar.h"
-#include "app/gui/shell/ways_back.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/last_click.h"
 
@@ -271,7 +271,7 @@ bool App::frame() {
     if (session_.documents().empty() && !(engine_ && engine_->status().busy()) && !start_dismissed_)
         draw_start();
     else if (views_.empty())
-        draw_ways_back(actions_, theme_);
+        draw_no_views(actions_, theme_);
     else
         draw_views();
     attempt("the command palette", [this] { actions_.draw_palette(); });
@@ -415,15 +415,15 @@ void App::draw_menu_bar() {
 }
 
 void App::draw_views() {
-    Desk desk{*files_,
-              [this](const std::string& text, bool is_error) { notice(text, is_error); },
-              [this](const std::string& name, const nlohmann::json& state) {
-                  if (const ViewKind* kind = find_view_kind(name)) set_view(open_view(*kind), state);
-              },
-              [this](const View& view) { copy_as_seen(view); },
-              [this](const std::filesystem::path& path) { open_model(path); },
-              settings_.recent_models};
-    Context context{session_, theme_, window_.fonts, actions_, desk, engine_.get(), ImGui::GetStyle().FontScaleMain};
+    ViewHost host{*files_,
+                  [this](const std::string& text, bool is_error) { notice(text, is_error); },
+                  [this](const std::string& name, const nlohmann::json& state) {
+                      if (const ViewKind* kind = find_view_kind(name)) set_view(open_view(*kind), state);
+                  },
+                  [this](const View& view) { copy_as_seen(view); },
+                  [this](const std::filesystem::path& path) { open_model(path); },
+                  settings_.recent_models};
+    Context context{session_, theme_, window_.fonts, actions_, host, engine_.get(), ImGui::GetStyle().FontScaleMain};
     for (size_t i = 0; i < views_.size(); ++i) {
         OpenView& open = *views_[i];
         const bool wants_focus = std::exchange(open.focus, false);

@@ -163,7 +163,7 @@ class WhatIfView : public View {
                       .c_str());
         ImGui::SameLine();
         if (ImGui::Button("with…")) {
-            context.desk.files.ask(
+            context.host.files.ask(
                 {.kind = FileDialog::Kind::open_folder_or_file,
                  .title = "Choose " + name + ": a GGUF file or a folder with config.json",
                  .extensions = {".gguf"},
@@ -329,9 +329,9 @@ class WhatIfView : public View {
             const RunAt at = context.session.at(run);
             const auto command = analysis::reproduce_command(*at.reader, at.prompt, at.run);
             ImGui::SetClipboardText(command.c_str());
-            context.desk.notice("copied: " + command, false);
+            context.host.notice("copied: " + command, false);
         } catch (const std::exception& error) {
-            context.desk.notice(error.what(), true);
+            context.host.notice(error.what(), true);
         }
     }
 
