@@ -72,8 +72,8 @@ TEST_CASE(
     comparison = {Comparison::Kind::runs, {}, {}};
     CHECK(resolve(session, comparison, AutomaticComparison::none, true).kind == Comparison::Kind::none);
     const int first = session.documents().front()->id();
-    session.a = run_at(session, first, 0, 1);
-    session.b = run_at(session, first, 0, 3);
+    session.pair.a = run_at(session, first, 0, 1);
+    session.pair.b = run_at(session, first, 0, 3);
     const Compared pair = resolve(session, comparison, AutomaticComparison::none, true);
     REQUIRE(pair.pairs.size() == 1);
     CHECK(pair.pairs[0].label == "snapkv 16 − aperturekv 20");
@@ -129,8 +129,8 @@ TEST_CASE("A and B of one trace stand above the table with their difference, wha
     driven.settle();
     const size_t n_runs = view_of(driven).table()->rows.size();
     const int document = driven.session().documents().front()->id();
-    driven.session().a = run_at(driven.session(), document, 0, 3);
-    driven.session().b = run_at(driven.session(), document, 0, 1);
+    driven.session().pair.a = run_at(driven.session(), document, 0, 3);
+    driven.session().pair.b = run_at(driven.session(), document, 0, 1);
     driven.settle();
     for (const bool sorted : {false, true}) {
         if (sorted) driven.drive([](ImGuiTestContext& context) { context.ItemClick("**/Coverage"); });
@@ -177,8 +177,8 @@ TEST_CASE("coverage shows one trace less the other, or A less B, and what is sho
     view_of(driven).save(state);
     CHECK(state.at("compare_less") == "one.h5");
 
-    driven.session().a = run_at(driven.session(), driven.session().documents()[0]->id(), 0, 1);
-    driven.session().b = run_at(driven.session(), driven.session().documents()[1]->id(), 0, 3);
+    driven.session().pair.a = run_at(driven.session(), driven.session().documents()[0]->id(), 0, 1);
+    driven.session().pair.b = run_at(driven.session(), driven.session().documents()[1]->id(), 0, 3);
     driven.settle();
     choose("A − B");
     const auto pair = view_of(driven).figure(driven.session());
@@ -221,10 +221,10 @@ TEST_CASE("answers are held against the full cache, A, or the same runs of anoth
     reference.load({{"against", "a"}});
     reference.resolve(session);
     CHECK(reference.is_full());  // A is not chosen
-    session.a = run_at(session, first, 0, 3);
+    session.pair.a = run_at(session, first, 0, 3);
     reference.resolve(session);
     CHECK(reference.name() == "A");
-    CHECK(reference.of(session, snapkv) == session.a);
+    CHECK(reference.of(session, snapkv) == session.pair.a);
 
     reference.load({{"against", "trace"}, {"against_trace", "one.h5"}});
     reference.resolve(session);
@@ -243,7 +243,7 @@ TEST_CASE("answers choose their reference by a label, and their figure follows")
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("answers", false));
-    driven.session().a = run_at(driven.session(), driven.session().documents().front()->id(), 0, 1);
+    driven.session().pair.a = run_at(driven.session(), driven.session().documents().front()->id(), 0, 1);
     driven.settle();
     CHECK_FALSE(view_of(driven).figure(driven.session())->difference);
     driven.drive([](ImGuiTestContext& context) {

@@ -319,7 +319,7 @@ TEST_CASE("maps that are scrolled to are zoomed by the wheel and scrolled beside
         CHECK(panels()->Scroll.y == 0);
     });
     Session& session = driven.session();
-    session.select_run(session.visible_runs(true).back());
+    session.selection.select_run(session.visible_runs(true).back());
     driven.settle();
     CHECK(panels()->Scroll.y > 0);
 }

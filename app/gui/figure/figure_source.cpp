@@ -237,7 +237,7 @@ FigureRequest shown_request(const Session& session, const std::string& figure, b
     };
     std::vector<TraceRequest> requests;
     if (traces == Traces::difference) {
-        for (const auto& run : {session.a, session.b}) {
+        for (const auto& run : {session.pair.a, session.pair.b}) {
             if (!run || !session.exists(*run)) return request;
             TraceRequest& of = requests.emplace_back(TraceRequest{run->document, {}});
             of.options.prompt = run->prompt;

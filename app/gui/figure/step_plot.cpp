@@ -268,11 +268,11 @@ void StepPlot::scrub(const Frame& frame) {
     over.step = step;
     session.set_hover(over);
     if (row && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
-        Cursor next = session.cursor_at(row->run);
+        Cursor next = session.selection.cursor_at(row->run);
         next.step = step;
         session.selection.set(next);
     } else if (ImGui::IsMouseDown(ImGuiMouseButton_Left) && session.cursor().step != step) {
-        session.select_step(step);
+        session.selection.select_step(step);
     }
     const auto t = static_cast<size_t>(step);
     ImGui::BeginTooltip();

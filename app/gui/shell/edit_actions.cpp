@@ -27,9 +27,9 @@ void add_history_actions(MenuActions& menu, const ActionTargets& on) {
         [&selection] { return selection.can_go_forward(); });
     menu.add("End the flicker, let go of the selection, cancel", ImGuiKey_Escape,
              [&session = on.session, engine = on.engine] {
-                 if (std::exchange(session.flicker, std::nullopt)) return;
+                 if (std::exchange(session.pair.flicker, std::nullopt)) return;
                  const Cursor before = session.cursor();
-                 session.let_go();
+                 session.selection.deselect();
                  if (engine && engine->status().busy() && before == session.cursor()) engine->cancel();
              });
 }
@@ -75,14 +75,14 @@ void select_next_layer(Session& session, int by) {
     const Document* focus = session.focus();
     if (!focus || !focus->reader()->has_model()) return;
     const int last = static_cast<int>(focus->reader()->model().n_layers) - 1;
-    session.select_layer(std::clamp(session.cursor().layer + by, 0, last));
+    session.selection.select_layer(std::clamp(session.cursor().layer + by, 0, last));
 }
 
 void select_next_token(Session& session, int by) {
     const Document* focus = session.focus();
     if (!focus || focus->prompt >= focus->reader()->n_prompts()) return;
     const int64_t last = focus->reader()->prompt(focus->prompt).visible_tokens() - 1;
-    session.select_token(std::clamp<int64_t>(session.cursor().first_token + by, 0, last));
+    session.selection.select_token(std::clamp<int64_t>(session.cursor().first_token + by, 0, last));
 }
 
 void add_move_actions(MenuActions& menu, Session& session) {

@@ -32,7 +32,7 @@ bool UndoHistory::end_frame() {
 
 UndoHistory::Step UndoHistory::present() const {
     Step step;
-    step.choices = {session_.cursor(), session_.a, session_.b, session_.mark, {}, {}, {}};
+    step.choices = {session_.cursor(), session_.pair.a, session_.pair.b, session_.mark, {}, {}, {}};
     for (const auto& document : session_.documents()) {
         step.choices.hidden[document->id()] = document->hidden;
         auto& pins = step.choices.pins[document->id()] = document->pins;
@@ -70,10 +70,10 @@ void UndoHistory::go_to(const Step& step) {
     const Step now = present();
     const Choices& wanted = step.choices;
     if (now.choices.views != wanted.views || now.places != step.places) views_.restore(step.layout, true);
-    session_.flicker.reset();
+    session_.pair.flicker.reset();
     if (!wanted.cursor.run.valid() || session_.exists(wanted.cursor.run)) session_.selection.set(wanted.cursor);
-    session_.a = wanted.a && session_.exists(*wanted.a) ? wanted.a : std::nullopt;
-    session_.b = wanted.b && session_.exists(*wanted.b) ? wanted.b : std::nullopt;
+    session_.pair.a = wanted.a && session_.exists(*wanted.a) ? wanted.a : std::nullopt;
+    session_.pair.b = wanted.b && session_.exists(*wanted.b) ? wanted.b : std::nullopt;
     session_.mark = wanted.mark;
     for (const auto& document : session_.documents()) {
         const auto hidden = wanted.hidden.find(document->id());

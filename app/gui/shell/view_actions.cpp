@@ -11,7 +11,7 @@ void toggle_run(Session& session, const RunKey& run) { session.set_visible(run, 
 void add_flicker(MenuActions& menu, Session& session) {
     const auto flicker = [&session] {
         const auto [a, b] = session.compared();
-        session.flicker = session.flicker == a ? b : a;
+        session.pair.flicker = session.pair.flicker == a ? b : a;
     };
     const auto can_flicker = [&session] {
         const auto [a, b] = session.compared();
@@ -45,7 +45,7 @@ void offer_runs(std::vector<Action>& extra, Session& session) {
         extra.push_back({"Go to run " + session.look(key).label,
                          "",
                          0,
-                         [&session, key] { session.select_run(key); },
+                         [&session, key] { session.selection.select_run(key); },
                          {},
                          {},
                          false});

@@ -71,7 +71,7 @@ class CoverageView : public FigureView {
         session.set_hover(over);
         if (over.run.valid()) draw_tooltip(context, shown, hit, over, pairs);
         if (!hit.clicked) return;
-        Cursor next = over.run.valid() ? session.cursor_at(over.run) : session.cursor();
+        Cursor next = over.run.valid() ? session.selection.cursor_at(over.run) : session.cursor();
         if (is_layer) next.layer = layer;
         session.selection.set(next);
     }

@@ -147,7 +147,8 @@ class HeadDivergenceView : public View {
         if (by_similarity_) options.source += "-by-similarity";
         runs.clear();
         if (source_ != "scores") return;
-        for (const RunKey& run : {session.cursor().run, session.a.value_or(RunKey{}), session.b.value_or(RunKey{})}) {
+        for (const RunKey& run :
+             {session.cursor().run, session.pair.a.value_or(RunKey{}), session.pair.b.value_or(RunKey{})}) {
             if (run.document != document || run.prompt != options.prompt || !session.exists(run)) continue;
             if (!stores_divergence(session, run)) continue;
             runs = {run.run};
@@ -228,7 +229,7 @@ class HeadDivergenceView : public View {
             ImGui::SetTooltip("layer %d: mean over pairs of heads %s nats\n%s; %s", hit.panel,
                               analysis::format_number(mean_of_pairs(map)).c_str(),
                               all->figure.color_scales.front().title.c_str(), measure_definition("head_divergence"));
-            if (hit.clicked) session.select_layer(hit.panel);
+            if (hit.clicked) session.selection.select_layer(hit.panel);
         }
 
         const auto answer =
@@ -299,7 +300,7 @@ class HeadDivergenceView : public View {
         ImGui::TextDisabled("%s", large.figure->figure.color_scales.front().title.c_str());
         ImGui::TextDisabled("%s", measure_definition("head_divergence"));
         ImGui::EndTooltip();
-        if (hit.clicked) session.select_head(layer, over.kv_head, over.query_head);
+        if (hit.clicked) session.selection.select_head(layer, over.kv_head, over.query_head);
     }
 
     std::string source_ = "attention";

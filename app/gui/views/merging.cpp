@@ -144,7 +144,7 @@ class MergingView : public View {
         if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
         ImGui::TextUnformatted(look.label.c_str());
         if (is_selected) ImGui::PopFont();
-        if (ImGui::IsItemClicked()) session.select_run(key);
+        if (ImGui::IsItemClicked()) session.selection.select_run(key);
         static const TaskSlot<EntrySizes> slot;
         const auto answer = session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)] {
             return read_sizes(*at.reader, at.prompt, at.run);
@@ -187,8 +187,8 @@ class MergingView : public View {
         const Cursor at = session.cursor();
         const auto entry = entry_at(session.at(key), std::max(at.layer, 0), at.first_token, 0);
         if (!entry) return;
-        session.select_token(entry->first);
-        session.select_token(entry->last, true);
+        session.selection.select_token(entry->first);
+        session.selection.select_token(entry->last, true);
     }
 
     static void draw_tooltip(Context& context, const RunKey& key, int layer, int64_t token) {

@@ -126,7 +126,7 @@ class ReportView : public View {
         const auto fits = [&](const std::optional<RunKey>& run) {
             return run && run->document == request.document && run->prompt == request.options.prompt;
         };
-        if (fits(session.a) && fits(session.b)) request.runs = {session.a->run, session.b->run};
+        if (fits(session.pair.a) && fits(session.pair.b)) request.runs = {session.pair.a->run, session.pair.b->run};
     }
 
     void draw_list(const Context& context) {

@@ -149,7 +149,7 @@ class ScatterView : public FigureView {
         over.run = run;
         session.set_hover(over);
         draw_tooltip(context, panel, hit, run, pairs);
-        if (hit.clicked) session.select_run(run);
+        if (hit.clicked) session.selection.select_run(run);
     }
 
     void draw_tooltip(const Context& context, const analysis::Panel& panel, const FigureHit& hit, const RunKey& run,

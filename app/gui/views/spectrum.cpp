@@ -251,7 +251,7 @@ class SpectrumView : public FigureView {
                     static_cast<double>(hit.value));
         ImGui::TextDisabled("%s", measure_definition(source_));
         ImGui::EndTooltip();
-        if (hit.clicked) context.session.select_layer(layer);
+        if (hit.clicked) context.session.selection.select_layer(layer);
     }
 
     void draw_tooltip_of_head(const PreparedFigure& shown, const FigureHit& hit, int layer) const {
@@ -277,7 +277,7 @@ class SpectrumView : public FigureView {
         if (layer < 0) return;
         const bool is_head = std::holds_alternative<analysis::Scatter>(drawn);
         set_hover(session, shown, shown.figure.panels[panel].subject.trace, layer, is_head ? hit.point : -1);
-        if (hit.clicked) session.select_layer(layer);
+        if (hit.clicked) session.selection.select_layer(layer);
         if (is_head) return draw_tooltip_of_head(shown, hit, layer);
         const auto* line = std::get_if<analysis::Line>(&drawn);
         if (!line) return;
