@@ -219,6 +219,23 @@ TEST_CASE("head divergence shows both traces on one scale, and A − B of two wh
     CHECK(driven.app().notices().empty());
 }
 
+TEST_CASE("Retention shows a layer's heads of a trace whose model has it beside one whose model has not") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    TwoTraces files;
+    trace::sample::Options fewer;
+    fewer.n_layers = 2;
+    trace::sample::write(files.second, fewer);
+    const bool is_first = GENERATE(true, false);
+    if (!is_first) std::swap(files.first, files.second);
+    DrivenApp driven(files.alone_in_the_window("retention"));
+    driven.app().views().front()->view->load({{"layer", 2}});
+    driven.settle();
+    nlohmann::json state;
+    driven.app().views().front()->view->save(state);
+    CHECK(state.at("layer") == 2);
+    CHECK(driven.app().n_errors() == 0);
+}
+
 TEST_CASE("every figure view shows two traces, and A − B of them, without an error") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;

@@ -202,7 +202,10 @@ DrawnTokenMap draw_token_map(Context& context, const char* id, ImVec2 size, cons
                 }
                 context.session.selection.set(next);
             }
-            if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && !map.rows_are_heads) drawn.entered = row;
+            if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && !map.rows_are_heads) {
+                drawn.entered = row;
+                drawn.entered_token = token;
+            }
             if (map.tooltip && !ImGui::IsMouseDragging(ImGuiMouseButton_Left)) {
                 ImGui::BeginTooltip();
                 map.tooltip(row, token);

@@ -43,7 +43,8 @@ struct TokenMap {
 struct DrawnTokenMap {
     float left = 0;  ///< of the shown tokens, pixels on the screen
     float right = 0;
-    int entered = -1;  ///< the row that was double-clicked, or −1
+    int entered = -1;            ///< the row that was double-clicked, or −1 …
+    int64_t entered_token = -1;  ///< … and the token in it
     bool is_visible() const { return right > left; }
 };
 

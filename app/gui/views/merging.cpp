@@ -159,7 +159,7 @@ class MergingView : public View {
             shown.colors = colors_for(context);
             shown.tooltip = [&](int layer, int64_t token) { draw_tooltip(context, key, layer, token); };
             drawn = draw_token_map(context, "##map", {0, map_height}, shown);
-            if (drawn.entered >= 0) select_entry(session, key);
+            if (drawn.entered >= 0) select_entry(session, key, drawn.entered, drawn.entered_token);
         } else {
             ImGui::BeginChild("waiting", {0, map_height});
             if (answer.error.empty())
@@ -183,12 +183,15 @@ class MergingView : public View {
         return *found;
     }
 
-    static void select_entry(Session& session, const RunKey& key) {
-        const Cursor at = session.cursor();
-        const auto entry = entry_at(session.at(key), std::max(at.layer, 0), at.first_token, 0);
+    /// The tokens of the entry that holds a token of the layer.
+    static void select_entry(Session& session, const RunKey& key, int layer, int64_t token) {
+        const auto entry = entry_at(session.at(key), layer, token, 0);
         if (!entry) return;
-        session.selection.select_token(entry->first);
-        session.selection.select_token(entry->last, true);
+        Cursor next = session.selection.cursor_at(key);
+        next.layer = layer;
+        next.first_token = entry->first;
+        next.last_token = entry->last;
+        session.selection.set(next);
     }
 
     static void draw_tooltip(Context& context, const RunKey& key, int layer, int64_t token) {

@@ -119,13 +119,14 @@ class RetentionView : public View {
     void draw_header(Context& context, const std::vector<RunKey>& runs) {
         if (fit_) context.session.token_axis.show_everything();
         fit_ = false;
-        const Document& document = *context.session.document(runs.front());
-        const auto n_layers = static_cast<int>(document.reader()->model().n_layers);
-        layer_ = std::min(layer_, n_layers - 1);
+        int most_layers = 0;
+        for (const RunKey& key : runs) most_layers = std::max(most_layers, n_layers_of(context.session, key));
+        layer_ = std::min(layer_, most_layers - 1);
         if (layer_ >= 0) {
+            const int shown = layer_;
             if (ImGui::SmallButton("All layers")) layer_ = -1;
             ImGui::SameLine();
-            ImGui::Text("layer %d: tokens →  heads ↓", layer_);
+            ImGui::Text("layer %d: tokens →  heads ↓", shown);
         } else {
             ImGui::TextUnformatted("tokens →  layers ↓");
         }
@@ -187,7 +188,18 @@ class RetentionView : public View {
         return colors;
     }
 
+    static int n_layers_of(const Session& session, const RunKey& key) {
+        return static_cast<int>(session.document(key)->reader()->model().n_layers);
+    }
+
+    /// @returns nullptr while it is read, and where `error` says why there is none
     const HeatMap* map_of(Context& context, const RunKey& key, std::string& error) {
+        // The models of two traces may differ in their layers.
+        if (layer_ >= n_layers_of(context.session, key)) {
+            error = fmt::format("Its model has {} layers: there is no layer {}.", n_layers_of(context.session, key),
+                                layer_);
+            return nullptr;
+        }
         const RunAt at = context.session.at(key);
         static const TaskSlot<Pyramid> slot;
         const std::string name = fmt::format("{} {}", key.text(), layer_);
