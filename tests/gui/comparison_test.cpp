@@ -170,7 +170,7 @@ TEST_CASE("coverage shows one trace less the other, or A less B, and what is sho
     REQUIRE(request);
     CHECK(request->difference);
     const analysis::Figure figure = FigureJob(driven.session(), *request).figure();
-    CHECK(figure.panels.front().layers.size() == 5 + 1);  // a curve a pair, and the line at zero
+    CHECK(figure.panels.front().shapes.size() == 5 + 1);  // a curve a pair, and the line at zero
     CHECK(figure.panels.front().y.min == -figure.panels.front().y.max);
     CHECK(ExportDialog::numbers(driven.session(), *request, "csv").find("difference") != std::string::npos);
     nlohmann::json state;
@@ -183,7 +183,7 @@ TEST_CASE("coverage shows one trace less the other, or A less B, and what is sho
     choose("A − B");
     const auto pair = view_of(driven).figure(driven.session());
     const analysis::Figure of_pair = FigureJob(driven.session(), *pair).figure();
-    CHECK(std::get<analysis::Line>(of_pair.panels.front().layers.front()).label == "snapkv 16 − aperturekv 20");
+    CHECK(std::get<analysis::Line>(of_pair.panels.front().shapes.front()).label == "snapkv 16 − aperturekv 20");
     CHECK(driven.app().notices().empty());
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("the scatter of two traces has an arrow from each run to its like, and
     REQUIRE(request);
     CHECK(request->difference);
     size_t n_arrows = 0, n_points = 0;
-    for (const auto& layer : FigureJob(driven.session(), *request).figure().panels.front().layers) {
+    for (const auto& layer : FigureJob(driven.session(), *request).figure().panels.front().shapes) {
         const auto* line = std::get_if<analysis::Line>(&layer);
         n_arrows += line && line->arrow;
         n_points += std::holds_alternative<analysis::Scatter>(layer);
@@ -233,7 +233,7 @@ TEST_CASE("answers are held against the full cache, A, or the same runs of anoth
     const Compared compared = reference.compared(session, session.visible_runs());
     CHECK(compared.pairs.size() == 5);
     const FigureRequest request = difference_request("step-kl", compared);
-    CHECK(FigureJob(session, request).figure().panels.front().layers.size() == 5 + 1);
+    CHECK(FigureJob(session, request).figure().panels.front().shapes.size() == 5 + 1);
     nlohmann::json state;
     reference.save(state);
     CHECK(state.at("against_trace") == "one.h5");
@@ -256,7 +256,7 @@ TEST_CASE("answers choose their reference by a label, and their figure follows")
     CHECK(request->difference);
     CHECK(request->against_each);
     const analysis::Figure figure = FigureJob(driven.session(), *request).figure();
-    CHECK(figure.panels.front().layers.size() == 4 + 1);  // all but A itself
+    CHECK(figure.panels.front().shapes.size() == 4 + 1);  // all but A itself
     CHECK(driven.app().notices().empty());
 }
 

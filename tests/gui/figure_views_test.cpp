@@ -105,7 +105,7 @@ TEST_CASE("a figure of the window is the figure that is exported, with its maps 
     const auto expected = analysis::figure_definition("jsd").make(*opened.document->reader(), request.options);
     REQUIRE(made->figure->figure.panels.size() == expected.panels.size());
     for (size_t i = 0; i < expected.panels.size(); ++i) {
-        const auto& map = std::get<analysis::HeatMap>(expected.panels[i].layers.front());
+        const auto& map = std::get<analysis::HeatMap>(expected.panels[i].shapes.front());
         const auto& pyramid = *made->figure->pyramids.at({i, 0});
         CHECK(pyramid.rows == map.rows);
         CHECK(pyramid.levels.front().values == map.values);

@@ -35,7 +35,7 @@ RunKey run_called(const Session& session, const std::string& label) {
 }
 
 const analysis::HeatMap& map_of(const analysis::Figure& figure, size_t panel) {
-    return std::get<analysis::HeatMap>(figure.panels.at(panel).layers.front());
+    return std::get<analysis::HeatMap>(figure.panels.at(panel).shapes.front());
 }
 
 }  // namespace
@@ -129,21 +129,21 @@ TEST_CASE("the runs of all open traces are in one plot, called by their files, a
     const FigureJob job(session, request);
     const PreparedFigure shown{figure, {}, job.runs()};
     size_t n_second = 0;
-    for (size_t i = 0; i < figure.panels.front().layers.size(); ++i) {
-        const auto& line = std::get<analysis::Line>(figure.panels.front().layers[i]);
+    for (size_t i = 0; i < figure.panels.front().shapes.size(); ++i) {
+        const auto& line = std::get<analysis::Line>(figure.panels.front().shapes[i]);
         const RunKey run = shown.run_of(0, i);
         REQUIRE(session.exists(run));
         CHECK(line.label == session.look(run).label);
         CHECK(line.style.color == session.look(run).style.color);
         n_second += run.document == second;
     }
-    CHECK(figure.panels.front().layers.size() == session.visible_runs().size());
+    CHECK(figure.panels.front().shapes.size() == session.visible_runs().size());
     CHECK(n_second == 5);
 
     session.set_visible(run_called(session, "two.h5: snapkv 16"), false);
     const FigureRequest fewer = shown_request(session, "coverage", true, Traces::all);
     CHECK(stamp_of(session, fewer) != stamp_of(session, request));
-    CHECK(FigureJob(session, fewer).figure().panels.front().layers.size() + 1 == figure.panels.front().layers.size());
+    CHECK(FigureJob(session, fewer).figure().panels.front().shapes.size() + 1 == figure.panels.front().shapes.size());
 
     session.close(second);
     const FigureRequest alone = shown_request(session, "coverage", true, Traces::all);

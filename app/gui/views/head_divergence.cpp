@@ -33,7 +33,7 @@ LargeMatrix large_matrix(const analysis::Figure& all, size_t layer) {
     panel.row = panel.column = 0;
     panel.x.title = panel.y.title = all.panels.back().x.title;  // small ones have it at the edges alone
     LargeMatrix large;
-    large.heads.resize(std::get<analysis::HeatMap>(panel.layers.front()).rows);
+    large.heads.resize(std::get<analysis::HeatMap>(panel.shapes.front()).rows);
     std::iota(large.heads.begin(), large.heads.end(), size_t{0});
     // An axis that is not in the heads' own order names the head at each place.
     if (panel.x.ticks.size() == large.heads.size()) {
@@ -225,7 +225,7 @@ class HeadDivergenceView : public View {
             over.layer = hit.panel;
             session.set_hover(over);
             const auto& map =
-                std::get<analysis::HeatMap>(all->figure.panels[static_cast<size_t>(hit.panel)].layers.front());
+                std::get<analysis::HeatMap>(all->figure.panels[static_cast<size_t>(hit.panel)].shapes.front());
             ImGui::SetTooltip("layer %d: mean over pairs of heads %s nats\n%s; %s", hit.panel,
                               analysis::format_number(mean_of_pairs(map)).c_str(),
                               all->figure.color_scales.front().title.c_str(), measure_definition("head_divergence"));

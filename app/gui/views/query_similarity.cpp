@@ -232,8 +232,8 @@ class QuerySimilarityView : public View {
         };
         const FigureHit hit = curve_.draw(context, "mean by layer", size, figure, look);
         if (hit.panel < 0) return;
-        const auto& layers = figure->figure.panels.front().layers;
-        const auto* line = std::get_if<analysis::Line>(&layers[static_cast<size_t>(std::max(hit.layer, 0))]);
+        const auto& shapes = figure->figure.panels.front().shapes;
+        const auto* line = std::get_if<analysis::Line>(&shapes[static_cast<size_t>(std::max(hit.shape, 0))]);
         const auto layer = static_cast<int>(std::lround(hit.x));
         if (!line || layer < 0 || layer >= static_cast<int>(line->y.size())) return;
         const auto at = static_cast<size_t>(layer);

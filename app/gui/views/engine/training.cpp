@@ -43,7 +43,7 @@ analysis::Figure curve_of(const TrainingStatus& training) {
         panel.y.title = in_nats ? "Divergence" : "Missed";
         panel.y.unit = in_nats ? "nats" : "%";
         panel.y.max = most > 0 ? 1.05 * most : 1;
-        panel.layers.emplace_back(std::move(line));
+        panel.shapes.emplace_back(std::move(line));
         figure.panels.push_back(std::move(panel));
     }
     return figure;
