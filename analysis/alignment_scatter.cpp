@@ -101,9 +101,9 @@ Figure make_alignment(const trace::Reader& reader, const FigureOptions& options,
         panel.title = fmt::format("{} and {}", kVectors[x], kVectors[y]);
         panel.x = cosine_axis(x, limit);
         panel.y = cosine_axis(y, limit);
-        panel.layers.emplace_back(diagonal(limit, x == 1 || y == 1));
+        panel.shapes.emplace_back(diagonal(limit, x == 1 || y == 1));
         for (size_t i = 0; i < layers.size(); ++i)
-            panel.layers.emplace_back(points_of(alignment, layers[i], x, y, layer_color(i, layers.size())));
+            panel.shapes.emplace_back(points_of(alignment, layers[i], x, y, layer_color(i, layers.size())));
         figure.panels.push_back(std::move(panel));
     }
     for (size_t i = 0; i < layers.size(); ++i) {

@@ -133,7 +133,8 @@ struct TextLabel {
     bool monospace = false;  ///< tokens and numbers
 };
 
-using Layer = std::variant<HeatMap, Categories, Line, Bars, Scatter, Rule, TextLabel>;
+/// A part of a plot.
+using Shape = std::variant<HeatMap, Categories, Line, Bars, Scatter, Rule, TextLabel>;
 
 struct Panel {
     size_t page = 0;  ///< each has the figure's grid, legend and colour bars to itself
@@ -144,7 +145,7 @@ struct Panel {
     std::string note;  ///< a number that belongs to the panel, at the right of its title
     Axis x;
     Axis y;
-    std::vector<Layer> layers;
+    std::vector<Shape> shapes;  ///< later ones lie above earlier ones
     bool square_cells = false;  ///< one unit of x is as long as one unit of y
     Subject subject = {};
 };

@@ -38,7 +38,7 @@ Panel panel_of(const trace::RunAttributes& attributes, const HeadMap& of, const 
     panel.y = layer_axis(heads);
     panel.y.title = attributes.granularity == trace::schema::run::granularity_query_head ? "Query head" : "KV head";
     panel.y.reversed = true;
-    panel.layers.emplace_back(heat_map(of, layers));
+    panel.shapes.emplace_back(heat_map(of, layers));
     return panel;
 }
 
@@ -59,7 +59,7 @@ Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& option
         panel.subject.run = maps[i].run;
         panel.row = i / figure.columns;
         panel.column = i % figure.columns;
-        const auto& values = std::get<HeatMap>(panel.layers.front()).values;
+        const auto& values = std::get<HeatMap>(panel.shapes.front()).values;
         for (const float value : values)
             if (std::isfinite(value)) scale.max = std::max(scale.max, static_cast<double>(value));
         figure.panels.push_back(std::move(panel));

@@ -72,25 +72,25 @@ void add_box(Panel& panel, const std::string& label, const std::vector<double>& 
     if (is_filled) {
         LineStyle none = style;
         none.width_pt = 0;
-        panel.layers.emplace_back(Line{label,
+        panel.shapes.emplace_back(Line{label,
                                        {five.lower_quartile, five.upper_quartile},
                                        {NAN, NAN},
                                        {y - half, y - half},
                                        {y + half, y + half},
                                        none});
     }
-    panel.layers.emplace_back(std::move(box));
-    panel.layers.emplace_back(Line{
+    panel.shapes.emplace_back(std::move(box));
+    panel.shapes.emplace_back(Line{
         label, {five.min, five.lower_quartile, NAN, five.upper_quartile, five.max}, {y, y, NAN, y, y}, {}, {}, style});
     const double cap = half / 2;
-    panel.layers.emplace_back(Line{label,
+    panel.shapes.emplace_back(Line{label,
                                    {five.min, five.min, NAN, five.max, five.max},
                                    {y - cap, y + cap, NAN, y - cap, y + cap},
                                    {},
                                    {},
                                    style});
     style.width_pt = 1.6;
-    panel.layers.emplace_back(Line{label, {five.median, five.median}, {y - half, y + half}, {}, {}, style});
+    panel.shapes.emplace_back(Line{label, {five.median, five.median}, {y - half, y + half}, {}, {}, style});
 }
 
 Panel conditions(std::span<const PromptQueries> prompts) {
@@ -115,7 +115,7 @@ Panel conditions(std::span<const PromptQueries> prompts) {
                 if (values.size() > 1)
                     add_box(panel, label, values, at, 0.36 * lane, style, kSides[side].is_filled);
                 else
-                    panel.layers.emplace_back(Scatter{label, {values.at(0)}, {at}, style.marker, 3.6, style.color});
+                    panel.shapes.emplace_back(Scatter{label, {values.at(0)}, {at}, style.marker, 3.6, style.color});
             }
         }
     }
@@ -140,7 +140,7 @@ Panel curves(std::span<const PromptQueries> prompts) {
                 line.y.push_back(mean_of(one.*kSides[side].values));
                 farthest = std::max(farthest, line.x.back());
             }
-            panel.layers.emplace_back(std::move(line));
+            panel.shapes.emplace_back(std::move(line));
         }
     }
     panel.x.min = -0.03 * farthest;

@@ -10,8 +10,8 @@ namespace kvscope::analysis {
 namespace {
 
 bool has_map(const Panel& panel) {
-    return std::any_of(panel.layers.begin(), panel.layers.end(),
-                       [](const Layer& layer) { return std::holds_alternative<HeatMap>(layer); });
+    return std::any_of(panel.shapes.begin(), panel.shapes.end(),
+                       [](const Shape& shape) { return std::holds_alternative<HeatMap>(shape); });
 }
 
 void widen(double& least, double& most, double other_least, double other_most) {
@@ -88,9 +88,9 @@ Figure side_by_side(std::vector<TraceFigure> figures, std::span<const TracePart>
         const size_t columns = joined ? joined->columns : 0;
         for (Panel& panel : figure.panels) {
             panel.subject.trace = i;
-            for (Layer& layer : panel.layers) {
-                if (auto* line = std::get_if<Line>(&layer)) line->subject.trace = i;
-                if (auto* points = std::get_if<Scatter>(&layer)) points->subject.trace = i;
+            for (Shape& shape : panel.shapes) {
+                if (auto* line = std::get_if<Line>(&shape)) line->subject.trace = i;
+                if (auto* points = std::get_if<Scatter>(&shape)) points->subject.trace = i;
             }
             panel.column += columns;
             if (!name.empty()) panel.title = panel.title.empty() ? name : fmt::format("{}: {}", name, panel.title);

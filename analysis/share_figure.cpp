@@ -49,10 +49,10 @@ Panel layers_panel(std::span<const RunShares> runs, const ShareMeasure& measure,
             line.y.push_back(100 * run.layers[static_cast<size_t>(layers[i])]);
             largest = std::max(largest, std::abs(line.y.back()));
         }
-        panel.layers.emplace_back(std::move(line));
+        panel.shapes.emplace_back(std::move(line));
     }
     panel.y = percent_axis(measure, largest, difference);
-    if (difference) panel.layers.emplace_back(zero_line());
+    if (difference) panel.shapes.emplace_back(zero_line());
     return panel;
 }
 
@@ -74,7 +74,7 @@ Panel model_panel(std::span<const RunShares> runs, const ShareMeasure& measure, 
     double largest = 0;
     std::map<std::string, Line> lines;
     std::vector<std::string> order;
-    std::vector<Layer> points;
+    std::vector<Shape> points;
     for (const RunShares& run : runs) {
         const trace::RunAttributes& attributes = run.shown.attributes();
         const std::string method = run.shown.method();
@@ -99,11 +99,11 @@ Panel model_panel(std::span<const RunShares> runs, const ShareMeasure& measure, 
         points.emplace_back(std::move(point));
     }
     for (const std::string& method : order) {
-        if (lines[method].x.size() > 1) panel.layers.emplace_back(std::move(lines[method]));
+        if (lines[method].x.size() > 1) panel.shapes.emplace_back(std::move(lines[method]));
     }
-    std::move(points.begin(), points.end(), std::back_inserter(panel.layers));
+    std::move(points.begin(), points.end(), std::back_inserter(panel.shapes));
     panel.y = percent_axis(measure, largest, difference);
-    if (difference) panel.layers.emplace_back(zero_line());
+    if (difference) panel.shapes.emplace_back(zero_line());
     return panel;
 }
 

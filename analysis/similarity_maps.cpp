@@ -73,7 +73,7 @@ Panel panel_of(HeatMap map, const Axis& axis) {
     panel.square_cells = true;
     panel.x = panel.y = axis;
     panel.y.reversed = true;
-    panel.layers.emplace_back(std::move(map));
+    panel.shapes.emplace_back(std::move(map));
     return panel;
 }
 
@@ -81,7 +81,7 @@ Panel panel_of(HeatMap map, const Axis& axis) {
 void add_scale(Figure& figure) {
     double most = 0;
     for (const Panel& panel : figure.panels)
-        for (const float value : std::get<HeatMap>(panel.layers.front()).values)
+        for (const float value : std::get<HeatMap>(panel.shapes.front()).values)
             if (std::isfinite(value)) most = std::max(most, std::abs(static_cast<double>(value)));
     ColorScale scale;
     scale.title = "Mean cosine";

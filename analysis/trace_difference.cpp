@@ -47,8 +47,8 @@ Line line_difference(const Line& a, const Line& b, bool as_ratio) {
 }
 
 bool is_map(const Panel& panel) {
-    return std::any_of(panel.layers.begin(), panel.layers.end(),
-                       [](const Layer& layer) { return std::holds_alternative<HeatMap>(layer); });
+    return std::any_of(panel.shapes.begin(), panel.shapes.end(),
+                       [](const Shape& shape) { return std::holds_alternative<HeatMap>(shape); });
 }
 
 std::vector<std::string> labels_of(const Axis& axis) {
@@ -72,9 +72,9 @@ Sides read_sides(const FigureDefinition& definition, const TracePart& a, const T
     for (size_t p = 0; p < sides.a.panels.size(); ++p) {
         const Panel& of_a = sides.a.panels[p];
         const Panel& of_b = sides.b.panels[p];
-        if (of_a.layers.size() != of_b.layers.size()) {
+        if (of_a.shapes.size() != of_b.shapes.size()) {
             disagree(
-                fmt::format("{} has {} curves in A and {} in B", of_a.title, of_a.layers.size(), of_b.layers.size()));
+                fmt::format("{} has {} curves in A and {} in B", of_a.title, of_a.shapes.size(), of_b.shapes.size()));
         }
         if (is_map(of_a) && labels_of(of_a.x) != labels_of(of_b.x)) {
             disagree(fmt::format("the {} axis of {} has not the same labels in the same order in A and B",
@@ -89,8 +89,8 @@ Sides read_sides(const FigureDefinition& definition, const TracePart& a, const T
 void set_limits(Figure& figure) {
     double most = 0;
     for (const Panel& panel : figure.panels) {
-        for (const Layer& layer : panel.layers) {
-            const auto* map = std::get_if<HeatMap>(&layer);
+        for (const Shape& shape : panel.shapes) {
+            const auto* map = std::get_if<HeatMap>(&shape);
             if (!map) continue;
             for (const float value : map->values) {
                 if (std::isfinite(value)) most = std::max(most, std::abs(static_cast<double>(value)));
@@ -112,8 +112,8 @@ void set_limits(Figure& figure) {
 
 void set_axis(Panel& panel, bool as_ratio) {
     double farthest = 0;
-    for (const Layer& layer : panel.layers) {
-        const auto* line = std::get_if<Line>(&layer);
+    for (const Shape& shape : panel.shapes) {
+        const auto* line = std::get_if<Line>(&shape);
         if (!line) continue;
         for (const double y : line->y) {
             if (std::isfinite(y)) farthest = std::max(farthest, std::abs(as_ratio ? std::log10(y) : y));
@@ -132,7 +132,7 @@ void set_axis(Panel& panel, bool as_ratio) {
     LineStyle grey;
     grey.color = {120, 120, 120};
     grey.width_pt = 0.5;
-    panel.layers.emplace_back(Rule{true, as_ratio ? 1.0 : 0.0, "", grey});
+    panel.shapes.emplace_back(Rule{true, as_ratio ? 1.0 : 0.0, "", grey});
 }
 
 }  // namespace
@@ -152,19 +152,19 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
             panel.title = fmt::format("{} − {}", panel.title, other.title);
         panel.note = panel.part;
         bool has_map = false;
-        for (size_t l = 0; l < panel.layers.size(); ++l) {
+        for (size_t l = 0; l < panel.shapes.size(); ++l) {
             const std::string where = panel.title.empty() ? "the map" : panel.title;
-            if (auto* map = std::get_if<HeatMap>(&panel.layers[l])) {
-                const auto* like = std::get_if<HeatMap>(&other.layers[l]);
+            if (auto* map = std::get_if<HeatMap>(&panel.shapes[l])) {
+                const auto* like = std::get_if<HeatMap>(&other.shapes[l]);
                 if (!like) disagree(where + " is a map in A alone");
                 *map = map_difference(*map, *like, where);
                 has_map = true;
-            } else if (auto* line = std::get_if<Line>(&panel.layers[l])) {
-                const auto* like_it = std::get_if<Line>(&other.layers[l]);
+            } else if (auto* line = std::get_if<Line>(&panel.shapes[l])) {
+                const auto* like_it = std::get_if<Line>(&other.shapes[l]);
                 if (!like_it || like_it->label != line->label)
                     disagree(fmt::format("{} of {} has no counterpart in B", line->label, where));
                 *line = line_difference(*line, *like_it, as_ratio);
-            } else if (std::holds_alternative<Scatter>(panel.layers[l])) {
+            } else if (std::holds_alternative<Scatter>(panel.shapes[l])) {
                 throw NothingToShow("A − B of points is not drawn: both traces can be shown side by side");
             }
         }
@@ -203,21 +203,21 @@ Table difference_numbers(const FigureDefinition& definition, const TracePart& a,
                      {"x", "x", "", ColumnType::real, 0},      {"a", "A", "", ColumnType::real, 4},
                      {"b", "B", "", ColumnType::real, 4},      {"difference", "A − B", "", ColumnType::real, 4}};
     for (size_t p = 0; p < drawn.panels.size(); ++p) {
-        for (size_t l = 0; l < sides.a.panels[p].layers.size(); ++l) {
-            const Layer& shown = drawn.panels[p].layers[l];
+        for (size_t l = 0; l < sides.a.panels[p].shapes.size(); ++l) {
+            const Shape& shown = drawn.panels[p].shapes[l];
             const Panel& panel = drawn.panels[p];
             const std::string title = panel.part.empty() ? panel.title : panel.title + ", " + panel.part;
             if (const auto* map = std::get_if<HeatMap>(&shown)) {
-                const auto& of_a = std::get<HeatMap>(sides.a.panels[p].layers[l]).values;
-                const auto& of_b = std::get<HeatMap>(sides.b.panels[p].layers[l]).values;
+                const auto& of_a = std::get<HeatMap>(sides.a.panels[p].shapes[l]).values;
+                const auto& of_b = std::get<HeatMap>(sides.b.panels[p].shapes[l]).values;
                 for (size_t i = 0; i < map->values.size(); ++i) {
                     table.rows.push_back({{title, std::to_string(i / map->columns),
                                            static_cast<double>(i % map->columns), static_cast<double>(of_a[i]),
                                            static_cast<double>(of_b[i]), static_cast<double>(map->values[i])}});
                 }
             } else if (const auto* line = std::get_if<Line>(&shown)) {
-                const auto& of_a = std::get<Line>(sides.a.panels[p].layers[l]).y;
-                const auto& of_b = std::get<Line>(sides.b.panels[p].layers[l]).y;
+                const auto& of_a = std::get<Line>(sides.a.panels[p].shapes[l]).y;
+                const auto& of_b = std::get<Line>(sides.b.panels[p].shapes[l]).y;
                 for (size_t i = 0; i < line->y.size(); ++i)
                     table.rows.push_back({{title, line->label, line->x[i], of_a[i], of_b[i], line->y[i]}});
             }

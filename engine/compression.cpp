@@ -47,6 +47,62 @@ struct Tails {
     }
 };
 
+/// One prefill for all runs. @param window queries that are recorded of the full cache
+/// @param record receives `full/*`; nullptr: nothing does @param is_kept as a LivePrefill @param room as compress() has
+/// it
+PrefillRequest request_for(const Prompt& prompt, const Runs& runs, const Tails& tails, int window,
+                           trace::PromptRecord* record, bool is_kept, int64_t room) {
+    PrefillRequest request;
+    request.ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(prompt.n_visible()));
+    request.needs = union_of(runs);
+    // What is measured follows from the request alone, not from the policies that look on, nor from which are left.
+    if (record) request.needs.window_queries = std::max(window, request.needs.window_queries);
+    if (is_kept) {
+        request.needs.window_queries = std::max({window, request.needs.window_queries, LivePrefill::least_window});
+        request.needs.attention_sums = true;
+    }
+    request.projections = record;
+    request.tails = tails.tails;
+    request.keep_cache = false;
+    // The full cache grows in place, and so does the one whose answer others go by.
+    const bool grows = std::any_of(runs.begin(), runs.end(), [](const auto& run) {
+        return !run->failed() && (run->is_full() || run->awaits_answer());
+    });
+    request.room = grows ? room : 0;
+    const bool nobody_reads_whole = std::all_of(runs.begin(), runs.end(), [](const auto& run) {
+        return run->failed() || run->filters() || run->reads_in_chunks();
+    });
+    if (nobody_reads_whole && !record) {
+        request.n_layers = 0;
+        for (const auto& run : runs) {
+            if (!run->failed()) request.n_layers = std::max(request.n_layers, run->pass().filter_layer + 1);
+        }
+    }
+    return request;
+}
+
+/// Lets each run decide on a layer that decides layer by layer.
+/// @param attention `full/window_attention` of this layer (H, N); may be empty
+/// @throws Cancelled
+void show_layer(PrefillLayer& layer, Runs& runs, const Tails& tails, std::span<const float> attention,
+                Progress& progress) {
+    for (size_t i = 0; i < runs.size(); ++i) {
+        auto& run = *runs[i];
+        if (run.failed()) continue;
+        if (progress.cancelled()) throw Cancelled();
+        const int tail = tails.of_run[i];
+        auto& observations = tail >= 0 ? *layer.tails[static_cast<size_t>(tail)] : layer.prompt;
+        if (run.reads_in_chunks()) continue;
+        if (run.looks_ahead()) {
+            run.draft(observations, layer.dense);
+        } else if (run.filters()) {
+            if (layer.layer == run.pass().filter_layer) run.filter(observations);
+        } else if (!run.awaits_answer()) {
+            run.decide(observations, layer.dense, attention);
+        }
+    }
+}
+
 }  // namespace
 
 void Compression::load_classifier(ActiveRun& run) {
@@ -102,33 +158,8 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
                            std::span<const float> known_attention, std::unique_ptr<LivePrefill>* live_prefill) {
     classify(prompt, runs);
     const Tails tails(runs);
-    PrefillRequest request;
-    request.ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(prompt.n_visible()));
-    request.needs = union_of(runs);
-    // What is measured follows from the request alone, not from the policies that look on, nor from which are left.
     const int window = options_.window;
-    if (record) request.needs.window_queries = std::max(window, request.needs.window_queries);
-    if (live_prefill) {
-        request.needs.window_queries = std::max({window, request.needs.window_queries, LivePrefill::least_window});
-        request.needs.attention_sums = true;
-    }
-    request.projections = record;
-    request.tails = tails.tails;
-    request.keep_cache = false;
-    // The full cache grows in place, and so does the one whose answer others go by.
-    const bool grows = std::any_of(runs.begin(), runs.end(), [](const auto& run) {
-        return !run->failed() && (run->is_full() || run->awaits_answer());
-    });
-    request.room = grows ? room : 0;
-    const bool nobody_reads_whole = std::all_of(runs.begin(), runs.end(), [](const auto& run) {
-        return run->failed() || run->filters() || run->reads_in_chunks();
-    });
-    if (nobody_reads_whole && !record) {
-        request.n_layers = 0;
-        for (const auto& run : runs) {
-            if (!run->failed()) request.n_layers = std::max(request.n_layers, run->pass().filter_layer + 1);
-        }
-    }
+    const PrefillRequest request = request_for(prompt, runs, tails, window, record, live_prefill != nullptr, room);
     std::unique_ptr<LivePrefill> kept;
     if (live_prefill)
         kept = std::make_unique<LivePrefill>(transformer().shape(), model_.fingerprint(),
@@ -153,21 +184,7 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
         }
         const auto attention = layer_of(record ? std::span<const float>(record->window_attention) : known_attention,
                                         static_cast<size_t>(layer.layer), prompt.n_visible(), transformer().shape());
-        for (size_t i = 0; i < runs.size(); ++i) {
-            auto& run = *runs[i];
-            if (run.failed()) continue;
-            if (progress_.cancelled()) throw Cancelled();
-            const int tail = tails.of_run[i];
-            auto& observations = tail >= 0 ? *layer.tails[static_cast<size_t>(tail)] : layer.prompt;
-            if (run.reads_in_chunks()) continue;
-            if (run.looks_ahead()) {
-                run.draft(observations, layer.dense);
-            } else if (run.filters()) {
-                if (layer.layer == run.pass().filter_layer) run.filter(observations);
-            } else if (!run.awaits_answer()) {
-                run.decide(observations, layer.dense, attention);
-            }
-        }
+        show_layer(layer, runs, tails, attention, progress_);
         if (holds) held.push_back(std::make_unique<ObservedLayer>(layer.prompt, layer.dense));
     };
     auto result = request.n_layers == 0 ? PrefillResult{} : prefill(transformer(), request, on_layer, progress_);
@@ -183,6 +200,12 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
     }
     if (holds) decide_by_lookahead(prompt, runs, held, result.last_logits, known_attention);
     read_in_chunks(prompt, runs, known_attention);
+    if (!finish_runs(prompt, runs, room, result, known_attention)) held.clear();
+    return held;
+}
+
+bool Compression::finish_runs(const Prompt& prompt, Runs& runs, int64_t room, const PrefillResult& result,
+                              std::span<const float> attention) {
     bool awaits = false;
     for (auto& run : runs) {
         if (run->failed()) continue;
@@ -198,14 +221,12 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
         }
         if (!run->filters()) {
             run->finish_prompt(result.last_logits);
-        } else if (const auto error = failure_of([&] { run_again(prompt, *run, room, known_attention); });
-                   !error.empty()) {
+        } else if (const auto error = failure_of([&] { run_again(prompt, *run, room, attention); }); !error.empty()) {
             run->fail("reading the filtered prompt: " + error);
         }
         timings_.select_s += run->select_seconds;
     }
-    if (!awaits) held.clear();
-    return held;
+    return awaits;
 }
 
 void Compression::record_alignment(std::span<const int32_t> ids, trace::PromptRecord& record) {

@@ -45,6 +45,9 @@ class Compression {
     void decide_by_lookahead(const Prompt& prompt, Runs& runs, const Held& held, std::span<const float> last_logits,
                              std::span<const float> attention);
     void read_in_chunks(const Prompt& prompt, Runs& runs, std::span<const float> attention);
+    /// What is left behind the last layer. @returns whether a run has yet to decide by the full cache's answer
+    bool finish_runs(const Prompt& prompt, Runs& runs, int64_t room, const PrefillResult& result,
+                     std::span<const float> attention);
     void run_again(const Prompt& prompt, ActiveRun& run, int64_t room, std::span<const float> attention);
 
     const Model& model_;

@@ -57,11 +57,25 @@ Reply Conversation::ask(const Model& model, std::string_view question, const Que
     return reply;
 }
 
+int64_t Conversation::read_question(const Model& model, std::string_view question, int64_t n_new, Reply& reply) const {
+    reply.read = text_of(model, question);
+    reply.read_ids = model.tokenizer().encode(reply.read, false, !prompt_->chat_template.empty());
+    if (reply.read_ids.empty()) throw UsageError("the question has no tokens: write another one");
+    require_embeddings(model, reply.read_ids, "the question");
+    const int64_t limit = model.transformer().config().context_length;
+    const auto n = static_cast<int64_t>(reply.read_ids.size());
+    if (n_new > limit - position_ - n)
+        throw UsageError(fmt::format(
+            "the prompt's {} tokens, {} of the question and {} to generate are more than the model's context of "
+            "{}: shorten the question or ask for fewer new tokens",
+            position_, n, n_new, limit));
+    return n;
+}
+
 std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> conversations, std::string_view question,
                            const QuestionOptions& options, Progress& progress,
                            const std::function<void(size_t, int32_t)>& on_token) {
     if (options.n_new < 1) throw UsageError("the number of tokens to generate must be at least 1");
-    const int64_t limit = model.transformer().config().context_length;
     std::vector<Reply> replies(conversations.size());
     std::vector<size_t> asked;
     std::vector<RunCache> caches;
@@ -70,28 +84,11 @@ std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> co
     for (size_t i = 0; i < conversations.size(); ++i) {
         const Conversation& to = *conversations[i];
         Reply& reply = replies[i];
+        int64_t n = 0;
         try {
-            reply.read = to.text_of(model, question);
+            n = to.read_question(model, question, options.n_new, reply);
         } catch (const UsageError& error) {
             reply.error = error.what();
-            reply.refused = true;
-            continue;
-        }
-        reply.read_ids = model.tokenizer().encode(reply.read, false, !to.prompt_->chat_template.empty());
-        try {
-            if (reply.read_ids.empty()) throw UsageError("the question has no tokens: write another one");
-            require_embeddings(model, reply.read_ids, "the question");
-        } catch (const UsageError& error) {
-            reply.error = error.what();
-            reply.refused = true;
-            continue;
-        }
-        const auto n = static_cast<int64_t>(reply.read_ids.size());
-        if (options.n_new > limit - to.position_ - n) {
-            reply.error = fmt::format(
-                "the prompt's {} tokens, {} of the question and {} to generate are more than the model's context of "
-                "{}: shorten the question or ask for fewer new tokens",
-                to.position_, n, options.n_new, limit);
             reply.refused = true;
             continue;
         }

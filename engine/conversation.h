@@ -64,6 +64,10 @@ class Conversation {
     friend std::vector<Reply> ask_all(const Model&, std::span<Conversation* const>, std::string_view,
                                       const QuestionOptions&, Progress&, const std::function<void(size_t, int32_t)>&);
 
+    /// Renders and encodes a question into `reply`. @returns its number of tokens
+    /// @throws UsageError where it cannot be asked: as text_of(), or question and answer do not fit in the context
+    int64_t read_question(const Model& model, std::string_view question, int64_t n_new, Reply& reply) const;
+
     std::string label_;
     RunCache cache_;
     std::unique_ptr<policies::Policy> policy_;

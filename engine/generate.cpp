@@ -10,6 +10,17 @@
 
 namespace kvscope::engine {
 
+namespace {
+
+/// Changes the form of a sequence's cache before its next step, where it can and is asked to.
+void change_form_where_asked(size_t s, Sequence& sequence, const AskSwitch& ask_switch) {
+    const bool can_change = ask_switch && sequence.acting && sequence.acting->stores_while_decoding();
+    if (can_change && ask_switch(s, sequence.switching.is_full_at(sequence.step - 1)))
+        sequence.switching.change_at(sequence.step);
+}
+
+}  // namespace
+
 std::vector<Generation> generate(const Transformer& model, std::span<Sequence> sequences,
                                  std::span<const std::vector<float>> first_logits, int64_t n_new,
                                  const SamplingOptions& sampling, std::span<const int32_t> end_ids, Progress& progress,
@@ -49,12 +60,7 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
         std::vector<Sequence> batch;
         std::vector<std::span<const int32_t>> tokens;
         for (const size_t s : active) {
-            const auto* acting = sequences[s].acting;
-            auto& switching = sequences[s].switching;
-            const int64_t step = sequences[s].step;
-            if (ask_switch && acting && acting->stores_while_decoding() &&
-                ask_switch(s, switching.is_full_at(step - 1)))
-                switching.change_at(step);
+            change_form_where_asked(s, sequences[s], ask_switch);
             batch.push_back(sequences[s]);
             tokens.emplace_back(&generations[s].ids.back(), 1);
         }

@@ -124,7 +124,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         panel.x.whole_numbers = true;
         panel.y = layer_axis(layers);
         panel.y.reversed = true;
-        panel.layers.emplace_back(heat_map(runs[i], layers));
+        panel.shapes.emplace_back(heat_map(runs[i], layers));
     }
     figure.caption =
         "How many heads of a layer keep each channel of their keys. The newest entries, which a policy may keep "

@@ -162,7 +162,7 @@ Figure make(std::span<const TracePart> parts) {
     std::vector<double> xs, ys;
     std::vector<ShownRun> shown;
     std::map<std::string, Line> lines;  // the budgets of one policy
-    std::vector<Layer> scatters;
+    std::vector<Shape> scatters;
     for (const Point& point : points.points) {
         const LineStyle& style = point.run.style;
         xs.push_back(point.x);
@@ -180,9 +180,9 @@ Figure make(std::span<const TracePart> parts) {
     panel.x = axis_of(points.x, xs);
     panel.y = axis_of(points.y, ys);
     for (auto& [method, line] : lines) {
-        if (line.x.size() > 1) panel.layers.emplace_back(std::move(line));
+        if (line.x.size() > 1) panel.shapes.emplace_back(std::move(line));
     }
-    std::move(scatters.begin(), scatters.end(), std::back_inserter(panel.layers));
+    std::move(scatters.begin(), scatters.end(), std::back_inserter(panel.shapes));
     figure.panels.push_back(std::move(panel));
     figure.legend = legend_of(shown);
     show_markers(figure);
@@ -270,14 +270,14 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
         arrow.arrow = true;
         arrow.x = {b.x, a.x};
         arrow.y = {b.y, a.y};
-        panel.layers.emplace_back(std::move(arrow));
+        panel.shapes.emplace_back(std::move(arrow));
     }
     std::vector<double> xs, ys;
     std::vector<ShownRun> shown;
     for (const Point& point : all.points) {
         xs.push_back(point.x);
         ys.push_back(point.y);
-        panel.layers.emplace_back(scatter_of(point));
+        panel.shapes.emplace_back(scatter_of(point));
         shown.push_back(point.run);
     }
     panel.x = axis_of(all.x, xs);

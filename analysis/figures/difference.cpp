@@ -135,7 +135,7 @@ void add_heads(Figure& figure, Panel& panel, const Pair& pair, const std::vector
             map.values.push_back(static_cast<float>(pair.difference(static_cast<size_t>(layer), token)));
         }
     }
-    panel.layers.emplace_back(std::move(map));
+    panel.shapes.emplace_back(std::move(map));
     ColorScale scale;
     scale.map = ColorMap::blue_white_red;
     const double most = pair.same_rows() ? static_cast<double>(pair.a.kept->n_rows) : 100.0;
@@ -165,7 +165,7 @@ void add_classes(Figure& figure, Panel& panel, const Pair& pair, const std::vect
     for (const Categories::Class& kind : map.classes) {
         figure.legend.push_back({kind.label, LegendEntry::Symbol::patch, {kind.color}});
     }
-    panel.layers.emplace_back(std::move(map));
+    panel.shapes.emplace_back(std::move(map));
     figure.caption =
         "Tokens that at least one head of a layer keeps in both runs, in A alone or in B alone; white: in neither. "
         "Where one pixel holds several tokens, one that only B keeps shows before one that only A keeps, and that "

@@ -75,7 +75,7 @@ void add_map(Figure& figure, const Statistics& statistics, const std::string& ti
     panel.y = layer_axis(heads);
     panel.y.title = "KV head";
     panel.y.reversed = true;
-    panel.layers.emplace_back(std::move(map));
+    panel.shapes.emplace_back(std::move(map));
     figure.panels.push_back(std::move(panel));
 }
 

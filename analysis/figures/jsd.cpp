@@ -224,7 +224,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         map.x_begin = map.y_begin = -0.5;
         map.x_end = map.y_end = static_cast<double>(m.n) - 0.5;
         map.reduction = Reduction::mean;
-        panel.layers.emplace_back(std::move(map));
+        panel.shapes.emplace_back(std::move(map));
         figure.panels.push_back(std::move(panel));
     }
     figure.caption =

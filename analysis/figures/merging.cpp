@@ -104,7 +104,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         panel.x.whole_numbers = true;
         panel.y = layer_axis(layers);
         panel.y.reversed = true;
-        panel.layers.emplace_back(std::move(map));
+        panel.shapes.emplace_back(std::move(map));
         figure.panels.push_back(std::move(panel));
     }
     figure.color_scales.push_back(scale);

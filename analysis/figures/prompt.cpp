@@ -237,8 +237,8 @@ Panel panel_of(const Arrangement& arrangement, size_t part, const std::vector<ui
         panel.note = fmt::format("tokens {} to {}", format_count(static_cast<int64_t>(first_token)),
                                  format_count(static_cast<int64_t>(last_token)));
     }
-    panel.layers.emplace_back(std::move(map));
-    for (auto& label : labels) panel.layers.emplace_back(std::move(label));
+    panel.shapes.emplace_back(std::move(map));
+    for (auto& label : labels) panel.shapes.emplace_back(std::move(label));
     return panel;
 }
 

@@ -102,7 +102,7 @@ Figure make_matrices(const trace::Reader& reader, const FigureOptions& options) 
             map.x_begin = map.y_begin = panel.x.min;
             map.x_end = map.y_end = panel.x.max;
             map.reduction = Reduction::mean;
-            panel.layers.emplace_back(std::move(map));
+            panel.shapes.emplace_back(std::move(map));
             figure.panels.push_back(std::move(panel));
         }
     }
@@ -184,12 +184,12 @@ Figure make_curves(std::span<const TracePart> parts) {
             most_layers = std::max(most_layers, choice.layers.size());
             window = std::max(window, choice.window);
             figure.legend.push_back({line.label, LegendEntry::Symbol::line, line.style});
-            panel.layers.emplace_back(std::move(line));
+            panel.shapes.emplace_back(std::move(line));
         } catch (const NothingToShow&) {
             if (!nothing) nothing = std::current_exception();
         }
     }
-    if (panel.layers.empty()) std::rethrow_exception(nothing);
+    if (panel.shapes.empty()) std::rethrow_exception(nothing);
     panel.y.min = smallest < 0 ? std::max(-1.0, smallest * 1.08) : 0;
     panel.y.max = std::min(1.0, std::max(largest * 1.08, 1e-3));
     LineStyle band = figure.legend.front().style;

@@ -72,6 +72,42 @@ HeatMap heat_map(const Run& run, const std::vector<int>& layers, double value_pe
     return map;
 }
 
+/// @param most rows of a run @param is_share of its rows, where runs have different numbers of them; else their count
+ColorScale color_scale(const Run& run, size_t most, bool is_share) {
+    ColorScale scale;
+    scale.map_begin = kLightest;
+    scale.background_label = "none";
+    if (is_share) {
+        scale.title = "Share of heads that keep the token";
+        scale.unit = "%";
+        scale.min = 100.0 / static_cast<double>(most);
+        scale.max = 100;
+    } else {
+        scale.title = fmt::format("{} that keep the token",
+                                  run.attributes.granularity == "query_head" ? "Query heads" : "KV heads");
+        scale.min = 1;
+        scale.max = static_cast<double>(most);
+        scale.whole_numbers = true;
+    }
+    return scale;
+}
+
+/// One run's map, without its place among the others.
+Panel map_panel(const Run& run, const std::vector<int>& layers, bool is_share) {
+    Panel panel;
+    panel.title = run_label(run.attributes);
+    panel.note = fmt::format("coverage {:.1f} %", 100 * model_coverage(run.sets()).share);
+    panel.x.title = "Token position";
+    panel.x.min = -0.5;
+    panel.x.max = static_cast<double>(run.n_tokens) - 0.5;
+    panel.x.whole_numbers = true;
+    panel.y = layer_axis(layers);
+    panel.y.reversed = true;
+    const double value_per_head = is_share ? 100.0 / static_cast<double>(run.kept->n_rows) : 1.0;
+    panel.shapes.emplace_back(heat_map(run, layers, value_per_head));
+    return panel;
+}
+
 Figure make(const trace::Reader& reader, const FigureOptions& options) {
     const std::vector<Run> runs = read_runs(reader, options);
     const std::vector<int> layers = chosen_layers(reader, options);
@@ -94,41 +130,14 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     const double room_mm = kPageMm / static_cast<double>(figure.rows) - 5;
     figure.panel_height_mm = std::clamp(0.55 * static_cast<double>(layers.size()), 5.0, std::max(5.0, room_mm));
 
-    ColorScale scale;
-    scale.map_begin = kLightest;
-    scale.background_label = "none";
-    if (same_rows) {
-        scale.title = fmt::format("{} that keep the token",
-                                  runs[0].attributes.granularity == "query_head" ? "Query heads" : "KV heads");
-        scale.min = 1;
-        scale.max = static_cast<double>(max_rows);
-        scale.whole_numbers = true;
-    } else {
-        scale.title = "Share of heads that keep the token";
-        scale.unit = "%";
-        scale.min = 100.0 / static_cast<double>(max_rows);
-        scale.max = 100;
-    }
-    figure.color_scales.push_back(scale);
+    figure.color_scales.push_back(color_scale(runs[0], max_rows, !same_rows));
 
     std::vector<int> indices;
     for (size_t i = 0; i < runs.size(); ++i) {
-        const Run& run = runs[i];
-        indices.push_back(run.index);
-        Panel panel;
+        indices.push_back(runs[i].index);
+        Panel panel = map_panel(runs[i], layers, !same_rows);
         panel.row = i / figure.columns;
         panel.column = i % figure.columns;
-        panel.title = run_label(run.attributes);
-        const Coverage coverage = model_coverage(run.sets());
-        panel.note = fmt::format("coverage {:.1f} %", 100 * coverage.share);
-        panel.x.title = "Token position";
-        panel.x.min = -0.5;
-        panel.x.max = static_cast<double>(n_tokens) - 0.5;
-        panel.x.whole_numbers = true;
-        panel.y = layer_axis(layers);
-        panel.y.reversed = true;
-        panel.layers.emplace_back(
-            heat_map(run, layers, same_rows ? 1.0 : 100.0 / static_cast<double>(run.kept->n_rows)));
         figure.panels.push_back(std::move(panel));
     }
     figure.caption = fmt::format(

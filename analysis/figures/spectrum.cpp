@@ -321,7 +321,7 @@ Figure make_spectra(const trace::Reader& reader, const FigureOptions& options, S
                 const auto reader_of_it = std::find_if(query_heads.begin(), query_heads.end(), reads_it);
                 line.style.dash = head_dash(static_cast<size_t>(reader_of_it - query_heads.begin()));
             }
-            panel.layers.emplace_back(std::move(line));
+            panel.shapes.emplace_back(std::move(line));
         }
         panel.x.max = static_cast<double>(last) + 1;
         figure.panels.push_back(std::move(panel));
@@ -369,7 +369,7 @@ Figure make_adjacent(const trace::Reader& reader, const FigureOptions& options) 
             largest = std::max(largest, line.y.back());
         }
         figure.legend.push_back({projection.name, LegendEntry::Symbol::line, line.style});
-        panel.layers.emplace_back(std::move(line));
+        panel.shapes.emplace_back(std::move(line));
         ++i_style;
     }
     panel.y.min = smallest < 0 ? smallest * 1.08 : 0;

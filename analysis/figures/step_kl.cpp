@@ -105,7 +105,7 @@ Panel curves(const Runs& all, Source source) {
             line.y.push_back(source == Source::logarithmic && !std::isnan(value) ? std::max(value, kFloor) : value);
             if (std::isfinite(value)) largest = std::max(largest, value);
         }
-        panel.layers.emplace_back(std::move(line));
+        panel.shapes.emplace_back(std::move(line));
     }
     if (source == Source::logarithmic) {
         panel.y.scale = Scale::logarithmic;
@@ -140,7 +140,7 @@ Panel class_map(const std::vector<Categories::Class>& classes, const std::vector
         panel.y.ticks.push_back({static_cast<double>(row), labels[row]});
         for (size_t step = 0; step < n_steps; ++step) map.ids.push_back(class_at(row, step));
     }
-    panel.layers.emplace_back(std::move(map));
+    panel.shapes.emplace_back(std::move(map));
     return panel;
 }
 
@@ -254,10 +254,10 @@ Panel difference_curves(const std::vector<Pair>& pairs) {
             line.y.push_back(pair.kl(step));
             if (std::isfinite(line.y.back())) farthest = std::max(farthest, std::abs(line.y.back()));
         }
-        panel.layers.emplace_back(std::move(line));
+        panel.shapes.emplace_back(std::move(line));
     }
     panel.y = signed_axis("KL to the full cache", "nats", std::max(farthest, kFloor));
-    panel.layers.emplace_back(zero_line());
+    panel.shapes.emplace_back(zero_line());
     return panel;
 }
 

@@ -222,8 +222,8 @@ void make_table(Figure& figure, const Scores& scores) {
                           fmt::format("{} [{}, {}]", short_number(mean), short_number(low), short_number(high)),
                           ink_on(color_at(ColorScale().map, mean))});
     }
-    panel.layers.emplace_back(std::move(map));
-    for (auto& label : labels) panel.layers.emplace_back(std::move(label));
+    panel.shapes.emplace_back(std::move(map));
+    for (auto& label : labels) panel.shapes.emplace_back(std::move(label));
     figure.panels.push_back(std::move(panel));
     figure.color_scales.push_back(per_cent());
     figure.panel_height_mm = kRowMm * static_cast<double>(scores.settings.size());
@@ -236,8 +236,13 @@ double number_of(const std::string& budget) {
     return value;
 }
 
-void make_curves(Figure& figure, const Scores& scores) {
-    constexpr size_t most_bands = 4;  // more of them hide one another
+/// How each setting's curve looks, and its label.
+struct CurveLook {
+    std::string label;
+    LineStyle style;
+};
+
+std::vector<CurveLook> curve_looks(const Scores& scores) {
     constexpr std::array markers = {Marker::circle, Marker::square, Marker::triangle, Marker::diamond, Marker::cross};
     std::vector<trace::RunAttributes> looks;
     for (const auto& setting : scores.settings) {
@@ -253,6 +258,14 @@ void make_curves(Figure& figure, const Scores& scores) {
         const size_t number = n_settings[looks[i].policy]++;
         styles[i].marker = markers[number % markers.size()];
     }
+    std::vector<CurveLook> curves;
+    for (size_t i = 0; i < looks.size(); ++i) curves.push_back({looks[i].label, styles[i]});
+    return curves;
+}
+
+void make_curves(Figure& figure, const Scores& scores) {
+    constexpr size_t most_bands = 4;  // more of them hide one another
+    const std::vector<CurveLook> looks = curve_looks(scores);
     Panel panel;
     panel.x.title = "Budget";
     panel.x.unit = scores.budgets.front().ends_with('%') ? "% of the prompt or its bytes" : "entries";
@@ -265,7 +278,7 @@ void make_curves(Figure& figure, const Scores& scores) {
     for (size_t i = 0; i < scores.settings.size(); ++i) {
         Line line;
         line.label = looks[i].label;
-        line.style = styles[i];
+        line.style = looks[i].style;
         for (const auto& group : scores.groups) {
             if (group.setting != scores.settings[i] || group.answered.empty()) continue;
             const auto [mean, low, high] = bootstrap_mean(group.scores());
@@ -273,10 +286,10 @@ void make_curves(Figure& figure, const Scores& scores) {
                 Rule rule;
                 rule.value = 100 * mean;
                 rule.label = "full";
-                rule.style = styles[i];
+                rule.style = looks[i].style;
                 rule.style.marker = Marker::none;
                 rule.style.dash = Dash::dashed;
-                panel.layers.emplace_back(rule);
+                panel.shapes.emplace_back(rule);
                 continue;
             }
             line.x.push_back(number_of(group.budget));
@@ -289,7 +302,7 @@ void make_curves(Figure& figure, const Scores& scores) {
         }
         if (line.x.empty()) continue;
         figure.legend.push_back({line.label, LegendEntry::Symbol::line, line.style});
-        panel.layers.emplace_back(std::move(line));
+        panel.shapes.emplace_back(std::move(line));
     }
     const double margin = low_end < high_end ? 1.06 : 2;
     panel.x.min = low_end / margin;
@@ -343,7 +356,7 @@ void make_depths(Figure& figure, const Scores& scores) {
             for (const double score : cells[i]) sum += score;
             if (!cells[i].empty()) map.values[i] = static_cast<float>(100 * sum / static_cast<double>(cells[i].size()));
         }
-        panel.layers.emplace_back(std::move(map));
+        panel.shapes.emplace_back(std::move(map));
         figure.panels.push_back(std::move(panel));
     }
     figure.color_scales.push_back(per_cent());

@@ -27,7 +27,7 @@ void check_axis(const Figure& figure, const analysis::Axis& axis, const std::str
             axis.min);
 }
 
-struct LayerCheck {
+struct ShapeCheck {
     const Figure& figure;
     const std::string& panel;
 
@@ -85,7 +85,7 @@ void check_figure(const Figure& figure) {
                 panel.row, panel.column, figure.rows, figure.columns);
         check_axis(figure, panel.x, panel.title);
         check_axis(figure, panel.y, panel.title);
-        for (const analysis::Layer& layer : panel.layers) std::visit(LayerCheck{figure, panel.title}, layer);
+        for (const analysis::Shape& shape : panel.shapes) std::visit(ShapeCheck{figure, panel.title}, shape);
     }
 }
 

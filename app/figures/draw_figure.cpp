@@ -1,8 +1,8 @@
 #include "app/figures/draw_figure.h"
 
 #include "app/figures/draw_axes.h"
-#include "app/figures/draw_layers.h"
 #include "app/figures/draw_legend.h"
+#include "app/figures/draw_shapes.h"
 #include "app/figures/pen.h"
 #include "app/figures/theme.h"
 
@@ -10,8 +10,8 @@ namespace kvscope::figures {
 namespace {
 
 bool has_map(const analysis::Panel& panel) {
-    for (const analysis::Layer& layer : panel.layers) {
-        if (std::holds_alternative<analysis::HeatMap>(layer) || std::holds_alternative<analysis::Categories>(layer))
+    for (const analysis::Shape& shape : panel.shapes) {
+        if (std::holds_alternative<analysis::HeatMap>(shape) || std::holds_alternative<analysis::Categories>(shape))
             return true;
     }
     return false;
@@ -59,7 +59,7 @@ void draw_figure(const Canvas& canvas, const analysis::Figure& figure, const Fig
         cairo_save(canvas.cr);
         cairo_rectangle(canvas.cr, place.data.x, place.data.y, place.data.width, place.data.height);
         cairo_clip(canvas.cr);
-        for (const analysis::Layer& layer : panel.layers) draw_layer(canvas, figure, panel, place.data, layer);
+        for (const analysis::Shape& shape : panel.shapes) draw_shape(canvas, figure, panel, place.data, shape);
         cairo_restore(canvas.cr);
         draw_axes(canvas, panel, place, map);
         draw_panel_title(canvas, panel, place.data, with_notes);

@@ -160,40 +160,65 @@ class Placement {
         return nullptr;
     }
 
-    void place_panels() {
-        const Decorations d = decorations();
-        const double margin = theme::margin_pt;
-        const Panel* x_panel = figure_.shared_x ? first_with_labels(true) : nullptr;
-        const Panel* y_panel = figure_.shared_y ? first_with_labels(false) : nullptr;
-        const double shared_left =
-            y_panel != nullptr && !y_panel->y.title.empty() ? line_height(axis_title_style()) + theme::gap_pt : 0;
-        const double shared_bottom =
-            x_panel != nullptr && !x_panel->x.title.empty() ? line_height(axis_title_style()) : 0;
+    /// What the panels leave of the page to the decorations around them.
+    struct Around {
+        Decorations of_panels;
+        const Panel* x_panel = nullptr;  ///< whose labels stand for all; nullptr: each has its own
+        const Panel* y_panel = nullptr;
+        double left = 0;    ///< of the shared title
+        double bottom = 0;  ///< likewise
+        double top = 0;     ///< the page's margin and title
+        double below = 0;   ///< legend, colour bars, caption
+    };
 
-        // Widths.
-        const double column_gap = figure_.shared_y ? theme::space_pt * 0.7 : theme::space_pt * 1.4;
+    Around place_around() {
+        Around around;
+        around.of_panels = decorations();
+        around.x_panel = figure_.shared_x ? first_with_labels(true) : nullptr;
+        around.y_panel = figure_.shared_y ? first_with_labels(false) : nullptr;
+        if (around.y_panel != nullptr && !around.y_panel->y.title.empty())
+            around.left = line_height(axis_title_style()) + theme::gap_pt;
+        if (around.x_panel != nullptr && !around.x_panel->x.title.empty())
+            around.bottom = line_height(axis_title_style());
+        around.top = theme::margin_pt;
+        layout_.title_y = around.top;
+        if (figure_.show_title && !figure_.title.empty())
+            around.top += line_height(figure_title_style()) + theme::gap_pt;
+        around.below = place_below(0);
+        return around;
+    }
+
+    double column_gap() const { return figure_.shared_y ? theme::space_pt * 0.7 : theme::space_pt * 1.4; }
+    static double row_gap() { return theme::space_pt * 0.45; }
+
+    /// The data areas' width in all columns together.
+    double room_across(const Around& around) const {
+        const Decorations& d = around.of_panels;
         const double sides = std::accumulate(d.left.begin(), d.left.end(), 0.0) +
                              std::accumulate(d.right.begin(), d.right.end(), 0.0) +
-                             column_gap * static_cast<double>(figure_.columns - 1);
-        const double room = layout_.width - 2 * margin - shared_left - sides;
+                             column_gap() * static_cast<double>(figure_.columns - 1);
+        const double room = layout_.width - 2 * theme::margin_pt - around.left - sides;
         require_room(room * *std::min_element(column_share_.begin(), column_share_.end()), "width", figure_.width_mm);
+        return room;
+    }
+
+    /// Of a row of share 1, before square cells have their say.
+    double wanted_height(const Around& around) const {
+        if (figure_.height_mm <= 0) return figure_.panel_height_mm * points_per_mm;
+        const Decorations& d = around.of_panels;
+        const double fixed = around.top + std::accumulate(d.top.begin(), d.top.end(), 0.0) +
+                             std::accumulate(d.bottom.begin(), d.bottom.end(), 0.0) +
+                             row_gap() * static_cast<double>(figure_.rows - 1) + around.bottom + around.below +
+                             theme::margin_pt;
+        return (figure_.height_mm * points_per_mm - fixed) / std::accumulate(row_share_.begin(), row_share_.end(), 0.0);
+    }
+
+    void place_panels() {
+        const Around around = place_around();
+        const double room = room_across(around);
         std::vector<double> widths;
         for (const double share : column_share_) widths.push_back(room * share);
-
-        // Heights of what is not a panel.
-        double top = margin;
-        layout_.title_y = top;
-        if (figure_.show_title && !figure_.title.empty()) top += line_height(figure_title_style()) + theme::gap_pt;
-        const double below = place_below(0);
-        const double row_gap = theme::space_pt * 0.45;
-        const double fixed = top + std::accumulate(d.top.begin(), d.top.end(), 0.0) +
-                             std::accumulate(d.bottom.begin(), d.bottom.end(), 0.0) +
-                             row_gap * static_cast<double>(figure_.rows - 1) + shared_bottom + below + margin;
-        double height = figure_.panel_height_mm * points_per_mm;
-        if (figure_.height_mm > 0) {
-            height = (figure_.height_mm * points_per_mm - fixed) /
-                     std::accumulate(row_share_.begin(), row_share_.end(), 0.0);
-        }
+        double height = wanted_height(around);
         double squeeze = 1;  // of the columns, where square cells leave no use for their width
         if (const Panel* square = first_square(); square != nullptr) {
             const double ratio = (square->y.max - square->y.min) / (square->x.max - square->x.min);
@@ -206,41 +231,52 @@ class Placement {
             }
         }
         require_room(height * *std::min_element(row_share_.begin(), row_share_.end()), "height", figure_.height_mm);
+        for (double& width : widths) width *= squeeze;
+        const double left = theme::margin_pt + around.left + room * (1 - squeeze) / 2;
+        const double bottom = place_data(around, left, widths, height);
+        place_titles(around, bottom);
+        place_below(bottom + around.bottom);
+        layout_.height = figure_.height_mm > 0 ? figure_.height_mm * points_per_mm
+                                               : bottom + around.bottom + around.below + theme::margin_pt;
+    }
 
-        double x = margin + shared_left + room * (1 - squeeze) / 2;
+    /// The data areas, from `left`. @param height of a row of share 1 @returns where the lowest row ends, with its
+    /// labels
+    double place_data(const Around& around, double left, const std::vector<double>& widths, double height) {
+        const Decorations& d = around.of_panels;
+        double x = left;
         std::vector<double> column_x;
         for (size_t c = 0; c < figure_.columns; ++c) {
             column_x.push_back(x + d.left[c]);
-            widths[c] *= squeeze;
-            x += d.left[c] + widths[c] + d.right[c] + column_gap;
+            x += d.left[c] + widths[c] + d.right[c] + column_gap();
         }
-        double y = top;
+        double y = around.top;
         std::vector<double> row_y;
         for (size_t r = 0; r < figure_.rows; ++r) {
             row_y.push_back(y + d.top[r]);
-            y += d.top[r] + height * row_share_[r] + d.bottom[r] + row_gap;
+            y += d.top[r] + height * row_share_[r] + d.bottom[r] + row_gap();
         }
-        const double panels_bottom = y - row_gap;
         for (size_t i = 0; i < figure_.panels.size(); ++i) {
             const Panel& panel = figure_.panels[i];
-            PanelPlace& place = layout_.panels[i];
-            place.data = {column_x[panel.column], row_y[panel.row], widths[panel.column],
-                          height * row_share_[panel.row]};
-            place.x_title_y =
-                place.data.bottom() + theme::tick_length_pt + theme::gap_pt / 2 + line_height(tick_text_style());
-            place.y_title_x = place.data.x - d.left[panel.column];
+            layout_.panels[i].data = {column_x[panel.column], row_y[panel.row], widths[panel.column],
+                                      height * row_share_[panel.row]};
         }
         layout_.grid = {column_x.front(), row_y.front(), column_x.back() + widths.back() - column_x.front(),
                         row_y.back() + height * row_share_.back() - row_y.front()};
-        if (x_panel != nullptr) {
-            for (PanelPlace& place : layout_.panels) place.x_title_y = panels_bottom;
+        return y - row_gap();
+    }
+
+    /// The axes' titles, of each panel or once for all of them.
+    void place_titles(const Around& around, double bottom) {
+        for (size_t i = 0; i < figure_.panels.size(); ++i) {
+            PanelPlace& place = layout_.panels[i];
+            place.x_title_y = around.x_panel != nullptr ? bottom
+                                                        : place.data.bottom() + theme::tick_length_pt +
+                                                              theme::gap_pt / 2 + line_height(tick_text_style());
+            place.y_title_x = around.y_panel != nullptr
+                                  ? layout_.grid.x - around.of_panels.left[0] - around.left
+                                  : place.data.x - around.of_panels.left[figure_.panels[i].column];
         }
-        if (y_panel != nullptr) {
-            for (PanelPlace& place : layout_.panels) place.y_title_x = layout_.grid.x - d.left[0] - shared_left;
-        }
-        place_below(panels_bottom + shared_bottom);
-        layout_.height =
-            figure_.height_mm > 0 ? figure_.height_mm * points_per_mm : panels_bottom + shared_bottom + below + margin;
     }
 
     const Panel* first_square() const {

@@ -5,6 +5,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kvscope::chat_template {
@@ -26,76 +27,90 @@ void append_call(std::vector<token>& out, const char* function, size_t position)
     }
 }
 
+/// Whether the statement that begins at a place is a set with "=": without, it opens a block.
+bool assigns(const std::vector<token>& tokens, size_t statement) {
+    for (size_t k = statement; k < tokens.size() && tokens[k].t != token::close_statement; ++k) {
+        if (tokens[k].t == token::equals) return true;
+    }
+    return false;
+}
+
+/// How deep a template is nested, followed token by token.
+class Nesting {
+ public:
+    /// @param word       of a statement that begins here: "for"; empty: it is no statement
+    /// @param is_assignment of a set
+    /// @throws std::runtime_error where it is too deep, or an expression too long
+    void follow(const token& now, const std::string& word, bool is_assignment) {
+        switch (now.t) {
+            case token::open_statement:
+                length_ = brackets_ = 0;
+                open_or_close(word, is_assignment);
+                break;
+            case token::open_expression:
+                length_ = brackets_ = 0;
+                break;
+            case token::open_paren:
+            case token::open_square_bracket:
+            case token::open_curly_bracket:
+                ++brackets_;
+                break;
+            case token::close_paren:
+            case token::close_square_bracket:
+            case token::close_curly_bracket:
+                brackets_ -= brackets_ > 0 ? 1 : 0;
+                break;
+            default:
+                break;
+        }
+        if (depth_ + brackets_ > deepest_nesting) {
+            throw std::runtime_error(fmt::format("it is nested more than {} levels deep", deepest_nesting));
+        }
+        if (++length_ > longest_expression) {
+            throw std::runtime_error(fmt::format("an expression in it has more than {} parts", longest_expression));
+        }
+        if (now.t == token::text) length_ = 0;
+    }
+
+ private:
+    void open_or_close(const std::string& word, bool is_assignment) {
+        static const std::set<std::string> opening{"if", "for", "macro", "call", "filter", "generation"};
+        if (word == "elif") {
+            if (!levels_.empty()) ++levels_.back();
+            ++depth_;
+        } else if (opening.contains(word) || (word == "set" && !is_assignment)) {
+            levels_.push_back(1);
+            ++depth_;
+        } else if (word.starts_with("end") && !levels_.empty()) {
+            depth_ -= levels_.back();
+            levels_.pop_back();
+        }
+    }
+
+    /// Of each open block, how many levels it has taken: an elif is a level of its own inside its if.
+    std::vector<size_t> levels_;
+    size_t depth_ = 0;
+    size_t brackets_ = 0;
+    size_t length_ = 0;  ///< of the expression
+};
+
 }  // namespace
 
 void limit_depth(jinja::lexer_result& lexed) {
-    static const std::set<std::string> opening{"if", "elif", "for", "macro", "call", "filter", "set"};
     std::vector<token> out;
     out.reserve(lexed.tokens.size() + 64);
-    // Of each open block, how many levels it has taken: an elif is a level of its own inside its if.
-    std::vector<size_t> levels;
-    size_t depth = 0, brackets = 0, length = 0;
+    Nesting nesting;
     bool in_macro_head = false;
-
     for (size_t i = 0; i < lexed.tokens.size(); ++i) {
         const token& now = lexed.tokens[i];
         const bool starts_statement = now.t == token::open_statement && i + 1 < lexed.tokens.size();
         const std::string word = starts_statement ? lexed.tokens[i + 1].value : "";
         if (word == "endmacro") append_call(out, "leave_macro", now.pos);
         out.push_back(now);
-
-        switch (now.t) {
-            case token::open_statement:
-                length = brackets = 0;
-                if (word == "elif") {
-                    if (!levels.empty()) ++levels.back();
-                    ++depth;
-                } else if (word == "set") {
-                    // Opens a block only without "=".
-                    bool assigns = false;
-                    for (size_t k = i; k < lexed.tokens.size() && lexed.tokens[k].t != token::close_statement; ++k) {
-                        assigns = assigns || lexed.tokens[k].t == token::equals;
-                    }
-                    if (!assigns) {
-                        levels.push_back(1);
-                        ++depth;
-                    }
-                } else if (opening.contains(word) || word == "generation") {
-                    levels.push_back(1);
-                    ++depth;
-                } else if (word.starts_with("end") && !levels.empty()) {
-                    depth -= levels.back();
-                    levels.pop_back();
-                }
-                in_macro_head = word == "macro";
-                break;
-            case token::close_statement:
-                if (in_macro_head) append_call(out, "enter_macro", now.pos);
-                in_macro_head = false;
-                break;
-            case token::open_expression:
-                length = brackets = 0;
-                break;
-            case token::open_paren:
-            case token::open_square_bracket:
-            case token::open_curly_bracket:
-                ++brackets;
-                break;
-            case token::close_paren:
-            case token::close_square_bracket:
-            case token::close_curly_bracket:
-                brackets -= brackets > 0 ? 1 : 0;
-                break;
-            default:
-                break;
-        }
-        if (depth + brackets > deepest_nesting) {
-            throw std::runtime_error(fmt::format("it is nested more than {} levels deep", deepest_nesting));
-        }
-        if (++length > longest_expression) {
-            throw std::runtime_error(fmt::format("an expression in it has more than {} parts", longest_expression));
-        }
-        if (now.t == token::text) length = 0;
+        if (now.t == token::open_statement) in_macro_head = word == "macro";
+        if (now.t == token::close_statement && std::exchange(in_macro_head, false))
+            append_call(out, "enter_macro", now.pos);
+        nesting.follow(now, word, word == "set" && assigns(lexed.tokens, i));
     }
     lexed.tokens = std::move(out);
 }

@@ -94,7 +94,7 @@ TEST_CASE("retention: picture and numbers are the kept sets, counted") {
         CHECK(counts.at(key) == whole(row.cells[4]));
         CHECK(whole(row.cells[5]) == 2);
     }
-    const auto& map = std::get<HeatMap>(figure.panels[1].layers[0]);
+    const auto& map = std::get<HeatMap>(figure.panels[1].shapes[0]);
     REQUIRE(map.rows == 2);
     REQUIRE(map.columns == 48);
     for (int i = 0; i < 2; ++i) {
@@ -121,12 +121,12 @@ TEST_CASE("coverage: lines are percent of the numbers, runs keep their colours")
     CHECK(whole(row.cells[4]) == 1);
     CHECK(whole(row.cells[5]) == static_cast<int64_t>(layer_one.size()));
     CHECK(real(row.cells[6]) == Approx(static_cast<double>(layer_one.size()) / 48));
-    const auto& line = std::get<Line>(all.panels[0].layers[2]);
+    const auto& line = std::get<Line>(all.panels[0].shapes[2]);
     CHECK(line.y[1] == Approx(100.0 * static_cast<double>(layer_one.size()) / 48));
 
     options.runs = {"aperturekv"};
     const Figure one = definition.make(sample.reader(), options);
-    CHECK(std::get<Line>(one.panels[0].layers[0]).style.color == line.style.color);
+    CHECK(std::get<Line>(one.panels[0].shapes[0]).style.color == line.style.color);
 }
 
 TEST_CASE("jsd: heads by similarity stand in each layer's own order, which both axes and the numbers name") {
@@ -173,7 +173,7 @@ TEST_CASE("jsd: each source is read from its own place and named") {
     const auto stored =
         sample.reader().read_layer<float>(trace::Place::of_prompt(0), trace::schema::prompt::head_jsd, 1);
     Figure figure = definition.make(sample.reader(), options);
-    CHECK(std::get<HeatMap>(figure.panels.at(0).layers[0]).values == stored);
+    CHECK(std::get<HeatMap>(figure.panels.at(0).shapes[0]).values == stored);
     CHECK_THAT(figure.color_scales[0].title, Contains("attention") && Contains("query head"));
     Table table = definition.numbers(sample.reader(), options);
     REQUIRE(table.rows.size() == 16);
@@ -181,13 +181,13 @@ TEST_CASE("jsd: each source is read from its own place and named") {
 
     options.source = "scores";
     figure = definition.make(sample.reader(), options);
-    CHECK(std::get<HeatMap>(figure.panels.at(0).layers[0]).values ==
+    CHECK(std::get<HeatMap>(figure.panels.at(0).shapes[0]).values ==
           sample.reader().read_layer<float>(trace::Place::of_run(0, 3), trace::schema::run::head_jsd, 1));
     CHECK_THAT(figure.color_scales[0].title, Contains("scores of aperturekv 20"));
 
     options.source = "kv-heads";
     figure = definition.make(sample.reader(), options);
-    const auto& map = std::get<HeatMap>(figure.panels.at(0).layers[0]);
+    const auto& map = std::get<HeatMap>(figure.panels.at(0).shapes[0]);
     REQUIRE(map.rows == 2);
     CHECK(map.values[0] == 0);
     CHECK(map.values[1] > 0);
@@ -366,8 +366,8 @@ TEST_CASE("prompt: a long one takes pages of equal length, none longer than pape
         CHECK(page.panel_height_mm <= 230);
         CHECK(page.panels[0].y.max == pages.front().panels[0].y.max);
         CHECK_THAT(page.panels[0].note, Contains("tokens "));
-        for (const Layer& layer : page.panels[1].layers) {
-            if (const auto* label = std::get_if<TextLabel>(&layer)) tokens.insert(label->text);
+        for (const Shape& shape : page.panels[1].shapes) {
+            if (const auto* label = std::get_if<TextLabel>(&shape)) tokens.insert(label->text);
         }
     }
     CHECK(tokens.count(" w5999") == 1);

@@ -218,7 +218,7 @@ TEST_CASE("cost: any two columns of the table of runs") {
     FigureOptions options;
     const Figure figure = made(sample.reader(), "cost", options);
     size_t n_points = 0;
-    for (const Layer& layer : figure.panels.at(0).layers) n_points += std::holds_alternative<Scatter>(layer);
+    for (const Shape& shape : figure.panels.at(0).shapes) n_points += std::holds_alternative<Scatter>(shape);
     CHECK(n_points == 5);
     CHECK(figure.panels.at(0).x.title == "Coverage");
     options.columns = {"budget", "agreement"};
@@ -342,7 +342,7 @@ TEST_CASE("prompt: every token on a ground that says how many layers, or heads, 
         const Figure figure = made(reader, "prompt", options);
         const HeatMap& map = layer_of<HeatMap>(figure, 0);
         std::string text;
-        for (size_t i = 1; i < figure.panels[0].layers.size(); ++i) {
+        for (size_t i = 1; i < figure.panels[0].shapes.size(); ++i) {
             const auto& label = layer_of<TextLabel>(figure, 0, i);
             text += label.text;
             const auto cell = static_cast<size_t>(label.x);

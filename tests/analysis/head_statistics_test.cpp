@@ -44,9 +44,9 @@ TEST_CASE("head statistics as a figure: a map for each number, heads downwards, 
     const Figure figure = definition.make(reader, options);
     REQUIRE(figure.panels.size() == 2);
     REQUIRE(figure.color_scales.size() == 2);
-    const auto& entropies = std::get<HeatMap>(figure.panels[1].layers.at(0));
+    const auto& entropies = std::get<HeatMap>(figure.panels[1].shapes.at(0));
     CHECK((entropies.rows == 2 && entropies.columns == 2 && entropies.color_scale == 1));
     CHECK(entropies.values[1 * 2 + 1] == static_cast<float>(expected[1].entropy));
-    const auto& deviations = std::get<HeatMap>(figure.panels[0].layers.at(0));
+    const auto& deviations = std::get<HeatMap>(figure.panels[0].shapes.at(0));
     CHECK(deviations.values[0 * 2 + 1] == static_cast<float>(expected[0].deviation));
 }

@@ -23,7 +23,7 @@ PromptQueries measured(const std::string& name, double lift) {
 template <class Layer>
 std::vector<Layer> layers_of(const Panel& panel) {
     std::vector<Layer> found;
-    for (const auto& layer : panel.layers) {
+    for (const auto& layer : panel.shapes) {
         if (const auto* one = std::get_if<Layer>(&layer)) found.push_back(*one);
     }
     return found;

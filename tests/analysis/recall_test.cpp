@@ -57,7 +57,7 @@ TEST_CASE("recall of a trace: figure, table and the table of runs hold a plain l
     options.runs = {"2"};
     const FigureDefinition& definition = figure_definition("recall");
     const Figure figure = definition.make(reader, options);
-    const auto& line = std::get<Line>(figure.panels.at(0).layers.at(0));
+    const auto& line = std::get<Line>(figure.panels.at(0).shapes.at(0));
     REQUIRE(line.y.size() == 3);
     for (size_t layer = 0; layer < 3; ++layer) CHECK(line.y[layer] == Approx(100 * layers[layer]));
     const double model = std::accumulate(layers.begin(), layers.end(), 0.0) / 3;

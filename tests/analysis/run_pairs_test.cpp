@@ -86,7 +86,7 @@ TEST_CASE("A − B of two runs of one trace needs no like, and more layers on on
     for (const char* name : {"coverage", "recall", "step-kl", "cost"}) {
         CAPTURE(name);
         const Figure figure = make_difference(figure_definition(name), a, b);
-        const auto* line = std::get_if<Line>(&figure.panels.front().layers.front());
+        const auto* line = std::get_if<Line>(&figure.panels.front().shapes.front());
         REQUIRE(line);
         CHECK(line->label == "snapkv 24 − aperturekv 20");
         CHECK_FALSE(difference_numbers(figure_definition(name), a, b).rows.empty());
@@ -112,7 +112,7 @@ TEST_CASE("A − B of KL per step subtracts step by step, of one run from each w
           "snapkv 16");  // its like alone
     b.against_each = true;
     const Figure difference = make_difference(figure_definition("step-kl"), a, b);
-    REQUIRE(difference.panels[0].layers.size() == 5 + 1);  // and the line at zero
+    REQUIRE(difference.panels[0].shapes.size() == 5 + 1);  // and the line at zero
     const auto kl = [&](int run) {
         return sample.reader().read<float>(trace::Place::of_run(0, run), trace::schema::run::step_kl);
     };
@@ -133,13 +133,13 @@ TEST_CASE("the scatter of two traces has the runs of both and an arrow from each
     const TracePart b{&two.first.reader(), options, "one.h5"};
     const Figure figure = make_difference(figure_definition("cost"), a, b);
     size_t n_arrows = 0, n_points = 0;
-    for (const Layer& layer : figure.panels.front().layers) {
-        if (const auto* line = std::get_if<Line>(&layer)) {
+    for (const Shape& shape : figure.panels.front().shapes) {
+        if (const auto* line = std::get_if<Line>(&shape)) {
             CHECK(line->arrow);
             CHECK(line->x.size() == 2);
             ++n_arrows;
         }
-        n_points += std::holds_alternative<Scatter>(layer);
+        n_points += std::holds_alternative<Scatter>(shape);
     }
     CHECK(n_arrows == 5);
     CHECK(n_points == 10);

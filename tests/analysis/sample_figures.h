@@ -31,7 +31,7 @@ inline Table table_of(const trace::Reader& reader, const char* name, const Figur
 
 template <class Layer>
 const Layer& layer_of(const Figure& figure, size_t panel, size_t layer = 0) {
-    return std::get<Layer>(figure.panels.at(panel).layers.at(layer));
+    return std::get<Layer>(figure.panels.at(panel).shapes.at(layer));
 }
 
 inline int64_t whole(const Cell& cell) { return std::get<int64_t>(cell); }

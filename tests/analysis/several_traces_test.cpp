@@ -18,7 +18,7 @@ TEST_CASE("curves of several traces share a plot, each with its own trace's numb
     const Figure alone = made(two.first.reader(), "coverage", options);
     const Figure other = made(two.second.reader(), "coverage", options);
     REQUIRE(joint.panels.size() == 2);
-    REQUIRE(joint.panels[0].layers.size() == 4);
+    REQUIRE(joint.panels[0].shapes.size() == 4);
     for (size_t i = 0; i < 4; ++i) {
         const auto& curve = layer_of<Line>(joint, 0, i);
         const auto& expected = layer_of<Line>(i < 2 ? alone : other, 0, i % 2);
@@ -29,7 +29,7 @@ TEST_CASE("curves of several traces share a plot, each with its own trace's numb
         CHECK(joint.panels[0].y.max >= *std::max_element(curve.y.begin(), curve.y.end()));
     }
     // The sample's snapkv has one budget a run: the whole model's points of a trace are joined, not those of two.
-    CHECK(joint.panels[1].layers.size() == 2 + 4);
+    CHECK(joint.panels[1].shapes.size() == 2 + 4);
 }
 
 TEST_CASE("maps of several traces stand side by side on one scale") {

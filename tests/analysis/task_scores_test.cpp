@@ -152,7 +152,7 @@ TEST_CASE("task scores: curves over the budget with the full cache as a line acr
     CHECK(line.x == std::vector<double>{24, 48});
     CHECK(line.y == std::vector<double>{50, 75});
     CHECK(line.low[1] < 75);
-    CHECK(figure.panels[0].layers.size() == 2);
+    CHECK(figure.panels[0].shapes.size() == 2);
     CHECK(test::table_of(sample.reader(), "task-scores", options).rows.size() == 3);
 }
 

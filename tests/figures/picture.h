@@ -51,13 +51,13 @@ inline analysis::Figure map_figure(size_t rows, size_t columns, double largest) 
     map.x_begin = map.y_begin = -0.5;
     map.x_end = panel.x.max;
     map.y_end = panel.y.max;
-    panel.layers.emplace_back(std::move(map));
+    panel.shapes.emplace_back(std::move(map));
     figure.panels.push_back(std::move(panel));
     return figure;
 }
 
 inline analysis::HeatMap& map_of(analysis::Figure& figure) {
-    return std::get<analysis::HeatMap>(figure.panels[0].layers[0]);
+    return std::get<analysis::HeatMap>(figure.panels[0].shapes[0]);
 }
 
 /// A rendered PNG and where the layout put things on it.

@@ -88,7 +88,7 @@ TEST_CASE("PNG: curves, bars and markers have their colours at their places") {
     scatter.y = {7};
     scatter.size_pt = 6;
     scatter.color = okabe_ito()[2];
-    panel.layers = {bars, line, scatter};
+    panel.shapes = {bars, line, scatter};
     figure.panels.push_back(panel);
     figure.legend.push_back({"line", LegendEntry::Symbol::line, line.style});
     const test::Picture picture(figure);

@@ -71,7 +71,7 @@ TEST_CASE("PDF: fonts are embedded as subsets, none of them Type 3") {
     if (!has_poppler()) return;
     const trace::sample::TemporaryFolder folder;
     Figure figure = large_map();
-    figure.panels[0].layers.emplace_back(TextLabel{5, 5, "\u00b7Paris\u21b5", {}, true});
+    figure.panels[0].shapes.emplace_back(TextLabel{5, 5, "\u00b7Paris\u21b5", {}, true});
     const Answer fonts = run("pdffonts " + saved(folder, render_pdf(figure, {})));
     REQUIRE(fonts.status == 0);
     CHECK_THAT(fonts.text, !Contains("Type 3"));

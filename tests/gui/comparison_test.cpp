@@ -72,8 +72,8 @@ TEST_CASE(
     comparison = {Comparison::Kind::runs, {}, {}};
     CHECK(resolve(session, comparison, AutomaticComparison::none, true).kind == Comparison::Kind::none);
     const int first = session.documents().front()->id();
-    session.a = run_at(session, first, 0, 1);
-    session.b = run_at(session, first, 0, 3);
+    session.pair.a = run_at(session, first, 0, 1);
+    session.pair.b = run_at(session, first, 0, 3);
     const Compared pair = resolve(session, comparison, AutomaticComparison::none, true);
     REQUIRE(pair.pairs.size() == 1);
     CHECK(pair.pairs[0].label == "snapkv 16 − aperturekv 20");
@@ -129,8 +129,8 @@ TEST_CASE("A and B of one trace stand above the table with their difference, wha
     driven.settle();
     const size_t n_runs = view_of(driven).table()->rows.size();
     const int document = driven.session().documents().front()->id();
-    driven.session().a = run_at(driven.session(), document, 0, 3);
-    driven.session().b = run_at(driven.session(), document, 0, 1);
+    driven.session().pair.a = run_at(driven.session(), document, 0, 3);
+    driven.session().pair.b = run_at(driven.session(), document, 0, 1);
     driven.settle();
     for (const bool sorted : {false, true}) {
         if (sorted) driven.drive([](ImGuiTestContext& context) { context.ItemClick("**/Coverage"); });
@@ -170,20 +170,20 @@ TEST_CASE("coverage shows one trace less the other, or A less B, and what is sho
     REQUIRE(request);
     CHECK(request->difference);
     const analysis::Figure figure = FigureJob(driven.session(), *request).figure();
-    CHECK(figure.panels.front().layers.size() == 5 + 1);  // a curve a pair, and the line at zero
+    CHECK(figure.panels.front().shapes.size() == 5 + 1);  // a curve a pair, and the line at zero
     CHECK(figure.panels.front().y.min == -figure.panels.front().y.max);
     CHECK(ExportDialog::numbers(driven.session(), *request, "csv").find("difference") != std::string::npos);
     nlohmann::json state;
     view_of(driven).save(state);
     CHECK(state.at("compare_less") == "one.h5");
 
-    driven.session().a = run_at(driven.session(), driven.session().documents()[0]->id(), 0, 1);
-    driven.session().b = run_at(driven.session(), driven.session().documents()[1]->id(), 0, 3);
+    driven.session().pair.a = run_at(driven.session(), driven.session().documents()[0]->id(), 0, 1);
+    driven.session().pair.b = run_at(driven.session(), driven.session().documents()[1]->id(), 0, 3);
     driven.settle();
     choose("A − B");
     const auto pair = view_of(driven).figure(driven.session());
     const analysis::Figure of_pair = FigureJob(driven.session(), *pair).figure();
-    CHECK(std::get<analysis::Line>(of_pair.panels.front().layers.front()).label == "snapkv 16 − aperturekv 20");
+    CHECK(std::get<analysis::Line>(of_pair.panels.front().shapes.front()).label == "snapkv 16 − aperturekv 20");
     CHECK(driven.app().notices().empty());
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("the scatter of two traces has an arrow from each run to its like, and
     REQUIRE(request);
     CHECK(request->difference);
     size_t n_arrows = 0, n_points = 0;
-    for (const auto& layer : FigureJob(driven.session(), *request).figure().panels.front().layers) {
+    for (const auto& layer : FigureJob(driven.session(), *request).figure().panels.front().shapes) {
         const auto* line = std::get_if<analysis::Line>(&layer);
         n_arrows += line && line->arrow;
         n_points += std::holds_alternative<analysis::Scatter>(layer);
@@ -221,10 +221,10 @@ TEST_CASE("answers are held against the full cache, A, or the same runs of anoth
     reference.load({{"against", "a"}});
     reference.resolve(session);
     CHECK(reference.is_full());  // A is not chosen
-    session.a = run_at(session, first, 0, 3);
+    session.pair.a = run_at(session, first, 0, 3);
     reference.resolve(session);
     CHECK(reference.name() == "A");
-    CHECK(reference.of(session, snapkv) == session.a);
+    CHECK(reference.of(session, snapkv) == session.pair.a);
 
     reference.load({{"against", "trace"}, {"against_trace", "one.h5"}});
     reference.resolve(session);
@@ -233,7 +233,7 @@ TEST_CASE("answers are held against the full cache, A, or the same runs of anoth
     const Compared compared = reference.compared(session, session.visible_runs());
     CHECK(compared.pairs.size() == 5);
     const FigureRequest request = difference_request("step-kl", compared);
-    CHECK(FigureJob(session, request).figure().panels.front().layers.size() == 5 + 1);
+    CHECK(FigureJob(session, request).figure().panels.front().shapes.size() == 5 + 1);
     nlohmann::json state;
     reference.save(state);
     CHECK(state.at("against_trace") == "one.h5");
@@ -243,7 +243,7 @@ TEST_CASE("answers choose their reference by a label, and their figure follows")
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("answers", false));
-    driven.session().a = run_at(driven.session(), driven.session().documents().front()->id(), 0, 1);
+    driven.session().pair.a = run_at(driven.session(), driven.session().documents().front()->id(), 0, 1);
     driven.settle();
     CHECK_FALSE(view_of(driven).figure(driven.session())->difference);
     driven.drive([](ImGuiTestContext& context) {
@@ -256,7 +256,7 @@ TEST_CASE("answers choose their reference by a label, and their figure follows")
     CHECK(request->difference);
     CHECK(request->against_each);
     const analysis::Figure figure = FigureJob(driven.session(), *request).figure();
-    CHECK(figure.panels.front().layers.size() == 4 + 1);  // all but A itself
+    CHECK(figure.panels.front().shapes.size() == 4 + 1);  // all but A itself
     CHECK(driven.app().notices().empty());
 }
 

@@ -54,7 +54,7 @@ TEST_CASE("several questions are prompts of one trace, each to be looked at whil
         saw_pending = saw_pending || document.reader()->n_runs(1) > document.file()->n_runs(1);
         if (document.prompt == 1) return;
         gui.session.show_prompt(document, 1);
-        gui.session.select_run(document.key_of(1, 3));
+        gui.session.selection.select_run(document.key_of(1, 3));
         selected = gui.session.attributes(gui.session.cursor().run).label;
     });
     for (const auto& error : gui.errors) UNSCOPED_INFO(error);

@@ -226,7 +226,7 @@ TEST_CASE("a what-if follows its sliders, from the trace or from the prefill in 
     };
     const bool from_trace = GENERATE(true, false);
     LiveWhatIf what_if;
-    gui.session.select_run(document.key_of(0, run("snapkv:window=8 @ 16")));
+    gui.session.selection.select_run(document.key_of(0, run("snapkv:window=8 @ 16")));
     const EngineSession* engine = from_trace ? nullptr : gui.engine.get();
     const auto settle = [&] {
         for (int i = 0; i < 4; ++i) {
@@ -248,7 +248,7 @@ TEST_CASE("a what-if follows its sliders, from the trace or from the prefill in 
     CHECK(same_kept(*document.reader(), gui.session.at(result).run, run("snapkv:window=8 @ 24")));
     CHECK(what_if.changed_summary()->n_entries > what_if.recorded_summary()->n_entries);
     CHECK(gui.session.look(result).label.find("what-if") != std::string::npos);
-    CHECK(gui.session.b == result);
+    CHECK(gui.session.pair.b == result);
 
     const auto& window = *std::find_if(what_if.definition().parameters.begin(), what_if.definition().parameters.end(),
                                        [](const auto& parameter) { return parameter.name == "window"; });
@@ -276,14 +276,14 @@ TEST_CASE("a what-if follows its sliders, from the trace or from the prefill in 
     what_if.budget() = 22;
     settle();
     CHECK(document.reader()->n_runs(0) == document.file()->n_runs(0) + 2);
-    gui.session.select_run(what_if.result(gui.session));
+    gui.session.selection.select_run(what_if.result(gui.session));
     what_if.discard(gui.session);
     CHECK(gui.session.cursor().run == what_if.source());
     settle();
     CHECK(document.reader()->n_runs(0) == document.file()->n_runs(0) + 1);
     CHECK(document.reader()->run(0, document.file()->n_runs(0)).budget == 20);
     CHECK(what_if.budget() == 16);
-    CHECK(gui.session.b == document.key_of(0, document.file()->n_runs(0)));
+    CHECK(gui.session.pair.b == document.key_of(0, document.file()->n_runs(0)));
 }
 
 TEST_CASE("a prefill is repeated from a trace's own tokens") {

@@ -105,7 +105,7 @@ TEST_CASE("a figure of the window is the figure that is exported, with its maps 
     const auto expected = analysis::figure_definition("jsd").make(*opened.document->reader(), request.options);
     REQUIRE(made->figure->figure.panels.size() == expected.panels.size());
     for (size_t i = 0; i < expected.panels.size(); ++i) {
-        const auto& map = std::get<analysis::HeatMap>(expected.panels[i].layers.front());
+        const auto& map = std::get<analysis::HeatMap>(expected.panels[i].shapes.front());
         const auto& pyramid = *made->figure->pyramids.at({i, 0});
         CHECK(pyramid.rows == map.rows);
         CHECK(pyramid.levels.front().values == map.values);
@@ -319,7 +319,7 @@ TEST_CASE("maps that are scrolled to are zoomed by the wheel and scrolled beside
         CHECK(panels()->Scroll.y == 0);
     });
     Session& session = driven.session();
-    session.select_run(session.visible_runs(true).back());
+    session.selection.select_run(session.visible_runs(true).back());
     driven.settle();
     CHECK(panels()->Scroll.y > 0);
 }

@@ -117,7 +117,7 @@ TEST_CASE("a what-if that is decoded answers as the run with its settings") {
     gui.engine->run(gui.request({"snapkv:window=8"}, "16,24"));
     gui.until_idle();
     Document& document = *gui.session.documents().front();
-    gui.session.select_run(document.key_of(0, 1));
+    gui.session.selection.select_run(document.key_of(0, 1));
     LiveWhatIf what_if;
     gui.settle(what_if);
     what_if.budget() = 24;

@@ -81,8 +81,8 @@ TEST_CASE("Space shows one of the compared runs after the other, and Escape what
     CHECK(session.visible_runs() == std::vector<RunKey>{before[1]});
     press(ImGuiKey_Escape);
     CHECK(session.visible_runs() == before);
-    session.a = before[2];
-    session.b = before[0];
+    session.pair.a = before[2];
+    session.pair.b = before[0];
     press(ImGuiKey_Space);
     CHECK(session.visible_runs() == std::vector<RunKey>{before[2]});
     press(ImGuiKey_Escape);

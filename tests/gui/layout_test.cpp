@@ -257,11 +257,11 @@ TEST_CASE("the map of a run that is selected elsewhere is scrolled into view") {
         driven.drive([&](ImGuiTestContext& c) { at = c.WindowInfo("//retention-1/maps").Window->Scroll.y; });
         return at;
     };
-    session.select_run(session.visible_runs().back());
+    session.selection.select_run(session.visible_runs().back());
     driven.settle();
     const float below = scroll();
     CHECK(below > 0);
-    session.select_run(session.visible_runs().front());
+    session.selection.select_run(session.visible_runs().front());
     driven.settle();
     CHECK(scroll() < below);
 }

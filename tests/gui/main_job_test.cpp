@@ -94,7 +94,7 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
         const auto& attributes = demo.reader()->run(0, run);
         if (attributes.policy == "snapkv" && attributes.budget == 256) snapkv = run;
     }
-    session.select_run(demo.key_of(0, snapkv));
+    session.selection.select_run(demo.key_of(0, snapkv));
     driven.settle();
     driven.drive([](ImGuiTestContext& c) { c.ItemInputValue("//what_if-1/**/##budget number", 100); });
     REQUIRE(driven.draw_until([&] { return demo.reader()->n_runs(0) == 26; }, patience));
@@ -145,20 +145,20 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
     }
 
     // The what-if and its run are what is compared, until other letters are clicked; then their difference.
-    REQUIRE(session.a);
-    REQUIRE(session.b);
-    CHECK(*session.a == demo.key_of(0, snapkv));
-    CHECK(*session.b == demo.key_of(0, added));
+    REQUIRE(session.pair.a);
+    REQUIRE(session.pair.b);
+    CHECK(*session.pair.a == demo.key_of(0, snapkv));
+    CHECK(*session.pair.b == demo.key_of(0, added));
     const auto letter = [&](int run, const char* name) {
         const std::string label = "//runs-1/**/" + demo.key_of(0, run).text() + "/" + name;
         driven.drive([&](ImGuiTestContext& c) { c.ItemClick(label.c_str()); });
     };
     letter(2, "A");
     letter(4, "B");
-    REQUIRE(session.a);
-    REQUIRE(session.b);
-    CHECK(*session.a == demo.key_of(0, 2));
-    CHECK(*session.b == demo.key_of(0, 4));
+    REQUIRE(session.pair.a);
+    REQUIRE(session.pair.b);
+    CHECK(*session.pair.a == demo.key_of(0, 2));
+    CHECK(*session.pair.b == demo.key_of(0, 4));
     // What is seen leaves as a figure and as numbers. (The test engine gives the focus back when a drive ends.)
     std::optional<FigureRequest> seen;
     for (const char* name : {"difference.pdf", "difference.csv"}) {

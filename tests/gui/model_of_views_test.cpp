@@ -172,16 +172,16 @@ TEST_CASE("the session keeps one selection, finds open traces again and follows 
     Document& two = session.open(folder / "two.h5");
     CHECK(session.documents().size() == 2);
     CHECK(session.look(two.key_of(0, 0)).label.starts_with("two.h5: "));
-    session.a = one.key_of(0, 1);
-    session.b = two.key_of(0, 1);
-    session.select_run(two.key_of(0, 1));
-    session.select_token(3);
-    session.select_token(5, true);
+    session.pair.a = one.key_of(0, 1);
+    session.pair.b = two.key_of(0, 1);
+    session.selection.select_run(two.key_of(0, 1));
+    session.selection.select_token(3);
+    session.selection.select_token(5, true);
     CHECK(session.cursor().contains(4));
     session.close(two.id());
     CHECK(!session.cursor().run.valid());
-    CHECK(session.a);
-    CHECK(!session.b);
+    CHECK(session.pair.a);
+    CHECK(!session.pair.b);
     CHECK_THROWS(session.open(folder / "three.h5"));
     CHECK(session.documents().size() == 1);
 }

@@ -91,7 +91,7 @@ TEST_CASE("an export of all figures is of the trace that was shown, whatever is 
     DrivenApp driven(files.alone_in_the_window("report"));
     set_report(driven, {{"format", "csv"}});
     Session& session = driven.session();
-    session.select_run(session.documents().at(0)->key_of(0, 1));
+    session.selection.select_run(session.documents().at(0)->key_of(0, 1));
     driven.settle();
     const auto retention = driven.app().views().at(0)->view->figure(session);
     REQUIRE(retention);
@@ -101,7 +101,7 @@ TEST_CASE("an export of all figures is of the trace that was shown, whatever is 
     {
         const trace::h5::Guard nothing_is_read_meanwhile;
         export_all(driven, folder);
-        session.select_run(session.documents().at(1)->key_of(0, 1));
+        session.selection.select_run(session.documents().at(1)->key_of(0, 1));
         driven.draw_until([] { return false; }, 2);
         if (is_closed) {
             session.close(session.documents().at(0)->id());

@@ -306,18 +306,18 @@ TEST_CASE("another prompt of a trace has the same runs selected, and as A and B"
     Tasks tasks([] {});
     Session session(tasks);
     Document& document = session.open(folder / "questions.h5");
-    session.select_run(document.key_of(0, 2));
-    session.select_layer(1);
-    session.select_token(4);
-    session.a = document.key_of(0, 1);
-    session.b = document.key_of(0, 3);
+    session.selection.select_run(document.key_of(0, 2));
+    session.selection.select_layer(1);
+    session.selection.select_token(4);
+    session.pair.a = document.key_of(0, 1);
+    session.pair.b = document.key_of(0, 3);
     session.show_prompt(document, 2);
     CHECK(document.prompt == 2);
     CHECK(session.cursor().run == document.key_of(2, 2));
     CHECK(session.cursor().layer == 1);
     CHECK(session.cursor().first_token == 4);
-    CHECK(session.a == document.key_of(2, 1));
-    CHECK(session.b == document.key_of(2, 3));
+    CHECK(session.pair.a == document.key_of(2, 1));
+    CHECK(session.pair.b == document.key_of(2, 3));
 }
 
 }  // namespace kvscope::gui::testing

@@ -16,7 +16,7 @@ TEST_CASE("a what-if that was kept is there again when its trace is opened") {
     gui.engine->run(gui.request({"snapkv:window=8", "h2o"}, "16,24"));
     gui.until_idle();
     Document& document = *gui.session.documents().front();
-    gui.session.select_run(document.key_of(0, 1));
+    gui.session.selection.select_run(document.key_of(0, 1));
     LiveWhatIf what_if;
     gui.settle(what_if);
     what_if.budget() = 24;  // as run 2

@@ -35,7 +35,7 @@ RunKey run_called(const Session& session, const std::string& label) {
 }
 
 const analysis::HeatMap& map_of(const analysis::Figure& figure, size_t panel) {
-    return std::get<analysis::HeatMap>(figure.panels.at(panel).layers.front());
+    return std::get<analysis::HeatMap>(figure.panels.at(panel).shapes.front());
 }
 
 }  // namespace
@@ -52,8 +52,8 @@ TEST_CASE("the inspector lists the runs of all traces with the same tokens, and 
     Session& session = driven.session();
     const int first = session.documents().at(0)->id();
     const int third = session.documents().at(2)->id();
-    session.select_run(run_at(session, first, 0, 1));
-    session.select_token(5);
+    session.selection.select_run(run_at(session, first, 0, 1));
+    session.selection.select_token(5);
     driven.settle();
     std::optional<analysis::Table> table;
     driven.drive([&](ImGuiTestContext& c) {
@@ -83,11 +83,11 @@ TEST_CASE("the spectrum of a head alone follows the selected KV head, or the sel
     View& view = *driven.app().views().at(0)->view;
     view.load({{"of_head", true}});
     const auto heads = [&] { return view.figure(driven.session())->options.heads; };
-    driven.session().select_head(1, 1);
+    driven.session().selection.select_head(1, 1);
     CHECK(heads() == std::vector<int>{2, 3});  // 4 query heads read 2 KV heads
-    driven.session().select_head(1, 0, 1);
+    driven.session().selection.select_head(1, 0, 1);
     CHECK(heads() == std::vector<int>{1});
-    driven.session().select_head(2, 1, 3);
+    driven.session().selection.select_head(2, 1, 3);
     CHECK(heads() == std::vector<int>{3});
     driven.settle();
     CHECK(shown_by(driven).panels.size() == 6);  // Q, K, V of both traces
@@ -129,21 +129,21 @@ TEST_CASE("the runs of all open traces are in one plot, called by their files, a
     const FigureJob job(session, request);
     const PreparedFigure shown{figure, {}, job.runs()};
     size_t n_second = 0;
-    for (size_t i = 0; i < figure.panels.front().layers.size(); ++i) {
-        const auto& line = std::get<analysis::Line>(figure.panels.front().layers[i]);
+    for (size_t i = 0; i < figure.panels.front().shapes.size(); ++i) {
+        const auto& line = std::get<analysis::Line>(figure.panels.front().shapes[i]);
         const RunKey run = shown.run_of(0, i);
         REQUIRE(session.exists(run));
         CHECK(line.label == session.look(run).label);
         CHECK(line.style.color == session.look(run).style.color);
         n_second += run.document == second;
     }
-    CHECK(figure.panels.front().layers.size() == session.visible_runs().size());
+    CHECK(figure.panels.front().shapes.size() == session.visible_runs().size());
     CHECK(n_second == 5);
 
     session.set_visible(run_called(session, "two.h5: snapkv 16"), false);
     const FigureRequest fewer = shown_request(session, "coverage", true, Traces::all);
     CHECK(stamp_of(session, fewer) != stamp_of(session, request));
-    CHECK(FigureJob(session, fewer).figure().panels.front().layers.size() + 1 == figure.panels.front().layers.size());
+    CHECK(FigureJob(session, fewer).figure().panels.front().shapes.size() + 1 == figure.panels.front().shapes.size());
 
     session.close(second);
     const FigureRequest alone = shown_request(session, "coverage", true, Traces::all);
@@ -178,7 +178,7 @@ TEST_CASE(
     CHECK(session.compared() == std::pair{run_at(session, second, 0, 1), snapkv});
     session.set_visible(run_at(session, second, 0, 1), false);
     CHECK(session.compared() == std::pair{run_at(session, second, 0, 2), run_at(session, first, 0, 2)});
-    session.a = run_at(session, first, 0, 3);
+    session.pair.a = run_at(session, first, 0, 3);
     CHECK(session.compared() == std::pair{run_at(session, first, 0, 3), snapkv});
 
     Session unlike(tasks);
@@ -202,8 +202,8 @@ TEST_CASE("head divergence shows both traces on one scale, and A − B of two wh
         });
     };
     choose("A − B");
-    session.a = run_called(session, "one.h5: snapkv 16");
-    session.b = run_called(session, "two.h5: snapkv 16");
+    session.pair.a = run_called(session, "one.h5: snapkv 16");
+    session.pair.b = run_called(session, "two.h5: snapkv 16");
     driven.settle();
     const analysis::Figure difference = shown_by(driven);
     REQUIRE(difference.panels.size() == 3);
@@ -246,8 +246,8 @@ TEST_CASE("every figure view shows two traces, and A − B of them, without an e
     Session& session = driven.session();
     for (const bool difference : {false, true}) {
         if (difference) {
-            session.a = run_called(session, "one.h5: snapkv 16");
-            session.b = run_called(session, "two.h5: aperturekv 20");
+            session.pair.a = run_called(session, "one.h5: snapkv 16");
+            session.pair.b = run_called(session, "two.h5: aperturekv 20");
             driven.app().views().front()->view->load({{"traces", "difference"}});
         }
         driven.settle();
@@ -302,7 +302,7 @@ TEST_CASE("a trace is closed while the mouse is over its spectra, and the others
     driven.app().views().at(0)->view->load({{"source", source}});
     driven.settle();
     const int second = driven.session().documents().at(1)->id();
-    driven.session().select_run(driven.session().documents().at(1)->key_of(0, 1));
+    driven.session().selection.select_run(driven.session().documents().at(1)->key_of(0, 1));
     driven.settle();
     bool is_over_second = false;
     driven.drive([&](ImGuiTestContext& c) {
@@ -353,8 +353,8 @@ TEST_CASE("the inspector's numbers stand under their own run and token while tho
     driven.settle();
     const Document& document = *driven.session().focus();
     const auto select = [&](int run, int64_t token) {
-        driven.session().select_run(document.key_of(0, run));
-        driven.session().select_token(token);
+        driven.session().selection.select_run(document.key_of(0, run));
+        driven.session().selection.select_token(token);
     };
     const auto texts = [&] {  // behind the status bar, which ends with "60 fps"
         const std::string all = driven.shown_text();

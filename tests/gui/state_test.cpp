@@ -76,7 +76,7 @@ TEST_CASE("undo goes back through marks, pins, runs, A and B in the order in whi
         c.ItemClick("**/A");
         c.Yield(8);
     });
-    REQUIRE(session.a);
+    REQUIRE(session.pair.a);
     press(driven, ImGuiKey_Period);
     REQUIRE(session.cursor().has_tokens());
     driven.drive([&](ImGuiTestContext& c) {
@@ -92,9 +92,9 @@ TEST_CASE("undo goes back through marks, pins, runs, A and B in the order in whi
     CHECK(session.cursor().has_tokens());
     press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
     CHECK(!session.cursor().has_tokens());
-    CHECK(session.a);
+    CHECK(session.pair.a);
     press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
-    CHECK(!session.a);
+    CHECK(!session.pair.a);
     CHECK(session.mark == "w12");
     press(driven, ImGuiMod_Ctrl | ImGuiKey_Z);
     CHECK(session.mark.empty());
@@ -104,7 +104,7 @@ TEST_CASE("undo goes back through marks, pins, runs, A and B in the order in whi
     for (int i = 0; i < 5; ++i) press(driven, ImGuiMod_Ctrl | ImGuiKey_Y);
     CHECK(!session.is_visible(second));
     CHECK(session.mark == "w12");
-    CHECK(session.a);
+    CHECK(session.pair.a);
     CHECK(session.focus()->pins[0] == pins);
 }
 
@@ -197,11 +197,11 @@ TEST_CASE("what the window knows of a trace comes back when it is opened again, 
     const auto by_default = view_state(session, document);
     const auto runs = session.all_runs();
     session.set_visible(runs[2], false);
-    session.a = runs[1];
-    session.b = runs[3];
+    session.pair.a = runs[1];
+    session.pair.b = runs[3];
     session.mark = "w12";
-    session.select_run(runs[3]);
-    session.select_token(5);
+    session.selection.select_run(runs[3]);
+    session.selection.select_token(5);
     const auto state = view_state(session, document);
     CHECK(state != by_default);
     save_annotations(document, state);
@@ -210,8 +210,8 @@ TEST_CASE("what the window knows of a trace comes back when it is opened again, 
     again.mark = "of the command line";
     Document& reopened = again.open(sample.path);
     restore_view(again, reopened, load_view(sample.path));
-    CHECK(again.a == session.a);
-    CHECK(again.b == session.b);
+    CHECK(again.pair.a == session.pair.a);
+    CHECK(again.pair.b == session.pair.b);
     CHECK(again.cursor() == session.cursor());
     CHECK(reopened.hidden == document.hidden);
     CHECK(again.mark == "of the command line");

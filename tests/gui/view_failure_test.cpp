@@ -156,7 +156,7 @@ TEST_CASE("a view that cannot draw one run is tried again with another") {
     const Document& document = *driven.session().focus();
     const RunKey before = driven.session().cursor().run;
     for (const RunKey& run : document.keys(0)) {
-        if (run != before) driven.session().select_run(run);
+        if (run != before) driven.session().selection.select_run(run);
     }
     REQUIRE(driven.session().cursor().run != before);
     driven.settle();

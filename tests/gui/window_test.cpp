@@ -305,8 +305,8 @@ TEST_CASE("a workspace carries traces, notes, layout and selection to another fo
         DrivenApp driven(options);
         driven.session().focus()->pins[0] = {1, 3};
         save_annotations(*driven.session().focus(), nullptr);
-        driven.session().select_layer(1);
-        driven.session().select_token(2);
+        driven.session().selection.select_layer(1);
+        driven.session().selection.select_token(2);
         driven.session().mark = "a";
         selected = driven.session().cursor();
         driven.app().save_workspace(file);

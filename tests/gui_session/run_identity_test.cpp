@@ -82,9 +82,9 @@ TEST_CASE("runs stay what they are while others come, go and move into the file"
     const RunKey of_pending{document.id(), 0, document.add_run(0, what_if_of(5), pending.run)};
     CHECK(document.is_pending(pending.run));
     CHECK(document.is_what_if(of_pending.run));
-    session.select_run(of_pending);
-    session.a = of_file;
-    session.b = pending;
+    session.selection.select_run(of_pending);
+    session.pair.a = of_file;
+    session.pair.b = pending;
     session.set_visible(in_file, false);
 
     const auto all_stand = [&] {
@@ -109,8 +109,8 @@ TEST_CASE("runs stay what they are while others come, go and move into the file"
 
     session.remove_added_run(of_file);
     CHECK(!session.exists(of_file));
-    CHECK(!session.a);
-    CHECK(session.b == pending);
+    CHECK(!session.pair.a);
+    CHECK(session.pair.b == pending);
     CHECK(trace.label(of_pending) == labels[5].label + " what-if");
     CHECK_THROWS_AS(session.at(of_file), std::out_of_range);
     const RunId next = document.add_run(0, what_if_of(2), in_file.run);
@@ -130,7 +130,7 @@ TEST_CASE("another file at the path has runs of its own") {
 TEST_CASE("a what-if outlives its run, which another file at the path does not have") {
     GrowingTrace trace;
     Session& session = trace.session;
-    session.select_run(trace.document->key_of(0, 1));
+    session.selection.select_run(trace.document->key_of(0, 1));
     LiveWhatIf what_if;
     const auto settle = [&] {
         for (int i = 0; i < 4; ++i) {
@@ -157,10 +157,10 @@ TEST_CASE("what is selected again with Alt+Left is there") {
     Session& session = trace.session;
     const RunKey what_if{trace.document->id(), 0,
                          trace.document->add_run(0, what_if_of(2), trace.document->id_of(0, 2))};
-    session.select_run(trace.document->key_of(0, 1));
-    session.select_run(what_if);
-    session.select_token(3);
-    session.select_run(trace.document->key_of(0, 2));
+    session.selection.select_run(trace.document->key_of(0, 1));
+    session.selection.select_run(what_if);
+    session.selection.select_token(3);
+    session.selection.select_run(trace.document->key_of(0, 2));
     session.remove_added_run(what_if);
     while (session.selection.can_go_back()) {
         session.selection.back();
@@ -224,8 +224,8 @@ TEST_CASE("a trace that another one has replaced is another document, in the pla
     const int second = session.open(trace.folder / "second.h5").id();
     const RunKey before = trace.document->key_of(0, 1);
     trace.document->add_run(0, what_if_of(2), trace.document->id_of(0, 2));
-    session.select_run(before);
-    session.a = before;
+    session.selection.select_run(before);
+    session.pair.a = before;
     CHECK(session.open(trace.path).id() == before.document);
 
     trace::sample::Options options;
@@ -240,7 +240,7 @@ TEST_CASE("a trace that another one has replaced is another document, in the pla
     CHECK(now.id() != before.document);
     CHECK(now.id() != second);
     CHECK(!session.exists(before));
-    CHECK(!session.a);
+    CHECK(!session.pair.a);
     CHECK(now.reader()->n_runs(0) == 1);
     REQUIRE(session.documents().size() == 2);
     CHECK(session.documents()[0]->id() == now.id());

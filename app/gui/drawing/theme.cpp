@@ -71,21 +71,8 @@ ImFont* add_family(const char* pattern) {
     return font;
 }
 
-}  // namespace
-
-Fonts load_fonts() {
-    Fonts fonts;
-    fonts.text = add_family("Inter");
-    fonts.bold = add_family("Inter:semibold");
-    fonts.mono = add_family("JetBrains Mono");
-    return fonts;
-}
-
-Theme apply_theme(Brightness brightness, float scale) {
-    const Theme theme = brightness == Brightness::dark ? dark() : light();
-    const bool is_dark = brightness == Brightness::dark;
-    ImGuiStyle style;
-    is_dark ? ImGui::StyleColorsDark(&style) : ImGui::StyleColorsLight(&style);
+/// Sizes and roundings, in pixels of the design's grid. @param scale of all of them
+void set_sizes(ImGuiStyle& style, float scale) {
     style.FontSizeBase = 15;
     style.WindowPadding = {8, 8};
     style.FramePadding = {8, 4};
@@ -111,8 +98,10 @@ Theme apply_theme(Brightness brightness, float scale) {
     style.HoverDelayNormal = 0.25f;
     style.ScaleAllSizes(scale);
     style.FontScaleMain = scale;
+}
 
-    auto& colors = style.Colors;
+void set_colors(ImVec4 (&colors)[ImGuiCol_COUNT], const Theme& theme) {
+    const bool is_dark = theme.brightness == Brightness::dark;
     const ImVec4 raised = is_dark ? hex(0x2a2f39) : hex(0xe5e8ec);
     const ImVec4 over = is_dark ? hex(0x363d4a) : hex(0xd8dde3);
     colors[ImGuiCol_Text] = theme.ink;
@@ -151,10 +140,10 @@ Theme apply_theme(Brightness brightness, float scale) {
     colors[ImGuiCol_DragDropTarget] = theme.accent;
     colors[ImGuiCol_ResizeGrip] = faded(theme.accent, 0);
     colors[ImGuiCol_ScrollbarBg] = faded(theme.panel, 0);
-    ImGui::GetStyle() = style;
+}
 
-    ImPlotStyle& plot = ImPlot::GetStyle();
-    is_dark ? ImPlot::StyleColorsDark(&plot) : ImPlot::StyleColorsLight(&plot);
+void set_plot_style(ImPlotStyle& plot, const Theme& theme, float scale) {
+    theme.brightness == Brightness::dark ? ImPlot::StyleColorsDark(&plot) : ImPlot::StyleColorsLight(&plot);
     plot.Colors[ImPlotCol_FrameBg] = faded(theme.panel, 0);
     plot.Colors[ImPlotCol_PlotBg] = theme.ground;
     plot.Colors[ImPlotCol_PlotBorder] = theme.line;
@@ -166,6 +155,26 @@ Theme apply_theme(Brightness brightness, float scale) {
     plot.PlotPadding = {8 * scale, 8 * scale};
     plot.PlotBorderSize = 1;
     plot.MinorAlpha = 0.4f;
+}
+
+}  // namespace
+
+Fonts load_fonts() {
+    Fonts fonts;
+    fonts.text = add_family("Inter");
+    fonts.bold = add_family("Inter:semibold");
+    fonts.mono = add_family("JetBrains Mono");
+    return fonts;
+}
+
+Theme apply_theme(Brightness brightness, float scale) {
+    const Theme theme = brightness == Brightness::dark ? dark() : light();
+    ImGuiStyle style;
+    brightness == Brightness::dark ? ImGui::StyleColorsDark(&style) : ImGui::StyleColorsLight(&style);
+    set_sizes(style, scale);
+    set_colors(style.Colors, theme);
+    ImGui::GetStyle() = style;
+    set_plot_style(ImPlot::GetStyle(), theme, scale);
     return theme;
 }
 

@@ -104,7 +104,7 @@ void RunInWindow::select_first(Session& session) const {
         const RunKey key{document_, document.prompt, run};
         const auto& attributes = session.attributes(key);
         if (document.is_what_if(run) || attributes.policy == "full" || attributes.status == "failed") continue;
-        return session.select_run(key);
+        return session.selection.select_run(key);
     }
 }
 

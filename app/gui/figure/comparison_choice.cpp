@@ -17,9 +17,9 @@ bool choose_comparison(const char* view, const Session& session, AutomaticCompar
         if (ImGui::Selectable("no differences", now.kind == Kind::none)) comparison = {Kind::none, {}, {}};
         if (has_pair(session)) {
             if (ImGui::Selectable("A − B", now.kind == Kind::runs)) comparison = {Kind::runs, {}, {}};
-            ImGui::SetItemTooltip(
-                "%s",
-                fmt::format("A: {}\nB: {}", session.look(*session.a).label, session.look(*session.b).label).c_str());
+            ImGui::SetItemTooltip("%s", fmt::format("A: {}\nB: {}", session.look(*session.pair.a).label,
+                                                    session.look(*session.pair.b).label)
+                                            .c_str());
         }
         for (const auto& less : documents) {
             for (const auto& trace : documents) {
@@ -38,7 +38,7 @@ bool choose_comparison(const char* view, const Session& session, AutomaticCompar
 
 void choose_reference(const Session& session, AnswerReference& reference) {
     reference.resolve(session);
-    const bool has_a = session.a && session.exists(*session.a);
+    const bool has_a = session.pair.a && session.exists(*session.pair.a);
     ImGui::SetNextItemWidth(9 * ImGui::GetFontSize());
     if (ImGui::BeginCombo("##answers against", fmt::format("against {}", reference.name()).c_str())) {
         if (ImGui::Selectable("full", reference.is_full())) reference.choose_full();
@@ -46,7 +46,7 @@ void choose_reference(const Session& session, AnswerReference& reference) {
         if (ImGui::Selectable("A", reference.is_one_run(), has_a ? 0 : ImGuiSelectableFlags_Disabled))
             reference.choose_a();
         if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled))
-            ImGui::SetTooltip("%s", has_a ? session.look(*session.a).label.c_str() : "choose A in Runs");
+            ImGui::SetTooltip("%s", has_a ? session.look(*session.pair.a).label.c_str() : "choose A in Runs");
         for (const auto& document : session.documents()) {
             if (session.documents().size() < 2) break;
             const std::string name = session.name_of(*document);

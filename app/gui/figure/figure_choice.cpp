@@ -58,7 +58,7 @@ bool choose_traces(const char* view, const Session& session, Traces& traces) {
     static const std::array<const char*, 3> meanings = {
         "of the run that is selected", "side by side on one scale",
         "what belongs to run A less what belongs to run B, which are set in Runs and may be of two traces"};
-    const bool has_pair = session.a && session.b;
+    const bool has_pair = session.pair.a && session.pair.b;
     if (session.documents().size() < 2 && !has_pair && traces != Traces::difference) return false;
     const auto chosen = static_cast<size_t>(traces);
     ImGui::SetNextItemWidth(10 * ImGui::GetFontSize());
@@ -83,9 +83,10 @@ void load_traces(const nlohmann::json& state, Traces& traces) {
 }
 
 std::string why_no_difference(const Session& session, bool of_runs) {
-    if (!session.a || !session.b || !session.exists(*session.a) || !session.exists(*session.b))
+    if (!session.pair.a || !session.pair.b || !session.exists(*session.pair.a) || !session.exists(*session.pair.b))
         return "A − B: choose run A and run B in Runs; they may be of two traces.";
-    const bool one_prompt = session.a->document == session.b->document && session.a->prompt == session.b->prompt;
+    const bool one_prompt =
+        session.pair.a->document == session.pair.b->document && session.pair.a->prompt == session.pair.b->prompt;
     if (one_prompt && !of_runs)
         return "A and B are runs of one prompt, of which this is one and the same: choose runs of two traces.";
     return "";

@@ -21,12 +21,12 @@ struct HitFinder {
     ImVec2 mouse;
     FigureHit& hit;
     float nearest = reach;
-    int layer = 0;
+    int shape = 0;
 
     void offer(float distance, int point) {
         if (distance >= nearest) return;
         nearest = distance;
-        hit.layer = layer;
+        hit.shape = shape;
         hit.point = point;
         hit.row = hit.column = -1;
     }
@@ -38,14 +38,14 @@ struct HitFinder {
         const double row = std::floor((hit.y - y_begin) / (y_end - y_begin) * static_cast<double>(rows));
         if (column < 0 || row < 0 || column >= static_cast<double>(columns) || row >= static_cast<double>(rows)) return;
         if (hit.point >= 0) return;
-        hit.layer = layer;
+        hit.shape = shape;
         hit.row = static_cast<int>(row);
         hit.column = static_cast<int>(column);
     }
 
     void operator()(const analysis::HeatMap& map) {
         cell(map.rows, map.columns, map.x_begin, map.x_end, map.y_begin, map.y_end);
-        if (hit.layer == layer && hit.row >= 0)
+        if (hit.shape == shape && hit.row >= 0)
             hit.value = map.values[static_cast<size_t>(hit.row) * map.columns + static_cast<size_t>(hit.column)];
     }
     void operator()(const analysis::Categories& map) {
@@ -84,9 +84,9 @@ struct HitFinder {
 
 void find_hit(const analysis::Panel& panel, const PlotFrame& frame, ImVec2 mouse, FigureHit& hit) {
     HitFinder finder{frame, mouse, hit};
-    for (size_t l = 0; l < panel.layers.size(); ++l) {
-        finder.layer = static_cast<int>(l);
-        std::visit(finder, panel.layers[l]);
+    for (size_t s = 0; s < panel.shapes.size(); ++s) {
+        finder.shape = static_cast<int>(s);
+        std::visit(finder, panel.shapes[s]);
     }
 }
 

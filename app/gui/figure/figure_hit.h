@@ -13,7 +13,7 @@ struct FigureHit {
     int panel = -1;  ///< index into Figure::panels
     double x = 0;
     double y = 0;
-    int layer = -1;   ///< of the panel: the curve, bar or point beside the mouse, else the map under it
+    int shape = -1;   ///< of the panel: the curve, bar or point beside the mouse, else the map under it
     int point = -1;   ///< of a curve, bars or points
     int row = -1;     ///< of a map
     int column = -1;  ///< of a map

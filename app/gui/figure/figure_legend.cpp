@@ -100,23 +100,23 @@ float legend_height(const analysis::Figure& figure, bool legend, bool color_bars
     return height > 0 ? height + ImGui::GetStyle().ItemSpacing.y : 0;
 }
 
-void draw_legend(const Theme& theme, const analysis::Figure& figure, bool legend, bool color_bars, float width) {
+namespace {
+
+/// Draws legends and colour bars from an origin on the screen.
+struct LegendPen {
+    const Theme& theme;
+    ImVec2 origin;
+    float width;
     ImDrawList* list = ImGui::GetWindowDrawList();
-    const ImVec2 origin = ImGui::GetCursorScreenPos();
-    const float em = ImGui::GetFontSize();
-    const float size = small_text * em;
-    const auto text = [&](float x, float y, const ImVec4& color, const std::string& words) {
+    float em = ImGui::GetFontSize();
+    float size = small_text * em;
+
+    void text(float x, float y, const ImVec4& color, const std::string& words) const {
         list->AddText(ImGui::GetFont(), size, {std::round(x), std::round(y)}, packed(color), words.c_str());
-    };
-    const auto bar = [&](const ColorScale& scale, ImVec2 title, ImVec2 at) {
-        const Bar parts = measure(scale, width);
+    }
+
+    void gradient(const ColorScale& scale, float x, float y, float bar_width) const {
         const MapColors colors = map_colors(scale, theme);
-        const float gap = 0.4f * em;
-        text(origin.x + title.x, origin.y + title.y, theme.ink_quiet, title_text(scale));
-        float x = origin.x + at.x;
-        const float y = origin.y + at.y;
-        text(x, y, theme.ink_quiet, number_text(scale, scale.min));
-        x += parts.low;
         const double span = scale.max - scale.min;
         const int steps = scale.whole_numbers && span < gradient_steps ? static_cast<int>(span) + 1 : gradient_steps;
         for (int i = 0; i < steps; ++i) {
@@ -124,20 +124,31 @@ void draw_legend(const Theme& theme, const analysis::Figure& figure, bool legend
             const double value = scale.scale == analysis::Scale::logarithmic
                                      ? scale.min * std::pow(scale.max / scale.min, share)
                                      : scale.min + share * span;
-            const float each = parts.bar / static_cast<float>(steps);
+            const float each = bar_width / static_cast<float>(steps);
             const float left = x + static_cast<float>(i) * each;
             list->AddRectFilled({std::floor(left), y + 0.1f * size}, {std::floor(left + each), y + 0.95f * size},
                                 color_of(colors, static_cast<float>(value)));
         }
-        x += parts.bar + gap;
+    }
+
+    void bar(const ColorScale& scale, ImVec2 title, ImVec2 at) const {
+        const Bar parts = measure(scale, width);
+        text(origin.x + title.x, origin.y + title.y, theme.ink_quiet, title_text(scale));
+        float x = origin.x + at.x;
+        const float y = origin.y + at.y;
+        text(x, y, theme.ink_quiet, number_text(scale, scale.min));
+        x += parts.low;
+        gradient(scale, x, y, parts.bar);
+        x += parts.bar + 0.4f * em;
         text(x, y, theme.ink_quiet, number_text(scale, scale.max));
         if (scale.background_label.empty()) return;
         x += parts.high + 0.4f * em;
         list->AddRectFilled({x, y + 0.1f * size}, {x + 0.85f * size, y + 0.95f * size}, packed(theme.ground));
         list->AddRect({x, y + 0.1f * size}, {x + 0.85f * size, y + 0.95f * size}, packed(theme.line));
         text(x + 1.1f * em, y, theme.ink_quiet, scale.background_label);
-    };
-    const auto entry = [&](const LegendEntry& each, ImVec2 at) {
+    }
+
+    void entry(const LegendEntry& each, ImVec2 at) const {
         float x = origin.x + at.x;
         const float y = origin.y + at.y;
         const float middle = y + 0.55f * size;
@@ -159,8 +170,17 @@ void draw_legend(const Theme& theme, const analysis::Figure& figure, bool legend
                 break;
         }
         text(x + 2 * em, y, theme.ink, each.label);
-    };
-    const float height = flow(figure, legend, color_bars, width, bar, entry);
+    }
+};
+
+}  // namespace
+
+void draw_legend(const Theme& theme, const analysis::Figure& figure, bool legend, bool color_bars, float width) {
+    const LegendPen pen{theme, ImGui::GetCursorScreenPos(), width};
+    const float height = flow(
+        figure, legend, color_bars, width,
+        [&](const ColorScale& scale, ImVec2 title, ImVec2 at) { pen.bar(scale, title, at); },
+        [&](const LegendEntry& entry, ImVec2 at) { pen.entry(entry, at); });
     ImGui::Dummy({width, height});
 }
 

@@ -33,9 +33,9 @@ void draw_items(Context& context, const View& view, const char* kind,
             if (!ImGui::MenuItem(form.name)) continue;
             try {
                 ImGui::SetClipboardText(text(form.format).c_str());
-                context.desk.notice(std::string("numbers copied as ") + form.name, false);
+                context.host.notice(std::string("numbers copied as ") + form.name, false);
             } catch (const std::exception& error) {
-                context.desk.notice(error.what(), true);
+                context.host.notice(error.what(), true);
             }
         }
         ImGui::EndMenu();
@@ -44,16 +44,16 @@ void draw_items(Context& context, const View& view, const char* kind,
         try {
             copy_image();
         } catch (const std::exception& error) {
-            context.desk.notice(error.what(), true);
+            context.host.notice(error.what(), true);
         }
     }
-    if (ImGui::MenuItem("Copy view as seen")) context.desk.copy_as_seen(view);
+    if (ImGui::MenuItem("Copy view as seen")) context.host.copy_as_seen(view);
     if (ImGui::MenuItem("Export…", nullptr, false, static_cast<bool>(export_it))) export_it();
     ImGui::Separator();
     if (ImGui::MenuItem("Open as new view")) {
         nlohmann::json state = nlohmann::json::object();
         view.save(state);
-        context.desk.open_view(kind, state);
+        context.host.open_view(kind, state);
     }
 }
 
@@ -80,15 +80,15 @@ void draw_figure_items(Context& context, const View& view, const char* kind,
     draw_items(
         context, view, kind,
         [&](const std::string& format) { return ExportDialog::numbers(context.session, *request, format); },
-        [&] { ExportDialog::copy_image(context.session, *request, context.desk.notice); },
-        [&] { ExportDialog::ask(context.session, *request, context.desk.files, context.desk.notice); });
+        [&] { ExportDialog::copy_image(context.session, *request, context.host.notice); },
+        [&] { ExportDialog::ask(context.session, *request, context.host.files, context.host.notice); });
 }
 
 void draw_table_menu(Context& context, const View& view, const char* kind, const analysis::Table& table) {
     if (!begin_menu()) return;
     draw_items(
         context, view, kind, [&](const std::string& format) { return ExportDialog::text(table, format); }, {},
-        [&] { ExportDialog::ask(context.session, table, context.desk.files, context.desk.notice); });
+        [&] { ExportDialog::ask(context.session, table, context.host.files, context.host.notice); });
     ImGui::EndPopup();
 }
 

@@ -35,8 +35,8 @@ bool titles_fit(const analysis::Figure& figure, float width) {
 
 /// Such a panel needs neither ground nor grid.
 bool has_map(const Panel& panel) {
-    return std::any_of(panel.layers.begin(), panel.layers.end(), [](const analysis::Layer& layer) {
-        return std::holds_alternative<analysis::HeatMap>(layer) || std::holds_alternative<analysis::Categories>(layer);
+    return std::any_of(panel.shapes.begin(), panel.shapes.end(), [](const analysis::Shape& shape) {
+        return std::holds_alternative<analysis::HeatMap>(shape) || std::holds_alternative<analysis::Categories>(shape);
     });
 }
 
@@ -181,51 +181,58 @@ void FigurePlot::scroll_panels(int framed, const PanelLayout& layout) {
         ImGui::SetScrollY(std::min(begin, end - room));
 }
 
+bool FigurePlot::draw_zoomable(const Drawing& drawing, size_t index, PlotFrame& frame) {
+    const Panel& panel = drawing.figure().panels[index];
+    constexpr ImPlotFlags flags = ImPlotFlags_NoTitle | ImPlotFlags_NoLegend | ImPlotFlags_NoMenus |
+                                  ImPlotFlags_NoMouseText | ImPlotFlags_NoFrame;
+    bool is_over = false;
+    ImPlot::PushStyleVar(ImPlotStyleVar_PlotPadding, ImVec2(0, 0));
+    ImPlot::PushStyleVar(ImPlotStyleVar_PlotMinSize, ImVec2(4, 4));
+    ImPlot::PushStyleColor(ImPlotCol_PlotBg, packed(drawing.context.theme.ground, has_map(panel) ? 0.0f : 1.0f));
+    const ImVec2 size{frame.max.x - frame.min.x, frame.max.y - frame.min.y};
+    if (ImPlot::BeginPlot(fmt::format("##panel {}", index).c_str(), size, flags)) {
+        const bool wheels = ImGui::GetIO().MouseWheel != 0;
+        setup_axis(ImAxis_X1, panel.x, frame.x_axis, !drawing.wheel_scrolls && !(wheels && ImGui::GetIO().KeyShift));
+        setup_axis(ImAxis_Y1, panel.y, frame.y_axis, !drawing.wheel_scrolls && !(wheels && ImGui::GetIO().KeyAlt));
+        ImPlot::SetupFinish();
+        const ImPlotRect limits = ImPlot::GetPlotLimits();
+        frame.x_axis.min = limits.X.Min;
+        frame.x_axis.max = limits.X.Max;
+        frame.y_axis.min = limits.Y.Min;
+        frame.y_axis.max = limits.Y.Max;
+        is_over = ImPlot::IsPlotHovered();
+        const bool all = is_over && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left);
+        const auto remember = [&](size_t key, const Axis& axis, const Axis& shown) {
+            if (all || (shown.min <= axis.min && shown.max >= axis.max))
+                zoomed_.erase(key);
+            else
+                zoomed_[key] = {shown.min, shown.max, axis.min, axis.max};
+        };
+        remember(x_key(drawing.figure(), index), panel.x, frame.x_axis);
+        remember(y_key(drawing.figure(), index), panel.y, frame.y_axis);
+        ImPlot::PushPlotClipRect();
+        draw_data(drawing, index, frame, ImPlot::GetPlotDrawList());
+        ImPlot::PopPlotClipRect();
+        ImPlot::EndPlot();
+    }
+    ImPlot::PopStyleColor();
+    ImPlot::PopStyleVar(2);
+    return is_over;
+}
+
 FigureHit FigurePlot::draw_panel(const Drawing& drawing, size_t index, ImVec2 min, ImVec2 max) {
     const analysis::Figure& figure = drawing.figure();
     const Panel& panel = figure.panels[index];
     const Theme& theme = drawing.context.theme;
-    Axis x = shown_axis(panel.x, x_key(figure, index));
-    Axis y = shown_axis(panel.y, y_key(figure, index));
+    PlotFrame frame{min, max, shown_axis(panel.x, x_key(figure, index)), shown_axis(panel.y, y_key(figure, index))};
     ImGui::SetCursorScreenPos(min);
     bool is_over = false;
     if (drawing.look.small) {
         ImGui::InvisibleButton(fmt::format("panel {}", index).c_str(), {max.x - min.x, max.y - min.y});
         is_over = ImGui::IsItemHovered();
-        draw_data(drawing, index, {min, max, x, y}, ImGui::GetWindowDrawList());
+        draw_data(drawing, index, frame, ImGui::GetWindowDrawList());
     } else {
-        constexpr ImPlotFlags flags = ImPlotFlags_NoTitle | ImPlotFlags_NoLegend | ImPlotFlags_NoMenus |
-                                      ImPlotFlags_NoMouseText | ImPlotFlags_NoFrame;
-        ImPlot::PushStyleVar(ImPlotStyleVar_PlotPadding, ImVec2(0, 0));
-        ImPlot::PushStyleVar(ImPlotStyleVar_PlotMinSize, ImVec2(4, 4));
-        ImPlot::PushStyleColor(ImPlotCol_PlotBg, packed(theme.ground, has_map(panel) ? 0.0f : 1.0f));
-        if (ImPlot::BeginPlot(fmt::format("##panel {}", index).c_str(), {max.x - min.x, max.y - min.y}, flags)) {
-            const bool wheels = ImGui::GetIO().MouseWheel != 0;
-            setup_axis(ImAxis_X1, panel.x, x, !drawing.wheel_scrolls && !(wheels && ImGui::GetIO().KeyShift));
-            setup_axis(ImAxis_Y1, panel.y, y, !drawing.wheel_scrolls && !(wheels && ImGui::GetIO().KeyAlt));
-            ImPlot::SetupFinish();
-            const ImPlotRect limits = ImPlot::GetPlotLimits();
-            x.min = limits.X.Min;
-            x.max = limits.X.Max;
-            y.min = limits.Y.Min;
-            y.max = limits.Y.Max;
-            const bool all = ImPlot::IsPlotHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left);
-            const auto remember = [&](size_t key, const Axis& axis, const Axis& shown) {
-                if (all || (shown.min <= axis.min && shown.max >= axis.max))
-                    zoomed_.erase(key);
-                else
-                    zoomed_[key] = {shown.min, shown.max, axis.min, axis.max};
-            };
-            remember(x_key(figure, index), panel.x, x);
-            remember(y_key(figure, index), panel.y, y);
-            is_over = ImPlot::IsPlotHovered();
-            ImPlot::PushPlotClipRect();
-            draw_data(drawing, index, {min, max, x, y}, ImPlot::GetPlotDrawList());
-            ImPlot::PopPlotClipRect();
-            ImPlot::EndPlot();
-        }
-        ImPlot::PopStyleColor();
-        ImPlot::PopStyleVar(2);
+        is_over = draw_zoomable(drawing, index, frame);
     }
     ImDrawList* list = ImGui::GetWindowDrawList();
     if (static_cast<int>(index) == drawing.look.framed)
@@ -236,7 +243,6 @@ FigureHit FigurePlot::draw_panel(const Drawing& drawing, size_t index, ImVec2 mi
     FigureHit hit;
     if (!is_over) return hit;
     const ImGuiIO& io = ImGui::GetIO();
-    const PlotFrame frame{min, max, x, y};
     hit.panel = static_cast<int>(index);
     hit.x = frame.x_at(io.MousePos.x);
     hit.y = frame.y_at(io.MousePos.y);
@@ -253,14 +259,14 @@ void FigurePlot::draw_data(const Drawing& drawing, size_t index, const PlotFrame
     if (drawing.look.small && !has_map(panel)) list->AddRectFilled(frame.min, frame.max, packed(theme.ground));
     if (!drawing.look.small && !has_map(panel)) draw_grid_lines(theme, frame, list);
     for (const bool accented : {false, true}) {  // accented ones last, above the others
-        for (size_t l = 0; l < panel.layers.size(); ++l) {
-            const float weight = drawing.look.weight ? drawing.look.weight(index, l) : 1;
+        for (size_t s = 0; s < panel.shapes.size(); ++s) {
+            const float weight = drawing.look.weight ? drawing.look.weight(index, s) : 1;
             if ((weight > 1) != accented) continue;
-            const auto pyramid = drawing.prepared.pyramids.find({index, l});
+            const auto pyramid = drawing.prepared.pyramids.find({index, s});
             const HeatMap* map = pyramid == drawing.prepared.pyramids.end()
                                      ? nullptr
-                                     : &maps_.get(fmt::format("{}.{}", index, l), pyramid->second);
-            draw_shape(theme, figure, panel.layers[l], map, frame, weight, list);
+                                     : &maps_.get(fmt::format("{}.{}", index, s), pyramid->second);
+            draw_shape(theme, figure, panel.shapes[s], map, frame, weight, list);
         }
     }
     if (drawing.look.overlay) drawing.look.overlay(index, frame, list);

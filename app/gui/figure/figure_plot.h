@@ -23,8 +23,8 @@ struct FigureLook {
     float least_height = 0;  ///< of a panel's data area, pixels; panels that find no room are scrolled to. 0: usual
     int framed = -1;         ///< panel in the accent's colour
     int hovered = -1;        ///< panel under the mouse here or in another view
-    /// Of a panel's layer: 1 as it is, above accented (above 2 with a rim), below faint. Empty: all as they are.
-    std::function<float(size_t panel, size_t layer)> weight;
+    /// Of a shape of a panel: 1 as it is, above accented (above 2 with a rim), below faint. Empty: all as they are.
+    std::function<float(size_t panel, size_t shape)> weight;
     /// Drawn over a panel's data.
     std::function<void(size_t panel, const PlotFrame& frame, ImDrawList* list)> overlay;
 };
@@ -57,6 +57,9 @@ class FigurePlot {
     /// Where they find no room: by key, and to the framed one where that has changed.
     void scroll_panels(int framed, const PanelLayout& layout);
     void draw_title(const Drawing& drawing, size_t panel, ImVec2 min, ImVec2 max);
+    /// A panel whose axes the mouse zooms and pans. @param frame its axes become what is in view
+    /// @returns whether the mouse is over it
+    bool draw_zoomable(const Drawing& drawing, size_t index, PlotFrame& frame);
     FigureHit draw_panel(const Drawing& drawing, size_t panel, ImVec2 min, ImVec2 max);
     void draw_data(const Drawing& drawing, size_t panel, const PlotFrame& frame, ImDrawList* list);
     analysis::Axis shown_axis(const analysis::Axis& axis, size_t key) const;

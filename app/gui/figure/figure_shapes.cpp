@@ -309,9 +309,9 @@ void draw_marker(const Theme& theme, Marker marker, ImVec2 at, float size, analy
                           ImDrawFlags_Closed);
 }
 
-void draw_shape(const Theme& theme, const analysis::Figure& figure, const analysis::Layer& layer, const HeatMap* map,
+void draw_shape(const Theme& theme, const analysis::Figure& figure, const analysis::Shape& shape, const HeatMap* map,
                 const PlotFrame& frame, float weight, ImDrawList* list) {
-    std::visit(ShapePainter{theme, figure, map, frame, weight, list}, layer);
+    std::visit(ShapePainter{theme, figure, map, frame, weight, list}, shape);
 }
 
 MapColors map_colors(const analysis::ColorScale& scale, const Theme& theme) {

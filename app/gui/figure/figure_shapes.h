@@ -25,9 +25,9 @@ struct PlotFrame {
     double y_at(float pixel) const;
 };
 
-/// Draws one layer of a panel. @param map of a heat map or of classes; @param weight 1 as it is, above accented (above
+/// Draws one shape of a panel. @param map of a heat map or of classes; @param weight 1 as it is, above accented (above
 /// 2 with a rim), below faint
-void draw_shape(const Theme& theme, const analysis::Figure& figure, const analysis::Layer& layer, const HeatMap* map,
+void draw_shape(const Theme& theme, const analysis::Figure& figure, const analysis::Shape& shape, const HeatMap* map,
                 const PlotFrame& frame, float weight, ImDrawList* list);
 
 /// A line between two points in the style's dash, and a marker, as legends show them.

@@ -13,14 +13,14 @@ namespace kvscope::gui {
 PreparedFigure prepare_figure(analysis::Figure figure) {
     PreparedFigure prepared;
     for (size_t p = 0; p < figure.panels.size(); ++p) {
-        for (size_t l = 0; l < figure.panels[p].layers.size(); ++l) {
-            const analysis::Layer& layer = figure.panels[p].layers[l];
+        for (size_t s = 0; s < figure.panels[p].shapes.size(); ++s) {
+            const analysis::Shape& shape = figure.panels[p].shapes[s];
             Pyramid pyramid;
-            if (const auto* map = std::get_if<analysis::HeatMap>(&layer)) {
+            if (const auto* map = std::get_if<analysis::HeatMap>(&shape)) {
                 const auto reduce =
                     map->reduction == analysis::Reduction::magnitude ? Reduce::largest_magnitude : Reduce::maximum;
                 pyramid = make_pyramid(map->values, map->rows, map->columns, reduce);
-            } else if (const auto* classes = std::get_if<analysis::Categories>(&layer)) {
+            } else if (const auto* classes = std::get_if<analysis::Categories>(&shape)) {
                 std::vector<float> values;
                 values.reserve(classes->ids.size());
                 for (const uint8_t id : classes->ids)
@@ -29,7 +29,7 @@ PreparedFigure prepare_figure(analysis::Figure figure) {
             } else {
                 continue;
             }
-            prepared.pyramids[{p, l}] = std::make_shared<const Pyramid>(std::move(pyramid));
+            prepared.pyramids[{p, s}] = std::make_shared<const Pyramid>(std::move(pyramid));
         }
     }
     prepared.figure = std::move(figure);
@@ -105,8 +105,8 @@ RunKey PreparedFigure::run_of(const analysis::Subject& subject) const {
     return is_known ? runs[subject.trace][static_cast<size_t>(subject.run)] : RunKey{};
 }
 
-RunKey PreparedFigure::run_of(size_t panel, size_t layer) const {
-    const auto& drawn = figure.panels[panel].layers[layer];
+RunKey PreparedFigure::run_of(size_t panel, size_t shape) const {
+    const auto& drawn = figure.panels[panel].shapes[shape];
     if (const auto* line = std::get_if<analysis::Line>(&drawn)) return run_of(line->subject);
     if (const auto* points = std::get_if<analysis::Scatter>(&drawn)) return run_of(points->subject);
     return {};
@@ -237,7 +237,7 @@ FigureRequest shown_request(const Session& session, const std::string& figure, b
     };
     std::vector<TraceRequest> requests;
     if (traces == Traces::difference) {
-        for (const auto& run : {session.a, session.b}) {
+        for (const auto& run : {session.pair.a, session.pair.b}) {
             if (!run || !session.exists(*run)) return request;
             TraceRequest& of = requests.emplace_back(TraceRequest{run->document, {}});
             of.options.prompt = run->prompt;

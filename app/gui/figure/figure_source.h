@@ -17,7 +17,7 @@ namespace kvscope::gui {
 /// A figure with its maps' levels of detail: everything about it that is not done in a frame.
 struct PreparedFigure {
     analysis::Figure figure;
-    /// For each map (panel, layer) of the figure.
+    /// For each map (panel, shape) of the figure.
     std::map<std::pair<size_t, size_t>, std::shared_ptr<const Pyramid>> pyramids;
     /// (traces) of (runs): the runs of each trace's prompt as they stood when the figure was made.
     std::vector<std::vector<RunKey>> runs = {};
@@ -27,7 +27,7 @@ struct PreparedFigure {
 
     /// The run that a panel, curve or point is of; not valid where it is of none.
     RunKey run_of(const analysis::Subject& subject) const;
-    RunKey run_of(size_t panel, size_t layer) const;
+    RunKey run_of(size_t panel, size_t shape) const;
     /// Whether it is of that trace's prompt alone.
     bool is_of(const TraceRequest& request) const;
 };

@@ -38,7 +38,7 @@ void HeadMapsView::draw_figure(Context& context, const FigureRequest& request,
     const Session& session = context.session;
     std::vector<RunKey> runs;
     for (const auto& panel : shown->figure.panels)
-        runs.push_back(request.difference && session.a ? *session.a : shown->run_of(panel.subject));
+        runs.push_back(request.difference && session.pair.a ? *session.pair.a : shown->run_of(panel.subject));
     for (RunKey& run : runs)
         if (!session.exists(run)) run = {};  // the figure is older than what became of its runs
     FigureLook look;
@@ -84,7 +84,7 @@ void HeadMapsView::take_mouse(Context& context, const FigureHit& hit, const RunK
     ImGui::TextDisabled("%s", measure_definition(measure()));
     ImGui::EndTooltip();
     if (!hit.clicked) return;
-    Cursor next = session.cursor_at(run);
+    Cursor next = session.selection.cursor_at(run);
     next.layer = over.layer;
     next.kv_head = over.kv_head;
     next.query_head = over.query_head;

@@ -62,11 +62,11 @@ Grid grid_of(const analysis::Figure& figure, const FigureLook& look, ImVec2 room
 }
 
 bool has_curves(const analysis::Figure& figure) {
-    const auto is_curve = [](const analysis::Layer& layer) {
-        return std::holds_alternative<analysis::Line>(layer) || std::holds_alternative<analysis::Scatter>(layer);
+    const auto is_curve = [](const analysis::Shape& shape) {
+        return std::holds_alternative<analysis::Line>(shape) || std::holds_alternative<analysis::Scatter>(shape);
     };
     return std::any_of(figure.panels.begin(), figure.panels.end(), [&](const Panel& panel) {
-        return std::any_of(panel.layers.begin(), panel.layers.end(), is_curve);
+        return std::any_of(panel.shapes.begin(), panel.shapes.end(), is_curve);
     });
 }
 
@@ -92,11 +92,10 @@ ImVec2 squared(const Panel& panel, ImVec2 size) {
     return {unit * across, unit * down};
 }
 
-PanelLayout lay_out_panels(const analysis::Figure& figure, const FigureLook& look, ImVec2 room,
-                           const std::function<analysis::Axis(size_t panel)>& shown_y) {
-    const float em = ImGui::GetFontSize();
-    const float line = small_text * em;
-    const Grid grid = grid_of(figure, look, room, line + 4);
+namespace {
+
+/// Who carries labels, and whether there are titles; the places are still to come.
+PanelLayout labels_of(const analysis::Figure& figure, const FigureLook& look, const Grid& grid) {
     PanelLayout layout;
     for (size_t i = 0; i < grid.places.size(); ++i) {
         const auto [row, column] = grid.places[i];
@@ -105,41 +104,67 @@ PanelLayout lay_out_panels(const analysis::Figure& figure, const FigureLook& loo
         place.carries_y = !look.small && (!figure.shared_y || column == 0);
         layout.has_titles |= !figure.panels[i].title.empty() || !figure.panels[i].note.empty();
     }
+    const float line = small_text * ImGui::GetFontSize();
     layout.title = layout.has_titles ? line + 4 : look.small ? 0 : line / 2;
+    return layout;
+}
 
+/// What each row needs for labels below it.
+std::vector<float> room_below(const analysis::Figure& figure, const Grid& grid, const PanelLayout& layout) {
     std::vector<float> bottoms(grid.rows, 0);
     for (size_t i = 0; i < grid.places.size(); ++i) {
         const size_t row = grid.places[i].first;
         const bool for_all = !figure.shared_x || row + 1 == grid.rows;
-        if (layout.panels[i].carries_x && for_all) bottoms[row] = 2 * line + 8;
+        if (layout.panels[i].carries_x && for_all) bottoms[row] = 2 * small_text * ImGui::GetFontSize() + 8;
     }
+    return bottoms;
+}
+
+/// What each column needs for labels at its left.
+std::vector<float> room_left(const Grid& grid, const PanelLayout& layout, float height, float most,
+                             const std::function<analysis::Axis(size_t panel)>& shown_y) {
+    std::vector<float> lefts(grid.columns, 0);
+    for (size_t i = 0; i < grid.places.size(); ++i) {
+        if (!layout.panels[i].carries_y) continue;
+        const analysis::Axis axis = shown_y(i);
+        const float title = axis.title.empty() && axis.unit.empty() ? 0 : small_text * ImGui::GetFontSize() + 4;
+        float& left = lefts[grid.places[i].second];
+        left = std::max(left, std::min(widest_label(y_ticks(axis, height)), most) + title + 8);
+    }
+    return lefts;
+}
+
+/// Square panels take no more room than their squares, so that they stand together.
+void shrink_to_squares(const analysis::Figure& figure, std::vector<float>& widths, float& height) {
+    if (figure.panels.empty() || !figure.panels.front().square_cells) return;
+    ImVec2 largest{0, 0};
+    for (const Panel& panel : figure.panels) {
+        const ImVec2 size = squared(panel, {widths[0], height});
+        largest = {std::max(largest.x, size.x), std::max(largest.y, size.y)};
+    }
+    height = largest.y;
+    std::fill(widths.begin(), widths.end(), largest.x);
+}
+
+}  // namespace
+
+PanelLayout lay_out_panels(const analysis::Figure& figure, const FigureLook& look, ImVec2 room,
+                           const std::function<analysis::Axis(size_t panel)>& shown_y) {
+    const float em = ImGui::GetFontSize();
+    const Grid grid = grid_of(figure, look, room, small_text * em + 4);
+    PanelLayout layout = labels_of(figure, look, grid);
+    const std::vector<float> bottoms = room_below(figure, grid, layout);
     float margins = static_cast<float>(grid.rows) * layout.title + static_cast<float>(grid.rows - 1) * row_gap_of(look);
     for (const float bottom : bottoms) margins += bottom;
     const float usual_least = has_curves(figure) && !look.small ? 6 * em : least_side();
     const float least = look.least_height > 0 ? look.least_height : usual_least;
     float height = std::max((room.y - margins) / static_cast<float>(grid.rows), least);
 
-    std::vector<float> lefts(grid.columns, 0);
-    for (size_t i = 0; i < grid.places.size(); ++i) {
-        if (!layout.panels[i].carries_y) continue;
-        const analysis::Axis axis = shown_y(i);
-        const float title = axis.title.empty() && axis.unit.empty() ? 0 : line + 4;
-        float& left = lefts[grid.places[i].second];
-        left = std::max(left, std::min(widest_label(y_ticks(axis, height)), 0.4f * room.x) + title + 8);
-    }
+    const std::vector<float> lefts = room_left(grid, layout, height, 0.4f * room.x, shown_y);
     float across = room.x - static_cast<float>(grid.columns - 1) * gap_of(look) - (look.small ? 0 : 0.5f * em);
     for (const float left : lefts) across -= left;
     std::vector<float> widths = column_widths(figure, look, grid.columns, across);
-    // Square panels take no more room than their squares, so that they stand together.
-    if (!figure.panels.empty() && figure.panels.front().square_cells) {
-        ImVec2 largest{0, 0};
-        for (const Panel& panel : figure.panels) {
-            const ImVec2 size = squared(panel, {widths[0], height});
-            largest = {std::max(largest.x, size.x), std::max(largest.y, size.y)};
-        }
-        height = largest.y;
-        std::fill(widths.begin(), widths.end(), largest.x);
-    }
+    shrink_to_squares(figure, widths, height);
 
     std::vector<float> xs, ys;
     float x = 0;

@@ -163,12 +163,8 @@ const HeatMap& StepPlot::map_of(std::span<const StepSeries> series, size_t n_ste
     return maps_.get("steps", pyramid_);
 }
 
-void StepPlot::draw_map(const Frame& frame) {
-    constexpr ImPlotFlags flags = ImPlotFlags_NoTitle | ImPlotFlags_NoLegend | ImPlotFlags_NoMouseText |
-                                  ImPlotFlags_NoMenus | ImPlotFlags_NoFrame | ImPlotFlags_NoInputs;
-    const Session& session = frame.context.session;
-    const Theme& theme = frame.context.theme;
-    const float em = ImGui::GetFontSize();
+/// A legend with the map's colour bar alone.
+analysis::Figure StepPlot::color_bar_of(const Frame& frame) {
     analysis::Figure bar;
     analysis::ColorScale& scale = bar.color_scales.emplace_back();
     scale.title = frame.less.empty() ? "KL to full" : fmt::format("KL to full − {}", frame.less);
@@ -176,12 +172,37 @@ void StepPlot::draw_map(const Frame& frame) {
     if (frame.is_difference()) scale.map = analysis::ColorMap::blue_white_red;
     scale.min = frame.is_difference() ? -frame.farthest() : 0;
     scale.max = frame.farthest();
+    return bar;
+}
+
+void StepPlot::draw_map(const Frame& frame) {
+    constexpr ImPlotFlags flags = ImPlotFlags_NoTitle | ImPlotFlags_NoLegend | ImPlotFlags_NoMouseText |
+                                  ImPlotFlags_NoMenus | ImPlotFlags_NoFrame | ImPlotFlags_NoInputs;
+    const Theme& theme = frame.context.theme;
+    const analysis::Figure bar = color_bar_of(frame);
     const float width = ImGui::GetContentRegionAvail().x;
     const float below = legend_height(bar, false, true, width);
-    const float plot_height = std::max(frame.height - below, 4 * em);
+    const float plot_height = std::max(frame.height - below, 4 * ImGui::GetFontSize());
     if (!ImPlot::BeginPlot("##answers step map", {-1, plot_height}, flags)) return;
+    set_up_map_axes(frame, width, plot_height);
+    const ImVec2 from = ImPlot::GetPlotPos();
+    const ImVec2 to{from.x + ImPlot::GetPlotSize().x, from.y + ImPlot::GetPlotSize().y};
+    ImPlot::PushPlotClipRect();
+    map_of(frame.series, frame.n_steps)
+        .draw(ImPlot::GetPlotDrawList(), from, to,
+              {first_step_, last_step_, 0, static_cast<double>(frame.series.size())},
+              map_colors(bar.color_scales.front(), theme));
+    outline_hovered_and_selected(frame, from, to);
+    ImPlot::PopPlotClipRect();
+    draw_chips(frame, from, to);
+    scrub(frame);
+    ImPlot::EndPlot();
+    draw_legend(theme, bar, false, true, width);
+}
+
+void StepPlot::set_up_map_axes(const Frame& frame, float width, float plot_height) const {
     const auto n_runs = static_cast<double>(frame.series.size());
-    const float chip = 0.55f * em;
+    const float em = ImGui::GetFontSize();
     const bool has_labels = (plot_height - 3 * em) / static_cast<float>(n_runs) >= 0.95f * em;
     std::vector<double> ticks;
     std::vector<std::string> labels;
@@ -199,41 +220,47 @@ void StepPlot::draw_map(const Frame& frame) {
     ImPlot::SetupAxisTicks(ImAxis_Y1, ticks.data(), static_cast<int>(ticks.size()), texts.data());
     ImPlot::SetupAxisFormat(ImAxis_X1, format_step);
     ImPlot::SetupFinish();
-    const ImVec2 from = ImPlot::GetPlotPos();
-    const ImVec2 to{from.x + ImPlot::GetPlotSize().x, from.y + ImPlot::GetPlotSize().y};
+}
+
+float StepPlot::row_top(const Frame& frame, size_t row, ImVec2 from, ImVec2 to) {
+    return from.y + (to.y - from.y) * static_cast<float>(row) / static_cast<float>(frame.series.size());
+}
+
+void StepPlot::outline_hovered_and_selected(const Frame& frame, ImVec2 from, ImVec2 to) {
+    const Session& session = frame.context.session;
+    const ImU32 hovered = packed(frame.context.theme.hover, 0.5f);
+    const ImU32 selected = packed(frame.context.theme.accent);
     ImDrawList* list = ImPlot::GetPlotDrawList();
-    ImPlot::PushPlotClipRect();
-    map_of(frame.series, frame.n_steps)
-        .draw(list, from, to, {first_step_, last_step_, 0, n_runs}, map_colors(scale, theme));
     const auto outline_step = [&](int step, ImU32 color) {
         if (step < 0 || static_cast<size_t>(step) >= frame.n_steps) return;
         list->AddRect({ImPlot::PlotToPixels(step - 0.5, 0.0).x, from.y},
                       {ImPlot::PlotToPixels(step + 0.5, 0.0).x, to.y}, color);
     };
-    const auto row_top = [&](size_t i) {
-        return from.y + (to.y - from.y) * static_cast<float>(i) / static_cast<float>(n_runs);
-    };
-    outline_step(session.hover().step, packed(theme.hover, 0.5f));
-    outline_step(session.cursor().step, packed(theme.accent));
+    outline_step(session.hover().step, hovered);
+    outline_step(session.cursor().step, selected);
     for (size_t i = 0; i < frame.series.size(); ++i) {
         const RunKey& run = frame.series[i].run;
-        if (run == session.hover().run)
-            list->AddRect({from.x, row_top(i)}, {to.x, row_top(i + 1)}, packed(theme.hover, 0.5f));
-        if (run == session.cursor().run)
-            list->AddRect({from.x, row_top(i)}, {to.x, row_top(i + 1)}, packed(theme.accent));
+        const ImVec2 top_left{from.x, row_top(frame, i, from, to)};
+        const ImVec2 bottom_right{to.x, row_top(frame, i + 1, from, to)};
+        if (run == session.hover().run) list->AddRect(top_left, bottom_right, hovered);
+        if (run == session.cursor().run) list->AddRect(top_left, bottom_right, selected);
     }
-    ImPlot::PopPlotClipRect();
+}
+
+void StepPlot::draw_chips(const Frame& frame, ImVec2 from, ImVec2 to) {
+    const float em = ImGui::GetFontSize();
+    const float chip = 0.55f * em;
+    ImDrawList* list = ImPlot::GetPlotDrawList();
     list->PushClipRect({from.x - 2 * em, from.y}, {from.x, to.y});
     for (size_t i = 0; i < frame.series.size(); ++i) {
-        const float gap = row_top(i + 1) - row_top(i) > 4 ? 1.0f : 0.0f;
-        const float high = std::min(row_top(i + 1) - row_top(i) - gap, chip);
-        const float top = (row_top(i) + row_top(i + 1) - high) / 2;
-        draw_chip(theme, frame.series[i].look, {from.x - chip - 3, top}, {from.x - 3, top + high}, list);
+        const float row = row_top(frame, i, from, to);
+        const float next = row_top(frame, i + 1, from, to);
+        const float gap = next - row > 4 ? 1.0f : 0.0f;
+        const float high = std::min(next - row - gap, chip);
+        const float top = (row + next - high) / 2;
+        draw_chip(frame.context.theme, frame.series[i].look, {from.x - chip - 3, top}, {from.x - 3, top + high}, list);
     }
     list->PopClipRect();
-    scrub(frame);
-    ImPlot::EndPlot();
-    draw_legend(theme, bar, false, true, width);
 }
 
 void StepPlot::zoom_steps(double n_steps) {
@@ -268,11 +295,11 @@ void StepPlot::scrub(const Frame& frame) {
     over.step = step;
     session.set_hover(over);
     if (row && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
-        Cursor next = session.cursor_at(row->run);
+        Cursor next = session.selection.cursor_at(row->run);
         next.step = step;
         session.selection.set(next);
     } else if (ImGui::IsMouseDown(ImGuiMouseButton_Left) && session.cursor().step != step) {
-        session.select_step(step);
+        session.selection.select_step(step);
     }
     const auto t = static_cast<size_t>(step);
     ImGui::BeginTooltip();

@@ -38,6 +38,13 @@ class StepPlot {
 
     void draw_bars(const Frame& frame);
     void draw_map(const Frame& frame);
+    static analysis::Figure color_bar_of(const Frame& frame);
+    void set_up_map_axes(const Frame& frame, float width, float plot_height) const;
+    /// On the screen, of a map between two corners; of the row behind the last, its lower edge.
+    static float row_top(const Frame& frame, size_t row, ImVec2 from, ImVec2 to);
+    static void outline_hovered_and_selected(const Frame& frame, ImVec2 from, ImVec2 to);
+    /// What the runs look like, beside their rows.
+    static void draw_chips(const Frame& frame, ImVec2 from, ImVec2 to);
     void scrub(const Frame& frame);
     void zoom_steps(double n_steps);
     const HeatMap& map_of(std::span<const StepSeries> series, size_t n_steps);

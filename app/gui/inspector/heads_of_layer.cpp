@@ -42,8 +42,8 @@ void draw_heads_of_layer(Context& context, const Document& document, const Token
         const ImVec2 at = ImGui::GetCursorScreenPos();
         if (ImGui::Selectable(fmt::format("##head {}", row).c_str(), row == chosen,
                               ImGuiSelectableFlags_SpanAllColumns)) {
-            report.query_heads ? context.session.select_head(layer, row / group, row)
-                               : context.session.select_head(layer, row);
+            report.query_heads ? context.session.selection.select_head(layer, row / group, row)
+                               : context.session.selection.select_head(layer, row);
         }
         ImGui::SetItemTooltip("%s\n%s", report.sentence(static_cast<size_t>(layer), r).c_str(), measure.c_str());
         ImDrawList* list = ImGui::GetWindowDrawList();

@@ -60,7 +60,8 @@ void sparkline(Context& context, const char* id, const std::string& title, size_
     over.layer = static_cast<int>(layer);
     over.kv_head = over.query_head = -1;
     session.set_hover(over);
-    if (is_dragged && session.cursor().layer != static_cast<int>(layer)) session.select_layer(static_cast<int>(layer));
+    if (is_dragged && session.cursor().layer != static_cast<int>(layer))
+        session.selection.select_layer(static_cast<int>(layer));
     ImGui::SetTooltip("layer %zu: %s", layer, text(layer).c_str());
 }
 

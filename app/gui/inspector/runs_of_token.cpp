@@ -67,7 +67,7 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
                                           : fmt::format("{} of {} heads", report.n_keeping_any, report.n_places);
     const ImVec2 label = ImGui::GetCursorScreenPos();
     const float heads_at = label.x + ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(heads.c_str()).x;
-    if (ImGui::Selectable(fmt::format("##{}", look.run).c_str(), key == asked.run)) session.select_run(key);
+    if (ImGui::Selectable(fmt::format("##{}", look.run).c_str(), key == asked.run)) session.selection.select_run(key);
     list->PushClipRect(label, {heads_at - ImGui::GetStyle().ItemSpacing.x, FLT_MAX}, true);
     list->AddText(label, packed(context.theme.ink), look.run.c_str());
     list->PopClipRect();

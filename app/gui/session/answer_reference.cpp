@@ -19,7 +19,7 @@ void AnswerReference::resolve(const Session& session) {
     now_ = Kind::full;
     name_ = "full";
     pairs_.clear();
-    if (chosen_ == Kind::a && session.a && session.exists(*session.a)) {
+    if (chosen_ == Kind::a && session.pair.a && session.exists(*session.pair.a)) {
         now_ = Kind::a;
         name_ = "A";
     }
@@ -43,7 +43,7 @@ std::optional<RunKey> AnswerReference::of(const Session& session, const RunKey& 
         if (full && document.reader()->run(run.prompt, *full).status == "complete")
             reference = document.key_of(run.prompt, *full);
     } else if (now_ == Kind::a) {
-        reference = session.a;
+        reference = session.pair.a;
     } else {
         const auto pair =
             std::find_if(pairs_.begin(), pairs_.end(), [&](const ComparedRuns& each) { return each.a == run; });

@@ -50,8 +50,8 @@ std::vector<ComparedRuns> pairs_of(const Session& session, const Document& trace
 }  // namespace
 
 bool has_pair(const Session& session) {
-    return session.a && session.b && session.exists(*session.a) && session.exists(*session.b) &&
-           *session.a != *session.b;
+    return session.pair.a && session.pair.b && session.exists(*session.pair.a) && session.exists(*session.pair.b) &&
+           *session.pair.a != *session.pair.b;
 }
 
 std::string title_of_both(const Session& session, const Document& trace, const Document& less) {
@@ -93,9 +93,10 @@ Compared resolve(const Session& session, const Comparison& comparison, Automatic
     }
     if (compared.kind == Kind::runs) {
         compared.title = "A − B";
-        const auto& a = session.attributes(*session.a);
-        const auto& b = session.attributes(*session.b);
-        compared.pairs = {{*session.a, *session.b, analysis::pair_label(a, b), a.parameters_json == b.parameters_json}};
+        const auto& a = session.attributes(*session.pair.a);
+        const auto& b = session.attributes(*session.pair.b);
+        compared.pairs = {
+            {*session.pair.a, *session.pair.b, analysis::pair_label(a, b), a.parameters_json == b.parameters_json}};
     } else if (compared.kind == Kind::traces) {
         compared.trace = trace;
         compared.less = less;

@@ -1,5 +1,7 @@
 #include "app/gui/session/selection.h"
 
+#include <algorithm>
+
 namespace kvscope::gui {
 
 void Selection::set(const Cursor& cursor) {
@@ -8,6 +10,50 @@ void Selection::set(const Cursor& cursor) {
     history_.push_back(cursor);
     if (history_.size() > most) history_.erase(history_.begin());
     at_ = history_.size() - 1;
+}
+
+Cursor Selection::cursor_at(const RunKey& key) const {
+    Cursor moved = current();
+    if (moved.run.document != key.document || moved.run.prompt != key.prompt) moved = {};
+    moved.run = key;
+    return moved;
+}
+
+void Selection::select_token(int64_t token, bool extend) {
+    Cursor moved = current();
+    if (extend && moved.has_tokens()) {
+        moved.first_token = std::min(moved.first_token, token);
+        moved.last_token = std::max(moved.last_token, token);
+    } else {
+        moved.first_token = moved.last_token = token;
+    }
+    set(moved);
+}
+
+void Selection::select_layer(int layer) {
+    Cursor moved = current();
+    moved.layer = layer;
+    set(moved);
+}
+
+void Selection::select_head(int layer, int kv_head, int query_head) {
+    Cursor moved = current();
+    moved.layer = layer;
+    moved.kv_head = kv_head;
+    moved.query_head = query_head;
+    set(moved);
+}
+
+void Selection::select_step(int step) {
+    Cursor moved = current();
+    moved.step = step;
+    set(moved);
+}
+
+void Selection::deselect() {
+    Cursor moved;
+    moved.run = current().run;
+    set(moved);
 }
 
 void Selection::back() {

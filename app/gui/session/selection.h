@@ -53,6 +53,18 @@ class Selection {
 
     /// A move that is no other place (the same cursor) leaves no trace.
     void set(const Cursor& cursor);
+    /// The cursor moved to a run: layer, head and tokens stay within a prompt.
+    Cursor cursor_at(const RunKey& key) const;
+    /// Moves that keep the rest: of a run, what cursor_at() keeps.
+    void select_run(const RunKey& key) { set(cursor_at(key)); }
+    /// @param extend the selected tokens up to this one, else this one alone
+    void select_token(int64_t token, bool extend = false);
+    void select_layer(int layer);
+    void select_head(int layer, int kv_head, int query_head = -1);
+    void select_step(int step);
+    /// Nothing but the run stays selected.
+    void deselect();
+
     /// A run is gone: all places that named it name none.
     void forget(const RunKey& run);
     void forget_document(int document);

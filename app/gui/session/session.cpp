@@ -15,8 +15,8 @@
 namespace kvscope::gui {
 
 std::optional<Tasks::Seconds> Session::end_frame() {
-    hover_ = next_hover_;
-    next_hover_ = {};
+    hover_.end_frame();
+    auto& flicker = pair.flicker;
     if (flicker && (!exists(*flicker) || document(*flicker)->prompt != flicker->prompt)) flicker.reset();
     return tasks.end_frame();
 }
@@ -57,9 +57,9 @@ void Session::select_first_run(const Document& document) {
             continue;
         if (!first) first = key;
         if (!at(key).reader->has(at(key).place(), trace::schema::run::scores)) continue;
-        return select_run(key);
+        return selection.select_run(key);
     }
-    if (first) select_run(*first);
+    if (first) selection.select_run(*first);
 }
 
 void Session::close(int id) {
@@ -68,11 +68,9 @@ void Session::close(int id) {
 }
 
 void Session::forget(int id) {
-    styles_ = {};
+    styles_.clear();
     selection.forget_document(id);
-    if (a && a->document == id) a.reset();
-    if (b && b->document == id) b.reset();
-    if (flicker && flicker->document == id) flicker.reset();
+    pair.forget_document(id);
 }
 
 Document* Session::document(int id) const {
@@ -103,7 +101,7 @@ const trace::RunAttributes& Session::attributes(const RunKey& key) const { retur
 
 bool Session::is_visible(const RunKey& key) const {
     const Document* of = document(key);
-    if (flicker) return key == *flicker;
+    if (pair.flicker) return key == *pair.flicker;
     return of && !of->hidden.contains(key);
 }
 
@@ -133,7 +131,7 @@ void Session::show_one_budget(Document& document) {
 void Session::set_visible(const RunKey& key, bool visible) {
     Document* of = document(key);
     if (!of) return;
-    flicker.reset();
+    pair.flicker.reset();
     of->runs_were_chosen = true;
     if (visible)
         of->hidden.erase(key);
@@ -176,17 +174,18 @@ std::pair<RunKey, RunKey> Session::first_pair_of_two_traces(const std::vector<Ru
 
 std::pair<RunKey, RunKey> Session::compared() const {
     const auto is_finished = [&](const RunKey& key) { return exists(key) && attributes(key).status == "complete"; };
-    std::pair<RunKey, RunKey> pair{a && is_finished(*a) ? *a : RunKey{}, b && is_finished(*b) ? *b : RunKey{}};
+    const auto chosen = [&](const std::optional<RunKey>& run) { return run && is_finished(*run) ? *run : RunKey{}; };
+    std::pair<RunKey, RunKey> both{chosen(pair.a), chosen(pair.b)};
     std::vector<RunKey> shown = all_runs();
     std::erase_if(shown, [&](const RunKey& key) { return !is_finished(key) || document(key)->hidden.contains(key); });
     std::vector<RunKey> compressed = shown;
     std::erase_if(compressed, [&](const RunKey& key) { return attributes(key).policy == "full"; });
-    if (!pair.first.valid() && !pair.second.valid()) pair = first_pair_of_two_traces(compressed);
+    if (!both.first.valid() && !both.second.valid()) both = first_pair_of_two_traces(compressed);
     for (const RunKey& key : compressed.size() < 2 ? shown : compressed) {
-        if (!pair.first.valid() && key != pair.second) pair.first = key;
-        if (!pair.second.valid() && key != pair.first) pair.second = key;
+        if (!both.first.valid() && key != both.second) both.first = key;
+        if (!both.second.valid() && key != both.first) both.second = key;
     }
-    return pair;
+    return both;
 }
 
 std::vector<RunKey> Session::visible_runs(bool with_full) const {
@@ -218,33 +217,6 @@ std::string Session::name_of(const Document& of) const {
     return (whole_path(of.path()).parent_path().filename() / of.name()).string();
 }
 
-uint64_t Session::styles_number() const {
-    if (documents_.empty()) return 0;
-    styles_of(*documents_.front());
-    return styles_.number;
-}
-
-const std::vector<analysis::LineStyle>& Session::styles_of(const Document& of) const {
-    std::vector<std::pair<std::shared_ptr<const trace::Reader>, int>> prompts;
-    size_t place = 0;
-    for (const auto& each : documents_) {
-        if (each.get() == &of) place = prompts.size();
-        prompts.emplace_back(each->reader(), each->prompt);
-    }
-    if (prompts != styles_.prompts) {
-        const auto runs_of = [](const trace::Reader& reader, int prompt) {
-            return prompt < reader.n_prompts() ? reader.runs(prompt) : std::vector<trace::RunAttributes>{};
-        };
-        std::vector<std::vector<trace::RunAttributes>> runs;
-        for (const auto& [reader, prompt] : prompts) runs.push_back(runs_of(*reader, prompt));
-        const Document& first = *documents_.front();
-        auto styles = analysis::joint_run_styles(runs, runs_of(*first.file(), first.prompt));
-        const uint64_t number = styles == styles_.of_documents && styles_.number > 0 ? styles_.number : own_number();
-        styles_ = {std::move(prompts), std::move(styles), number};
-    }
-    return styles_.of_documents[place];
-}
-
 std::string Session::stamp(const RunKey& key) const {
     const Document* of = document(key);
     return of ? of->run_stamp(key.prompt, key.run) : "closed";
@@ -256,20 +228,9 @@ void Session::remove_added_run(const RunKey& what_if) {
     of->remove_run(what_if.run);
     of->hidden.erase(what_if);
     selection.forget(what_if);
-    for (Cursor* over : {&hover_, &next_hover_})
-        if (over->run == what_if) *over = {};
-    for (auto* slot : {&a, &b, &flicker})
-        if (*slot == what_if) slot->reset();
+    hover_.forget(what_if);
+    pair.forget(what_if);
 }
-
-Cursor Session::cursor_at(const RunKey& key) const {
-    Cursor moved = cursor();
-    if (moved.run.document != key.document || moved.run.prompt != key.prompt) moved = {};
-    moved.run = key;
-    return moved;
-}
-
-void Session::select_run(const RunKey& key) { selection.set(cursor_at(key)); }
 
 void Session::show_prompt(Document& of, int prompt) {
     const auto there = [&](const RunKey& key) {
@@ -288,49 +249,12 @@ void Session::show_prompt(Document& of, int prompt) {
         if (!same_tokens) moved.first_token = moved.last_token = Cursor().first_token;
         selection.set(moved);
     }
-    for (auto* slot : {&a, &b}) {
+    for (auto* slot : {&pair.a, &pair.b}) {
         if (!*slot) continue;
         *slot = there(**slot);
         if (!(*slot)->valid()) slot->reset();
     }
     of.prompt = prompt;
-}
-
-void Session::select_token(int64_t token, bool extend) {
-    Cursor moved = cursor();
-    if (extend && moved.has_tokens()) {
-        moved.first_token = std::min(moved.first_token, token);
-        moved.last_token = std::max(moved.last_token, token);
-    } else {
-        moved.first_token = moved.last_token = token;
-    }
-    selection.set(moved);
-}
-
-void Session::select_layer(int layer) {
-    Cursor moved = cursor();
-    moved.layer = layer;
-    selection.set(moved);
-}
-
-void Session::select_head(int layer, int kv_head, int query_head) {
-    Cursor moved = cursor();
-    moved.layer = layer;
-    moved.kv_head = kv_head;
-    moved.query_head = query_head;
-    selection.set(moved);
-}
-
-void Session::select_step(int step) {
-    Cursor moved = cursor();
-    moved.step = step;
-    selection.set(moved);
-}
-
-void Session::let_go() {
-    Cursor moved;
-    moved.run = cursor().run;
-    selection.set(moved);
 }
 
 int64_t Session::n_axis_tokens() const {

@@ -11,7 +11,10 @@
 #include <vector>
 
 #include "analysis/figure.h"
+#include "app/gui/session/chosen_pair.h"
 #include "app/gui/session/document.h"
+#include "app/gui/session/hover.h"
+#include "app/gui/session/run_styles.h"
 #include "app/gui/session/selection.h"
 #include "app/gui/session/tasks.h"
 
@@ -40,8 +43,7 @@ class Session {
 
     Tasks& tasks;
     Selection selection;
-    std::optional<RunKey> a, b;
-    std::optional<RunKey> flicker;  ///< shown alone for the moment; the choice of shown runs stays as it is
+    ChosenPair pair;
     TokenAxis token_axis;
     std::string mark;                     ///< text whose occurrences are outlined in every view; empty: none
     std::optional<bool> wanted_template;  ///< the chat template, for the next form of a run; unset: as it is there
@@ -51,8 +53,8 @@ class Session {
     /// prompts.
     int64_t n_axis_tokens() const;
     /// What the mouse is over, in whichever view; empty where over nothing.
-    Cursor hover() const { return hover_; }
-    void set_hover(const Cursor& cursor) { next_hover_ = cursor; }
+    Cursor hover() const { return hover_.current(); }
+    void set_hover(const Cursor& cursor) { hover_.set(cursor); }
     /// @returns what Tasks::end_frame does
     std::optional<Tasks::Seconds> end_frame();
 
@@ -92,44 +94,29 @@ class Session {
     /// The file's name, with its folder where two open traces have the same.
     std::string name_of(const Document& document) const;
     /// How the runs of a document's shown prompt look beside those of the other open traces.
-    const std::vector<analysis::LineStyle>& styles_of(const Document& document) const;
+    const std::vector<analysis::LineStyle>& styles_of(const Document& document) const {
+        return styles_.of(document, documents_);
+    }
     /// Changes when a run of any document gets another style.
-    uint64_t styles_number() const;
+    uint64_t styles_number() const { return styles_.number(documents_); }
     /// Stamp for Tasks of whatever is computed from one run.
     std::string stamp(const RunKey& key) const;
 
     /// Takes a what-if out of its document (Document::add_run), and out of selection, A and B.
     void remove_added_run(const RunKey& what_if);
 
-    /// The selection moved to a run: layer, head and tokens stay within a prompt.
-    Cursor cursor_at(const RunKey& key) const;
-    /// Selects a run, keeping layer, head and tokens.
-    void select_run(const RunKey& key);
     /// Another prompt of a trace is looked at; the selected run, A and B become the same runs of that prompt.
     void show_prompt(Document& document, int prompt);
-    void select_token(int64_t token, bool extend = false);
-    void select_layer(int layer);
-    void select_head(int layer, int kv_head, int query_head = -1);
-    void select_step(int step);
-    void let_go();
 
  private:
     void forget(int document);
-    /// Styles of all documents' runs, and what they were made from.
-    struct Styles {
-        std::vector<std::pair<std::shared_ptr<const trace::Reader>, int>> prompts;
-        std::vector<std::vector<analysis::LineStyle>> of_documents;
-        uint64_t number = 0;
-    };
-
     /// Of these runs, not valid where no run of the second open trace has its like (analysis::pair_runs) in the first.
     std::pair<RunKey, RunKey> first_pair_of_two_traces(const std::vector<RunKey>& runs) const;
 
     std::vector<std::unique_ptr<Document>> documents_;
-    mutable Styles styles_;
+    RunStyles styles_;
     int next_id_ = 0;
-    Cursor hover_;
-    Cursor next_hover_;
+    Hover hover_;
 };
 
 }  // namespace kvscope::gui

@@ -66,8 +66,8 @@ json session_state(const Session& session, const std::vector<fs::path>& paths) {
           {"tokens", {cursor.first_token, cursor.last_token}},
           {"step", cursor.step}}},
     };
-    if (session.a) state["a"] = json_of(session, *session.a);
-    if (session.b) state["b"] = json_of(session, *session.b);
+    if (session.pair.a) state["a"] = json_of(session, *session.pair.a);
+    if (session.pair.b) state["b"] = json_of(session, *session.pair.b);
     return state;
 }
 
@@ -114,8 +114,8 @@ std::vector<std::string> restore_session(Session& session, const json& state, co
         session.mark = state.value("mark", std::string());
         const json axis = state.value("token_axis", json::array({0, 0}));
         session.token_axis = {axis.at(0).get<double>(), axis.at(1).get<double>()};
-        for (auto* slot : {&session.a, &session.b}) {
-            const char* name = slot == &session.a ? "a" : "b";
+        for (auto* slot : {&session.pair.a, &session.pair.b}) {
+            const char* name = slot == &session.pair.a ? "a" : "b";
             if (state.contains(name) && session.exists(key_of(state[name]))) *slot = key_of(state[name]);
         }
         const json& selected = state.at("selection");
@@ -143,8 +143,8 @@ json view_state(const Session& session, const Document& document) {
         if (json run = named(key); !run.is_null()) hidden.push_back(std::move(run));
     }
     json state = {{"prompt", document.prompt}, {"hidden", hidden}, {"mark", session.mark}};
-    if (session.a) state["a"] = named(*session.a);
-    if (session.b) state["b"] = named(*session.b);
+    if (session.pair.a) state["a"] = named(*session.pair.a);
+    if (session.pair.b) state["b"] = named(*session.pair.b);
     const Cursor cursor = session.cursor();
     if (json run = named(cursor.run); !run.is_null())
         state["selection"] = {{"run", run},
@@ -172,8 +172,8 @@ void restore_view(Session& session, Document& document, const json& state) {
         document.prompt = std::clamp(state.value("prompt", 0), 0, std::max(reader.n_prompts() - 1, 0));
         document.hidden = std::move(hidden);
         document.runs_were_chosen = true;
-        for (auto* slot : {&session.a, &session.b}) {
-            const RunKey run = found(state.value(slot == &session.a ? "a" : "b", json()));
+        for (auto* slot : {&session.pair.a, &session.pair.b}) {
+            const RunKey run = found(state.value(slot == &session.pair.a ? "a" : "b", json()));
             if (!*slot && run.valid()) *slot = run;
         }
         if (session.documents().size() > 1) return;

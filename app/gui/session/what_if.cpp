@@ -184,10 +184,10 @@ void LiveWhatIf::show(Session& session, const Computed& computed) {
     if (settings_->added.valid()) return document.replace_run(settings_->added, computed.record);
     settings_->added = document.add_run(source_.prompt, computed.record, source_.run);
     // The views that show one run follow the slider, too.
-    if (session.cursor().run == source_) session.select_run(result(session));
-    if (!session.a && !session.b) {
-        session.a = source_;
-        session.b = result(session);
+    if (session.cursor().run == source_) session.selection.select_run(result(session));
+    if (!session.pair.a && !session.pair.b) {
+        session.pair.a = source_;
+        session.pair.b = result(session);
     }
 }
 
@@ -256,7 +256,7 @@ void LiveWhatIf::reset() {
 }
 
 void LiveWhatIf::discard(Session& session) {
-    if (session.cursor().run == result(session)) session.select_run(source_);
+    if (session.cursor().run == result(session)) session.selection.select_run(source_);
     session.remove_added_run({source_.document, source_.prompt, settings_->added});
     settings_->added = {};
     settings_->summary.reset();

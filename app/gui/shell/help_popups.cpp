@@ -3,7 +3,8 @@
 #include <imgui.h>
 #include <implot.h>
 
-#include "app/gui/shell/app.h"
+#include "app/gui/shell/open_view.h"
+#include "app/gui/shell/window.h"
 #include "app/program/version.h"
 
 namespace kvscope::gui {

@@ -19,9 +19,14 @@ void Notices::add(const std::string& text, bool is_error) {
     all_.push_back(text);
     n_errors_ += is_error ? 1 : 0;
     shown_.push_back({text, is_error, ImGui::GetTime() + (is_error ? 2 : 1) * notice_seconds});
+    window_.draw_again();
 }
 
-double Notices::draw(const Theme& theme) {
+std::function<void(const std::string&, bool)> Notices::function() {
+    return [this](const std::string& text, bool is_error) { add(text, is_error); };
+}
+
+void Notices::draw(const Theme& theme) {
     const double now = ImGui::GetTime();
     std::erase_if(shown_, [&](const Notice& shown) { return shown.until < now; });
     const ImGuiViewport* viewport = ImGui::GetMainViewport();
@@ -47,12 +52,7 @@ double Notices::draw(const Theme& theme) {
         ImGui::PopStyleVar();
         ImGui::PopStyleColor(2);
     }
-    double seconds = -1;
-    for (const Notice& shown : shown_) {
-        const double left = std::max(shown.until - now, 0.0);
-        seconds = seconds < 0 ? left : std::min(seconds, left);
-    }
-    return seconds;
+    for (const Notice& shown : shown_) window_.draw_within(std::max(shown.until - now, 0.0));
 }
 
 }  // namespace kvscope::gui

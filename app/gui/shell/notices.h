@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "app/gui/drawing/theme.h"
+#include "app/gui/shell/window.h"
 
 namespace kvscope::gui {
 
@@ -12,9 +14,14 @@ namespace kvscope::gui {
 /// log.
 class Notices {
  public:
-    void add(const std::string& text, bool is_error);
-    /// Once a frame. @returns after how many seconds the next of those that are shown goes; below 0: none is shown
-    double draw(const Theme& theme);
+    explicit Notices(Window& window) : window_(window) {}
+
+    /// The window is drawn soon.
+    void add(const std::string& text, bool is_error = false);
+    /// `add`, for what tells a person something and knows no window; to be called as long as this is there.
+    std::function<void(const std::string& text, bool is_error)> function();
+    /// Once a frame; the window is drawn again when the next of those that are shown goes.
+    void draw(const Theme& theme);
     /// Since the window opened.
     const std::vector<std::string>& all() const { return all_; }
     /// Of them, those that say what went wrong.
@@ -26,6 +33,7 @@ class Notices {
         bool is_error;
         double until;
     };
+    Window& window_;
     std::vector<std::string> all_;
     size_t n_errors_ = 0;
     std::vector<Notice> shown_;

@@ -96,9 +96,9 @@ void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme
         const float margin = ImGui::GetFontSize();
         const float end = ImGui::GetWindowWidth() - ImGui::CalcTextSize("0000 fps").x - margin;
         ImGui::PushClipRect(ImGui::GetWindowPos(), {ImGui::GetWindowPos().x + end, FLT_MAX}, true);
-        if (session.flicker && session.exists(*session.flicker)) {
+        if (session.pair.flicker && session.exists(*session.pair.flicker)) {
             ImGui::PushStyleColor(ImGuiCol_Text, theme.accent);
-            ImGui::TextUnformatted(("flicker: " + session.look(*session.flicker).label).c_str());
+            ImGui::TextUnformatted(("flicker: " + session.look(*session.pair.flicker).label).c_str());
             ImGui::PopStyleColor();
             ImGui::TextDisabled("Space: the other · Esc: as before");
         }

@@ -183,7 +183,7 @@ bool FurtherQuestions::draw_answer(Context& context, const Document& document, c
     ImGui::TextDisabled("%s", answer.run.c_str());
     ImGui::PopClipRect();
     if (at.x + ImGui::CalcTextSize(answer.run.c_str()).x > right) ImGui::SetItemTooltip("%s", answer.run.c_str());
-    if (run.valid() && ImGui::IsItemClicked()) context.session.select_run(key);
+    if (run.valid() && ImGui::IsItemClicked()) context.session.selection.select_run(key);
     ImGui::SameLine(12 * em);
     ImGui::BeginGroup();
     ImGui::PushTextWrapPos(0);

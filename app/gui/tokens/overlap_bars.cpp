@@ -29,7 +29,7 @@ void take_keys(Session& session, int n_layers) {
     if (is_pressed(ImGuiKey_Home)) next = 0;
     if (is_pressed(ImGuiKey_End)) next = n_layers - 1;
     next = std::clamp(next, 0, n_layers - 1);
-    if (next != layer && !ImGui::GetIO().WantTextInput) session.select_layer(next);
+    if (next != layer && !ImGui::GetIO().WantTextInput) session.selection.select_layer(next);
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ void OverlapBars::draw(Context& context, const std::vector<double>& overlap, ImV
     over.layer = layer;
     over.kv_head = over.query_head = -1;
     session.set_hover(over);
-    if (is_dragged && session.cursor().layer != layer) session.select_layer(layer);
+    if (is_dragged && session.cursor().layer != layer) session.selection.select_layer(layer);
     ImGui::SetItemKeyOwner(ImGuiKey_MouseWheelY);
     zoom(from_ + (to_ - from_) * static_cast<double>((mouse.x - from.x) / (to.x - from.x)));
     ImGui::SetTooltip("layer %d: %s same tokens\n%s", layer,

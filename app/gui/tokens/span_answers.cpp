@@ -76,7 +76,7 @@ void SpanAnswers::draw(Context& context, const Document& document) {
         ImGui::Dummy({side, 0});
         ImGui::SameLine();
         ImGui::TextUnformatted(report.sentence.c_str());
-        if (ImGui::IsItemClicked()) session.select_run(key);
+        if (ImGui::IsItemClicked()) session.selection.select_run(key);
     }
     ImGui::EndChild();
 }

@@ -135,9 +135,75 @@ void MapStore::drop_unused() {
     for (auto& [slot, entry] : entries_) entry.used = false;
 }
 
+namespace {
+
+/// Sets up the axes between BeginPlot and what is drawn; zooming and panning change `shown`.
+void set_up_map_axes(Shown& shown, double extent, double rows) {
+    constexpr ImPlotAxisFlags common =
+        ImPlotAxisFlags_NoDecorations | ImPlotAxisFlags_NoHighlight | ImPlotAxisFlags_NoSideSwitch;
+    ImPlot::SetupAxis(ImAxis_X1, nullptr, common);
+    ImPlot::SetupAxis(ImAxis_Y1, nullptr, common | ImPlotAxisFlags_Invert | ImPlotAxisFlags_Lock);
+    ImPlot::SetupAxisLinks(ImAxis_X1, &shown.min, &shown.max);
+    ImPlot::SetupAxisLimitsConstraints(ImAxis_X1, 0, extent);
+    ImPlot::SetupAxisZoomConstraints(ImAxis_X1, std::min<double>(fewest_tokens, extent), extent);
+    ImPlot::SetupAxisLimits(ImAxis_Y1, 0, rows, ImPlotCond_Always);
+    ImPlot::SetupFinish();
+}
+
+void draw_cells(const TokenMap& map, ImVec2 from, ImVec2 to) {
+    const auto columns = static_cast<double>(map.map->columns());
+    const ImPlotRect limits = ImPlot::GetPlotLimits();
+    if (limits.X.Min >= columns) return;  // a shorter prompt than another one ends before the axis does
+    const double last = std::min(limits.X.Max, columns);
+    const auto share = static_cast<float>((last - limits.X.Min) / (limits.X.Max - limits.X.Min));
+    map.map->draw(ImPlot::GetPlotDrawList(), from, {from.x + share * (to.x - from.x), to.y},
+                  {limits.X.Min, last, limits.Y.Min, limits.Y.Max}, map.colors);
+}
+
+/// A click selects the cell under the mouse; with Shift, the tokens up to it.
+void select_cell(Session& session, const Cursor& over) {
+    Cursor next = over;
+    if (ImGui::GetIO().KeyShift && session.cursor().has_tokens()) {
+        next = session.cursor();
+        next.first_token = std::min(next.first_token, over.first_token);
+        next.last_token = std::max(next.last_token, over.first_token);
+    }
+    session.selection.set(next);
+}
+
+/// @returns the row that was double-clicked, of a map of layers; −1: none
+int answer_mouse(Context& context, const TokenMap& map) {
+    if (!ImPlot::IsPlotHovered()) return -1;
+    const ImPlotPoint mouse = ImPlot::GetPlotMousePos();
+    const auto token = static_cast<int64_t>(std::floor(mouse.x));
+    const int row = static_cast<int>(std::floor(mouse.y));
+    const bool is_over_cell = token >= 0 && mouse.x < static_cast<double>(map.map->columns()) && row >= 0 &&
+                              mouse.y < static_cast<double>(map.map->rows());
+    if (!is_over_cell) return -1;
+    Session& session = context.session;
+    Cursor over = session.cursor();
+    over.run = map.run.valid() ? map.run : RunKey{map.document->id(), map.document->prompt, over.run.run};
+    over.first_token = over.last_token = token;
+    over.layer = map.rows_are_heads ? map.layer : row;
+    over.kv_head = map.rows_are_heads ? row : -1;
+    over.query_head = -1;
+    session.set_hover(over);
+    const ImGuiIO& io = ImGui::GetIO();
+    if (ImGui::IsMouseReleased(ImGuiMouseButton_Left) && !io.KeyCtrl && io.MouseDragMaxDistanceSqr[0] < 9)
+        select_cell(session, over);
+    const bool is_entered = ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && !map.rows_are_heads;
+    if (map.tooltip && !ImGui::IsMouseDragging(ImGuiMouseButton_Left)) {
+        ImGui::BeginTooltip();
+        map.tooltip(row, token);
+        ImGui::EndTooltip();
+    }
+    return is_entered ? row : -1;
+}
+
+}  // namespace
+
 DrawnTokenMap draw_token_map(Context& context, const char* id, ImVec2 size, const TokenMap& map) {
     const auto columns = static_cast<double>(map.map->columns());
-    const auto rows = static_cast<double>(map.map->rows());
     const double extent = extent_of_axis(context.session, columns);
     TokenAxis& axis = context.session.token_axis;
     Shown shown = shown_tokens(axis, extent);
@@ -155,64 +221,14 @@ DrawnTokenMap draw_token_map(Context& context, const char* id, ImVec2 size, cons
         ImPlot::PopStyleVar();
         return {};
     }
-    constexpr ImPlotAxisFlags common =
-        ImPlotAxisFlags_NoDecorations | ImPlotAxisFlags_NoHighlight | ImPlotAxisFlags_NoSideSwitch;
-    ImPlot::SetupAxis(ImAxis_X1, nullptr, common);
-    ImPlot::SetupAxis(ImAxis_Y1, nullptr, common | ImPlotAxisFlags_Invert | ImPlotAxisFlags_Lock);
-    ImPlot::SetupAxisLinks(ImAxis_X1, &shown.min, &shown.max);
-    ImPlot::SetupAxisLimitsConstraints(ImAxis_X1, 0, extent);
-    ImPlot::SetupAxisZoomConstraints(ImAxis_X1, std::min<double>(fewest_tokens, extent), extent);
-    ImPlot::SetupAxisLimits(ImAxis_Y1, 0, rows, ImPlotCond_Always);
-    ImPlot::SetupFinish();
-
+    set_up_map_axes(shown, extent, static_cast<double>(map.map->rows()));
     const ImVec2 from = ImPlot::GetPlotPos();
     const ImVec2 to = {from.x + ImPlot::GetPlotSize().x, from.y + ImPlot::GetPlotSize().y};
-    const ImPlotRect limits = ImPlot::GetPlotLimits();
-    if (limits.X.Min < columns) {  // a shorter prompt than another one ends before the axis does
-        const double last = std::min(limits.X.Max, columns);
-        const auto share = static_cast<float>((last - limits.X.Min) / (limits.X.Max - limits.X.Min));
-        map.map->draw(ImPlot::GetPlotDrawList(), from, {from.x + share * (to.x - from.x), to.y},
-                      {limits.X.Min, last, limits.Y.Min, limits.Y.Max}, map.colors);
-    }
+    draw_cells(map, from, to);
     draw_selection(context, map);
 
     DrawnTokenMap drawn{from.x, to.x};
-    if (ImPlot::IsPlotHovered()) {
-        const ImPlotPoint mouse = ImPlot::GetPlotMousePos();
-        const auto token = static_cast<int64_t>(std::floor(mouse.x));
-        const int row = static_cast<int>(std::floor(mouse.y));
-        if (token >= 0 && mouse.x < columns && row >= 0 && mouse.y < rows) {
-            Cursor over = context.session.cursor();
-            over.run = map.run.valid() ? map.run : RunKey{map.document->id(), map.document->prompt, over.run.run};
-            over.first_token = over.last_token = token;
-            over.layer = map.rows_are_heads ? map.layer : row;
-            over.kv_head = map.rows_are_heads ? row : -1;
-            over.query_head = -1;
-            context.session.set_hover(over);
-            const ImGuiIO& io = ImGui::GetIO();
-            const bool clicked =
-                ImGui::IsMouseReleased(ImGuiMouseButton_Left) && !io.KeyCtrl && io.MouseDragMaxDistanceSqr[0] < 9;
-            if (clicked) {
-                Cursor next = context.session.cursor();
-                if (io.KeyShift && next.has_tokens()) {
-                    next.first_token = std::min(next.first_token, token);
-                    next.last_token = std::max(next.last_token, token);
-                } else {
-                    next = over;
-                }
-                context.session.selection.set(next);
-            }
-            if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && !map.rows_are_heads) {
-                drawn.entered = row;
-                drawn.entered_token = token;
-            }
-            if (map.tooltip && !ImGui::IsMouseDragging(ImGuiMouseButton_Left)) {
-                ImGui::BeginTooltip();
-                map.tooltip(row, token);
-                ImGui::EndTooltip();
-            }
-        }
-    }
+    drawn.entered = answer_mouse(context, map);
     ImPlot::EndPlot();
     ImPlot::PopStyleColor();
     ImPlot::PopStyleVar();

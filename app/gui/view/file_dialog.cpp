@@ -91,6 +91,14 @@ std::string FileDialog::objection_to(const fs::path& path) const {
     return question_.kind == Kind::save && is_there ? path.filename().string() + " is there already" : "";
 }
 
+void FileDialog::go_to(const fs::path& folder) {
+    folder_ = folder.lexically_normal();
+    if (folder_.filename().empty() && folder_.has_relative_path()) folder_ = folder_.parent_path();
+    error_.clear();
+    list_folder();
+    focus_field_ = true;
+}
+
 void FileDialog::draw() {
     const bool is_orphan = question_.asker.has_ended();
     if (is_orphan) wanted_ = false;
@@ -107,18 +115,20 @@ void FileDialog::draw() {
         ImGui::CloseCurrentPopup();
         return ImGui::EndPopup();
     }
-    const auto go_to = [&](const fs::path& folder) {
-        folder_ = folder.lexically_normal();
-        if (folder_.filename().empty() && folder_.has_relative_path()) folder_ = folder_.parent_path();
-        error_.clear();
-        list_folder();
-        focus_field_ = true;
-    };
     if (ImGui::Button("Up") && folder_.has_parent_path()) go_to(folder_.parent_path());
     ImGui::SameLine();
     ImGui::TextDisabled("%s", folder_.c_str());
+    bool is_chosen = draw_entries();
+    is_chosen |= draw_field();
+    const fs::path path = (folder_ / without_tilde(typed_)).lexically_normal();  // an absolute path replaces the folder
+    draw_remark(path);
+    is_chosen |= draw_buttons(path);
+    if (is_chosen) choose(path);
+    ImGui::EndPopup();
+}
 
-    bool chosen = false;
+bool FileDialog::draw_entries() {
+    bool is_chosen = false;
     ImGui::BeginChild("entries", {0, -3.4f * ImGui::GetFrameHeightWithSpacing()}, ImGuiChildFlags_Borders);
     for (size_t i = 0; i < entries_.size(); ++i) {
         const Entry entry = entries_[i];
@@ -129,14 +139,13 @@ void FileDialog::draw() {
             typed_ = entry.name;
             error_.clear();
             focus_field_ = true;
-            if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
-                if (entry.is_folder) {
-                    go_to(folder_ / entry.name);
-                    typed_ = question_.suggestion.string();
-                    break;
-                }
-                chosen = true;
+            const bool is_double_click = ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left);
+            if (is_double_click && entry.is_folder) {
+                go_to(folder_ / entry.name);
+                typed_ = question_.suggestion.string();
+                break;
             }
+            is_chosen = is_chosen || is_double_click;
         }
         if (!entry.is_folder) {
             const std::string bytes = analysis::format_bytes(static_cast<double>(entry.bytes));
@@ -146,59 +155,79 @@ void FileDialog::draw() {
     }
     if (entries_.empty()) ImGui::TextDisabled("nothing here that fits");
     ImGui::EndChild();
+    return is_chosen;
+}
 
+bool FileDialog::draw_field() {
     ImGui::SetNextItemWidth(-FLT_MIN);
     if (ImGui::IsWindowAppearing() || std::exchange(focus_field_, false)) ImGui::SetKeyboardFocusHere();
-    if (ImGui::InputTextWithHint("##path", "a name or a whole path", &typed_,
-                                 ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CallbackHistory,
-                                 &FileDialog::step_through, this))
-        chosen = focus_field_ = true;
+    const bool is_entered = ImGui::InputTextWithHint(
+        "##path", "a name or a whole path", &typed_,
+        ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CallbackHistory, &FileDialog::step_through, this);
+    if (is_entered) focus_field_ = true;
     if (ImGui::IsItemEdited()) error_.clear();
-    const fs::path path = (folder_ / without_tilde(typed_)).lexically_normal();  // an absolute path replaces the folder
+    return is_entered;
+}
+
+void FileDialog::draw_remark(const fs::path& path) const {
     std::error_code error;
-    const bool is_there = fs::exists(path, error);
-    const std::string unusable = error ? fmt::format("{} cannot be used: {}", path.string(), error.message()) : "";
     if (!error_.empty())
         ImGui::TextWrapped("%s", error_.c_str());
     else if (question_.kind == Kind::folder)
-        ImGui::TextDisabled("%s%s", path.c_str(), is_there ? "" : ", a new folder");
+        ImGui::TextDisabled("%s%s", path.c_str(), fs::exists(path, error) ? "" : ", a new folder");
     else
         ImGui::NewLine();
-    const bool is_confirmed = objected_to_ == path;
-    const char* accept = is_confirmed                                                     ? "Replace"
-                         : question_.kind == Kind::save || question_.kind == Kind::folder ? "Save"
-                                                                                          : "Open";
-    if (ImGui::Button(accept)) chosen = true;
+}
+
+bool FileDialog::draw_buttons(const fs::path& path) const {
+    const bool saves = question_.kind == Kind::save || question_.kind == Kind::folder;
+    const char* accept = objected_to_ == path ? "Replace" : saves ? "Save" : "Open";
+    const bool is_accepted = ImGui::Button(accept);
     ImGui::SameLine();
     if (ImGui::Button("Cancel") || ImGui::IsKeyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
+    return is_accepted;
+}
 
-    if (chosen && typed_.empty() && question_.kind != Kind::folder) {
-        error_ = "choose an entry, or type a name";
-    } else if (chosen && !unusable.empty()) {
-        error_ = unusable;
-    } else if (chosen) {
-        const bool is_folder = fs::is_directory(path, error);
-        const bool is_answer =
-            question_.kind == Kind::folder || fs::exists(path / "config.json", error) || path.extension() == ".part";
-        if (is_folder && !is_answer) {
-            go_to(path);
-            typed_ = question_.suggestion.string();
-        } else if (question_.kind == Kind::folder && is_there && !is_folder) {
-            error_ = path.string() + " is a file; choose a folder";
-        } else if (question_.kind == Kind::save && !fs::is_directory(path.parent_path(), error)) {
-            error_ = path.parent_path().string() + " is no folder";
-        } else if (const std::string objection = objection_to(path); !objection.empty() && !is_confirmed) {
-            error_ = objection;
-            objected_to_ = path;
-        } else if (question_.kind != Kind::save && question_.kind != Kind::folder && !is_there) {
-            error_ = path.string() + " is not there";
-        } else {
-            ImGui::CloseCurrentPopup();
-            const auto answer = std::exchange(question_.answer, nullptr);  // which may ask the next question
-            answer(path);
-        }
+std::string FileDialog::error_of(const fs::path& path) const {
+    if (typed_.empty() && question_.kind != Kind::folder) return "choose an entry, or type a name";
+    std::error_code error;
+    const bool is_there = fs::exists(path, error);
+    if (error) return fmt::format("{} cannot be used: {}", path.string(), error.message());
+    if (question_.kind == Kind::folder && is_there && !fs::is_directory(path, error))
+        return path.string() + " is a file; choose a folder";
+    if (question_.kind == Kind::save && !fs::is_directory(path.parent_path(), error))
+        return path.parent_path().string() + " is no folder";
+    return {};
+}
+
+bool FileDialog::is_entered(const fs::path& path) const {
+    std::error_code error;
+    const bool is_answer =
+        question_.kind == Kind::folder || fs::exists(path / "config.json", error) || path.extension() == ".part";
+    return fs::is_directory(path, error) && !is_answer;
+}
+
+void FileDialog::choose(const fs::path& path) {
+    const bool has_name = !typed_.empty() || question_.kind == Kind::folder;
+    if (has_name && is_entered(path)) {
+        go_to(path);
+        typed_ = question_.suggestion.string();
+        return;
     }
-    ImGui::EndPopup();
+    error_ = error_of(path);
+    if (!error_.empty()) return;
+    std::error_code error;
+    const bool saves = question_.kind == Kind::save || question_.kind == Kind::folder;
+    if (const std::string objection = objection_to(path); !objection.empty() && objected_to_ != path) {
+        error_ = objection;
+        objected_to_ = path;
+    } else if (!saves && !fs::exists(path, error)) {
+        error_ = path.string() + " is not there";
+    } else {
+        ImGui::CloseCurrentPopup();
+        const auto answer = std::exchange(question_.answer, nullptr);  // which may ask the next question
+        answer(path);
+    }
 }
 
 }  // namespace kvscope::gui

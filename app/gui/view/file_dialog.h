@@ -45,6 +45,21 @@ class FileDialog {
     const Entry* neighbour(std::string_view typed, int step) const;
     static int step_through(ImGuiInputTextCallbackData* data);
     std::string objection_to(const std::filesystem::path& path) const;
+    void go_to(const std::filesystem::path& folder);
+    /// The folder's contents. @returns whether a file was double-clicked
+    bool draw_entries();
+    /// @returns whether Enter was pressed in it
+    bool draw_field();
+    /// What is wrong, or which folder it would be.
+    void draw_remark(const std::filesystem::path& path) const;
+    /// @returns whether the path is accepted
+    bool draw_buttons(const std::filesystem::path& path) const;
+    /// Whether it is a folder to look into, not one that answers the question.
+    bool is_entered(const std::filesystem::path& path) const;
+    /// Why the path cannot be the answer; empty: it may be.
+    std::string error_of(const std::filesystem::path& path) const;
+    /// The path was accepted: answers the question, looks into a folder, or says what is wrong.
+    void choose(const std::filesystem::path& path);
 
     Question question_;
     std::filesystem::path folder_;

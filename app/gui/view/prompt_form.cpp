@@ -18,7 +18,7 @@ void take_sample(const Context& context, RunForm& form, const std::string& name)
     try {
         form.take_sample(name);
     } catch (const std::exception& error) {
-        context.desk.notice(error.what(), true);
+        context.host.notice(error.what(), true);
     }
 }
 
@@ -94,7 +94,7 @@ void draw_switches(RunRequest& request) {
 }  // namespace
 
 void PromptForm::ask_for_file(Context& context) {
-    context.desk.files.ask({.kind = FileDialog::Kind::open,
+    context.host.files.ask({.kind = FileDialog::Kind::open,
                             .title = "Choose a text file for the prompt",
                             .extensions = {},
                             .suggestion = {},
@@ -107,9 +107,9 @@ void PromptForm::update(Context& context, RunForm& form) {
     const std::filesystem::path path = std::exchange(file_, {});
     try {
         form.read_prompt(path);
-        context.desk.notice(fmt::format("{} is the prompt", path.filename().string()), false);
+        context.host.notice(fmt::format("{} is the prompt", path.filename().string()), false);
     } catch (const std::exception& error) {
-        context.desk.notice(error.what(), true);
+        context.host.notice(error.what(), true);
     }
 }
 

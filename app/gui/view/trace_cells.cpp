@@ -12,7 +12,7 @@ std::vector<std::string> cell_titles(const Session& session, const FigureRequest
         const auto name = [&](const std::optional<RunKey>& run) {
             return run && session.exists(*run) ? session.look(*run).label : std::string("–");
         };
-        return {fmt::format("A − B: {} − {}", name(session.a), name(session.b))};
+        return {fmt::format("A − B: {} − {}", name(session.pair.a), name(session.pair.b))};
     }
     if (request.n_traces() == 1) return {""};
     std::vector<std::string> titles;

@@ -23,7 +23,7 @@ class FileDialog;
 class View;
 
 /// What a view may ask of the window around it.
-struct Desk {
+struct ViewHost {
     FileDialog& files;
     std::function<void(const std::string&, bool is_error)> notice;
     /// A further view of a kind, with the state that View::save wrote.
@@ -41,7 +41,7 @@ struct Context {
     const Theme& theme;
     const Fonts& fonts;
     Actions& actions;
-    Desk& desk;
+    ViewHost& host;
     EngineSession* engine = nullptr;  ///< nullptr in a build without the engine
     float scale = 1;                  ///< pixels of the design's grid
 };
@@ -73,7 +73,7 @@ class View {
     /// what is wrong with it is told when the view draws next
     virtual bool take_file(const std::filesystem::path&) { return false; }
     /// What the palette offers while this view is open; it may be called when the view is closed: `lifetime` guards it.
-    /// @param notice as Desk has it
+    /// @param notice as ViewHost has it
     virtual void add_to_palette(std::vector<Action>&, const std::function<void(const std::string&, bool)>& /*notice*/) {
     }
 

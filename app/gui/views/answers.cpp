@@ -298,7 +298,7 @@ class AnswersView : public View {
         const float line = std::round(1.45f * em);
         ImGui::PushID(one.run.text().c_str());
         ImGui::SetCursorScreenPos(at);
-        if (ImGui::InvisibleButton("run", {width, line})) session.select_run(one.run);
+        if (ImGui::InvisibleButton("run", {width, line})) session.selection.select_run(one.run);
         const bool is_marked = one.output && one.output->has_reference;
         ImGui::SetItemTooltip("%s", (one.look.label + (is_marked ? long_difference(*one.output) : "")).c_str());
         const float top = at.y + (em - side) / 2;
@@ -347,7 +347,7 @@ class AnswersView : public View {
         over.run = one.run;
         over.step = step;
         context.session.set_hover(over);
-        if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.session.select_step(step);
+        if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.session.selection.select_step(step);
         const auto t = static_cast<size_t>(step);
         ImGui::SetTooltip(
             "%s",

@@ -21,7 +21,7 @@ class BudgetsView : public HeadMapsView {
     std::vector<std::string> describe(const Session& session, const RunKey& run, const FigureHit& hit,
                                       bool is_difference) const override {
         if (is_difference)
-            return {fmt::format("{} − {}", session.look(*session.a).label, session.look(*session.b).label),
+            return {fmt::format("{} − {}", session.look(*session.pair.a).label, session.look(*session.pair.b).label),
                     fmt::format("{:+.0f} entries", hit.value)};
         const auto n = session.document(run)->reader()->prompt(run.prompt).visible_tokens();
         return {session.look(run).label,

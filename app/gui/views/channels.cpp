@@ -69,9 +69,9 @@ class ChannelsView : public FigureView {
         const FigureHit hit = plot_.draw(context, "channel maps", {0, 0}, shown, look);
         if (hit.row < 0 || hit.column < 0) return;
         const analysis::Panel& panel = shown->figure.panels[static_cast<size_t>(hit.panel)];
-        const RunKey run = request.difference && session.a ? *session.a : shown->run_of(panel.subject);
+        const RunKey run = request.difference && session.pair.a ? *session.pair.a : shown->run_of(panel.subject);
         if (!session.exists(run)) return;  // the figure is older than what became of its runs
-        Cursor over = session.cursor_at(run);
+        Cursor over = session.selection.cursor_at(run);
         over.layer = hit.row;
         over.kv_head = over.query_head = -1;
         session.set_hover(over);
@@ -84,10 +84,10 @@ class ChannelsView : public FigureView {
         ImGui::BeginTooltip();
         ImGui::Text("layer %d, channel %d of the keys", hit.row, hit.column);
         if (is_difference) {
-            ImGui::TextUnformatted(fmt::format("{} − {}: {:+.0f} heads", session.look(*session.a).label,
-                                               session.b ? session.look(*session.b).label : std::string("none"),
-                                               hit.value)
-                                       .c_str());
+            ImGui::TextUnformatted(
+                fmt::format("{} − {}: {:+.0f} heads", session.look(*session.pair.a).label,
+                            session.pair.b ? session.look(*session.pair.b).label : std::string("none"), hit.value)
+                    .c_str());
         } else {
             ImGui::TextUnformatted(session.look(run).label.c_str());
             ImGui::TextUnformatted(heads_text(session, run, hit).c_str());

@@ -294,7 +294,7 @@ class CostView : public View {
             fmt::format("{}{}##cost row", session.look(row.run).label, run.status == "complete" ? "" : " (failed)");
         if (ImGui::Selectable(label.c_str(), row.run == session.cursor().run,
                               ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap))
-            session.select_run(row.run);
+            session.selection.select_run(row.run);
         ImGui::PopStyleColor();
         if (!ImGui::IsItemHovered()) return;
         Cursor over;

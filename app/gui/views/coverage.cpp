@@ -66,23 +66,23 @@ class CoverageView : public FigureView {
         over.kv_head = over.query_head = -1;
         over.first_token = over.last_token = -1;
         over.layer = is_layer ? layer : -1;
-        if (hit.layer >= 0) over.run = shown.run_of(static_cast<size_t>(hit.panel), static_cast<size_t>(hit.layer));
+        if (hit.shape >= 0) over.run = shown.run_of(static_cast<size_t>(hit.panel), static_cast<size_t>(hit.shape));
         if (!session.exists(over.run)) over.run.run = {};  // the figure is older than what became of its runs
         session.set_hover(over);
         if (over.run.valid()) draw_tooltip(context, shown, hit, over, pairs);
         if (!hit.clicked) return;
-        Cursor next = over.run.valid() ? session.cursor_at(over.run) : session.cursor();
+        Cursor next = over.run.valid() ? session.selection.cursor_at(over.run) : session.cursor();
         if (is_layer) next.layer = layer;
         session.selection.set(next);
     }
 
     static void draw_tooltip(Context& context, const PreparedFigure& shown, const FigureHit& hit, const Cursor& over,
                              const Compared& pairs) {
-        const auto& layer = shown.figure.panels[static_cast<size_t>(hit.panel)].layers[static_cast<size_t>(hit.layer)];
+        const auto& shape = shown.figure.panels[static_cast<size_t>(hit.panel)].shapes[static_cast<size_t>(hit.shape)];
         const auto at = static_cast<size_t>(std::max(hit.point, 0));
         double value = NAN;
-        if (const auto* line = std::get_if<analysis::Line>(&layer)) value = line->y[at];
-        if (const auto* point = std::get_if<analysis::Scatter>(&layer)) value = point->y[at];
+        if (const auto* line = std::get_if<analysis::Line>(&shape)) value = line->y[at];
+        if (const auto* point = std::get_if<analysis::Scatter>(&shape)) value = point->y[at];
         ImGui::BeginTooltip();
         if (const ComparedRuns* pair = pairs.of(over.run)) {
             ImGui::Text("%+.1f %% of the tokens", value);

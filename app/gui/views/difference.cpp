@@ -138,14 +138,14 @@ class DifferenceView : public View {
     void draw_choice(Context& context) {
         Session& session = context.session;
         const float em = ImGui::GetFontSize();
-        choose_run(context, "A", "##difference A", a_, session.a);
+        choose_run(context, "A", "##difference A", a_, session.pair.a);
         ImGui::SameLine();
         if (ImGui::Button("swap##difference") && a_.valid() && b_.valid()) {
-            session.a = b_;
-            session.b = a_;
+            session.pair.a = b_;
+            session.pair.b = a_;
         }
         same_line_if_fits(choice_width(session) + 3 * em);
-        choose_run(context, "B", "##difference B", b_, session.b);
+        choose_run(context, "B", "##difference B", b_, session.pair.b);
         std::tie(a_, b_) = session.compared();
         int mode = classes_ ? 1 : 0;
         same_line_if_fits(11 * em);

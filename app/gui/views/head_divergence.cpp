@@ -33,7 +33,7 @@ LargeMatrix large_matrix(const analysis::Figure& all, size_t layer) {
     panel.row = panel.column = 0;
     panel.x.title = panel.y.title = all.panels.back().x.title;  // small ones have it at the edges alone
     LargeMatrix large;
-    large.heads.resize(std::get<analysis::HeatMap>(panel.layers.front()).rows);
+    large.heads.resize(std::get<analysis::HeatMap>(panel.shapes.front()).rows);
     std::iota(large.heads.begin(), large.heads.end(), size_t{0});
     // An axis that is not in the heads' own order names the head at each place.
     if (panel.x.ticks.size() == large.heads.size()) {
@@ -147,7 +147,8 @@ class HeadDivergenceView : public View {
         if (by_similarity_) options.source += "-by-similarity";
         runs.clear();
         if (source_ != "scores") return;
-        for (const RunKey& run : {session.cursor().run, session.a.value_or(RunKey{}), session.b.value_or(RunKey{})}) {
+        for (const RunKey& run :
+             {session.cursor().run, session.pair.a.value_or(RunKey{}), session.pair.b.value_or(RunKey{})}) {
             if (run.document != document || run.prompt != options.prompt || !session.exists(run)) continue;
             if (!stores_divergence(session, run)) continue;
             runs = {run.run};
@@ -224,11 +225,11 @@ class HeadDivergenceView : public View {
             over.layer = hit.panel;
             session.set_hover(over);
             const auto& map =
-                std::get<analysis::HeatMap>(all->figure.panels[static_cast<size_t>(hit.panel)].layers.front());
+                std::get<analysis::HeatMap>(all->figure.panels[static_cast<size_t>(hit.panel)].shapes.front());
             ImGui::SetTooltip("layer %d: mean over pairs of heads %s nats\n%s; %s", hit.panel,
                               analysis::format_number(mean_of_pairs(map)).c_str(),
                               all->figure.color_scales.front().title.c_str(), measure_definition("head_divergence"));
-            if (hit.clicked) session.select_layer(hit.panel);
+            if (hit.clicked) session.selection.select_layer(hit.panel);
         }
 
         const auto answer =
@@ -299,7 +300,7 @@ class HeadDivergenceView : public View {
         ImGui::TextDisabled("%s", large.figure->figure.color_scales.front().title.c_str());
         ImGui::TextDisabled("%s", measure_definition("head_divergence"));
         ImGui::EndTooltip();
-        if (hit.clicked) session.select_head(layer, over.kv_head, over.query_head);
+        if (hit.clicked) session.selection.select_head(layer, over.kv_head, over.query_head);
     }
 
     std::string source_ = "attention";

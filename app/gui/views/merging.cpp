@@ -144,7 +144,7 @@ class MergingView : public View {
         if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
         ImGui::TextUnformatted(look.label.c_str());
         if (is_selected) ImGui::PopFont();
-        if (ImGui::IsItemClicked()) session.select_run(key);
+        if (ImGui::IsItemClicked()) session.selection.select_run(key);
         static const TaskSlot<EntrySizes> slot;
         const auto answer = session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)] {
             return read_sizes(*at.reader, at.prompt, at.run);
@@ -187,7 +187,7 @@ class MergingView : public View {
     static void select_entry(Session& session, const RunKey& key, int layer, int64_t token) {
         const auto entry = entry_at(session.at(key), layer, token, 0);
         if (!entry) return;
-        Cursor next = session.cursor_at(key);
+        Cursor next = session.selection.cursor_at(key);
         next.layer = layer;
         next.first_token = entry->first;
         next.last_token = entry->last;

@@ -238,7 +238,7 @@ class PromptView : public View {
             const RunLook look = context.session.look(one.run);
             ImGui::SetCursorScreenPos({one.x, at.y});
             if (ImGui::InvisibleButton("run", {grid.column - ImGui::GetFontSize(), height}))
-                context.session.select_run(one.run);
+                context.session.selection.select_run(one.run);
             ImGui::SetItemTooltip("%s", one.error.empty() ? look.label.c_str() : one.error.c_str());
             const float top = at.y + (ImGui::GetFontSize() - side) / 2;
             list->AddRectFilled({one.x, top}, {one.x + side, top + side},

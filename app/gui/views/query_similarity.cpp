@@ -203,7 +203,7 @@ class QuerySimilarityView : public View {
                             static_cast<long long>(b), place.layer, place.head);
         ImGui::TextDisabled("%s", measure_definition("query_similarity"));
         ImGui::EndTooltip();
-        if (hit.clicked) session.select_token(a);
+        if (hit.clicked) session.selection.select_token(a);
     }
 
     static void draw_heads(Context& context, const TraceRequest& request, const Shown& place, FigurePlot& plot,
@@ -219,7 +219,8 @@ class QuerySimilarityView : public View {
         if (!hit.clicked) return;
         Session& session = context.session;
         const auto& model = session.document(request.document)->reader()->model();
-        session.select_head(place.layer, hit.panel / static_cast<int>(model.n_heads / model.n_kv_heads), hit.panel);
+        session.selection.select_head(place.layer, hit.panel / static_cast<int>(model.n_heads / model.n_kv_heads),
+                                      hit.panel);
     }
 
     void draw_curve(Context& context, const FigureRequest& request, const std::shared_ptr<const PreparedFigure>& figure,
@@ -231,8 +232,8 @@ class QuerySimilarityView : public View {
         };
         const FigureHit hit = curve_.draw(context, "mean by layer", size, figure, look);
         if (hit.panel < 0) return;
-        const auto& layers = figure->figure.panels.front().layers;
-        const auto* line = std::get_if<analysis::Line>(&layers[static_cast<size_t>(std::max(hit.layer, 0))]);
+        const auto& shapes = figure->figure.panels.front().shapes;
+        const auto* line = std::get_if<analysis::Line>(&shapes[static_cast<size_t>(std::max(hit.shape, 0))]);
         const auto layer = static_cast<int>(std::lround(hit.x));
         if (!line || layer < 0 || layer >= static_cast<int>(line->y.size())) return;
         const auto at = static_cast<size_t>(layer);
@@ -252,7 +253,7 @@ class QuerySimilarityView : public View {
         if (!line->low.empty()) ImGui::Text("heads from %.3f to %.3f", line->low[at], line->high[at]);
         ImGui::TextDisabled("%s", measure_definition("mean_query_similarity"));
         ImGui::EndTooltip();
-        if (hit.clicked) session.select_layer(layer);
+        if (hit.clicked) session.selection.select_layer(layer);
     }
 
     Traces traces_ = Traces::all;

@@ -21,7 +21,7 @@ class ReconstructionView : public HeadMapsView {
         // The figure has keys and values of a run one after the other.
         const char* what = hit.panel % 2 == 0 ? "keys" : "values";
         if (is_difference)
-            return {fmt::format("{} − {}", session.look(*session.a).label, session.look(*session.b).label),
+            return {fmt::format("{} − {}", session.look(*session.pair.a).label, session.look(*session.pair.b).label),
                     fmt::format("{}: {:+.2f} percentage points", what, hit.value)};
         return {session.look(run).label, fmt::format("{} are off by {:.2f} %", what, hit.value)};
     }

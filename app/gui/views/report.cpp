@@ -126,7 +126,7 @@ class ReportView : public View {
         const auto fits = [&](const std::optional<RunKey>& run) {
             return run && run->document == request.document && run->prompt == request.options.prompt;
         };
-        if (fits(session.a) && fits(session.b)) request.runs = {session.a->run, session.b->run};
+        if (fits(session.pair.a) && fits(session.pair.b)) request.runs = {session.pair.a->run, session.pair.b->run};
     }
 
     void draw_list(const Context& context) {
@@ -305,18 +305,18 @@ class ReportView : public View {
     }
 
     void ask_for_file(Context& context) {
-        export_.ask_for_file(context.session.tasks, context.desk.files,
+        export_.ask_for_file(context.session.tasks, context.host.files,
                              for_file(context.session, analysis::figure_definition(chosen_)), export_options(),
-                             context.desk.notice, lifetime.watch());
+                             context.host.notice, lifetime.watch());
     }
 
     void ask_for_folder(Context& context) {
         std::vector<FigureForFile> figures;
         for (const FigureDefinition& definition : analysis::figure_definitions())
             figures.push_back(for_file(context.session, definition));
-        export_.ask_for_folder(context.session.tasks, context.desk.files,
+        export_.ask_for_folder(context.session.tasks, context.host.files,
                                context.session.focus()->path().stem().string() + "-figures", figures, export_options(),
-                               context.desk.notice, lifetime.watch());
+                               context.host.notice, lifetime.watch());
     }
 
     std::string chosen_ = "retention";

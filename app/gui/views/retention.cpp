@@ -228,7 +228,7 @@ class RetentionView : public View {
         if (key == session.cursor().run) ImGui::PushFont(context.fonts.bold, 0);
         ImGui::TextUnformatted(look.label.c_str());
         if (key == session.cursor().run) ImGui::PopFont();
-        if (ImGui::IsItemClicked()) session.select_run(key);
+        if (ImGui::IsItemClicked()) session.selection.select_run(key);
         ImGui::SameLine();
         draw_share(session, key, run);
         std::string error;

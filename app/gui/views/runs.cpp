@@ -131,7 +131,7 @@ class RunsView : public View {
         const std::string label = analysis::run_label(session.attributes(key)) + (failed ? " (failed)" : "");
         if (ImGui::Selectable(label.c_str(), key == session.cursor().run, ImGuiSelectableFlags_AllowOverlap,
                               {ImGui::GetContentRegionAvail().x - buttons, 0}))
-            session.select_run(key);
+            session.selection.select_run(key);
         ImGui::EndDisabled();
         if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled)) {
             Cursor over;
@@ -154,8 +154,8 @@ class RunsView : public View {
             }
             ImGui::PopStyleColor();
         };
-        letter("A", session.a);
-        letter("B", session.b);
+        letter("A", session.pair.a);
+        letter("B", session.pair.b);
         ImGui::PopID();
     }
 };

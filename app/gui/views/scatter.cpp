@@ -121,20 +121,20 @@ class ScatterView : public FigureView {
         Session& session = context.session;
         const auto& panel = shown->figure.panels.front();
         const Compared pairs = request.difference ? compared(session) : Compared{};
-        const auto run_of = [&](size_t layer) {
-            const RunKey run = shown->run_of(0, layer);
+        const auto run_of = [&](size_t shape) {
+            const RunKey run = shown->run_of(0, shape);
             return session.exists(run) ? run : RunKey{};  // the figure may be older than what became of its runs
         };
         FigureLook look;
-        look.weight = [&](size_t, size_t layer) {
-            const RunKey run = run_of(layer);
+        look.weight = [&](size_t, size_t shape) {
+            const RunKey run = run_of(shape);
             if (!run.valid()) return 1.0f;
             return run == session.hover().run || run == session.cursor().run ? 1.5f : 1.0f;
         };
         look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
             draw_labels(context, panel, frame, list, run_of, pairs);
-            for (size_t i = 0; i < panel.layers.size(); ++i) {
-                const auto* point = std::get_if<analysis::Scatter>(&panel.layers[i]);
+            for (size_t i = 0; i < panel.shapes.size(); ++i) {
+                const auto* point = std::get_if<analysis::Scatter>(&panel.shapes[i]);
                 const RunKey run = run_of(i);
                 if (!point || !run.valid() || run != session.cursor().run) continue;
                 list->AddCircle({frame.x_of(point->x[0]), frame.y_of(point->y[0])}, 0.7f * ImGui::GetFontSize(),
@@ -142,13 +142,13 @@ class ScatterView : public FigureView {
             }
         };
         const FigureHit hit = plot_.draw(context, "runs plot", {0, 0}, shown, look);
-        const RunKey run = hit.layer >= 0 ? run_of(static_cast<size_t>(hit.layer)) : RunKey{};
+        const RunKey run = hit.shape >= 0 ? run_of(static_cast<size_t>(hit.shape)) : RunKey{};
         if (!run.valid()) return;
         Cursor over;
         over.run = run;
         session.set_hover(over);
         draw_tooltip(context, panel, hit, run, pairs);
-        if (hit.clicked) session.select_run(run);
+        if (hit.clicked) session.selection.select_run(run);
     }
 
     void draw_tooltip(const Context& context, const analysis::Panel& panel, const FigureHit& hit, const RunKey& run,
@@ -158,12 +158,12 @@ class ScatterView : public FigureView {
         };
         ImGui::BeginTooltip();
         ImGui::TextUnformatted(context.session.look(run).label.c_str());
-        const auto& layer = panel.layers[static_cast<size_t>(hit.layer)];
-        if (const auto* point = std::get_if<analysis::Scatter>(&layer)) {
+        const auto& shape = panel.shapes[static_cast<size_t>(hit.shape)];
+        if (const auto* point = std::get_if<analysis::Scatter>(&shape)) {
             row(panel.y, point->y[0]);
             row(panel.x, point->x[0]);
         }
-        if (const auto* arrow = arrow_of(panel, layer, run, pairs)) {
+        if (const auto* arrow = arrow_of(panel, shape, run, pairs)) {
             const auto delta = [&](const analysis::Axis& axis, const std::vector<double>& from_to) {
                 ImGui::TextUnformatted(
                     fmt::format("{}: {} → {}, {}{}", title_of(axis), analysis::format_real(from_to[0], 4),
@@ -184,15 +184,15 @@ class ScatterView : public FigureView {
     }
 
     /// The arrow under the mouse, or that of the run's pair; nullptr where there is none.
-    static const analysis::Line* arrow_of(const analysis::Panel& panel, const analysis::Layer& hit, const RunKey& run,
+    static const analysis::Line* arrow_of(const analysis::Panel& panel, const analysis::Shape& hit, const RunKey& run,
                                           const Compared& pairs) {
         const auto* line = std::get_if<analysis::Line>(&hit);
         if (line && line->arrow) return line;
         const auto pair = std::find_if(pairs.pairs.begin(), pairs.pairs.end(),
                                        [&](const ComparedRuns& each) { return each.a == run || each.b == run; });
         if (pair == pairs.pairs.end()) return nullptr;
-        for (const auto& layer : panel.layers) {
-            const auto* arrow = std::get_if<analysis::Line>(&layer);
+        for (const auto& shape : panel.shapes) {
+            const auto* arrow = std::get_if<analysis::Line>(&shape);
             if (arrow && arrow->arrow && arrow->label == pair->label) return arrow;
         }
         return nullptr;
@@ -210,21 +210,21 @@ class ScatterView : public FigureView {
         const float em = ImGui::GetFontSize();
         const float size = 0.87f * em;
         const float mark = 0.3f * em;
-        for (const auto& layer : panel.layers) {
-            const auto* point = std::get_if<analysis::Scatter>(&layer);
+        for (const auto& shape : panel.shapes) {
+            const auto* point = std::get_if<analysis::Scatter>(&shape);
             if (!point) continue;
             const ImVec2 at{frame.x_of(point->x[0]), frame.y_of(point->y[0])};
             taken.push_back({{at.x - mark, at.y - mark}, {at.x + mark, at.y + mark}});
         }
-        std::vector<size_t> order(panel.layers.size());
+        std::vector<size_t> order(panel.shapes.size());
         std::iota(order.begin(), order.end(), 0);
-        const auto is_looked_at = [&](size_t layer) {
-            const RunKey run = run_of(layer);
+        const auto is_looked_at = [&](size_t shape) {
+            const RunKey run = run_of(shape);
             return run.valid() && (run == context.session.cursor().run || run == context.session.hover().run);
         };
         std::stable_partition(order.begin(), order.end(), is_looked_at);
         for (const size_t i : order) {
-            const auto* point = std::get_if<analysis::Scatter>(&panel.layers[i]);
+            const auto* point = std::get_if<analysis::Scatter>(&panel.shapes[i]);
             if (!point) continue;
             const ImVec2 at{frame.x_of(point->x[0]), frame.y_of(point->y[0])};
             const RunKey run = run_of(i);

@@ -173,8 +173,8 @@ class SpectrumView : public FigureView {
         const Cursor selected = session.cursor();
         const Cursor hover = session.hover();
         if (!by_layer && !is_maps()) {
-            look.weight = [&](size_t panel, size_t layer) {
-                const int of = layer_of(*shown, panel, layer);
+            look.weight = [&](size_t panel, size_t shape) {
+                const int of = layer_of(*shown, panel, shape);
                 if (of < 0) return 1.0f;
                 if (hover.layer >= 0) return of == hover.layer ? 2.2f : 0.4f;
                 if (selected.layer >= 0) return of == selected.layer ? 2.2f : 0.5f;
@@ -185,7 +185,7 @@ class SpectrumView : public FigureView {
             if (by_layer) draw_layer_marks(context.theme, frame, list, selected.layer, hover.layer);
         };
         const FigureHit hit = plot_.draw(context, "spectra", {0, 0}, shown, look);
-        if (hit.layer < 0) return;
+        if (hit.shape < 0) return;
         if (is_maps())
             take_mouse_on_map(context, request, *shown, hit);
         else
@@ -215,8 +215,8 @@ class SpectrumView : public FigureView {
     }
 
     /// The layer that a curve or points are of; −1 of what is of none.
-    static int layer_of(const PreparedFigure& shown, size_t panel, size_t layer) {
-        const analysis::Layer& drawn = shown.figure.panels[panel].layers[layer];
+    static int layer_of(const PreparedFigure& shown, size_t panel, size_t shape) {
+        const analysis::Shape& drawn = shown.figure.panels[panel].shapes[shape];
         const auto* line = std::get_if<analysis::Line>(&drawn);
         const auto* points = std::get_if<analysis::Scatter>(&drawn);
         return line ? line->subject.layer : points ? points->subject.layer : -1;
@@ -251,12 +251,12 @@ class SpectrumView : public FigureView {
                     static_cast<double>(hit.value));
         ImGui::TextDisabled("%s", measure_definition(source_));
         ImGui::EndTooltip();
-        if (hit.clicked) context.session.select_layer(layer);
+        if (hit.clicked) context.session.selection.select_layer(layer);
     }
 
     void draw_tooltip_of_head(const PreparedFigure& shown, const FigureHit& hit, int layer) const {
         const analysis::Panel& panel = shown.figure.panels[static_cast<size_t>(hit.panel)];
-        const auto& points = std::get<analysis::Scatter>(panel.layers[static_cast<size_t>(hit.layer)]);
+        const auto& points = std::get<analysis::Scatter>(panel.shapes[static_cast<size_t>(hit.shape)]);
         const auto head = static_cast<size_t>(hit.point);
         ImGui::BeginTooltip();
         ImGui::Text("layer %d, query head %d", layer, hit.point);
@@ -271,13 +271,13 @@ class SpectrumView : public FigureView {
         Session& session = context.session;
         const auto panel = static_cast<size_t>(hit.panel);
         if (hit.point < 0) return;
-        const analysis::Layer& drawn = shown.figure.panels[panel].layers[static_cast<size_t>(hit.layer)];
+        const analysis::Shape& drawn = shown.figure.panels[panel].shapes[static_cast<size_t>(hit.shape)];
         const bool by_layer = source_ == "adjacent";
-        const int layer = by_layer ? hit.point : layer_of(shown, panel, static_cast<size_t>(hit.layer));
+        const int layer = by_layer ? hit.point : layer_of(shown, panel, static_cast<size_t>(hit.shape));
         if (layer < 0) return;
         const bool is_head = std::holds_alternative<analysis::Scatter>(drawn);
         set_hover(session, shown, shown.figure.panels[panel].subject.trace, layer, is_head ? hit.point : -1);
-        if (hit.clicked) session.select_layer(layer);
+        if (hit.clicked) session.selection.select_layer(layer);
         if (is_head) return draw_tooltip_of_head(shown, hit, layer);
         const auto* line = std::get_if<analysis::Line>(&drawn);
         if (!line) return;

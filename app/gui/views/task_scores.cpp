@@ -63,8 +63,8 @@ class TaskScoresView : public FigureView {
         if (hit.panel < 0) return;
         const auto& panel = shown->figure.panels[static_cast<size_t>(hit.panel)];
         if (hit.row >= 0) draw_cell_tooltip(panel, hit);
-        if (hit.layer < 0) return;
-        const auto* line = std::get_if<analysis::Line>(&panel.layers[static_cast<size_t>(hit.layer)]);
+        if (hit.shape < 0) return;
+        const auto* line = std::get_if<analysis::Line>(&panel.shapes[static_cast<size_t>(hit.shape)]);
         const auto point = static_cast<size_t>(hit.point);
         if (!line || hit.point < 0 || point >= line->y.size()) return;
         const std::string interval =
@@ -77,7 +77,7 @@ class TaskScoresView : public FigureView {
     static float least_height(const analysis::Figure& figure) {
         float lines = 0;
         for (const auto& panel : figure.panels) {
-            const auto* map = std::get_if<analysis::HeatMap>(&panel.layers.front());
+            const auto* map = std::get_if<analysis::HeatMap>(&panel.shapes.front());
             if (map && panel.column == 0) lines += 1.25f * static_cast<float>(map->rows) + (figure.rows > 1 ? 2.5f : 0);
         }
         return lines + 7;  // axis and colour bar

@@ -80,7 +80,7 @@ class WhatIfView : public View {
         const bool in_one_line = ImGui::CalcTextSize(look.run.c_str()).x <= beside;
         ImGui::TextUnformatted(label_that_fits(look, in_one_line ? beside : whole).c_str());
         ImGui::PopFont();
-        if (ImGui::IsItemClicked()) context.session.select_run(what_if_.source());
+        if (ImGui::IsItemClicked()) context.session.selection.select_run(what_if_.source());
         ImGui::SetItemTooltip("%s\n%s\n%s", look.label.c_str(), what_if_.definition().title.c_str(),
                               what_if_.definition().paper.c_str());
         if (in_one_line) ImGui::SameLine();
@@ -163,7 +163,7 @@ class WhatIfView : public View {
                       .c_str());
         ImGui::SameLine();
         if (ImGui::Button("with…")) {
-            context.desk.files.ask(
+            context.host.files.ask(
                 {.kind = FileDialog::Kind::open_folder_or_file,
                  .title = "Choose " + name + ": a GGUF file or a folder with config.json",
                  .extensions = {".gguf"},
@@ -293,7 +293,7 @@ class WhatIfView : public View {
             ImGui::SameLine();
             if (ImGui::Button("Discard the selected")) {
                 session.remove_added_run(selected);
-                session.select_run(what_if_.source());
+                session.selection.select_run(what_if_.source());
             }
             ImGui::SetItemTooltip("takes the selected what-if, which was kept, out of the runs");
         }
@@ -320,8 +320,8 @@ class WhatIfView : public View {
     void show_alone(Session& session, const RunKey& result) const {
         for (const RunKey& key : session.all_runs())
             session.set_visible(key, key == result || key == what_if_.source());
-        session.a = what_if_.source();
-        session.b = result;
+        session.pair.a = what_if_.source();
+        session.pair.b = result;
     }
 
     static void copy_command(Context& context, const RunKey& run) {
@@ -329,9 +329,9 @@ class WhatIfView : public View {
             const RunAt at = context.session.at(run);
             const auto command = analysis::reproduce_command(*at.reader, at.prompt, at.run);
             ImGui::SetClipboardText(command.c_str());
-            context.desk.notice("copied: " + command, false);
+            context.host.notice("copied: " + command, false);
         } catch (const std::exception& error) {
-            context.desk.notice(error.what(), true);
+            context.host.notice(error.what(), true);
         }
     }
 

@@ -108,7 +108,7 @@ class RunView : public View {
             draw_partial_answers(*context.engine);
         } else {
             ImGui::BeginDisabled(!form_.problem({}).empty());
-            if (ImGui::Button("Copy command")) copy_command(context.desk.notice);
+            if (ImGui::Button("Copy command")) copy_command(context.host.notice);
             ImGui::EndDisabled();
             ImGui::SetItemTooltip("the kvscope run … that makes the same trace in a terminal");
             if (!problem.empty())
@@ -208,15 +208,15 @@ class RunView : public View {
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
         const bool entered = ImGui::InputTextWithHint("##model path", "GGUF file or Hugging Face folder", &model_path_,
                                                       ImGuiInputTextFlags_EnterReturnsTrue);
-        if (entered || ImGui::IsItemDeactivatedAfterEdit()) context.desk.load_model(without_tilde(model_path_));
+        if (entered || ImGui::IsItemDeactivatedAfterEdit()) context.host.load_model(without_tilde(model_path_));
         ImGui::SameLine();
         if (ImGui::Button("Browse…##model")) {
-            context.desk.files.ask({.kind = FileDialog::Kind::open_folder_or_file,
+            context.host.files.ask({.kind = FileDialog::Kind::open_folder_or_file,
                                     .title = "Choose a model: a GGUF file or a folder with config.json",
                                     .extensions = {".gguf"},
                                     .suggestion = {},
                                     .answer =
-                                        [this, load = context.desk.load_model](const auto& path) {
+                                        [this, load = context.host.load_model](const auto& path) {
                                             model_path_ = path.string();
                                             load(path);
                                         },
@@ -231,13 +231,13 @@ class RunView : public View {
         if (!ImGui::BeginCombo("##recent models", "Recent models")) return;
         if (ImGui::Selectable("the default model")) {
             model_path_.clear();
-            context.desk.load_model({});
+            context.host.load_model({});
         }
-        const auto recent = context.desk.recent_models;
+        const auto recent = context.host.recent_models;
         for (const auto& path : recent) {
             if (!ImGui::Selectable(path.c_str())) continue;
             model_path_ = path;
-            context.desk.load_model(path);
+            context.host.load_model(path);
         }
         ImGui::EndCombo();
     }
@@ -308,7 +308,7 @@ class RunView : public View {
         }
         ImGui::SameLine();
         if (ImGui::Button("Browse…##output")) {
-            context.desk.files.ask({.kind = FileDialog::Kind::save,
+            context.host.files.ask({.kind = FileDialog::Kind::save,
                                     .title = "Where the trace goes",
                                     .extensions = {".h5"},
                                     .suggestion = "run.h5",
@@ -364,7 +364,7 @@ class RunView : public View {
     void draw_menu(Context& context) {
         if (!ImGui::BeginPopupContextWindow("form menu")) return;
         if (ImGui::MenuItem("Copy the form as a command line", nullptr, false, form_.problem({}).empty()))
-            copy_command(context.desk.notice);
+            copy_command(context.host.notice);
         if (ImGui::MenuItem("Prompt from a file…")) prompt_.ask_for_file(context);
         if (ImGui::MenuItem("More: back to defaults", nullptr, false, form_.request.options != RunOptions()))
             form_.request.options = {};

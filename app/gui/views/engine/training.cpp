@@ -43,7 +43,7 @@ analysis::Figure curve_of(const TrainingStatus& training) {
         panel.y.title = in_nats ? "Divergence" : "Missed";
         panel.y.unit = in_nats ? "nats" : "%";
         panel.y.max = most > 0 ? 1.05 * most : 1;
-        panel.layers.emplace_back(std::move(line));
+        panel.shapes.emplace_back(std::move(line));
         figure.panels.push_back(std::move(panel));
     }
     return figure;
@@ -101,7 +101,7 @@ class TrainingView : public View {
         ImGui::InputTextWithHint("Text##training", "an English text that comes along", &text_);
         ImGui::SameLine();
         if (ImGui::SmallButton("Browse…"))
-            context.desk.files.ask({.kind = FileDialog::Kind::open,
+            context.host.files.ask({.kind = FileDialog::Kind::open,
                                     .title = "A text to train on",
                                     .extensions = {".txt", ".md"},
                                     .suggestion = {},
@@ -193,7 +193,7 @@ class TrainingView : public View {
         if (!model.empty()) command += " -m '" + model.string() + "'";
         command += " -o '" + request.output.string() + "'";
         ImGui::SetClipboardText(command.c_str());
-        context.desk.notice("copied: " + command, false);
+        context.host.notice("copied: " + command, false);
     }
 
     void draw_result(Context& context, const TrainingStatus& training) {
@@ -208,7 +208,7 @@ class TrainingView : public View {
             if (ImGui::SmallButton("Copy the policy")) {
                 const std::string policy = "echokv:maps=" + training.output.string();
                 ImGui::SetClipboardText(policy.c_str());
-                context.desk.notice("copied: " + policy, false);
+                context.host.notice("copied: " + policy, false);
             }
             ImGui::SetItemTooltip("what --policy takes; in Run it is EchoKV's parameter maps");
         }

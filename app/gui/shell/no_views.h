@@ -6,6 +6,6 @@
 namespace kvscope::gui {
 
 /// In the middle of a window whose views are all closed: what brings them back, each line a click away.
-void draw_ways_back(Actions& actions, const Theme& theme);
+void draw_no_views(Actions& actions, const Theme& theme);
 
 }  // namespace kvscope::gui

@@ -1,4 +1,4 @@
-#include "app/figures/draw_layers.h"
+#include "app/figures/draw_shapes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace kvscope::figures {
 namespace {
 
-struct LayerPainter {
+struct ShapePainter {
     const Canvas& canvas;
     const analysis::Figure& figure;
     const analysis::Panel& panel;
@@ -138,9 +138,9 @@ struct LayerPainter {
 
 }  // namespace
 
-void draw_layer(const Canvas& canvas, const analysis::Figure& figure, const analysis::Panel& panel, const Box& data,
-                const analysis::Layer& layer) {
-    std::visit(LayerPainter{canvas, figure, panel, data}, layer);
+void draw_shape(const Canvas& canvas, const analysis::Figure& figure, const analysis::Panel& panel, const Box& data,
+                const analysis::Shape& shape) {
+    std::visit(ShapePainter{canvas, figure, panel, data}, shape);
 }
 
 }  // namespace kvscope::figures

@@ -1,4 +1,4 @@
-#include "app/gui/shell/ways_back.h"
+#include "app/gui/shell/no_views.h"
 
 #include <imgui.h>
 
@@ -12,7 +12,7 @@
 namespace kvscope::gui {
 namespace {
 
-struct WayBack {
+struct Suggestion {
     std::string link;
     std::string where;  ///< menu or key
     std::function<void()> take;
@@ -27,10 +27,10 @@ void start_of_menu(Actions& actions, const std::string& menu, const std::string&
 
 }  // namespace
 
-void draw_ways_back(Actions& actions, const Theme& theme) {
+void draw_no_views(Actions& actions, const Theme& theme) {
     constexpr const char* title = "All views are closed.";
     constexpr const char* views = "views to open";
-    const std::array<WayBack, 4> ways{{
+    const std::array<Suggestion, 4> suggestions{{
         {"The usual layout", "Layout > Explore", [&] { start_of_menu(actions, "Layout", "Explore"); }},
         {"One view", "View", [&] { ImGui::OpenPopup(views); }},
         {"What was closed last", "Ctrl+Z", [&] { start_of_menu(actions, "Edit", "Undo"); }},
@@ -44,10 +44,10 @@ void draw_ways_back(Actions& actions, const Theme& theme) {
     ImGui::PushStyleColor(ImGuiCol_Text, theme.ink_quiet);
     ImGui::TextUnformatted(title);
     ImGui::Dummy({0, 0.3f * em});
-    for (const WayBack& way : ways) {
-        if (ImGui::TextLink(way.link.c_str())) way.take();
+    for (const Suggestion& suggestion : suggestions) {
+        if (ImGui::TextLink(suggestion.link.c_str())) suggestion.take();
         ImGui::SameLine(11 * em);
-        ImGui::TextUnformatted(way.where.c_str());
+        ImGui::TextUnformatted(suggestion.where.c_str());
     }
     ImGui::PopStyleColor();
     if (ImGui::BeginPopup(views)) {

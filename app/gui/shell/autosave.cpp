@@ -1,0 +1,37 @@
+#include "app/gui/shell/autosave.h"
+
+#include <imgui.h>
+
+namespace kvscope::gui {
+namespace {
+
+constexpr double seconds_to_save = 3;
+
+}  // namespace
+
+void Autosave::note_input() { save_at_ = ImGui::GetTime() + seconds_to_save; }
+
+void Autosave::end_frame() {
+    if (save_at_ >= 0 && ImGui::GetTime() >= save_at_) save();
+    if (save_at_ >= 0) window_.draw_within(save_at_ - ImGui::GetTime());
+}
+
+bool Autosave::may_leave() {
+    save();
+    return sidecars_.may_leave();
+}
+
+void Autosave::save() {
+    save_at_ = -1;
+    sidecars_.retry_annotations();
+    sidecars_.save_annotations();
+    sidecars_.save_views();
+    if (!settings_.is_kept()) return;
+    Settings& settings = settings_.values();
+    if (keeps_layout_ && !views_.awaits_layout()) settings.layout = views_.state();
+    settings.width = static_cast<int>(ImGui::GetMainViewport()->Size.x);
+    settings.height = static_cast<int>(ImGui::GetMainViewport()->Size.y);
+    settings_.save(notices_);
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,58 @@
+#include "app/gui/shell/dock_places.h"
+
+#include <fmt/format.h>
+#include <imgui_internal.h>
+
+#include <algorithm>
+
+namespace kvscope::gui {
+namespace {
+
+constexpr float most_share = 0.42f;  // that a place takes because large texts need it
+
+void describe_node(const ImGuiDockNode* node, std::string& text) {
+    if (!node) return;
+    if (node->IsSplitNode()) {
+        const ImVec2 size = node->ChildNodes[0]->SizeRef;
+        text += fmt::format("{}{:.0f}(", node->SplitAxis == ImGuiAxis_X ? 'x' : 'y',
+                            node->SplitAxis == ImGuiAxis_X ? size.x : size.y);
+        for (const ImGuiDockNode* child : node->ChildNodes) describe_node(child, text);
+        text += ')';
+    } else if (node->TabBar) {
+        for (const ImGuiTabItem& tab : node->TabBar->Tabs) text += fmt::format("{:x} ", tab.ID);
+    } else {
+        for (const ImGuiWindow* window : node->Windows) text += fmt::format("{:x} ", window->TabId);
+    }
+    text += ';';
+}
+
+}  // namespace
+
+std::map<std::string, ImGuiID> cut_into_places(ImGuiID dock_space, const std::vector<Cut>& cuts) {
+    ImGui::DockBuilderRemoveNode(dock_space);
+    ImGui::DockBuilderAddNode(dock_space, ImGuiDockNodeFlags_DockSpace);
+    ImGui::DockBuilderSetNodeSize(dock_space, ImGui::GetMainViewport()->WorkSize);
+    std::map<std::string, ImGuiID> places{{"all", dock_space}};
+    for (const Cut& cut : cuts) {
+        ImGuiID rest = 0;
+        const ImVec2 size = ImGui::DockBuilderGetNode(places.at(cut.from))->Size;
+        const bool is_across = cut.side == ImGuiDir_Left || cut.side == ImGuiDir_Right;
+        const float least = cut.least * ImGui::GetFontSize() / std::max(is_across ? size.x : size.y, 1.0f);
+        const float share = std::max(cut.share, least);
+        if (share > std::max(cut.share, most_share)) {  // no room: its views become tabs
+            places[cut.to] = places.at(cut.otherwise.empty() ? cut.from : cut.otherwise);
+            continue;
+        }
+        places[cut.to] = ImGui::DockBuilderSplitNode(places.at(cut.from), cut.side, share, nullptr, &rest);
+        places[cut.from] = rest;
+    }
+    return places;
+}
+
+std::string describe_places(ImGuiID dock_space) {
+    std::string text;
+    describe_node(ImGui::DockBuilderGetNode(dock_space), text);
+    return text;
+}
+
+}  // namespace kvscope::gui

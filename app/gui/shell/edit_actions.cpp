@@ -1,0 +1,108 @@
+#include <imgui.h>
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "analysis/reproduce.h"
+#include "app/gui/figure/export_dialog.h"
+#include "app/gui/shell/menu_actions.h"
+
+namespace kvscope::gui {
+namespace {
+
+void add_history_actions(MenuActions& menu, const ActionTargets& on) {
+    UndoHistory& undo = on.undo;
+    Selection& selection = on.session.selection;
+    menu.add(
+        "Undo", ImGuiMod_Ctrl | ImGuiKey_Z, [&undo] { undo.undo(); }, [&undo] { return undo.can_undo(); });
+    menu.add(
+        "Redo", ImGuiMod_Ctrl | ImGuiKey_Y, [&undo] { undo.redo(); }, [&undo] { return undo.can_redo(); });
+    menu.add(
+        "Selection back", ImGuiMod_Alt | ImGuiKey_LeftArrow, [&selection] { selection.back(); },
+        [&selection] { return selection.can_go_back(); }, true);
+    menu.add(
+        "Selection forward", ImGuiMod_Alt | ImGuiKey_RightArrow, [&selection] { selection.forward(); },
+        [&selection] { return selection.can_go_forward(); });
+    menu.add("End the flicker, let go of the selection, cancel", ImGuiKey_Escape,
+             [&session = on.session, engine = on.engine] {
+                 if (std::exchange(session.pair.flicker, std::nullopt)) return;
+                 const Cursor before = session.cursor();
+                 session.selection.deselect();
+                 if (engine && engine->status().busy() && before == session.cursor()) engine->cancel();
+             });
+}
+
+void copy_figure(const OpenView* open, Session& session, Notices& notices) {
+    const auto request = open ? open->view->figure(session) : std::nullopt;
+    try {
+        if (!request) throw std::runtime_error("this view shows no figure; copy it as seen, or click into another");
+        ExportDialog::copy_image(session, *request, notices.function());
+    } catch (const std::exception& error) {
+        notices.add(error.what(), true);
+    }
+}
+
+void copy_command_of_selected_run(const Session& session, Notices& notices) {
+    try {
+        const RunAt run = session.at(session.cursor().run);
+        const std::string command = analysis::reproduce_command(*run.reader, run.prompt, run.run);
+        ImGui::SetClipboardText(command.c_str());
+        notices.add("copied: " + command);
+    } catch (const std::exception& error) {
+        notices.add(error.what(), true);
+    }
+}
+
+void add_copy_actions(MenuActions& menu, const ActionTargets& on) {
+    Session& session = on.session;
+    menu.add(
+        "Copy this figure as image", 0,
+        [&session, &views = on.views, &notices = on.notices] { copy_figure(views.focused(), session, notices); },
+        has_trace(session), true);
+    menu.add("Copy this view as seen", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_C,
+             [&views = on.views, &picture = on.picture] {
+                 if (const OpenView* open = views.focused()) picture.ask_for(*open);
+             });
+    menu.add(
+        "Copy the command that reproduces this run", 0,
+        [&session, &notices = on.notices] { copy_command_of_selected_run(session, notices); },
+        [&session] { return session.exists(session.cursor().run); });
+}
+
+void select_next_layer(Session& session, int by) {
+    const Document* focus = session.focus();
+    if (!focus || !focus->reader()->has_model()) return;
+    const int last = static_cast<int>(focus->reader()->model().n_layers) - 1;
+    session.selection.select_layer(std::clamp(session.cursor().layer + by, 0, last));
+}
+
+void select_next_token(Session& session, int by) {
+    const Document* focus = session.focus();
+    if (!focus || focus->prompt >= focus->reader()->n_prompts()) return;
+    const int64_t last = focus->reader()->prompt(focus->prompt).visible_tokens() - 1;
+    session.selection.select_token(std::clamp<int64_t>(session.cursor().first_token + by, 0, last));
+}
+
+void add_move_actions(MenuActions& menu, Session& session) {
+    menu.add(
+        "Layer before", ImGuiKey_LeftBracket, [&session] { select_next_layer(session, -1); }, has_trace(session), true);
+    menu.add(
+        "Layer after", ImGuiKey_RightBracket, [&session] { select_next_layer(session, 1); }, has_trace(session));
+    menu.add(
+        "Token before", ImGuiKey_Comma, [&session] { select_next_token(session, -1); }, has_trace(session));
+    menu.add(
+        "Token after", ImGuiKey_Period, [&session] { select_next_token(session, 1); }, has_trace(session));
+}
+
+}  // namespace
+
+void add_edit_actions(const ActionTargets& on) {
+    MenuActions menu(on.actions, "Edit");
+    add_history_actions(menu, on);
+    add_copy_actions(menu, on);
+    add_move_actions(menu, on.session);
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,50 @@
+#include <imgui.h>
+
+#include "app/gui/shell/file_questions.h"
+#include "app/gui/shell/menu_actions.h"
+
+namespace kvscope::gui {
+namespace {
+
+void reload_traces(Session& session, Notices& notices) {
+    for (const auto& document : session.documents()) {
+        try {
+            session.open(document->path());
+        } catch (const std::exception& error) {
+            notices.add(error.what(), true);
+        }
+    }
+}
+
+}  // namespace
+
+void add_file_actions(const ActionTargets& on) {
+    MenuActions menu(on.actions, "File");
+    Session& session = on.session;
+    Notices& notices = on.notices;
+    FileDialog& dialog = on.dialog;
+    const auto open = [&dialog, &opener = on.opener] { ask_for_trace(dialog, opener); };
+    menu.add("Open a trace…", ImGuiMod_Ctrl | ImGuiKey_O, open);
+    menu.add("Add a trace beside it…", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_O, open, has_trace(session));
+    menu.add(
+        "Reload", ImGuiKey_F5, [&session, &notices] { reload_traces(session, notices); }, has_trace(session));
+    menu.add(
+        "Close this trace", ImGuiMod_Ctrl | ImGuiKey_W,
+        [&session, &autosave = on.autosave] {
+            if (autosave.may_leave()) session.close(session.focus()->id());
+        },
+        has_trace(session));
+    menu.add(
+        "Save a workspace…", ImGuiMod_Ctrl | ImGuiKey_S,
+        [&session, &notices, &dialog, &workspace = on.workspace] {
+            ask_for_workspace(dialog, workspace, session, notices);
+        },
+        has_trace(session), true);
+    menu.add(
+        "Export this view…", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_E,
+        [&session, &notices, &dialog, &views = on.views] { ask_for_export(dialog, views.focused(), session, notices); },
+        has_trace(session), true);
+    menu.add("Quit", ImGuiMod_Ctrl | ImGuiKey_Q, on.quit, {}, true);
+}
+
+}  // namespace kvscope::gui

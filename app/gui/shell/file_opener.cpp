@@ -1,0 +1,79 @@
+#include "app/gui/shell/file_opener.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "app/gui/session/run_form.h"
+
+namespace kvscope::gui {
+
+void FileOpener::open(const std::vector<std::filesystem::path>& paths) {
+    for (const auto& path : paths) {
+        std::error_code error;
+        if (path.extension() == ".kvscope") {
+            to_.workspace.open(path);
+            continue;
+        }
+        if (is_text_file(path) && take_text(path)) continue;
+        const bool is_model = path.extension() == ".gguf" || std::filesystem::exists(path / "config.json", error);
+        if (is_model)
+            open_model(path);
+        else
+            open_trace(path);
+    }
+}
+
+void FileOpener::open_trace(const std::filesystem::path& path) {
+    try {
+        const size_t n_open = to_.session.documents().size();
+        Document& document = to_.session.open(path);
+        if (to_.session.documents().size() > n_open) to_.sidecars.take_in(document);
+        to_.settings.values().remember_trace(path);
+        const int n = document.reader()->n_prompts();
+        spdlog::info("{} opened: {} {}", document.path().string(), n, n == 1 ? "prompt" : "prompts");
+        to_.window.set_title(fmt::format("{} – kvscope", document.name()));
+        const trace::Reader& reader = *document.file();
+        scores_wanted_ = reader.n_prompts() == 0 && !reader.result_tasks().empty() && shows_scores_;
+    } catch (const std::exception& error) {
+        to_.notices.add(error.what(), true);
+    }
+}
+
+void FileOpener::open_model(const std::filesystem::path& path) {
+    if (!to_.engine) {
+        to_.notices.add(path.string() + " is a model, and this build has no engine to run it; open a trace instead",
+                        true);
+        return;
+    }
+    to_.engine->load_model(path);
+    wanted_model_ = path;
+}
+
+bool FileOpener::take_text(const std::filesystem::path& path) {
+    const ViewKind* kind = to_.engine ? find_view_kind("run") : nullptr;
+    if (!kind) return false;
+    if (to_.views.awaits_layout()) {
+        wanted_text_ = path;
+        return true;
+    }
+    to_.views.show(*kind);
+    OpenView* open = nullptr;
+    for (const auto& view : to_.views.all()) {
+        if (view->kind == kind && (!open || view.get() == to_.views.focused())) open = view.get();
+    }
+    return open && open->view->take_file(path);
+}
+
+void FileOpener::remember_loaded_model() {
+    if (!wanted_model_.empty() && to_.engine->status().model_path == wanted_model_)
+        to_.settings.values().remember_model(std::exchange(wanted_model_, {}));
+}
+
+void FileOpener::show_what_waits(bool was_built) {
+    if (!was_built && std::exchange(scores_wanted_, false)) to_.views.show(*find_view_kind("task_scores"));
+    if (!wanted_text_.empty()) take_text(std::exchange(wanted_text_, {}));
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "app/gui/session/engine_session.h"
+#include "app/gui/session/session.h"
+#include "app/gui/shell/current_workspace.h"
+#include "app/gui/shell/notices.h"
+#include "app/gui/shell/open_views.h"
+#include "app/gui/shell/settings_store.h"
+#include "app/gui/shell/trace_sidecars.h"
+#include "app/gui/shell/window.h"
+
+namespace kvscope::gui {
+
+/// What a file goes to.
+struct FileReceivers {
+    Window& window;
+    Session& session;
+    EngineSession* engine;  ///< nullptr in a build without the engine
+    OpenViews& views;
+    TraceSidecars& sidecars;
+    CurrentWorkspace& workspace;
+    SettingsStore& settings;
+    Notices& notices;
+};
+
+/// Opens what the command line names, what is dropped on the window, and what a dialog answers: traces, workspaces,
+/// models, texts. What goes wrong becomes a notice.
+class FileOpener {
+ public:
+    /// @param shows_scores whether a trace with task scores alone brings them to the front
+    FileOpener(const FileReceivers& to, bool shows_scores) : to_(to), shows_scores_(shows_scores) {}
+
+    /// Each by what it is: its name's extension, or what is in the folder.
+    void open(const std::vector<std::filesystem::path>& paths);
+    void open_trace(const std::filesystem::path& path);
+    /// @param path empty: the default model
+    void open_model(const std::filesystem::path& path);
+
+    /// Once a frame: a model that has been loaded stands among the recent ones from now on.
+    void remember_loaded_model();
+    /// Once a frame: what waited for a layout. @param was_built a layout in this frame; scores wait for the next
+    void show_what_waits(bool was_built);
+
+ private:
+    /// A text file for the Run view's prompt. @returns whether there is one that takes it
+    bool take_text(const std::filesystem::path& path);
+
+    FileReceivers to_;
+    bool shows_scores_;
+    bool scores_wanted_ = false;          ///< when the layout is there
+    std::filesystem::path wanted_model_;  ///< remembered once it is loaded
+    std::filesystem::path wanted_text_;   ///< for the Run view, once the layout is there
+};
+
+}  // namespace kvscope::gui

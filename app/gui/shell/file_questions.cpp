@@ -1,0 +1,61 @@
+#include "app/gui/shell/file_questions.h"
+
+#include <utility>
+
+#include "app/gui/figure/export_dialog.h"
+
+namespace kvscope::gui {
+
+void ask_for_trace(FileDialog& dialog, FileOpener& opener) {
+    dialog.ask({FileDialog::Kind::open,
+                "Open a trace",
+                {".h5", ".hdf5", ".part", ".kvscope"},
+                {},
+                [&opener](const auto& path) { opener.open({path}); }});
+}
+
+void ask_for_model(FileDialog& dialog, FileOpener& opener, OpenViews& views) {
+    dialog.ask({FileDialog::Kind::open_folder_or_file,
+                "Choose a model: a GGUF file or a folder with config.json",
+                {".gguf"},
+                {},
+                [&opener, &views](const auto& path) {
+                    opener.open({path});
+                    views.dismiss_start();
+                }});
+}
+
+void ask_for_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Session& session, Notices& notices) {
+    FileDialog::Question question;
+    question.kind = FileDialog::Kind::save;
+    question.title = "Save traces, layout and selection in one file";
+    question.extensions = {".kvscope"};
+    question.suggestion = session.focus()->path().stem().string() + ".kvscope";
+    question.answer = [&workspace, &notices](const std::filesystem::path& named) {
+        std::filesystem::path path = named;
+        if (path.extension() != ".kvscope") path += ".kvscope";  // by which it is told from a trace
+        std::error_code error;
+        if (path != named && std::filesystem::exists(path, error))
+            return notices.add(path.string() + " exists already: choose it, or another name", true);
+        try {
+            workspace.save(path);
+            notices.add(path.string() + " written: traces, layout and selection");
+        } catch (const std::exception& error) {
+            notices.add(error.what(), true);
+        }
+    };
+    dialog.ask(std::move(question));
+}
+
+void ask_for_export(FileDialog& dialog, const OpenView* open, Session& session, Notices& notices) {
+    const auto request = open ? open->view->figure(session) : std::nullopt;
+    const auto table = open && !request ? open->view->table() : std::nullopt;
+    if (request)
+        ExportDialog::ask(session, *request, dialog, notices.function());
+    else if (table)
+        ExportDialog::ask(session, *table, dialog, notices.function());
+    else
+        notices.add("this view has nothing to export; click into one that shows a figure or a table", true);
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "app/gui/session/engine_session.h"
+#include "app/gui/session/session.h"
+#include "app/gui/shell/appearance.h"
+#include "app/gui/shell/autosave.h"
+#include "app/gui/shell/current_workspace.h"
+#include "app/gui/shell/file_opener.h"
+#include "app/gui/shell/help_popups.h"
+#include "app/gui/shell/notices.h"
+#include "app/gui/shell/open_views.h"
+#include "app/gui/shell/undo_history.h"
+#include "app/gui/shell/view_picture.h"
+#include "app/gui/view/actions.h"
+#include "app/gui/view/file_dialog.h"
+
+namespace kvscope::gui {
+
+/// What the menus' actions work on. They are kept in `actions`, and all of it stays as long as they do.
+struct ActionTargets {
+    Actions& actions;
+    Session& session;
+    EngineSession* engine;  ///< nullptr in a build without the engine
+    Settings& settings;
+    Appearance& appearance;
+    OpenViews& views;
+    ViewPicture& picture;
+    UndoHistory& undo;
+    Autosave& autosave;
+    CurrentWorkspace& workspace;
+    FileOpener& opener;
+    FileDialog& dialog;
+    HelpPopups& help;
+    Notices& notices;
+    std::function<void()> quit;
+};
+
+/// Adds actions to one menu, in the order of the calls.
+class MenuActions {
+ public:
+    MenuActions(Actions& actions, std::string menu) : actions_(actions), menu_(std::move(menu)) {}
+
+    /// @param key     0: none
+    /// @param enabled empty: always
+    void add(std::string name, ImGuiKeyChord key, std::function<void()> run, std::function<bool()> enabled = {},
+             bool separator_before = false);
+
+ private:
+    Actions& actions_;
+    std::string menu_;
+};
+
+/// Whether any trace is open, as an action's `enabled`.
+std::function<bool()> has_trace(const Session& session);
+
+// One file each; what is in no menu (palette and keys alone) is added by the menu that is nearest to it. The order of
+// the calls is the order in the palette and in the help.
+void add_file_actions(const ActionTargets& on);
+void add_edit_actions(const ActionTargets& on);
+void add_view_actions(const ActionTargets& on);
+void add_layout_actions(const ActionTargets& on);
+void add_help_actions(const ActionTargets& on);
+/// None in a build without the engine.
+void add_run_actions(const ActionTargets& on);
+/// What the palette offers besides, which depends on what is open.
+void add_palette_actions(const ActionTargets& on);
+
+/// File, Edit, Run, View, Layout and Help, and the way to the palette.
+void draw_menu_bar(Actions& actions, FileOpener& opener, const Settings& settings, const Theme& theme);
+
+}  // namespace kvscope::gui

@@ -1,0 +1,167 @@
+#include "app/gui/shell/open_views.h"
+
+#include <fmt/format.h>
+#include <imgui_internal.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "app/gui/shell/dock_places.h"
+
+namespace kvscope::gui {
+namespace {
+
+constexpr int frames_until_settled = 6;
+
+/// A click into a plot does not move the focus by itself.
+void focus_where_clicked() {
+    const bool is_clicked =
+        ImGui::IsMouseClicked(ImGuiMouseButton_Left) || ImGui::IsMouseClicked(ImGuiMouseButton_Right);
+    if (is_clicked &&
+        ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows |
+                               ImGuiHoveredFlags_AllowWhenBlockedByActiveItem) &&
+        !ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows))
+        ImGui::SetWindowFocus();
+}
+
+}  // namespace
+
+OpenViews::OpenViews(Window& window, const Session& session, Notices& notices, std::string only)
+    : window_(window), notices_(notices), only_(std::move(only)), guard_(window, session) {}
+
+OpenView& OpenViews::add(const ViewKind& kind) {
+    OpenView& opened = *views_.emplace_back(std::make_unique<OpenView>());
+    opened.kind = &kind;
+    return opened;
+}
+
+OpenView& OpenViews::open(const ViewKind& kind) {
+    int number = 1;
+    const auto is_taken = [&](int n) {
+        return std::any_of(views_.begin(), views_.end(),
+                           [&](const auto& view) { return view->kind == &kind && view->number == n; });
+    };
+    while (is_taken(number)) ++number;
+    OpenView& opened = add(kind);
+    opened.number = number;
+    opened.view = kind.create();
+    opened.focus = true;
+    // A further view of a kind opens as a tab beside the first.
+    for (const auto& other : views_) {
+        if (other.get() == &opened || (number > 1 && other->kind != &kind) || other->kind->dock != kind.dock) continue;
+        if (const ImGuiWindow* beside = ImGui::FindWindowByName(other->title().c_str()); beside && beside->DockId) {
+            ImGui::DockBuilderDockWindow(opened.title().c_str(), beside->DockId);
+            break;
+        }
+    }
+    return opened;
+}
+
+void OpenViews::open(const std::string& kind, const nlohmann::json& state) {
+    if (const ViewKind* found = find_view_kind(kind)) set_state(open(*found), state);
+}
+
+OpenView& OpenViews::show(const ViewKind& kind) {
+    start_dismissed_ = true;
+    const auto first =
+        std::find_if(views_.begin(), views_.end(), [&](const auto& view) { return view->kind == &kind; });
+    OpenView& shown = first == views_.end() ? open(kind) : **first;
+    shown.focus = true;
+    focus_in_the_end_ = shown.title();
+    return shown;
+}
+
+void OpenViews::start_or_show(const ViewKind& kind) {
+    start_dismissed_ = true;
+    const auto first =
+        std::find_if(views_.begin(), views_.end(), [&](const auto& view) { return view->kind == &kind; });
+    if (first == views_.end()) {
+        open(kind);
+        return;
+    }
+    if (first->get() == focused()) return (*first)->view->start();
+    // Behind the start cards a whole layout still waits to come to the front.
+    for (const auto& other : views_) other->focus = other->focus && other->kind->dock != Dock::left;
+    (*first)->focus = true;
+    focus_in_the_end_ = (*first)->title();
+}
+
+OpenView* OpenViews::focused() const {
+    for (const auto& view : views_) {
+        if (view->id() == focused_) return view.get();
+    }
+    return nullptr;
+}
+
+const OpenView* OpenViews::find(const View& view) const {
+    for (const auto& open : views_) {
+        if (open->view.get() == &view) return open.get();
+    }
+    return nullptr;
+}
+
+void OpenViews::set_state(OpenView& open, const nlohmann::json& state) {
+    try {
+        open.view->load(state);
+    } catch (const nlohmann::json::exception&) {
+        // What cannot be understood stays at its default.
+    } catch (const std::exception& error) {
+        notices_.add(fmt::format("the view {} cannot be set as it was: {}", open.kind->title, error.what()), true);
+    }
+}
+
+void OpenViews::begin_frame() { frames_to_settle_ = std::max(frames_to_settle_ - 1, 0); }
+
+void OpenViews::await_places() { frames_to_settle_ = frames_until_settled; }
+
+bool OpenViews::draw_dock_space() {
+    dock_space_ =
+        ImGui::DockSpaceOverViewport(ImGui::GetID("dock space"), nullptr, ImGuiDockNodeFlags_PassthruCentralNode);
+    if (!awaits_layout()) return false;
+    build_layout();
+    return true;
+}
+
+void OpenViews::draw(Context& context, ViewPicture& picture) {
+    for (size_t i = 0; i < views_.size(); ++i) draw_one(*views_[i], context, picture);
+    std::erase_if(views_, [](const auto& open) { return !open->open; });
+    if (!focus_in_the_end_.empty()) ImGui::SetWindowFocus(focus_in_the_end_.c_str());
+    const bool is_focus_set = std::none_of(views_.begin(), views_.end(), [](const auto& open) { return open->focus; });
+    if (is_focus_set)
+        focus_in_the_end_.clear();
+    else
+        window_.draw_again();
+}
+
+void OpenViews::draw_one(OpenView& open, Context& context, ViewPicture& picture) {
+    const bool wants_focus = std::exchange(open.focus, false);
+    if (wants_focus) ImGui::SetNextWindowFocus();
+    const float em = ImGui::GetFontSize();
+    ImGui::SetNextWindowSize({40 * em, 24 * em}, ImGuiCond_FirstUseEver);
+    // The frame is cleared in the views' own colour; filling it once more takes a software renderer 10 ms.
+    const ImGuiWindowFlags ground = open.is_docked ? ImGuiWindowFlags_NoBackground : 0;
+    if (ImGui::Begin(open.title().c_str(), &open.open, ImGuiWindowFlags_NoCollapse | ground)) {
+        focus_where_clicked();
+        if (ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows)) focused_ = open.id();
+        guard_.draw(open, context);
+    }
+    open.is_docked = ImGui::IsWindowDocked();
+    // In its first frame a docked window has no tab yet that could come to the front.
+    const ImGuiDockNode* node = ImGui::GetCurrentWindow()->DockNode;
+    if (wants_focus && open.is_docked && (!node || !node->TabBar)) open.focus = true;
+    picture.take_if_wanted(open);
+    ImGui::End();
+}
+
+std::string OpenViews::places() const {
+    std::string text = describe_places(dock_space_);
+    for (const auto& open : views_) {
+        const ImGuiWindow* window = ImGui::FindWindowByName(open->title().c_str());
+        if (window && !window->DockIsActive)
+            text += fmt::format("{} {:.0f} {:.0f} {:.0f} {:.0f};", open->id(), window->Pos.x, window->Pos.y,
+                                window->SizeFull.x, window->SizeFull.y);
+    }
+    return text;
+}
+
+}  // namespace kvscope::gui

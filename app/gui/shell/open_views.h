@@ -1,0 +1,91 @@
+#pragma once
+
+#include <imgui.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "app/gui/session/session.h"
+#include "app/gui/shell/notices.h"
+#include "app/gui/shell/open_view.h"
+#include "app/gui/shell/view_guard.h"
+#include "app/gui/shell/view_picture.h"
+#include "app/gui/shell/window.h"
+
+namespace kvscope::gui {
+
+struct Layout;
+
+/// The views on the screen: which are open, where they stand, and which of them has the keyboard.
+class OpenViews {
+ public:
+    /// @param only the kind of view that fills the window in the layout `view_alone`; empty: there is no such layout
+    OpenViews(Window& window, const Session& session, Notices& notices, std::string only);
+
+    const std::vector<std::unique_ptr<OpenView>>& all() const { return views_; }
+    /// A further view of a kind; it opens as a tab beside others.
+    OpenView& open(const ViewKind& kind);
+    /// A further view, with the state that View::save wrote; nothing where there is no such kind.
+    void open(const std::string& kind, const nlohmann::json& state);
+    /// Brings the first of its kind to the front, with the keyboard, or opens one; leaves the start cards.
+    OpenView& show(const ViewKind& kind);
+    /// Starts what the view of this kind is there to do where it has the keyboard; else shows it.
+    void start_or_show(const ViewKind& kind);
+    /// The view that has, or last had, the keyboard; nullptr where there is none.
+    OpenView* focused() const;
+    /// nullptr where it is no open view's.
+    const OpenView* find(const View& view) const;
+
+    /// The views instead of the start cards, although no trace is open.
+    void dismiss_start() { start_dismissed_ = true; }
+    bool is_start_dismissed() const { return start_dismissed_; }
+
+    /// Replaces all views by a layout's, in the next frame.
+    void apply_layout(const std::string& name) { wanted_layout_ = name; }
+    bool awaits_layout() const { return !wanted_layout_.empty(); }
+    /// Views with their state and places, and what a later kvscope left among them.
+    nlohmann::json state() const;
+    /// Unknown kinds of view and damaged parts are left out.
+    /// @param keep_views views that are open stay as they are set; else everything is as the state has it
+    void restore(const nlohmann::json& state, bool keep_views = false);
+
+    void begin_frame();
+    /// Draws what the views are docked to. @returns whether it built a layout that was waited for
+    bool draw_dock_space();
+    /// Draws all views. @param picture takes one of the view that it waits for
+    void draw(Context& context, ViewPicture& picture);
+
+    bool has_dock_space() const { return dock_space_ != 0; }
+    /// Splitters, tabs and floating views, as a text that changes with them.
+    std::string places() const;
+    /// For some frames after a layout was built, or views were opened or closed, places change by themselves.
+    bool is_settled() const { return frames_to_settle_ == 0; }
+    void await_places();
+
+    /// What views have thrown while they were drawn, since the window opened.
+    const std::vector<std::string>& failures() const { return guard_.failures(); }
+
+ private:
+    void set_state(OpenView& open, const nlohmann::json& state);
+    OpenView& add(const ViewKind& kind);
+    void draw_one(OpenView& open, Context& context, ViewPicture& picture);
+    void build_layout();
+    void fill(const Layout& layout);
+
+    Window& window_;
+    Notices& notices_;
+    std::string only_;
+    ViewGuard guard_;
+    std::vector<std::unique_ptr<OpenView>> views_;
+    std::vector<nlohmann::json> views_of_later_;  ///< in the layout, of kinds that this program has not
+    std::string focused_;                         ///< id
+    std::string focus_in_the_end_;                ///< title of the view that has the keyboard after a layout is built
+    std::string wanted_layout_;                   ///< built at the next frame, when the dock space is known
+    ImGuiID dock_space_ = 0;
+    int frames_to_settle_ = 0;
+    bool start_dismissed_ = false;
+};
+
+}  // namespace kvscope::gui

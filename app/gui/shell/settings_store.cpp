@@ -1,0 +1,25 @@
+#include "app/gui/shell/settings_store.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+namespace kvscope::gui {
+
+SettingsStore::SettingsStore(bool is_kept)
+    : is_kept_(is_kept), values_(is_kept ? load_settings(settings_file()) : Settings{}) {}
+
+void SettingsStore::save(Notices& notices) {
+    if (!is_kept_ || values_ == saved_) return;
+    try {
+        for (const auto& text : save_settings(values_, settings_file())) notices.add(text);
+        values_.problem.clear();
+        saved_ = values_;
+    } catch (const std::exception& error) {
+        const std::string failure = fmt::format("the layout is not remembered: {}", error.what());
+        if (std::exchange(failure_, failure) != failure) spdlog::warn("{}", failure);
+    }
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,103 @@
+#include "app/gui/shell/undo_history.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace kvscope::gui {
+namespace {
+
+constexpr size_t most_undo = 100;
+constexpr int frames_after_input = 4;  // until what it does is seen in the window's state
+constexpr int frames_until_dropped = 2;
+
+}  // namespace
+
+void UndoHistory::begin_frame(bool has_input) {
+    if (!ImGui::GetIO().WantTextInput) frames_of_input_ = std::max(frames_of_input_ - 1, 0);
+    if (has_input) frames_of_input_ = frames_after_input;
+}
+
+bool UndoHistory::end_frame() {
+    // What is typed is one step, and what is dragged; a view that is dropped is in its place some frames later.
+    const bool is_dragging = ImGui::IsAnyMouseDown();
+    if (is_dragging || ImGui::IsMouseReleased(ImGuiMouseButton_Left))
+        frames_to_drop_ = frames_until_dropped;
+    else
+        frames_to_drop_ = std::max(frames_to_drop_ - 1, 0);
+    if (frames_to_drop_ == 0 && !ImGui::GetIO().WantTextInput) remember();
+    return frames_to_drop_ > 0 && !is_dragging;
+}
+
+UndoHistory::Step UndoHistory::present() const {
+    Step step;
+    step.choices = {session_.cursor(), session_.pair.a, session_.pair.b, session_.mark, {}, {}, {}};
+    for (const auto& document : session_.documents()) {
+        step.choices.hidden[document->id()] = document->hidden;
+        auto& pins = step.choices.pins[document->id()] = document->pins;
+        std::erase_if(pins, [](const auto& of_prompt) { return of_prompt.second.empty(); });
+    }
+    for (const auto& open : views_.all()) step.choices.views.push_back(open->id());
+    step.places = views_.places();
+    return step;
+}
+
+void UndoHistory::remember() {
+    if (views_.awaits_layout() || !views_.has_dock_space()) return;
+    Step now = present();
+    const bool is_person = frames_of_input_ > 0;
+    const bool has_moved = steps_.empty() || steps_.back().places != now.places;
+    const bool is_other = steps_.empty() || steps_.back().choices != now.choices;
+    if (!has_moved && !is_other) return;
+    now.layout = views_.state();
+    if (steps_.empty() || steps_.back().choices.views != now.choices.views) views_.await_places();
+    if (steps_.empty() || (is_person && (is_other || views_.is_settled()))) {
+        steps_.push_back(std::move(now));
+        if (steps_.size() > most_undo) steps_.erase(steps_.begin());
+        undone_.clear();
+    } else {
+        steps_.back() = std::move(now);
+    }
+}
+
+void UndoHistory::complete_step() {
+    remember();
+    if (!steps_.empty()) steps_.back().layout = views_.state();
+}
+
+void UndoHistory::go_to(const Step& step) {
+    const Step now = present();
+    const Choices& wanted = step.choices;
+    if (now.choices.views != wanted.views || now.places != step.places) views_.restore(step.layout, true);
+    session_.pair.flicker.reset();
+    if (!wanted.cursor.run.valid() || session_.exists(wanted.cursor.run)) session_.selection.set(wanted.cursor);
+    session_.pair.a = wanted.a && session_.exists(*wanted.a) ? wanted.a : std::nullopt;
+    session_.pair.b = wanted.b && session_.exists(*wanted.b) ? wanted.b : std::nullopt;
+    session_.mark = wanted.mark;
+    for (const auto& document : session_.documents()) {
+        const auto hidden = wanted.hidden.find(document->id());
+        if (hidden != wanted.hidden.end()) document->hidden = hidden->second;
+        const auto pins = wanted.pins.find(document->id());
+        if (pins == wanted.pins.end() || now.choices.pins.at(document->id()) == pins->second) continue;
+        document->pins = pins->second;
+        document->annotations_changed = true;
+    }
+    frames_of_input_ = 0;
+}
+
+void UndoHistory::undo() {
+    if (!can_undo()) return;
+    undone_.push_back(steps_.back());
+    steps_.pop_back();
+    go_to(steps_.back());
+}
+
+void UndoHistory::redo() {
+    if (!can_redo()) return;
+    steps_.push_back(undone_.back());
+    undone_.pop_back();
+    go_to(steps_.back());
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include "app/gui/shell/menu_actions.h"
+
+namespace kvscope::gui {
+namespace {
+
+void toggle_run(Session& session, const RunKey& run) { session.set_visible(run, !session.is_visible(run)); }
+
+void add_flicker(MenuActions& menu, Session& session) {
+    const auto flicker = [&session] {
+        const auto [a, b] = session.compared();
+        session.pair.flicker = session.pair.flicker == a ? b : a;
+    };
+    const auto can_flicker = [&session] {
+        const auto [a, b] = session.compared();
+        return a.valid() && b.valid() && a != b;
+    };
+    menu.add("Flicker A / B", ImGuiKey_Space, flicker, can_flicker);
+}
+
+void add_run_keys(Actions& actions, Session& session) {
+    for (int number = 1; number <= n_run_keys; ++number) {
+        const int first = number - (number - 1) % 9;
+        actions.add({fmt::format("Show or hide run {}", number),
+                     "",
+                     run_key(number),
+                     [&session, number] {
+                         const auto runs = session.all_runs();
+                         if (static_cast<size_t>(number) <= runs.size())
+                             toggle_run(session, runs[static_cast<size_t>(number) - 1]);
+                     },
+                     has_trace(session),
+                     {},
+                     false,
+                     fmt::format("{} … 9", key_text(run_key(first))),
+                     fmt::format("Show or hide runs {} to {} of Runs", first, first + 8)});
+    }
+}
+
+void offer_runs(std::vector<Action>& extra, Session& session) {
+    const auto runs = session.all_runs();
+    for (const RunKey& key : runs) {
+        extra.push_back({"Go to run " + session.look(key).label,
+                         "",
+                         0,
+                         [&session, key] { session.selection.select_run(key); },
+                         {},
+                         {},
+                         false});
+    }
+    int number = 0;
+    for (const RunKey& key : runs) {
+        const char* verb = session.is_visible(key) ? "Hide" : "Show";
+        extra.push_back({fmt::format("{} run {}", verb, session.look(key).label),
+                         "",
+                         run_key(++number),
+                         [&session, key] { toggle_run(session, key); },
+                         {},
+                         {},
+                         false});
+    }
+}
+
+}  // namespace
+
+void add_view_actions(const ActionTargets& on) {
+    MenuActions menu(on.actions, "View");
+    Session& session = on.session;
+    OpenViews& views = on.views;
+    add_flicker(menu, session);
+    menu.add("Difference A − B", ImGuiKey_D, [&views] { views.show(*find_view_kind("difference")); });
+    menu.add("Everything into view", ImGuiKey_F, [&views] {
+        if (const OpenView* open = views.focused()) open->view->fit();
+    });
+    add_run_keys(on.actions, session);
+    menu.add(
+        "Show all runs", ImGuiKey_0,
+        [&session] {
+            for (const RunKey& key : session.all_runs()) session.set_visible(key, true);
+        },
+        has_trace(session));
+    for (const ViewKind& kind : view_kinds())
+        on.actions.add({"Show " + kind.title, "", 0, [&views, &kind] { views.show(kind); }, {}, {}, false});
+    bool is_first = true;
+    for (const ViewKind& kind : view_kinds()) {
+        menu.add(
+            "New view: " + kind.title, 0, [&views, &kind] { views.open(kind); }, {}, is_first);
+        is_first = false;
+    }
+}
+
+void add_palette_actions(const ActionTargets& on) {
+    on.actions.add_to_palette = [&session = on.session, &views = on.views, &notices = on.notices,
+                                 &settings = on.settings, &opener = on.opener](std::vector<Action>& extra) {
+        offer_runs(extra, session);
+        for (const auto& open : views.all()) open->view->add_to_palette(extra, notices.function());
+        for (const auto& path : settings.recent_traces)
+            extra.push_back({"Open " + path, "Recent", 0, [&opener, path] { opener.open_trace(path); }, {}, {}, false});
+    };
+}
+
+}  // namespace kvscope::gui

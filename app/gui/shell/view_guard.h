@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/gui/session/session.h"
+#include "app/gui/shell/open_view.h"
+#include "app/gui/shell/window.h"
+
+namespace kvscope::gui {
+
+/// Draws views one by one: what one throws is shown in its place, and the others are drawn as ever.
+class ViewGuard {
+ public:
+    ViewGuard(Window& window, const Session& session) : window_(window), session_(session) {}
+
+    /// Between ImGui::Begin and End of the view's window.
+    void draw(OpenView& open, Context& context);
+    /// What views have thrown since the window opened.
+    const std::vector<std::string>& failures() const { return failures_; }
+
+ private:
+    void note_failure(OpenView& open, const std::string& message);
+    std::string what_is_shown() const;
+
+    Window& window_;
+    const Session& session_;
+    std::vector<std::string> failures_;
+};
+
+}  // namespace kvscope::gui
