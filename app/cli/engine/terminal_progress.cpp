@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "analysis/terminal_text.h"
+#include "analysis/tables/terminal_text.h"
 #include "app/cli/terminal.h"
 #include "engine/error.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "engine/error.h"
 
 namespace kvscope::gui {

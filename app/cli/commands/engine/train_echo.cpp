@@ -3,7 +3,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "app/cli/command.h"
 #include "app/cli/engine/model_options.h"
 #include "app/cli/engine/terminal_progress.h"

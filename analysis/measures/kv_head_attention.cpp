@@ -1,4 +1,4 @@
-#include "analysis/kv_head_attention.h"
+#include "analysis/measures/kv_head_attention.h"
 
 #include <fmt/format.h>
 

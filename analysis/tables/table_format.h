@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/table.h"
+#include "analysis/tables/table.h"
 
 namespace kvscope::analysis {
 

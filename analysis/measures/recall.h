@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "analysis/kept_sets.h"
+#include "analysis/measures/kept_sets.h"
 #include "trace/reader.h"
 
 namespace kvscope::analysis {

@@ -1,4 +1,4 @@
-#include "analysis/bytes_share.h"
+#include "analysis/measures/bytes_share.h"
 
 #include <limits>
 #include <numeric>

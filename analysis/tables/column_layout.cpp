@@ -1,12 +1,12 @@
-#include "analysis/column_layout.h"
+#include "analysis/tables/column_layout.h"
 
 #include <algorithm>
 #include <numeric>
 #include <span>
 #include <string_view>
 
-#include "analysis/terminal_text.h"
-#include "analysis/utf8.h"
+#include "analysis/tables/terminal_text.h"
+#include "analysis/tables/utf8.h"
 
 namespace kvscope::analysis {
 namespace {

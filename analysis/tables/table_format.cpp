@@ -1,4 +1,4 @@
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "analysis/column_layout.h"
-#include "analysis/terminal_text.h"
+#include "analysis/tables/column_layout.h"
+#include "analysis/tables/terminal_text.h"
 #include "json/bounded_json.h"
 
 namespace kvscope::analysis {

@@ -1,4 +1,4 @@
-#include "analysis/terminal_text.h"
+#include "analysis/tables/terminal_text.h"
 
 #include <fmt/format.h>
 #include <utf8proc.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "analysis/utf8.h"
+#include "analysis/tables/utf8.h"
 
 namespace kvscope::analysis {
 namespace {

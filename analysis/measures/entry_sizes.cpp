@@ -1,4 +1,4 @@
-#include "analysis/entry_sizes.h"
+#include "analysis/measures/entry_sizes.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "analysis/utf8.h"
+#include "analysis/tables/utf8.h"
 
 #include <utf8proc.h>
 

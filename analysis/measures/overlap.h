@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "analysis/kept_sets.h"
+#include "analysis/measures/kept_sets.h"
 
 namespace kvscope::analysis {
 

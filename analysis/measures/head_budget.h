@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/kept_sets.h"
+#include "analysis/measures/kept_sets.h"
 
 namespace kvscope::analysis {
 

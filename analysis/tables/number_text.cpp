@@ -1,11 +1,11 @@
-#include "analysis/number_text.h"
+#include "analysis/tables/number_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis {
 

@@ -1,6 +1,6 @@
-#include "analysis/head_statistics.h"
+#include "analysis/measures/head_statistics.h"
 
-#include "analysis/kv_head_attention.h"
+#include "analysis/measures/kv_head_attention.h"
 #include "policies/interface/focus.h"
 
 namespace kvscope::analysis {

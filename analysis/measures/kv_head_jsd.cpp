@@ -1,6 +1,6 @@
-#include "analysis/kv_head_jsd.h"
+#include "analysis/measures/kv_head_jsd.h"
 
-#include "analysis/kv_head_attention.h"
+#include "analysis/measures/kv_head_attention.h"
 #include "kernels/divergence.h"
 
 namespace kvscope::analysis {
