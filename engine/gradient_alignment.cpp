@@ -8,8 +8,8 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/checkpoint/parallel.h"
 #include "engine/error.h"
+#include "engine/files/parallel.h"
 #include "engine/key_gradients.h"
 
 namespace kvscope::engine {

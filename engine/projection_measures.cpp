@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/checkpoint/parallel.h"
+#include "engine/files/parallel.h"
 #include "engine/model/product.h"
 #include "kernels/cosine.h"
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <ctime>
 
-#include "engine/checkpoint/error.h"
-#include "engine/checkpoint/tokenizer_utf8.h"
 #include "engine/error.h"
+#include "engine/files/error.h"
+#include "engine/files/utf8.h"
 
 namespace kvscope::engine {
 namespace {

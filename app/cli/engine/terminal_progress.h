@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "app/cli/stop_signal.h"
-#include "engine/checkpoint/stop_check.h"
+#include "engine/files/stop_check.h"
 #include "engine/progress.h"
 
 namespace kvscope::cli {

@@ -2,8 +2,8 @@
 
 #include <chrono>
 
-#include "engine/checkpoint/stop_check.h"
 #include "engine/error.h"
+#include "engine/files/stop_check.h"
 #include "engine/prompt.h"
 
 namespace kvscope::gui {
