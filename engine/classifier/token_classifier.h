@@ -8,7 +8,7 @@
 
 #include "engine/classifier/encoder.h"
 #include "engine/classifier/windows.h"
-#include "engine/progress.h"
+#include "engine/common/progress.h"
 #include "engine/tokenizer/classifier_tokenizer.h"
 #include "policies/interface/token_classification.h"
 

@@ -19,6 +19,10 @@ FOLDERS = {
     "files": "engine/files",
     "tokenizer": "engine/tokenizer",
     "checkpoint": "engine/checkpoint",
+    "engine_common": "engine/common",
+    "engine_model": "engine/model",
+    "engine_cache": "engine/cache",
+    "engine_inference": "engine/inference",
     "engine": "engine",
     "figures": "app/figures",
     "program": "app/program",
@@ -35,7 +39,9 @@ FOLDERS = {
 }
 ANALYSIS = {"json", "kernels", "policies", "trace", "analysis_tables", "analysis_measures", "analysis"}
 CHECKPOINT = {"json", "template", "files", "tokenizer", "checkpoint"}
-BELOW_THE_WINDOW = ANALYSIS | CHECKPOINT | {"engine", "figures", "program"}
+BELOW_ENGINE = {"json", "kernels", "policies", "trace", "files", "tokenizer", "checkpoint"}
+ENGINE = BELOW_ENGINE | {"engine_common", "engine_model", "engine_cache", "engine_inference", "engine"}
+BELOW_THE_WINDOW = ANALYSIS | CHECKPOINT | ENGINE | {"figures", "program"}
 ROOMS_BELOW_VIEWS = {"gui_session", "gui_drawing", "gui_view", "gui_tokens"}
 MAY_USE = {
     "json": set(),
@@ -49,9 +55,13 @@ MAY_USE = {
     "files": {"json"},
     "tokenizer": {"files", "json"},
     "checkpoint": CHECKPOINT,
-    "engine": {"kernels", "policies", "trace", "checkpoint", "tokenizer", "files", "json"},
+    "engine_common": set(),
+    "engine_model": BELOW_ENGINE | {"engine_common"},
+    "engine_cache": BELOW_ENGINE | {"engine_common", "engine_model"},
+    "engine_inference": BELOW_ENGINE | {"engine_common", "engine_model", "engine_cache"},
+    "engine": ENGINE,
     "figures": ANALYSIS,
-    "program": {"engine", "checkpoint", "tokenizer", "files", "trace", "policies", "kernels", "json"},
+    "program": ENGINE,
     "gui_session": BELOW_THE_WINDOW,
     "gui_drawing": ANALYSIS,
     "gui_engine": BELOW_THE_WINDOW | {"gui_session"},

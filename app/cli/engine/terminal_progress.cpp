@@ -7,7 +7,7 @@
 
 #include "analysis/tables/terminal_text.h"
 #include "app/cli/terminal.h"
-#include "engine/error.h"
+#include "engine/common/error.h"
 
 namespace kvscope::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "engine/error.h"
+#include "engine/common/error.h"
 #include "engine/files/stop_check.h"
 
 namespace kvscope::gui {

@@ -10,7 +10,7 @@
 #include "app/cli/option_checks.h"
 #include "app/figures/output_file.h"
 #include "app/program/engine/training_job.h"
-#include "engine/error.h"
+#include "engine/common/error.h"
 
 namespace kvscope::cli::train_echo_file {
 namespace {
