@@ -116,7 +116,7 @@ Figure make_layer_similarity(const trace::Reader& reader, const FigureOptions& o
     add_scale(figure);
     figure.caption =
         "Mean cosine of a token's keys (values) before RoPE in the same KV head of two layers, over heads and evenly "
-        "spaced tokens.";
+        "spaced tokens. The diagonal, which is 1, is left out.";
     return figure;
 }
 
@@ -161,7 +161,8 @@ Figure make_head_similarity(const trace::Reader& reader, const FigureOptions& op
     }
     add_scale(figure);
     figure.caption =
-        "Mean cosine of a token's keys (values) before RoPE in two KV heads of a layer, over evenly spaced tokens.";
+        "Mean cosine of a token's keys (values) before RoPE in two KV heads of a layer, over evenly spaced tokens. "
+        "The diagonal, which is 1, is left out.";
     return figure;
 }
 

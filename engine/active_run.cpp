@@ -272,7 +272,7 @@ void ActiveRun::adopt_chunked(ChunkedRun& read, std::span<const float> window_at
     select_seconds += read.merge_seconds;
     if (!read.error.empty()) return fail(read.error);
     cache_.emplace(model_, policies::Granularity::kv_head, policies::Positions::prompt, policy_->acts_while_decoding());
-    for (size_t i = 0; i < read.layers.size() && !failed(); ++i) {
+    for (size_t i = 0; i < read.layers.size(); ++i) {
         const auto layer = static_cast<int>(i);
         attempt(in_layer(layer), [&] {
             policies::Selection selection = selection_of(model_, n_tokens_, read.layers[i]);
@@ -282,7 +282,8 @@ void ActiveRun::adopt_chunked(ChunkedRun& read, std::span<const float> window_at
                 cache_->compress(layer, selection, whole_entries(model_, read.layers[i]));
             record_selection(layer, std::move(selection), layer_of(window_attention, i, n_tokens_, model_.shape()));
         });
-        if (read.layers[i].from && !failed()) {
+        if (failed()) return;
+        if (read.layers[i].from) {
             const MergeErrors errors = merge_errors(read.layers[i]);
             append(record.stored_key_error, errors.keys);
             append(record.stored_value_error, errors.values);

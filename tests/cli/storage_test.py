@@ -91,6 +91,20 @@ class FewerChannels(ProgramTest):
         self.refuses(1, ["no chosen run of prompt 0 records such an error"], "export", "t.h5", "--figure", "reconstruction", "--run",
                      "snapkv", "-o", "none.csv")
 
+    def test_the_channels_of_the_keys(self):
+        self.made("export", "t.h5", "--figure", "channels", "-o", "c.csv")
+        rows = csv_rows(self.path("c.csv").read_text(encoding="utf-8"))
+        self.assertEqual(len(rows), 2 * 2 * 2 * 16)  # runs, layers, heads, channels
+        for row in rows:
+            run = self.runs[row["label"]]
+            place = int(row["layer"]), int(row["head"]), int(row["channel"])
+            self.assertEqual(int(row["kept"]), run["channels_kept"][place])
+            self.assertAlmostEqual(float(row["score"]), float(run["channel_scores"][place]), places=4)
+        self.made("export", "t.h5", "--figure", "channels", "--layer", 1, "-o", "c.svg")
+        self.assertIn("Heads that keep each channel of the keys", self.path("c.svg").read_text(encoding="utf-8"))
+        self.refuses(1, ["no chosen run of prompt 0 drops channels"], "export", "t.h5", "--figure", "channels", "--run",
+                     "snapkv", "-o", "none.csv")
+
     def test_no_budget_is_needed_where_a_ratio_says_it(self):
         self.made(*RUN, "--policy", "think:ratio=0.4", "-o", "ratio.h5")
         with h5py.File(self.path("ratio.h5"), "r") as trace:

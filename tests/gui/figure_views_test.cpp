@@ -210,8 +210,8 @@ TEST_CASE("every figure view shows the sample trace without an error") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     trace::sample::TemporaryFolder folder;
     trace::sample::write(folder / "sample.h5");
-    const auto view = GENERATE("coverage", "budgets", "merging", "reconstruction", "spectrum", "query_similarity",
-                               "head_divergence", "cost", "scatter", "report");
+    const auto view = GENERATE("coverage", "budgets", "merging", "reconstruction", "channels", "spectrum",
+                               "query_similarity", "head_divergence", "cost", "scatter", "report");
     CAPTURE(view);
     AppOptions options;
     options.traces = {folder / "sample.h5"};

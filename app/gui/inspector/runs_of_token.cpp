@@ -39,7 +39,7 @@ bool add_runs(Session& session, const Document& document, const TokenQuestion& a
     const auto answer = ask_span_reports(session, slot, document, asked.token, asked.token);
     if (!answer.current) return false;
     if (!answer.value) return true;
-    for (const auto& [key, report] : *answer.value) {
+    for (const auto& [key, report] : answer.value->runs) {
         if (!session.exists(key) || session.attributes(key).policy == "full") continue;
         if (session.is_visible(key) || key == asked.run) runs.push_back({key, report});
     }

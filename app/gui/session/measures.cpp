@@ -8,7 +8,7 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, const char*>, 34> definitions = {
+constexpr auto definitions = std::to_array<std::pair<std::string_view, const char*>>(
     {{"kept_share", "entries kept / (layers · heads · tokens)"},
      {"removed_share", "1 − kept"},
      {"coverage", "unique tokens that any head of any layer keeps, of all: C / N; K-VEC, Section 3.2, Tables 6 and 7"},
@@ -31,6 +31,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 34> definitions =
      {"layer_coverage", "unique tokens that any head of the layer keeps, of all: C / N; K-VEC, Section 3.2, by layer"},
      {"head_budget", "B_h, entries that the head keeps, window and sinks included; ApertureKV, Eqs. 6, 14 and 17"},
      {"reconstruction", "‖x̂ − x‖ / ‖x‖ over all tokens that the head's cache holds; kvscope's own"},
+     {"channels", "heads of the layer that keep the channel; ThinK ranks it by ‖Q[:, j]‖ ‖K[:, j]‖"},
      {"merging", "n_i of an entry in o = Σ exp(e_i) v_i / Σ n_i exp(e_i); AsymKV, KVSlimmer"},
      {"overlap", "Jaccard index |A ∩ B| / |A ∪ B| of the kept entries; kvscope's own"},
      {"head_divergence", "JSD(p‖q) = ½ KL(p‖m) + ½ KL(q‖m), m = (p+q)/2; ApertureKV, Eq. 15, Figure 5"},
@@ -47,7 +48,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 34> definitions =
      {"alignment",
       "cos(E, c), E = ∂loss/∂o, mean over queries and pairs; c11, c12, c22: KVSlimmer, Eqs. 23 to 25 and 32, Figures 3 "
       "and 10 to 14"},
-     {"kl", "KL(full‖run) = Σ p_full ln(p_full / p_run), nats, both fed the full run's tokens; kvscope's own"}}};
+     {"kl", "KL(full‖run) = Σ p_full ln(p_full / p_run), nats, both fed the full run's tokens; kvscope's own"}});
 
 }  // namespace
 

@@ -9,8 +9,12 @@
 
 namespace kvscope::gui {
 
-/// What each run kept of a span of tokens.
-using SpanReports = std::vector<std::pair<RunKey, analysis::SpanReport>>;
+/// What each run kept of a span of tokens, which is said beside it: the last answer stays until the next is there.
+struct SpanReports {
+    int64_t first = 0;
+    int64_t last = 0;
+    std::vector<std::pair<RunKey, analysis::SpanReport>> runs;
+};
 
 /// Of all runs of a document's shown prompt.
 TaskResult<SpanReports> ask_span_reports(Session& session, const TaskSlot<SpanReports>& slot, const Document& document,

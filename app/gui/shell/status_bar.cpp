@@ -33,7 +33,8 @@ void draw_mark_answer(Session& session, const Theme& theme) {
     if (session.exists(selected.run)) {
         static const TaskSlot<SpanReports> slot;
         const auto answer = ask_span_reports(session, slot, *document, first, last);
-        for (const auto& [run, report] : answer.value ? *answer.value : SpanReports{}) {
+        const bool is_of_it = answer.value && answer.value->first == first && answer.value->last == last;
+        for (const auto& [run, report] : is_of_it ? answer.value->runs : decltype(SpanReports::runs){}) {
             if (run == selected.run) line += " · " + report.sentence;
         }
     }

@@ -4,6 +4,8 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/session/prompt_text.h"
@@ -33,10 +35,11 @@ float SpanAnswers::height(Context& context, const Document& document, size_t n_r
 
 void SpanAnswers::draw(Context& context, const Document& document) {
     Session& session = context.session;
-    const auto [first, last] = asked_span(context, document);
+    auto [first, last] = asked_span(context, document);
     const auto prompt = prompt_text(session, document);
     if (!prompt || static_cast<size_t>(last) >= prompt->shown.size()) return;
     const auto answer = ask_span_reports(session, reports_, document, first, last);
+    if (answer.value) std::tie(first, last) = std::pair(answer.value->first, answer.value->last);
 
     std::string shown;
     for (int64_t t = first; t <= last && shown.size() < 40; ++t) shown += prompt->shown[static_cast<size_t>(t)];
@@ -56,7 +59,7 @@ void SpanAnswers::draw(Context& context, const Document& document) {
     }
     if (!answer.value) return;
     if (!is_open) {
-        for (const auto& [run, report] : *answer.value) {
+        for (const auto& [run, report] : answer.value->runs) {
             if (run != session.cursor().run) continue;
             ImGui::SameLine();
             ImGui::TextUnformatted(report.sentence.c_str());
@@ -64,7 +67,7 @@ void SpanAnswers::draw(Context& context, const Document& document) {
         return;
     }
     ImGui::BeginChild("span answers");
-    for (const auto& [key, report] : *answer.value) {
+    for (const auto& [key, report] : answer.value->runs) {
         if (!session.exists(key) || !session.is_visible(key)) continue;
         const float side = 0.65f * ImGui::GetFontSize();
         const ImVec2 at = ImGui::GetCursorScreenPos();

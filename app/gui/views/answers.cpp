@@ -131,9 +131,11 @@ class AnswersView : public View {
             const std::optional<RunKey> reference = reference_.of(session, key);
             std::optional<RunAt> less;
             if (reference) less = source(*reference);
-            const auto answer = session.tasks.ask(
-                outputs_, key.text(), session.stamp(key) + (reference ? " less " + session.stamp(*reference) : ""),
-                [of = source(key), less] { return read_answer(of, less); });
+            // The last answer is shown until the next is there: it is one beside the same reference.
+            const auto answer =
+                session.tasks.ask(outputs_, key.text() + (reference ? " less " + reference->text() : ""),
+                                  session.stamp(key) + (reference ? " less " + session.stamp(*reference) : ""),
+                                  [of = source(key), less] { return read_answer(of, less); });
             all.push_back({key, session.look(key), answer.value, answer.error});
         }
         return all;

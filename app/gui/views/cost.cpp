@@ -102,7 +102,7 @@ class CostView : public View {
     static TaskResult<TableOfRuns> ask_table(Session& session, const Document& document) {
         static const TaskSlot<TableOfRuns> slot;
         return session.tasks.ask(
-            slot, std::to_string(document.id()), document.runs_stamp(document.prompt),
+            slot, fmt::format("{} {}", document.id(), document.prompt), document.runs_stamp(document.prompt),
             [reader = document.reader(), prompt = document.prompt, runs = document.keys(document.prompt)] {
                 return TableOfRuns{analysis::cost_table(*reader, prompt), runs};
             });

@@ -210,7 +210,7 @@ class DifferenceView : public View {
 
     void draw_difference(Context& context) {
         Session& session = context.session;
-        const std::string name = fmt::format("{} {}", layer_, classes_);
+        const std::string name = fmt::format("{} {} {} {}", a_.text(), b_.text(), layer_, classes_);
         const std::string stamp = session.stamp(a_) + " " + session.stamp(b_);
         const auto answer = session.tasks.ask(
             compared_, name, stamp, [a = session.at(a_), b = session.at(b_), layer = layer_, classes = classes_] {

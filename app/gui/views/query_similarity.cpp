@@ -141,7 +141,7 @@ class QuerySimilarityView : public View {
             const bool has_heads =
                 heads_answer.value && i < heads_answer.value->size() && is_of_it(heads_answer.value->at(i).figure);
             draw_trace(context, of, large.figure, has_heads ? heads_answer.value->at(i).figure : nullptr,
-                       request.difference);
+                       request.difference, large_answer.current && heads_answer.current);
         });
         if (!means) return;
         if (!stacked) ImGui::SameLine(0, gap);
@@ -149,7 +149,7 @@ class QuerySimilarityView : public View {
     }
 
     void draw_trace(Context& context, const TraceRequest& request, const std::shared_ptr<const PreparedFigure>& large,
-                    const std::shared_ptr<const PreparedFigure>& heads, bool difference) {
+                    const std::shared_ptr<const PreparedFigure>& heads, bool difference, bool is_current) {
         const auto place = place_in(context.session, request.document);
         if (!place) return;
         Plots& plots = plots_[request.document];
@@ -158,14 +158,16 @@ class QuerySimilarityView : public View {
         const bool stacked = room.y > 1.1f * room.x;
         const float side = stacked ? std::min(0.6f * room.y, room.x) : std::min(room.y, 0.58f * room.x) + 2 * em;
         draw_large(context, request, *place, plots.large, large, stacked ? ImVec2{0, side} : ImVec2{side, room.y},
-                   difference);
+                   difference, is_current);
         if (!heads) return;
         if (!stacked) ImGui::SameLine(0, em);
-        draw_heads(context, request, *place, plots.heads, heads, stacked ? ImVec2{0, 0} : ImVec2{0, room.y});
+        draw_heads(context, request, *place, plots.heads, heads, stacked ? ImVec2{0, 0} : ImVec2{0, room.y},
+                   is_current);
     }
 
     static void draw_large(Context& context, const TraceRequest& request, const Shown& place, FigurePlot& plot,
-                           const std::shared_ptr<const PreparedFigure>& figure, ImVec2 size, bool difference) {
+                           const std::shared_ptr<const PreparedFigure>& figure, ImVec2 size, bool difference,
+                           bool is_current) {
         Session& session = context.session;
         const auto first = static_cast<int64_t>(std::lround(figure->figure.panels.front().x.min + 0.5));
         FigureLook look;
@@ -179,7 +181,7 @@ class QuerySimilarityView : public View {
             mark(session.hover(), packed(context.theme.hover, 0.4f));
         };
         const FigureHit hit = plot.draw(context, "query similarity", size, figure, look);
-        if (hit.row < 0) return;
+        if (hit.row < 0 || !is_current) return;  // what is there is of the place that was selected before
         const int64_t a = first + hit.column;
         const int64_t b = first + hit.row;
         Cursor over;
@@ -205,13 +207,13 @@ class QuerySimilarityView : public View {
     }
 
     static void draw_heads(Context& context, const TraceRequest& request, const Shown& place, FigurePlot& plot,
-                           const std::shared_ptr<const PreparedFigure>& figure, ImVec2 size) {
+                           const std::shared_ptr<const PreparedFigure>& figure, ImVec2 size, bool is_current) {
         FigureLook look;
         look.small = true;
         look.color_bars = false;
         look.framed = place.head;
         const FigureHit hit = plot.draw(context, "heads of the layer", size, figure, look);
-        if (hit.panel < 0) return;
+        if (hit.panel < 0 || !is_current) return;
         ImGui::SetTooltip("layer %d, query head %d\n%s", place.layer, hit.panel,
                           measure_definition("query_similarity"));
         if (!hit.clicked) return;

@@ -91,8 +91,7 @@ class ScatterView : public FigureView {
         Session& session = context.session;
         const Document& document = *session.document(request.document);
         const auto answer = session.tasks.ask(
-            columns_, std::to_string(request.document),
-            fmt::format("{} {}", document.prompt, document.runs_stamp(document.prompt)),
+            columns_, fmt::format("{} {}", request.document, document.prompt), document.runs_stamp(document.prompt),
             [reader = document.reader(), prompt = document.prompt] { return numeric_columns(*reader, prompt); });
         const std::vector<Column> none;
         const std::vector<Column>& columns = answer.value ? *answer.value : none;

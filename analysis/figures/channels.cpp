@@ -1,0 +1,179 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/figure_definition.h"
+#include "analysis/layer_axis.h"
+#include "analysis/run_choice.h"
+#include "analysis/run_style.h"
+
+namespace kvscope::analysis::channels_file {
+namespace {
+
+namespace schema = trace::schema::run;
+
+constexpr double kPageMm = 190;
+constexpr double kLightest = 0.3;  // paler colours would vanish on white
+
+/// A run's key channels.
+struct Run {
+    int index = 0;
+    trace::RunAttributes attributes;
+    size_t n_rows = 0;          ///< R
+    size_t n_channels = 0;      ///< d
+    std::vector<uint8_t> kept;  ///< (L, R, d)
+    std::vector<float> scores;  ///< (L, R, d) or empty
+
+    size_t place(int layer, size_t row, size_t channel) const {
+        return (static_cast<size_t>(layer) * n_rows + row) * n_channels + channel;
+    }
+};
+
+/// Of the chosen runs those that keep some channels of the keys.
+std::vector<Run> runs_of_channels(const trace::Reader& reader, const FigureOptions& options) {
+    check_prompt(reader, options.prompt);
+    std::vector<Run> runs;
+    for (const int run : chosen_runs(reader, options)) {
+        const auto place = trace::Place::of_run(options.prompt, run);
+        if (!reader.has(place, schema::channels_kept)) continue;
+        Run& read = runs.emplace_back(Run{run,
+                                          reader.run(options.prompt, run),
+                                          reader.n_rows(options.prompt, run),
+                                          static_cast<size_t>(reader.model().head_dim),
+                                          reader.read<uint8_t>(place, schema::channels_kept),
+                                          {}});
+        if (reader.has(place, schema::channel_scores)) read.scores = reader.read<float>(place, schema::channel_scores);
+    }
+    if (runs.empty())
+        throw NothingToShow(fmt::format(
+            "{}: no chosen run of prompt {} drops channels of the keys: run a policy that does, such as think",
+            reader.path().string(), options.prompt));
+    return runs;
+}
+
+void check(const trace::Reader& reader, const FigureOptions& options) {
+    check_runs_and_layers(reader, options);
+    runs_of_channels(reader, options);
+}
+
+/// (layers, d): the heads that keep each channel.
+HeatMap heat_map(const Run& run, const std::vector<int>& layers) {
+    HeatMap map;
+    map.rows = layers.size();
+    map.columns = run.n_channels;
+    for (const int layer : layers)
+        for (size_t channel = 0; channel < run.n_channels; ++channel) {
+            int heads = 0;
+            for (size_t row = 0; row < run.n_rows; ++row) heads += run.kept[run.place(layer, row, channel)] != 0;
+            map.values.push_back(static_cast<float>(heads));
+        }
+    map.x_begin = map.y_begin = -0.5;
+    map.x_end = static_cast<double>(map.columns) - 0.5;
+    map.y_end = static_cast<double>(map.rows) - 0.5;
+    return map;
+}
+
+std::string note_of(const Run& run, const std::vector<int>& layers) {
+    size_t kept = 0;
+    for (const int layer : layers) {
+        const auto first = run.kept.begin() + static_cast<std::ptrdiff_t>(run.place(layer, 0, 0));
+        kept += static_cast<size_t>(std::count_if(
+            first, first + static_cast<std::ptrdiff_t>(run.n_rows * run.n_channels), [](uint8_t k) { return k != 0; }));
+    }
+    const auto n_heads = static_cast<double>(layers.size() * run.n_rows);
+    return fmt::format("{:.1f} of {} channels a head", static_cast<double>(kept) / n_heads, run.n_channels);
+}
+
+ColorScale scale_of(const std::vector<Run>& runs) {
+    ColorScale scale;
+    scale.title = "Heads that keep the channel";
+    scale.map_begin = kLightest;
+    scale.background_label = "none";
+    scale.min = 1;
+    for (const Run& run : runs) scale.max = std::max(scale.max, static_cast<double>(run.n_rows));
+    scale.whole_numbers = true;
+    return scale;
+}
+
+Figure make(const trace::Reader& reader, const FigureOptions& options) {
+    const std::vector<Run> runs = runs_of_channels(reader, options);
+    const std::vector<int> layers = chosen_layers(reader, options);
+    Figure figure;
+    figure.name = "channels";
+    figure.title = "Heads that keep each channel of the keys";
+    figure.columns = runs.size() < 3 || is_narrow(options) ? 1 : 2;
+    figure.rows = (runs.size() + figure.columns - 1) / figure.columns;
+    figure.shared_x = figure.shared_y = true;
+    figure.width_mm = figure.columns == 1 ? 84 : 174;
+    const double room_mm = kPageMm / static_cast<double>(figure.rows) - 5;
+    figure.panel_height_mm = std::clamp(1.2 * static_cast<double>(layers.size()), 5.0, std::max(5.0, room_mm));
+    figure.color_scales.push_back(scale_of(runs));
+    std::vector<int> indices;
+    for (size_t i = 0; i < runs.size(); ++i) {
+        indices.push_back(runs[i].index);
+        Panel& panel = figure.panels.emplace_back();
+        panel.row = i / figure.columns;
+        panel.column = i % figure.columns;
+        panel.title = run_label(runs[i].attributes);
+        panel.note = note_of(runs[i], layers);
+        panel.subject.run = runs[i].index;
+        panel.x.title = "Channel of the key";
+        panel.x.min = -0.5;
+        panel.x.max = static_cast<double>(runs[i].n_channels) - 0.5;
+        panel.x.whole_numbers = true;
+        panel.y = layer_axis(layers);
+        panel.y.reversed = true;
+        panel.layers.emplace_back(heat_map(runs[i], layers));
+    }
+    figure.caption =
+        "How many heads of a layer keep each channel of their keys. The newest entries, which a policy may keep "
+        "whole, are left out.";
+    complete_figure(figure, reader, options, indices);
+    return figure;
+}
+
+/// A row for each channel of each head.
+Table numbers(const trace::Reader& reader, const FigureOptions& options) {
+    check(reader, options);
+    Table table;
+    table.name = "channels";
+    table.title = "Channels of the keys that each head keeps, and what they were ranked by";
+    table.columns = {{"run", "Run", "", ColumnType::integer},         {"label", "Label", "", ColumnType::text},
+                     {"layer", "Layer", "", ColumnType::integer},     {"head", "Head", "", ColumnType::integer},
+                     {"channel", "Channel", "", ColumnType::integer}, {"kept", "Kept", "", ColumnType::integer},
+                     {"score", "Score", "", ColumnType::real, 6}};
+    const std::vector<int> layers = chosen_layers(reader, options);
+    for (const Run& run : runs_of_channels(reader, options)) {
+        const std::string label = run_label(run.attributes);
+        for (const int layer : layers)
+            for (size_t row = 0; row < run.n_rows; ++row)
+                for (size_t channel = 0; channel < run.n_channels; ++channel) {
+                    const size_t at = run.place(layer, row, channel);
+                    table.rows.push_back({{int64_t{run.index}, label, int64_t{layer}, static_cast<int64_t>(row),
+                                           static_cast<int64_t>(channel), int64_t{run.kept[at] != 0},
+                                           run.scores.empty() ? std::nan("") : static_cast<double>(run.scores[at])}});
+                }
+    }
+    return table;
+}
+
+}  // namespace
+}  // namespace kvscope::analysis::channels_file
+
+namespace kvscope::analysis {
+
+FigureDefinition channels_figure() {
+    using namespace channels_file;
+    return {
+        "channels",
+        "Key channels",
+        "Layers by channels of the keys: how many heads keep each channel, of runs that drop some",
+        {{"runs", "labels, policies or numbers of runs; default: all that drop channels"}, {"layers", "default: all"}},
+        check,
+        make,
+        numbers,
+        "ThinK, Figure 3"};
+}
+
+}  // namespace kvscope::analysis

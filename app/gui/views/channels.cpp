@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <imgui.h>
+
+#include <algorithm>
+
+#include "app/gui/figure/figure_view.h"
+#include "app/gui/session/measures.h"
+
+namespace kvscope::gui {
+namespace {
+
+/// (L, R, d): 1 where a head keeps the channel of its keys.
+struct KeyChannels {
+    size_t n_rows = 0;
+    size_t n_channels = 0;
+    std::vector<uint8_t> kept;
+
+    std::vector<size_t> heads_that_keep(size_t layer, size_t channel) const {
+        std::vector<size_t> heads;
+        for (size_t row = 0; row < n_rows; ++row)
+            if (kept.at((layer * n_rows + row) * n_channels + channel) != 0) heads.push_back(row);
+        return heads;
+    }
+};
+
+KeyChannels read_channels(const RunAt& run) {
+    return {run.n_rows(), static_cast<size_t>(run.reader->model().head_dim),
+            run.reader->read<uint8_t>(run.place(), trace::schema::run::channels_kept)};
+}
+
+/// Which channels of the keys the heads of each layer keep, one map for each run that drops some.
+class ChannelsView : public FigureView {
+ public:
+    ChannelsView()
+        : FigureView(
+              {"channels", "Open a trace to see which channels of the keys are kept.", "reading the channels …", ""},
+              Kind::maps_of_runs) {}
+
+    std::optional<FigureRequest> figure(const Session& session) const override {
+        FigureRequest request = request_for(session, "channels", true);
+        if (request.document < 0) return std::nullopt;
+        return request;
+    }
+
+    std::vector<std::pair<std::string, std::string>> help() const override {
+        return {{"move the mouse", "which heads keep a channel"},
+                {"click", "select the run and the layer"},
+                {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
+                {"wheel beside a map, Page Up, Page Down", "to the other maps"},
+                {"double-click, F", "everything"}};
+    }
+
+ private:
+    void draw_figure(Context& context, const FigureRequest& request,
+                     const std::shared_ptr<const PreparedFigure>& shown) override {
+        Session& session = context.session;
+        FigureLook look;
+        look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
+            const auto mark = [&](int layer, ImU32 color) {
+                if (layer < 0) return;
+                const float top = frame.y_of(layer - 0.5);
+                const float bottom = frame.y_of(layer + 0.5);
+                list->AddRect({frame.min.x, std::min(top, bottom)}, {frame.max.x, std::max(top, bottom)}, color);
+            };
+            mark(session.cursor().layer, packed(context.theme.accent));
+            mark(session.hover().layer, packed(context.theme.hover, 0.5f));
+        };
+        const FigureHit hit = plot_.draw(context, "channel maps", {0, 0}, shown, look);
+        if (hit.row < 0 || hit.column < 0) return;
+        const analysis::Panel& panel = shown->figure.panels[static_cast<size_t>(hit.panel)];
+        const RunKey run = request.difference && session.a ? *session.a : shown->run_of(panel.subject);
+        if (!session.exists(run)) return;  // the figure is older than what became of its runs
+        Cursor over = session.cursor_at(run);
+        over.layer = hit.row;
+        over.kv_head = over.query_head = -1;
+        session.set_hover(over);
+        draw_tooltip(context, run, hit, request.difference);
+        if (hit.clicked) session.selection.set(over);
+    }
+
+    void draw_tooltip(Context& context, const RunKey& run, const FigureHit& hit, bool is_difference) {
+        Session& session = context.session;
+        ImGui::BeginTooltip();
+        ImGui::Text("layer %d, channel %d of the keys", hit.row, hit.column);
+        if (is_difference) {
+            ImGui::TextUnformatted(fmt::format("{} − {}: {:+.0f} heads", session.look(*session.a).label,
+                                               session.b ? session.look(*session.b).label : std::string("none"),
+                                               hit.value)
+                                       .c_str());
+        } else {
+            ImGui::TextUnformatted(session.look(run).label.c_str());
+            ImGui::TextUnformatted(heads_text(session, run, hit).c_str());
+        }
+        ImGui::TextDisabled("%s", measure_definition("channels"));
+        ImGui::EndTooltip();
+    }
+
+    std::string heads_text(Session& session, const RunKey& run, const FigureHit& hit) {
+        const auto channels = session.tasks.ask(channels_, run.text(), session.stamp(run),
+                                                [at = session.at(run)] { return read_channels(at); });
+        if (!channels.value) return fmt::format("kept by {:.0f} heads", hit.value);
+        const auto heads =
+            channels.value->heads_that_keep(static_cast<size_t>(hit.row), static_cast<size_t>(hit.column));
+        if (heads.empty()) return "kept by no head";
+        return fmt::format("kept by {} of {} heads ({})", heads.size(), channels.value->n_rows, fmt::join(heads, ", "));
+    }
+
+    TaskSlot<KeyChannels> channels_;
+};
+
+}  // namespace
+
+ViewKind channels_view() {
+    return {"channels", "Key channels",
+            "Which channels of the keys the heads of each layer keep, of runs that drop some", Dock::bottom,
+            []() -> std::unique_ptr<View> { return std::make_unique<ChannelsView>(); }};
+}
+
+}  // namespace kvscope::gui
