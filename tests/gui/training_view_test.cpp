@@ -1,0 +1,117 @@
+#ifdef KVSCOPE_WITH_ENGINE
+
+#include <imgui_internal.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "app/gui/session/engine_session.h"
+#include "tests/gui/driven_window.h"
+#include "tests/gui/session_with_engine.h"
+#include "tests/gui/small_model.h"
+#include "tests/skip.h"
+#include "tests/trace/sample_trace.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+/// One view alone, with the small model.
+struct OnSmallModel {
+    DrivenApp driven;
+
+    explicit OnSmallModel(const char* view) : driven(options(view)) {
+        driven.app().dismiss_start();
+        REQUIRE(driven.draw_until([&] { return engine().status().model_path == small_model; }, patience));
+        driven.settle();
+    }
+    static AppOptions options(const char* view) {
+        AppOptions options;
+        options.view = view;
+        options.traces = {small_model};
+        return options;
+    }
+    EngineSession& engine() { return *driven.app().engine(); }
+    bool wait_for_engine() {
+        return driven.draw_until([&] { return !engine().status().busy(); }, patience);
+    }
+};
+
+void write_words(const fs::path& path, int n) {
+    std::ofstream file(path);
+    for (int i = 0; i < n; ++i) file << i << ". " << text << "\n";
+}
+
+}  // namespace
+
+TEST_CASE("maps are trained by mouse: the form, Cancel, going on, the loss, the policy") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    write_words(folder / "words.txt", 60);
+    const fs::path maps = folder / "maps.safetensors";
+    OnSmallModel window("training");
+    const auto fill = [&](const char* steps) {
+        window.driven.drive([&](ImGuiTestContext& c) {
+            c.SetRef("//training-1");
+            c.ItemInputValue("Text##training", (folder / "words.txt").c_str());
+            c.ComboClick("Stage 1/gradient descent");
+            c.ItemInputValue("Steps of stage 1", steps);
+            c.ItemInputValue("Output", maps.c_str());
+        });
+    };
+    const auto click = [&](const char* button) {
+        window.driven.drive([&](ImGuiTestContext& c) {
+            c.SetRef("//training-1");
+            c.ItemClick(button);
+            c.Yield(2);
+        });
+    };
+    fill("100000");
+    click("Train");
+    REQUIRE(window.driven.draw_until(
+        [&] {
+            const auto& stages = window.engine().training().stages;
+            return !stages.empty() && stages.front().errors.size() > 3;
+        },
+        patience));
+    CHECK(window.engine().status().busy());
+    click("Cancel##training");
+    REQUIRE(window.wait_for_engine());
+    window.driven.settle();
+    CHECK(!window.engine().training().is_done);
+    CHECK(!fs::exists(maps));
+
+    fill("12");
+    std::string command;
+    window.driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef("//training-1");
+        c.ItemClick("Copy command");
+        c.Yield(2);
+        command = ImGui::GetClipboardText();
+    });
+    for (const std::string& part : {std::string("kvscope train-echo"), (folder / "words.txt").string(), maps.string(),
+                                    std::string("--stage1 adamw --steps 12"), small_model.string()})
+        CHECK(command.find(part) != std::string::npos);
+    click("Train");
+    REQUIRE(window.wait_for_engine());
+    window.driven.settle();
+    const TrainingStatus& training = window.engine().training();
+    CHECK(training.is_done);
+    REQUIRE(training.stages.size() == 1);
+    CHECK(training.stages[0].errors.size() == 12);
+    CHECK(fs::is_regular_file(maps));
+    std::string policy;
+    window.driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef("//training-1");
+        c.ItemClick("Copy the policy");
+        c.Yield(2);
+        policy = ImGui::GetClipboardText();
+        // The maps are there: nothing replaces them.
+        IM_CHECK((c.ItemInfo("Train").ItemFlags & ImGuiItemFlags_Disabled) != 0);
+    });
+    CHECK(policy == "echokv:maps=" + maps.string());
+    CHECK(window.driven.app().n_errors() == 0);
+}
+
+}  // namespace kvscope::gui::testing
+
+#endif
