@@ -1,6 +1,6 @@
 #pragma once
 
-#include "analysis/table.h"
+#include "analysis/tables/table.h"
 
 /// Differences between the numbers of two runs in the table of runs (analysis/cost_table.h).
 namespace kvscope::analysis {

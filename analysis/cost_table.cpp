@@ -7,10 +7,10 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/bytes_share.h"
-#include "analysis/coverage.h"
-#include "analysis/logit_divergence.h"
-#include "analysis/recall.h"
+#include "analysis/measures/bytes_share.h"
+#include "analysis/measures/coverage.h"
+#include "analysis/measures/logit_divergence.h"
+#include "analysis/measures/recall.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 

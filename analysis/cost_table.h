@@ -1,6 +1,6 @@
 #pragma once
 
-#include "analysis/table.h"
+#include "analysis/tables/table.h"
 #include "trace/reader.h"
 
 namespace kvscope::analysis {

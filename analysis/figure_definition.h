@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/figure.h"
-#include "analysis/table.h"
+#include "analysis/tables/table.h"
 #include "trace/reader.h"
 
 namespace kvscope::analysis {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "analysis/five_numbers.h"
+#include "analysis/measures/five_numbers.h"
 
 namespace kvscope::analysis {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/figure.h"
-#include "analysis/table.h"
+#include "analysis/tables/table.h"
 
 namespace kvscope::analysis {
 

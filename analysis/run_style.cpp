@@ -9,7 +9,7 @@
 #include <set>
 
 #include "analysis/policy_color.h"
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "trace/schema.h"
 
 namespace kvscope::analysis {

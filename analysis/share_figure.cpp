@@ -10,7 +10,7 @@
 
 #include "analysis/layer_axis.h"
 #include "analysis/run_choice.h"
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/table.h"
+#include "analysis/tables/table.h"
 #include "trace/records.h"
 
 namespace kvscope::analysis {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis {
 namespace {

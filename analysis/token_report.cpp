@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "analysis/figure_definition.h"
-#include "analysis/kept_sets.h"
-#include "analysis/number_text.h"
+#include "analysis/measures/kept_sets.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
-#include "analysis/table_format.h"
+#include "analysis/tables/number_text.h"
+#include "analysis/tables/table_format.h"
 #include "policies/interface/recorded_policy.h"
 #include "policies/interface/scoring_policy.h"
 

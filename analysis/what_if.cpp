@@ -9,9 +9,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "analysis/attention_kept.h"
 #include "analysis/figure_definition.h"
-#include "analysis/kept_sets.h"
+#include "analysis/measures/attention_kept.h"
+#include "analysis/measures/kept_sets.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_policy.h"
 #include "analysis/run_style.h"

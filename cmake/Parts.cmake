@@ -11,9 +11,6 @@ function(kvscope_part name)
     list(TRANSFORM part_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/${part_FOLDER}/)
     file(GLOB sources CONFIGURE_DEPENDS ${part_SOURCES})
     list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
-    if(part_FOLDER STREQUAL "engine")
-        list(FILTER sources EXCLUDE REGEX "/engine/(checkpoint|template)/")
-    endif()
     set(include ${CMAKE_BINARY_DIR}/include/${name})
     cmake_path(GET part_FOLDER PARENT_PATH above)
     file(MAKE_DIRECTORY ${include}/${above})
@@ -41,16 +38,21 @@ function(kvscope_part name)
     endif()
 endfunction()
 
-# kvscope_parse_once(TARGET headers…): precompiles them; -fpch-preprocess lets ccache see through that.
+# kvscope_parse_once(TARGET headers…|REUSE_FROM target): precompiles them, or takes what was precompiled for another part
+# with the same options; -fpch-preprocess lets ccache see through that.
 function(kvscope_parse_once target)
-    target_precompile_headers(${target} PRIVATE ${ARGN})
+    if(ARGV1 STREQUAL "REUSE_FROM")
+        target_precompile_headers(${target} ${ARGN})
+    else()
+        target_precompile_headers(${target} PRIVATE ${ARGN})
+    endif()
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 endfunction()
 
 # kvscope_compile_in_batches(TARGET)
 #
 # Compiles the target's sources that its property KVSCOPE_BATCHED lists as few, by including them. They are named by the
-# include folders' paths ("engine/decode.cpp", "tests/engine/decode_test.cpp"): with whole paths, as CMake's own unity
+# include folders' paths ("engine/inference/decode.cpp", "tests/engine/decode_test.cpp"): with whole paths, as CMake's own unity
 # build has them, no second clone would find what the first one compiled in the compiler cache.
 function(kvscope_compile_in_batches target)
     get_target_property(sources ${target} KVSCOPE_BATCHED)

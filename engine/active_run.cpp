@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "engine/cache/storage_error.h"
-#include "engine/guarded.h"
-#include "engine/measures.h"
+#include "engine/common/guarded.h"
+#include "engine/inference/measures.h"
 #include "engine/model/projection.h"
 #include "policies/interface/validation.h"
 

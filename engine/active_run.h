@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "engine/cache/run_cache.h"
-#include "engine/chunked_reading.h"
 #include "engine/experiment.h"
-#include "engine/observed_layer.h"
-#include "engine/prefill.h"
+#include "engine/inference/chunked_reading.h"
+#include "engine/inference/observed_layer.h"
+#include "engine/inference/prefill.h"
 #include "engine/score_pool.h"
 #include "policies/interface/decision_order.h"
 #include "policies/interface/record_storage.h"

@@ -3,9 +3,9 @@
 #include <optional>
 #include <utility>
 
-#include "engine/answer_attention.h"
-#include "engine/guarded.h"
-#include "engine/stopwatch.h"
+#include "engine/common/guarded.h"
+#include "engine/common/stopwatch.h"
+#include "engine/inference/answer_attention.h"
 
 namespace kvscope::engine {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "engine/active_run.h"
-#include "engine/compare.h"
-#include "engine/generate.h"
+#include "engine/inference/compare.h"
+#include "engine/inference/generate.h"
 
 namespace kvscope::engine {
 

@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "engine/classifier/prompt_probabilities.h"
-#include "engine/error.h"
-#include "engine/gradient_alignment.h"
-#include "engine/guarded.h"
-#include "engine/look_ahead.h"
-#include "engine/measures.h"
-#include "engine/prefill.h"
-#include "engine/stopwatch.h"
+#include "engine/common/error.h"
+#include "engine/common/guarded.h"
+#include "engine/common/stopwatch.h"
+#include "engine/inference/gradient_alignment.h"
+#include "engine/inference/look_ahead.h"
+#include "engine/inference/measures.h"
+#include "engine/inference/prefill.h"
 
 namespace kvscope::engine {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "engine/active_run.h"
 #include "engine/classifier/token_classifier.h"
-#include "engine/live_prefill.h"
-#include "engine/observed_layer.h"
+#include "engine/inference/live_prefill.h"
+#include "engine/inference/observed_layer.h"
 
 namespace kvscope::engine {
 

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
+#include "engine/common/error.h"
 #include "engine/echo_moments.h"
-#include "engine/error.h"
-#include "engine/prefill.h"
+#include "engine/inference/prefill.h"
 
 namespace kvscope::engine {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/common/progress.h"
 #include "engine/model/model.h"
-#include "engine/progress.h"
 #include "policies/interface/echo_maps.h"
 
 namespace kvscope::engine {

@@ -10,9 +10,9 @@
 #include <numbers>
 #include <optional>
 
+#include "engine/common/error.h"
 #include "engine/echo_training.h"
-#include "engine/error.h"
-#include "engine/prefill.h"
+#include "engine/inference/prefill.h"
 #include "engine/resumable_state.h"
 #include "engine/tuned_map.h"
 #include "policies/interface/seeded_random.h"

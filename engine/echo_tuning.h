@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "engine/common/progress.h"
 #include "engine/echo_losses.h"
 #include "engine/model/model.h"
-#include "engine/progress.h"
 #include "policies/interface/echo_maps.h"
 
 namespace kvscope::engine {

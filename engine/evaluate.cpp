@@ -6,8 +6,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "engine/checkpoint/sha256.h"
-#include "engine/checkpoint/stop_check.h"
+#include "engine/files/sha256.h"
+#include "engine/files/stop_check.h"
 
 namespace kvscope::engine {
 namespace {

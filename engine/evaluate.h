@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/common/progress.h"
 #include "engine/experiment.h"
 #include "engine/model/model.h"
 #include "engine/needle.h"
-#include "engine/progress.h"
 #include "trace/records.h"
 #include "trace/writer.h"
 

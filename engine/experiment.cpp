@@ -7,14 +7,14 @@
 #include <utility>
 
 #include "engine/active_run.h"
-#include "engine/answer_attention.h"
 #include "engine/answering.h"
+#include "engine/common/error.h"
+#include "engine/common/guarded.h"
+#include "engine/common/stopwatch.h"
 #include "engine/compression.h"
-#include "engine/error.h"
-#include "engine/guarded.h"
-#include "engine/measures.h"
+#include "engine/inference/answer_attention.h"
+#include "engine/inference/measures.h"
 #include "engine/memory.h"
-#include "engine/stopwatch.h"
 
 namespace kvscope::engine {
 namespace {

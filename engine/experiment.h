@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "engine/conversation.h"
-#include "engine/live_prefill.h"
+#include "engine/common/progress.h"
+#include "engine/inference/conversation.h"
+#include "engine/inference/live_prefill.h"
+#include "engine/inference/prompt.h"
+#include "engine/inference/sampler.h"
 #include "engine/model/model.h"
-#include "engine/progress.h"
-#include "engine/prompt.h"
-#include "engine/sampler.h"
 #include "policies/interface/budget.h"
 #include "policies/interface/registry.h"
 #include "trace/records.h"

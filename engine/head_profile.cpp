@@ -8,12 +8,12 @@
 #include <set>
 #include <sstream>
 
-#include "engine/decode.h"
-#include "engine/error.h"
+#include "engine/common/error.h"
+#include "engine/inference/decode.h"
+#include "engine/inference/prefill.h"
+#include "engine/inference/prompt.h"
+#include "engine/inference/sampler.h"
 #include "engine/needle.h"
-#include "engine/prefill.h"
-#include "engine/prompt.h"
-#include "engine/sampler.h"
 
 namespace kvscope::engine {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "engine/error.h"
+#include "engine/common/error.h"
 #include "policies/interface/seeded_random.h"
 
 namespace kvscope::engine {

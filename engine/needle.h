@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/checkpoint/tokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
 
 namespace kvscope::engine {
 

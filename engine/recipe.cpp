@@ -2,8 +2,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "engine/checkpoint/fingerprint.h"
 #include "engine/experiment.h"
+#include "engine/files/fingerprint.h"
 
 namespace kvscope::engine {
 

@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "engine/conversation.h"
+#include "engine/common/progress.h"
 #include "engine/experiment.h"
+#include "engine/inference/conversation.h"
 #include "engine/model/model.h"
-#include "engine/progress.h"
 #include "trace/reader.h"
 
 namespace kvscope::engine {

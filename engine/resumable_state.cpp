@@ -9,7 +9,7 @@
 #include <fstream>
 #include <utility>
 
-#include "engine/error.h"
+#include "engine/common/error.h"
 
 namespace kvscope::engine {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/progress.h"
+#include "engine/common/progress.h"
 
 namespace kvscope::engine {
 

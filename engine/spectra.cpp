@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/error.h"
+#include "engine/common/error.h"
 #include "trace/kept_spectra.h"
 
 namespace kvscope::engine {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/progress.h"
+#include "engine/common/progress.h"
 #include "trace/records.h"
 
 namespace kvscope::engine {

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "analysis/figure_definition.h"
-#include "analysis/head_budget.h"
 #include "analysis/head_maps.h"
+#include "analysis/measures/head_budget.h"
 #include "analysis/run_choice.h"
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis::budgets_file {
 namespace {

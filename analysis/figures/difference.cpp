@@ -6,8 +6,8 @@
 
 #include "analysis/figure_definition.h"
 #include "analysis/layer_axis.h"
-#include "analysis/overlap.h"
-#include "analysis/retention.h"
+#include "analysis/measures/overlap.h"
+#include "analysis/measures/retention.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 

@@ -1,4 +1,4 @@
-#include "analysis/head_statistics.h"
+#include "analysis/measures/head_statistics.h"
 
 #include <fmt/format.h>
 

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "analysis/figure_definition.h"
-#include "analysis/head_order.h"
-#include "analysis/kv_head_jsd.h"
 #include "analysis/layer_axis.h"
+#include "analysis/measures/head_order.h"
+#include "analysis/measures/kv_head_jsd.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 

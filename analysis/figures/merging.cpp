@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <memory>
 
-#include "analysis/entry_sizes.h"
 #include "analysis/figure_definition.h"
 #include "analysis/layer_axis.h"
+#include "analysis/measures/entry_sizes.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis::merging_file {
 namespace {

@@ -6,11 +6,11 @@
 #include <limits>
 
 #include "analysis/figure_definition.h"
-#include "analysis/retention.h"
+#include "analysis/measures/retention.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
-#include "analysis/table_format.h"
-#include "analysis/utf8.h"
+#include "analysis/tables/table_format.h"
+#include "analysis/tables/utf8.h"
 
 namespace kvscope::analysis::prompt_file {
 namespace {

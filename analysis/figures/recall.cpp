@@ -1,4 +1,4 @@
-#include "analysis/recall.h"
+#include "analysis/measures/recall.h"
 
 #include <fmt/format.h>
 

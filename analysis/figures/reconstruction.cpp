@@ -6,7 +6,7 @@
 #include "analysis/head_maps.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis::reconstruction_file {
 namespace {

@@ -1,4 +1,4 @@
-#include "analysis/retention.h"
+#include "analysis/measures/retention.h"
 
 #include <fmt/format.h>
 
@@ -6,12 +6,12 @@
 #include <iterator>
 #include <memory>
 
-#include "analysis/coverage.h"
 #include "analysis/figure_definition.h"
 #include "analysis/layer_axis.h"
+#include "analysis/measures/coverage.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis::retention_file {
 namespace {

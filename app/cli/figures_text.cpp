@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "analysis/column_layout.h"
 #include "analysis/figure_definition.h"
+#include "analysis/tables/column_layout.h"
 
 namespace kvscope::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "engine/checkpoint/chat_template.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/tokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
 
 namespace kvscope::cli {
 bool is_model(const std::filesystem::path& path) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analysis/cost_table.h"
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "analysis/task_scores.h"
 #include "json/bounded_json.h"
 #include "trace/check.h"

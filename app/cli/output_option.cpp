@@ -1,6 +1,6 @@
 #include "app/cli/output_option.h"
 
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "app/cli/option_checks.h"
 
 namespace kvscope::cli {

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "analysis/table.h"
+#include "analysis/tables/table.h"
 #include "app/cli/terminal.h"
 
 namespace kvscope::cli {

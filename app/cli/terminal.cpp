@@ -12,7 +12,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "analysis/terminal_text.h"
+#include "analysis/tables/terminal_text.h"
 #include "app/cli/stop_signal.h"
 
 namespace kvscope::cli {

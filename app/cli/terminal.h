@@ -7,7 +7,7 @@
 namespace kvscope::cli {
 
 /// Writes what people read to standard output, as blocks of lines: whatever a trace, a model or a file's name holds,
-/// the terminal is not commanded by it (analysis/terminal_text.h).
+/// the terminal is not commanded by it (analysis/tables/terminal_text.h).
 /// @throws std::runtime_error where it cannot be written
 void print(std::string_view text);
 

@@ -6,7 +6,7 @@
 #include <cctype>
 #include <filesystem>
 
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "app/figures/pdf.h"
 #include "app/figures/png.h"
 #include "app/figures/svg.h"

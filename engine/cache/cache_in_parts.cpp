@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "engine/cache/run_cache.h"
-#include "engine/error.h"
+#include "engine/common/error.h"
 #include "kernels/bf16.h"
 #include "kernels/rope.h"
 #include "policies/interface/validation.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "engine/error.h"
+#include "engine/common/error.h"
 #include "kernels/rope.h"
 #include "policies/interface/validation.h"
 

@@ -8,7 +8,7 @@
 
 #include "engine/checkpoint/chat_template_process.h"
 #include "engine/checkpoint/chat_template_source.h"
-#include "engine/checkpoint/tokenizer_utf8.h"
+#include "engine/files/utf8.h"
 
 namespace kvscope::checkpoint {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/checkpoint/error.h"
+#include "engine/files/error.h"
 
 namespace kvscope::checkpoint {
 

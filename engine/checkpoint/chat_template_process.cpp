@@ -18,7 +18,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/checkpoint/stop_check.h"
+#include "engine/files/stop_check.h"
 #include "engine/template/limits_of_process.h"
 
 namespace kvscope::checkpoint {

@@ -7,10 +7,10 @@
 #include <limits>
 #include <memory>
 
-#include "engine/checkpoint/error.h"
-#include "engine/checkpoint/tokenizer_gguf.h"
-#include "engine/checkpoint/tokenizer_json_file.h"
-#include "engine/checkpoint/tokenizer_json_node.h"
+#include "engine/files/error.h"
+#include "engine/tokenizer/tokenizer_gguf.h"
+#include "engine/tokenizer/tokenizer_json_file.h"
+#include "engine/tokenizer/tokenizer_json_node.h"
 
 namespace kvscope::checkpoint {
 namespace {

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <string>
 
-#include "engine/checkpoint/file.h"
-#include "engine/checkpoint/fingerprint.h"
 #include "engine/checkpoint/gguf_checkpoint.h"
 #include "engine/checkpoint/hf_directory.h"
-#include "engine/checkpoint/json_fields.h"
-#include "engine/checkpoint/tokenizer.h"
+#include "engine/files/file.h"
+#include "engine/files/fingerprint.h"
+#include "engine/files/json_fields.h"
+#include "engine/tokenizer/tokenizer.h"
 
 namespace kvscope::checkpoint {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/checkpoint/config.h"
-#include "engine/checkpoint/error.h"
+#include "engine/files/error.h"
 
 namespace kvscope::checkpoint {
 

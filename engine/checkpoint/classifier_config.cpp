@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/checkpoint/json_fields.h"
+#include "engine/files/json_fields.h"
 
 namespace kvscope::checkpoint {
 namespace {

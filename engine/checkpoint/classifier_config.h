@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "engine/checkpoint/error.h"
+#include "engine/files/error.h"
 
 namespace kvscope::checkpoint {
 

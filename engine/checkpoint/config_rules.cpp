@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/checkpoint/error.h"
+#include "engine/files/error.h"
 
 namespace kvscope::checkpoint {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "engine/checkpoint/config_rules.h"
 #include "engine/checkpoint/gguf_config.h"
-#include "engine/checkpoint/gguf_file.h"
-#include "engine/checkpoint/half.h"
-#include "engine/checkpoint/parallel.h"
+#include "engine/files/gguf_file.h"
+#include "engine/files/half.h"
+#include "engine/files/parallel.h"
 
 namespace kvscope::checkpoint {
 namespace {

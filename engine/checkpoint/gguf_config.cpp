@@ -10,7 +10,7 @@
 
 #include "engine/checkpoint/config_rules.h"
 #include "engine/checkpoint/model_name.h"
-#include "engine/checkpoint/tokenizer_utf8.h"
+#include "engine/files/utf8.h"
 
 namespace kvscope::checkpoint {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/checkpoint/config.h"
-#include "engine/checkpoint/gguf_file.h"
+#include "engine/files/gguf_file.h"
 
 namespace kvscope::checkpoint {
 

@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "engine/checkpoint/config_rules.h"
-#include "engine/checkpoint/error.h"
-#include "engine/checkpoint/file.h"
-#include "engine/checkpoint/json_fields.h"
 #include "engine/checkpoint/model_name.h"
-#include "engine/checkpoint/tokenizer_utf8.h"
+#include "engine/files/error.h"
+#include "engine/files/file.h"
+#include "engine/files/json_fields.h"
+#include "engine/files/utf8.h"
 
 namespace kvscope::checkpoint {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "engine/checkpoint/config_rules.h"
 #include "engine/checkpoint/hf_config.h"
-#include "engine/checkpoint/json_fields.h"
-#include "engine/checkpoint/safetensors.h"
+#include "engine/files/json_fields.h"
+#include "engine/files/safetensors.h"
 
 namespace kvscope::checkpoint {
 namespace {

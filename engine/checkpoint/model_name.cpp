@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "engine/checkpoint/tokenizer_utf8.h"
+#include "engine/files/utf8.h"
 
 namespace kvscope::checkpoint {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "engine/error.h"
+#include "engine/common/error.h"
 
 namespace kvscope::engine {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "engine/checkpoint/safetensors.h"
-#include "engine/error.h"
+#include "engine/common/error.h"
+#include "engine/files/safetensors.h"
 #include "engine/model/product.h"
 
 namespace kvscope::engine {

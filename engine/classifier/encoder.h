@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/checkpoint/classifier_config.h"
-#include "engine/progress.h"
+#include "engine/common/progress.h"
 
 namespace kvscope::engine {
 

@@ -8,8 +8,8 @@
 #include <limits>
 #include <utility>
 
-#include "engine/checkpoint/tokenizer_characters.h"
-#include "engine/error.h"
+#include "engine/common/error.h"
+#include "engine/tokenizer/tokenizer_characters.h"
 
 namespace kvscope::engine {
 namespace {

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/checkpoint/classifier_tokenizer.h"
 #include "engine/classifier/encoder.h"
 #include "engine/classifier/windows.h"
-#include "engine/progress.h"
+#include "engine/common/progress.h"
+#include "engine/tokenizer/classifier_tokenizer.h"
 #include "policies/interface/token_classification.h"
 
 namespace kvscope::engine {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/device.h"
-#include "engine/error.h"
+#include "engine/common/error.h"
+#include "engine/model/device.h"
 
 namespace kvscope::engine {
 

@@ -9,9 +9,9 @@
 
 #include "engine/checkpoint/chat_template.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/tokenizer.h"
+#include "engine/common/progress.h"
 #include "engine/model/transformer.h"
-#include "engine/progress.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "kernels/types.h"
 #include "trace/records.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "engine/error.h"
+#include "engine/common/error.h"
 #include "kernels/bf16.h"
 
 namespace kvscope::engine {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/error.h"
+#include "engine/common/error.h"
 
 namespace kvscope::engine {
 

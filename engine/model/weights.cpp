@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "engine/error.h"
+#include "engine/common/error.h"
 
 namespace kvscope::engine {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/progress.h"
+#include "engine/common/progress.h"
 #include "kernels/types.h"
 
 namespace kvscope::engine {

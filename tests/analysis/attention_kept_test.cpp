@@ -1,4 +1,4 @@
-#include "analysis/attention_kept.h"
+#include "analysis/measures/attention_kept.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,10 +1,10 @@
-#include "analysis/column_layout.h"
+#include "analysis/tables/column_layout.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <sstream>
 
-#include "analysis/terminal_text.h"
+#include "analysis/tables/terminal_text.h"
 
 using namespace kvscope::analysis;
 

@@ -1,4 +1,4 @@
-#include "analysis/coverage.h"
+#include "analysis/measures/coverage.h"
 
 #include <catch2/catch.hpp>
 

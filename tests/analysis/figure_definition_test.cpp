@@ -7,7 +7,7 @@
 #include <set>
 
 #include "analysis/cost_table.h"
-#include "analysis/head_order.h"
+#include "analysis/measures/head_order.h"
 #include "analysis/run_choice.h"
 #include "analysis/several_traces.h"
 #include "tests/analysis/sample_figures.h"

@@ -1,4 +1,4 @@
-#include "analysis/five_numbers.h"
+#include "analysis/measures/five_numbers.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "analysis/head_budget.h"
+#include "analysis/measures/head_budget.h"
 
 #include <catch2/catch.hpp>
 

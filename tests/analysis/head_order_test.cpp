@@ -1,4 +1,4 @@
-#include "analysis/head_order.h"
+#include "analysis/measures/head_order.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

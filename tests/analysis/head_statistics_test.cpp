@@ -1,10 +1,10 @@
-#include "analysis/head_statistics.h"
+#include "analysis/measures/head_statistics.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
 #include "analysis/figure_definition.h"
-#include "analysis/kv_head_attention.h"
+#include "analysis/measures/kv_head_attention.h"
 #include "tests/trace/sample_trace.h"
 
 using namespace kvscope::analysis;

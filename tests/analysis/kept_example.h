@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "analysis/kept_sets.h"
+#include "analysis/measures/kept_sets.h"
 
 namespace kvscope::analysis::test {
 

@@ -1,4 +1,4 @@
-#include "analysis/kept_sets.h"
+#include "analysis/measures/kept_sets.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "analysis/kv_head_jsd.h"
+#include "analysis/measures/kv_head_jsd.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

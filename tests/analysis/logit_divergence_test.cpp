@@ -1,4 +1,4 @@
-#include "analysis/logit_divergence.h"
+#include "analysis/measures/logit_divergence.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

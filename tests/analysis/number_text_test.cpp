@@ -1,4 +1,4 @@
-#include "analysis/number_text.h"
+#include "analysis/tables/number_text.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "analysis/overlap.h"
+#include "analysis/measures/overlap.h"
 
 #include <catch2/catch.hpp>
 

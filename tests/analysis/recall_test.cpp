@@ -1,4 +1,4 @@
-#include "analysis/recall.h"
+#include "analysis/measures/recall.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-#include "analysis/retention.h"
+#include "analysis/measures/retention.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "analysis/terminal_text.h"
+#include "analysis/tables/terminal_text.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
-#include "analysis/coverage.h"
 #include "analysis/figure_definition.h"
+#include "analysis/measures/coverage.h"
 #include "tests/analysis/policy_trace.h"
 
 using namespace kvscope::analysis;

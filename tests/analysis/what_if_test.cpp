@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "analysis/attention_kept.h"
 #include "analysis/figure_definition.h"
+#include "analysis/measures/attention_kept.h"
 #include "analysis/token_report.h"
 #include "tests/analysis/policy_trace.h"
 

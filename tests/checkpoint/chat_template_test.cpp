@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/checkpoint/stop_check.h"
+#include "engine/files/stop_check.h"
 #include "tests/checkpoint/files.h"
 #include "tests/sanitized.h"
 

@@ -1,5 +1,5 @@
 // Tokens and their offsets against `tokenizers`; scripts/golden/token_classifiers.py makes the reference.
-#include "engine/checkpoint/classifier_tokenizer.h"
+#include "engine/tokenizer/classifier_tokenizer.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -1,11 +1,11 @@
-#include "engine/checkpoint/fingerprint.h"
+#include "engine/files/fingerprint.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <string_view>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/sha256.h"
+#include "engine/files/sha256.h"
 #include "tests/checkpoint/model_files.h"
 
 using namespace kvscope::checkpoint;

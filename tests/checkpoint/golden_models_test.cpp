@@ -5,9 +5,9 @@
 #include <set>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/half.h"
 #include "engine/checkpoint/hf_config.h"
-#include "engine/checkpoint/safetensors.h"
+#include "engine/files/half.h"
+#include "engine/files/safetensors.h"
 #include "tests/checkpoint/model_files.h"
 
 using namespace kvscope::checkpoint;

@@ -1,4 +1,4 @@
-#include "engine/checkpoint/half.h"
+#include "engine/files/half.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

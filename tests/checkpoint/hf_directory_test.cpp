@@ -4,7 +4,7 @@
 
 #include "engine/checkpoint/config_rules.h"
 #include "engine/checkpoint/hf_config.h"
-#include "engine/checkpoint/safetensors.h"
+#include "engine/files/safetensors.h"
 #include "tests/checkpoint/model_files.h"
 
 using namespace kvscope::checkpoint;

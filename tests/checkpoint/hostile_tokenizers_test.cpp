@@ -5,9 +5,9 @@
 #include <random>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/classifier_tokenizer.h"
-#include "engine/checkpoint/stop_check.h"
-#include "engine/checkpoint/tokenizer.h"
+#include "engine/files/stop_check.h"
+#include "engine/tokenizer/classifier_tokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "tests/checkpoint/model_files.h"
 #include "tests/sanitized.h"
 

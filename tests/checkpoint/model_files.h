@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/checkpoint/error.h"
+#include "engine/files/error.h"
 #include "tests/checkpoint/files.h"
 
 namespace kvscope::checkpoint::testing {

@@ -1,5 +1,5 @@
 // Token ids and decoded texts against their references; scripts/golden/tokenizer_ids.py says where those are from.
-#include "engine/checkpoint/tokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>

@@ -1,12 +1,12 @@
-#include "engine/chunked_reading.h"
+#include "engine/inference/chunked_reading.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
 
-#include "engine/error.h"
-#include "engine/prefill.h"
+#include "engine/common/error.h"
+#include "engine/inference/prefill.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/threads.h"
 #include "trace/check.h"

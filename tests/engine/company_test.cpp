@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "engine/error.h"
-#include "engine/generate.h"
+#include "engine/common/error.h"
+#include "engine/inference/generate.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/same_bits.h"
 #include "tests/engine/threads.h"

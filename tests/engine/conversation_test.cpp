@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "engine/generate.h"
-#include "engine/prefill.h"
+#include "engine/inference/generate.h"
+#include "engine/inference/prefill.h"
 #include "tests/engine/context_with_questions.h"
 #include "tests/engine/experiment_on_disk.h"
 

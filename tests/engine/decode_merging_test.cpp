@@ -1,13 +1,13 @@
 // KVSlimmer merging what it has decoded: scripts/golden/kvslimmer.py, and what holds whatever is merged.
-#include "engine/decode_merging.h"
+#include "engine/inference/decode_merging.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
 
-#include "engine/chunked_reading.h"
-#include "engine/decode.h"
-#include "engine/error.h"
+#include "engine/common/error.h"
+#include "engine/inference/chunked_reading.h"
+#include "engine/inference/decode.h"
 #include "tests/engine/reference_runs.h"
 
 using namespace kvscope;

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "engine/generate.h"
+#include "engine/inference/generate.h"
 #include "engine/spectra.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/whole_cache.h"

@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "engine/common/error.h"
 #include "engine/echo_training.h"
 #include "engine/echo_tuning.h"
-#include "engine/error.h"
 #include "tests/engine/reference_runs.h"
 #include "tests/engine/threads.h"
 #include "tests/policies/echo_maps_file.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <map>
 
-#include "engine/error.h"
+#include "engine/common/error.h"
 #include "engine/evaluate.h"
 #include "policies/interface/errors.h"
 #include "policies/interface/reselect.h"

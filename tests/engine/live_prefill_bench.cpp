@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdio>
 
-#include "engine/device.h"
+#include "engine/model/device.h"
 #include "tests/engine/experiment_on_disk.h"
 
 using namespace kvscope;

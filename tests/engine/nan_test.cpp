@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/decode.h"
-#include "engine/error.h"
-#include "engine/sampler.h"
+#include "engine/common/error.h"
+#include "engine/inference/decode.h"
+#include "engine/inference/sampler.h"
 #include "kernels/cpu_features.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/whole_cache.h"

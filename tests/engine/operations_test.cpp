@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "engine/chunked_reading.h"
-#include "engine/key_gradients.h"
-#include "engine/prefill.h"
+#include "engine/inference/chunked_reading.h"
+#include "engine/inference/key_gradients.h"
+#include "engine/inference/prefill.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/relative_difference.h"
 #include "tests/engine/threads.h"

@@ -1,11 +1,11 @@
-#include "engine/projection_measures.h"
+#include "engine/inference/projection_measures.h"
 
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "engine/gradient_alignment.h"
-#include "engine/prefill.h"
+#include "engine/inference/gradient_alignment.h"
+#include "engine/inference/prefill.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/same_bits.h"
 #include "tests/engine/threads.h"

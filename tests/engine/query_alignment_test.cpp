@@ -1,11 +1,11 @@
-#include "engine/query_alignment.h"
+#include "engine/inference/query_alignment.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "engine/error.h"
-#include "engine/pseudo_tokens.h"
+#include "engine/common/error.h"
+#include "engine/inference/pseudo_tokens.h"
 #include "tests/engine/experiment_on_disk.h"
 
 using namespace kvscope;

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "engine/compare.h"
-#include "engine/decode.h"
-#include "engine/prefill.h"
+#include "engine/inference/compare.h"
+#include "engine/inference/decode.h"
+#include "engine/inference/prefill.h"
 #include "tests/engine/counted_memory.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/relative_difference.h"

@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "engine/decode.h"
-#include "engine/error.h"
-#include "engine/prefill.h"
+#include "engine/common/error.h"
+#include "engine/inference/decode.h"
+#include "engine/inference/prefill.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/relative_difference.h"
 #include "tests/engine/same_bits.h"

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/generate.h"
-#include "engine/prefill.h"
+#include "engine/inference/generate.h"
+#include "engine/inference/prefill.h"
 #include "tests/engine/whole_cache.h"
 
 using namespace kvscope;

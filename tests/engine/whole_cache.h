@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/cache/run_cache.h"
-#include "engine/prefill.h"
+#include "engine/inference/prefill.h"
 
 namespace kvscope::engine::testing {
 

@@ -6,7 +6,7 @@
 #include <regex>
 #include <stdexcept>
 
-#include "analysis/terminal_text.h"
+#include "analysis/tables/terminal_text.h"
 
 namespace kvscope::fuzz {
 namespace {

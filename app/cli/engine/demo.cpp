@@ -2,7 +2,7 @@
 
 #include "analysis/cost_table.h"
 #include "analysis/figure_definition.h"
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "app/cli/engine/run_in_terminal.h"
 #include "app/cli/output_option.h"
 #include "app/cli/terminal.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/pseudo_tokens.h"
-#include "engine/query_alignment.h"
+#include "engine/inference/pseudo_tokens.h"
+#include "engine/inference/query_alignment.h"
 
 namespace kvscope::cli {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "analysis/pseudo_queries.h"
+#include "engine/inference/prompt.h"
 #include "engine/model/model.h"
-#include "engine/prompt.h"
 
 namespace kvscope::cli {
 

@@ -4,7 +4,7 @@
 
 #include "app/cli/option_checks.h"
 #include "app/program/find_model.h"
-#include "engine/device.h"
+#include "engine/model/device.h"
 
 namespace kvscope::cli {
 

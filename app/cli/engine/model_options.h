@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/common/progress.h"
 #include "engine/model/model.h"
-#include "engine/progress.h"
 
 namespace kvscope::cli {
 

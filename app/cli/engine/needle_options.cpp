@@ -2,7 +2,7 @@
 
 #include "app/cli/option_checks.h"
 #include "app/program/paths.h"
-#include "engine/prompt.h"
+#include "engine/inference/prompt.h"
 
 namespace kvscope::cli {
 

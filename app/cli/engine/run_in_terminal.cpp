@@ -8,8 +8,8 @@
 #include <stdexcept>
 
 #include "app/cli/engine/terminal_progress.h"
-#include "engine/device.h"
-#include "engine/error.h"
+#include "engine/common/error.h"
+#include "engine/model/device.h"
 
 namespace kvscope::cli {
 namespace {

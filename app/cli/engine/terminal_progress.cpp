@@ -5,9 +5,9 @@
 
 #include <cstdio>
 
-#include "analysis/terminal_text.h"
+#include "analysis/tables/terminal_text.h"
 #include "app/cli/terminal.h"
-#include "engine/error.h"
+#include "engine/common/error.h"
 
 namespace kvscope::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "app/cli/stop_signal.h"
-#include "engine/checkpoint/stop_check.h"
-#include "engine/progress.h"
+#include "engine/common/progress.h"
+#include "engine/files/stop_check.h"
 
 namespace kvscope::cli {
 

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/utf8.h"
+#include "analysis/tables/utf8.h"
 #include "app/gui/drawing/texture.h"
 
 namespace kvscope::gui {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/error.h"
+#include "engine/common/error.h"
 
 namespace kvscope::gui {
 namespace {

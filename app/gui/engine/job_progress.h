@@ -7,7 +7,7 @@
 #include <string>
 
 #include "app/gui/session/engine_session.h"
-#include "engine/progress.h"
+#include "engine/common/progress.h"
 
 namespace kvscope::gui {
 

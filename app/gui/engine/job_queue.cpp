@@ -6,8 +6,8 @@
 #include <new>
 #include <utility>
 
-#include "engine/checkpoint/stop_check.h"
-#include "engine/error.h"
+#include "engine/common/error.h"
+#include "engine/files/stop_check.h"
 
 namespace kvscope::gui {
 namespace {

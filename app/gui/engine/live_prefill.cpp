@@ -6,7 +6,7 @@
 
 #include "analysis/what_if.h"
 #include "engine/experiment.h"
-#include "engine/prefill.h"
+#include "engine/inference/prefill.h"
 
 namespace kvscope::gui {
 namespace {

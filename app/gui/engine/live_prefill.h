@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "app/gui/session/engine_session.h"
-#include "engine/live_prefill.h"
+#include "engine/common/progress.h"
+#include "engine/inference/live_prefill.h"
+#include "engine/inference/prompt.h"
 #include "engine/model/model.h"
-#include "engine/progress.h"
-#include "engine/prompt.h"
 
 namespace kvscope::gui {
 

@@ -6,8 +6,8 @@
 
 #include "app/program/paths.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/device.h"
-#include "engine/error.h"
+#include "engine/common/error.h"
+#include "engine/model/device.h"
 #include "engine/spectra.h"
 
 namespace kvscope::gui {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/table_format.h"
-#include "engine/error.h"
+#include "analysis/tables/table_format.h"
+#include "engine/common/error.h"
 
 namespace kvscope::gui {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "app/gui/session/document.h"
-#include "engine/conversation.h"
+#include "engine/common/progress.h"
+#include "engine/inference/conversation.h"
 #include "engine/model/model.h"
-#include "engine/progress.h"
 #include "engine/repeat.h"
 #include "trace/reader.h"
 

@@ -2,9 +2,9 @@
 
 #include <chrono>
 
-#include "engine/checkpoint/stop_check.h"
-#include "engine/error.h"
-#include "engine/prompt.h"
+#include "engine/common/error.h"
+#include "engine/files/stop_check.h"
+#include "engine/inference/prompt.h"
 
 namespace kvscope::gui {
 namespace {

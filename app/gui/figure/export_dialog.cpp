@@ -1,6 +1,6 @@
 #include "app/gui/figure/export_dialog.h"
 
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "app/figures/export_figure.h"
 #include "app/gui/figure/exported_files.h"
 #include "app/gui/figure/figure_source.h"

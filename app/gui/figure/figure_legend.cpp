@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "analysis/ticks.h"
 #include "app/gui/figure/figure_axes.h"
 #include "app/gui/figure/figure_shapes.h"

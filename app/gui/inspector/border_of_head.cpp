@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "analysis/number_text.h"
-#include "analysis/table_format.h"
+#include "analysis/tables/number_text.h"
+#include "analysis/tables/table_format.h"
 #include "analysis/token_report.h"
 #include "app/gui/drawing/shaped_text.h"
 

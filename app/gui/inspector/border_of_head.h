@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "analysis/table.h"
+#include "analysis/tables/table.h"
 #include "analysis/token_report.h"
 #include "app/gui/inspector/token_question.h"
 #include "app/gui/session/prompt_text.h"

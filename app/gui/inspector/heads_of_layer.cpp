@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/number_text.h"
-#include "analysis/table_format.h"
+#include "analysis/tables/number_text.h"
+#include "analysis/tables/table_format.h"
 
 namespace kvscope::gui {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "analysis/table.h"
+#include "analysis/tables/table.h"
 #include "analysis/token_report.h"
 #include "app/gui/view/view.h"
 

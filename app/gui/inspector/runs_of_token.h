@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/table.h"
+#include "analysis/tables/table.h"
 #include "app/gui/inspector/token_question.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/session/span_reports.h"

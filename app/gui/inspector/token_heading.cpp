@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <span>
 
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/tokens/joined_tokens.h"
 #include "app/gui/tokens/token_tooltip.h"

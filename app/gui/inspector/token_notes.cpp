@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 
 namespace kvscope::gui {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 
 namespace kvscope::gui {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/table.h"
+#include "analysis/tables/table.h"
 
 namespace kvscope::gui {
 

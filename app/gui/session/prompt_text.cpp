@@ -7,7 +7,7 @@
 #include <charconv>
 #include <optional>
 
-#include "analysis/utf8.h"
+#include "analysis/tables/utf8.h"
 #include "app/gui/session/session.h"
 
 namespace kvscope::gui {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <string_view>
 
-#include "analysis/utf8.h"
+#include "analysis/tables/utf8.h"
 
 namespace kvscope::gui {
 namespace {

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "analysis/reproduce.h"
-#include "analysis/table_format.h"
-#include "analysis/utf8.h"
+#include "analysis/tables/table_format.h"
+#include "analysis/tables/utf8.h"
 #include "app/gui/session/whole_path.h"
 #include "app/program/paths.h"
 #include "policies/interface/budget.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/table.h"
+#include "analysis/tables/table.h"
 #include "app/gui/session/comparison.h"
 #include "app/gui/session/session.h"
 

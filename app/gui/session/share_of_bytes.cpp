@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "analysis/bytes_share.h"
+#include "analysis/measures/bytes_share.h"
 
 namespace kvscope::gui {
 

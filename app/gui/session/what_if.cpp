@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "analysis/coverage.h"
 #include "analysis/figure_definition.h"
+#include "analysis/measures/coverage.h"
 #include "analysis/run_policy.h"
 #include "analysis/run_style.h"
 #include "app/gui/session/engine_session.h"

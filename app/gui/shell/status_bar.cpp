@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/prompt_text.h"

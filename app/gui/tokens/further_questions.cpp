@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/run_style.h"
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/session/engine_session.h"
 

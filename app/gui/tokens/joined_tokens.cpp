@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analysis/utf8.h"
+#include "analysis/tables/utf8.h"
 #include "app/gui/drawing/shaped_text.h"
 
 namespace kvscope::gui {

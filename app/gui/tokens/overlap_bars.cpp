@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/number_text.h"
+#include "analysis/tables/number_text.h"
 #include "app/gui/session/measures.h"
 
 namespace kvscope::gui {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "analysis/retention.h"
+#include "analysis/measures/retention.h"
 #include "app/gui/drawing/ground_colors.h"
 
 namespace kvscope::gui {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/utf8.h"
+#include "analysis/tables/utf8.h"
 #include "app/gui/session/reading_levels.h"
 
 namespace kvscope::gui {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "analysis/overlap.h"
+#include "analysis/measures/overlap.h"
 
 namespace kvscope::gui {
 namespace {

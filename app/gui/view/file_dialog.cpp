@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 
 namespace kvscope::gui {
 

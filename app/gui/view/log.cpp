@@ -12,7 +12,7 @@
 #include <mutex>
 #include <utility>
 
-#include "analysis/terminal_text.h"
+#include "analysis/tables/terminal_text.h"
 
 namespace kvscope::gui {
 namespace {

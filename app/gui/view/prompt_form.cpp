@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "app/gui/view/file_dialog.h"
 
 namespace kvscope::gui {

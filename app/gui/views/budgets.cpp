@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "analysis/number_text.h"
-#include "analysis/table_format.h"
+#include "analysis/tables/number_text.h"
+#include "analysis/tables/table_format.h"
 #include "app/gui/figure/head_maps_view.h"
 
 namespace kvscope::gui {

@@ -8,7 +8,7 @@
 
 #include "analysis/cost_difference.h"
 #include "analysis/cost_table.h"
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "app/gui/figure/comparison_choice.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/session/cell_text.h"

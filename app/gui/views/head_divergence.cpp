@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "analysis/number_text.h"
+#include "analysis/tables/number_text.h"
 #include "app/gui/figure/figure_choice.h"
 #include "app/gui/figure/figure_legend.h"
 #include "app/gui/figure/figure_menu.h"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/entry_sizes.h"
-#include "analysis/number_text.h"
-#include "analysis/table_format.h"
+#include "analysis/measures/entry_sizes.h"
+#include "analysis/tables/number_text.h"
+#include "analysis/tables/table_format.h"
 #include "app/gui/drawing/ground_colors.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_menu.h"

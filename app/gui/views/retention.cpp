@@ -1,4 +1,4 @@
-#include "analysis/retention.h"
+#include "analysis/measures/retention.h"
 
 #include <fmt/format.h>
 #include <imgui.h>
@@ -7,9 +7,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "analysis/bytes_share.h"
-#include "analysis/number_text.h"
-#include "analysis/table_format.h"
+#include "analysis/measures/bytes_share.h"
+#include "analysis/tables/number_text.h"
+#include "analysis/tables/table_format.h"
 #include "analysis/token_report.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_menu.h"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/bytes_share.h"
+#include "analysis/measures/bytes_share.h"
 #include "analysis/run_style.h"
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "app/gui/session/share_of_bytes.h"
 #include "app/gui/view/actions.h"
 #include "app/gui/view/view.h"

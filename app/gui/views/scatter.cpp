@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "analysis/cost_table.h"
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "app/gui/figure/figure_view.h"
 #include "app/gui/session/measures.h"
 

@@ -7,7 +7,7 @@
 
 #include "analysis/figure_definition.h"
 #include "analysis/reproduce.h"
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/measures.h"
 #include "app/gui/view/file_dialog.h"

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "app/program/paths.h"
-#include "engine/error.h"
-#include "engine/prompt.h"
+#include "engine/common/error.h"
+#include "engine/inference/prompt.h"
 
 namespace kvscope::program {
 namespace {

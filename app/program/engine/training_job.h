@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/common/progress.h"
 #include "engine/echo_training.h"
 #include "engine/echo_tuning.h"
 #include "engine/model/model.h"
-#include "engine/progress.h"
 
 namespace kvscope::program {
 

@@ -1,5 +1,5 @@
 #include "engine/checkpoint/hf_config.h"
-#include "engine/checkpoint/tokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "tests/fuzz/reader.h"
 #include "tests/fuzz/small_model.h"
 

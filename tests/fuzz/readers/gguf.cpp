@@ -1,6 +1,6 @@
 #include "engine/checkpoint/chat_template_source.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/tokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "tests/fuzz/reader.h"
 
 namespace kvscope::fuzz {

@@ -1,4 +1,4 @@
-#include "engine/checkpoint/safetensors.h"
+#include "engine/files/safetensors.h"
 
 #include "tests/fuzz/reader.h"
 

@@ -1,5 +1,5 @@
-#include "engine/checkpoint/classifier_tokenizer.h"
-#include "engine/checkpoint/tokenizer.h"
+#include "engine/tokenizer/classifier_tokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "tests/fuzz/reader.h"
 
 namespace kvscope::fuzz {

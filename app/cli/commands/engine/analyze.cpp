@@ -20,7 +20,7 @@
 #include "app/program/paths.h"
 #include "app/program/version.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/error.h"
+#include "engine/common/error.h"
 #include "engine/spectra.h"
 
 namespace kvscope::cli::analyze_file {

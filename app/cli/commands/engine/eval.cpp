@@ -20,7 +20,7 @@
 #include "app/cli/terminal.h"
 #include "app/program/engine/run_job.h"
 #include "app/program/version.h"
-#include "engine/error.h"
+#include "engine/common/error.h"
 #include "engine/evaluate.h"
 #include "json/bounded_json.h"
 #include "trace/part_folder.h"

@@ -9,7 +9,7 @@
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/option_checks.h"
 #include "app/figures/output_file.h"
-#include "engine/error.h"
+#include "engine/common/error.h"
 #include "engine/head_profile.h"
 
 namespace kvscope::cli::profile_heads_file {

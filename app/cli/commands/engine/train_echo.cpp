@@ -3,14 +3,14 @@
 #include <memory>
 #include <stdexcept>
 
-#include "analysis/table_format.h"
+#include "analysis/tables/table_format.h"
 #include "app/cli/command.h"
 #include "app/cli/engine/model_options.h"
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/option_checks.h"
 #include "app/figures/output_file.h"
 #include "app/program/engine/training_job.h"
-#include "engine/error.h"
+#include "engine/common/error.h"
 
 namespace kvscope::cli::train_echo_file {
 namespace {

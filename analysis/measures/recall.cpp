@@ -1,0 +1,96 @@
+#include "analysis/measures/recall.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+
+#include "kernels/select_topk.h"
+
+namespace kvscope::analysis {
+namespace {
+
+namespace schema = trace::schema;
+
+double mean(std::span<const double> values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+std::vector<uint32_t> gold_sets(std::span<const float> answer_attention, size_t n_kv_heads, size_t budget) {
+    if (n_kv_heads == 0 || answer_attention.size() % n_kv_heads != 0) {
+        throw std::invalid_argument(
+            fmt::format("recall: {} values of attention are not of {} KV heads", answer_attention.size(), n_kv_heads));
+    }
+    const size_t n_tokens = answer_attention.size() / n_kv_heads;
+    const size_t n_gold = std::min(budget, n_tokens);
+    std::vector<uint32_t> gold(n_kv_heads * n_gold);
+    for (size_t head = 0; head < n_kv_heads; ++head) {
+        kernels::select_topk(answer_attention.data() + head * n_tokens, static_cast<int64_t>(n_tokens),
+                             static_cast<int64_t>(n_gold), gold.data() + head * n_gold);
+    }
+    return gold;
+}
+
+std::vector<double> layer_recall(std::span<const uint32_t> gold, size_t n_kv_heads, const KeptSets& kept,
+                                 size_t layer) {
+    if (n_kv_heads == 0 || gold.size() % n_kv_heads != 0 || kept.n_rows % n_kv_heads != 0) {
+        throw std::invalid_argument(
+            fmt::format("recall: {} best positions, {} KV heads and {} rows of kept entries "
+                        "do not fit together",
+                        gold.size(), n_kv_heads, kept.n_rows));
+    }
+    const size_t n_gold = gold.size() / n_kv_heads;
+    const size_t group = kept.n_rows / n_kv_heads;
+    std::vector<double> shares;
+    for (size_t row = 0; row < kept.n_rows; ++row) {
+        const auto of_head = gold.subspan(row / group * n_gold, n_gold);
+        const auto of_row = kept.row(layer, row);
+        size_t found = 0;
+        auto next = of_row.begin();
+        for (const uint32_t position : of_head) {
+            next = std::lower_bound(next, of_row.end(), position);
+            if (next == of_row.end()) break;
+            found += *next == position;
+        }
+        shares.push_back(n_gold > 0 ? static_cast<double>(found) / static_cast<double>(n_gold)
+                                    : std::numeric_limits<double>::quiet_NaN());
+    }
+    return shares;
+}
+
+std::optional<int> run_with_answer_attention(const trace::Reader& reader, int prompt) {
+    const auto full = reader.full_run(prompt);
+    if (!full || !reader.has(trace::Place::of_run(prompt, *full), schema::run::answer_attention)) return std::nullopt;
+    return full;
+}
+
+std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std::span<const int> runs) {
+    const auto full = trace::Place::of_run(prompt, run_with_answer_attention(reader, prompt).value());
+    const auto n_kv_heads = static_cast<size_t>(reader.model().n_kv_heads);
+    const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
+    std::vector<std::shared_ptr<const trace::Kept>> kept;
+    for (const int run : runs) kept.push_back(reader.kept(prompt, run));
+    std::vector<Recall> recalls(runs.size());
+    for (size_t layer = 0; layer < static_cast<size_t>(reader.model().n_layers); ++layer) {
+        const auto attention = reader.read_layer<float>(full, schema::run::answer_attention, layer);
+        std::map<int64_t, std::vector<uint32_t>> gold;
+        for (size_t i = 0; i < runs.size(); ++i) {
+            const int64_t budget = std::max<int64_t>(reader.run(prompt, runs[i]).budget, 0);
+            auto& of_budget = gold[budget];
+            if (of_budget.empty()) of_budget = gold_sets(attention, n_kv_heads, static_cast<size_t>(budget));
+            const auto heads = layer_recall(of_budget, n_kv_heads, kept_sets(*kept[i], n_tokens), layer);
+            recalls[i].layers.push_back(mean(heads));
+            recalls[i].heads.insert(recalls[i].heads.end(), heads.begin(), heads.end());
+        }
+    }
+    for (Recall& recall : recalls) recall.model = mean(recall.layers);
+    return recalls;
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,384 @@
+#include "analysis/tables/table_format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "analysis/tables/column_layout.h"
+#include "analysis/tables/terminal_text.h"
+#include "json/bounded_json.h"
+
+namespace kvscope::analysis {
+namespace {
+
+constexpr std::array<std::string_view, 6> kFormatNames = {"text", "csv", "md", "tex", "json", "jsonl"};
+
+void check_shape(const Table& table) {
+    for (size_t r = 0; r < table.rows.size(); ++r) {
+        if (table.rows[r].cells.size() != table.columns.size()) {
+            throw std::invalid_argument(fmt::format("table '{}': row {} has {} cells, but there are {} columns",
+                                                    table.name, r, table.rows[r].cells.size(), table.columns.size()));
+        }
+    }
+}
+
+std::string shortest(double value) {
+    if (std::isnan(value)) return "NaN";
+    if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+    std::array<char, 32> buffer{};
+    const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+    return {buffer.data(), end.ptr};
+}
+
+std::string csv_field(std::string_view text) {
+    if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+    std::string quoted = "\"";
+    for (const char c : text) {
+        if (c == '"') quoted += '"';
+        quoted += c;
+    }
+    return quoted + '"';
+}
+
+std::string csv_cell(const Cell& cell) {
+    if (const auto* text = std::get_if<std::string>(&cell)) return text->empty() ? "\"\"" : csv_field(*text);
+    if (const auto* whole = std::get_if<int64_t>(&cell)) return std::to_string(*whole);
+    if (const auto* real = std::get_if<double>(&cell)) return shortest(*real);
+    return {};
+}
+
+std::string csv(const Table& table) {
+    std::string out;
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+        if (c > 0) out += ',';
+        out += csv_field(table.columns[c].name);
+    }
+    out += '\n';
+    for (const Row& row : table.rows) {
+        for (size_t c = 0; c < row.cells.size(); ++c) {
+            if (c > 0) out += ',';
+            out += csv_cell(row.cells[c]);
+        }
+        out += '\n';
+    }
+    return out;
+}
+
+nlohmann::ordered_json json_row(const Table& table, const Row& row) {
+    nlohmann::ordered_json object = nlohmann::ordered_json::object();
+    for (size_t c = 0; c < row.cells.size(); ++c) {
+        nlohmann::ordered_json& value = object[table.columns[c].name];
+        if (const auto* text = std::get_if<std::string>(&row.cells[c])) {
+            if (table.columns[c].is_json) value = bounded_json::parse_or_discard<nlohmann::ordered_json>(*text);
+            if (!table.columns[c].is_json || value.is_discarded()) value = *text;
+        }
+        if (const auto* whole = std::get_if<int64_t>(&row.cells[c])) value = *whole;
+        if (const auto* real = std::get_if<double>(&row.cells[c]); real != nullptr && std::isfinite(*real))
+            value = *real;
+    }
+    return object;
+}
+
+std::string dump(const nlohmann::ordered_json& json) {
+    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string json(const Table& table) {
+    std::string out = "[";
+    for (size_t r = 0; r < table.rows.size(); ++r) {
+        out += r == 0 ? "\n  " : ",\n  ";
+        out += dump(json_row(table, table.rows[r]));
+    }
+    return out + (table.rows.empty() ? "]\n" : "\n]\n");
+}
+
+std::string jsonl(const Table& table) {
+    std::string out;
+    for (const Row& row : table.rows) out += dump(json_row(table, row)) + '\n';
+    return out;
+}
+
+// ---- forms for people ----------------------------------------------------------------------------------------------
+
+std::string heading(const Column& column) {
+    const std::string& title = column.title.empty() ? column.name : column.title;
+    return column.unit.empty() ? title : fmt::format("{} ({})", title, column.unit);
+}
+
+bool is_number(const Column& column) { return column.type != ColumnType::text; }
+
+std::string shown(const Cell& cell, const Column& column, bool group_thousands) {
+    if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+    if (const auto* whole = std::get_if<int64_t>(&cell)) {
+        return group_thousands ? format_count(*whole) : std::to_string(*whole);
+    }
+    if (const auto* real = std::get_if<double>(&cell)) return format_real(*real, column.decimals);
+    return {};
+}
+
+std::optional<double> number(const Cell& cell) {
+    if (const auto* whole = std::get_if<int64_t>(&cell)) return static_cast<double>(*whole);
+    if (const auto* real = std::get_if<double>(&cell); real != nullptr && !std::isnan(*real)) return *real;
+    return std::nullopt;
+}
+
+/// (rows, columns): whether a cell is shown in bold. Ties are judged by what is shown; a column in which every row ties
+/// has no best, and neither has a column of one row.
+std::vector<std::vector<bool>> best_cells(const Table& table) {
+    std::vector<std::vector<bool>> best(table.rows.size(), std::vector<bool>(table.columns.size(), false));
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+        const Column& column = table.columns[c];
+        if (column.best == Best::none) continue;
+        std::optional<double> record;
+        size_t winner = 0;
+        size_t candidates = 0;
+        for (size_t r = 0; r < table.rows.size(); ++r) {
+            const std::optional<double> value = number(table.rows[r].cells[c]);
+            if (table.rows[r].control || !value) continue;
+            ++candidates;
+            if (!record || (column.best == Best::lowest ? *value < *record : *value > *record)) {
+                record = value;
+                winner = r;
+            }
+        }
+        if (candidates < 2) continue;
+        const std::string record_text = shown(table.rows[winner].cells[c], column, false);
+        size_t n_marked = 0;
+        for (size_t r = 0; r < table.rows.size(); ++r) {
+            const Row& row = table.rows[r];
+            best[r][c] = !row.control && number(row.cells[c]) && shown(row.cells[c], column, false) == record_text;
+            if (best[r][c]) ++n_marked;
+        }
+        if (n_marked == candidates) {
+            for (size_t r = 0; r < table.rows.size(); ++r) best[r][c] = false;
+        }
+    }
+    return best;
+}
+
+std::string padded(const std::string& text, size_t width, bool right) {
+    const size_t length = terminal_columns(text);
+    const std::string fill(width > length ? width - length : 0, ' ');
+    return right ? fill + text : text + fill;
+}
+
+std::vector<size_t> widths(const TextCells& lines, size_t n_columns) {
+    std::vector<size_t> width(n_columns, 0);
+    for (const auto& line : lines) {
+        for (size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], terminal_columns(line[c]));
+    }
+    return width;
+}
+
+std::string text(const Table& table, size_t width) {
+    TextCells lines(1);
+    std::vector<bool> numbers;
+    for (const Column& column : table.columns) {
+        lines[0].push_back(terminal_text(heading(column), Lines::one));
+        numbers.push_back(is_number(column));
+    }
+    for (const Row& row : table.rows) {
+        auto& line = lines.emplace_back();
+        for (size_t c = 0; c < row.cells.size(); ++c)
+            line.push_back(terminal_text(shown(row.cells[c], table.columns[c], true), Lines::one));
+    }
+    return columns_of_text(lines, numbers, width);
+}
+
+std::string markdown_escaped(std::string_view raw) {
+    std::string out;
+    for (const char c : raw) {
+        if (c == '|' || c == '\\' || c == '*' || c == '`' || c == '<') out += '\\';
+        out += c;
+    }
+    return terminal_text(out, Lines::one);
+}
+
+std::string markdown(const Table& table) {
+    const auto best = best_cells(table);
+    TextCells lines(1);
+    for (const Column& column : table.columns) lines[0].push_back(markdown_escaped(heading(column)));
+    for (size_t r = 0; r < table.rows.size(); ++r) {
+        auto& line = lines.emplace_back();
+        for (size_t c = 0; c < table.columns.size(); ++c) {
+            const std::string cell = markdown_escaped(shown(table.rows[r].cells[c], table.columns[c], false));
+            line.push_back(best[r][c] ? "**" + cell + "**" : cell);
+        }
+    }
+    std::vector<size_t> width = widths(lines, table.columns.size());
+    for (size_t& w : width) w = std::max<size_t>(w, 3);
+    const auto row_of = [&](const std::vector<std::string>& line) {
+        std::string row = "|";
+        for (size_t c = 0; c < line.size(); ++c) row += padded(line[c], width[c], is_number(table.columns[c])) + '|';
+        return row + '\n';
+    };
+    std::string out = row_of(lines[0]) + '|';
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+        out += is_number(table.columns[c]) ? std::string(width[c] - 1, '-') + ":|" : std::string(width[c], '-') + '|';
+    }
+    out += '\n';
+    for (size_t r = 1; r < lines.size(); ++r) out += row_of(lines[r]);
+    return out;
+}
+
+std::string latex_escaped(std::string_view raw) {
+    std::string out;
+    for (const char c : terminal_text(raw, Lines::one)) {
+        switch (c) {
+            case '&':
+            case '%':
+            case '$':
+            case '#':
+            case '_':
+            case '{':
+            case '}':
+                out += '\\';
+                out += c;
+                break;
+            case '\\':
+                out += "\\textbackslash{}";
+                break;
+            case '~':
+                out += "\\textasciitilde{}";
+                break;
+            case '^':
+                out += "\\textasciicircum{}";
+                break;
+            default:
+                out += c;
+        }
+    }
+    return out;
+}
+
+std::string latex_cell(const Cell& cell, const Column& column) {
+    if (std::holds_alternative<std::monostate>(cell)) return "--";
+    std::string value = latex_escaped(shown(cell, column, true));
+    if (std::holds_alternative<std::string>(cell)) return value;
+    if (const auto* real = std::get_if<double>(&cell); real != nullptr && std::isnan(*real)) return "--";
+    if (value.front() == '-') value = "$-$" + value.substr(1);
+    if (const size_t exponent = value.find('e'); exponent != std::string::npos) {
+        const int power = std::stoi(value.substr(exponent + 1));
+        value = fmt::format("{}$\\cdot10^{{{}}}$", value.substr(0, exponent), power);
+    }
+    return value;
+}
+
+std::string latex(const Table& table) {
+    const auto best = best_cells(table);
+    std::string out = "% needs \\usepackage{booktabs}\n\\begin{tabular}{";
+    for (const Column& column : table.columns) out += is_number(column) ? 'r' : 'l';
+    out += "}\n\\toprule\n";
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+        out += (c > 0 ? " & " : "") + latex_escaped(heading(table.columns[c]));
+    }
+    out += " \\\\\n\\midrule\n";
+    for (size_t r = 0; r < table.rows.size(); ++r) {
+        for (size_t c = 0; c < table.columns.size(); ++c) {
+            const std::string cell = latex_cell(table.rows[r].cells[c], table.columns[c]);
+            out += c > 0 ? " & " : "";
+            if (!best[r][c]) {
+                out += cell;
+            } else if (cell.find('$') == std::string::npos) {
+                out += "\\textbf{" + cell + "}";
+            } else {
+                out += "{\\boldmath\\textbf{" + cell + "}}";
+            }
+        }
+        out += " \\\\\n";
+    }
+    return out + "\\bottomrule\n\\end{tabular}\n";
+}
+
+/// Without the columns in which no row has anything.
+Table without_empty_columns(const Table& table) {
+    const auto has_content = [&](size_t c) {
+        return std::any_of(table.rows.begin(), table.rows.end(), [&](const Row& row) {
+            const auto* text = std::get_if<std::string>(&row.cells[c]);
+            return text != nullptr ? !text->empty() : !std::holds_alternative<std::monostate>(row.cells[c]);
+        });
+    };
+    Table shown{table.name, table.title, {}, std::vector<Row>(table.rows.size())};
+    for (size_t r = 0; r < table.rows.size(); ++r) shown.rows[r].control = table.rows[r].control;
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+        if (!table.rows.empty() && !has_content(c)) continue;
+        shown.columns.push_back(table.columns[c]);
+        for (size_t r = 0; r < table.rows.size(); ++r) shown.rows[r].cells.push_back(table.rows[r].cells[c]);
+    }
+    return shown;
+}
+
+}  // namespace
+
+TableFormat table_format_from_name(std::string_view name) {
+    if (name == "markdown") return TableFormat::markdown;
+    if (name == "latex") return TableFormat::latex;
+    const auto found = std::find(kFormatNames.begin(), kFormatNames.end(), name);
+    if (found == kFormatNames.end()) {
+        throw std::invalid_argument(
+            fmt::format("unknown table format '{}'; known are {}", name, fmt::join(kFormatNames, ", ")));
+    }
+    constexpr std::array formats = {TableFormat::text,  TableFormat::csv,  TableFormat::markdown,
+                                    TableFormat::latex, TableFormat::json, TableFormat::jsonl};
+    return formats[static_cast<size_t>(found - kFormatNames.begin())];
+}
+
+std::span<const std::string_view> table_format_names() { return kFormatNames; }
+
+std::string format_real(double value, int decimals) {
+    if (std::isnan(value)) return "NaN";
+    if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+    const double size = std::fabs(value);
+    const double smallest = 0.5 * std::pow(10.0, -decimals);
+    if (size >= 1e9 || (size > 0 && size < smallest)) return fmt::format("{:.2e}", value);
+    return fmt::format("{:.{}f}", value, decimals);
+}
+
+std::string format_bytes(double bytes) {
+    constexpr std::array units = {"B", "kB", "MB", "GB", "TB"};
+    size_t unit = 0;
+    while (bytes >= 999.5 && unit + 1 < units.size()) {
+        bytes /= 1000;
+        ++unit;
+    }
+    return fmt::format("{:.{}f} {}", bytes, unit == 0 || bytes >= 99.5 ? 0 : 1, units[unit]);
+}
+
+std::string format_count(int64_t value) {
+    const std::string digits = std::to_string(value);
+    const size_t sign = digits.front() == '-' ? 1 : 0;
+    std::string out = digits.substr(0, sign);
+    for (size_t i = sign; i < digits.size(); ++i) {
+        if (i > sign && (digits.size() - i) % 3 == 0) out += ',';
+        out += digits[i];
+    }
+    return out;
+}
+
+std::string format_table(const Table& table, TableFormat format, size_t width) {
+    check_shape(table);
+    switch (format) {
+        case TableFormat::text:
+            return text(without_empty_columns(table), width);
+        case TableFormat::csv:
+            return csv(table);
+        case TableFormat::markdown:
+            return markdown(without_empty_columns(table));
+        case TableFormat::latex:
+            return latex(without_empty_columns(table));
+        case TableFormat::json:
+            return json(table);
+        case TableFormat::jsonl:
+            return jsonl(table);
+    }
+    throw std::logic_error("unknown table format");
+}
+
+}  // namespace kvscope::analysis

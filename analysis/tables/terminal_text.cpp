@@ -1,0 +1,77 @@
+#include "analysis/tables/terminal_text.h"
+
+#include <fmt/format.h>
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "analysis/tables/utf8.h"
+
+namespace kvscope::analysis {
+namespace {
+
+constexpr uint32_t picture_of_nul = 0x2400;  // the pictures of the others follow
+constexpr std::string_view picture_of_delete = "␡";
+
+/// Embeddings, overrides and isolates: what is behind them is written in another order than it stands.
+bool turns_direction(uint32_t code) { return (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069); }
+
+bool is_separator(uint32_t code) { return code == 0x2028 || code == 0x2029; }
+
+void append_utf8(uint32_t code, std::string& out) {
+    utf8proc_uint8_t bytes[4];
+    const auto length = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code), bytes);
+    out.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(length));
+}
+
+void append_shown(uint32_t code, std::string_view as_it_stands, Lines lines, std::string& out) {
+    if (lines == Lines::several && (code == '\n' || code == '\t')) {
+        out += as_it_stands;
+    } else if (code == '\n') {
+        out += ' ';
+    } else if (code < 0x20) {
+        append_utf8(picture_of_nul + code, out);
+    } else if (code == 0x7F) {
+        out += picture_of_delete;
+    } else if ((code >= 0x80 && code < 0xA0) || turns_direction(code) || is_separator(code)) {
+        fmt::format_to(std::back_inserter(out), "⟨U+{:04X}⟩", code);
+    } else {
+        out += as_it_stands;
+    }
+}
+
+}  // namespace
+
+std::string terminal_text(std::string_view text, Lines lines) {
+    std::string out;
+    out.reserve(text.size());
+    for (size_t at = 0; at < text.size();) {
+        const Utf8Character character = utf8_character(text, at);
+        if (character.bytes == 0) {
+            fmt::format_to(std::back_inserter(out), "⟨{:02X}⟩", static_cast<unsigned char>(text[at]));
+            ++at;
+            continue;
+        }
+        append_shown(character.code, text.substr(at, character.bytes), lines, out);
+        at += character.bytes;
+    }
+    return out;
+}
+
+size_t terminal_columns(std::string_view text) {
+    size_t columns = 0;
+    for (size_t at = 0; at < text.size();) {
+        const Utf8Character character = utf8_character(text, at);
+        if (character.bytes == 0) {
+            ++columns;
+            ++at;
+            continue;
+        }
+        columns += static_cast<size_t>(std::max(utf8proc_charwidth(static_cast<utf8proc_int32_t>(character.code)), 0));
+        at += character.bytes;
+    }
+    return columns;
+}
+
+}  // namespace kvscope::analysis

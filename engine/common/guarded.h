@@ -1,0 +1,29 @@
+#pragma once
+
+#include <exception>
+#include <new>
+#include <string>
+
+#include "engine/common/error.h"
+
+namespace kvscope::engine {
+
+/// Does what concerns one run alone. What it throws is that run's failure; memory that has run out and the person's
+/// wish to stop concern all of them and pass.
+/// @returns why it failed, never an empty text; empty where it did not
+template <class Action>
+std::string failure_of(Action action) {
+    try {
+        action();
+    } catch (const Cancelled&) {
+        throw;
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception& error) {
+        const std::string message = error.what();
+        return message.empty() ? "an error without a message" : message;
+    }
+    return {};
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,140 @@
+#include "engine/files/fingerprint.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+#include "engine/files/file.h"
+#include "engine/files/parallel.h"
+#include "engine/files/sha256.h"
+
+namespace kvscope::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t block_bytes = uint64_t{4} << 20;
+constexpr std::string_view scheme = "kvscope fingerprint 1\n";
+
+/// SHA-256 of a file's size and its blocks' hashes.
+std::string hash_file(const fs::path& path) {
+    const InputFile file(path);
+    const auto n_blocks = static_cast<int64_t>((file.size() + block_bytes - 1) / block_bytes);
+    std::vector<XXH128_canonical_t> hashes(static_cast<size_t>(n_blocks));
+    parallel_for<std::vector<std::byte>>(n_blocks, [&](int64_t i, std::vector<std::byte>& buffer) {
+        const uint64_t begin = static_cast<uint64_t>(i) * block_bytes;
+        buffer.resize(std::min(block_bytes, file.size() - begin));
+        file.read_at(begin, buffer);
+        XXH128_canonicalFromHash(&hashes[static_cast<size_t>(i)], XXH3_128bits(buffer.data(), buffer.size()));
+    });
+    Sha256 sha;
+    sha.update(scheme);
+    sha.update(std::to_string(file.size()) + "\n");
+    sha.update(std::as_bytes(std::span(hashes)));
+    return sha.hex_digest();
+}
+
+fs::path cache_folder() {
+    if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') {
+        return fs::path(cache) / "kvscope" / "fingerprints";
+    }
+    if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') {
+        return fs::path(home) / ".cache" / "kvscope" / "fingerprints";
+    }
+    return {};
+}
+
+/// What must stay the same for a cached hash to hold. The time of the last status change is part of it because, unlike
+/// the modification time, no program can set it back.
+std::string file_identity(const fs::path& path) {
+    struct stat s {};
+    if (::stat(path.c_str(), &s) != 0) return {};
+    std::error_code error;
+    const fs::path absolute = fs::weakly_canonical(path, error);
+    if (error) return {};
+    const auto time = [](const timespec& t) { return std::to_string(t.tv_sec) + "." + std::to_string(t.tv_nsec); };
+    return absolute.string() + "\n" + std::to_string(s.st_size) + "\n" + std::to_string(s.st_dev) + ":" +
+           std::to_string(s.st_ino) + "\n" + time(s.st_mtim) + "\n" + time(s.st_ctim) + "\n";
+}
+
+/// A file changed within the clock's granularity of being hashed could change again without a trace in its times.
+bool settled(const fs::path& path) {
+    struct stat s {};
+    timespec now{};
+    if (::stat(path.c_str(), &s) != 0 || ::clock_gettime(CLOCK_REALTIME, &now) != 0) return false;
+    return now.tv_sec - s.st_ctim.tv_sec > 2;
+}
+
+bool is_hex_digest(const std::string& text) {
+    return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+class Cache {
+ public:
+    explicit Cache(const std::string& identity) : identity_(std::string(scheme) + identity) {
+        const fs::path folder = cache_folder();
+        if (identity.empty() || folder.empty()) return;
+        Sha256 sha;
+        sha.update(identity_);
+        entry_ = folder / sha.hex_digest();
+    }
+
+    std::string find() const {
+        if (entry_.empty()) return {};
+        std::ifstream in(entry_, std::ios::binary);
+        std::string content((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+        if (content.size() != identity_.size() + 64 || content.compare(0, identity_.size(), identity_) != 0) return {};
+        const std::string digest = content.substr(identity_.size());
+        return is_hex_digest(digest) ? digest : std::string();
+    }
+
+    void store(const std::string& digest) const {
+        if (entry_.empty()) return;
+        std::error_code error;
+        fs::create_directories(entry_.parent_path(), error);
+        fs::path temporary = entry_;
+        temporary += "." + std::to_string(::getpid());
+        {
+            std::ofstream out(temporary, std::ios::binary);
+            out << identity_ << digest;
+            if (!out.flush()) {
+                out.close();
+                fs::remove(temporary, error);
+                return;
+            }
+        }
+        fs::rename(temporary, entry_, error);
+        if (error) fs::remove(temporary, error);
+    }
+
+ private:
+    std::string identity_;
+    fs::path entry_;
+};
+
+std::string cached_file_hash(const fs::path& path) {
+    const std::string identity = file_identity(path);
+    const Cache cache(identity);
+    if (std::string digest = cache.find(); !digest.empty()) return digest;
+    const bool cacheable = settled(path);
+    const std::string digest = hash_file(path);
+    if (cacheable && file_identity(path) == identity) cache.store(digest);
+    return digest;
+}
+
+}  // namespace
+
+std::string fingerprint_files(const std::vector<fs::path>& files, std::string_view configuration) {
+    Sha256 sha;
+    sha.update(scheme);
+    for (const fs::path& file : files) sha.update(cached_file_hash(file) + "\n");
+    sha.update("configuration " + std::to_string(configuration.size()) + "\n");
+    sha.update(configuration);
+    return sha.hex_digest();
+}
+
+}  // namespace kvscope::checkpoint

@@ -1,0 +1,111 @@
+#include "engine/files/json_fields.h"
+
+#include "engine/files/error.h"
+#include "engine/files/file.h"
+#include "engine/files/json_text.h"
+
+namespace kvscope::checkpoint {
+
+using nlohmann::json;
+
+json JsonFields::parse_file(const std::filesystem::path& file) {
+    constexpr uint64_t limit = uint64_t{64} << 20;
+    const std::string text = read_text_file(file, limit);
+    json parsed;
+    try {
+        parsed = parse_json(text);
+    } catch (const std::runtime_error& error) {
+        throw CheckpointError(file, error.what());
+    }
+    if (!parsed.is_object()) throw CheckpointError(file, "is not a JSON object");
+    return parsed;
+}
+
+const json* JsonFields::find(const char* name) const {
+    const auto found = object_->find(name);
+    return found == object_->end() || found->is_null() ? nullptr : &*found;
+}
+
+void JsonFields::fail(const std::string& what) const { throw CheckpointError(file_, what); }
+
+void JsonFields::wrong_type(const char* name, const json& value, const char* expected) const {
+    std::string shown = value.dump(-1, ' ', false, json::error_handler_t::replace);
+    if (shown.size() > 60) shown = shown.substr(0, 60) + "…";
+    fail(where_ + name + " is " + shown + ", expected " + expected);
+}
+
+int64_t JsonFields::as_integer(const char* name, const json& value, const char* expected) const {
+    constexpr double exact = 9007199254740992.0;
+    if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX) wrong_type(name, value, expected);
+    if (value.is_number_integer()) return value.get<int64_t>();
+    if (value.is_number_float()) {
+        const double number = value.get<double>();
+        if (number > -exact && number < exact && number == static_cast<double>(static_cast<int64_t>(number))) {
+            return static_cast<int64_t>(number);
+        }
+    }
+    wrong_type(name, value, expected);
+}
+
+std::optional<int64_t> JsonFields::integer(const char* name) const {
+    const json* value = find(name);
+    if (value == nullptr) return std::nullopt;
+    return as_integer(name, *value, "a whole number");
+}
+
+std::optional<double> JsonFields::number(const char* name) const {
+    const json* value = find(name);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_number()) wrong_type(name, *value, "a number");
+    return value->get<double>();
+}
+
+std::optional<bool> JsonFields::boolean(const char* name) const {
+    const json* value = find(name);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_boolean()) wrong_type(name, *value, "true or false");
+    return value->get<bool>();
+}
+
+std::optional<std::string> JsonFields::text(const char* name) const {
+    const json* value = find(name);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_string()) wrong_type(name, *value, "a text");
+    return value->get<std::string>();
+}
+
+std::optional<std::vector<std::string>> JsonFields::texts(const char* name) const {
+    const json* value = find(name);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_array()) wrong_type(name, *value, "a list of texts");
+    std::vector<std::string> all;
+    for (const json& item : *value) {
+        if (!item.is_string()) wrong_type(name, item, "a list of texts");
+        all.push_back(item.get<std::string>());
+    }
+    return all;
+}
+
+std::optional<std::vector<int64_t>> JsonFields::integers(const char* name) const {
+    const json* value = find(name);
+    if (value == nullptr) return std::nullopt;
+    constexpr const char* expected = "a whole number or a list of them";
+    if (!value->is_array()) return std::vector<int64_t>{as_integer(name, *value, expected)};
+    std::vector<int64_t> all;
+    for (const json& item : *value) all.push_back(as_integer(name, item, expected));
+    return all;
+}
+
+std::optional<JsonFields> JsonFields::object(const char* name) const {
+    const json* value = find(name);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_object()) wrong_type(name, *value, "an object");
+    return JsonFields(*value, file_, where_ + name + ".");
+}
+
+int64_t JsonFields::required_integer(const char* name) const {
+    if (const auto value = integer(name)) return *value;
+    fail("has no " + where_ + name);
+}
+
+}  // namespace kvscope::checkpoint

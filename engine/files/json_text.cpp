@@ -1,0 +1,31 @@
+#include "engine/files/json_text.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "json/bounded_json.h"
+
+namespace kvscope::checkpoint {
+
+nlohmann::json parse_json(std::string_view text) {
+    if (text.starts_with("version https://git-lfs"))
+        throw std::runtime_error("is a Git LFS pointer, not the file: run `git lfs pull` in its folder");
+    if (const size_t at = bounded_json::too_deep_at(text); at < text.size())
+        throw std::runtime_error(
+            fmt::format("is nested more than {} levels deep at byte {}", bounded_json::deepest, at + 1));
+    try {
+        return nlohmann::json::parse(text);
+    } catch (const nlohmann::json::parse_error& error) {
+        // The library's own text quotes what it read last, however long and unprintable that is.
+        throw std::runtime_error(
+            error.byte > text.size()
+                ? fmt::format("is cut off, and not valid JSON: it ends early, after {} bytes", text.size())
+                : fmt::format("is not valid JSON: error at byte {} of {}", error.byte, text.size()));
+    } catch (const nlohmann::json::out_of_range&) {
+        throw std::runtime_error(
+            "is not JSON that can be read: a number in it is larger than any that a computer holds");
+    }
+}
+
+}  // namespace kvscope::checkpoint

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/files/file.h"
+
+namespace kvscope::checkpoint {
+
+struct SafetensorsEntry {
+    std::string dtype;  ///< as in the file: F32, F16, BF16, I64, …
+    std::vector<int64_t> shape;
+    uint64_t begin = 0;  ///< from the file's start
+    uint64_t end = 0;
+};
+
+/// One .safetensors file: eight bytes of header length, a JSON header, then the tensors' bytes without gaps. The header
+/// is checked in full when it is opened (types, shapes, sizes, bounds, overlaps).
+class SafetensorsFile {
+ public:
+    /// @throws CheckpointError
+    explicit SafetensorsFile(const std::filesystem::path& path);
+
+    const std::filesystem::path& path() const { return file_.path(); }
+    const std::map<std::string, SafetensorsEntry, std::less<>>& entries() const { return entries_; }
+
+    /// Converts F32, F16 and BF16 tensors; `out` must have as many elements as the tensor.
+    void read_f32(const SafetensorsEntry& entry, std::span<float> out) const;
+    void read_bf16(const SafetensorsEntry& entry, std::span<uint16_t> out) const;
+
+    /// Whether two tensors hold the same bytes.
+    bool same_bytes(const SafetensorsEntry& a, const SafetensorsFile& other, const SafetensorsEntry& b) const;
+
+ private:
+    InputFile file_;
+    std::map<std::string, SafetensorsEntry, std::less<>> entries_;
+};
+
+/// Types whose values can be read.
+bool is_readable_dtype(std::string_view dtype);
+
+}  // namespace kvscope::checkpoint

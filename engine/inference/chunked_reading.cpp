@@ -1,0 +1,619 @@
+#include "engine/inference/chunked_reading.h"
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <utility>
+
+#include "engine/common/error.h"
+#include "engine/common/guarded.h"
+#include "engine/common/stopwatch.h"
+#include "engine/inference/key_gradients.h"
+#include "kernels/bf16.h"
+#include "kernels/rope.h"
+#include "policies/interface/validation.h"
+
+namespace kvscope::engine {
+namespace {
+
+float rounded_to(float, float number) { return number; }
+kernels::bf16 rounded_to(kernels::bf16, float number) { return kernels::bf16_from_float(number); }
+
+/// Of one head's vectors, n of them: pair i becomes merged + i * stride, or, where that is null, its sum.
+template <class T>
+void merge_vectors(T* vectors, int64_t d, int64_t n, std::span<const uint32_t> pairs, const float* merged,
+                   int64_t stride) {
+    size_t next = 0;
+    for (int64_t from = 0, to = 0; from < n; ++from, ++to) {
+        T* target = vectors + to * d;
+        const T* source = vectors + from * d;
+        if (next == pairs.size() || from != pairs[next]) {
+            if (to != from) std::memmove(target, source, static_cast<size_t>(d) * sizeof(T));
+            continue;
+        }
+        const float* given = merged ? merged + static_cast<int64_t>(next) * stride : nullptr;
+        for (int64_t c = 0; c < d; ++c)
+            target[c] =
+                rounded_to(T{}, given ? given[c] : kernels::to_float(source[c]) + kernels::to_float(source[d + c]));
+        ++next;
+        ++from;
+    }
+}
+
+void merge_numbers(double* numbers, int64_t n, std::span<const uint32_t> pairs) {
+    size_t next = 0;
+    for (int64_t from = 0, to = 0; from < n; ++from, ++to) {
+        const bool is_pair = next < pairs.size() && from == pairs[next];
+        numbers[to] = is_pair ? numbers[from] + numbers[from + 1] : numbers[from];
+        if (is_pair) ++next, ++from;
+    }
+}
+
+double dot(const float* a, const float* b, int64_t d) {
+    double sum = 0;
+    for (int64_t c = 0; c < d; ++c) sum += double{a[c]} * double{b[c]};
+    return sum;
+}
+
+/// The places of a layer's first n entries.
+std::vector<int64_t> places_of(const MergedLayer& layer, int64_t n) {
+    std::vector<int64_t> places = layer.places();
+    places.resize(static_cast<size_t>(n));
+    return places;
+}
+
+/// A chunk of one run's tokens.
+struct Chunk {
+    ChunkedRun* run = nullptr;
+    int64_t first = 0;     ///< token
+    int64_t n = 0;         ///< tokens
+    bool is_last = false;  ///< of the prompt
+
+    /// Its run's policy asks for the gradient of its loss.
+    bool by_gradients = false;
+    /// That needs what it was read as: the entries behind the prompt, its own among them, will be merged.
+    bool keeps_reads = false;
+    std::vector<at::Tensor> looks{};      ///< (L + 1) its residual stream as it looked at what is there
+    std::vector<at::Tensor> reads{};      ///< (L + 1) as it was read
+    std::vector<at::Tensor> gradients{};  ///< (L) by the keys that are merged next
+
+    MergedLayer& layer(int layer) const { return run->layers[static_cast<size_t>(layer)]; }
+    bool failed() const { return !run->error.empty(); }
+
+    /// The cache holds more than the budget: what is there is merged before the chunk is read.
+    bool looks_first() const { return layer(0).size() > run->budget; }
+
+    /// What a layer held before the chunk: all of its entries, or those that are not the chunk's own.
+    HeldEntries held(int index, int64_t n_own) const {
+        const MergedLayer& entries = layer(index);
+        const int64_t before = entries.size() - n_own;
+        return {entries.entries.keys.narrow(1, 0, before),
+                entries.entries.values.narrow(1, 0, before),
+                {entries.masses.begin(), entries.masses.begin() + before},
+                {entries.positions.begin(), entries.positions.begin() + before},
+                places_of(entries, before)};
+    }
+};
+
+/// The gradient of a chunk's loss by the keys that it looked at, or by those and its own once it was read. What goes
+/// wrong is its run's error.
+void differentiate(const Transformer& model, std::span<const int32_t> ids, Chunk& chunk, bool was_read,
+                   const Progress& progress) {
+    ChunkRead read{.ids = ids.subspan(static_cast<size_t>(chunk.first), static_cast<size_t>(chunk.n)),
+                   .first = chunk.first,
+                   .residuals = was_read ? chunk.reads : chunk.looks,
+                   .by_own_keys = was_read};
+    for (int layer = 0; layer < model.shape().n_layers; ++layer)
+        read.held.push_back(chunk.held(layer, was_read ? chunk.n : 0));
+    const std::string error = failure_of([&] { chunk.gradients = key_gradients(model, read, progress); });
+    if (!error.empty()) chunk.run->error = "the gradient of its loss: " + error;
+}
+
+/// What a pass of some chunks through the layers consists of. Rows are tokens of chunks.
+class ChunkReader {
+ protected:
+    explicit ChunkReader(const Transformer& model) : model_(model), shape_(model.shape()) {}
+
+    /// Queries, rows of a chunk, and what they attend to: a layer's entries and `n_behind` of the chunk's own that lie
+    /// behind these, of which the last are the queries' own.
+    struct Attended {
+        const Chunk* chunk = nullptr;
+        int64_t row = 0, n = 0;
+        int64_t n_behind = 0;
+        at::Tensor keys = {};  ///< rotated
+        std::vector<float> masses = {};
+        std::vector<int64_t> first_keys = {};
+        std::vector<double> sums = {};  ///< (H, entries and those behind); empty: not wanted
+    };
+
+    int64_t add_row(const Chunk& chunk, std::span<const int32_t> ids) {
+        const auto row = static_cast<int64_t>(rows_.size());
+        for (int64_t i = 0; i < chunk.n; ++i) {
+            rows_.push_back(ids[static_cast<size_t>(chunk.first + i)]);
+            positions_.push_back(chunk.first + i);
+        }
+        return row;
+    }
+
+    void embed_rows() {
+        residual_ = model_.embed(rows_);
+        rotation_ = model_.rotation(positions_);
+    }
+
+    at::Tensor room_for_outputs(const at::Tensor& qkv) const {
+        return at::zeros({qkv.size(0), int64_t{shape_.n_heads} * shape_.head_dim}, qkv.options());
+    }
+
+    void prepare(Attended& attended, int layer, bool with_sums) const {
+        const Chunk& chunk = *attended.chunk;
+        const MergedLayer& entries = chunk.layer(layer);
+        std::vector<int64_t> places = entries.places(), tokens(entries.positions.begin(), entries.positions.end());
+        for (int64_t i = chunk.n - attended.n_behind; i < chunk.n; ++i) {
+            places.push_back(chunk.first + i);
+            tokens.push_back(chunk.first + i);
+        }
+        attended.keys = entries.rotated(model_, places);
+        attended.masses = entries.masses;
+        attended.masses.resize(places.size(), 1.0f);
+        attended.first_keys =
+            first_seen(tokens, attended.n, model_.config().sliding_window[static_cast<size_t>(layer)]);
+        attended.sums.assign(with_sums ? static_cast<size_t>(shape_.n_heads) * places.size() : 0, 0.0);
+    }
+
+    void attend(std::deque<Attended>& all, int layer, const at::Tensor& qkv, at::Tensor& out) const {
+        std::vector<AttentionRead> reads;
+        for (Attended& attended : all)
+            reads.push_back({.shape = shape_,
+                             .scale = model_.attention_scale(),
+                             .queries = qkv.narrow(0, attended.row, attended.n),
+                             .keys = attended.keys,
+                             .values = attended.chunk->layer(layer).entries.values,
+                             .masses = attended.masses,
+                             .first_keys = attended.first_keys,
+                             .out = out.narrow(0, attended.row, attended.n),
+                             .column_sums = attended.sums});
+        model_.operations().attend(reads);
+    }
+
+    /// Puts a chunk's keys, not yet rotated, and values behind a layer's entries, and rotates the rows.
+    void take(const Chunk& chunk, int64_t row, at::Tensor& qkv, MergedLayer& layer) const {
+        at::Tensor rows = qkv.narrow(0, row, chunk.n);
+        layer.entries.write(shape_, rows, layer.size());
+        model_.rotate(rows, {rotation_.cosines.narrow(0, row, chunk.n), rotation_.sines.narrow(0, row, chunk.n)});
+    }
+
+    const Transformer& model_;
+    policies::ModelShape shape_;
+    std::vector<int32_t> rows_;
+    std::vector<int64_t> positions_;
+    at::Tensor residual_;
+    Transformer::Rotation rotation_;
+};
+
+/// Chunks go through all layers and change nothing there: for the loss that they have.
+class LookPass : ChunkReader {
+ public:
+    LookPass(const Transformer& model, std::span<const int32_t> ids, std::vector<Chunk*> chunks)
+        : ChunkReader(model), chunks_(std::move(chunks)) {
+        for (const Chunk* chunk : chunks_) first_rows_.push_back(add_row(*chunk, ids));
+        embed_rows();
+    }
+
+    void run_layer(int layer) {
+        keep();
+        at::Tensor qkv = model_.project(layer, residual_);
+        at::Tensor out = room_for_outputs(qkv);
+        std::deque<Attended> all;
+        for (size_t i = 0; i < chunks_.size(); ++i) {
+            const Chunk& chunk = *chunks_[i];
+            take(chunk, first_rows_[i], qkv, chunk.layer(layer));
+            all.push_back({.chunk = &chunk, .row = first_rows_[i], .n = chunk.n, .n_behind = chunk.n});
+            prepare(all.back(), layer, false);
+        }
+        attend(all, layer, qkv, out);
+        model_.finish_layer(layer, out, residual_);
+    }
+
+    /// The residual stream where the rows are now.
+    void keep() {
+        for (size_t i = 0; i < chunks_.size(); ++i)
+            chunks_[i]->looks.push_back(residual_.narrow(0, first_rows_[i], chunks_[i]->n).clone());
+    }
+
+ private:
+    std::vector<Chunk*> chunks_;
+    std::vector<int64_t> first_rows_;
+};
+
+/// One chunk of each of some runs, through all layers.
+class ChunkPass : ChunkReader {
+ public:
+    ChunkPass(const Transformer& model, std::span<const int32_t> ids, std::vector<Chunk>& chunks)
+        : ChunkReader(model), ids_(ids), chunks_(chunks), look_rows_(chunks.size(), -1), read_rows_(chunks.size(), -1) {
+        for (size_t i = 0; i < chunks_.size(); ++i) {
+            if (chunks_[i].looks_first() && chunks_[i].looks.empty()) look_rows_[i] = add_row(chunks_[i], ids);
+            read_rows_[i] = add_row(chunks_[i], ids);
+        }
+        n_carried_ = static_cast<int64_t>(rows_.size());
+        for (size_t i = 0; i < chunks_.size(); ++i)
+            if (!chunks_[i].looks.empty()) look_rows_[i] = add_row(chunks_[i], ids);
+        embed_rows();
+    }
+
+    void run_layer(int layer) {
+        for (size_t i = 0; i < chunks_.size(); ++i) {
+            Chunk& chunk = chunks_[i];
+            if (!chunk.looks.empty())
+                residual_.narrow(0, look_rows_[i], chunk.n).copy_(chunk.looks[static_cast<size_t>(layer)]);
+            if (chunk.keeps_reads) keep_read(i);
+        }
+        at::Tensor qkv = model_.project(layer, residual_);
+        at::Tensor out = room_for_outputs(qkv);
+        look(layer, qkv, out);
+        read(layer, qkv, out);
+        for (size_t i = 0; i < chunks_.size(); ++i)
+            if (!chunks_[i].by_gradients) merge_behind_the_prompt(i, layer, qkv.narrow(0, last_row(i), 1));
+        at::Tensor carried = residual_.narrow(0, 0, n_carried_);
+        model_.finish_layer(layer, out.narrow(0, 0, n_carried_), carried);
+    }
+
+    void finish(Progress& progress) {
+        for (size_t i = 0; i < chunks_.size(); ++i) {
+            Chunk& chunk = chunks_[i];
+            if (!chunk.is_last || chunk.failed()) continue;
+            const at::Tensor logits = model_.logits(residual_.narrow(0, last_row(i), 1));
+            const float* data = logits.const_data_ptr<float>();
+            chunk.run->last_logits.assign(data, data + logits.numel());
+            if (chunk.keeps_reads) merge_by_gradients(i, progress);
+        }
+    }
+
+ private:
+    int64_t last_row(size_t chunk) const { return read_rows_[chunk] + chunks_[chunk].n - 1; }
+
+    void keep_read(size_t chunk) {
+        chunks_[chunk].reads.push_back(residual_.narrow(0, read_rows_[chunk], chunks_[chunk].n).clone());
+    }
+
+    /// The chunks read what is there, for what they attend to; that is merged back to the budget.
+    void look(int layer, at::Tensor& qkv, at::Tensor& out) {
+        std::deque<Attended> all;
+        for (size_t i = 0; i < chunks_.size(); ++i) {
+            const Chunk& chunk = chunks_[i];
+            if (look_rows_[i] < 0 || chunk.failed()) continue;
+            take(chunk, look_rows_[i], qkv, chunk.layer(layer));
+            Attended& attended =
+                all.emplace_back(Attended{.chunk = &chunk, .row = look_rows_[i], .n = chunk.n, .n_behind = chunk.n});
+            prepare(attended, layer, true);
+        }
+        attend(all, layer, qkv, out);
+        for (Attended& attended : all) merge_back(attended, layer, qkv, out);
+    }
+
+    /// The chunks are read and appended.
+    void read(int layer, at::Tensor& qkv, at::Tensor& out) {
+        std::deque<Attended> all;
+        for (size_t i = 0; i < chunks_.size(); ++i) {
+            const Chunk& chunk = chunks_[i];
+            if (chunk.failed()) continue;
+            MergedLayer& entries = chunk.layer(layer);
+            take(chunk, read_rows_[i], qkv, entries);
+            entries.append(chunk.first, chunk.n);
+            Attended& attended = all.emplace_back(Attended{.chunk = &chunk, .row = read_rows_[i], .n = chunk.n});
+            prepare(attended, layer, false);
+        }
+        attend(all, layer, qkv, out);
+    }
+
+    /// By the attention of the last query alone, which the chunk's own output does not follow. `query`: its rotated
+    /// row.
+    void merge_behind_the_prompt(size_t index, int layer, const at::Tensor& query) {
+        const Chunk& chunk = chunks_[index];
+        if (!chunk.is_last || !chunk.run->final_merge || chunk.failed()) return;
+        if (chunk.layer(layer).size() <= chunk.run->budget) return;
+        std::deque<Attended> last;
+        last.emplace_back(Attended{.chunk = &chunk, .row = 0, .n = 1});
+        prepare(last[0], layer, true);
+        at::Tensor unused = room_for_outputs(query);
+        attend(last, layer, query, unused);
+        merge_back(last[0], layer, query, unused);
+    }
+
+    /// The same where the loss of the chunk that was read has to be known first.
+    void merge_by_gradients(size_t index, Progress& progress) {
+        Chunk& chunk = chunks_[index];
+        keep_read(index);
+        chunk.looks.clear();
+        differentiate(model_, ids_, chunk, true, progress);
+        for (int layer = 0; layer < shape_.n_layers && !chunk.failed(); ++layer) {
+            const int64_t row = last_row(index);
+            const at::Tensor& residual = chunk.reads[static_cast<size_t>(layer)];
+            at::Tensor query = model_.project(layer, residual.narrow(0, chunk.n - 1, 1));
+            model_.rotate(query, {rotation_.cosines.narrow(0, row, 1), rotation_.sines.narrow(0, row, 1)});
+            merge_behind_the_prompt(index, layer, query);
+        }
+    }
+
+    /// Merges until no more entries than the budget are left. `out` is what the queries got.
+    void merge_back(Attended& attended, int layer, const at::Tensor& qkv, const at::Tensor& out) const {
+        ChunkedRun& run = *attended.chunk->run;
+        MergedLayer& entries = attended.chunk->layer(layer);
+        const std::string error = failure_of([&] {
+            std::span<const float> gradients;
+            if (!attended.chunk->gradients.empty()) {
+                const at::Tensor& given = attended.chunk->gradients[static_cast<size_t>(layer)];
+                gradients = {given.const_data_ptr<float>(), static_cast<size_t>(given.numel())};
+            }
+            merge_once(attended, layer, out, gradients);
+            std::deque<Attended> again;
+            at::Tensor other;
+            while (entries.size() > run.budget) {
+                if (!other.defined()) other = at::zeros_like(out);
+                again.clear();
+                again.emplace_back(Attended{
+                    .chunk = attended.chunk, .row = attended.row, .n = attended.n, .n_behind = attended.n_behind});
+                prepare(again[0], layer, true);
+                attend(again, layer, qkv, other);
+                merge_once(again[0], layer, other, {});
+            }
+        });
+        if (!error.empty()) run.error = "layer " + std::to_string(layer) + ": " + error;
+    }
+
+    void merge_once(const Attended& attended, int layer, const at::Tensor& out,
+                    std::span<const float> gradients) const {
+        ChunkedRun& run = *attended.chunk->run;
+        MergedLayer& entries = attended.chunk->layer(layer);
+        const auto n = static_cast<size_t>(entries.size()), n_keys = attended.masses.size();
+        const auto heads = static_cast<size_t>(shape_.n_heads);
+        std::vector<float> attention(heads * n);
+        for (size_t h = 0; h < heads; ++h)
+            for (size_t i = 0; i < n; ++i)
+                attention[h * n + i] =
+                    static_cast<float>(attended.sums[h * n_keys + i] / static_cast<double>(attended.n));
+        const at::Tensor mean = out.narrow(0, attended.row, attended.n).to(at::kFloat).mean(0).contiguous();
+        policies::MergeObservations observations;
+        observations.layer = layer;
+        observations.shape = shape_;
+        observations.n_entries = entries.size();
+        observations.keys = entries.entries.keys_view();
+        observations.values = entries.entries.values_view();
+        observations.masses = entries.masses;
+        observations.n_queries = attended.n;
+        observations.attention = attention;
+        observations.outputs = {mean.const_data_ptr<float>(), static_cast<size_t>(mean.numel())};
+        observations.n_chunks = attended.chunk->first / run.chunk;
+        observations.behind_prompt = attended.n_behind == 0;
+        observations.key_gradients = gradients;
+        const int64_t n_merges = entries.size() - run.budget;
+        const Stopwatch watch;
+        const policies::Merges merges = run.policy->merge(observations, n_merges);
+        policies::require_merges(run.label, observations, n_merges, merges);
+        entries.merge(merges, attended.n_behind);
+        entries.n_keys += merges.first.size() * static_cast<size_t>(shape_.n_kv_heads);
+        entries.n_outside += static_cast<uint64_t>(merges.n_outside);
+        run.merge_seconds += watch.seconds();
+    }
+
+    std::span<const int32_t> ids_;
+    std::vector<Chunk>& chunks_;
+    std::vector<int64_t> look_rows_;  // -1 where nothing has to be merged
+    std::vector<int64_t> read_rows_;
+    int64_t n_carried_ = 0;  // rows that go through the layers; of those behind them the residual stream is known
+};
+
+/// Room for what is kept, a chunk behind it, and one that looks at both.
+void allocate(const Transformer& model, int64_t n_tokens, ChunkedRun& run) {
+    const int64_t capacity = std::min(n_tokens, run.budget + run.chunk) + std::min(n_tokens, run.chunk);
+    for (int layer = 0; layer < model.shape().n_layers; ++layer)
+        run.layers.push_back({.entries = DenseLayer::allocate(model.shape(), capacity, model.scalar_type())});
+    if (!run.measure_error) return;
+    const auto n = static_cast<size_t>(model.shape().n_kv_heads * capacity);
+    for (MergedLayer& layer : run.layers)
+        layer.from = {at::zeros(layer.entries.keys.sizes(), at::kFloat), std::vector<double>(n),
+                      std::vector<double>(n)};
+}
+
+/// The next chunks of the runs that have not read the whole prompt; `read` is how far each has come.
+std::vector<Chunk> next_chunks(std::span<ChunkedRun> runs, std::vector<int64_t>& read, int64_t n_tokens) {
+    std::vector<Chunk> chunks;
+    for (size_t i = 0; i < runs.size(); ++i) {
+        if (!runs[i].error.empty() || read[i] == n_tokens) continue;
+        Chunk& chunk = chunks.emplace_back(
+            Chunk{.run = &runs[i], .first = read[i], .n = std::min(runs[i].chunk, n_tokens - read[i])});
+        read[i] += chunk.n;
+        chunk.is_last = read[i] == n_tokens;
+        chunk.by_gradients = runs[i].policy->needs().key_gradients;
+        chunk.keeps_reads = chunk.by_gradients && chunk.is_last && runs[i].final_merge &&
+                            chunk.layer(0).size() + chunk.n > runs[i].budget;
+    }
+    return chunks;
+}
+
+/// Of chunks whose policies weigh what is merged by gradients: those, before anything is merged.
+void look_by_gradients(const Transformer& model, std::span<const int32_t> ids, std::vector<Chunk>& chunks,
+                       const Progress& progress) {
+    std::vector<Chunk*> looking;
+    for (Chunk& chunk : chunks)
+        if (chunk.by_gradients && chunk.looks_first()) looking.push_back(&chunk);
+    if (looking.empty()) return;
+    LookPass pass(model, ids, looking);
+    for (int layer = 0; layer < model.shape().n_layers; ++layer) {
+        if (progress.cancelled()) throw Cancelled();
+        pass.run_layer(layer);
+    }
+    pass.keep();
+    for (Chunk* chunk : looking) differentiate(model, ids, *chunk, false, progress);
+}
+
+}  // namespace
+
+bool MergedLayer::has_merged() const { return !positions.empty() && size() != int64_t{positions.back()} + 1; }
+
+std::vector<int64_t> MergedLayer::places() const {
+    std::vector<int64_t> places(positions.begin(), positions.end());
+    for (size_t i = places.size(); i-- > 1;) places[i - 1] = places[i] - static_cast<int64_t>(masses[i]);
+    return places;
+}
+
+void MergedLayer::merge(const policies::Merges& merges, int64_t n_behind) {
+    const int64_t n = size() + n_behind, d = entries.keys.size(2), n_heads = entries.keys.size(0);
+    const auto in = [&](auto* keys, auto* values) {
+        for (int64_t head = 0; head < n_heads; ++head) {
+            const int64_t first = head * entries.capacity() * d;
+            merge_vectors(keys + first, d, n, merges.first, merges.keys.data() + head * d, n_heads * d);
+            merge_vectors(values + first, d, n, merges.first, nullptr, 0);
+        }
+    };
+    if (entries.keys.scalar_type() == at::kBFloat16)
+        in(static_cast<kernels::bf16*>(entries.keys.data_ptr()),
+           static_cast<kernels::bf16*>(entries.values.data_ptr()));
+    else
+        in(entries.keys.data_ptr<float>(), entries.values.data_ptr<float>());
+    if (from) {
+        for (int64_t head = 0; head < n_heads; ++head) {
+            const int64_t first = head * entries.capacity();
+            merge_vectors(from->key_sums.data_ptr<float>() + first * d, d, n, merges.first, nullptr, 0);
+            merge_numbers(from->key_squares.data() + first, n, merges.first);
+            merge_numbers(from->value_squares.data() + first, n, merges.first);
+        }
+    }
+    std::vector<float> new_masses;
+    std::vector<uint32_t> new_positions;
+    size_t next = 0;
+    for (size_t i = 0; i < positions.size(); ++i) {
+        const bool pair = next < merges.first.size() && i == merges.first[next];
+        new_masses.push_back(pair ? std::min(masses[i] + masses[i + 1], merges.largest_mass) : masses[i]);
+        if (pair) ++next, ++i;
+        new_positions.push_back(positions[i]);
+    }
+    masses = std::move(new_masses);
+    positions = std::move(new_positions);
+}
+
+void MergedLayer::append(int64_t first, int64_t n) {
+    const int64_t begin = size();
+    for (int64_t i = 0; i < n; ++i) positions.push_back(static_cast<uint32_t>(first + i));
+    masses.resize(positions.size(), 1.0f);
+    if (!from) return;
+    const int64_t d = entries.keys.size(2);
+    const at::Tensor keys = entries.keys.narrow(1, begin, n).to(at::kFloat).contiguous();
+    const at::Tensor values = entries.values.narrow(1, begin, n).to(at::kFloat).contiguous();
+    from->key_sums.narrow(1, begin, n).copy_(keys);
+    for (int64_t head = 0; head < keys.size(0); ++head)
+        for (int64_t i = 0; i < n; ++i) {
+            const auto at = static_cast<size_t>(head * entries.capacity() + begin + i);
+            const float* key = keys.const_data_ptr<float>() + (head * n + i) * d;
+            const float* value = values.const_data_ptr<float>() + (head * n + i) * d;
+            from->key_squares[at] = dot(key, key, d);
+            from->value_squares[at] = dot(value, value, d);
+        }
+}
+
+MergeErrors merge_errors(const MergedLayer& layer) {
+    const int64_t d = layer.entries.keys.size(2), n = layer.size();
+    const at::Tensor keys = layer.entries.keys.narrow(1, 0, n).to(at::kFloat).contiguous();
+    const at::Tensor values = layer.entries.values.narrow(1, 0, n).to(at::kFloat).contiguous();
+    const auto ratio = [](double difference, double whole) {
+        return whole > 0 ? static_cast<float>(std::sqrt(std::max(difference, 0.0) / whole)) : 0.0f;
+    };
+    MergeErrors errors;
+    for (int64_t head = 0; head < keys.size(0); ++head) {
+        double key_difference = 0, value_difference = 0, key_whole = 0, value_whole = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            const auto at = static_cast<size_t>(head * layer.entries.capacity() + i);
+            const float* key = keys.const_data_ptr<float>() + (head * n + i) * d;
+            const float* value = values.const_data_ptr<float>() + (head * n + i) * d;
+            const float* sum = layer.from->key_sums.const_data_ptr<float>() + (head * layer.entries.capacity() + i) * d;
+            const auto n_tokens = static_cast<double>(layer.n_tokens(static_cast<size_t>(i)));
+            key_whole += layer.from->key_squares[at];
+            value_whole += layer.from->value_squares[at];
+            if (n_tokens == 1.0) continue;
+            key_difference += layer.from->key_squares[at] - 2 * dot(key, sum, d) + n_tokens * dot(key, key, d);
+            value_difference += layer.from->value_squares[at] - dot(value, value, d) / n_tokens;
+        }
+        errors.keys.push_back(ratio(key_difference, key_whole));
+        errors.values.push_back(ratio(value_difference, value_whole));
+    }
+    return errors;
+}
+
+at::Tensor MergedLayer::rotated(const Transformer& model, std::span<const int64_t> at) const {
+    const auto n = static_cast<int64_t>(at.size());
+    at::Tensor turned = at::empty_like(entries.keys);
+    turned.narrow(1, 0, n).copy_(entries.keys.narrow(1, 0, n));
+    const auto rotation = model.rotation(at);
+    kernels::rope({.dtype = model.dtype(),
+                   .n_tokens = n,
+                   .n_heads = model.shape().n_kv_heads,
+                   .head_dim = model.shape().head_dim,
+                   .x = turned.data_ptr(),
+                   .token_stride = model.shape().head_dim,
+                   .head_stride = entries.capacity() * model.shape().head_dim,
+                   .cosines = rotation.cosines.const_data_ptr<float>(),
+                   .sines = rotation.sines.const_data_ptr<float>()});
+    return turned;
+}
+
+policies::Selection selection_of(const Transformer& model, int64_t n_tokens, const MergedLayer& layer) {
+    const auto shape = model.shape();
+    policies::Selection selection;
+    selection.rows.assign(static_cast<size_t>(shape.n_kv_heads), layer.positions);
+    if (!layer.has_merged()) return selection;
+    std::vector<int32_t> token_entry(static_cast<size_t>(n_tokens), -1);
+    uint32_t token = 0;
+    for (size_t entry = 0; entry < layer.positions.size(); ++entry)
+        for (; token <= layer.positions[entry]; ++token) token_entry[token] = static_cast<int32_t>(entry);
+    const DenseLayer whole = whole_entries(model, layer);
+    const at::Tensor keys = whole.keys.to(at::kFloat), values = whole.values.to(at::kFloat);
+    const auto n_numbers = static_cast<size_t>(layer.size() * shape.head_dim);
+    auto& rows = selection.stored.emplace().rows;
+    for (int head = 0; head < shape.n_kv_heads; ++head) {
+        policies::StoredEntries entries{.positions = layer.positions, .masses = layer.masses};
+        const auto part = [&](const at::Tensor& vectors) {
+            const float* first = vectors.const_data_ptr<float>() + static_cast<size_t>(head) * n_numbers;
+            return policies::StoredPart{.width = shape.head_dim, .numbers = {first, first + n_numbers}};
+        };
+        entries.keys.parts.push_back(part(keys));
+        entries.values.parts.push_back(part(values));
+        rows.push_back({.stored = {std::move(entries)}, .plain = {}, .token_entry = token_entry});
+    }
+    return selection;
+}
+
+DenseLayer whole_entries(const Transformer& model, const MergedLayer& layer) {
+    return {layer.rotated(model, layer.places()).narrow(1, 0, layer.size()).contiguous(),
+            layer.entries.values.narrow(1, 0, layer.size()).contiguous()};
+}
+
+void read_in_chunks(const Transformer& model, std::span<const int32_t> ids, std::span<ChunkedRun> runs,
+                    Progress& progress) {
+    const auto n = static_cast<int64_t>(ids.size());
+    if (n == 0) throw UsageError("the prompt is empty: there is no token to read");
+    if (n > model.config().context_length)
+        throw UsageError("the prompt has " + std::to_string(n) + " tokens, the model's context is " +
+                         std::to_string(model.config().context_length) + ": shorten the prompt");
+    int64_t n_passes = 0;
+    for (ChunkedRun& run : runs) {
+        allocate(model, n, run);
+        n_passes = std::max(n_passes, (n + run.chunk - 1) / run.chunk);
+    }
+    progress.begin("prefill in chunks", n_passes * model.shape().n_layers);
+    std::vector<int64_t> read(runs.size(), 0);
+    int64_t steps = 0;
+    for (auto chunks = next_chunks(runs, read, n); !chunks.empty(); chunks = next_chunks(runs, read, n)) {
+        look_by_gradients(model, ids, chunks, progress);
+        ChunkPass pass(model, ids, chunks);
+        for (int layer = 0; layer < model.shape().n_layers; ++layer) {
+            if (progress.cancelled()) throw Cancelled();
+            pass.run_layer(layer);
+            progress.advance(++steps);
+        }
+        pass.finish(progress);
+    }
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,176 @@
+#include "engine/inference/compare.h"
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "engine/common/error.h"
+#include "engine/common/guarded.h"
+#include "engine/inference/sampler.h"
+#include "kernels/log_softmax.h"
+
+namespace kvscope::engine {
+namespace {
+
+// Rows of one pass: large enough to be bound by arithmetic and not by reading the weights.
+constexpr int64_t rows_together = 768;
+
+at::Tensor log_probabilities(const float* logits, int64_t rows, int64_t vocabulary) {
+    at::Tensor logs = at::empty({rows, vocabulary}, at::kFloat);
+    kernels::log_softmax({.n_rows = rows, .n = vocabulary, .in = logits, .out = logs.data_ptr<float>()});
+    return logs;
+}
+
+void compare_rows(const FullReference& reference, int64_t first, const at::Tensor& found, Comparison& comparison) {
+    const int64_t rows = found.size(0);
+    const at::Tensor expected = reference.log_probabilities.narrow(0, first, rows);
+    std::vector<float> kl(static_cast<size_t>(rows));
+    kernels::divergence_of_logs({.n_rows = rows,
+                                 .n = found.size(1),
+                                 .log_p = expected.const_data_ptr<float>(),
+                                 .log_q = found.const_data_ptr<float>(),
+                                 .out = kl.data()});
+    for (int64_t i = 0; i < rows; ++i) {
+        const auto t = static_cast<size_t>(first + i);
+        const auto n = static_cast<size_t>(found.size(1));
+        comparison.step_kl[t] = std::max(kl[static_cast<size_t>(i)], 0.0f);
+        comparison.step_agreement[t] = greedy_token({expected.const_data_ptr<float>() + i * found.size(1), n}) ==
+                                       greedy_token({found.const_data_ptr<float>() + i * found.size(1), n});
+    }
+}
+
+/// A sequence on its way through the reference's tokens.
+struct Compared {
+    Sequence sequence;
+    OutputErrors errors;
+    Comparison* comparison = nullptr;
+};
+
+/// Feeds the same number of tokens to all sequences at a time. One that fails takes no further part.
+void compare_group(const Transformer& model, const FullReference& reference, std::vector<Compared> group,
+                   int64_t tokens_together, Progress& progress, int64_t& done) {
+    const auto total = static_cast<int64_t>(reference.tokens.size());
+    for (int64_t first = 0; first < total && !group.empty(); first += tokens_together) {
+        if (progress.cancelled()) throw Cancelled();
+        const int64_t n = std::min(tokens_together, total - first);
+        const std::vector<std::span<const int32_t>> tokens(
+            group.size(),
+            std::span<const int32_t>(reference.tokens).subspan(static_cast<size_t>(first), static_cast<size_t>(n)));
+        std::vector<Sequence> sequences;
+        std::vector<OutputErrors> errors;
+        for (auto& one : group) {
+            sequences.push_back(one.sequence);
+            errors.push_back(std::move(one.errors));
+        }
+        const at::Tensor residual =
+            feed(model, sequences, tokens,
+                 {.given = true, .compare = &reference.attention, .reference_first = first, .errors = errors});
+        // The last token of the answer is read for the attention's sake; no token is drawn after it.
+        const int64_t n_logits = std::min(n, total - 1 - first);
+        for (size_t s = 0; s < group.size(); ++s) {
+            group[s].sequence = sequences[s];
+            group[s].errors = std::move(errors[s]);
+            auto& comparison = *group[s].comparison;
+            comparison.error = sequences[s].error;
+            if (comparison.error.empty() && n_logits > 0)
+                comparison.error = failure_of([&] {
+                    const at::Tensor logits = model.logits(residual.narrow(0, static_cast<int64_t>(s) * n, n_logits));
+                    compare_rows(reference, first + 1,
+                                 log_probabilities(logits.const_data_ptr<float>(), n_logits, logits.size(1)),
+                                 comparison);
+                });
+            progress.advance(done += n_logits);
+        }
+        std::erase_if(group, [](const Compared& one) { return !one.comparison->error.empty(); });
+    }
+    for (const auto& one : group) {
+        for (const double error : one.errors) {
+            if (std::isnan(error)) one.comparison->error = "its attention's output holds NaN";
+            one.comparison->output_error.push_back(static_cast<float>(error / static_cast<double>(total)));
+        }
+    }
+}
+
+}  // namespace
+
+Comparison comparison_of_full(const Transformer& model, const FullReference& reference) {
+    const auto shape = model.shape();
+    return {std::vector<float>(reference.tokens.size(), 0.0f), std::vector<uint8_t>(reference.tokens.size(), 1),
+            std::vector<float>(static_cast<size_t>(shape.n_layers * shape.n_heads), 0.0f)};
+}
+
+FullReference reference_of(const Transformer& model, Sequence full, std::span<const float> first_logits,
+                           std::span<const int32_t> tokens, Progress& progress) {
+    const auto n = static_cast<int64_t>(tokens.size());
+    const int64_t vocabulary = model.config().vocab_size;
+    progress.begin("reference", n);
+    FullReference reference;
+    reference.tokens.assign(tokens.begin(), tokens.end());
+    reference.log_probabilities = at::empty({n, vocabulary}, at::kFloat);
+    greedy_token(first_logits);  // refuses NaN
+    reference.log_probabilities.narrow(0, 0, 1).copy_(log_probabilities(first_logits.data(), 1, vocabulary));
+    reference.attention.first_position = full.position;
+    std::vector<AttentionReference> blocks;
+    for (int64_t first = 0; first < n; first += rows_together) {
+        if (progress.cancelled()) throw Cancelled();
+        const int64_t rows = std::min(rows_together, n - first);
+        const std::span<const int32_t> block = tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(rows));
+        blocks.emplace_back();
+        const at::Tensor residual =
+            feed(model, {&full, 1}, {&block, 1}, {.given = true, .records = {&blocks.back(), 1}, .errors = {}});
+        if (full.failed()) throw RunError(full.error);
+        const int64_t n_logits = std::min(rows, n - 1 - first);
+        if (n_logits > 0) {
+            const at::Tensor logits = model.logits(residual.narrow(0, 0, n_logits));
+            for (int64_t i = 0; i < n_logits; ++i)
+                greedy_token({logits.const_data_ptr<float>() + i * vocabulary, static_cast<size_t>(vocabulary)});
+            reference.log_probabilities.narrow(0, first + 1, n_logits)
+                .copy_(log_probabilities(logits.const_data_ptr<float>(), n_logits, vocabulary));
+        }
+        progress.advance(first + rows);
+    }
+    for (int layer = 0; layer < model.shape().n_layers; ++layer) {
+        std::vector<at::Tensor> queries, outputs;
+        for (const auto& block : blocks) {
+            queries.push_back(block.queries[static_cast<size_t>(layer)]);
+            outputs.push_back(block.outputs[static_cast<size_t>(layer)]);
+        }
+        reference.attention.queries.push_back(at::cat(queries));
+        reference.attention.outputs.push_back(at::cat(outputs));
+    }
+    return reference;
+}
+
+std::vector<Comparison> compare(const Transformer& model, const FullReference& reference,
+                                std::span<const Sequence> sequences, std::span<const std::vector<float>> first_logits,
+                                Progress& progress) {
+    const auto shape = model.shape();
+    const auto total = static_cast<int64_t>(reference.tokens.size());
+    std::vector<Comparison> comparisons(sequences.size());
+    progress.begin("compare", (total - 1) * static_cast<int64_t>(sequences.size()));
+    int64_t done = 0;
+    for (const bool acting : {false, true}) {
+        std::vector<Compared> group;
+        for (size_t s = 0; s < sequences.size(); ++s) {
+            if ((sequences[s].acting != nullptr) != acting) continue;
+            auto& comparison = comparisons[s];
+            comparison.step_kl.resize(static_cast<size_t>(total));
+            comparison.step_agreement.resize(static_cast<size_t>(total));
+            comparison.error = failure_of([&] {
+                compare_rows(reference, 0, log_probabilities(first_logits[s].data(), 1, model.config().vocab_size),
+                             comparison);
+            });
+            if (comparison.error.empty())
+                group.push_back(
+                    {sequences[s], OutputErrors(static_cast<size_t>(shape.n_layers * shape.n_heads)), &comparison});
+        }
+        const int64_t together =
+            acting ? 1 : rows_together / std::clamp(static_cast<int64_t>(group.size()), int64_t{1}, rows_together);
+        compare_group(model, reference, std::move(group), together, progress, done);
+    }
+    return comparisons;
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,131 @@
+#include "engine/inference/conversation.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "engine/common/error.h"
+#include "engine/common/guarded.h"
+#include "engine/inference/decode.h"
+#include "engine/inference/generate.h"
+
+namespace kvscope::engine {
+
+Conversation::Conversation(std::string label, RunCache cache, std::unique_ptr<policies::Policy> policy,
+                           int64_t position, std::shared_ptr<const Prompt> prompt, std::string answer)
+    : label_(std::move(label)),
+      cache_(std::move(cache)),
+      policy_(std::move(policy)),
+      position_(position),
+      prompt_(std::move(prompt)),
+      answer_(std::move(answer)) {}
+
+std::string Conversation::text_of(const Model& model, std::string_view question) const {
+    if (question.find_first_not_of(" \t\r\n") == std::string_view::npos) throw UsageError("the question is empty");
+    const bool templated = !prompt_->chat_template.empty();
+    if (templated && prompt_->context.empty())
+        throw UsageError(
+            "the trace has the prompt's whole text alone, and the model's chat template does not make that text again, "
+            "so that it is not known how it would write another question: run the prompt anew");
+    const auto now = prompt_->rendered_at;
+    if (!prompt_->query_aware) {
+        if (!templated) return std::string(question);
+        const auto rendered = checkpoint::render_prompt(model.chat_template(), prompt_->context, question, now);
+        return rendered.text.substr(rendered.question_begin);
+    }
+    if (!templated) return std::string("\n\n").append(question);
+    const checkpoint::Message turns[] = {
+        {"user", prompt_->content()}, {"assistant", answer_}, {"user", std::string(question)}};
+    const std::string text = model.chat_template()->render(turns, true, now);
+    if (!text.starts_with(prompt_->text))
+        throw UsageError(
+            "the model's chat template writes an earlier turn otherwise than the last one, so that the cache of the "
+            "prompt is none of the longer conversation: run the prompt with --query-aware off, or without the "
+            "template");
+    return text.substr(prompt_->text.size());
+}
+
+Reply Conversation::ask(const Model& model, std::string_view question, const QuestionOptions& options,
+                        Progress& progress, const std::function<void(int32_t)>& on_token) {
+    Conversation* const self = this;
+    Reply reply = std::move(ask_all(model, {&self, 1}, question, options, progress, [&](size_t, int32_t id) {
+        if (on_token) on_token(id);
+    })[0]);
+    if (reply.refused) throw UsageError(reply.error);
+    if (!reply.error.empty()) throw RunError(reply.error);
+    return reply;
+}
+
+int64_t Conversation::read_question(const Model& model, std::string_view question, int64_t n_new, Reply& reply) const {
+    reply.read = text_of(model, question);
+    reply.read_ids = model.tokenizer().encode(reply.read, false, !prompt_->chat_template.empty());
+    if (reply.read_ids.empty()) throw UsageError("the question has no tokens: write another one");
+    require_embeddings(model, reply.read_ids, "the question");
+    const int64_t limit = model.transformer().config().context_length;
+    const auto n = static_cast<int64_t>(reply.read_ids.size());
+    if (n_new > limit - position_ - n)
+        throw UsageError(fmt::format(
+            "the prompt's {} tokens, {} of the question and {} to generate are more than the model's context of "
+            "{}: shorten the question or ask for fewer new tokens",
+            position_, n, n_new, limit));
+    return n;
+}
+
+std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> conversations, std::string_view question,
+                           const QuestionOptions& options, Progress& progress,
+                           const std::function<void(size_t, int32_t)>& on_token) {
+    if (options.n_new < 1) throw UsageError("the number of tokens to generate must be at least 1");
+    std::vector<Reply> replies(conversations.size());
+    std::vector<size_t> asked;
+    std::vector<RunCache> caches;
+    std::vector<Sequence> reading;
+    std::vector<std::span<const int32_t>> tokens;
+    for (size_t i = 0; i < conversations.size(); ++i) {
+        const Conversation& to = *conversations[i];
+        Reply& reply = replies[i];
+        int64_t n = 0;
+        try {
+            n = to.read_question(model, question, options.n_new, reply);
+        } catch (const UsageError& error) {
+            reply.error = error.what();
+            reply.refused = true;
+            continue;
+        }
+        reply.error = failure_of([&] { caches.push_back(to.cache_.clone(n + options.n_new)); });
+        if (!reply.error.empty()) continue;
+        asked.push_back(i);
+        tokens.emplace_back(reply.read_ids);
+    }
+    if (asked.empty()) return replies;
+
+    for (size_t k = 0; k < asked.size(); ++k)
+        reading.push_back(
+            {&caches[k], conversations[asked[k]]->position_, 0, nullptr, conversations[asked[k]]->label_});
+    const at::Tensor logits = model.transformer().logits(read_given(model.transformer(), reading, tokens, progress));
+    std::vector<std::vector<float>> first;
+    for (int64_t k = 0; k < logits.size(0); ++k) {
+        const float* row = logits.const_data_ptr<float>() + k * logits.size(1);
+        first.emplace_back(row, row + logits.size(1));
+    }
+
+    // As in a run, a policy that acts while decoding acts on the answer alone.
+    std::vector<Sequence> answering;
+    for (size_t k = 0; k < asked.size(); ++k) {
+        policies::Policy& policy = *conversations[asked[k]]->policy_;
+        answering.push_back(
+            {&caches[k], reading[k].position, 0, policy.changes_while_decoding() ? &policy : nullptr, reading[k].run,
+             reading[k].failed() ? "reading the question: " + reading[k].error : std::string(), policy.switching()});
+    }
+    const auto generations = generate(model.transformer(), answering, first, options.n_new, options.sampling,
+                                      model.stop_ids(options.ignore_eos), progress,
+                                      on_token ? [&](size_t k, int32_t id) { on_token(asked[k], id); } : OnToken());
+    for (size_t k = 0; k < asked.size(); ++k) {
+        replies[asked[k]].error = generations[k].error;
+        replies[asked[k]].ids = generations[k].ids;
+        replies[asked[k]].text = model.answer_text(generations[k].ids);
+    }
+    return replies;
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/cache/run_cache.h"
+#include "engine/common/progress.h"
+#include "engine/inference/prompt.h"
+#include "engine/inference/sampler.h"
+#include "engine/model/model.h"
+#include "policies/interface/policy.h"
+
+namespace kvscope::engine {
+
+struct QuestionOptions {
+    int64_t n_new = 64;  ///< tokens to generate at most
+    SamplingOptions sampling;
+    bool ignore_eos = false;  ///< go on after an end-of-text token
+};
+
+struct Reply {
+    std::string read;               ///< the text that was read behind the cache, template applied
+    std::vector<int32_t> read_ids;  ///< its tokens
+    std::vector<int32_t> ids;       ///< the answer, its end-of-text token included
+    std::string text;
+    std::string error;     ///< why there is no whole answer; empty where there is
+    bool refused = false;  ///< it could not be asked at all
+};
+
+/// A finished run that can be asked more: its compressed cache as it stood at the end of what the policy saw. Every
+/// question is read into a copy of that cache, uncompressed, so that no answer changes the next one. One question at a
+/// time. The full run's cache shares the keys and values of the live prefill, where that was kept, too.
+class Conversation {
+ public:
+    /// @param policy   the run's, at the end of the prompt
+    /// @param position of the next token
+    /// @param answer   the run's own, as text
+    Conversation(std::string label, RunCache cache, std::unique_ptr<policies::Policy> policy, int64_t position,
+                 std::shared_ptr<const Prompt> prompt, std::string answer);
+
+    const std::string& label() const { return label_; }
+    /// What stands as the run's own answer in the turns before a further question.
+    void set_answer(std::string answer) { answer_ = std::move(answer); }
+
+    /// What is read for a question. Where policies did not see the prompt's question: the new one in its place, split
+    /// as `prepare_prompt` does. Where they saw all of the prompt: the run's own answer and a further user turn, as the
+    /// chat template writes them; without a template the question alone, behind an empty line.
+    /// @throws UsageError for an empty question, a template that writes earlier turns otherwise, and a trace's prompt
+    /// of
+    ///         which the context is not known.
+    std::string text_of(const Model& model, std::string_view question) const;
+
+    /// As `ask_all` of this one alone.
+    /// @throws UsageError, where it failed RunError, with what would be its `Reply::error`; Cancelled.
+    Reply ask(const Model& model, std::string_view question, const QuestionOptions& options, Progress& progress,
+              const std::function<void(int32_t)>& on_token = nullptr);
+
+ private:
+    friend std::vector<Reply> ask_all(const Model&, std::span<Conversation* const>, std::string_view,
+                                      const QuestionOptions&, Progress&, const std::function<void(size_t, int32_t)>&);
+
+    /// Renders and encodes a question into `reply`. @returns its number of tokens
+    /// @throws UsageError where it cannot be asked: as text_of(), or question and answer do not fit in the context
+    int64_t read_question(const Model& model, std::string_view question, int64_t n_new, Reply& reply) const;
+
+    std::string label_;
+    RunCache cache_;
+    std::unique_ptr<policies::Policy> policy_;
+    int64_t position_;
+    std::shared_ptr<const Prompt> prompt_;
+    std::string answer_;
+};
+
+/// The same question to many runs of one model, read and answered as one batch. A run whose `text_of` throws, or whose
+/// question and answer do not fit in the model's context, has its error in its reply, and the others are asked. So has
+/// one that fails on the way, beside what it answered until then.
+/// @param on_token called with each token of an answer and the number of its conversation
+/// @throws Cancelled; UsageError where `n_new` is below 1
+std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> conversations, std::string_view question,
+                           const QuestionOptions& options, Progress& progress,
+                           const std::function<void(size_t, int32_t)>& on_token = nullptr);
+
+}  // namespace kvscope::engine

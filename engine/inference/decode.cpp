@@ -1,0 +1,547 @@
+#include "engine/inference/decode.h"
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "engine/common/guarded.h"
+#include "engine/inference/decode_merging.h"
+#include "kernels/attention_decode.h"
+#include "kernels/attention_prefill.h"
+#include "kernels/rope.h"
+#include "policies/interface/validation.h"
+
+namespace kvscope::engine {
+namespace {
+
+// Tokens that are given at a time, of all sequences: enough to fill the cores, few enough that activations stay small.
+constexpr size_t rows_given = 1024;
+// The same where entries are stored in parts, which are read again for every token: a stop waits for these at most.
+constexpr size_t rows_given_behind_parts = 16;
+
+bool stores_parts(const RunCache& cache) {
+    for (int layer = 0; layer < cache.n_layers(); ++layer)
+        if (cache.stores_parts(layer)) return true;
+    return false;
+}
+
+/// One feed: the rows of all sequences' tokens, in order.
+class Feed {
+ public:
+    Feed(const Transformer& model, std::span<Sequence> sequences, std::span<const std::span<const int32_t>> tokens,
+         const FeedOptions& options)
+        : model_(model), sequences_(sequences), options_(options), shape_(model.shape()) {
+        std::vector<int32_t> ids;
+        std::vector<int64_t> positions;
+        for (size_t s = 0; s < sequences.size(); ++s) {
+            if (tokens[s].empty() || ((sequences[s].acting || !options.given) && tokens[s].size() > 1))
+                throw std::logic_error(
+                    "a sequence is fed one token at a time, or more that are given to one which no "
+                    "policy acts on");
+            first_row_.push_back(static_cast<int64_t>(ids.size()));
+            for (size_t t = 0; t < tokens[s].size(); ++t) {
+                ids.push_back(tokens[s][t]);
+                positions.push_back(sequences[s].position + static_cast<int64_t>(t));
+            }
+        }
+        first_row_.push_back(static_cast<int64_t>(ids.size()));
+        residual_ = model.embed(ids);
+        rotation_ = model.rotation(positions);
+    }
+
+    at::Tensor run() {
+        for (int layer = 0; layer < shape_.n_layers; ++layer) run_layer(layer);
+        for (size_t s = 0; s < sequences_.size(); ++s) {
+            if (sequences_[s].failed()) continue;
+            sequences_[s].position += n_tokens(s);
+            sequences_[s].step += n_tokens(s);
+        }
+        return residual_;
+    }
+
+ private:
+    size_t element() const { return kernels::size_of(model_.dtype()); }
+    int64_t d() const { return shape_.head_dim; }
+    char* at(const at::Tensor& tensor, int64_t row, int64_t column) const {
+        return static_cast<char*>(tensor.data_ptr()) + static_cast<size_t>(row * tensor.size(1) + column) * element();
+    }
+    int64_t n_tokens(size_t s) const { return first_row_[s + 1] - first_row_[s]; }
+
+    /// Of a row of a sequence's cache: what the reference's queries (n, heads d) find there.
+    struct Comparison {
+        size_t sequence = 0;
+        int first_head = 0;
+        at::Tensor expected, queries, found;
+    };
+
+    /// What is attended to together, and what it is read from.
+    struct Work {
+        std::vector<kernels::DecodeRow> rows;
+        std::vector<kernels::PrefillAttention> blocks;
+        std::deque<std::vector<int64_t>> first_keys;
+        std::deque<at::Tensor> tensors;
+        std::deque<StoredEntries::Attended> stored;
+        std::deque<std::vector<char>> queries;
+        RunCache::Scratch scratch;
+    };
+
+    /// The rotation of n tokens to `first` and the positions behind it.
+    const Transformer::Rotation& rotation_to(int64_t first, int64_t n) {
+        auto& known = rotations_[{first, n}];
+        if (known.cosines.defined()) return known;
+        std::vector<int64_t> to(static_cast<size_t>(n));
+        std::iota(to.begin(), to.end(), first);
+        return known = model_.rotation(to);
+    }
+
+    /// What turns n rotated vectors on by as many positions.
+    const Transformer::Rotation& turn_by(int64_t by, int64_t n) {
+        auto& known = turns_[{by, n}];
+        if (known.cosines.defined()) return known;
+        return known = model_.turn(std::vector<int64_t>(static_cast<size_t>(n), by));
+    }
+
+    void rotate_heads(void* data, int n_heads, int64_t n, int64_t token_stride, const Transformer::Rotation& by) const {
+        kernels::rope({.dtype = model_.dtype(),
+                       .n_tokens = n,
+                       .n_heads = n_heads,
+                       .head_dim = shape_.head_dim,
+                       .x = data,
+                       .token_stride = token_stride,
+                       .cosines = by.cosines.const_data_ptr<float>(),
+                       .sines = by.sines.const_data_ptr<float>()});
+    }
+
+    void run_layer(int layer) {
+        at::Tensor qkv = model_.project(layer, residual_);
+        const bool any_renumbers = std::any_of(sequences_.begin(), sequences_.end(),
+                                               [](const auto& sequence) { return sequence.cache->renumbers(); });
+        plain_ = any_renumbers || options_.record_plain ? qkv.clone() : qkv;
+        model_.rotate(qkv, rotation_);
+        at::Tensor out = at::empty({qkv.size(0), int64_t{shape_.n_heads} * d()}, qkv.options());
+        work_ = {};
+        rotations_.clear();
+        turns_.clear();
+        comparisons_.clear();
+        observed_.clear();
+        for (size_t s = 0; s < sequences_.size(); ++s) read_or_fail(layer, s, qkv, out);
+        attend(work_);
+        compare(layer);
+        act(layer, qkv);
+        for (size_t s = 0; s < options_.records.size(); ++s) {
+            const auto queries_of = [&](const at::Tensor& rows) {
+                return rows.narrow(0, first_row_[s], n_tokens(s)).narrow(1, 0, shape_.n_heads * d()).clone();
+            };
+            options_.records[s].queries.push_back(queries_of(qkv));
+            if (options_.record_plain) options_.records[s].plain_queries.push_back(queries_of(plain_));
+            options_.records[s].outputs.push_back(out.narrow(0, first_row_[s], n_tokens(s)).clone());
+        }
+        model_.finish_layer(layer, out, residual_);
+    }
+
+    /// What a sequence does in a layer. Its failure is its own.
+    template <class Action>
+    void attempt(int layer, size_t s, Action action) {
+        if (sequences_[s].failed()) return;
+        const std::string error = failure_of(action);
+        if (!error.empty()) sequences_[s].error = "layer " + std::to_string(layer) + ": " + error;
+    }
+
+    void read_or_fail(int layer, size_t s, at::Tensor& qkv, at::Tensor& out) {
+        const size_t n_rows = work_.rows.size(), n_blocks = work_.blocks.size(), n_comparisons = comparisons_.size(),
+                     n_observed = observed_.size();
+        attempt(layer, s, [&] {
+            if (sequences_[s].cache->stores_parts(layer))
+                read_behind_parts(layer, s, qkv, out);
+            else if (options_.given)
+                read_block(layer, s, qkv, out);
+            else
+                step(layer, s, 0, qkv, out, work_);
+        });
+        if (!sequences_[s].failed()) return;
+        // Nothing of it is attended to; zeros go through the rest of the model in place of what it would have found.
+        work_.rows.resize(n_rows);
+        work_.blocks.resize(n_blocks);
+        comparisons_.resize(n_comparisons);
+        observed_.resize(n_observed);
+        out.narrow(0, first_row_[s], n_tokens(s)).zero_();
+    }
+
+    /// A row of a sequence's cache: the columns of its head's queries, key and value.
+    struct Columns {
+        int queries;  ///< query heads
+        int64_t query, key, value;
+    };
+    Columns columns_of(const RunCache& cache, int r) const {
+        const int queries = shape_.n_heads / cache.n_rows(), group = cache.n_rows() / shape_.n_kv_heads;
+        const int64_t key = (int64_t{shape_.n_heads} + r / group) * d();
+        return {queries, int64_t{r} * queries * d(), key, key + int64_t{shape_.n_kv_heads} * d()};
+    }
+
+    /// Appends n tokens of a sequence to a row of its cache, where the cache renumbers rotated to the row's places,
+    /// and the queries with them.
+    /// @returns the position of the first token, or its place
+    int64_t append(int layer, size_t s, int64_t first, int64_t n, int r, at::Tensor& qkv) {
+        auto& cache = *sequences_[s].cache;
+        const Columns columns = columns_of(cache, r);
+        const int64_t row = first_row_[s] + first, position = sequences_[s].position + first;
+        if (!cache.renumbers()) {
+            for (int64_t t = 0; t < n; ++t)
+                cache.append(layer, r, at(qkv, row + t, columns.key), at(qkv, row + t, columns.value), position + t);
+            return position;
+        }
+        const int64_t place = cache.n_entries(layer, r);
+        const auto& rotation = rotation_to(place, n);
+        const size_t entry = static_cast<size_t>(d()) * element(), width = entry * static_cast<size_t>(columns.queries);
+        std::vector<char> keys(static_cast<size_t>(n) * entry);
+        for (int64_t t = 0; t < n; ++t) {
+            std::copy_n(at(plain_, row + t, columns.key), entry, keys.data() + static_cast<size_t>(t) * entry);
+            std::copy_n(at(plain_, row + t, columns.query), width, at(qkv, row + t, columns.query));
+        }
+        rotate_heads(keys.data(), 1, n, d(), rotation);
+        rotate_heads(at(qkv, row, columns.query), columns.queries, n, qkv.size(1), rotation);
+        for (int64_t t = 0; t < n; ++t)
+            cache.append(layer, r, keys.data() + static_cast<size_t>(t) * entry, at(qkv, row + t, columns.value),
+                         position + t);
+        return place;
+    }
+
+    /// One token of a sequence, as a decode step attends: token t of those it is fed.
+    void step(int layer, size_t s, int64_t t, at::Tensor& qkv, at::Tensor& out, Work& work) {
+        auto& cache = *sequences_[s].cache;
+        const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
+        const int64_t row = first_row_[s] + t;
+        for (int r = 0; r < cache.n_rows(); ++r) {
+            const Columns columns = columns_of(cache, r);
+            const int64_t position = append(layer, s, t, 1, r, qkv);
+            const auto view = cache.view(layer, r, cache.n_plain(layer, r), position, window, work.scratch);
+            const auto attend_with = [&](const void* q, void* found, float* weights) {
+                const bool continues =
+                    queue(cache.stored_view(layer, r, position, window), q, columns.queries, found, work);
+                queue(view, q, columns.queries, found, weights, work, continues);
+            };
+            attend_with(at(qkv, row, columns.query), at(out, row, columns.query),
+                        is_observed(s) ? observe(view, columns.queries) : nullptr);
+            if (!options_.compare) continue;
+            auto& comparison = begin_comparison(layer, s, t, 1, columns, position);
+            attend_with(comparison.queries.data_ptr(), comparison.found.data_ptr(), nullptr);
+        }
+    }
+
+    /// Tokens of a sequence with entries that are stored in parts, one after the other.
+    void read_behind_parts(int layer, size_t s, at::Tensor& qkv, at::Tensor& out) {
+        for (int64_t t = 0; t < n_tokens(s); ++t) {
+            Work work;
+            step(layer, s, t, qkv, out, work);
+            attend(work);
+        }
+    }
+
+    /// Tokens that are given to plain rows, all at once: each row is a prompt of its own, which goes on where the row
+    /// ends.
+    void read_block(int layer, size_t s, at::Tensor& qkv, at::Tensor& out) {
+        auto& cache = *sequences_[s].cache;
+        const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
+        const int64_t row = first_row_[s], n = n_tokens(s);
+        for (int r = 0; r < cache.n_rows(); ++r) {
+            const Columns columns = columns_of(cache, r);
+            const int64_t before = cache.n_plain(layer, r);
+            const int64_t position = append(layer, s, 0, n, r, qkv);
+            const auto view = cache.view(layer, r, before + n, position, 0, work_.scratch);
+            kernels::PrefillAttention block{.dtype = model_.dtype(),
+                                            .n_heads = columns.queries,
+                                            .n_kv_heads = 1,
+                                            .head_dim = shape_.head_dim,
+                                            .scale = model_.attention_scale(),
+                                            .q_begin = before,
+                                            .n_queries = n,
+                                            .q = at(qkv, row, columns.query),
+                                            .q_token_stride = qkv.size(1),
+                                            .k = view.keys,
+                                            .v = view.values,
+                                            .out = at(out, row, columns.query),
+                                            .out_token_stride = out.size(1)};
+            if (window > 0 && cache.renumbers()) {
+                block.sliding_window = window;
+            } else if (window > 0) {
+                auto& first_keys = work_.first_keys.emplace_back();
+                for (int64_t t = 0; t < n; ++t)
+                    first_keys.push_back(cache.first_visible(layer, r, before + t + 1, position + t, window));
+                block.first_keys = first_keys.data();
+            }
+            work_.blocks.push_back(block);
+            if (is_observed(s)) observe_block(layer, position, view, block, columns);
+            if (!options_.compare) continue;
+            auto& comparison = begin_comparison(layer, s, 0, n, columns, position);
+            block.q = comparison.queries.data_ptr();
+            block.out = comparison.found.data_ptr();
+            block.q_token_stride = block.out_token_stride = comparison.queries.size(1);
+            work_.blocks.push_back(block);
+        }
+    }
+
+    /// The weights of the one token given to a sequence whose policy acts: what the block's attention does not tell.
+    void observe_block(int layer, int64_t position, const RunCache::RowView& whole,
+                       const kernels::PrefillAttention& block, const Columns& columns) {
+        const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
+        RunCache::RowView view = whole;
+        view.first = block.first_keys ? block.first_keys[0]
+                     : window > 0     ? std::max<int64_t>(position - window + 1, 0)
+                                      : 0;
+        const size_t skipped = static_cast<size_t>(view.first * d()) * element();
+        view.keys = static_cast<const char*>(view.keys) + skipped;
+        view.values = static_cast<const char*>(view.values) + skipped;
+        view.n_entries -= view.first;
+        auto& unused = work_.tensors.emplace_back(
+            at::empty({columns.queries * d()}, residual_.options().dtype(model_.scalar_type())));
+        queue(view, block.q, columns.queries, unused.data_ptr(), observe(view, columns.queries), work_);
+    }
+
+    /// Where the weights of a row's queries go that its policy will look at.
+    float* observe(const RunCache::RowView& view, int queries) {
+        auto& observed = observed_.emplace_back();
+        observed.first = view.first;
+        observed.n_visible = view.n_entries;
+        observed.attention.resize(static_cast<size_t>(queries * view.n_entries));
+        return observed.attention.data();
+    }
+
+    void queue(const RunCache::RowView& view, const void* q, int queries, void* out, float* weights, Work& work,
+               bool continues = false) {
+        work.rows.push_back({.q = q,
+                             .q_stride = d(),
+                             .n_queries = queries,
+                             .k = view.keys,
+                             .v = view.values,
+                             .k_stride = d(),
+                             .v_stride = d(),
+                             .n_entries = view.n_entries,
+                             .continues = continues,
+                             .out = out,
+                             .out_stride = d(),
+                             .attention = weights});
+    }
+
+    /// Entries that are stored in parts, ahead of the plain ones.
+    /// @returns whether there are any, which the plain ones then continue
+    bool queue(std::vector<StoredEntries::Attended> stored, const void* q, int queries, void* out, Work& work) {
+        bool continues = false;
+        for (auto& entries : stored) {
+            kernels::DecodeRow row = work.stored.emplace_back(std::move(entries)).row;
+            row.q = q;
+            row.q_stride = d();
+            row.n_queries = queries;
+            row.out = out;
+            row.out_stride = d();
+            row.continues = continues;
+            const auto channels = work.stored.back().key_channels;
+            if (!channels.empty()) {
+                row.q = on_channels(static_cast<const char*>(q), queries, channels, work);
+                row.q_stride = static_cast<int64_t>(channels.size());
+            }
+            work.rows.push_back(row);
+            continues = true;
+        }
+        return continues;
+    }
+
+    /// (queries, channels) of queries (queries, d).
+    const void* on_channels(const char* q, int queries, std::span<const uint16_t> channels, Work& work) const {
+        auto& some = work.queries.emplace_back(static_cast<size_t>(queries) * channels.size() * element());
+        char* to = some.data();
+        for (int64_t query = 0; query < queries; ++query)
+            to = copy_channels(q + static_cast<size_t>(query * d()) * element(), shape_.head_dim, channels, element(),
+                               to);
+        return some.data();
+    }
+
+    /// The reference's queries for n tokens from the first on, turned to where the sequence has them.
+    Comparison& begin_comparison(int layer, size_t s, int64_t first, int64_t n, const Columns& columns,
+                                 int64_t position) {
+        const auto& reference = *options_.compare;
+        const int64_t token = options_.reference_first + first, width = columns.queries * d();
+        auto& comparison = comparisons_.emplace_back();
+        comparison.sequence = s;
+        comparison.first_head = static_cast<int>(columns.query / d());
+        comparison.expected =
+            reference.outputs[static_cast<size_t>(layer)].narrow(0, token, n).narrow(1, columns.query, width);
+        comparison.queries = reference.queries[static_cast<size_t>(layer)]
+                                 .narrow(0, token, n)
+                                 .narrow(1, columns.query, width)
+                                 .contiguous();
+        comparison.found = at::empty_like(comparison.queries);
+        const int64_t by = position - (reference.first_position + token);
+        if (by != 0) {
+            comparison.queries = comparison.queries.clone();
+            rotate_heads(comparison.queries.data_ptr(), columns.queries, n, width, turn_by(by, n));
+        }
+        return comparison;
+    }
+
+    void attend(Work& work) {
+        kernels::attention_prefill(work.blocks);
+        kernels::attention_decode(work.rows, shape_.head_dim, model_.dtype(), model_.attention_scale());
+    }
+
+    void compare(int layer) {
+        for (const auto& comparison : comparisons_) {
+            auto& errors = options_.errors[comparison.sequence];
+            const at::Tensor expected = comparison.expected.to(at::kFloat).contiguous();
+            const at::Tensor found = comparison.found.to(at::kFloat);
+            const auto n_heads = static_cast<int>(found.size(1) / d());
+            for (int64_t t = 0; t < found.size(0); ++t) {
+                for (int h = 0; h < n_heads; ++h) {
+                    const int64_t from = t * found.size(1) + h * d();
+                    const double error =
+                        relative_error(found.const_data_ptr<float>() + from, expected.const_data_ptr<float>() + from);
+                    errors[static_cast<size_t>(layer * shape_.n_heads + comparison.first_head + h)] += error;
+                }
+            }
+        }
+    }
+
+    /// |found - expected| / |expected| of one head's output; 0 where that is 0.
+    double relative_error(const float* found, const float* expected) const {
+        double difference = 0, norm = 0;
+        for (int64_t c = 0; c < d(); ++c) {
+            const double delta = double{found[c]} - double{expected[c]};
+            difference += delta * delta;
+            norm += double{expected[c]} * double{expected[c]};
+        }
+        return norm == 0 ? 0.0 : std::sqrt(difference / norm);
+    }
+
+    /// Whether its policy looks at what each step attends to.
+    bool is_observed(size_t s) const {
+        return sequences_[s].acting != nullptr && sequences_[s].acting->acts_while_decoding();
+    }
+
+    void act(int layer, const at::Tensor& qkv) {
+        size_t next = 0;
+        for (size_t s = 0; s < sequences_.size(); ++s) {
+            if (sequences_[s].acting == nullptr || sequences_[s].failed()) continue;
+            if (is_observed(s)) evict(layer, s, next);
+            if (sequences_[s].acting->stores_while_decoding()) store(layer, s);
+            if (sequences_[s].acting->decode_merging().every > 0)
+                attempt(layer, s, [&] {
+                    merge_decoded(model_, layer, at(qkv, first_row_[s], 0), *sequences_[s].acting, sequences_[s].run,
+                                  *sequences_[s].cache);
+                });
+        }
+    }
+
+    void evict(int layer, size_t s, size_t& next) {
+        auto& sequence = sequences_[s];
+        auto& cache = *sequence.cache;
+        const int queries = shape_.n_heads / cache.n_rows();
+        policies::StepObservations observations;
+        observations.layer = layer;
+        observations.step = sequence.step;
+        observations.position = sequence.position;
+        for (int r = 0; r < cache.n_rows(); ++r) {
+            auto& observed = observed_[next++];
+            observed.show_hidden(queries);
+            observations.rows.push_back({cache.positions(layer, r), observed.attention, queries});
+        }
+        attempt(layer, s, [&] {
+            const auto evictions = sequence.acting->step(observations);
+            policies::require_evictions(sequence.run, observations, evictions);
+            for (size_t r = 0; r < evictions.size(); ++r) cache.erase(layer, static_cast<int>(r), evictions[r]);
+        });
+    }
+
+    void store(int layer, size_t s) {
+        auto& sequence = sequences_[s];
+        attempt(layer, s, [&] {
+            const auto whole = sequence.acting->whole_tokens(layer);
+            if (!whole) return;
+            if (sequence.switching.is_full_at(sequence.step)) return sequence.cache->make_whole(layer);
+            sequence.cache->store_others(
+                layer, *whole, sequence.position + 1,
+                [&](const policies::LeavingTokens& tokens) { return sequence.acting->store(tokens); });
+        });
+    }
+
+    struct Observed {
+        std::vector<float> attention;  // (queries, visible entries), then (queries, entries)
+        int64_t first = 0;
+        int64_t n_visible = 0;
+
+        /// Entries behind a sliding window get the weight 0.
+        void show_hidden(int queries) {
+            if (first == 0) return;
+            std::vector<float> all(static_cast<size_t>(queries * (first + n_visible)));
+            for (int q = 0; q < queries; ++q)
+                std::copy_n(attention.begin() + q * n_visible, n_visible,
+                            all.begin() + q * (first + n_visible) + first);
+            attention = std::move(all);
+        }
+    };
+
+    const Transformer& model_;
+    std::span<Sequence> sequences_;
+    const FeedOptions& options_;
+    policies::ModelShape shape_;
+    std::vector<int64_t> first_row_;
+    at::Tensor residual_;
+    at::Tensor plain_;  // of the layer before rotation, for caches that renumber and for records
+    Transformer::Rotation rotation_;
+    Work work_;  // of the layer
+    std::map<std::pair<int64_t, int64_t>, Transformer::Rotation> rotations_, turns_;
+    std::vector<Comparison> comparisons_;
+    std::deque<Observed> observed_;
+};
+
+}  // namespace
+
+at::Tensor feed(const Transformer& model, std::span<Sequence> sequences,
+                std::span<const std::span<const int32_t>> tokens, const FeedOptions& options) {
+    return Feed(model, sequences, tokens, options).run();
+}
+
+at::Tensor read_given(const Transformer& model, std::span<Sequence> sequences,
+                      std::span<const std::span<const int32_t>> tokens, Progress& progress) {
+    at::Tensor last = at::zeros({static_cast<int64_t>(sequences.size()), model.config().hidden_size}, at::kFloat);
+    int64_t total = 0, done = 0;
+    for (const auto& of_one : tokens) total += static_cast<int64_t>(of_one.size());
+    progress.begin("question", total);
+    std::vector<size_t> n_read(sequences.size());
+    for (;;) {
+        if (progress.cancelled()) throw Cancelled();
+        std::vector<size_t> members;
+        for (size_t s = 0; s < sequences.size(); ++s)
+            if (!sequences[s].failed() && n_read[s] < tokens[s].size()) members.push_back(s);
+        if (members.empty()) return last;
+        const bool any_parts =
+            std::any_of(members.begin(), members.end(), [&](size_t s) { return stores_parts(*sequences[s].cache); });
+        const size_t together =
+            std::max<size_t>(1, (any_parts ? rows_given_behind_parts : rows_given) / members.size());
+        std::vector<Sequence> batch;
+        std::vector<std::span<const int32_t>> blocks;
+        for (const size_t s : members) {
+            batch.push_back(sequences[s]);
+            blocks.push_back(tokens[s].subspan(n_read[s], std::min(together, tokens[s].size() - n_read[s])));
+        }
+        const at::Tensor residual = feed(model, batch, blocks, {.given = true, .errors = {}});
+        int64_t row = 0;
+        for (size_t i = 0; i < members.size(); ++i) {
+            const size_t s = members[i];
+            row += static_cast<int64_t>(blocks[i].size());
+            n_read[s] += blocks[i].size();
+            done += static_cast<int64_t>(blocks[i].size());
+            sequences[s] = batch[i];
+            last.narrow(0, static_cast<int64_t>(s), 1).copy_(residual.narrow(0, row - 1, 1));
+        }
+        progress.advance(done);
+    }
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,166 @@
+#include "engine/inference/decode_merging.h"
+
+#include <ATen/Functions.h>
+
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "engine/inference/key_gradients.h"
+#include "kernels/rope.h"
+#include "policies/interface/validation.h"
+
+namespace kvscope::engine {
+namespace {
+
+/// What the last tokens' queries attend to in a layer.
+struct Attended {
+    std::vector<float> attention;  ///< (H, n) of the entries before those tokens, their mean
+    std::vector<float> outputs;    ///< (H, d) their mean
+};
+
+/// @param queries (m, H d)
+/// @param n entries before the queries' own
+Attended attended(const Transformer& model, int layer, const at::Tensor& queries, const HeldLayer& held, int64_t n) {
+    const auto shape = model.shape();
+    const auto heads = static_cast<size_t>(shape.n_heads), all = held.positions.size();
+    std::vector<double> sums(heads * all, 0.0);
+    const std::vector<int64_t> positions(held.positions.begin(), held.positions.end());
+    const auto first_keys =
+        first_seen(positions, queries.size(0), model.config().sliding_window[static_cast<size_t>(layer)]);
+    AttentionRead read{.shape = shape,
+                       .scale = model.attention_scale(),
+                       .queries = queries,
+                       .keys = held.keys,
+                       .values = held.values,
+                       .masses = held.masses,
+                       .first_keys = first_keys,
+                       .out = at::zeros_like(queries),
+                       .column_sums = sums};
+    model.operations().attend({&read, 1});
+    Attended found;
+    for (size_t h = 0; h < heads; ++h)
+        for (int64_t i = 0; i < n; ++i)
+            found.attention.push_back(
+                static_cast<float>(sums[h * all + static_cast<size_t>(i)] / static_cast<double>(queries.size(0))));
+    const at::Tensor mean = read.out.to(at::kFloat).mean(0).contiguous();
+    found.outputs.assign(mean.const_data_ptr<float>(), mean.const_data_ptr<float>() + mean.numel());
+    return found;
+}
+
+/// Vectors (G, n, d) in f32, turned by differences of positions; divided by the attention factor where they are to be
+/// as they were before RoPE.
+void turn(const Transformer& model, std::vector<float>& vectors, std::span<const int64_t> by) {
+    const auto shape = model.shape();
+    const auto rotation = model.turn(by);
+    const auto n = static_cast<int64_t>(by.size());
+    kernels::rope({.dtype = kernels::DType::f32,
+                   .n_tokens = n,
+                   .n_heads = shape.n_kv_heads,
+                   .head_dim = shape.head_dim,
+                   .x = vectors.data(),
+                   .token_stride = shape.head_dim,
+                   .head_stride = n * shape.head_dim,
+                   .cosines = rotation.cosines.const_data_ptr<float>(),
+                   .sines = rotation.sines.const_data_ptr<float>()});
+}
+
+std::vector<float> floats(const at::Tensor& vectors, int64_t n) {
+    const at::Tensor some = vectors.narrow(1, 0, n).to(at::kFloat).contiguous();
+    return {some.const_data_ptr<float>(), some.const_data_ptr<float>() + some.numel()};
+}
+
+/// The layer with each pair one entry: the given key, before RoPE, turned to where the second one stands, the sum of
+/// the values and of the masses.
+HeldLayer merged(const Transformer& model, const HeldLayer& held, const policies::Merges& merges) {
+    const auto shape = model.shape();
+    const int64_t d = shape.head_dim, g = shape.n_kv_heads, n = static_cast<int64_t>(held.positions.size()),
+                  n_pairs = static_cast<int64_t>(merges.first.size());
+    std::vector<float> keys(static_cast<size_t>(n_pairs * g * d));  // (G, pairs, d)
+    std::vector<int64_t> to;
+    for (int64_t pair = 0; pair < n_pairs; ++pair) {
+        to.push_back(held.positions[merges.first[static_cast<size_t>(pair)] + 1]);
+        for (int64_t head = 0; head < g; ++head)
+            std::copy_n(merges.keys.data() + (pair * g + head) * d, d, keys.data() + (head * n_pairs + pair) * d);
+    }
+    turn(model, keys, to);
+    const float factor = model.attention_factor();
+    for (float& number : keys) number *= factor;
+    const at::Tensor given =
+        at::from_blob(keys.data(), {g, n_pairs, d}, at::kFloat).to(held.keys.scalar_type(), false, true);
+    HeldLayer result;
+    result.keys = at::empty({g, n - n_pairs, d}, held.keys.options());
+    result.values = at::empty_like(result.keys);
+    int64_t pair = 0;
+    for (int64_t from = 0, at = 0; from < n; ++from, ++at) {
+        const bool is_pair = pair < n_pairs && from == int64_t{merges.first[static_cast<size_t>(pair)]};
+        const auto i = static_cast<size_t>(from);
+        if (is_pair) {
+            result.keys.select(1, at).copy_(given.select(1, pair));
+            const at::Tensor sum =
+                held.values.select(1, from).to(at::kFloat) + held.values.select(1, from + 1).to(at::kFloat);
+            result.values.select(1, at).copy_(sum);
+            result.masses.push_back(held.masses[i] + held.masses[i + 1]);
+            result.positions.push_back(held.positions[i + 1]);
+            ++pair;
+            ++from;
+            continue;
+        }
+        result.keys.select(1, at).copy_(held.keys.select(1, from));
+        result.values.select(1, at).copy_(held.values.select(1, from));
+        result.masses.push_back(held.masses[i]);
+        result.positions.push_back(held.positions[i]);
+    }
+    return result;
+}
+
+/// One round. @param n entries that may be merged, the first ones
+HeldLayer merge_once(const Transformer& model, int layer, const at::Tensor& queries, policies::Policy& policy,
+                     std::string_view label, const HeldLayer& held, int64_t n, int64_t budget) {
+    const auto shape = model.shape();
+    const Attended found = attended(model, layer, queries, held, n);
+    std::vector<float> keys = floats(held.keys, n);
+    const std::vector<float> values = floats(held.values, n);
+    std::vector<int64_t> back;
+    for (int64_t i = 0; i < n; ++i) back.push_back(-int64_t{held.positions[static_cast<size_t>(i)]});
+    turn(model, keys, back);
+    if (const float factor = model.attention_factor(); factor != 1.0f)
+        for (float& number : keys) number /= factor;
+    const int64_t stride = n * shape.head_dim;
+    policies::MergeObservations observations;
+    observations.layer = layer;
+    observations.shape = shape;
+    observations.n_entries = n;
+    observations.keys = {.data = keys.data(), .head_stride = stride};
+    observations.values = {.data = values.data(), .head_stride = stride};
+    observations.masses = std::span(held.masses).first(static_cast<size_t>(n));
+    observations.n_queries = queries.size(0);
+    observations.attention = found.attention;
+    observations.outputs = found.outputs;
+    const policies::Merges merges = policy.merge(observations, n - budget);
+    policies::require_merges(label, observations, n - budget, merges);
+    return merged(model, held, merges);
+}
+
+}  // namespace
+
+void merge_decoded(const Transformer& model, int layer, const char* queries, policies::Policy& policy,
+                   std::string_view label, RunCache& cache) {
+    const auto merging = policy.decode_merging();
+    const auto shape = model.shape();
+    const int64_t width = int64_t{shape.n_heads} * shape.head_dim;
+    auto& seen = cache.queries(layer);
+    seen.insert(seen.end(), queries, queries + static_cast<size_t>(width) * kernels::size_of(model.dtype()));
+    const auto m = static_cast<int64_t>(seen.size() / (static_cast<size_t>(width) * kernels::size_of(model.dtype())));
+    if (m < merging.every) return;
+    const at::Tensor rows =
+        at::from_blob(seen.data(), {m, width}, at::TensorOptions().dtype(model.scalar_type())).clone();
+    seen.clear();
+    if (cache.n_entries(layer, 0) - m <= merging.budget) return;
+    HeldLayer held = cache.held(layer);
+    const auto n = [&] { return static_cast<int64_t>(held.positions.size()) - m; };
+    while (n() > merging.budget) held = merge_once(model, layer, rows, policy, label, held, n(), merging.budget);
+    cache.hold_merged(layer, held, m);
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,142 @@
+#include "engine/inference/live_prefill.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "engine/common/error.h"
+#include "policies/interface/decision_order.h"
+#include "policies/interface/validation.h"
+
+namespace kvscope::engine {
+namespace {
+
+// Window attentions kept for each layer: those of the policies that a window shows beside one another.
+constexpr size_t n_latest = 4;
+
+}  // namespace
+
+LivePrefill::LivePrefill(policies::ModelShape shape, std::string model_fingerprint, std::vector<int32_t> token_ids,
+                         int window)
+    : shape_(shape),
+      model_fingerprint_(std::move(model_fingerprint)),
+      token_ids_(std::move(token_ids)),
+      window_(static_cast<int>(std::min<int64_t>(window, n_tokens()))) {
+    window_attention_.reserve(static_cast<size_t>(shape.n_layers) * static_cast<size_t>(shape.n_heads) *
+                              token_ids_.size());
+}
+
+LivePrefill::~LivePrefill() = default;
+
+void LivePrefill::add_layer(policies::LayerObservations& observed, const DenseLayer& dense) {
+    const auto& attention = observed.window_attention(window_, 0.0f, policies::SoftmaxRange::visible);
+    window_attention_.insert(window_attention_.end(), attention.begin(), attention.end());
+    layers_.push_back(std::make_unique<ObservedLayer>(observed, dense));
+}
+
+int LivePrefill::n_window() const { return layers_.empty() ? 0 : layers_[0]->observations.n_window; }
+
+policies::RunContext LivePrefill::context(const policies::PolicySpec& spec, int64_t budget, uint64_t seed,
+                                          std::optional<double> share) const {
+    policies::RunContext context;
+    context.shape = shape_;
+    context.n_tokens = n_tokens();
+    context.budget = spec.definition->name == "full" ? n_tokens() : budget;
+    context.budget_share = share;
+    context.seed = seed;
+    context.model_fingerprint = model_fingerprint_;
+    context.token_ids = token_ids_;
+    return context;
+}
+
+std::string LivePrefill::obstacle(const policies::PolicySpec& spec, int64_t budget) const {
+    const auto policy = spec.create();
+    if (policy->needs().keys_before_rope) return spec.label() + " works on keys before RoPE, which are not kept";
+    const auto run = context(spec, budget, 0, std::nullopt);
+    try {
+        policy->begin(run);
+        const auto pass = policy->plan(run);
+        if (!pass.appended_ids.empty()) return spec.label() + " reads tokens of its own behind the prompt";
+        if (pass.filter_layer >= 0) return spec.label() + " reads the prompt twice";
+        if (pass.classification) return spec.label() + " compresses the text before the model reads it";
+        if (pass.chunk > 0) return spec.label() + " reads the prompt through a cache of its own";
+        if (pass.lookahead > 0) return spec.label() + " generates tokens before it decides";
+    } catch (const policies::BudgetError&) {
+        // Reported by `select`.
+    } catch (const policies::ParameterError& error) {
+        return error.what();
+    }
+    const auto needs = policy->needs();
+    if (needs.answer_attention) return spec.label() + " looks at what the full cache's answer attends to";
+    if (needs.hidden_states || needs.projection_inputs)
+        return spec.label() + " looks at hidden states, which are not kept";
+    if (std::min<int64_t>(needs.window_queries, n_tokens()) > n_window())
+        return fmt::format("{} looks at the queries of the last {} tokens; {} were kept", spec.label(),
+                           needs.window_queries, n_window());
+    if (needs.attention_sums && layers_.front()->attention_sums.empty())
+        return spec.label() + " looks at attention sums, which were not collected";
+    return {};
+}
+
+void LivePrefill::decide(const policies::PolicySpec& spec, policies::Policy& policy, size_t layer,
+                         policies::Selection& selection) const {
+    auto& observations = layers_[layer]->observations;
+    selection = policy.select(observations);
+    policies::require_selection(spec.label(), static_cast<int>(layer), shape_, n_tokens(), selection);
+    policies::require_stored(spec.label(), static_cast<int>(layer), shape_, selection);
+    observations.keep_latest(n_latest);
+}
+
+std::vector<policies::Selection> LivePrefill::select_in_order(const policies::PolicySpec& spec,
+                                                              policies::Policy& policy) const {
+    std::vector<policies::Selection> selections(layers_.size());
+    policies::DecisionOrder order;
+    for (const auto& layer : layers_) {
+        policy.observe(layer->observations);
+        const auto [first, end] = order.after(policy, layer->observations.layer, shape_.n_layers);
+        for (int next = first; next < end; ++next)
+            decide(spec, policy, static_cast<size_t>(next), selections[static_cast<size_t>(next)]);
+    }
+    return selections;
+}
+
+std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec& spec, int64_t budget, uint64_t seed,
+                                                     std::optional<double> share) const {
+    if (layers_.size() != static_cast<size_t>(shape_.n_layers))
+        throw std::logic_error("a live prefill selects once it has all layers");
+    if (const auto reason = obstacle(spec, budget); !reason.empty())
+        throw UsageError(reason + ": repeat the prefill with this policy");
+    const std::lock_guard lock(mutex_);
+    const auto run = context(spec, budget, seed, share);
+    const auto first = spec.create();
+    first->begin(run);
+    if (first->decides_in_order()) return select_in_order(spec, *first);
+    std::vector<policies::Selection> selections(layers_.size());
+    std::vector<std::exception_ptr> failures(layers_.size());
+    // One parallel loop over layers, not one within each: where other threads are busy, every loop waits for them.
+#pragma omp parallel
+    {
+        std::unique_ptr<policies::Policy> policy;
+#pragma omp for schedule(dynamic)
+        for (size_t layer = 0; layer < layers_.size(); ++layer) {
+            try {
+                if (!policy) {
+                    policy = spec.create();
+                    policy->begin(run);
+                }
+                policy->observe(layers_[layer]->observations);
+                decide(spec, *policy, layer, selections[layer]);
+            } catch (...) {
+                failures[layer] = std::current_exception();
+            }
+        }
+    }
+    for (const auto& failure : failures) {
+        if (failure) std::rethrow_exception(failure);
+    }
+    return selections;
+}
+
+}  // namespace kvscope::engine

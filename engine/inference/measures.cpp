@@ -1,0 +1,58 @@
+#include "engine/inference/measures.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/cosine.h"
+#include "kernels/divergence.h"
+
+namespace kvscope::engine {
+
+void record_full_layer(policies::LayerObservations& observations, int window, trace::PromptRecord& record) {
+    const auto& shape = observations.shape;
+    const int64_t heads = shape.n_heads;
+    const int64_t n = observations.n_tokens;
+    const int64_t w = std::min<int64_t>(window, n);
+    const auto& attention = observations.window_attention(window, 0.0f, policies::SoftmaxRange::visible);
+    record.window_attention.insert(record.window_attention.end(), attention.begin(), attention.end());
+
+    const size_t similarity_first = record.query_similarity.size();
+    record.query_similarity.resize(similarity_first + static_cast<size_t>(heads * w * w));
+    const int64_t d = shape.head_dim;
+    for (int64_t h = 0; h < heads; ++h) {
+        const float* queries =
+            observations.window_queries.data() + (h * observations.n_window + observations.n_window - w) * d;
+        kernels::cosine_matrix(queries, w, d, d, record.query_similarity.data() + similarity_first + h * w * w);
+    }
+
+    const size_t jsd_first = record.head_jsd.size();
+    record.head_jsd.resize(jsd_first + static_cast<size_t>(heads * heads));
+    kernels::jsd_matrix_of_weights(attention.data(), heads, n > w ? n - w : n, n, record.head_jsd.data() + jsd_first);
+}
+
+std::span<const float> layer_of(std::span<const float> attention, size_t layer, int64_t n_tokens,
+                                const policies::ModelShape& shape) {
+    if (attention.empty()) return attention;
+    const auto size = static_cast<size_t>(shape.n_heads * n_tokens);
+    return attention.subspan(layer * size, size);
+}
+
+std::vector<float> attention_kept(std::span<const float> window_attention, const policies::ModelShape& shape,
+                                  int64_t n_tokens, const policies::Selection& selection) {
+    const int per_row = shape.n_heads / static_cast<int>(selection.rows.size());
+    std::vector<float> shares;
+    for (int h = 0; h < shape.n_heads; ++h) {
+        const float* weights = window_attention.data() + h * n_tokens;
+        double kept = 0;
+        for (const uint32_t j : selection.rows[static_cast<size_t>(h / per_row)]) kept += weights[j];
+        shares.push_back(static_cast<float>(std::min(kept, 1.0)));
+    }
+    return shares;
+}
+
+std::vector<float> recordable(const std::vector<float>& logits) {
+    const auto says_nothing = [](float logit) { return std::isnan(logit) || (std::isinf(logit) && logit > 0); };
+    return std::any_of(logits.begin(), logits.end(), says_nothing) ? std::vector<float>{} : logits;
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,264 @@
+#include "engine/inference/prefill.h"
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <string>
+
+#include "engine/common/error.h"
+#include "engine/inference/projection_measures.h"
+#include "engine/inference/prompt_attention.h"
+#include "kernels/bf16.h"
+#include "kernels/rms_norm.h"
+
+namespace kvscope::engine {
+namespace {
+
+// Rows of one product: enough to fill the cores, few enough that a chunk's activations stay in the caches.
+constexpr int64_t chunk_tokens = 1024;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Copies the query columns of some rows of `qkv` to (H, n_total, d) f32, as tokens `first` and following.
+void copy_queries(const Transformer& model, const at::Tensor& qkv, int64_t row, int64_t n, std::vector<float>& target,
+                  int64_t n_total, int64_t first) {
+    const auto shape = model.shape();
+    const int64_t d = shape.head_dim;
+    for (int h = 0; h < shape.n_heads; ++h) {
+        for (int64_t i = 0; i < n; ++i) {
+            float* to = target.data() + (h * n_total + first + i) * d;
+            const int64_t from = (row + i) * qkv.size(1) + h * d;
+            if (model.dtype() == kernels::DType::bf16) {
+                const auto* source = static_cast<const kernels::bf16*>(qkv.const_data_ptr()) + from;
+                for (int64_t c = 0; c < d; ++c) to[c] = kernels::to_float(source[c]);
+            } else {
+                std::memcpy(to, qkv.const_data_ptr<float>() + from, static_cast<size_t>(d) * sizeof(float));
+            }
+        }
+    }
+}
+
+class Pass {
+ public:
+    Pass(const Transformer& model, const PrefillRequest& request)
+        : model_(model),
+          request_(request),
+          shape_(model.shape()),
+          n_tokens_(static_cast<int64_t>(request.ids.size())),
+          n_layers_(request.n_layers < 0 ? shape_.n_layers : std::min(request.n_layers, shape_.n_layers)),
+          n_window_(static_cast<int>(std::min<int64_t>(request.needs.window_queries, n_tokens_))),
+          tails_(model, request.tails) {
+        residual_ = model.embed(request.ids);
+        std::vector<int64_t> positions(static_cast<size_t>(n_tokens_));
+        std::iota(positions.begin(), positions.end(), int64_t{0});
+        rotation_ = model.rotation(positions);
+        if (request.projections) measures_.emplace(model, n_tokens_, *request.projections);
+        if (n_window_ > 0) window_queries_.resize(static_cast<size_t>(shape_.n_heads) * n_window_ * shape_.head_dim);
+        if (request.needs.keys_before_rope)
+            plain_keys_ = DenseLayer::allocate(shape_, n_tokens_, model.scalar_type()).keys;
+        if (request.needs.attention_sums)
+            sums_.resize(static_cast<size_t>(shape_.n_heads) * static_cast<size_t>(n_tokens_));
+    }
+
+    int n_layers() const { return n_layers_; }
+    int64_t n_chunks() const { return (n_tokens_ + chunk_tokens - 1) / chunk_tokens; }
+    double recording_seconds() const { return recording_seconds_; }
+
+    /// Runs a layer over the prompt and the tails.
+    DenseLayer run_layer(int layer, Progress& progress, int64_t& steps) {
+        DenseLayer dense = DenseLayer::allocate(shape_, n_tokens_ + request_.room, model_.scalar_type());
+        if (request_.needs.hidden_states) {
+            const float* data = residual_.const_data_ptr<float>();
+            hidden_.assign(data, data + residual_.numel());
+        }
+        if (request_.needs.projection_inputs) normalise_inputs(layer);
+        std::fill(sums_.begin(), sums_.end(), 0.0);
+        if (measures_) recorded([&] { measures_->begin_layer(layer); });
+        for (int64_t begin = 0; begin < n_tokens_; begin += chunk_tokens) {
+            if (progress.cancelled()) throw Cancelled();
+            run_chunk(layer, begin, std::min(chunk_tokens, n_tokens_ - begin), dense);
+            progress.advance(++steps);
+        }
+        if (measures_) recorded([&] { measures_->finish_layer(); });
+        return dense;
+    }
+
+    std::unique_ptr<policies::LayerObservations> observe(int layer, const DenseLayer& dense) {
+        const auto start = Clock::now();
+        auto observations = std::make_unique<policies::LayerObservations>();
+        observations->layer = layer;
+        observations->shape = shape_;
+        observations->n_tokens = n_tokens_;
+        observations->sliding_window = model_.config().sliding_window[static_cast<size_t>(layer)];
+        observations->keys = dense.keys_view();
+        observations->values = dense.values_view();
+        if (plain_keys_.defined()) observations->keys_before_rope = DenseLayer::view(plain_keys_);
+        observations->window_queries = window_queries_;
+        observations->n_window = n_window_;
+        sums_f32_.assign(sums_.begin(), sums_.end());
+        observations->attention_sums = sums_f32_;
+        observations->hidden_states = hidden_;
+        observations->projection_inputs = inputs_;
+        recording_seconds_ += seconds_since(start);
+        return observations;
+    }
+
+    /// The tails' passes through the layer, behind a copy of the prompt's entries, so that the layer's own cache is no
+    /// larger for them; what is theirs stays in the returned observations' arrays.
+    std::vector<std::unique_ptr<policies::LayerObservations>> run_tails(int layer, const DenseLayer& dense) {
+        std::vector<std::unique_ptr<policies::LayerObservations>> tails;
+        if (request_.tails.empty()) return tails;
+        if (!tail_dense_.keys.defined())
+            tail_dense_ = DenseLayer::allocate(shape_, n_tokens_ + tails_.capacity(), model_.scalar_type());
+        tail_dense_.keys.narrow(1, 0, n_tokens_).copy_(dense.keys.narrow(1, 0, n_tokens_));
+        tail_dense_.values.narrow(1, 0, n_tokens_).copy_(dense.values.narrow(1, 0, n_tokens_));
+        for (size_t tail = 0; tail < request_.tails.size(); ++tail) tails.push_back(run_tail(layer, tail, dense));
+        return tails;
+    }
+
+    std::unique_ptr<policies::LayerObservations> run_tail(int layer, size_t tail, const DenseLayer& dense) {
+        const at::Tensor qkv = tails_.run_layer(layer, tail, tail_dense_, n_tokens_).qkv;
+        const int64_t n = qkv.size(0);
+        auto& queries = tail_queries_[tail];
+        queries.resize(static_cast<size_t>(shape_.n_heads * n * shape_.head_dim));
+        copy_queries(model_, qkv, 0, n, queries, n, 0);
+        auto& keys = tail_keys_[tail];
+        keys = tail_dense_.keys.narrow(1, n_tokens_, n).contiguous();
+        auto observations = observe(layer, dense);
+        observations->set_appended(queries,
+                                   {keys.const_data_ptr(), model_.dtype(), kernels::Device::cpu, n * shape_.head_dim},
+                                   static_cast<int>(n), static_cast<int>(n));
+        return observations;
+    }
+
+    void prepare_tails() {
+        tail_queries_.resize(request_.tails.size());
+        tail_keys_.resize(request_.tails.size());
+    }
+
+    at::Tensor last_residual() const { return residual_.narrow(0, n_tokens_ - 1, 1); }
+
+ private:
+    /// Does what is no part of the prefill itself.
+    template <class Work>
+    void recorded(Work work) {
+        const auto start = Clock::now();
+        work();
+        recording_seconds_ += seconds_since(start);
+    }
+
+    void run_chunk(int layer, int64_t begin, int64_t n, DenseLayer& dense) {
+        at::Tensor residual = residual_.narrow(0, begin, n);
+        at::Tensor qkv = model_.project(layer, residual);
+        if (measures_) recorded([&] { measures_->add(residual, qkv); });
+        const Transformer::Rotation rotation{rotation_.cosines.narrow(0, begin, n),
+                                             rotation_.sines.narrow(0, begin, n)};
+        if (plain_keys_.defined()) DenseLayer::write_keys(shape_, qkv, begin, plain_keys_);
+        model_.rotate(qkv, rotation);
+        dense.write(shape_, qkv, begin);
+
+        const int64_t window_begin = n_tokens_ - n_window_;
+        if (n_window_ > 0 && begin + n > window_begin) {
+            const auto start = Clock::now();
+            const int64_t first = std::max(begin, window_begin);
+            copy_queries(model_, qkv, first - begin, begin + n - first, window_queries_, n_window_,
+                         first - window_begin);
+            recording_seconds_ += seconds_since(start);
+        }
+
+        // Of the last layer only the last token's output is used: without sums nothing else need be attended.
+        const bool is_last = layer == shape_.n_layers - 1;
+        if (is_last && sums_.empty()) {
+            if (begin + n < n_tokens_) return;
+            const at::Tensor out = attend(model_, layer, qkv, dense, {.row = n - 1, .n = 1, .first = n_tokens_ - 1});
+            at::Tensor last = residual.narrow(0, n - 1, 1);
+            model_.finish_layer(layer, out, last);
+            return;
+        }
+        const at::Tensor out =
+            attend(model_, layer, qkv, dense,
+                   {.n = n, .first = begin, .sums = sums_.empty() ? nullptr : sums_.data(), .sums_stride = n_tokens_});
+        model_.finish_layer(layer, out, residual);
+    }
+
+    /// What `Transformer::project` multiplies by the weights, not rounded to the model's type.
+    void normalise_inputs(int layer) {
+        const auto start = Clock::now();
+        inputs_.resize(static_cast<size_t>(residual_.numel()));
+        kernels::rms_norm(
+            {.n_rows = n_tokens_,
+             .dim = model_.config().hidden_size,
+             .eps = model_.config().rms_norm_eps,
+             .x = residual_.const_data_ptr(),
+             .weight = model_.weights().layers[static_cast<size_t>(layer)].input_norm.const_data_ptr<float>(),
+             .out = inputs_.data(),
+             .out_dtype = kernels::DType::f32});
+        recording_seconds_ += seconds_since(start);
+    }
+
+    const Transformer& model_;
+    const PrefillRequest& request_;
+    policies::ModelShape shape_;
+    int64_t n_tokens_;
+    int n_layers_;
+    int n_window_;
+    TailPass tails_;
+    DenseLayer tail_dense_;
+    at::Tensor residual_;
+    at::Tensor plain_keys_;  ///< (G, N, d) of a layer, before RoPE; undefined where nobody needs them
+    Transformer::Rotation rotation_;
+    std::vector<float> window_queries_;
+    std::vector<double> sums_;
+    std::vector<float> sums_f32_;
+    std::vector<float> hidden_;
+    std::vector<float> inputs_;  ///< of the layer's projections
+    std::optional<ProjectionMeasures> measures_;
+    double recording_seconds_ = 0;
+    std::vector<std::vector<float>> tail_queries_;
+    std::vector<at::Tensor> tail_keys_;
+};
+
+}  // namespace
+
+PrefillResult prefill(const Transformer& model, const PrefillRequest& request,
+                      const std::function<void(PrefillLayer&)>& on_layer, Progress& progress) {
+    const auto n = static_cast<int64_t>(request.ids.size());
+    if (n == 0) throw UsageError("the prompt is empty: there is no token to read");
+    if (n > model.config().context_length)
+        throw UsageError("the prompt has " + std::to_string(n) + " tokens, the model's context is " +
+                         std::to_string(model.config().context_length) + ": shorten the prompt");
+    const auto start = Clock::now();
+    double outside = 0;
+    Pass pass(model, request);
+    pass.prepare_tails();
+    progress.begin("prefill", pass.n_layers() * pass.n_chunks());
+    PrefillResult result;
+    int64_t steps = 0;
+    for (int layer = 0; layer < pass.n_layers(); ++layer) {
+        DenseLayer dense = pass.run_layer(layer, progress, steps);
+        const auto tails = pass.run_tails(layer, dense);
+        const auto prompt = pass.observe(layer, dense);
+        if (on_layer) {
+            const auto called = Clock::now();
+            PrefillLayer view{layer, *prompt, tails, dense};
+            on_layer(view);
+            outside += seconds_since(called);
+        }
+        if (request.keep_cache) result.cache.push_back(std::move(dense));
+    }
+    if (pass.n_layers() == model.shape().n_layers) {
+        const at::Tensor logits = model.logits(pass.last_residual());
+        result.last_logits.assign(logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel());
+    }
+    result.recording_seconds = pass.recording_seconds();
+    result.seconds = seconds_since(start) - outside - result.recording_seconds;
+    return result;
+}
+
+}  // namespace kvscope::engine

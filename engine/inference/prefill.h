@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/cache/dense_cache.h"
+#include "engine/common/progress.h"
+#include "engine/inference/tail_pass.h"
+#include "engine/model/transformer.h"
+#include "policies/interface/policy.h"
+#include "trace/records.h"
+
+namespace kvscope::engine {
+
+struct PrefillRequest {
+    std::span<const int32_t> ids;                ///< (N), at least one
+    policies::Needs needs;                       ///< the union over all runs
+    trace::PromptRecord* projections = nullptr;  ///< receives what `ProjectionMeasures` measures; nullptr: nothing does
+    std::span<const Tail> tails;
+    int n_layers = -1;       ///< stop after this many layers; -1: all
+    int64_t room = 0;        ///< entries left free behind the prompt's in each layer's cache
+    bool keep_cache = true;  ///< false: each layer's cache is freed after `on_layer`
+};
+
+/// What one layer of the prefill hands over: the prompt's observations, one more for each tail, and the layer's cache.
+/// All of it is valid during the call only, but `dense`, which may be shared or moved away.
+struct PrefillLayer {
+    int layer = 0;
+    policies::LayerObservations& prompt;
+    std::span<const std::unique_ptr<policies::LayerObservations>> tails;
+    DenseLayer& dense;
+};
+
+struct PrefillResult {
+    DenseCache cache;                ///< empty unless kept
+    std::vector<float> last_logits;  ///< (vocabulary) of the prompt's last token; empty where layers were left out
+    double seconds = 0;              ///< without the time spent in `on_layer` and on recording
+    double recording_seconds = 0;    ///< measures of the projections and copies for observations
+};
+
+/// Reads the prompt layer by layer, in chunks of tokens within a layer, holding one layer's hidden states. Nothing of
+/// size N x N is ever stored. `on_layer` is called after each layer.
+/// @throws UsageError for an empty prompt or one longer than the model's context; Cancelled.
+PrefillResult prefill(const Transformer& model, const PrefillRequest& request,
+                      const std::function<void(PrefillLayer&)>& on_layer, Progress& progress);
+
+}  // namespace kvscope::engine

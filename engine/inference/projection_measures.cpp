@@ -1,0 +1,207 @@
+#include "engine/inference/projection_measures.h"
+
+#include <ATen/Functions.h>
+
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "engine/files/parallel.h"
+#include "engine/model/product.h"
+#include "kernels/cosine.h"
+
+namespace kvscope::engine {
+namespace {
+
+struct NoScratch {};
+
+/// Eigenvectors of W W^T by falling eigenvalue: row i of (d, d) f32 is the direction of y = x W^T that mode i makes.
+/// NaN where the weights have none. W: (d, hidden), of any type.
+at::Tensor modes_of_head(const at::Tensor& weight) {
+    const int64_t d = weight.size(0);
+    const at::Tensor numbers = weight.to(at::kDouble).contiguous();
+    using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    const Eigen::Map<const Rows> w(numbers.const_data_ptr<double>(), d, weight.size(1));
+    Eigen::MatrixXd gram = Eigen::MatrixXd::Zero(d, d);
+    gram.selfadjointView<Eigen::Lower>().rankUpdate(w);
+    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(gram);
+    at::Tensor modes = at::full({d, d}, std::numeric_limits<float>::quiet_NaN(), at::kFloat);
+    if (solver.info() != Eigen::Success) return modes;
+    for (int64_t mode = 0; mode < d; ++mode)
+        for (int64_t c = 0; c < d; ++c)
+            modes.data_ptr<float>()[mode * d + c] = static_cast<float>(solver.eigenvectors()(c, d - 1 - mode));
+    return modes;
+}
+
+/// Adds to sums (d) what each coordinate of neighbouring rows of z (n, d) contributes to their cosine.
+void add_contributions(const at::Tensor& z, double* sums) {
+    const int64_t d = z.size(1);
+    const float* rows = z.const_data_ptr<float>();
+    const auto length = [&](const float* row) {
+        double squares = 0;
+        for (int64_t i = 0; i < d; ++i) squares += double{row[i]} * double{row[i]};
+        return std::sqrt(squares);
+    };
+    double before = length(rows);
+    for (int64_t t = 1; t < z.size(0); ++t) {
+        const float *a = rows + (t - 1) * d, *b = rows + t * d;
+        const double now = length(b), scale = before * now > 0 ? 1 / (before * now) : 0;
+        for (int64_t i = 0; i < d; ++i) sums[i] += scale * double{a[i]} * double{b[i]};
+        before = now;
+    }
+}
+
+double dot_of(const float* a, const float* b, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += double{a[i]} * double{b[i]};
+    return sum;
+}
+
+/// Into [-1, 1], out of which rounding leads.
+float as_cosine(double mean) { return static_cast<float>(std::isnan(mean) ? mean : std::clamp(mean, -1.0, 1.0)); }
+
+}  // namespace
+
+std::vector<int64_t> evenly_spaced_tokens(int64_t n, int64_t most) {
+    const int64_t m = std::min(n, most);
+    std::vector<int64_t> positions;
+    for (int64_t i = 0; i < m; ++i) positions.push_back((2 * i + 1) * n / (2 * m));
+    return positions;
+}
+
+ProjectionMeasures::ProjectionMeasures(const Transformer& model, int64_t n_tokens, trace::PromptRecord& record)
+    : model_(model),
+      n_tokens_(n_tokens),
+      record_(record),
+      n_heads_(model.shape().n_heads + 2 * model.shape().n_kv_heads),
+      sampled_(evenly_spaced_tokens(n_tokens, similarity_tokens)) {
+    const auto layers = static_cast<size_t>(model.shape().n_layers);
+    for (auto* similarities : {&record.layer_similarity_k, &record.layer_similarity_v})
+        similarities->assign(layers * layers, 0.0f);
+}
+
+std::array<ProjectionMeasures::Projection, 3> ProjectionMeasures::projections() const {
+    const int64_t h = model_.shape().n_heads, g = model_.shape().n_kv_heads;
+    return {{{0, h, &record_.adjacent_similarity_q, &record_.mode_contribution_q},
+             {h, g, &record_.adjacent_similarity_k, &record_.mode_contribution_k},
+             {h + g, g, &record_.adjacent_similarity_v, &record_.mode_contribution_v}}};
+}
+
+void ProjectionMeasures::begin_layer(int layer) {
+    const int64_t d = model_.shape().head_dim;
+    layer_ = layer;
+    n_seen_ = 0;
+    previous_ = at::Tensor();
+    cosines_.fill(0.0);
+    contributions_.assign(static_cast<size_t>(n_heads_ * d), 0.0);
+    modes_.assign(static_cast<size_t>(n_heads_), at::Tensor());
+    const at::Tensor& weight = model_.weights().layers[static_cast<size_t>(layer)].qkv;
+    checkpoint::parallel_for<NoScratch>(n_heads_, [&](int64_t head, NoScratch&) {
+        modes_[static_cast<size_t>(head)] = modes_of_head(weight.narrow(0, head * d, d));
+    });
+    const auto size = static_cast<size_t>(model_.shape().n_kv_heads * d) * sampled_.size();
+    for (auto& samples : samples_) samples.emplace_back(size);
+}
+
+void ProjectionMeasures::add(const at::Tensor& residual, const at::Tensor& qkv) {
+    const at::Tensor projected = model_.is_projected_plainly(layer_) ? qkv : model_.project_plainly(layer_, residual);
+    const at::Tensor rows = previous_.defined() ? at::cat({previous_, projected}) : projected;
+    if (rows.size(0) > 1) {
+        const int64_t d = model_.shape().head_dim;
+        size_t part = 0;
+        for (const Projection& projection : projections()) {
+            const auto column = static_cast<size_t>(projection.first_head * d);
+            const double mean = kernels::adjacent_cosine(
+                {.data = static_cast<const char*>(rows.const_data_ptr()) + column * kernels::size_of(model_.dtype()),
+                 .dtype = model_.dtype(),
+                 .n_heads = projection.n_heads,
+                 .n = rows.size(0),
+                 .d = d,
+                 .head_stride = d,
+                 .row_stride = rows.size(1)});
+            cosines_[part++] += mean * static_cast<double>((rows.size(0) - 1) * projection.n_heads);
+        }
+        add_modes(rows);
+    }
+    previous_ = projected.narrow(0, projected.size(0) - 1, 1).clone();
+    keep_sample(qkv);
+    n_seen_ += qkv.size(0);
+}
+
+/// Neighbours in the coordinates of each head's modes. An orthogonal change of coordinates leaves cosines as they are.
+void ProjectionMeasures::add_modes(const at::Tensor& rows) {
+    const int64_t d = model_.shape().head_dim;
+    std::vector<at::Tensor> coordinates;
+    for (int64_t head = 0; head < n_heads_; ++head)
+        coordinates.push_back(
+            product(rows.narrow(1, head * d, d).to(at::kFloat).contiguous(), modes_[static_cast<size_t>(head)]));
+    checkpoint::parallel_for<NoScratch>(n_heads_, [&](int64_t head, NoScratch&) {
+        add_contributions(coordinates[static_cast<size_t>(head)], contributions_.data() + head * d);
+    });
+}
+
+/// Unit vectors of the chosen tokens' keys and values among these rows.
+void ProjectionMeasures::keep_sample(const at::Tensor& qkv) {
+    const int64_t d = model_.shape().head_dim, g = model_.shape().n_kv_heads, h = model_.shape().n_heads;
+    const auto m = static_cast<int64_t>(sampled_.size());
+    const auto first = std::lower_bound(sampled_.begin(), sampled_.end(), n_seen_) - sampled_.begin();
+    for (int64_t i = first; i < m && sampled_[static_cast<size_t>(i)] < n_seen_ + qkv.size(0); ++i) {
+        const at::Tensor row = qkv.select(0, sampled_[static_cast<size_t>(i)] - n_seen_).to(at::kFloat);
+        for (int64_t part = 0; part < 2; ++part) {
+            for (int64_t head = 0; head < g; ++head) {
+                const float* from = row.const_data_ptr<float>() + (h + part * g + head) * d;
+                float* to = samples_[static_cast<size_t>(part)].back().data() + (head * m + i) * d;
+                const double length = std::sqrt(dot_of(from, from, d));
+                for (int64_t c = 0; c < d; ++c)
+                    to[c] = length > 0 || std::isnan(length) ? static_cast<float>(double{from[c]} / length) : 0.0f;
+            }
+        }
+    }
+}
+
+void ProjectionMeasures::finish_layer() {
+    const int64_t d = model_.shape().head_dim;
+    const auto pairs = static_cast<double>(std::max<int64_t>(n_tokens_ - 1, 1));
+    size_t part = 0;
+    for (const Projection& projection : projections()) {
+        projection.adjacent->push_back(
+            static_cast<float>(cosines_[part++] / (pairs * static_cast<double>(projection.n_heads))));
+        const auto first = static_cast<size_t>(projection.first_head * d);
+        for (size_t i = 0; i < static_cast<size_t>(projection.n_heads * d); ++i)
+            projection.modes->push_back(static_cast<float>(contributions_[first + i] / pairs));
+    }
+    compare_heads(samples_[0].back(), record_.head_similarity_k);
+    compare_heads(samples_[1].back(), record_.head_similarity_v);
+    compare_layers(samples_[0], record_.layer_similarity_k);
+    compare_layers(samples_[1], record_.layer_similarity_v);
+}
+
+/// Appends (G, G) of the newest layer.
+void ProjectionMeasures::compare_heads(const std::vector<float>& sample, std::vector<float>& similarities) const {
+    const int64_t g = model_.shape().n_kv_heads, each = static_cast<int64_t>(sample.size()) / g;
+    const size_t begin = similarities.size();
+    similarities.resize(begin + static_cast<size_t>(g * g));
+    for (int64_t a = 0; a < g; ++a)
+        for (int64_t b = 0; b <= a; ++b) {
+            const double sum = dot_of(sample.data() + a * each, sample.data() + b * each, each);
+            const float mean = as_cosine(sum / static_cast<double>(sampled_.size()));
+            similarities[begin + static_cast<size_t>(a * g + b)] = mean;
+            similarities[begin + static_cast<size_t>(b * g + a)] = mean;
+        }
+}
+
+/// The newest layer's row and column of (L, L).
+void ProjectionMeasures::compare_layers(const std::vector<std::vector<float>>& samples,
+                                        std::vector<float>& similarities) const {
+    const int64_t n_layers = model_.shape().n_layers, newest = static_cast<int64_t>(samples.size()) - 1;
+    const auto vectors = static_cast<double>(sampled_.size()) * model_.shape().n_kv_heads;
+    checkpoint::parallel_for<NoScratch>(newest + 1, [&](int64_t other, NoScratch&) {
+        const auto& a = samples[static_cast<size_t>(other)];
+        const float mean = as_cosine(dot_of(a.data(), samples.back().data(), static_cast<int64_t>(a.size())) / vectors);
+        similarities[static_cast<size_t>(newest * n_layers + other)] = mean;
+        similarities[static_cast<size_t>(other * n_layers + newest)] = mean;
+    });
+}
+
+}  // namespace kvscope::engine

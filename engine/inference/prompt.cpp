@@ -1,0 +1,154 @@
+#include "engine/inference/prompt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "engine/common/error.h"
+#include "engine/files/error.h"
+#include "engine/files/utf8.h"
+
+namespace kvscope::engine {
+namespace {
+
+std::string origin_of(const PromptOptions& options) {
+    return options.origin.empty() ? fmt::format("the prompt '{}'", options.name) : options.origin;
+}
+
+/// @param origin what messages call the text
+void require_room(const Model& model, const Prompt& prompt, int64_t n_new, const std::string& origin) {
+    const auto n = static_cast<int64_t>(prompt.ids.size());
+    const int64_t limit = model.transformer().config().context_length;
+    const int64_t room = limit - n;
+    if (n_new <= room) return;
+    if (n_new >= limit)
+        throw UsageError(
+            fmt::format("{}: {} tokens are to be generated, but the model's context is {}, prompt and answer together: "
+                        "ask for fewer "
+                        "with -n",
+                        origin, n_new, limit));
+    throw UsageError(
+        fmt::format("{}: the prompt has {} tokens and {} more are to be generated, but the model's context is {}: "
+                    "shorten the prompt "
+                    "by {} tokens or ask for fewer new ones with -n",
+                    origin, n, n_new, limit, n_new - room));
+}
+
+/// "2026-11-22T05:00:00Z"; the present where it is no such time.
+std::time_t time_of(const std::string& utc) {
+    std::tm time{};
+    const char* end = strptime(utc.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time);
+    return end ? timegm(&time) : std::time(nullptr);
+}
+
+/// What the model's template makes the prompt's text of; empty where it does not come out exactly.
+std::string context_of(const Model& model, const Prompt& prompt) {
+    const bool templated = !prompt.chat_template.empty();
+    if (templated && !model.chat_template()) return {};
+    const auto chat_template = templated ? model.chat_template() : std::nullopt;
+    const auto render = [&](std::string_view context, std::string_view question) {
+        return checkpoint::render_prompt(chat_template, context, question, prompt.rendered_at).text;
+    };
+    try {
+        const std::string_view stand_in = "(the context)";
+        const std::string around = render(stand_in, "");
+        const size_t before = around.rfind(stand_in);
+        if (before == std::string::npos || prompt.text.size() + stand_in.size() < around.size()) return {};
+        std::string context = prompt.text.substr(before, prompt.text.size() + stand_in.size() - around.size());
+        const std::string ending = prompt.question.empty() ? "" : "\n\n" + prompt.question;
+        if (!context.ends_with(ending)) return {};
+        context.resize(context.size() - ending.size());
+        return render(context, prompt.question) == prompt.text ? context : "";
+    } catch (const checkpoint::CheckpointError&) {
+        return {};
+    }
+}
+
+}  // namespace
+
+void require_embeddings(const Model& model, std::span<const int32_t> ids, const std::string& origin) {
+    const int64_t n_embeddings = model.transformer().config().vocab_size;
+    const auto found = std::find_if(ids.begin(), ids.end(), [&](int32_t id) { return id < 0 || id >= n_embeddings; });
+    if (found == ids.end()) return;
+    throw UsageError(
+        fmt::format("{}: the text has the token {} ({}), but the model has embeddings for the first {} tokens of its "
+                    "tokenizer alone: leave it out, or use a tokenizer that belongs to the model",
+                    origin, *found, *found < 0 ? "none" : model.tokenizer().shown(*found), n_embeddings));
+}
+
+void require_utf8(std::string_view text, const std::string& origin) {
+    const size_t at = checkpoint::first_invalid_utf8(text);
+    if (at == std::string_view::npos) return;
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+    const bool is_utf16 = text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF");
+    throw UsageError(fmt::format(
+        "{}: expected text in UTF-8, found the byte 0x{:02X} in line {}, at offset {}{}; convert it to UTF-8 first",
+        origin, static_cast<unsigned char>(text[at]), line, at, is_utf16 ? ", which looks like UTF-16" : ""));
+}
+
+Prompt prepare_prompt(const Model& model, std::string_view context, std::string_view question,
+                      const PromptOptions& options) {
+    const std::string origin = origin_of(options);
+    if (context.find_first_not_of(" \t\r\n") == std::string_view::npos)
+        throw UsageError(origin + ": the prompt is empty: give a text with -p or a file with -f");
+    require_utf8(context, origin);
+    require_utf8(question, "the question");
+    const auto& tokenizer = model.tokenizer();
+    const bool templated = options.use_template && model.chat_template().has_value();
+    const std::time_t now = std::time(nullptr);
+    const auto rendered =
+        checkpoint::render_prompt(templated ? model.chat_template() : std::nullopt, context, question, now);
+
+    Prompt prompt;
+    prompt.rendered_at = now;
+    prompt.name = options.name;
+    prompt.context = std::string(context);
+    prompt.text = rendered.text;
+    prompt.question = std::string(question);
+    if (templated) prompt.chat_template = model.chat_template()->source();
+    prompt.query_aware = options.query_aware || question.empty();
+    const std::string_view text = prompt.text;
+    prompt.ids = tokenizer.encode(text.substr(0, rendered.question_begin), !templated, templated);
+    prompt.n_context = static_cast<int64_t>(prompt.ids.size());
+    if (rendered.question_begin < text.size()) {
+        const auto rest = tokenizer.encode(text.substr(rendered.question_begin), false, templated);
+        prompt.ids.insert(prompt.ids.end(), rest.begin(), rest.end());
+    }
+    if (question.empty()) prompt.n_context = static_cast<int64_t>(prompt.ids.size());
+
+    require_embeddings(model, prompt.ids, origin);
+    require_room(model, prompt, options.n_new, origin);
+    prompt.token_text.reserve(prompt.ids.size());
+    for (const int32_t id : prompt.ids) prompt.token_text.push_back(tokenizer.shown(id));
+    return prompt;
+}
+
+Prompt stored_prompt(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new) {
+    const std::string file = reader.path().string();
+    if (prompt < 0 || prompt >= reader.n_prompts())
+        throw UsageError(fmt::format("{}: there is no prompt {}; it has {}", file, prompt, reader.n_prompts()));
+    if (reader.model().fingerprint != model.fingerprint())
+        throw UsageError(fmt::format(
+            "{}: its prompts are token ids of the model {} with the fingerprint {}, but the model given is {} with the "
+            "fingerprint {}: give the trace's model with -m",
+            file, reader.model().name, reader.model().fingerprint, model.attributes().name, model.fingerprint()));
+    const trace::PromptAttributes& attributes = reader.prompt(prompt);
+    Prompt stored;
+    stored.name = attributes.name;
+    stored.text = attributes.text;
+    stored.question = attributes.question;
+    stored.chat_template = attributes.chat_template;
+    stored.ids = reader.token_ids(prompt);
+    stored.token_text = reader.token_text(prompt);
+    stored.n_context = attributes.n_context;
+    stored.query_aware = attributes.query_aware;
+    stored.rendered_at = time_of(reader.created_utc());
+    stored.context = context_of(model, stored);
+    const std::string origin = fmt::format("{}, prompt {}", file, prompt);
+    require_embeddings(model, stored.ids, origin);
+    require_room(model, stored, n_new, origin);
+    return stored;
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,55 @@
+#include "engine/inference/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/common/error.h"
+
+namespace kvscope::engine {
+
+int32_t greedy_token(std::span<const float> logits) {
+    size_t best = 0;
+    for (size_t i = 0; i < logits.size(); ++i) {
+        if (std::isnan(logits[i]))
+            throw RunError(
+                "the model's logits hold NaN: the weights are damaged or overflow in this type; try --dtype f32");
+        if (logits[i] > logits[best]) best = i;
+    }
+    return static_cast<int32_t>(best);
+}
+
+Sampler::Sampler(const SamplingOptions& options) : options_(options), random_(options.seed) {
+    if (!(options.temperature >= 0)) throw UsageError("the temperature must be 0 (greedy) or more");
+    if (!(options.top_p > 0 && options.top_p <= 1)) throw UsageError("top-p must be above 0 and at most 1");
+}
+
+int32_t Sampler::next(std::span<const float> logits) {
+    const int32_t best = greedy_token(logits);
+    if (options_.temperature == 0) return best;
+    const double largest = logits[static_cast<size_t>(best)];
+    candidates_.clear();
+    double total = 0;
+    for (size_t i = 0; i < logits.size(); ++i) {
+        const double weight = std::exp((logits[i] - largest) / options_.temperature);
+        candidates_.emplace_back(static_cast<float>(weight), static_cast<int32_t>(i));
+        total += weight;
+    }
+    if (options_.top_p < 1) {
+        std::sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) {
+            return a.first != b.first ? a.first > b.first : a.second < b.second;
+        });
+        double mass = 0;
+        size_t n = 0;
+        while (n < candidates_.size() && mass < options_.top_p * total) mass += candidates_[n++].first;
+        candidates_.resize(n);
+        total = mass;
+    }
+    double rest = std::uniform_real_distribution<double>(0, total)(random_);
+    for (const auto& [weight, id] : candidates_) {
+        rest -= weight;
+        if (rest <= 0) return id;
+    }
+    return candidates_.back().second;
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,140 @@
+#include "engine/tokenizer/aligned_pretokenizer.h"
+
+#include <fmt/format.h>
+#include <utf8proc.h>
+
+#include <utility>
+
+#include "engine/files/utf8.h"
+#include "engine/tokenizer/tokenizer_work.h"
+
+namespace kvscope::checkpoint {
+namespace {
+
+class Sequence final : public AlignedPreTokenizer {
+ public:
+    explicit Sequence(std::vector<std::unique_ptr<AlignedPreTokenizer>> steps) : steps_(std::move(steps)) {}
+    void cut(const AlignedText& text, std::vector<AlignedText>& out) const override {
+        std::vector<AlignedText> now{text}, next;
+        for (const auto& step : steps_) {
+            next.clear();
+            for (const AlignedText& part : now) {
+                TokenizerWork::step();
+                step->cut(part, next);
+            }
+            now.swap(next);
+        }
+        for (AlignedText& part : now) out.push_back(std::move(part));
+    }
+
+ private:
+    std::vector<std::unique_ptr<AlignedPreTokenizer>> steps_;
+};
+
+/// Cuts at white space, which goes, and makes every mark of punctuation a word if `punctuation_apart`.
+class WhiteSpace final : public AlignedPreTokenizer {
+ public:
+    explicit WhiteSpace(bool punctuation_apart) : punctuation_apart_(punctuation_apart) {}
+    void cut(const AlignedText& text, std::vector<AlignedText>& out) const override {
+        AlignedText word;
+        auto finish = [&] {
+            if (!word.empty()) out.push_back(std::exchange(word, {}));
+        };
+        for (const AlignedCharacter& c : text) {
+            if (is_white_space(c.code_point)) {
+                finish();
+            } else if (punctuation_apart_ && is_punctuation(c.code_point)) {
+                finish();
+                out.push_back({c});
+            } else {
+                word.push_back(c);
+            }
+        }
+        finish();
+    }
+
+ private:
+    static bool is_punctuation(char32_t c) {
+        if (c < 0x80)
+            return c > 0x20 && c < 0x7F && !(c >= '0' && c <= '9') && !((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+        switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
+            case UTF8PROC_CATEGORY_PC:
+            case UTF8PROC_CATEGORY_PD:
+            case UTF8PROC_CATEGORY_PS:
+            case UTF8PROC_CATEGORY_PE:
+            case UTF8PROC_CATEGORY_PI:
+            case UTF8PROC_CATEGORY_PF:
+            case UTF8PROC_CATEGORY_PO:
+                return true;
+            default:
+                return false;
+        }
+    }
+
+    bool punctuation_apart_;
+};
+
+/// Writes spaces as a character of their own, puts one in front, and cuts before each.
+class Metaspace final : public AlignedPreTokenizer {
+ public:
+    enum class Prepend { always, first, never };
+    Metaspace(char32_t replacement, Prepend prepend, bool split)
+        : replacement_(replacement), prepend_(prepend), split_(split) {}
+    void cut(const AlignedText& text, std::vector<AlignedText>& out) const override {
+        AlignedText all;
+        for (const AlignedCharacter& c : text) {
+            const bool may_prepend = prepend_ == Prepend::always || (prepend_ == Prepend::first && c.begin == 0);
+            const bool is_space = c.code_point == ' ' || c.code_point == replacement_;
+            if (all.empty() && may_prepend && !is_space) all.push_back({replacement_, c.begin, c.end});
+            all.push_back({is_space ? replacement_ : c.code_point, c.begin, c.end});
+        }
+        size_t begin = 0;
+        for (size_t i = 1; i <= all.size(); ++i) {
+            if (i < all.size() && !(split_ && all[i].code_point == replacement_)) continue;
+            out.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                             all.begin() + static_cast<std::ptrdiff_t>(i));
+            begin = i;
+        }
+    }
+
+ private:
+    char32_t replacement_;
+    Prepend prepend_;
+    bool split_;
+};
+
+std::unique_ptr<AlignedPreTokenizer> make_metaspace(const JsonNode& node) {
+    const std::string replacement = node.text_or("replacement", "▁");
+    const AlignedText characters = align(replacement);
+    if (characters.size() != 1) node.at("replacement").fail("expected a single character");
+    // Files from before prepend_scheme say add_prefix_space instead.
+    const std::string scheme =
+        node.text_or("prepend_scheme", node.boolean_or("add_prefix_space", true) ? "always" : "never");
+    const bool known = scheme == "always" || scheme == "first" || scheme == "never";
+    if (!known) node.at("prepend_scheme").fail(fmt::format("\"{}\" is not always, first or never", scheme));
+    const auto prepend = scheme == "always"  ? Metaspace::Prepend::always
+                         : scheme == "first" ? Metaspace::Prepend::first
+                                             : Metaspace::Prepend::never;
+    return std::make_unique<Metaspace>(characters[0].code_point, prepend, node.boolean_or("split", true));
+}
+
+}  // namespace
+
+std::unique_ptr<AlignedPreTokenizer> make_aligned_pre_tokenizer(const JsonNode& node) {
+    const std::string& type = node.at("type").text();
+    if (type == "Sequence") {
+        const JsonNode list = node.at("pretokenizers");
+        std::vector<std::unique_ptr<AlignedPreTokenizer>> steps;
+        for (size_t i = 0; i < list.size(); ++i) steps.push_back(make_aligned_pre_tokenizer(list[i]));
+        return std::make_unique<Sequence>(std::move(steps));
+    }
+    if (type == "BertPreTokenizer") return std::make_unique<WhiteSpace>(true);
+    if (type == "WhitespaceSplit") return std::make_unique<WhiteSpace>(false);
+    if (type == "Metaspace") return make_metaspace(node);
+    node.fail(
+        fmt::format("the pre-tokenizer \"{}\" is not supported for a token classifier; supported are Sequence, "
+                    "BertPreTokenizer, WhitespaceSplit, Metaspace",
+                    type));
+}
+
+}  // namespace kvscope::checkpoint

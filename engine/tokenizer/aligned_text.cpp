@@ -1,0 +1,24 @@
+#include "engine/tokenizer/aligned_text.h"
+
+#include "engine/files/utf8.h"
+
+namespace kvscope::checkpoint {
+
+AlignedText align(std::string_view utf8) {
+    AlignedText text;
+    text.reserve(utf8.size());
+    for (size_t at = 0; at < utf8.size();) {
+        const Utf8Step step = utf8_step(utf8, at);
+        text.push_back({step.code_point, static_cast<uint32_t>(at), static_cast<uint32_t>(at + step.length)});
+        at += step.length;
+    }
+    return text;
+}
+
+std::string utf8_of(std::span<const AlignedCharacter> text) {
+    std::string utf8;
+    for (const AlignedCharacter& character : text) append_utf8(utf8, character.code_point);
+    return utf8;
+}
+
+}  // namespace kvscope::checkpoint

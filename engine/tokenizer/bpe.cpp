@@ -1,0 +1,209 @@
+#include "engine/tokenizer/bpe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+
+#include "engine/files/utf8.h"
+#include "engine/tokenizer/tokenizer_work.h"
+
+namespace kvscope::checkpoint {
+namespace {
+
+/// Words longer than this hardly ever come again.
+constexpr size_t longest_cached_word = 256;
+
+size_t count_code_points(std::string_view text) {
+    size_t count = 0;
+    for (size_t at = 0; at < text.size(); at += utf8_step(text, at).length) ++count;
+    return count;
+}
+
+}  // namespace
+
+Bpe::MergeTable::MergeTable(size_t count) {
+    const size_t slots = std::bit_ceil(std::max<size_t>(16, count * 2));
+    entries_.resize(slots);
+    shift_ = 64 - std::countr_zero(slots);
+}
+
+void Bpe::MergeTable::set(int32_t left, int32_t right, uint32_t rank, int32_t merged) {
+    const uint64_t pair = pair_of(left, right);
+    size_t slot = slot_of(pair);
+    while (entries_[slot].pair != empty && entries_[slot].pair != pair) slot = (slot + 1) & (entries_.size() - 1);
+    entries_[slot] = {pair, rank, merged};
+}
+
+const Bpe::MergeTable::Entry* Bpe::MergeTable::find(int32_t left, int32_t right) const {
+    const uint64_t pair = pair_of(left, right);
+    for (size_t slot = slot_of(pair);; slot = (slot + 1) & (entries_.size() - 1)) {
+        if (entries_[slot].pair == pair) return &entries_[slot];
+        if (entries_[slot].pair == empty) return nullptr;
+    }
+}
+
+Bpe::Bpe(Vocabulary vocabulary, const Merges& merges, BpeOptions options)
+    : merges_(merges.size()), options_(std::move(options)) {
+    ids_.reserve(vocabulary.size());
+    for (auto& [token, id] : vocabulary) ids_.emplace(std::move(token), id);
+
+    const size_t prefix_length = count_code_points(options_.continuing_subword_prefix);
+    for (size_t rank = 0; rank < merges.size(); ++rank) {
+        const auto& [left, right] = merges[rank];
+        size_t cut = 0;  // the second part stands without the prefix in the result
+        for (size_t i = 0; i < prefix_length && cut < right.size(); ++i) cut += utf8_step(right, cut).length;
+        const std::string result = left + right.substr(cut);
+        const auto left_id = id_of(left), right_id = id_of(right), merged_id = id_of(result);
+        const std::string* missing = !left_id ? &left : !right_id ? &right : !merged_id ? &result : nullptr;
+        if (missing != nullptr) {
+            throw std::runtime_error(
+                fmt::format("merge {} (\"{}\" with \"{}\") names \"{}\", which is not in the vocabulary", rank, left,
+                            right, *missing));
+        }
+        merges_.set(*left_id, *right_id, static_cast<uint32_t>(rank), *merged_id);
+    }
+
+    if (options_.unknown_token) {
+        unknown_ = id_of(*options_.unknown_token);
+        if (!unknown_) {
+            throw std::runtime_error(
+                fmt::format("the unknown token \"{}\" is not in the vocabulary", *options_.unknown_token));
+        }
+    }
+    for (int byte = 0; byte < 256; ++byte) byte_tokens_[byte] = id_of(fmt::format("<0x{:02X}>", byte)).value_or(-1);
+    for (char32_t c = 0; c < characters_.size(); ++c) {
+        std::string spelling;
+        append_utf8(spelling, c);
+        characters_[c] = id_of(spelling).value_or(-1);
+    }
+}
+
+std::optional<int32_t> Bpe::id_of(std::string_view token) const {
+    const auto found = ids_.find(token);
+    if (found == ids_.end()) return std::nullopt;
+    return found->second;
+}
+
+void Bpe::Encoder::encode(std::string_view word, std::vector<int32_t>& out) {
+    if (word.empty()) return;
+    if (bpe_.options_.ignore_merges) {
+        if (const auto id = bpe_.id_of(word)) {
+            out.push_back(*id);
+            return;
+        }
+    }
+    const bool cacheable = word.size() <= longest_cached_word;
+    if (cacheable) {
+        if (const auto hit = seen_.find(word); hit != seen_.end()) {
+            const auto begin = cached_.begin() + hit->second.first;
+            out.insert(out.end(), begin, begin + hit->second.second);
+            return;
+        }
+    }
+    cut_into_symbols(word);
+    merge();
+    const size_t first = out.size();
+    for (int32_t at = symbols_.empty() ? -1 : 0; at >= 0; at = symbols_[at].next) out.push_back(symbols_[at].id);
+    if (cacheable) {
+        seen_.emplace(word,
+                      std::pair(static_cast<uint32_t>(cached_.size()), static_cast<uint32_t>(out.size() - first)));
+        cached_.insert(cached_.end(), out.begin() + static_cast<std::ptrdiff_t>(first), out.end());
+    }
+}
+
+void Bpe::Encoder::add_symbol(int32_t id) {
+    const auto at = static_cast<int32_t>(symbols_.size());
+    if (at > 0) symbols_.back().next = at;
+    symbols_.push_back({id, at - 1, -1, true});
+}
+
+void Bpe::Encoder::cut_into_symbols(std::string_view word) {
+    const BpeOptions& options = bpe_.options_;
+    const bool decorated = !options.continuing_subword_prefix.empty() || !options.end_of_word_suffix.empty();
+    symbols_.clear();
+    bool pending_unknown = false;
+    auto flush_unknown = [&] {
+        if (pending_unknown) add_symbol(*bpe_.unknown_);
+        pending_unknown = false;
+    };
+
+    for (size_t at = 0; at < word.size();) {
+        const Utf8Step step = utf8_step(word, at);
+        std::string_view character = word.substr(at, step.length);
+        std::optional<int32_t> id;
+        if (decorated) {
+            spelling_.clear();
+            if (at > 0) spelling_ += options.continuing_subword_prefix;
+            spelling_ += character;
+            if (at + step.length == word.size()) spelling_ += options.end_of_word_suffix;
+            character = spelling_;
+            id = bpe_.id_of(character);
+        } else if (step.code_point < bpe_.characters_.size()) {
+            if (bpe_.characters_[step.code_point] >= 0) id = bpe_.characters_[step.code_point];
+        } else {
+            id = bpe_.id_of(character);
+        }
+        at += step.length;
+
+        if (id) {
+            flush_unknown();
+            add_symbol(*id);
+            continue;
+        }
+        if (options.byte_fallback && std::all_of(character.begin(), character.end(), [&](char byte) {
+                return bpe_.byte_tokens_[static_cast<uint8_t>(byte)] >= 0;
+            })) {
+            // A pending unknown token stays pending here and comes out behind these bytes, as in the original.
+            for (const char byte : character) add_symbol(bpe_.byte_tokens_[static_cast<uint8_t>(byte)]);
+            continue;
+        }
+        if (bpe_.unknown_) {
+            if (!options.fuse_unknown) flush_unknown();
+            pending_unknown = true;
+        }
+    }
+    flush_unknown();
+}
+
+void Bpe::Encoder::add_candidate(int32_t left, int32_t right) {
+    const MergeTable::Entry* entry = bpe_.merges_.find(symbols_[left].id, symbols_[right].id);
+    if (entry != nullptr) heap_.push_back({entry->rank, left, entry->merged});
+}
+
+void Bpe::Encoder::merge() {
+    heap_.clear();
+    for (size_t right = 1; right < symbols_.size(); ++right) {
+        add_candidate(static_cast<int32_t>(right) - 1, static_cast<int32_t>(right));
+    }
+    std::make_heap(heap_.begin(), heap_.end());
+
+    for (uint32_t taken = 0; !heap_.empty(); ++taken) {
+        if (taken % 1024 == 1023) TokenizerWork::step();
+        std::pop_heap(heap_.begin(), heap_.end());
+        const Candidate top = heap_.back();
+        heap_.pop_back();
+
+        Symbol& left = symbols_[top.left];
+        if (!left.alive || left.next < 0) continue;
+        const int32_t right_at = left.next;
+        // Either side may have become another token since; what counts is whether the two still make the same one.
+        const MergeTable::Entry* entry = bpe_.merges_.find(left.id, symbols_[right_at].id);
+        if (entry == nullptr || entry->merged != top.merged) continue;
+
+        left.id = top.merged;
+        left.next = symbols_[right_at].next;
+        symbols_[right_at].alive = false;
+        if (left.next >= 0) symbols_[left.next].previous = top.left;
+
+        const size_t before = heap_.size();
+        if (left.previous >= 0) add_candidate(left.previous, top.left);
+        if (heap_.size() > before) std::push_heap(heap_.begin(), heap_.end());
+        const size_t after = heap_.size();
+        if (left.next >= 0) add_candidate(top.left, left.next);
+        if (heap_.size() > after) std::push_heap(heap_.begin(), heap_.end());
+    }
+}
+
+}  // namespace kvscope::checkpoint

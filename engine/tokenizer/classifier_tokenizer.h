@@ -1,0 +1,48 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/files/error.h"
+#include "engine/tokenizer/aligned_normalizer.h"
+#include "engine/tokenizer/aligned_pretokenizer.h"
+#include "engine/tokenizer/tokenizer_post_processor.h"
+#include "engine/tokenizer/word_model.h"
+
+namespace kvscope::checkpoint {
+
+/// The tokenizer of a token classifier (tokenizer.json, WordPiece or Unigram): tokens with the bytes of the text that
+/// each stands for, as the library `tokenizers` makes them. Immutable, safe to use from several threads.
+class ClassifierTokenizer {
+ public:
+    /// @throws CheckpointError naming the file and the place in it that is damaged or not supported
+    explicit ClassifierTokenizer(const std::filesystem::path& directory);
+
+    /// The tokens of a text without those that surround it. Special tokens that stand in the text are text.
+    /// @throws std::invalid_argument if `utf8` is not UTF-8 or is longer than 4 GiB; CheckpointError for a tokenizer
+    /// that takes too long or makes the text too long (TokenizerWork)
+    std::vector<TextToken> encode(std::string_view utf8) const;
+
+    /// What stands around a text: [CLS] and [SEP], or <s> and </s>.
+    std::span<const int32_t> before() const { return surrounding_.before; }
+    std::span<const int32_t> after() const { return surrounding_.after; }
+
+    const std::string& spelling(int32_t id) const { return model_->spellings().at(static_cast<size_t>(id)); }
+    bool continues_word(int32_t id) const { return model_->continues_word(id); }
+    int64_t vocab_size() const { return static_cast<int64_t>(model_->spellings().size()); }
+
+ private:
+    void read(const JsonNode& root);
+
+    std::filesystem::path file_;
+    std::unique_ptr<AlignedNormalizer> normalizer_;
+    std::unique_ptr<AlignedPreTokenizer> pre_tokenizer_;
+    std::unique_ptr<WordModel> model_;
+    Surrounding surrounding_;
+};
+
+}  // namespace kvscope::checkpoint

@@ -1,0 +1,70 @@
+#include "engine/tokenizer/tokenizer.h"
+
+#include <fmt/format.h>
+
+#include "engine/files/utf8.h"
+#include "engine/tokenizer/tokenizer_gguf.h"
+#include "engine/tokenizer/tokenizer_json.h"
+
+namespace kvscope::checkpoint {
+
+std::string Tokenizer::shown(int32_t id) const {
+    const std::string bytes = piece(id);
+    std::string out;
+    for (size_t at = 0; at < bytes.size();) {
+        const Utf8Step step = utf8_step(bytes, at);
+        const char32_t c = step.code_point;
+        const bool control = (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || (c >= 0x7F && c < 0xA0);
+        if (step.valid && !control) {
+            out.append(bytes, at, step.length);
+        } else {
+            for (int i = 0; i < step.length; ++i) out += fmt::format("⟨{:02X}⟩", static_cast<uint8_t>(bytes[at + i]));
+        }
+        at += step.length;
+    }
+    return out;
+}
+
+std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& model) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const fs::file_status status = fs::status(model, error);
+    if (!fs::exists(status)) throw CheckpointError(model, "does not exist");
+
+    fs::path directory = model;
+    if (!fs::is_directory(status)) {
+        const bool in_directory = model.extension() == ".safetensors" || model.filename() == "tokenizer.json";
+        if (!in_directory) return open_gguf_tokenizer(model);
+        directory = model.parent_path();
+    }
+    if (fs::exists(directory / "tokenizer.json")) return open_json_tokenizer(directory);
+    if (fs::exists(directory / "tokenizer.model")) {
+        throw CheckpointError(directory,
+                              "has a SentencePiece tokenizer.model but no tokenizer.json; make one with transformers: "
+                              "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)");
+    }
+    throw CheckpointError(directory, "has no tokenizer.json");
+}
+
+std::string StreamDecoder::push(int32_t id) {
+    ids_.push_back(id);
+    const std::span<const int32_t> all(ids_);
+    const std::string before = tokenizer_.decode(all.first(emitted_tokens_), skip_special_);
+    const std::string now = tokenizer_.decode(all, skip_special_);
+    if (now.size() <= before.size() || now.ends_with("\uFFFD")) return "";
+    std::string text = now.substr(before.size());
+    ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(emitted_tokens_));
+    emitted_tokens_ = ids_.size();
+    return text;
+}
+
+std::string StreamDecoder::finish() {
+    const std::span<const int32_t> all(ids_);
+    const std::string before = tokenizer_.decode(all.first(emitted_tokens_), skip_special_);
+    const std::string now = tokenizer_.decode(all, skip_special_);
+    ids_.clear();
+    emitted_tokens_ = 0;
+    return now.size() > before.size() ? now.substr(before.size()) : "";
+}
+
+}  // namespace kvscope::checkpoint

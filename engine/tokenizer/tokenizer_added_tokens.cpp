@@ -1,0 +1,80 @@
+#include "engine/tokenizer/tokenizer_added_tokens.h"
+
+#include <algorithm>
+
+#include "engine/files/utf8.h"
+#include "engine/tokenizer/tokenizer_characters.h"
+#include "engine/tokenizer/tokenizer_work.h"
+
+namespace kvscope::checkpoint {
+void AddedTokenFinder::add(const AddedToken& token, std::string_view pattern) {
+    if (pattern.empty()) return;
+    uint32_t node = 0;
+    for (const char byte : pattern) {
+        const auto [found, is_new] = edges_.emplace(edge(node, byte), static_cast<uint32_t>(nodes_.size()));
+        if (is_new) nodes_.emplace_back();
+        node = found->second;
+    }
+    starts_[static_cast<uint8_t>(pattern.front())] = true;
+    if (nodes_[node].token >= 0) return;
+    nodes_[node].token = static_cast<int32_t>(tokens_.size());
+    tokens_.push_back(token);
+}
+
+void AddedTokenFinder::cut(const Piece& piece, bool parse_special, std::vector<Piece>& out) const {
+    const std::string_view text = piece.text;
+    size_t covered = 0;
+    auto add_text = [&](size_t begin, size_t end) {
+        if (begin < end) out.push_back({text.substr(begin, end - begin), piece.at_start && begin == 0, -1});
+    };
+
+    for (size_t at = 0; at < text.size();) {
+        if (!starts_[static_cast<uint8_t>(text[at])]) {
+            ++at;
+            continue;
+        }
+        TokenizerWork::step();
+        int32_t longest = -1;
+        size_t end = at;
+        uint32_t node = 0;
+        for (size_t i = at; i < text.size(); ++i) {
+            const auto next = edges_.find(edge(node, text[i]));
+            if (next == edges_.end()) break;
+            node = next->second;
+            if (nodes_[node].token >= 0) {
+                longest = nodes_[node].token;
+                end = i + 1;
+            }
+        }
+        if (longest < 0) {
+            ++at;
+            continue;
+        }
+        const AddedToken& token = tokens_[longest];
+        size_t begin = at;
+        at = end;
+        if (token.special && !parse_special) continue;
+        if (token.single_word && (ends_with_word(text.substr(0, begin)) || starts_with_word(text.substr(end))))
+            continue;
+        if (token.lstrip) {
+            while (begin > covered) {
+                const size_t previous = previous_character(text, begin);
+                if (!is_white_space(utf8_step(text, previous).code_point)) break;
+                begin = previous;
+            }
+        }
+        if (token.rstrip) {
+            while (end < text.size()) {
+                const Utf8Step step = utf8_step(text, end);
+                if (!is_white_space(step.code_point)) break;
+                end += step.length;
+            }
+        }
+        add_text(covered, begin);
+        out.push_back({text.substr(begin, end - begin), piece.at_start && begin == 0, token.id});
+        covered = end;
+    }
+    add_text(covered, text.size());
+}
+
+}  // namespace kvscope::checkpoint

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/tokenizer/tokenizer_pretokenizer.h"
+
+namespace kvscope::checkpoint {
+
+/// An entry of added_tokens: text that is a token wherever it stands, before any rule of the model applies.
+struct AddedToken {
+    int32_t id = -1;
+    std::string content;
+    bool single_word = false;  ///< not inside a longer word
+    bool lstrip = false;       ///< takes the white space before it along
+    bool rstrip = false;       ///< and that after it
+    bool normalized = false;   ///< looked for in the normalised text, else in the original
+    bool special = false;
+};
+
+/// Finds added tokens in a text: leftmost first, of several at the same place the longest.
+class AddedTokenFinder {
+ public:
+    /// @param pattern what to look for: the token's content, or its normalised form
+    void add(const AddedToken& token, std::string_view pattern);
+
+    /// Appends the parts of `piece`. Without `parse_special` special tokens that are found count as text.
+    void cut(const Piece& piece, bool parse_special, std::vector<Piece>& out) const;
+
+ private:
+    struct Node {
+        int32_t token = -1;  // index into tokens_ where a pattern ends here
+    };
+    static uint64_t edge(uint32_t node, char byte) {
+        return static_cast<uint64_t>(node) << 8 | static_cast<uint8_t>(byte);
+    }
+
+    std::vector<AddedToken> tokens_;
+    std::vector<Node> nodes_{Node{}};
+    std::unordered_map<uint64_t, uint32_t> edges_;
+    std::array<bool, 256> starts_{};
+};
+
+}  // namespace kvscope::checkpoint

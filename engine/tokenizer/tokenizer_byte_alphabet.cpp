@@ -1,0 +1,30 @@
+#include "engine/tokenizer/tokenizer_byte_alphabet.h"
+
+#include "engine/files/utf8.h"
+
+namespace kvscope::checkpoint {
+
+const ByteAlphabet& ByteAlphabet::instance() {
+    static const ByteAlphabet alphabet;
+    return alphabet;
+}
+
+ByteAlphabet::ByteAlphabet() {
+    bytes_.fill(-1);
+    char32_t next = 0x100;
+    for (int byte = 0; byte < 256; ++byte) {
+        const bool itself = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+        const char32_t character = itself ? static_cast<char32_t>(byte) : next++;
+        bytes_[character] = static_cast<int16_t>(byte);
+        append_utf8(characters_[byte], character);
+    }
+}
+
+std::string ByteAlphabet::spell(std::string_view bytes) const {
+    std::string out;
+    out.reserve(bytes.size() + bytes.size() / 4);
+    for (const char byte : bytes) out += characters_[static_cast<uint8_t>(byte)];
+    return out;
+}
+
+}  // namespace kvscope::checkpoint

@@ -1,0 +1,276 @@
+#include "engine/tokenizer/tokenizer_gguf.h"
+
+#include <fmt/format.h>
+#include <gguf.h>
+#include <llama-model-loader.h>
+#include <llama-vocab.h>
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "engine/files/utf8.h"
+
+namespace kvscope::checkpoint {
+namespace {
+
+struct GgufFree {
+    void operator()(gguf_context* context) const { gguf_free(context); }
+};
+
+/// llama.cpp reports why it refuses a file only through its log, which is one for the whole process: while an object of
+/// this class lives, this thread's error lines are collected; all others are dropped, so that nothing reaches stderr.
+class LlamaErrors {
+ public:
+    LlamaErrors() {
+        llama_log_set(&LlamaErrors::receive, nullptr);
+        collected_ = &text_;
+    }
+    ~LlamaErrors() { collected_ = nullptr; }
+    LlamaErrors(const LlamaErrors&) = delete;
+    LlamaErrors& operator=(const LlamaErrors&) = delete;
+
+    /// The first line, without the function names that llama.cpp puts before it.
+    std::string first() const {
+        std::string_view line = std::string_view(text_).substr(0, text_.find('\n'));
+        for (size_t colon; (colon = line.find(": ")) != std::string_view::npos;) {
+            const std::string_view head = line.substr(0, colon);
+            const bool is_function =
+                head.find(' ') == std::string_view::npos && head.find("::") != std::string_view::npos;
+            const bool is_preamble =
+                head.starts_with("llama_") || head.starts_with("gguf_") || head.starts_with("error loading");
+            if (!is_function && !is_preamble) break;
+            line.remove_prefix(colon + 2);
+        }
+        return line.empty() ? "no reason given" : std::string(line);
+    }
+
+ private:
+    static void receive(ggml_log_level level, const char* text, void*) {
+        if (collected_ != nullptr && level == GGML_LOG_LEVEL_ERROR) *collected_ += text;
+    }
+    static thread_local std::string* collected_;
+    std::string text_;
+};
+thread_local std::string* LlamaErrors::collected_ = nullptr;
+
+/// What would make llama.cpp abort the process instead of reporting an error.
+void check_vocabulary(const std::filesystem::path& file, const gguf_context* gguf) {
+    auto array_of = [&](const char* key, gguf_type type, const char* type_name) -> int64_t {
+        const int64_t at = gguf_find_key(gguf, key);
+        if (at >= 0 && (gguf_get_kv_type(gguf, at) != GGUF_TYPE_ARRAY || gguf_get_arr_type(gguf, at) != type)) {
+            throw CheckpointError(file, fmt::format("{} should be an array of {}", key, type_name));
+        }
+        return at;
+    };
+
+    const int64_t model = gguf_find_key(gguf, "tokenizer.ggml.model");
+    if (model < 0) throw CheckpointError(file, "has no tokenizer (no metadata key tokenizer.ggml.model)");
+    if (gguf_get_kv_type(gguf, model) != GGUF_TYPE_STRING) {
+        throw CheckpointError(file, "tokenizer.ggml.model should be a string");
+    }
+    const std::string_view kind = gguf_get_val_str(gguf, model);
+    if (kind != "llama" && kind != "gpt2") {
+        throw CheckpointError(file,
+                              fmt::format("its tokenizer is of the kind \"{}\"; supported are \"gpt2\" (byte-level "
+                                          "BPE) and \"llama\" (SentencePiece BPE)",
+                                          utf8_lossy(kind)));
+    }
+    if (kind == "gpt2") array_of("tokenizer.ggml.merges", GGUF_TYPE_STRING, "strings");
+
+    const int64_t tokens = array_of("tokenizer.ggml.tokens", GGUF_TYPE_STRING, "strings");
+    const size_t count = tokens < 0 ? 0 : gguf_get_arr_n(gguf, tokens);
+    if (count == 0) throw CheckpointError(file, "its vocabulary is empty (tokenizer.ggml.tokens)");
+    if (count > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
+        throw CheckpointError(file, fmt::format("its vocabulary of {} tokens is too large", count));
+    }
+    std::unordered_map<std::string_view, size_t> seen;
+    seen.reserve(count);
+    for (size_t id = 0; id < count; ++id) {
+        const std::string_view token = gguf_get_arr_str(gguf, tokens, id);
+        const auto [first, is_new] = seen.emplace(token, id);
+        if (!is_new && !token.empty()) {
+            throw CheckpointError(file, fmt::format("tokens {} and {} are the same, \"{}\" (tokenizer.ggml.tokens)",
+                                                    first->second, id, utf8_lossy(token)));
+        }
+        if (const size_t at = first_invalid_utf8(token); at != std::string_view::npos) {
+            throw CheckpointError(file, fmt::format("token {} is not valid UTF-8 (tokenizer.ggml.tokens)", id));
+        }
+    }
+}
+
+class GgufTokenizer final : public Tokenizer {
+ public:
+    explicit GgufTokenizer(const std::filesystem::path& file) {
+        const std::unique_ptr<gguf_context, GgufFree> gguf(open_gguf_metadata(file));
+        check_vocabulary(file, gguf.get());
+
+        read_vocabulary(file, gguf.get());
+        if (llama_vocab_get_add_bos(vocab_) && llama_vocab_bos(vocab_) == LLAMA_TOKEN_NULL) {
+            throw CheckpointError(file, "its tokenizer adds a BOS token but names none (tokenizer.ggml.bos_token_id)");
+        }
+        if (llama_vocab_get_add_eos(vocab_) && llama_vocab_eos(vocab_) == LLAMA_TOKEN_NULL) {
+            throw CheckpointError(file, "its tokenizer adds an EOS token but names none (tokenizer.ggml.eos_token_id)");
+        }
+
+        const auto count = static_cast<int32_t>(vocab_size());
+        pieces_.reserve(count);
+        ids_.reserve(count);
+        for (int32_t id = 0; id < count; ++id) {
+            pieces_.push_back(read_piece(id));
+            ids_.emplace(llama_vocab_get_text(vocab_, id), id);
+            if (llama_vocab_is_eog(vocab_, id)) end_of_generation_.push_back(id);
+        }
+        // A byte-level vocabulary can spell every byte; a SentencePiece one only if it says so with a token for each.
+        // llama.cpp throws in the middle of a text where one is missing, so that is found out here.
+        const bool sentencepiece = llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_SPM;
+        if (sentencepiece) {
+            for (int byte = 0; byte < 256; ++byte) {
+                const std::string token = fmt::format("<0x{:02X}>", byte);
+                if (!ids_.contains(token) && !ids_.contains(std::string(1, static_cast<char>(byte)))) {
+                    throw CheckpointError(file, "its vocabulary has no token for the byte " + token);
+                }
+            }
+        }
+        adds_leading_space_ = sentencepiece && reads_leading_space(gguf.get());
+
+        const int64_t pre = gguf_find_key(gguf.get(), "tokenizer.ggml.pre");
+        const bool named = pre >= 0 && gguf_get_kv_type(gguf.get(), pre) == GGUF_TYPE_STRING;
+        description_ = sentencepiece ? "SentencePiece BPE (GGUF, llama.cpp)"
+                                     : fmt::format("byte-level BPE, pre-tokenizer {} (GGUF, llama.cpp)",
+                                                   named ? gguf_get_val_str(gguf.get(), pre) : "default");
+    }
+
+    std::vector<int32_t> encode(std::string_view text, bool add_special, bool parse_special) const override {
+        require_utf8(text);
+        constexpr size_t limit = std::numeric_limits<int32_t>::max() / 2;
+        if (text.size() > limit) {
+            throw std::invalid_argument(
+                fmt::format("a text of {} bytes is too long to tokenize; at most {}", text.size(), limit));
+        }
+        const auto length = static_cast<int32_t>(text.size());
+        // No token is shorter than a byte; BOS, EOS and the space that SentencePiece puts in front come on top.
+        std::vector<int32_t> ids(text.size() + 16);
+        auto tokenize = [&] {
+            return llama_tokenize(vocab_, text.data(), length, ids.data(), static_cast<int32_t>(ids.size()),
+                                  add_special, parse_special);
+        };
+        int32_t count = tokenize();
+        if (count < 0 && count != std::numeric_limits<int32_t>::min()) {
+            ids.resize(-count);
+            count = tokenize();
+        }
+        if (count < 0) throw std::invalid_argument("the text is too long to tokenize");
+        ids.resize(count);
+        return ids;
+    }
+
+    std::string decode(std::span<const int32_t> ids, bool skip_special) const override {
+        std::string bytes;
+        bool first = true;
+        for (const int32_t id : ids) {
+            require_id(id);
+            if (skip_special && is_special(id)) continue;
+            std::string_view text = pieces_[id];
+            if (first && adds_leading_space_ && text.starts_with(' ')) text.remove_prefix(1);
+            first = false;
+            bytes += text;
+        }
+        return utf8_lossy(bytes);
+    }
+
+    std::string piece(int32_t id) const override {
+        require_id(id);
+        return pieces_[id];
+    }
+
+    int64_t vocab_size() const override { return llama_vocab_n_tokens(vocab_); }
+
+    bool is_special(int32_t id) const override {
+        require_id(id);
+        return (llama_vocab_get_attr(vocab_, id) & (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN)) != 0;
+    }
+
+    std::optional<int32_t> id_of(std::string_view token) const override {
+        const auto found = ids_.find(token);
+        if (found == ids_.end()) return std::nullopt;
+        return found->second;
+    }
+
+    std::optional<int32_t> bos() const override { return optional_id(llama_vocab_bos(vocab_)); }
+    std::optional<int32_t> eos() const override { return optional_id(llama_vocab_eos(vocab_)); }
+    std::span<const int32_t> end_of_generation() const override { return end_of_generation_; }
+    std::string description() const override { return description_; }
+
+ private:
+    struct Hash {
+        using is_transparent = void;
+        size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+    };
+
+    void read_vocabulary(const std::filesystem::path& file, gguf_context* gguf) {
+        const LlamaErrors errors;
+        try {
+            std::vector<std::string> no_further_files;
+            llama_model_loader loader(gguf, nullptr, nullptr, "", no_further_files, nullptr, LLAMA_LOAD_MODE_NONE,
+                                      false, false, false, nullptr, nullptr);
+            if (loader.get_arch() == LLM_ARCH_UNKNOWN)
+                throw std::runtime_error("unknown model architecture: '" + loader.get_arch_name() + "'");
+            vocabulary_.load(loader, LLM_KV(loader.get_arch()));
+        } catch (const std::exception& error) {
+            throw CheckpointError(file, fmt::format("llama.cpp cannot read its vocabulary: {}", error.what()));
+        }
+    }
+
+    static std::optional<int32_t> optional_id(llama_token id) {
+        return id == LLAMA_TOKEN_NULL ? std::nullopt : std::optional<int32_t>(id);
+    }
+
+    static bool reads_leading_space(const gguf_context* gguf) {
+        const int64_t at = gguf_find_key(gguf, "tokenizer.ggml.add_space_prefix");
+        return at < 0 || gguf_get_kv_type(gguf, at) != GGUF_TYPE_BOOL || gguf_get_val_bool(gguf, at);
+    }
+
+    void require_id(int32_t id) const {
+        if (id < 0 || id >= vocab_size()) {
+            throw std::invalid_argument(
+                fmt::format("token id {} is not in the vocabulary of {} tokens", id, vocab_size()));
+        }
+    }
+
+    std::string read_piece(int32_t id) const {
+        std::string text(32, '\0');
+        int32_t length = llama_token_to_piece(vocab_, id, text.data(), static_cast<int32_t>(text.size()), 0, true);
+        if (length < 0) {
+            text.resize(-length);
+            length = llama_token_to_piece(vocab_, id, text.data(), static_cast<int32_t>(text.size()), 0, true);
+        }
+        text.resize(std::max(length, 0));
+        return text;
+    }
+
+    llama_vocab vocabulary_;
+    const llama_vocab* vocab_ = &vocabulary_;
+    std::vector<std::string> pieces_;
+    std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;
+    std::vector<int32_t> end_of_generation_;
+    bool adds_leading_space_ = false;
+    std::string description_;
+};
+
+}  // namespace
+
+gguf_context* open_gguf_metadata(const std::filesystem::path& file) {
+    const LlamaErrors errors;
+    gguf_context* gguf = gguf_init_from_file(file.c_str(), {.no_alloc = true, .ctx = nullptr});
+    if (gguf == nullptr) throw CheckpointError(file, "is not a readable GGUF file: " + errors.first());
+    return gguf;
+}
+
+std::unique_ptr<Tokenizer> open_gguf_tokenizer(const std::filesystem::path& file) {
+    return std::make_unique<GgufTokenizer>(file);
+}
+
+}  // namespace kvscope::checkpoint

@@ -1,0 +1,329 @@
+#include "engine/tokenizer/tokenizer_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "engine/files/stop_check.h"
+#include "engine/files/utf8.h"
+#include "engine/tokenizer/bpe.h"
+#include "engine/tokenizer/tokenizer_added_tokens.h"
+#include "engine/tokenizer/tokenizer_decoder.h"
+#include "engine/tokenizer/tokenizer_json_file.h"
+#include "engine/tokenizer/tokenizer_json_node.h"
+#include "engine/tokenizer/tokenizer_normalizer.h"
+#include "engine/tokenizer/tokenizer_post_processor.h"
+#include "engine/tokenizer/tokenizer_pretokenizer.h"
+#include "engine/tokenizer/tokenizer_work.h"
+
+namespace kvscope::checkpoint {
+namespace {
+
+Bpe::Vocabulary read_vocabulary(const JsonNode& node) {
+    node.require_object();
+    Bpe::Vocabulary vocabulary;
+    vocabulary.reserve(node.json().size());
+    std::vector<bool> used;
+    for (const auto& [token, value] : node.json().items()) {
+        const int32_t id = token_id(JsonNode(value, fmt::format("{}[\"{}\"]", node.where(), token)));
+        if (static_cast<size_t>(id) >= used.size()) used.resize(std::max<size_t>(id + 1, used.size() * 2));
+        if (used[id]) node.fail(fmt::format("token id {} is given twice, the second time to \"{}\"", id, token));
+        used[id] = true;
+        vocabulary.emplace_back(token, id);
+    }
+    if (vocabulary.empty()) node.fail("is empty");
+    return vocabulary;
+}
+
+/// Merges are pairs ["a", "b"], in older files strings "a b". There are hundreds of thousands of them, so where each
+/// stands in the file is worked out for a wrong one only.
+Bpe::Merges read_merges(const JsonNode& node) {
+    node.require_array();
+    Bpe::Merges merges;
+    merges.reserve(node.size());
+    for (size_t i = 0; i < node.size(); ++i) {
+        const nlohmann::json& merge = node.json()[i];
+        if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+            merges.emplace_back(merge[0].get_ref<const std::string&>(), merge[1].get_ref<const std::string&>());
+        } else if (merge.is_array()) {
+            if (merge.size() != 2) node[i].fail(fmt::format("a merge has 2 parts, this one {}", merge.size()));
+            node[i][0].text();
+            node[i][1].text();
+        } else if (!merge.is_string()) {
+            node[i].text();
+        } else if (const auto& text = merge.get_ref<const std::string&>(); !text.starts_with("#version")) {
+            const size_t space = text.find(' ');
+            if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) {
+                node[i].fail(fmt::format("\"{}\" is not two tokens with a space between them", text));
+            }
+            merges.emplace_back(text.substr(0, space), text.substr(space + 1));
+        }
+    }
+    return merges;
+}
+
+Bpe read_model(const JsonNode& node) {
+    // Files from before the field existed hold BPE where there are merges.
+    const std::string type = node.text_or("type", node.find("merges") ? "BPE" : "unknown");
+    if (type != "BPE") {
+        node.fail(
+            fmt::format("tokenizers of the type \"{}\" are not supported; supported is BPE, byte-level and with "
+                        "byte fallback",
+                        type));
+    }
+    if (const auto dropout = node.find("dropout"); dropout && (!dropout->json().is_number() || dropout->json() != 0)) {
+        dropout->fail("BPE dropout makes every encoding different and is not supported");
+    }
+    BpeOptions options;
+    if (const auto unknown = node.find("unk_token")) options.unknown_token = unknown->text();
+    options.continuing_subword_prefix = node.text_or("continuing_subword_prefix", "");
+    options.end_of_word_suffix = node.text_or("end_of_word_suffix", "");
+    options.fuse_unknown = node.boolean_or("fuse_unk", false);
+    options.byte_fallback = node.boolean_or("byte_fallback", false);
+    options.ignore_merges = node.boolean_or("ignore_merges", false);
+    return Bpe(read_vocabulary(node.at("vocab")), read_merges(node.at("merges")), std::move(options));
+}
+
+AddedToken read_added_token(const JsonNode& node) {
+    AddedToken token;
+    token.id = token_id(node.at("id"));
+    token.content = node.at("content").text();
+    token.special = node.boolean_or("special", false);
+    token.single_word = node.boolean_or("single_word", false);
+    token.lstrip = node.boolean_or("lstrip", false);
+    token.rstrip = node.boolean_or("rstrip", false);
+    token.normalized = node.boolean_or("normalized", !token.special);
+    return token;
+}
+
+void append_ids(const nlohmann::json& config, const char* key, std::set<int32_t>& out) {
+    const auto found = config.find(key);
+    if (found == config.end() || found->is_null()) return;
+    const JsonNode node(*found, key);
+    if (!found->is_array()) {
+        out.insert(token_id(node));
+        return;
+    }
+    for (size_t i = 0; i < node.size(); ++i) out.insert(token_id(node[i]));
+}
+
+/// What a single token may come to, in bytes, unless its spelling is long itself: all of a prompt's are kept.
+constexpr size_t longest_piece = 4096;
+
+class JsonTokenizer final : public Tokenizer {
+ public:
+    explicit JsonTokenizer(const std::filesystem::path& directory) : file_(directory / "tokenizer.json") {
+        try {
+            read_tokenizer(JsonNode(read_json_file(file_), ""));
+        } catch (const CheckpointError&) {
+            throw;
+        } catch (const std::runtime_error& error) {
+            StopCheck::now();  // it may have been that
+            throw CheckpointError(file_, error.what());
+        }
+        read_configs(directory);
+    }
+
+    std::vector<int32_t> encode(std::string_view text, bool add_special, bool parse_special) const override {
+        require_utf8(text);
+        const TokenizerWork work(file_, text.size());
+        TextArena arena;
+        std::vector<Piece> between, pieces, words;
+        if (!text.empty()) raw_tokens_.cut({text, true, -1}, parse_special, between);
+        for (Piece piece : between) {
+            if (piece.token >= 0) {
+                pieces.push_back(piece);
+                continue;
+            }
+            if (normalizer_) piece.text = arena.keep(normalizer_->apply(piece.text));
+            if (!piece.text.empty()) normalized_tokens_.cut(piece, parse_special, pieces);
+        }
+
+        std::vector<int32_t> ids;
+        if (add_special) ids = surrounding_.before;
+        Bpe::Encoder encoder(*bpe_);
+        for (const Piece& piece : pieces) {
+            if (piece.token >= 0) {
+                ids.push_back(piece.token);
+            } else if (!pre_tokenizer_) {
+                encoder.encode(piece.text, ids);
+            } else {
+                words.clear();
+                pre_tokenizer_->cut(piece, arena, words);
+                for (const Piece& word : words) encoder.encode(word.text, ids);
+            }
+        }
+        if (add_special) ids.insert(ids.end(), surrounding_.after.begin(), surrounding_.after.end());
+        return ids;
+    }
+
+    std::string decode(std::span<const int32_t> ids, bool skip_special) const override {
+        std::vector<std::string> spellings;
+        spellings.reserve(ids.size());
+        size_t bytes = 0;
+        for (const int32_t id : ids) {
+            require_id(id);
+            if (spellings_[id].empty() || (skip_special && special_[id])) continue;
+            spellings.push_back(spellings_[id]);
+            bytes += spellings_[id].size();
+        }
+        const TokenizerWork work(file_, bytes);
+        std::string text;
+        if (decoder_) {
+            for (const std::string& part : decoder_->apply(std::move(spellings))) text += part;
+        } else {
+            for (const std::string& spelling : spellings) text += (text.empty() ? "" : " ") + spelling;
+        }
+        return utf8_lossy(text);
+    }
+
+    std::string piece(int32_t id) const override {
+        require_id(id);
+        const TokenizerWork work(file_, spellings_[id].size(), longest_piece);
+        return decoder_ ? decoder_->piece(spellings_[id]) : spellings_[id];
+    }
+
+    int64_t vocab_size() const override { return static_cast<int64_t>(spellings_.size()); }
+
+    bool is_special(int32_t id) const override {
+        require_id(id);
+        return special_[id];
+    }
+
+    std::optional<int32_t> id_of(std::string_view token) const override {
+        if (const auto added = added_.find(token); added != added_.end()) return added->second;
+        return bpe_->id_of(token);
+    }
+
+    std::optional<int32_t> bos() const override { return bos_; }
+    std::optional<int32_t> eos() const override { return eos_; }
+    std::span<const int32_t> end_of_generation() const override { return end_of_generation_; }
+    std::string description() const override { return description_; }
+
+ private:
+    void read_tokenizer(const JsonNode& root) {
+        bpe_ = std::make_unique<Bpe>(read_model(root.at("model")));
+        if (const auto node = root.find("normalizer")) normalizer_ = make_normalizer(*node);
+        if (const auto node = root.find("pre_tokenizer")) pre_tokenizer_ = make_pre_tokenizer(*node);
+        if (const auto node = root.find("decoder")) decoder_ = make_decoder(*node);
+        if (const auto node = root.find("post_processor")) read_post_processor(*node, surrounding_);
+
+        for (const auto& [token, id] : root.at("model").at("vocab").json().items()) spell(id.get<int32_t>(), token);
+        const TokenizerWork work(file_, 0);
+        if (const auto list = root.find("added_tokens")) {
+            for (size_t i = 0; i < list->size(); ++i) add_token((*list)[i]);
+        }
+        for (const int32_t id : surrounding_.before) require_known(id, "post_processor");
+        for (const int32_t id : surrounding_.after) require_known(id, "post_processor");
+        description_ = root.at("model").boolean_or("byte_fallback", false) ? "BPE with byte fallback (tokenizer.json)"
+                                                                           : "byte-level BPE (tokenizer.json)";
+    }
+
+    void spell(int32_t id, std::string_view token) {
+        if (static_cast<size_t>(id) >= spellings_.size()) {
+            spellings_.resize(id + 1);
+            special_.resize(id + 1);
+        }
+        spellings_[id] = token;
+    }
+
+    void add_token(const JsonNode& node) {
+        AddedToken token = read_added_token(node);
+        if (token.content.empty()) return;
+        const auto in_model = bpe_->id_of(token.content);
+        const bool id_taken = static_cast<size_t>(token.id) < spellings_.size() && !spellings_[token.id].empty() &&
+                              spellings_[token.id] != token.content;
+        if ((in_model && *in_model != token.id) || id_taken) {
+            node.fail(fmt::format("the added token \"{}\" has the id {}, but {}", token.content, token.id,
+                                  in_model ? fmt::format("the vocabulary gives it {}", *in_model)
+                                           : fmt::format("that id is \"{}\" in the vocabulary", spellings_[token.id])));
+        }
+        spell(token.id, token.content);
+        special_[token.id] = special_[token.id] || token.special;
+        added_.emplace(token.content, token.id);
+        if (!token.normalized) {
+            raw_tokens_.add(token, token.content);
+        } else {
+            const TokenizerWork work(file_, token.content.size(), longest_piece);
+            TokenizerWork::step();
+            const std::string text = normalizer_ ? normalizer_->apply(token.content) : token.content;
+            TokenizerWork::require_length(text.size());
+            normalized_tokens_.add(token, text);
+        }
+    }
+
+    void require_known(int32_t id, const char* where) const {
+        if (static_cast<size_t>(id) >= spellings_.size() || spellings_[id].empty()) {
+            throw std::runtime_error(fmt::format("{}: token id {} is not in the vocabulary", where, id));
+        }
+    }
+
+    void read_configs(const std::filesystem::path& directory) {
+        auto read = [&](const char* name, auto&& use) {
+            const std::filesystem::path file = directory / name;
+            if (!std::filesystem::exists(file)) return;
+            try {
+                use(read_json_file(file));
+            } catch (const CheckpointError&) {
+                throw;
+            } catch (const std::runtime_error& error) {
+                throw CheckpointError(file, error.what());
+            }
+        };
+        auto require_all_known = [&](const std::set<int32_t>& ids, const char* key) {
+            for (const int32_t id : ids) require_known(id, key);
+        };
+
+        std::set<int32_t> ends, begins;
+        read("tokenizer_config.json", [&](const nlohmann::json& config) {
+            if (const auto token = special_token_text(config, "bos_token"); !token.empty()) bos_ = id_of(token);
+            if (const auto token = special_token_text(config, "eos_token"); !token.empty()) eos_ = id_of(token);
+        });
+        read("generation_config.json", [&](const nlohmann::json& config) {
+            append_ids(config, "eos_token_id", ends);
+            require_all_known(ends, "eos_token_id");
+        });
+        read("config.json", [&](const nlohmann::json& config) {
+            if (ends.empty()) append_ids(config, "eos_token_id", ends);
+            if (!bos_) append_ids(config, "bos_token_id", begins);
+            require_all_known(ends, "eos_token_id");
+            require_all_known(begins, "bos_token_id");
+        });
+        if (!bos_ && !begins.empty()) bos_ = *begins.begin();
+        if (!eos_ && !ends.empty()) eos_ = *ends.begin();
+        if (ends.empty() && eos_) ends.insert(*eos_);
+        end_of_generation_.assign(ends.begin(), ends.end());
+    }
+
+    void require_id(int32_t id) const {
+        if (id < 0 || id >= vocab_size()) {
+            throw std::invalid_argument(
+                fmt::format("token id {} is not in the vocabulary of {} tokens", id, vocab_size()));
+        }
+    }
+
+    std::filesystem::path file_;
+    std::unique_ptr<Bpe> bpe_;
+    std::unique_ptr<Normalizer> normalizer_;
+    std::unique_ptr<PreTokenizer> pre_tokenizer_;
+    std::unique_ptr<Decoder> decoder_;
+    Surrounding surrounding_;
+    AddedTokenFinder raw_tokens_, normalized_tokens_;
+    std::map<std::string, int32_t, std::less<>> added_;
+    std::vector<std::string> spellings_;  // as the file has them, by id; empty where an id has no token
+    std::vector<bool> special_;
+    std::optional<int32_t> bos_, eos_;
+    std::vector<int32_t> end_of_generation_;
+    std::string description_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> open_json_tokenizer(const std::filesystem::path& directory) {
+    return std::make_unique<JsonTokenizer>(directory);
+}
+
+}  // namespace kvscope::checkpoint

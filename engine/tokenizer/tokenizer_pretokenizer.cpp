@@ -1,0 +1,285 @@
+#include "engine/tokenizer/tokenizer_pretokenizer.h"
+
+#include <fmt/format.h>
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "engine/files/utf8.h"
+#include "engine/tokenizer/tokenizer_byte_alphabet.h"
+#include "engine/tokenizer/tokenizer_regex.h"
+
+namespace kvscope::checkpoint {
+namespace {
+
+/// What becomes of the matches of a separator.
+enum class Behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
+
+/// Turns matches and the gaps between them into pieces, as SplitDelimiterBehavior of `tokenizers` does.
+std::vector<Span> arrange(const std::vector<Span>& spans, Behavior behavior) {
+    std::vector<Span> out;
+    out.reserve(spans.size());
+    bool previous = false;
+    switch (behavior) {
+        case Behavior::isolated:
+            return spans;
+        case Behavior::removed:
+            std::copy_if(spans.begin(), spans.end(), std::back_inserter(out),
+                         [](const Span& span) { return !span.matched; });
+            return out;
+        case Behavior::contiguous:
+            for (const Span& span : spans) {
+                if (span.matched == previous && !out.empty()) {
+                    out.back().end = span.end;
+                } else {
+                    out.push_back(span);
+                }
+                previous = span.matched;
+            }
+            return out;
+        case Behavior::merged_with_previous:
+            for (const Span& span : spans) {
+                if (span.matched && !previous && !out.empty()) {
+                    out.back().end = span.end;
+                } else {
+                    out.push_back(span);
+                }
+                previous = span.matched;
+            }
+            return out;
+        case Behavior::merged_with_next:
+            for (auto span = spans.rbegin(); span != spans.rend(); ++span) {
+                if (span->matched && !previous && !out.empty()) {
+                    out.back().begin = span->begin;
+                } else {
+                    out.push_back(*span);
+                }
+                previous = span->matched;
+            }
+            std::reverse(out.begin(), out.end());
+            return out;
+    }
+    return out;
+}
+
+void append_pieces(const Piece& piece, const std::vector<Span>& spans, std::vector<Piece>& out) {
+    for (const Span& span : spans) {
+        if (span.begin == span.end) continue;
+        out.push_back({piece.text.substr(span.begin, span.end - span.begin), piece.at_start && span.begin == 0, -1});
+    }
+}
+
+/// Cuts at single characters that satisfy a predicate, each a match of its own.
+template <typename Predicate>
+std::vector<Span> cut_at_characters(std::string_view text, Predicate is_match) {
+    std::vector<Span> spans;
+    size_t covered = 0;
+    for (size_t at = 0; at < text.size();) {
+        const Utf8Step step = utf8_step(text, at);
+        const size_t end = at + step.length;
+        if (is_match(step.code_point)) {
+            if (covered < at) spans.push_back({covered, at, false});
+            spans.push_back({at, end, true});
+            covered = end;
+        }
+        at = end;
+    }
+    if (covered < text.size()) spans.push_back({covered, text.size(), false});
+    return spans;
+}
+
+/// Numbers of Unicode 16 and 17, which `tokenizers` knows and utf8proc does not yet.
+constexpr std::pair<char32_t, char32_t> newer_numbers[] = {
+    {0x10D40, 0x10D49}, {0x116D0, 0x116E3}, {0x11BF0, 0x11BF9}, {0x11DE0, 0x11DE9},
+    {0x16D70, 0x16D79}, {0x16FF4, 0x16FF6}, {0x1CCF0, 0x1CCF9}, {0x1E5F1, 0x1E5FA},
+};
+
+bool is_numeric(char32_t c) {
+    if (c < 0x80) return c >= '0' && c <= '9';
+    const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+    return category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_NO ||
+           std::any_of(std::begin(newer_numbers), std::end(newer_numbers),
+                       [c](const auto& range) { return c >= range.first && c <= range.second; });
+}
+
+class Sequence final : public PreTokenizer {
+ public:
+    explicit Sequence(std::vector<std::unique_ptr<PreTokenizer>> steps) : steps_(std::move(steps)) {}
+    void cut(const Piece& piece, TextArena& arena, std::vector<Piece>& out) const override {
+        std::vector<Piece> now{piece}, next;
+        for (const auto& step : steps_) {
+            next.clear();
+            for (const Piece& part : now) {
+                TokenizerWork::step();
+                step->cut(part, arena, next);
+            }
+            now.swap(next);
+        }
+        out.insert(out.end(), now.begin(), now.end());
+    }
+
+ private:
+    std::vector<std::unique_ptr<PreTokenizer>> steps_;
+};
+
+class Split final : public PreTokenizer {
+ public:
+    Split(Regex pattern, Behavior behavior, bool invert)
+        : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
+    void cut(const Piece& piece, TextArena&, std::vector<Piece>& out) const override {
+        std::vector<Span> spans = pattern_.cut(piece.text);
+        if (invert_) {
+            for (Span& span : spans) span.matched = !span.matched;
+        }
+        append_pieces(piece, arrange(spans, behavior_), out);
+    }
+
+ private:
+    Regex pattern_;
+    Behavior behavior_;
+    bool invert_;
+};
+
+class Digits final : public PreTokenizer {
+ public:
+    explicit Digits(bool individual) : behavior_(individual ? Behavior::isolated : Behavior::contiguous) {}
+    void cut(const Piece& piece, TextArena&, std::vector<Piece>& out) const override {
+        append_pieces(piece, arrange(cut_at_characters(piece.text, is_numeric), behavior_), out);
+    }
+
+ private:
+    Behavior behavior_;
+};
+
+class ByteLevel final : public PreTokenizer {
+ public:
+    ByteLevel(bool add_prefix_space, bool use_regex) : add_prefix_space_(add_prefix_space) {
+        static constexpr std::string_view gpt2 =
+            R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+        if (use_regex) regex_ = Regex::from_oniguruma(gpt2);
+    }
+    void cut(const Piece& piece, TextArena& arena, std::vector<Piece>& out) const override {
+        Piece whole = piece;
+        if (add_prefix_space_ && !piece.text.starts_with(' ')) whole.text = arena.keep(" " + std::string(piece.text));
+        const size_t first = out.size();
+        if (regex_) {
+            append_pieces(whole, regex_->cut(whole.text), out);
+        } else {
+            out.push_back(whole);
+        }
+        // The words are spelt one after the other into one buffer, which is then shared out among them.
+        std::string spelt;
+        std::vector<size_t> ends;
+        for (size_t i = first; i < out.size(); ++i) {
+            spelt += ByteAlphabet::instance().spell(out[i].text);
+            ends.push_back(spelt.size());
+        }
+        const std::string_view kept = arena.keep(std::move(spelt));
+        size_t begin = 0;
+        for (size_t i = first; i < out.size(); ++i) {
+            out[i].text = kept.substr(begin, ends[i - first] - begin);
+            begin = ends[i - first];
+        }
+    }
+
+ private:
+    bool add_prefix_space_;
+    std::optional<Regex> regex_;
+};
+
+class Metaspace final : public PreTokenizer {
+ public:
+    enum class Prepend { always, first, never };
+
+    Metaspace(std::string replacement, char32_t character, Prepend prepend, bool split)
+        : replacement_(std::move(replacement)), character_(character), prepend_(prepend), split_(split) {}
+    void cut(const Piece& piece, TextArena& arena, std::vector<Piece>& out) const override {
+        const bool may_prepend = prepend_ == Prepend::always || (prepend_ == Prepend::first && piece.at_start);
+        std::string text;
+        text.reserve(piece.text.size() * 2);
+        if (may_prepend && !piece.text.starts_with(' ') && !piece.text.starts_with(replacement_)) text = replacement_;
+        for (const char c : piece.text) {
+            if (c == ' ') {
+                text += replacement_;
+            } else {
+                text += c;
+            }
+        }
+        const Piece whole{arena.keep(std::move(text)), piece.at_start, -1};
+        if (!split_) {
+            out.push_back(whole);
+            return;
+        }
+        const auto spans = cut_at_characters(whole.text, [this](char32_t c) { return c == character_; });
+        append_pieces(whole, arrange(spans, Behavior::merged_with_next), out);
+    }
+
+ private:
+    std::string replacement_;
+    char32_t character_;
+    Prepend prepend_;
+    bool split_;
+};
+
+Behavior behavior_of(const JsonNode& node) {
+    const std::string& name = node.text();
+    if (name == "Removed") return Behavior::removed;
+    if (name == "Isolated") return Behavior::isolated;
+    if (name == "MergedWithPrevious") return Behavior::merged_with_previous;
+    if (name == "MergedWithNext") return Behavior::merged_with_next;
+    if (name == "Contiguous") return Behavior::contiguous;
+    node.fail(fmt::format("\"{}\" is not Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous", name));
+}
+
+std::unique_ptr<PreTokenizer> make_metaspace(const JsonNode& node) {
+    const std::string replacement = node.text_or("replacement", "▁");
+    const Utf8Step character = replacement.empty() ? Utf8Step{} : utf8_step(replacement, 0);
+    if (!character.valid || character.length != replacement.size()) {
+        node.at("replacement").fail("expected a single character");
+    }
+    // Files from before prepend_scheme say add_prefix_space instead.
+    const std::string scheme =
+        node.text_or("prepend_scheme", node.boolean_or("add_prefix_space", true) ? "always" : "never");
+    Metaspace::Prepend prepend;
+    if (scheme == "always") {
+        prepend = Metaspace::Prepend::always;
+    } else if (scheme == "first") {
+        prepend = Metaspace::Prepend::first;
+    } else if (scheme == "never") {
+        prepend = Metaspace::Prepend::never;
+    } else {
+        node.at("prepend_scheme").fail(fmt::format("\"{}\" is not always, first or never", scheme));
+    }
+    return std::make_unique<Metaspace>(replacement, character.code_point, prepend, node.boolean_or("split", true));
+}
+
+}  // namespace
+
+std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonNode& node) {
+    const std::string& type = node.at("type").text();
+    if (type == "Sequence") {
+        const JsonNode list = node.at("pretokenizers");
+        std::vector<std::unique_ptr<PreTokenizer>> steps;
+        for (size_t i = 0; i < list.size(); ++i) steps.push_back(make_pre_tokenizer(list[i]));
+        return std::make_unique<Sequence>(std::move(steps));
+    }
+    if (type == "Split") {
+        return std::make_unique<Split>(regex_of(node.at("pattern")), behavior_of(node.at("behavior")),
+                                       node.boolean_or("invert", false));
+    }
+    if (type == "Digits") return std::make_unique<Digits>(node.boolean_or("individual_digits", false));
+    if (type == "ByteLevel") {
+        return std::make_unique<ByteLevel>(node.boolean_or("add_prefix_space", false),
+                                           node.boolean_or("use_regex", true));
+    }
+    if (type == "Metaspace") return make_metaspace(node);
+    node.fail(
+        fmt::format("the pre-tokenizer \"{}\" is not supported; supported are Sequence, Split, Digits, ByteLevel, "
+                    "Metaspace",
+                    type));
+}
+
+}  // namespace kvscope::checkpoint
