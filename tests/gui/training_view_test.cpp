@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "analysis/reproduce.h"
 #include "app/gui/session/engine_session.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/session_with_engine.h"
@@ -47,7 +48,7 @@ TEST_CASE("maps are trained by mouse: the form, Cancel, going on, the loss, the 
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const trace::sample::TemporaryFolder folder;
     write_words(folder / "words.txt", 60);
-    const fs::path maps = folder / "maps.safetensors";
+    const fs::path maps = folder / "it's maps.safetensors";
     OnSmallModel window("training");
     const auto fill = [&](const char* steps) {
         window.driven.drive([&](ImGuiTestContext& c) {
@@ -88,8 +89,9 @@ TEST_CASE("maps are trained by mouse: the form, Cancel, going on, the loss, the 
         c.Yield(2);
         command = ImGui::GetClipboardText();
     });
-    for (const std::string& part : {std::string("kvscope train-echo"), (folder / "words.txt").string(), maps.string(),
-                                    std::string("--stage1 adamw --steps 12"), small_model.string()})
+    for (const std::string& part :
+         {std::string("kvscope train-echo"), (folder / "words.txt").string(), analysis::shell_quoted(maps.string()),
+          std::string("--stage1 adamw --steps 12"), small_model.string()})
         CHECK(command.find(part) != std::string::npos);
     click("Train");
     REQUIRE(window.wait_for_engine());

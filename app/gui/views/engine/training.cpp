@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "analysis/reproduce.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_plot.h"
 #include "app/gui/session/engine_session.h"
@@ -175,7 +176,9 @@ class TrainingView : public View {
             ImGui::ProgressBar(static_cast<float>(status.share), {-FLT_MIN, 0}, (status.phase + left).c_str());
             return;
         }
+        ImGui::BeginDisabled(output_.empty());
         if (ImGui::Button("Copy command")) copy_command(context);
+        ImGui::EndDisabled();
         if (status.busy()) ImGui::TextDisabled("waits until %s has ended", status.what.c_str());
         if (!wrong.empty() && !status.busy()) ImGui::TextWrapped("%s", wrong.c_str());
     }
@@ -183,15 +186,20 @@ class TrainingView : public View {
     void copy_command(Context& context) const {
         const TrainingRequest request = filled_in();
         std::string command = "kvscope train-echo";
-        for (const auto& text : request.texts) command += " '" + text.string() + "'";
+        // A name that begins with a dash would be taken for an option.
+        const auto quoted = [](const std::filesystem::path& path) {
+            const std::string name = path.string();
+            return analysis::shell_quoted(name.starts_with('-') ? "./" + name : name);
+        };
+        for (const auto& text : request.texts) command += " " + quoted(text);
         command += fmt::format(" --ratio {:g}", request.ratio);
         if (request.n_tokens > 0) command += fmt::format(" --tokens {}", request.n_tokens);
         if (request.by_descent) command += fmt::format(" --stage1 adamw --steps {}", request.steps);
         if (request.tune_steps > 0)
             command += fmt::format(" --tune {}{}", request.tune_steps, request.tune_by_qk ? " --tune-loss qk-kl" : "");
         const auto model = context.engine->status().model_path;
-        if (!model.empty()) command += " -m '" + model.string() + "'";
-        command += " -o '" + request.output.string() + "'";
+        if (!model.empty()) command += " -m " + quoted(model);
+        command += " -o " + quoted(request.output);
         ImGui::SetClipboardText(command.c_str());
         context.host.notice("copied: " + command, false);
     }
