@@ -48,6 +48,7 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
         context_.tokenize = [&tokenizer = model.tokenizer()](std::string_view text) {
             return tokenizer.encode(text, false, false);
         };
+        context_.memo = model.memo();
         context_.projection = [&transformer = model_](int layer, policies::Projected which) {
             return projection_of(transformer, layer, which);
         };
@@ -90,6 +91,12 @@ void ActiveRun::fail(const std::string& message) {
     scores_f64_.clear();
     waiting_.clear();
     cache_.reset();
+}
+
+void ActiveRun::prepare(int layer) {
+    if (failed()) return;
+    const std::string error = failure_of([&] { policy_->prepare(layer); });
+    if (!error.empty()) fail(in_layer(layer) + error);
 }
 
 template <class Decision>

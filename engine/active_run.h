@@ -37,6 +37,11 @@ class ActiveRun {
     bool looks_ahead() const { return pass_.lookahead > 0; }
     bool awaits_answer() const { return needs_.answer_attention; }
 
+    /// Layers whose weights the policy looks at before the prompt is read; 0: none.
+    int n_prepared() const { return !failed() && policy_->prepares() ? model_.shape().n_layers : 0; }
+    /// Lets it look at one. Failures are recorded.
+    void prepare(int layer);
+
     /// Lets the policy look at a layer, the next one, and decide about those that it decides then; takes what it keeps
     /// out of their dense caches. Layers that it decides later are held until then. Failures are recorded.
     void decide(policies::LayerObservations& observations, const DenseLayer& dense,

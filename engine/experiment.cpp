@@ -102,6 +102,22 @@ struct Experiment::Impl {
         return runs;
     }
 
+    /// What policies find out of the weights alone: they keep it with the model, and it is no run's time or memory.
+    void prepare(const Runs& runs) {
+        int64_t steps = 0, done = 0;
+        for (const auto& run : runs) steps += run->n_prepared();
+        if (steps == 0) return;
+        progress.begin("weights", steps);
+        for (const auto& run : runs) {
+            const int n_layers = run->n_prepared();
+            for (int layer = 0; layer < n_layers; ++layer) {
+                if (progress.cancelled()) throw Cancelled();
+                run->prepare(layer);
+                progress.advance(++done);
+            }
+        }
+    }
+
     /// The decision of runs that go by what the full cache's answers to all questions of a context attend to.
     std::vector<FullAnswer> decide_by_answer(std::span<const Prompt> prompts, Runs& runs, const Held& held,
                                              std::span<const float> attention) {
@@ -211,6 +227,14 @@ struct Experiment::Impl {
     }
 
     bool has_run(int prompt, int run) const { return writer && writer->has_run(prompt, run); }
+
+    /// Whether all answers of a run to a context's questions are there, from an earlier time.
+    bool is_known(std::span<const Prompt> prompts, int first, int run) const {
+        for (size_t q = 0; q < prompts.size(); ++q) {
+            if (!has_run(first + static_cast<int>(q), run)) return false;
+        }
+        return true;
+    }
 
     bool is_finished(int prompt) const {
         if (!writer || !writer->has_prompt(prompt)) return false;
@@ -354,12 +378,10 @@ struct Experiment::Impl {
         for (auto& run : runs) {
             // Finished earlier: nothing to do but for the full run, which the others are compared with.
             if (run->is_full() || run->failed() || options.keep_caches) continue;
-            bool known = true;
-            for (size_t q = 0; q < prompts.size(); ++q)
-                known = known && has_run(first + static_cast<int>(q), run->index());
-            if (known) run.reset();
+            if (is_known(prompts, first, run->index())) run.reset();
         }
         std::erase(runs, nullptr);
+        prepare(runs);
         trace::PromptRecord context = record_of(prompts[0], model, std::nullopt);
         Held held =
             compression.compress(*shared_prompt, runs, room_behind(prompts), options.record ? &context : nullptr, {},
@@ -407,7 +429,11 @@ struct Experiment::Impl {
     }
 
     void run_isolated(std::span<const Prompt> prompts, int first, const Experiment& owner) {
-        plan_runs(prompts[0]);
+        {
+            Runs runs = plan_runs(prompts[0]);
+            std::erase_if(runs, [&](const auto& run) { return is_known(prompts, first, run->index()); });
+            prepare(runs);
+        }
         std::vector<std::optional<FullReference>> references(prompts.size());
         trace::PromptRecord context = record_of(prompts[0], model, std::nullopt);
         if (options.record) {
@@ -415,10 +441,7 @@ struct Experiment::Impl {
             compression.compress(prompts[0], nobody, 0, &context, {});
         }
         for (size_t i = 0; i < plans.size(); ++i) {
-            bool known = true;
-            for (size_t q = 0; q < prompts.size(); ++q)
-                known = known && has_run(first + static_cast<int>(q), static_cast<int>(i));
-            if (known && i > 0) continue;
+            if (i > 0 && is_known(prompts, first, static_cast<int>(i))) continue;
             run_alone(prompts, first, i, context, references, owner);
         }
     }

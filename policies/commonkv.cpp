@@ -74,6 +74,12 @@ class CommonKv : public Policy {
         stride_ = of_model_ ? at_most(share * full_numbers() / least_latents()) : rank_;
     }
 
+    bool prepares() const override { return stores_parts(); }
+
+    void prepare(int layer) override {
+        if (stores_parts() && group_of(layer).first == layer) directions_of(group_of(layer));
+    }
+
     bool stores_parts() const override { return given_rank_ || context_.share_of_bytes() < 1.0; }
 
     bool decides_in_order() const override { return true; }
@@ -195,32 +201,43 @@ class CommonKv : public Policy {
                             std::ceil(1000.0 * share) / 10.0, 100.0 * context_.share_of_bytes()));
     }
 
-    /// The group's S_r^1/2 V_r^T, and what each of its layers makes of the latents.
+    /// The eigenvectors of the group's W^T W, which are V, and its eigenvalues S^2.
+    std::shared_ptr<const Directions> directions_of(const Group& group) const {
+        return context_.of_weights<Directions>(fmt::format("commonkv {}+{}", group.first, group.n_layers), [&] {
+            std::vector<double> products;
+            int width = 0, n_rows = 0;
+            for (int layer = group.first; layer < group.first + group.n_layers; ++layer)
+                for (const auto which : {Projected::keys, Projected::values}) {
+                    const Projection projection = context_.projection(layer, which);
+                    width = projection.n_in;
+                    n_rows += projection.n_out;
+                    products.resize(static_cast<size_t>(width) * static_cast<size_t>(width), 0.0);
+                    add_products(projection.weight, width, products);
+                }
+            return leading_directions(products, width, std::min(width, n_rows));
+        });
+    }
+
+    /// The group's S_r^1/2 V_r^T, and what each of its layers makes of the latents: U S^1/2 = W V S^-1/2.
     void factor(const Group& group) {
-        std::vector<Projection> keys, values;
-        for (int layer = group.first; layer < group.first + group.n_layers; ++layer) {
-            keys.push_back(context_.projection(layer, Projected::keys));
-            values.push_back(context_.projection(layer, Projected::values));
-        }
-        const auto width = static_cast<size_t>(keys[0].n_in);
-        std::vector<double> products(width * width, 0.0);
-        for (const auto* of : {&keys, &values})
-            for (const Projection& projection : *of) add_products(projection.weight, keys[0].n_in, products);
-        // The eigenvectors of W^T W are V, its eigenvalues S^2; U S^1/2 = W V S^-1/2.
-        const Directions directions = leading_directions(products, keys[0].n_in, stride_);
+        const auto of_group = directions_of(group);
+        const Directions& directions = *of_group;
+        const auto n_known = directions.eigenvalues.size(), width = directions.vectors.size() / n_known;
         common_.assign(static_cast<size_t>(stride_) * width, 0.0f);
         std::vector<float> back(common_.size(), 0.0f);
-        for (size_t i = 0; i < static_cast<size_t>(stride_); ++i) {
+        for (size_t i = 0; i < std::min(static_cast<size_t>(stride_), n_known); ++i) {
             // Beyond the rank of W there is nothing.
             if (!(directions.eigenvalues[i] > 1e-14 * directions.eigenvalues[0])) break;
             const double root = std::pow(directions.eigenvalues[i], 0.25);
             for (size_t c = 0; c < width; ++c) {
-                common_[i * width + c] = static_cast<float>(root * directions.vectors[i * width + c]);
-                back[i * width + c] = static_cast<float>(directions.vectors[i * width + c] / root);
+                const double direction = double{directions.vectors[i * width + c]};
+                common_[i * width + c] = static_cast<float>(root * direction);
+                back[i * width + c] = static_cast<float>(direction / root);
             }
         }
-        for (size_t i = 0; i < keys.size(); ++i)
-            maps_[static_cast<size_t>(group.first) + i] = {head_maps(keys[i], back), head_maps(values[i], back)};
+        for (int layer = group.first; layer < group.first + group.n_layers; ++layer)
+            maps_[static_cast<size_t>(layer)] = {head_maps(context_.projection(layer, Projected::keys), back),
+                                                 head_maps(context_.projection(layer, Projected::values), back)};
     }
 
     /// @param back (r, hidden) S_r^-1/2 V_r^T

@@ -55,6 +55,14 @@ class Palu : public Policy {
                 "in which directions keys lie: give palu:whitening=on, which goes by the prompt's own keys");
     }
 
+    bool prepares() const override { return !is_whitened_ && stores_parts(); }
+
+    void prepare(int layer) override {
+        if (!prepares()) return;
+        for (const Projected which : {Projected::keys, Projected::values})
+            for (const Group& group : groups_) directions_of_weights(layer, which, group);
+    }
+
     bool stores_parts() const override {
         return std::any_of(groups_.begin(), groups_.end(), [](const Group& group) { return group.rank < group.width; });
     }
@@ -113,8 +121,12 @@ class Palu : public Policy {
         for (const Group& group : groups_) {
             GroupDirections& found = of_layer.emplace_back();
             found.bias = bias_of(made_with, group);
-            found.basis = basis_of(group, is_whitened_ ? vectors_of(view, context_.n_tokens, group, found.bias)
-                                                       : rows_of(made_with, group));
+            const auto directions = is_whitened_
+                                        ? std::make_shared<const Directions>(directions_of_rows(
+                                              vectors_of(view, context_.n_tokens, group, found.bias), group.width))
+                                        : directions_of_weights(layer, which, group);
+            found.basis.assign(directions->vectors.begin(),
+                               directions->vectors.begin() + std::ptrdiff_t{group.rank} * group.width);
             for (int head = 0; head < group.n_heads; ++head) found.maps.push_back(map_of(group, found.basis, head));
         }
     }
@@ -192,12 +204,19 @@ class Palu : public Policy {
         return vectors;
     }
 
-    /// B (r, D): the leading eigenvectors of the sum of x x^T over the rows x (n, D).
-    std::vector<float> basis_of(const Group& group, const std::vector<float>& rows) const {
-        std::vector<double> products(static_cast<size_t>(group.width) * static_cast<size_t>(group.width), 0.0);
-        add_products(rows, group.width, products);
-        const auto directions = leading_directions(products, group.width, group.rank);
-        return {directions.vectors.begin(), directions.vectors.end()};
+    /// All D eigenvectors of the sum of x x^T over the rows x (n, D).
+    static Directions directions_of_rows(const std::vector<float>& rows, int width) {
+        std::vector<double> products(static_cast<size_t>(width) * static_cast<size_t>(width), 0.0);
+        add_products(rows, width, products);
+        return leading_directions(products, width, width);
+    }
+
+    /// Those of the rows of W that belong to the group, whatever the rank: runs at other budgets share them.
+    std::shared_ptr<const Directions> directions_of_weights(int layer, Projected which, const Group& group) const {
+        const char* of = which == Projected::keys ? "keys" : "values";
+        const auto key = fmt::format("palu {} of layer {}, heads {}+{}", of, layer, group.first, group.n_heads);
+        return context_.of_weights<Directions>(
+            key, [&] { return directions_of_rows(rows_of(projection(layer, which), group), group.width); });
     }
 
     /// (r, d) what a head's numbers are made with.

@@ -13,6 +13,7 @@
 #include "engine/model/transformer.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/types.h"
+#include "policies/interface/model_memo.h"
 #include "trace/records.h"
 
 namespace kvscope::engine {
@@ -28,6 +29,8 @@ class Model {
     const std::optional<checkpoint::ChatTemplate>& chat_template() const { return chat_template_; }
     const Transformer& transformer() const { return *transformer_; }
     const std::string& fingerprint() const { return fingerprint_; }
+    /// What policies found out of the weights.
+    const std::shared_ptr<policies::ModelMemo>& memo() const { return memo_; }
 
     /// Ids at which generation ends: the configuration's and the tokenizer's, ascending.
     const std::vector<int32_t>& end_ids() const { return end_ids_; }
@@ -48,6 +51,7 @@ class Model {
     std::unique_ptr<Transformer> transformer_;
     std::string fingerprint_;
     std::vector<int32_t> end_ids_;
+    std::shared_ptr<policies::ModelMemo> memo_ = std::make_shared<policies::ModelMemo>();
 };
 
 }  // namespace kvscope::engine

@@ -35,7 +35,8 @@ Directions leading_directions(std::span<const double> matrix, int n, int rank) {
     directions.vectors.reserve(static_cast<size_t>(rank) * static_cast<size_t>(n));
     for (int i = n - 1; i >= n - rank; --i) {
         directions.eigenvalues.push_back(solver.eigenvalues()[i]);
-        for (int row = 0; row < n; ++row) directions.vectors.push_back(solver.eigenvectors()(row, i));
+        for (int row = 0; row < n; ++row)
+            directions.vectors.push_back(static_cast<float>(solver.eigenvectors()(row, i)));
     }
     return directions;
 }

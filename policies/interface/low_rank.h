@@ -12,7 +12,7 @@ void add_products(std::span<const float> rows, int width, std::vector<double>& s
 /// Some eigenvectors of a symmetric matrix.
 struct Directions {
     std::vector<double> eigenvalues;  ///< descending
-    std::vector<double> vectors;      ///< (rank, n) orthonormal, row after row
+    std::vector<float> vectors;       ///< (rank, n) orthonormal, row after row
 };
 
 /// Those of the `rank` largest eigenvalues of a matrix (n, n) of which the lower triangle is read.

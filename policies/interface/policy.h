@@ -11,6 +11,7 @@
 
 #include "policies/interface/budget.h"
 #include "policies/interface/merging.h"
+#include "policies/interface/model_memo.h"
 #include "policies/interface/observations.h"
 #include "policies/interface/parameters.h"
 #include "policies/interface/projection.h"
@@ -36,6 +37,15 @@ struct RunContext {
     std::function<std::vector<int32_t>(std::string_view)> tokenize;
     /// A copy in f32 of what a layer's keys or values are made with; empty where no model is loaded.
     std::function<Projection(int layer, Projected)> projection{};
+    /// The model's own, where one is loaded.
+    std::shared_ptr<ModelMemo> memo{};
+
+    /// What follows from the model's weights alone: kept with the model, made anew where none is loaded.
+    /// @param key,make as ModelMemo has them
+    template <class T>
+    std::shared_ptr<const T> of_weights(const std::string& key, const std::function<T()>& make) const {
+        return memo ? memo->get(key, make) : std::make_shared<const T>(make());
+    }
 
     /// The budget of policies that keep every token: the share of the full cache's bytes, at most 1.
     double share_of_bytes() const;
@@ -140,8 +150,8 @@ using StepEvictions = std::vector<std::vector<uint32_t>>;
 
 /// A KV-cache compression policy: what it observes, its scores, its selection, and for the rarer kinds how it changes
 /// the pass, what the cache stores, or what happens at each decode step. One object serves one run; the engine calls
-/// plan, begin, then observe and select for the layers in ascending order, then step. Plain arrays only: the same
-/// code runs in the engine and in the viewer's what-if.
+/// plan, begin, prepare, then observe and select for the layers in ascending order, then step. Plain arrays only: the
+/// same code runs in the engine and in the viewer's what-if.
 class Policy {
  public:
     virtual ~Policy() = default;
@@ -153,6 +163,14 @@ class Policy {
     /// Resolves the budget into shares per layer.
     /// @throws BudgetError (std::invalid_argument) where this policy cannot take the budget.
     virtual void begin(const RunContext& context) = 0;
+
+    /// Whether `prepare` has something to do.
+    virtual bool prepares() const { return false; }
+    /// Finds what a layer's weights alone decide (RunContext::of_weights). Called behind `begin`, for each layer in
+    /// ascending order, before a prompt is read, so that the work can be watched and stopped and counts as no run's
+    /// time. It is an offer: where it was not called, what is missing is found when it is needed.
+    /// @throws ScoreError for weights that are not finite
+    virtual void prepare(int /*layer*/) {}
 
     /// Looks at a layer, before any decision that is made at it. What the observations refer to stays valid until those
     /// decisions are made.

@@ -128,7 +128,7 @@ void check_row(const Prompt& prompt, const StoredRow& row, int layer, int head, 
             const Vector latent = along(directions, x);
             Vector kept(kHidden, 0.0);
             for (size_t i = 0; i < latent.size(); ++i)
-                for (size_t c = 0; c < kHidden; ++c) kept[c] += latent[i] * directions.vectors[i * kHidden + c];
+                for (size_t c = 0; c < kHidden; ++c) kept[c] += latent[i] * double{directions.vectors[i * kHidden + c]};
             for (const auto which : {Projected::keys, Projected::values}) {
                 const auto found = rebuilt(which == Projected::keys ? entries.keys : entries.values, entry);
                 const Projection made_with = projection_of(layer, which);
