@@ -39,7 +39,7 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
     const std::string error = failure_of([&] {
         context_.shape = model_.shape();
         context_.n_tokens = n_tokens_;
-        context_.budget = is_full() ? n_tokens_ : plan.budget.resolve(n_tokens_);
+        context_.budget = is_full() ? n_tokens_ : plan.budget.resolve(n_tokens_, plan.spec.definition->budget_of);
         if (plan.budget.is_share) context_.budget_share = plan.budget.share;
         context_.seed = options.seed;
         context_.model_fingerprint = model.fingerprint();

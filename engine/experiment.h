@@ -63,6 +63,9 @@ struct Timings {
 std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
                         const ExperimentOptions& options);
 
+/// Of the files that a policy's parameters name, those in a folder included; empty where there are none.
+std::string fingerprint_of_files(const policies::PolicySpec& spec);
+
 /// Puts the policy `full` first, where it is not there, and drops repetitions (its budget is the prompt's length).
 std::vector<RunPlan> with_full_run(std::vector<RunPlan> plans);
 

@@ -7,12 +7,8 @@
 
 namespace kvscope::engine {
 
-namespace {
-
-namespace fs = std::filesystem;
-
-/// Of the files that a policy's parameters name, those in a folder included; empty where there are none.
 std::string fingerprint_of_files(const policies::PolicySpec& spec) {
+    namespace fs = std::filesystem;
     std::vector<fs::path> files;
     for (const auto& parameter : spec.values.declared()) {
         const auto* text = std::get_if<std::string>(&spec.values.value(parameter.name));
@@ -25,8 +21,6 @@ std::string fingerprint_of_files(const policies::PolicySpec& spec) {
     std::sort(files.begin(), files.end());
     return files.empty() ? "" : checkpoint::fingerprint_files(files, "");
 }
-
-}  // namespace
 
 std::string RunPlan::label() const {
     return spec.definition->name == "full" ? spec.label() : spec.label() + " @ " + budget.text();

@@ -58,6 +58,25 @@ std::vector<int> of_same_context(const trace::Reader& reader, int prompt) {
     return all;
 }
 
+/// Why a run's policy would read other files than the recorded one read; empty where it would not, and where the trace
+/// does not say.
+std::string files_changed(const trace::Reader& reader, int prompt, int run, const policies::PolicySpec& spec) {
+    if (!spec.definition->needs_file || !reader.is_in_file(prompt, run)) return {};
+    const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
+    const auto at = static_cast<size_t>(reader.run_number(prompt, run));
+    if (!recipe.is_object() || !recipe.contains("runs") || !recipe["runs"].is_array() || at >= recipe["runs"].size())
+        return {};
+    const auto& recorded = recipe["runs"][at];
+    if (!recorded.is_object() || !recorded.contains("files") || recorded["files"] == fingerprint_of_files(spec))
+        return {};
+    const std::string now = fingerprint_of_files(spec);
+    return fmt::format(
+        "{} reads other files than when the trace was made: expected those of the fingerprint {:.16}, found {}; put "
+        "them back, or run the policy anew",
+        spec.label(), recorded["files"].is_string() ? recorded["files"].get<std::string>() : recorded["files"].dump(),
+        now.empty() ? "none" : fmt::format("{:.16}", now));
+}
+
 /// Its cache changes its form when the recorded one did, also where that was asked for while it decoded.
 void follow_switches(const trace::Reader& reader, int prompt, int run, RunPlan& plan) {
     const auto place = trace::Place::of_run(prompt, run);
@@ -113,11 +132,14 @@ std::vector<RepeatedRun> repeat_runs(const Model& model, const trace::Reader& re
     ExperimentOptions options = recorded_options(reader, prompt);
     options.keep_caches = true;
     options.compare = options.record = answers;
-    std::vector<RunPlan> plans;
+    std::vector<RunPlan> plans, possible;
+    std::vector<std::string> obstacles;
     for (const int run : runs) {
         plans.push_back(recorded_plan(reader.run(prompt, run)));
         // What a cache is asked further begins anew with what its parameters say.
         if (answers) follow_switches(reader, prompt, run, plans.back());
+        obstacles.push_back(files_changed(reader, prompt, run, plans.back().spec));
+        if (obstacles.back().empty()) possible.push_back(plans.back());
     }
     const bool go_by_answers = std::any_of(
         plans.begin(), plans.end(), [](const RunPlan& plan) { return plan.spec.create()->needs().answer_attention; });
@@ -129,7 +151,7 @@ std::vector<RepeatedRun> repeat_runs(const Model& model, const trace::Reader& re
         prompts.push_back(stored_prompt(model, reader, i, options.n_new));
     }
 
-    const std::vector<RunPlan> all = with_full_run(plans);
+    const std::vector<RunPlan> all = with_full_run(possible);
     const auto place_of = [&](const RunPlan& plan) {
         return static_cast<size_t>(std::find_if(all.begin(), all.end(),
                                                 [&](const RunPlan& other) {
@@ -157,6 +179,12 @@ std::vector<RepeatedRun> repeat_runs(const Model& model, const trace::Reader& re
 
     std::vector<RepeatedRun> repeated(runs.size());
     for (size_t i = 0; i < runs.size(); ++i) {
+        if (!obstacles[i].empty()) {
+            static_cast<trace::RunAttributes&>(repeated[i].record) = reader.run(prompt, runs[i]);
+            repeated[i].record.status = trace::schema::run::status_failed;
+            repeated[i].record.message = obstacles[i];
+            continue;
+        }
         const size_t place = place_of(plans[i]);
         repeated[i].record = records[place];
         repeated[i].cache = caches[place];

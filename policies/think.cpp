@@ -83,7 +83,7 @@ class Think : public Policy {
 
     /// One channel left of each key that may lose some, and its number; rounded up to a tenth.
     double least_percent(double n, int d) const {
-        const double saved = static_cast<double>(n_pruned_) * (d - 1) - 1.0;
+        const double saved = std::max(static_cast<double>(n_pruned_) * (d - 1) - 1.0, 0.0);
         return std::ceil(1000.0 * (1.0 - saved / (2.0 * n * d))) / 10.0;
     }
 

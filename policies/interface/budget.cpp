@@ -108,12 +108,13 @@ std::vector<Budget> parse_range(std::string_view text, size_t dash) {
 
 }  // namespace
 
-int64_t Budget::resolve(int64_t n_tokens) const {
+int64_t Budget::resolve(int64_t n_tokens, BudgetOf of) const {
     if (!is_share) return count;
     const int64_t entries = static_cast<int64_t>(std::floor(share * static_cast<double>(n_tokens) + 0.5));
     if (entries < 1) {
+        if (of == BudgetOf::bytes) return 1;
         throw BudgetError("Budget " + text() + ": this share of " + std::to_string(n_tokens) +
-                          " tokens is less than one entry, or one entry's bytes; give a larger share or a count.");
+                          " tokens is less than one entry; give a larger share or a count.");
     }
     return std::min(entries, n_tokens);
 }
@@ -121,7 +122,7 @@ int64_t Budget::resolve(int64_t n_tokens) const {
 std::string Budget::text() const { return is_share ? shortest(share) : std::to_string(count); }
 
 std::string Budget::describe(int64_t n_tokens, BudgetOf of) const {
-    const int64_t kept = std::min(resolve(n_tokens), n_tokens);
+    const int64_t kept = std::min(resolve(n_tokens, of), n_tokens);
     double share_kept = n_tokens ? 100.0 * static_cast<double>(kept) / static_cast<double>(n_tokens) : 100.0;
     char buffer[160];
     if (of == BudgetOf::bytes) {

@@ -19,9 +19,10 @@ struct Budget {
     int64_t count = 0;   ///< where it is no share
     double share = 0.0;  ///< in (0, 1] where it is one
 
-    /// B for a prompt of n tokens; a share is rounded to the nearest count, halves up.
+    /// B for a prompt of n tokens; a share is rounded to the nearest count, halves up. Of bytes it is at least 1: what
+    /// counts there is the share itself.
     /// @throws BudgetError where the share of so few tokens is no entry at all.
-    int64_t resolve(int64_t n_tokens) const;
+    int64_t resolve(int64_t n_tokens, BudgetOf of = BudgetOf::entries) const;
 
     /// As it can be read back: "128", "0.2".
     std::string text() const;

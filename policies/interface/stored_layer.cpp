@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 #include <span>
@@ -68,9 +69,16 @@ void require_part(const Place& place, const StoredPart& part, size_t n, int head
     }
 }
 
+void require_ascending(const Place& place, const std::vector<uint32_t>& positions) {
+    const auto next = std::adjacent_find(positions.begin(), positions.end(), std::greater_equal<>());
+    if (next != positions.end())
+        place.refuse("positions in ascending order, each once", fmt::format("{} behind {}", *(next + 1), *next));
+}
+
 void require_entries(const Place& place, const StoredEntries& entries, int head_dim) {
     const size_t n = entries.positions.size();
     if (n == 0) place.refuse("entries", "none");
+    require_ascending(place, entries.positions);
     if (!entries.masses.empty()) place.require_size("masses", n, entries.masses.size());
     for (const float mass : entries.masses)
         if (!(mass > 0) || !std::isfinite(mass)) place.refuse("masses above 0", std::to_string(mass));
@@ -267,6 +275,7 @@ void require_stored(std::string_view policy, int layer, const ModelShape& shape,
             require_entries(place, entries, shape.head_dim);
             positions.insert(positions.end(), entries.positions.begin(), entries.positions.end());
         }
+        require_ascending(place, row.plain);
         positions.insert(positions.end(), row.plain.begin(), row.plain.end());
         const auto& kept = selection.rows[place.row];
         if (row.token_entry.empty()) std::sort(positions.begin(), positions.end());

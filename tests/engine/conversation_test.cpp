@@ -19,7 +19,15 @@ std::vector<engine::RunPlan> plans() {
             plan("h2o:rolling=on", "40"),
             plan("streaming-llm:rolling=on,positions=cache", "40"),
             plan("snapkv:window=20", "15"),  // cannot take the budget
-            plan("ada-snapkv:granularity=query_head,window=8", "40")};
+            plan("ada-snapkv:granularity=query_head,window=8", "40"),
+            plan("think:recent=5", "0.8"),
+            plan("palu", "0.6"),
+            plan("minicache", "0.8"),
+            plan("commonkv:layer_step=2,recent=5", "0.7"),
+            plan("kvslimmer:sinks=2", "40"),
+            plan("kvslimmer:sinks=2,chunk=3,decode_merge=on", "40"),
+            plan("asymkv:sinks=2", "40"),
+            plan("cam", "40")};
 }
 
 struct Finished {

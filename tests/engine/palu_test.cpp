@@ -39,3 +39,17 @@ TEST_CASE("Palu gives a bias back, and refuses a model that normalises keys unle
     CHECK_THAT(reader.run_record(0, 1).message, Catch::Matchers::Contains("whitening=on"));
     CHECK(reader.run_record(0, 2).status == "complete");
 }
+
+TEST_CASE("a prompt of one token takes a share of its bytes", "[palu]") {
+    const auto model = small_model("llama3-gqa-sharded", kernels::DType::f32);
+    const TemporaryFolder folder;
+    const auto reader =
+        run_experiment(folder, "o.h5", model, {prompt_of_ids({7})},
+                       {plan("palu:rank_share=0.3", "0.3"), plan("snapkv:window=8", "0.3")}, options_of(4));
+    const auto found = reader.run_record(0, 1);
+    CAPTURE(found.message);
+    CHECK(found.status == "complete");
+    CHECK(found.budget_fraction == 0.3);
+    CHECK_THAT(reader.run_record(0, 2).message, Catch::Matchers::Contains("less than one entry"));
+    for (const auto& problem : trace::check(folder.path() / "o.h5")) FAIL_CHECK(problem.path << ": " << problem.found);
+}

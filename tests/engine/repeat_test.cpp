@@ -6,6 +6,7 @@
 #include "engine/common/error.h"
 #include "tests/engine/context_with_questions.h"
 #include "tests/engine/experiment_on_disk.h"
+#include "tests/policies/echo_maps_file.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;
@@ -21,7 +22,22 @@ std::vector<engine::RunPlan> plans_to_repeat() {
             plan("random", "40"),
             plan("oracle", "40"),
             plan("snapkv:window=20", "15"),  // cannot take the budget
-            plan("ada-snapkv:granularity=query_head,window=8", "40")};
+            plan("ada-snapkv:granularity=query_head,window=8", "40"),
+            plan("think:recent=5", "0.8"),
+            plan("palu", "0.6"),
+            plan("minicache", "0.8"),
+            plan("commonkv:layer_step=2,recent=5", "0.7"),
+            plan("kvslimmer:sinks=2", "40"),
+            plan("kvslimmer:sinks=2,chunk=3,decode_merge=on", "30%"),
+            plan("asymkv:sinks=2", "40"),
+            plan("cam", "40")};
+}
+
+/// On maps for the tiny model, whose two layers are a group of which the second stores the first `local` numbers.
+std::string tiny_maps(int local) {
+    const auto shape = tiny_model().transformer().shape();
+    return policies::to_safetensors(policies::test::formula_maps(
+        {shape.n_layers, shape.n_kv_heads, shape.head_dim, 2, local}, tiny_model().fingerprint()));
 }
 
 std::vector<engine::Prompt> prompts_of(bool templated, bool query_aware) {
@@ -151,4 +167,36 @@ TEST_CASE("runs that cannot be made again say why") {
     run.parameters_json = R"({"breadth": 8})";
     CHECK_THROWS_AS(engine::recorded_plan(run), engine::UsageError);
     CHECK(engine::recorded_options(reader, 0).n_new == n_new);
+}
+
+TEST_CASE("a run is not made again from other maps than its own") {
+    const TemporaryFolder folder;
+    const auto path = folder.path() / "maps.safetensors";
+    std::ofstream(path, std::ios::binary) << tiny_maps(8);
+    const std::string echo = "echokv:recent=9,maps=" + path.string();
+    const auto prompt = engine::prepare_prompt(tiny_model(), context, first_question, {"p", true, false, n_new});
+    Session session(folder, "t.h5", tiny_model(), {prompt},
+                    {plan("full", "100%"), plan(echo, "0.625"), plan("snapkv:window=8", "40")},
+                    options_of(n_new, false));
+    session.experiment.run(session.prompts);
+    session.writer.finish();
+    const trace::Reader reader(folder.path() / "t.h5");
+    const int runs[] = {0, 1, 2};
+    engine::SilentProgress progress;
+    const bool answers = GENERATE(true, false);
+    const auto again = engine::repeat_runs(tiny_model(), reader, 0, runs, answers, progress);
+    for (const auto& one : again) CHECK(one.cache != nullptr);
+    for (const bool gone : {false, true}) {
+        CAPTURE(answers, gone);
+        std::filesystem::remove(path);
+        if (!gone) std::ofstream(path, std::ios::binary) << tiny_maps(4);
+        const auto others = engine::repeat_runs(tiny_model(), reader, 0, runs, answers, progress);
+        CHECK(others[0].cache != nullptr);
+        CHECK(others[2].cache != nullptr);
+        CHECK(others[1].cache == nullptr);
+        CHECK(others[1].record.status == "failed");
+        CHECK(others[1].record.label == reader.run(0, 1).label);
+        CHECK_THAT(others[1].record.message, Catch::Matchers::Contains(path.string()) &&
+                                                 Catch::Matchers::Contains(gone ? "found none" : "other files"));
+    }
 }

@@ -80,6 +80,9 @@ TEST_CASE("what is no budget is refused with the reason", "[budget]") {
     CHECK_THROWS_WITH(parse_budgets("512-64"), Contains("backwards"));
     CHECK_THROWS_AS(parse_budget("0"), std::invalid_argument);
     CHECK_THROWS_WITH(parse_budget("0.001").resolve(100), Contains("less than one entry"));
+    CHECK(parse_budget("0.3").resolve(1, BudgetOf::bytes) == 1);
+    CHECK(parse_budget("0.3").describe(1, BudgetOf::bytes) ==
+          "every token kept, 30.0 % of the full cache's bytes asked for (70.0 % saved)");
 }
 
 TEST_CASE("kept and removed are both said", "[budget]") {

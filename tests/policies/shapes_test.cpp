@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -67,6 +68,15 @@ TEST_CASE("the interface carries entries on some channels", "[shapes]") {
     CHECK(row.stored[0].positions == std::vector<uint32_t>{0, 1, 2});
     CHECK(row.plain == std::vector<uint32_t>{3, 4, 5, 6, 7, 8, 9, 10});
     CHECK(row.stored[0].keys.parts[0].channels == std::vector<uint16_t>{0, 2, 4, 6});
+    // What is attended to through a sliding window is looked up by position.
+    for (const bool plain : {false, true}) {
+        Selection turned = selection;
+        StoredRow& other = turned.stored->rows[1];
+        auto& positions = plain ? other.plain : other.stored[0].positions;
+        std::reverse(positions.begin(), positions.end());
+        CHECK_THROWS_WITH(require_stored("it", 0, cache.observations[0]->shape, turned),
+                          Catch::Matchers::Contains("row 1: expected positions in ascending order"));
+    }
     // 8 whole entries; 3 of 4 channels of keys and of 8 of values, and what the channels are.
     CHECK(row_bytes_of(selection, 8, 2)[1] == 8 * 2 * 8 * 2 + 3 * (4 + 8) * 2 + 4 * 2);
 }
