@@ -166,9 +166,9 @@ EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const 
     const int inputs = maps.layout.width() + maps.layout.local;
     const Moments::Inputs given = given_inputs(maps.layout, options.inputs);
     if (training.n_tokens < inputs)
-        throw UsageError(
-            fmt::format("the text has {} tokens that count, and each map has {} inputs: give a longer text",
-                        training.n_tokens, inputs));
+        throw UsageError(fmt::format(
+            "the text has {} tokens that count, and each map has {} inputs: read more of it, or give a longer text",
+            training.n_tokens, inputs));
     const auto& moments = reading.read("reading the text");
     progress.begin("solving", static_cast<int64_t>(moments.size()));
     int64_t done = 0;

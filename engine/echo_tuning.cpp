@@ -154,8 +154,9 @@ void require_options(std::span<const int32_t> ids, const EchoTuningOptions& opti
                         "on, longer sequences and a rate above 0",
                         options.steps, options.sequence, options.skipped, options.rate));
     if (static_cast<int64_t>(ids.size()) < options.sequence)
-        throw UsageError(fmt::format("the text has {} tokens, a sequence {}: give a longer text or shorter sequences",
-                                     ids.size(), options.sequence));
+        throw UsageError(fmt::format(
+            "the text has {} tokens, a sequence {}: read more of it, give a longer text or shorter sequences",
+            ids.size(), options.sequence));
 }
 
 /// The steps' sequences, one after the other.

@@ -51,10 +51,10 @@ int64_t n_other_entries(const trace::Reader& reader, int prompt, int run, const 
 
 /// Prompts that share one compression with this one, itself among them.
 std::vector<int> of_same_context(const trace::Reader& reader, int prompt) {
-    const int first = reader.prompt(prompt).context_of.value_or(prompt);
+    const int first = reader.prompt(prompt).context_of.value_or(reader.prompt_number(prompt));
     std::vector<int> all;
     for (int i = 0; i < reader.n_prompts(); ++i)
-        if (i == first || i == prompt || reader.prompt(i).context_of == first) all.push_back(i);
+        if (i == prompt || reader.prompt_number(i) == first || reader.prompt(i).context_of == first) all.push_back(i);
     return all;
 }
 

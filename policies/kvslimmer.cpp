@@ -174,7 +174,7 @@ class KvSlimmer : public MergingPolicy {
 
     DecodeMerging decode_merging() const override {
         if (!merges_while_decoding_) return {};
-        return {plan(context()).chunk, context().budget};
+        return {plan(context()).chunk, context().budget, context().n_tokens};
     }
 
  protected:

@@ -433,7 +433,7 @@ class Feed {
             if (sequences_[s].acting->decode_merging().every > 0)
                 attempt(layer, s, [&] {
                     merge_decoded(model_, layer, at(qkv, first_row_[s], 0), *sequences_[s].acting, sequences_[s].run,
-                                  *sequences_[s].cache);
+                                  sequences_[s].position - sequences_[s].step, *sequences_[s].cache);
                 });
         }
     }

@@ -2,6 +2,7 @@
 
 #include <ATen/Functions.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -114,9 +115,26 @@ HeldLayer merged(const Transformer& model, const HeldLayer& held, const policies
     return result;
 }
 
-/// One round. @param n entries that may be merged, the first ones
+/// Entries of a layer that stay as they are, [begin, end).
+struct EntryRange {
+    int64_t begin = 0, end = 0;
+    int64_t size() const { return end - begin; }
+};
+
+/// Those at the positions [from, to).
+EntryRange entries_at(const HeldLayer& held, int64_t from, int64_t to) {
+    const auto place_of = [&](int64_t position) {
+        return std::partition_point(held.positions.begin(), held.positions.end(),
+                                    [&](auto p) { return int64_t{p} < position; }) -
+               held.positions.begin();
+    };
+    if (from >= to) return {};
+    return {place_of(from), place_of(to)};
+}
+
+/// One round. @param n entries before the last tokens' own, of which `n_merges` are too many
 HeldLayer merge_once(const Transformer& model, int layer, const at::Tensor& queries, policies::Policy& policy,
-                     std::string_view label, const HeldLayer& held, int64_t n, int64_t budget) {
+                     std::string_view label, const HeldLayer& held, EntryRange whole, int64_t n, int64_t n_merges) {
     const auto shape = model.shape();
     const Attended found = attended(model, layer, queries, held, n);
     std::vector<float> keys = floats(held.keys, n);
@@ -131,21 +149,23 @@ HeldLayer merge_once(const Transformer& model, int layer, const at::Tensor& quer
     observations.layer = layer;
     observations.shape = shape;
     observations.n_entries = n;
+    observations.whole_begin = whole.begin;
+    observations.whole_end = whole.end;
     observations.keys = {.data = keys.data(), .head_stride = stride};
     observations.values = {.data = values.data(), .head_stride = stride};
     observations.masses = std::span(held.masses).first(static_cast<size_t>(n));
     observations.n_queries = queries.size(0);
     observations.attention = found.attention;
     observations.outputs = found.outputs;
-    const policies::Merges merges = policy.merge(observations, n - budget);
-    policies::require_merges(label, observations, n - budget, merges);
+    const policies::Merges merges = policy.merge(observations, n_merges);
+    policies::require_merges(label, observations, n_merges, merges);
     return merged(model, held, merges);
 }
 
 }  // namespace
 
 void merge_decoded(const Transformer& model, int layer, const char* queries, policies::Policy& policy,
-                   std::string_view label, RunCache& cache) {
+                   std::string_view label, int64_t first_decoded, RunCache& cache) {
     const auto merging = policy.decode_merging();
     const auto shape = model.shape();
     const int64_t width = int64_t{shape.n_heads} * shape.head_dim;
@@ -158,9 +178,16 @@ void merge_decoded(const Transformer& model, int layer, const char* queries, pol
     seen.clear();
     if (cache.n_entries(layer, 0) - m <= merging.budget) return;
     HeldLayer held = cache.held(layer);
-    const auto n = [&] { return static_cast<int64_t>(held.positions.size()) - m; };
-    while (n() > merging.budget) held = merge_once(model, layer, rows, policy, label, held, n(), merging.budget);
-    cache.hold_merged(layer, held, m);
+    for (bool any = false;; any = true) {
+        const auto n = static_cast<int64_t>(held.positions.size()) - m;
+        const EntryRange whole = entries_at(held, merging.n_tokens, first_decoded);
+        const int64_t n_merges = n - whole.size() - merging.budget;
+        if (n_merges <= 0) {
+            if (any) cache.hold_merged(layer, held, m);
+            return;
+        }
+        held = merge_once(model, layer, rows, policy, label, held, whole, n, n_merges);
+    }
 }
 
 }  // namespace kvscope::engine

@@ -14,7 +14,9 @@ namespace kvscope::policies {
 struct MergeObservations {
     int layer = 0;
     ModelShape shape;
-    int64_t n_entries = 0;          ///< n
+    int64_t n_entries = 0;  ///< n
+    /// Entries [whole_begin, whole_end) stay as they are: those of a question that was read after the compression.
+    int64_t whole_begin = 0, whole_end = 0;
     EntriesView keys;               ///< (G, n, d) before RoPE
     EntriesView values;             ///< (G, n, d) sums over an entry's tokens
     std::span<const float> masses;  ///< (n) tokens of each entry
@@ -28,6 +30,9 @@ struct MergeObservations {
     /// (G, n, d) gradient of the mean next-token loss of the queries' chunk by the keys, where `Needs::key_gradients`
     /// asks for it; empty where the layer was merged since, and for a chunk that has no loss.
     std::span<const float> key_gradients;
+
+    /// Whether an entry and the next one may become one.
+    bool may_merge(int64_t first) const { return first + 1 < whole_begin || first >= whole_end; }
 };
 
 /// Entries that become one with the next entry. Its value is the sum of theirs, its mass too; its last token is that of

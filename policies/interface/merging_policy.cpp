@@ -28,7 +28,8 @@ std::vector<double> pair_scores(const MergeObservations& observations, size_t si
 }
 
 /// At most n_merges pairs that do not overlap, ascending.
-std::vector<uint32_t> chosen_pairs(const std::vector<double>& scores, size_t sinks, int64_t n_merges) {
+std::vector<uint32_t> chosen_pairs(const MergeObservations& observations, const std::vector<double>& scores,
+                                   size_t sinks, int64_t n_merges) {
     std::vector<uint32_t> order(scores.size());
     std::iota(order.begin(), order.end(), 0u);
     std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return scores[a] < scores[b]; });
@@ -36,7 +37,7 @@ std::vector<uint32_t> chosen_pairs(const std::vector<double>& scores, size_t sin
     std::vector<uint32_t> chosen;
     for (const uint32_t first : order) {
         if (static_cast<int64_t>(chosen.size()) == n_merges) break;
-        if (taken[first] || taken[first + 1]) continue;
+        if (taken[first] || taken[first + 1] || !observations.may_merge(static_cast<int64_t>(first + sinks))) continue;
         taken[first] = taken[first + 1] = 1;
         chosen.push_back(first + static_cast<uint32_t>(sinks));
     }
@@ -79,7 +80,7 @@ Merges MergingPolicy::merge(const MergeObservations& observations, int64_t n_mer
     const auto sinks = static_cast<size_t>(sinks_);
     Merges merges;
     if (cap_) merges.largest_mass = static_cast<float>(*cap_);
-    merges.first = chosen_pairs(pair_scores(observations, sinks, gamma_, size_factor_), sinks, n_merges);
+    merges.first = chosen_pairs(observations, pair_scores(observations, sinks, gamma_, size_factor_), sinks, n_merges);
     merge_keys(observations, merges);
     return merges;
 }

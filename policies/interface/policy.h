@@ -139,10 +139,12 @@ struct LeavingTokens {
     EntriesView values{};  ///< (G, n, d)
 };
 
-/// Behind every so many tokens that are decoded, what lies before them is merged back to the budget.
+/// Behind every so many tokens that are decoded, what lies before them is merged back to the budget. A question that
+/// was read after the compression stays whole and counts in no budget.
 struct DecodeMerging {
     int64_t every = 0;  ///< 0: never
     int64_t budget = 0;
+    int64_t n_tokens = 0;  ///< N of the run: what stands between these tokens and the first decoded one is a question's
 };
 
 /// Per row the storage indices (ascending) of entries to drop after this step; empty: nothing.

@@ -30,12 +30,12 @@ class StorageRecorder {
 
     /// Behind the last layer: leaves out what the kept entries say already.
     void finish(RunRecord& record) const {
-        if (!drops_channels_) record.channels_kept.clear();
+        if (!drops_channels_) free(record.channels_kept);
         if (!merges_) {
-            record.merged_token_entry.clear();
-            record.merged_cardinality.clear();
+            free(record.merged_token_entry);
+            free(record.merged_cardinality);
         }
-        if (parts_come_first_) record.stored_is_whole.clear();
+        if (parts_come_first_) free(record.stored_is_whole);
         for (auto* bytes : {&record.stored_channel_bytes, &record.stored_mapped_bytes, &record.stored_mass_bytes})
             if (std::all_of(bytes->begin(), bytes->end(), [](auto count) { return count == 0; })) bytes->clear();
     }
@@ -52,6 +52,12 @@ class StorageRecorder {
             first += summary.n_entries[row];
         }
         return true;
+    }
+
+    /// Its memory, too: of a long prompt it would be as much as some caches.
+    template <class Numbers>
+    static void free(Numbers& numbers) {
+        Numbers().swap(numbers);
     }
 
     template <class To, class From>

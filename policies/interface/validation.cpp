@@ -75,6 +75,9 @@ void require_merges(std::string_view policy, const MergeObservations& observatio
             throw SelectionError(
                 fmt::format("{}: expected a pair of neighbours from entry {} on, of {} entries, found entry {}", where,
                             free, observations.n_entries, first));
+        if (!observations.may_merge(first))
+            throw SelectionError(fmt::format("{}: entries {} to {} are a question's and stay whole, found entry {}",
+                                             where, observations.whole_begin, observations.whole_end - 1, first));
         free = int64_t{first} + 2;
     }
     const auto width = static_cast<size_t>(observations.shape.n_kv_heads * observations.shape.head_dim);

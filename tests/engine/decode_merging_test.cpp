@@ -1,6 +1,7 @@
 // KVSlimmer merging what it has decoded: scripts/golden/kvslimmer.py, and what holds whatever is merged.
 #include "engine/inference/decode_merging.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
@@ -116,6 +117,42 @@ TEST_CASE("behind every chunk of decoded tokens what lies before them is merged 
             copy.feed(model, std::span(tokens).subspan(16, 24), 16);
             CHECK(copy.cache.n_entries(0, 0) == 38);
             CHECK(run.cache.held(1).positions == after.positions);
+        }
+}
+
+TEST_CASE("a question that was read after the compression stays whole and counts in no budget", "[kvslimmer]") {
+    constexpr int64_t n = 90, n_question = 12;
+    for (const char* name : {"llama3-gqa-sharded", "mistral-window"})
+        for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
+            CAPTURE(name, kernels::name_of(dtype));
+            const auto model = small_model(name, dtype);
+            const auto ids = some_ids(model, n), tokens = some_ids(model, 40, 7);
+            auto run = read(model, ids, "kvslimmer:sinks=2,chunk=8,decode_merge=on", 30);
+            engine::Sequence sequence{&run.cache, n};
+            const std::span<const int32_t> question = std::span(tokens).first(n_question);
+            engine::SilentProgress progress;
+            engine::read_given(model.transformer(), {&sequence, 1}, {&question, 1}, progress);
+            run.n_tokens = n + n_question;
+            run.feed(model, std::span(tokens).subspan(n_question, 15));
+            CHECK(run.cache.n_entries(0, 0) == 30 + n_question + 15);
+            const auto before = run.cache.held(0);
+            run.feed(model, std::span(tokens).subspan(n_question + 15, 1), 15);
+            const auto after = run.cache.held(0);
+            REQUIRE(after.positions.size() == 30 + n_question + 8);
+            CHECK(sum(after.masses) == n + n_question + 16);
+            const auto place_of_question = [&](const engine::HeldLayer& held) {
+                const auto found = std::find(held.positions.begin(), held.positions.end(), uint32_t{n});
+                REQUIRE(found != held.positions.end());
+                return found - held.positions.begin();
+            };
+            const int64_t from = place_of_question(before), to = place_of_question(after);
+            CHECK(after.positions[static_cast<size_t>(to) - 1] == n - 1);
+            for (int64_t i = 0; i < n_question; ++i) {
+                CHECK(after.positions[static_cast<size_t>(to + i)] == n + i);
+                CHECK(after.masses[static_cast<size_t>(to + i)] == 1);
+            }
+            CHECK(at::equal(before.keys.narrow(1, from, n_question), after.keys.narrow(1, to, n_question)));
+            CHECK(at::equal(before.values.narrow(1, from, n_question), after.values.narrow(1, to, n_question)));
         }
 }
 

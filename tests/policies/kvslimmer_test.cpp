@@ -298,6 +298,21 @@ TEST_CASE("an attention that is not a number is an error", "[kvslimmer]") {
     CHECK_THROWS_AS(begun("kvslimmer:sinks=3", 5, layer.shape)->merge(layer.observations(), 1), ScoreError);
 }
 
+TEST_CASE("what stays whole is merged with nothing", "[kvslimmer]") {
+    const Layer layer = uniform(12);
+    const auto policy = begun("kvslimmer:sinks=2", 5, layer.shape);
+    auto observations = layer.observations();
+    observations.whole_begin = 5;
+    observations.whole_end = 9;
+    const auto merges = policy->merge(observations, 6);
+    CHECK(merges.first.size() == 2);  // of the entries 2 to 4 and 9 to 11
+    for (const uint32_t first : merges.first) CHECK((first + 1 < 5 || first >= 9));
+    const std::vector<float> key(4, 0.0f);
+    for (const uint32_t first : {4u, 5u, 7u, 8u})
+        CHECK_THROWS_AS(require_merges("it", observations, 2, {{first}, key}), SelectionError);
+    for (const uint32_t first : {3u, 9u}) CHECK_NOTHROW(require_merges("it", observations, 2, {{first}, key}));
+}
+
 TEST_CASE("merges that no cache can follow are refused", "[kvslimmer]") {
     const Layer layer = uniform(6);
     const auto refused = [&](Merges merges, int64_t n) {

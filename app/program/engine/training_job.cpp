@@ -128,8 +128,9 @@ void prepare_steps(TrainingJob& job, int64_t n_tokens) {
         options->sequence = std::min(options->sequence, job.options.sequence);
         if (options->steps == 0 || (!is_tuning && !job.by_descent)) continue;
         if (n_tokens < options->sequence)
-            throw engine::UsageError(fmt::format("the text has {} tokens, a step of {} reads {}: give a longer text",
-                                                 n_tokens, is_tuning ? "--tune" : "--stage1 adamw", options->sequence));
+            throw engine::UsageError(
+                fmt::format("the text has {} tokens, a step of {} reads {}: read more of it, give a longer text",
+                            n_tokens, is_tuning ? "--tune" : "--stage1 adamw", options->sequence));
         engine::require_tuning_state(options->state);
     }
 }
