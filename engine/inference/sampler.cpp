@@ -11,8 +11,7 @@ int32_t greedy_token(std::span<const float> logits) {
     size_t best = 0;
     for (size_t i = 0; i < logits.size(); ++i) {
         if (std::isnan(logits[i]))
-            throw RunError(
-                "the model's logits hold NaN: the weights are damaged or overflow in this type; try --dtype f32");
+            throw RunError("the model's logits hold NaN: the weights are damaged or overflow in this type; try f32");
         if (logits[i] > logits[best]) best = i;
     }
     return static_cast<int32_t>(best);

@@ -13,129 +13,99 @@ namespace {
 using InForm = RunOption::InForm;
 using InRecipe = RunOption::InRecipe;
 
+/// An option whose declaration reads as a sentence.
+struct Option : RunOption {
+    Option(Member of, const char* its_key, const char* its_flags, const char* its_help) {
+        member = of;
+        key = its_key;
+        flags = its_flags;
+        help = its_help;
+    }
+    Option& recorded(InRecipe when = InRecipe::always) { return in_recipe = when, *this; }
+    Option& row(const char* label, const char* also = "", const char* on = "") {
+        return in_form = InForm::row, name = label, remark = also, while_on = on, *this;
+    }
+    Option& elsewhere_in_form() { return in_form = InForm::elsewhere, *this; }
+    Option& number(policies::Range taken, const char* else_said) { return range = taken, refusal = else_said, *this; }
+    Option& word(std::vector<std::string> taken, const char* else_said = "") {
+        return choices = std::move(taken), refusal = else_said, *this;
+    }
+    Option& following(Member other) { return follows = other, *this; }
+    Option& not_of_run() { return of_prompt = true, *this; }
+    Option& with_any_model() { return of_any_model = true, *this; }
+    Option& named_always() { return always_named = true, *this; }
+};
+
 std::vector<RunOption> declared() {
-    std::vector<RunOption> all;
-    all.push_back({.member = &RunOptions::query_aware,
-                   .key = "query_aware",
-                   .flags = "--query-aware",
-                   .help = "off: compress the context before the question is read; several questions then share one "
-                           "cache",
-                   .choices = {"on", "off"},
-                   .in_form = InForm::elsewhere});
-    all.push_back({.member = &RunOptions::use_template,
-                   .key = "template",
-                   .flags = "!--no-template",
-                   .help = "The text as it stands, without the model's own chat template",
-                   .in_form = InForm::elsewhere,
-                   .of_any_model = true});
-    all.push_back({.member = &RunOptions::temperature,
-                   .key = "temperature",
-                   .flags = "--temp",
-                   .name = "temperature",
-                   .help = "Temperature; 0 is greedy: always the likeliest token",
-                   .range = {.low = 0},
-                   .refusal = "the temperature must be 0 (greedy) or more",
-                   .in_recipe = InRecipe::always,
-                   .in_form = InForm::row});
-    all.push_back({.member = &RunOptions::top_p,
-                   .key = "top_p",
-                   .flags = "--top-p",
-                   .name = "top-p",
-                   .help = "Share of the probability that is drawn from: the fewest likeliest tokens that reach it",
-                   .range = {.low = 0, .high = 1, .low_open = true},
-                   .refusal = "top-p must be above 0 and at most 1",
-                   .in_recipe = InRecipe::always,
-                   .in_form = InForm::row});
-    all.push_back({.member = &RunOptions::sampling_seed,
-                   .key = "sampling_seed",
-                   .flags = "--sampling-seed",
-                   .name = "sampling seed",
-                   .help = "Seed of the answers alone; without effect while they are greedy",
-                   .follows = &RunOptions::seed,
-                   .in_recipe = InRecipe::always,
-                   .in_form = InForm::row});
-    all.push_back({.member = &RunOptions::seed,
-                   .key = "seed",
-                   .flags = "-s,--seed",
-                   .name = "policies' seed",
-                   .help = "Seed of policies that draw: random",
-                   .in_recipe = InRecipe::always,
-                   .in_form = InForm::row});
-    all.push_back({.member = &RunOptions::dtype,
-                   .key = "dtype",
-                   .flags = "--dtype",
-                   .name = "dtype",
-                   .help = "Type of weights and cache: f32, bf16, or auto: bf16 where the processor multiplies it "
-                           "natively",
-                   .remark = "Another type than before loads the model again.",
-                   .choices = {"f32", "bf16", "auto"},
-                   .refusal = "unknown type '{}': expected bf16, f32 or auto",
-                   .in_form = InForm::row,
-                   .of_any_model = true});
-    all.push_back({.member = &RunOptions::isolated,
-                   .key = "isolated",
-                   .flags = "--isolated",
-                   .name = "isolated",
-                   .help = "One run at a time, as a server would: honest memory and speed",
-                   .remark = "The prompt is read anew for each; else all runs share one prefill. What-if needs a "
-                             "prefill in memory, and further questions need caches: only runs made together leave "
-                             "them. After isolated runs both are made again when they are asked for.",
-                   .while_on = "nothing stays in memory for what-ifs",
-                   .in_form = InForm::row});
-    all.push_back({.member = &RunOptions::ignore_eos,
-                   .key = "ignore_eos",
-                   .flags = "--ignore-eos",
-                   .name = "ignore end of text",
-                   .help = "Generate all of the tokens, also behind an end-of-text token",
-                   .in_recipe = InRecipe::where_changed,
-                   .in_form = InForm::row});
-    all.push_back({.member = &RunOptions::n_new,
-                   .key = "new_tokens",
-                   .flags = "-n,--n-predict,--predict",
-                   .help = "Tokens to generate",
-                   .range = {.low = 1},
-                   .refusal = "the number of tokens to generate must be at least 1",
-                   .in_recipe = InRecipe::always,
-                   .in_form = InForm::elsewhere,
-                   .always_named = true});
-    all.push_back({.member = &RunOptions::window,
-                   .key = "window",
-                   .flags = "--window",
-                   .name = "window",
-                   .help = "Last queries whose attention is recorded of the full cache (full/*)",
-                   .remark = "Divergence, similarity and the attention that runs keep are measured on them. Larger "
-                             "where a policy needs more.",
-                   .range = {.low = 1},
-                   .refusal = "the window that is recorded must be at least 1",
-                   .in_recipe = InRecipe::always,
-                   .in_form = InForm::row});
-    all.push_back({.member = &RunOptions::compare,
-                   .key = "compare",
-                   .flags = "!--no-compare",
-                   .help = "Leave out step_kl, step_agreement and output_error",
-                   .in_recipe = InRecipe::always});
-    all.push_back({.member = &RunOptions::record,
-                   .key = "record",
-                   .flags = "!--no-record",
-                   .help = "Leave out the measures of the full cache (full/*)",
-                   .in_recipe = InRecipe::always});
-    all.push_back({.member = &RunOptions::alignment,
-                   .key = "alignment",
-                   .flags = "--alignment",
-                   .name = "gradient alignment",
-                   .help = "Also how each head's c11, c12 and c22 lie to the loss's gradient, of the prompt's first "
-                           "2,048 tokens (KVSlimmer, Figure 3): a second pass, with gradients",
-                   .remark = "For the view Spectrum.",
-                   .in_recipe = InRecipe::where_changed,
-                   .in_form = InForm::row,
-                   .of_prompt = true});
-    all.push_back({.member = &RunOptions::analyze,
-                   .key = "analyze",
-                   .flags = "--analyze",
-                   .help = "Also the spectra of the projections",
-                   .in_recipe = InRecipe::where_changed,
-                   .of_prompt = true});
-    return all;
+    return {
+        Option(&RunOptions::query_aware, "query_aware", "--query-aware",
+               "off: compress the context before the question is read; several questions then share one cache")
+            .word({"on", "off"})
+            .elsewhere_in_form(),
+        Option(&RunOptions::use_template, "template", "!--no-template",
+               "The text as it stands, without the model's own chat template")
+            .elsewhere_in_form()
+            .with_any_model(),
+        Option(&RunOptions::temperature, "temperature", "--temp",
+               "Temperature; 0 is greedy: always the likeliest token")
+            .number({.low = 0}, "the temperature must be 0 (greedy) or more")
+            .recorded()
+            .row("temperature"),
+        Option(&RunOptions::top_p, "top_p", "--top-p",
+               "Share of the probability that is drawn from: the fewest likeliest tokens that reach it")
+            .number({.low = 0, .high = 1, .low_open = true}, "top-p must be above 0 and at most 1")
+            .recorded()
+            .row("top-p"),
+        Option(&RunOptions::sampling_seed, "sampling_seed", "--sampling-seed",
+               "Seed of the answers alone; without effect while they are greedy")
+            .following(&RunOptions::seed)
+            .recorded()
+            .row("sampling seed"),
+        Option(&RunOptions::seed, "seed", "-s,--seed", "Seed of policies that draw: random")
+            .recorded()
+            .row("policies' seed"),
+        Option(&RunOptions::dtype, "dtype", "--dtype",
+               "Type of weights and cache: f32, bf16, or auto: bf16 where the processor multiplies it natively")
+            .word({"f32", "bf16", "auto"}, "unknown type '{}': expected bf16, f32 or auto")
+            .row("dtype", "Another type than before loads the model again.")
+            .with_any_model(),
+        Option(&RunOptions::isolated, "isolated", "--isolated",
+               "One run at a time, as a server would: honest memory and speed")
+            .row("isolated",
+                 "The prompt is read anew for each; else all runs share one prefill. What-if needs a prefill in "
+                 "memory, and further questions need caches: only runs made together leave them. After isolated runs "
+                 "both are made again when they are asked for.",
+                 "nothing stays in memory for what-ifs"),
+        Option(&RunOptions::ignore_eos, "ignore_eos", "--ignore-eos",
+               "Generate all of the tokens, also behind an end-of-text token")
+            .recorded(InRecipe::where_changed)
+            .row("ignore end of text"),
+        Option(&RunOptions::n_new, "new_tokens", "-n,--n-predict,--predict", "Tokens to generate")
+            .number({.low = 1}, "the number of tokens to generate must be at least 1")
+            .recorded()
+            .elsewhere_in_form()
+            .named_always(),
+        Option(&RunOptions::window, "window", "--window",
+               "Last queries whose attention is recorded of the full cache (full/*)")
+            .number({.low = 1}, "the window that is recorded must be at least 1")
+            .recorded()
+            .row("window",
+                 "Divergence, similarity and the attention that runs keep are measured on them. Larger where a policy "
+                 "needs more."),
+        Option(&RunOptions::compare, "compare", "!--no-compare", "Leave out step_kl, step_agreement and output_error")
+            .recorded(),
+        Option(&RunOptions::record, "record", "!--no-record", "Leave out the measures of the full cache (full/*)")
+            .recorded(),
+        Option(&RunOptions::alignment, "alignment", "--alignment",
+               "Also how each head's c11, c12 and c22 lie to the loss's gradient, of the prompt's first 2,048 tokens "
+               "(KVSlimmer, Figure 3): a second pass, with gradients")
+            .recorded(InRecipe::where_changed)
+            .row("gradient alignment", "For the view Spectrum.")
+            .not_of_run(),
+        Option(&RunOptions::analyze, "analyze", "--analyze", "Also the spectra of the projections")
+            .recorded(InRecipe::where_changed)
+            .not_of_run(),
+    };
 }
 
 const RunOptions defaults;

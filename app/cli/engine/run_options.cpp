@@ -17,6 +17,11 @@ namespace {
 using engine::RunOption;
 using engine::RunOptions;
 
+std::string help_of(const RunOption& option) {
+    if (!option.follows) return option.help;
+    return fmt::format("{} (default: that of {})", option.help, engine::run_option(*option.follows).flags);
+}
+
 CLI::Option* declare_value(CLI::App& app, const RunOption& option, bool& value) {
     if (option.choices.empty()) return app.add_flag(option.flags, value, option.help);
     return app.add_option(option.flags, value, option.help)
@@ -27,7 +32,7 @@ CLI::Option* declare_value(CLI::App& app, const RunOption& option, bool& value) 
 
 template <class T>
 CLI::Option* declare_value(CLI::App& app, const RunOption& option, T& value) {
-    auto* declared = app.add_option(option.flags, value, option.help);
+    auto* declared = app.add_option(option.flags, value, help_of(option));
     if (!option.choices.empty()) declared->transform(OneOf(option.choices));
     if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
         if (std::isfinite(option.range.low))

@@ -81,11 +81,7 @@ class Failures {
         }
         const auto n_failed = static_cast<int>(told_.size());
         if (n_failed > 0)
-            warn(events_, progress_,
-                 fmt::format(
-                     "{} of {} runs failed, and count as finished. kvscope inspect {} --commands names a command "
-                     "that tries each again; --force makes the whole trace anew",
-                     n_failed, n_runs, reader.path().string()));
+            warn(events_, progress_, fmt::format("{} of {} runs failed, and count as finished", n_failed, n_runs));
         return n_failed;
     }
 
