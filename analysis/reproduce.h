@@ -8,10 +8,6 @@
 
 namespace kvscope::analysis {
 
-/// One word of a POSIX shell's command line: as it is where nothing in it means anything to the shell, else in single
-/// quotes. Control characters but newline and tab are spelt out, so that they command no terminal.
-std::string shell_quoted(std::string_view word);
-
 /// How a run of a trace is made again.
 struct Reproduction {
     std::string command;  ///< one for a POSIX shell

@@ -89,7 +89,7 @@ std::vector<Generation> Answering::decode(std::span<AnswerStart> starts, const O
         elsewhere += pause.seconds();
     };
     const Stopwatch watch;
-    auto generations = generate(transformer(), sequences, logits, options_.n_new, options_.sampling,
+    auto generations = generate(transformer(), sequences, logits, options_.n_new, sampling_of(options_),
                                 model_.stop_ids(options_.ignore_eos), progress_, on_token, end, ask_switch);
     timings_.decode_s += watch.seconds() - elsewhere;
     return generations;

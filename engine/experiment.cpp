@@ -529,8 +529,7 @@ Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, Experimen
     : impl_(new Impl{model, std::move(plans), options, writer, progress, {}, 0, {}, {}}) {
     if (impl_->plans.empty() || impl_->plans[0].spec.definition->name != "full")
         throw std::logic_error("an experiment's first run is the full cache");
-    if (options.n_new < 1) throw UsageError("the number of tokens to generate must be at least 1");
-    if (options.window < 1) throw UsageError("the window that is recorded must be at least 1");
+    if (const std::string problem = problem_of(options); !problem.empty()) throw UsageError(problem);
     if (options.isolated && (options.keep_prefill || options.keep_caches))
         throw UsageError("one run at a time leaves nothing behind: the prefill and the caches are kept in shared mode");
 }

@@ -11,8 +11,8 @@
 #include "engine/inference/conversation.h"
 #include "engine/inference/live_prefill.h"
 #include "engine/inference/prompt.h"
-#include "engine/inference/sampler.h"
 #include "engine/model/model.h"
+#include "engine/options/run_options.h"
 #include "policies/interface/budget.h"
 #include "policies/interface/registry.h"
 #include "trace/records.h"
@@ -28,16 +28,8 @@ struct RunPlan {
     std::string label() const;  ///< "snapkv:window=8 @ 128"
 };
 
-struct ExperimentOptions {
-    int64_t n_new = 64;  ///< tokens to generate at most
-    SamplingOptions sampling;
-    bool ignore_eos = false;    ///< generate all of them, also behind an end-of-text token
-    bool isolated = false;      ///< one run at a time, as a server would
-    uint64_t seed = 0;          ///< of policies that draw; `sampling.seed` is that of the answers
-    int window = 32;            ///< of `full/*`, whatever the policies look through
-    bool compare = true;        ///< step_kl, step_agreement, output_error
-    bool record = true;         ///< full/*, without full/gradient_alignment
-    bool alignment = false;     ///< full/gradient_alignment, where full/* is recorded: a second pass, with gradients
+/// Of the options, those of the model and of how prompts are put together have done their part before.
+struct ExperimentOptions : RunOptions {
     bool keep_prefill = false;  ///< for `take_prefill`; shared mode only
     bool keep_caches = false;   ///< for `take_caches`; shared mode only
 };

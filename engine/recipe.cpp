@@ -46,17 +46,10 @@ std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std
         const std::string files = fingerprint_of_files(plan.spec);
         if (!files.empty()) recipe["runs"].back()["files"] = files;
     }
-    recipe["new_tokens"] = options.n_new;
-    if (options.ignore_eos) recipe["ignore_eos"] = true;
-    recipe["temperature"] = options.sampling.temperature;
-    recipe["top_p"] = options.sampling.top_p;
-    recipe["sampling_seed"] = options.sampling.seed;
-    recipe["seed"] = options.seed;
     recipe["mode"] = options.isolated ? "isolated" : "shared";
-    recipe["window"] = options.window;
-    recipe["compare"] = options.compare;
-    recipe["record"] = options.record;
-    if (options.record && options.alignment) recipe["alignment"] = true;
+    RunOptions recorded = options;
+    recorded.alignment = options.record && options.alignment;
+    write_recipe(recorded, recipe);
     return recipe.dump();
 }
 

@@ -95,19 +95,7 @@ ExperimentOptions recorded_options(const trace::Reader& reader, int prompt) {
         if (n_recorded > 0) options.n_new = n_recorded;
         options.seed = reader.run(prompt, *full).seed;
     }
-    options.n_new = std::max<int64_t>(trace::wanted_answer_length(reader).value_or(options.n_new), 1);
-    const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
-    if (!recipe.is_object()) return options;
-    try {
-        options.ignore_eos = recipe.value("ignore_eos", options.ignore_eos);
-        options.sampling.temperature = recipe.value("temperature", options.sampling.temperature);
-        options.sampling.top_p = recipe.value("top_p", options.sampling.top_p);
-        options.sampling.seed = recipe.value("sampling_seed", options.sampling.seed);
-        options.seed = recipe.value("seed", options.seed);
-        options.window = recipe.value("window", options.window);
-    } catch (const nlohmann::json::exception&) {
-        // another program's recipe
-    }
+    read_recipe(bounded_json::parse_or_discard(reader.recipe_json()), options);
     if (reader.prompt(prompt).window > 0) options.window = static_cast<int>(reader.prompt(prompt).window);
     return options;
 }

@@ -33,9 +33,13 @@ struct DamagedTrace : TraceError {
     using TraceError::TraceError;
 };
 
-/// Something else is at the output already; `force` replaces it.
+/// Something else is at the output already.
 struct OutputExists : TraceError {
     using TraceError::TraceError;
+};
+/// Something else that `force` replaces.
+struct ReplaceableOutputExists : OutputExists {
+    using OutputExists::OutputExists;
 };
 /// The output is a complete trace of the very same recipe: there is nothing to do.
 struct AlreadyComplete : TraceError {

@@ -107,10 +107,8 @@ ReadFailed still_there(const ReadFailed& failure) {
 }
 
 [[noreturn]] void refuse_existing(const fs::path& path) {
-    throw OutputExists(
-        fmt::format("{} exists and is not what this command would write; choose another output or pass "
-                    "--force to replace it",
-                    path.string()));
+    throw ReplaceableOutputExists(fmt::format(
+        "{} exists and is not what is to be written; choose another output, or have it replaced", path.string()));
 }
 
 // Force replaces traces, whatever is left of them: not a text that somebody has named as the output by mistake.
@@ -121,7 +119,7 @@ void require_replaceable(const fs::path& path) {
     const h5::Guard guard;
     if (H5Fis_hdf5(path.c_str()) > 0) return;
     throw OutputExists(
-        fmt::format("{} is no trace, and --force replaces traces alone: choose another output", path.string()));
+        fmt::format("{} is no trace, and traces alone are replaced: choose another output", path.string()));
 }
 
 void require_folder_can_be_made(const fs::path& output) {
@@ -204,7 +202,7 @@ struct Writer::Impl {
         const Found file = look_at_output(recipe, options);
         if (file == Found::same && !options.force) {
             drop_leftovers(recipe);
-            throw AlreadyComplete(fmt::format("{} is complete already; pass --force to make it anew", path.string()));
+            throw AlreadyComplete(fmt::format("{} is complete already", path.string()));
         }
         if (file == Found::other && !options.force) refuse_existing(path);
         if (file == Found::other) require_replaceable(path);

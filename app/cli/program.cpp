@@ -16,12 +16,16 @@
 #include "app/cli/stop_signal.h"
 #include "app/cli/terminal.h"
 #include "app/cli/version_text.h"
+#include "app/figures/output_file.h"
+#include "trace/errors.h"
 
 namespace kvscope::cli {
 namespace {
 
 constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
+
+const std::string can_be_replaced = " (--force replaces it)";
 
 int guarded(const std::function<int()>& action) {
     const auto failed = [](const std::string& why, int code) {
@@ -32,6 +36,10 @@ int guarded(const std::function<int()>& action) {
         return action();
     } catch (const std::invalid_argument& error) {
         return failed(error.what(), exit_usage);
+    } catch (const figures::OutputExists& error) {
+        return failed(error.what() + can_be_replaced, exit_failed);
+    } catch (const trace::ReplaceableOutputExists& error) {
+        return failed(error.what() + can_be_replaced, exit_failed);
     } catch (const std::bad_alloc&) {
         return failed("out of memory: use a shorter prompt, fewer runs at once, or --dtype bf16", exit_failed);
     } catch (const std::exception& error) {

@@ -116,8 +116,7 @@ class TemporaryFile {
 }  // namespace
 
 OutputExists::OutputExists(const std::filesystem::path& existing)
-    : std::runtime_error(
-          fmt::format("{}: there is a file already; it was kept (--force replaces it)", existing.string())),
+    : std::runtime_error(fmt::format("{}: there is a file already; it was kept", existing.string())),
       path(existing.string()) {}
 
 void refuse_existing(const std::filesystem::path& path) {

@@ -9,7 +9,6 @@ namespace kvscope::figures {
 
 /// A file that was not to be replaced.
 struct OutputExists : std::runtime_error {
-    /// Says so as the command line does.
     explicit OutputExists(const std::filesystem::path& path);
     std::string path;
 };

@@ -11,16 +11,21 @@ int32_t greedy_token(std::span<const float> logits) {
     size_t best = 0;
     for (size_t i = 0; i < logits.size(); ++i) {
         if (std::isnan(logits[i]))
-            throw RunError(
-                "the model's logits hold NaN: the weights are damaged or overflow in this type; try --dtype f32");
+            throw RunError("the model's logits hold NaN: the weights are damaged or overflow in this type; try f32");
         if (logits[i] > logits[best]) best = i;
     }
     return static_cast<int32_t>(best);
 }
 
+SamplingOptions sampling_of(const RunOptions& options) {
+    return {options.temperature, options.top_p, options.sampling_seed};
+}
+
 Sampler::Sampler(const SamplingOptions& options) : options_(options), random_(options.seed) {
-    if (!(options.temperature >= 0)) throw UsageError("the temperature must be 0 (greedy) or more");
-    if (!(options.top_p > 0 && options.top_p <= 1)) throw UsageError("top-p must be above 0 and at most 1");
+    RunOptions asked;
+    asked.temperature = options.temperature;
+    asked.top_p = options.top_p;
+    if (const std::string problem = problem_of(asked); !problem.empty()) throw UsageError(problem);
 }
 
 int32_t Sampler::next(std::span<const float> logits) {

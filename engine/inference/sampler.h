@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/options/run_options.h"
+
 namespace kvscope::engine {
 
 struct SamplingOptions {
@@ -12,6 +14,8 @@ struct SamplingOptions {
     double top_p = 1;        ///< nucleus: the fewest best tokens whose probabilities reach it; 1: all
     uint64_t seed = 0;
 };
+
+SamplingOptions sampling_of(const RunOptions& options);
 
 /// Draws tokens from logits; one for each run, all with the same seed.
 class Sampler {

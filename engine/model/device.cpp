@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/common/error.h"
+#include "engine/options/run_options.h"
 #include "kernels/cpu_features.h"
 #include "kernels/cuda_library.h"
 
@@ -28,7 +29,9 @@ kernels::DType dtype_from_name(std::string_view name) {
     if (name == "bf16") return kernels::DType::bf16;
     if (name == "auto")
         return kernels::simd_level() >= kernels::SimdLevel::avx512_bf16 ? kernels::DType::bf16 : kernels::DType::f32;
-    throw UsageError("unknown type '" + std::string(name) + "': expected bf16, f32 or auto");
+    RunOptions asked;
+    asked.dtype = name;
+    throw UsageError(problem_of(asked));
 }
 
 }  // namespace kvscope::engine

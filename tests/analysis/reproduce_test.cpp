@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "analysis/figure_definition.h"
+#include "analysis/shell_command.h"
 #include "tests/analysis/policy_trace.h"
 
 using namespace kvscope::analysis;

@@ -12,6 +12,7 @@ FOLDERS = {
     "kernels": "kernels",
     "policies": "policies",
     "trace": "trace",
+    "options": "engine/options",
     "analysis_tables": "analysis/tables",
     "analysis_measures": "analysis/measures",
     "analysis": "analysis",
@@ -37,9 +38,9 @@ FOLDERS = {
     "gui_shell": "app/gui/shell",
     "cli": "app/cli",
 }
-ANALYSIS = {"json", "kernels", "policies", "trace", "analysis_tables", "analysis_measures", "analysis"}
+ANALYSIS = {"json", "kernels", "policies", "trace", "options", "analysis_tables", "analysis_measures", "analysis"}
 CHECKPOINT = {"json", "template", "files", "tokenizer", "checkpoint"}
-BELOW_ENGINE = {"json", "kernels", "policies", "trace", "files", "tokenizer", "checkpoint"}
+BELOW_ENGINE = {"json", "kernels", "policies", "trace", "options", "files", "tokenizer", "checkpoint"}
 ENGINE = BELOW_ENGINE | {"engine_common", "engine_model", "engine_cache", "engine_inference", "engine"}
 BELOW_THE_WINDOW = ANALYSIS | CHECKPOINT | ENGINE | {"figures", "program"}
 ROOMS_BELOW_VIEWS = {"gui_session", "gui_drawing", "gui_view", "gui_tokens"}
@@ -48,6 +49,7 @@ MAY_USE = {
     "kernels": set(),
     "policies": {"kernels", "json"},
     "trace": {"json"},
+    "options": {"kernels", "policies", "json"},
     "analysis_tables": {"json"},
     "analysis_measures": {"trace", "kernels", "policies", "json"},
     "analysis": ANALYSIS,

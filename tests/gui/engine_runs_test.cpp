@@ -28,7 +28,7 @@ void until_idle(SessionWithEngine& gui, const Each& each) {
 
 /// Long enough to be looked at, or cancelled, on the way.
 void make_long(RunRequest& request) {
-    request.n_new = 60;
+    request.options.n_new = 60;
     request.options.ignore_eos = true;
 }
 
@@ -40,7 +40,7 @@ TEST_CASE("several questions are prompts of one trace, each to be looked at whil
     CAPTURE(aware);
     auto request = gui.request({"snapkv:window=8", "h2o"}, "16,32");
     request.questions = {"Who is thirsty?", "  ", "How many are there in winter?", "Where is the hen?"};
-    request.query_aware = aware;
+    request.options.query_aware = aware;
     make_long(request);
     std::set<std::string> answered;
     std::string selected;
@@ -86,7 +86,7 @@ TEST_CASE("isolated runs come one by one and leave nothing in memory") {
     SessionWithEngine gui("runs");
     auto request = gui.request({"snapkv:window=8", "h2o"}, "32");
     request.questions = {"Who is thirsty?", "Where is the hen?"};
-    request.query_aware = false;
+    request.options.query_aware = false;
     request.options.isolated = true;
     make_long(request);
     bool saw_pending = false;
@@ -118,6 +118,7 @@ TEST_CASE("a run has the options that were asked for, in the type that was asked
         CAPTURE(dtype);
         auto request = gui.request({"random"}, "32");
         request.options = {0.5, 0.75, 7, 9, dtype, false, true, 12};
+        request.options.n_new = 4;
         request.output = gui.folder / (dtype + ".h5");
         gui.engine->run(request);
         gui.until_idle();

@@ -92,7 +92,7 @@ TEST_CASE("a cache that can change its form does so when it is asked to, and the
     const policies::test::EchoMapsFile maps(layout, model.fingerprint);
     auto wanted = gui.request({"snapkv:window=8", "echokv:recent=9,maps=" + maps.path()}, "16");
     wanted.output = gui.folder / "switched.h5";
-    wanted.n_new = 300;
+    wanted.options.n_new = 300;
     wanted.options.ignore_eos = true;
     gui.engine->run(wanted);
     bool is_asked = false;

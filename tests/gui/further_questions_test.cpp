@@ -17,7 +17,7 @@ const std::string question = "And who is thirsty?";
 RunRequest request(const testing::SessionWithEngine& gui) {
     auto wanted = gui.request({"snapkv:window=8", "h2o"}, "16,32");
     wanted.questions = {"Who jumps?"};
-    wanted.query_aware = false;
+    wanted.options.query_aware = false;
     return wanted;
 }
 

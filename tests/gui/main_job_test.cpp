@@ -221,7 +221,7 @@ TEST_CASE("a form that was left with two policies ticked runs them on a prompt w
     for (PolicyRow& row : ticked.rows)
         row.ticked = row.spec.definition->name == "snapkv" || row.spec.definition->name == "h2o";
     ticked.request.budgets = "64";
-    ticked.request.n_new = 4;
+    ticked.request.options.n_new = 4;
     driven.app().views()[0]->view->load(ticked.to_json());
     std::string text;
     for (int i = 0; i < 30; ++i) text += "The lighthouse keeper wrote the number " + std::to_string(i) + " down. ";

@@ -218,7 +218,7 @@ class RandomPerson {
         if (below(2) == 0) request.questions = {"Who jumps?", "Where?"};
         request.policies = {any(policies), any(policies)};
         request.budgets = below(2) == 0 ? "12" : "0.9";
-        request.n_new = 2 + below(30);
+        request.options.n_new = 2 + below(30);
         request.output = "run-" + std::to_string(below(3)) + ".h5";
         request.force = true;
         detail_ =

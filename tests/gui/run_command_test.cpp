@@ -59,7 +59,7 @@ TEST_CASE("the copied command makes the trace that Run makes") {
         return row.ticked;
     })->spec.values.set("window", "8");
     form.request.budgets = "40, 0.9";
-    form.request.n_new = 2;
+    form.request.options.n_new = 2;
     form.request.spectra = true;
     form.request.context =
         "-o it's \"quoted\" and `run` $HOME \\ back\nA second line; with {braces}, [brackets] * and ? | & < > # ! ~ "
@@ -68,9 +68,10 @@ TEST_CASE("the copied command makes the trace that Run makes") {
     SECTION("with everything else") {
         form.request.name = "my notes";
         form.request.questions = {"-f who, and 'when'?", "[a, b]", "--query_aware=on"};
-        form.request.query_aware = false;
-        form.request.use_template = false;
         form.request.options = {0.5, 0.75, 7, 9, "f32", true, true, 12, true};
+        form.request.options.n_new = 2;
+        form.request.options.query_aware = false;
+        form.request.options.use_template = false;
         form.request.spectra = false;
     }
     SECTION("from a file, with one seed for all that draws") {

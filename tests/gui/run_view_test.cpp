@@ -62,7 +62,7 @@ RunForm small_form(const fs::path& output) {
     form.request.context =
         "The quick brown fox jumps over the lazy dog, and then the other fox finds the inner garden.";
     form.request.budgets = "16";
-    form.request.n_new = 4;
+    form.request.options.n_new = 4;
     form.request.output = output;
     return form;
 }
@@ -135,7 +135,7 @@ TEST_CASE("the form begins with the chat template as the window was told") {
         driven.app().views()[0]->view->save(now);
         RunForm form;
         form.from_json(now);
-        CHECK(form.request.use_template == wanted);
+        CHECK(form.request.options.use_template == wanted);
     }
 }
 

@@ -39,7 +39,7 @@ class SessionWithEngine {
         wanted.context = text;
         wanted.policies = std::move(policies);
         wanted.budgets = budgets;
-        wanted.n_new = 4;
+        wanted.options.n_new = 4;
         wanted.output = folder / "run.h5";
         return wanted;
     }

@@ -6,10 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "app/gui/session/session.h"
+#include "tests/run_options.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui {
 namespace {
+
+using engine::RunOption;
 
 namespace fs = std::filesystem;
 
@@ -37,27 +40,27 @@ std::string refusal(const fs::path& path) {
 TEST_CASE("what is wrong with an option is said as kvscope run says it") {
     RunForm form = filled_form();
     REQUIRE(form.problem({}).empty());
-    const auto check = [&](RunField field, const char* words) {
-        CHECK(form.problem_with(field) == words);
+    const auto check = [&](auto option, const char* words) {
+        CHECK(form.problem_with(option) == words);
         CHECK(form.problem({}) == words);
         form.request.options = {};
-        form.request.n_new = 4;
+        form.request.options.n_new = 4;
         CHECK(form.problem({}).empty());
     };
     form.request.options.temperature = -0.1;
-    check(RunField::temperature, "the temperature must be 0 (greedy) or more");
+    check(&RunOptions::temperature, "the temperature must be 0 (greedy) or more");
     form.request.options.temperature = std::numeric_limits<double>::quiet_NaN();
-    check(RunField::temperature, "the temperature must be 0 (greedy) or more");
+    check(&RunOptions::temperature, "the temperature must be 0 (greedy) or more");
     for (const double wrong : {0.0, 1.5}) {
         form.request.options.top_p = wrong;
-        check(RunField::top_p, "top-p must be above 0 and at most 1");
+        check(&RunOptions::top_p, "top-p must be above 0 and at most 1");
     }
     form.request.options.window = 0;
-    check(RunField::window, "the window that is recorded must be at least 1");
+    check(&RunOptions::window, "the window that is recorded must be at least 1");
     form.request.options.dtype = "int4";
-    check(RunField::dtype, "unknown type 'int4': expected bf16, f32 or auto");
-    form.request.n_new = 0;
-    check(RunField::n_new, "the number of tokens to generate must be at least 1");
+    check(&RunOptions::dtype, "unknown type 'int4': expected bf16, f32 or auto");
+    form.request.options.n_new = 0;
+    check(&RunOptions::n_new, "the number of tokens to generate must be at least 1");
 
     const trace::sample::TemporaryFolder folder;
     form.request.output = folder / "nowhere/run.h5";
@@ -97,10 +100,10 @@ TEST_CASE("every field of the form is remembered, and states from before there w
     form.request.name = "notes";
     form.prompt_file = "/somewhere/notes.md";
     form.request.questions = {"Who?", "", "When,\nand where?"};
-    form.request.query_aware = false;
-    form.request.use_template = false;
-    form.request.n_new = 7;
     form.request.options = {0.7, 0.9, 18446744073709551615u, 5, "f32", true, true, 64, true};
+    form.request.options.query_aware = false;
+    form.request.options.use_template = false;
+    form.request.options.n_new = 7;
     form.request.spectra = false;
     form.request.output = "run.h5";
     RunForm again;
@@ -123,6 +126,45 @@ TEST_CASE("every field of the form is remembered, and states from before there w
     CHECK(from_old.request.questions == std::vector<std::string>{"Who?"});
     CHECK(from_old.request.options == RunOptions());
     CHECK(from_old.request.context == filled_form().request.context);
+}
+
+TEST_CASE("each declared option has its place in the form: it is saved, told where it is changed, and copied") {
+    for (const RunOption& option : engine::run_options()) {
+        CAPTURE(option.key);
+        RunForm form = filled_form();
+        form.request.options = engine::testing::with_another_value(option);
+        const std::string changes = text_of_changes(form.request.options);
+        const auto state = form.to_json();
+        CHECK(state.contains(option.key) == (option.in_form != RunOption::InForm::no));
+        CHECK(changes.empty() == (option.in_form != RunOption::InForm::row));
+        RunForm again;
+        again.from_json(state);
+        if (option.in_form != RunOption::InForm::no) CHECK(again.request.options == form.request.options);
+        reset_seldom_changed(form.request.options);
+        CHECK((form.request.options == RunOptions()) == (option.in_form == RunOption::InForm::row));
+        if (option.in_form == RunOption::InForm::no) continue;
+        const auto& [flag, value] = engine::testing::words_of(option, again.request.options);
+        CHECK_THAT(again.command({}), Catch::Contains(" " + flag + (value.empty() ? "" : " " + value)));
+        CHECK(option.always_named == (RunForm().command({}).find(" " + flag + " ") != std::string::npos));
+        CHECK(option.problem(again.request.options).empty());
+    }
+}
+
+TEST_CASE("a state that is not the form's changes what it can, and breaks nothing") {
+    RunForm form = filled_form();
+    form.from_json({{"temperature", "hot"},
+                    {"top_p", 0.5},
+                    {"window", 5'000'000'000},
+                    {"seed", -1},
+                    {"sampling_seed", 1.5},
+                    {"dtype", nullptr},
+                    {"isolated", 1},
+                    {"new_tokens", 9'000'000'000'000'000'000}});
+    RunOptions expected;
+    expected.top_p = 0.5;
+    expected.n_new = 9'000'000'000'000'000'000;
+    CHECK(form.request.options == expected);
+    CHECK_THAT(form.problem(TokenCount{9, 9, 100, ""}), Catch::Contains("more than the model's context of 100"));
 }
 
 TEST_CASE("a prompt is read from a text file in UTF-8, and from nothing else") {

@@ -6,6 +6,7 @@
 #include "analysis/figure_definition.h"
 #include "analysis/reproduce.h"
 #include "analysis/run_style.h"
+#include "analysis/shell_command.h"
 #include "app/cli/command.h"
 #include "app/cli/inspect_maps.h"
 #include "app/cli/inspect_model.h"

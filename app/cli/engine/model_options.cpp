@@ -5,6 +5,7 @@
 #include "app/cli/option_checks.h"
 #include "app/program/find_model.h"
 #include "engine/model/device.h"
+#include "engine/options/run_options.h"
 
 namespace kvscope::cli {
 
@@ -17,8 +18,9 @@ CLI::Option* ModelOptions::declare_model(CLI::App& app, As model) {
 }
 
 CLI::Option* ModelOptions::declare_dtype(CLI::App& app) {
-    return app.add_option("--dtype", dtype_, "f32, bf16, or auto: bf16 where the processor multiplies it natively")
-        ->transform(OneOf({"f32", "bf16", "auto"}))
+    const auto& declared = engine::run_option(&engine::RunOptions::dtype);
+    return app.add_option(declared.flags, dtype_, declared.help)
+        ->transform(OneOf(declared.choices))
         ->capture_default_str();
 }
 

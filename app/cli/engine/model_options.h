@@ -27,6 +27,7 @@ class ModelOptions {
     /// Where the model is. @throws what program::find_model throws
     std::filesystem::path path() const;
     bool use_template() const { return chat_template_ == "on"; }
+    const std::string& dtype() const { return dtype_; }
     int threads() const { return threads_; }
 
     /// From now on this thread computes with as many as were asked for.

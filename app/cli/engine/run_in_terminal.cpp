@@ -51,7 +51,11 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     try {
         const auto outcome = program::run(job, plans, model, progress, events);
         if (!outcome.was_complete && !options.timings.empty()) write_timings(options.timings, outcome.timings, load_s);
-        return outcome.n_failed > 0 ? 1 : 0;
+        if (outcome.n_failed == 0) return 0;
+        progress.warning(fmt::format(
+            "kvscope inspect {} --commands names a command that tries each again; --force makes the whole trace anew",
+            job.output.string()));
+        return 1;
     } catch (const engine::Cancelled&) {
         throw std::runtime_error(stopped_message(job.output));
     }

@@ -110,7 +110,7 @@ class ThreadedSession final : public EngineSession {
             job.output = goes_on ? begun_->output : new_output();
             begun_ = Begun{request, job.output};
         }
-        start_run(job, request.spectra, request.options.dtype);
+        start_run(job, request.spectra);
     }
 
     void run_demo() override {
@@ -132,7 +132,7 @@ class ThreadedSession final : public EngineSession {
         try {
             auto job = program::demo_job(output);
             job.model = program::default_model();
-            start_run(job, job.analyze, "auto");
+            start_run(job, job.experiment.analyze);
         } catch (const std::exception& failure) {
             notice_(failure.what(), true);
         }
@@ -285,7 +285,7 @@ class ThreadedSession final : public EngineSession {
     // ---- the window's thread ---------------------------------------------------------------------------------------
 
     /// @param spectra unset: where they cost little
-    void start_run(program::RunJob job, std::optional<bool> spectra, const std::string& dtype) {
+    void start_run(program::RunJob job, std::optional<bool> spectra) {
         std::vector<engine::RunPlan> plans;
         try {
             plans = program::plans_of(job);
@@ -296,8 +296,7 @@ class ThreadedSession final : public EngineSession {
         job.experiment.keep_caches = !job.experiment.isolated;
         const std::string what = fmt::format("{}: {} runs", job.output.filename().string(), plans.size());
         const auto run = std::make_shared<RunInWindow>(job.output, notice_);
-        jobs_.enqueue(
-            what, [this, job, spectra, dtype, plans, run, what] { execute(job, spectra, dtype, plans, run, what); });
+        jobs_.enqueue(what, [this, job, spectra, plans, run, what] { execute(job, spectra, plans, run, what); });
     }
 
     /// @param change what becomes of the answer, where it is still there
@@ -475,14 +474,13 @@ class ThreadedSession final : public EngineSession {
         jobs_.post([this, document, prompt, kept] { prefills_.keep(document, {prompt}, kept); });
     }
 
-    void execute(program::RunJob job, std::optional<bool> spectra, const std::string& dtype,
-                 const std::vector<engine::RunPlan>& plans, const std::shared_ptr<RunInWindow>& run,
-                 const std::string& what) {
-        model_.choose(job.model, kernels::name_of(engine::dtype_from_name(dtype)));
+    void execute(program::RunJob job, std::optional<bool> spectra, const std::vector<engine::RunPlan>& plans,
+                 const std::shared_ptr<RunInWindow>& run, const std::string& what) {
+        model_.choose(job.model, kernels::name_of(engine::dtype_from_name(job.experiment.dtype)));
         const auto model = model_.get();
         progress_.go_on(EngineStatus::State::running, what);
         if (!spectra) spectra = has_spectra(job.output, job.force);
-        job.analyze = spectra.value_or(model_.spectra_seconds() <= little_for_spectra_seconds);
+        job.experiment.analyze = spectra.value_or(model_.spectra_seconds() <= little_for_spectra_seconds);
         std::vector<std::vector<int32_t>> contexts;
         program::RunEvents events;
         events.on_prompts = [&](std::span<const engine::Prompt> prompts) {

@@ -5,8 +5,8 @@
 
 namespace kvscope::gui {
 
-/// The job of `kvscope run` that does what was asked for. Spectra and the number type are left to when the model is
-/// loaded, an output without a name to the caller.
+/// The job of `kvscope run` that does what was asked for. Spectra are left to when the model is loaded, an
+/// output without a name to the caller.
 program::RunJob job_of(const RunRequest& request);
 
 }  // namespace kvscope::gui

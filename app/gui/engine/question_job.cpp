@@ -56,7 +56,7 @@ void ask(QuestionJob& job, const engine::Model& model, engine::Progress& progres
         answers.push_back(asked.answer);
     }
     const auto recorded = engine::recorded_options(*job.reader, job.prompt);
-    const engine::QuestionOptions options{recorded.n_new, recorded.sampling, recorded.ignore_eos};
+    const engine::QuestionOptions options{recorded.n_new, engine::sampling_of(recorded), recorded.ignore_eos};
     std::vector<std::vector<int32_t>> ids(caches.size());
     const auto replies = engine::ask_all(model, caches, job.question, options, progress, [&](size_t i, int32_t id) {
         ids[i].push_back(id);

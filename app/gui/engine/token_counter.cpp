@@ -18,8 +18,9 @@ TokenCount count(const RunRequest& request, const engine::Model& model) {
         auto questions = request.asked_questions();
         if (questions.empty()) questions.emplace_back();
         for (const auto& question : questions) {
-            const auto prompt = engine::prepare_prompt(model, request.context, question,
-                                                       {request.name, request.use_template, request.query_aware, 0});
+            const auto prompt =
+                engine::prepare_prompt(model, request.context, question,
+                                       {request.name, request.options.use_template, request.options.query_aware, 0});
             if (static_cast<int64_t>(prompt.ids.size()) <= found.n_tokens) continue;
             found.n_tokens = static_cast<int64_t>(prompt.ids.size());
             found.n_visible = prompt.n_visible();
@@ -33,8 +34,8 @@ TokenCount count(const RunRequest& request, const engine::Model& model) {
 }
 
 bool is_same_text(const RunRequest& a, const RunRequest& b) {
-    return a.context == b.context && a.questions == b.questions && a.use_template == b.use_template &&
-           a.query_aware == b.query_aware;
+    return a.context == b.context && a.questions == b.questions && a.options.use_template == b.options.use_template &&
+           a.options.query_aware == b.options.query_aware;
 }
 
 }  // namespace

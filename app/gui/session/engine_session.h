@@ -10,6 +10,7 @@
 
 #include "app/gui/session/own_number.h"
 #include "app/gui/session/selection.h"
+#include "engine/options/run_options.h"
 #include "policies/interface/registry.h"
 #include "trace/reader.h"
 #include "trace/records.h"
@@ -18,19 +19,7 @@ namespace kvscope::gui {
 
 class Session;
 
-/// What is seldom changed of a run, with the defaults of `kvscope run`.
-struct RunOptions {
-    double temperature = 0;
-    double top_p = 1;
-    uint64_t sampling_seed = 0;
-    uint64_t seed = 0;           ///< of policies that draw
-    std::string dtype = "auto";  ///< auto, f32, bf16
-    bool isolated = false;       ///< one run at a time
-    bool ignore_eos = false;
-    int window = 32;         ///< of `full/*`
-    bool alignment = false;  ///< full/gradient_alignment
-    bool operator==(const RunOptions&) const = default;
-};
+using engine::RunOptions;
 
 /// What the Run view has been filled in with; as `kvscope run` takes it.
 struct RunRequest {
@@ -38,15 +27,12 @@ struct RunRequest {
     std::string name = "prompt";
     std::string context;
     std::vector<std::string> questions;  ///< each makes a prompt of its own; blank ones are not asked
-    bool query_aware = true;
-    bool use_template = true;
-    std::vector<std::string> policies;  ///< "snapkv:window=8"
-    std::string budgets;                ///< "64,256"
-    int n_new = 64;
-    RunOptions options;
-    std::optional<bool> spectra;   ///< of the model's projections, into the trace; unset: where they cost little
-    std::filesystem::path output;  ///< empty: a new file in the current folder
-    bool force = false;            ///< replaces what is at `output`
+    std::vector<std::string> policies;   ///< "snapkv:window=8"
+    std::string budgets;                 ///< "64,256"
+    RunOptions options;                  ///< but `analyze`, for which `spectra` stands
+    std::optional<bool> spectra;         ///< of the model's projections, into the trace; unset: where they cost little
+    std::filesystem::path output;        ///< empty: a new file in the current folder
+    bool force = false;                  ///< replaces what is at `output`
     /// Those that are not blank, without line breaks at their ends.
     std::vector<std::string> asked_questions() const;
     bool operator==(const RunRequest&) const = default;

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "analysis/reproduce.h"
+#include "analysis/shell_command.h"
 #include "analysis/tables/table_format.h"
 #include "analysis/tables/utf8.h"
 #include "app/gui/session/whole_path.h"
@@ -21,8 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Linux takes no longer word on a command line, its end included.
-constexpr size_t most_word_bytes = 128 << 10;
+using engine::RunOption;
 
 std::string without_last_breaks(std::string text) {
     while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -54,27 +53,6 @@ std::string file_text(const fs::path& file) {
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// Words of a command line as they come.
-class Words {
- public:
-    /// "--option=value" where the value would be taken for an option.
-    void add(const std::string& option, const std::string& value) {
-        if (value.size() + option.size() + 2 > most_word_bytes)
-            throw std::invalid_argument(
-                fmt::format("a text of {} bytes is too long for a command line, which takes {} at most: save it in a "
-                            "file and read it from there, then the command names the file",
-                            analysis::format_count(static_cast<int64_t>(value.size())),
-                            analysis::format_count(static_cast<int64_t>(most_word_bytes))));
-        const bool is_like_option = !value.empty() && (value[0] == '-' || value[0] == '[');
-        text_ += " " + option + (is_like_option ? "=" : " ") + analysis::shell_quoted(value);
-    }
-    void add(const std::string& flag) { text_ += " " + flag; }
-    const std::string& text() const { return text_; }
-
- private:
-    std::string text_ = "kvscope run";
-};
-
 }  // namespace
 
 std::vector<std::string> RunRequest::asked_questions() const {
@@ -86,21 +64,20 @@ std::vector<std::string> RunRequest::asked_questions() const {
 }
 
 std::string text_of_changes(const RunOptions& options) {
-    const RunOptions usual;
     std::vector<std::string> changes;
-    const auto add = [&](bool changed, const std::string& text) {
-        if (changed) changes.push_back(text);
-    };
-    add(options.temperature != usual.temperature, fmt::format("temperature {}", options.temperature));
-    add(options.top_p != usual.top_p, fmt::format("top-p {}", options.top_p));
-    add(options.sampling_seed != usual.sampling_seed, fmt::format("sampling seed {}", options.sampling_seed));
-    add(options.seed != usual.seed, fmt::format("policies' seed {}", options.seed));
-    add(options.dtype != usual.dtype, options.dtype);
-    add(options.isolated, "isolated");
-    add(options.ignore_eos, "ignore end of text");
-    add(options.window != usual.window, fmt::format("window {}", options.window));
-    add(options.alignment, "gradient alignment");
+    for (const RunOption& option : engine::run_options()) {
+        if (option.in_form != RunOption::InForm::row || option.is_default(options)) continue;
+        const bool is_switch = std::holds_alternative<bool RunOptions::*>(option.member);
+        changes.push_back(is_switch                ? option.name
+                          : option.choices.empty() ? fmt::format("{} {}", option.name, option.text(options))
+                                                   : option.text(options));
+    }
     return fmt::format("{}", fmt::join(changes, ", "));
+}
+
+void reset_seldom_changed(RunOptions& options) {
+    for (const RunOption& option : engine::run_options())
+        if (option.in_form == RunOption::InForm::row) option.reset(options);
 }
 
 RunForm::RunForm() {
@@ -141,15 +118,16 @@ std::string RunForm::problem(const std::optional<TokenCount>& tokens) const {
     } catch (const std::invalid_argument& error) {
         return error.what();
     }
-    for (const RunField field : {RunField::n_new, RunField::temperature, RunField::top_p, RunField::window,
-                                 RunField::dtype, RunField::output}) {
-        if (std::string wrong = problem_with(field); !wrong.empty()) return wrong;
-    }
+    if (std::string wrong = engine::problem_of(request.options); !wrong.empty()) return wrong;
+    if (std::string wrong = output_problem(); !wrong.empty()) return wrong;
     if (tokens && !tokens->error.empty()) return tokens->error;
-    if (tokens && tokens->context_length > 0 && tokens->n_tokens + request.n_new > tokens->context_length)
-        return fmt::format("{} tokens and {} to generate are {} more than the model's context of {}.", tokens->n_tokens,
-                           request.n_new, tokens->n_tokens + request.n_new - tokens->context_length,
-                           tokens->context_length);
+    if (tokens && tokens->context_length > 0) {
+        const auto context_length = static_cast<uint64_t>(tokens->context_length);
+        const auto n = static_cast<uint64_t>(tokens->n_tokens) + static_cast<uint64_t>(request.options.n_new);
+        if (n > context_length)
+            return fmt::format("{} tokens and {} to generate are {} more than the model's context of {}.",
+                               tokens->n_tokens, request.options.n_new, n - context_length, context_length);
+    }
     for (size_t i = 0; i < rows.size(); ++i) {
         for (size_t j = 0; j < i; ++j) {
             if (rows[i].ticked && rows[j].ticked && rows[i].spec == rows[j].spec)
@@ -159,32 +137,19 @@ std::string RunForm::problem(const std::optional<TokenCount>& tokens) const {
     return {};
 }
 
-std::string RunForm::problem_with(RunField field) const {
-    const RunOptions& options = request.options;
-    switch (field) {
-        case RunField::n_new:
-            return request.n_new < 1 ? "the number of tokens to generate must be at least 1" : "";
-        case RunField::temperature:
-            return options.temperature >= 0 ? "" : "the temperature must be 0 (greedy) or more";
-        case RunField::top_p:
-            return options.top_p > 0 && options.top_p <= 1 ? "" : "top-p must be above 0 and at most 1";
-        case RunField::window:
-            return options.window < 1 ? "the window that is recorded must be at least 1" : "";
-        case RunField::dtype:
-            if (options.dtype == "auto" || options.dtype == "f32" || options.dtype == "bf16") return "";
-            return fmt::format("unknown type '{}': expected bf16, f32 or auto", options.dtype);
-        case RunField::output: {
-            std::error_code error;
-            const fs::path& output = request.output;
-            if (output.empty()) return "";
-            if (output.filename().empty() || fs::is_directory(output, error))
-                return fmt::format("{} is a folder: name a file in it", output.string());
-            const fs::path folder = output.parent_path().empty() ? fs::path(".") : output.parent_path();
-            if (!fs::is_directory(folder, error))
-                return fmt::format("cannot write {}: there is no folder {}", output.string(), folder.string());
-            return "";
-        }
-    }
+std::string RunForm::problem_with(RunOption::Member option) const {
+    return engine::run_option(option).problem(request.options);
+}
+
+std::string RunForm::output_problem() const {
+    std::error_code error;
+    const fs::path& output = request.output;
+    if (output.empty()) return "";
+    if (output.filename().empty() || fs::is_directory(output, error))
+        return fmt::format("{} is a folder: name a file in it", output.string());
+    const fs::path folder = output.parent_path().empty() ? fs::path(".") : output.parent_path();
+    if (!fs::is_directory(folder, error))
+        return fmt::format("cannot write {}: there is no folder {}", output.string(), folder.string());
     return "";
 }
 
@@ -249,62 +214,38 @@ RunRequest RunForm::filled_in() const {
 }
 
 std::string RunForm::command(const fs::path& model) const {
-    const RunRequest wanted = filled_in();
-    const RunOptions& options = wanted.options;
-    const RunOptions usual;
-    Words words;
-    if (!model.empty()) words.add("-m", whole_path(model).string());
+    RunRequest wanted = filled_in();
+    wanted.options.analyze = wanted.spectra.value_or(false);
+    analysis::ShellCommand command("kvscope run");
+    if (!model.empty()) command.add("-m", whole_path(model).string());
     const bool is_file = !prompt_file.empty() && prompt_file.stem() == wanted.name && is_there(prompt_file) &&
                          file_text(prompt_file) == wanted.context;
     if (is_file) {
-        words.add("-f", whole_path(prompt_file).string());
+        command.add("-f", whole_path(prompt_file).string());
     } else {
-        words.add("--prompt", wanted.context);
-        if (wanted.name != RunRequest().name) words.add("--prompt-name", wanted.name);
+        command.add("--prompt", wanted.context);
+        if (wanted.name != RunRequest().name) command.add("--prompt-name", wanted.name);
     }
-    for (const auto& question : wanted.questions) words.add("--question", question);
-    if (!wanted.query_aware) words.add("--query-aware", "off");
-    if (!wanted.use_template) words.add("--no-template");
-    for (const auto& policy : wanted.policies) words.add("--policy", policy);
-    words.add("--budget", wanted.budgets);
-    words.add("-n", std::to_string(wanted.n_new));
-    if (options.temperature != usual.temperature) words.add("--temp", fmt::format("{}", options.temperature));
-    if (options.top_p != usual.top_p) words.add("--top-p", fmt::format("{}", options.top_p));
-    if (options.seed != usual.seed) words.add("--seed", std::to_string(options.seed));
-    if (options.sampling_seed != options.seed) words.add("--sampling-seed", std::to_string(options.sampling_seed));
-    if (options.dtype != usual.dtype) words.add("--dtype", options.dtype);
-    if (options.isolated) words.add("--isolated");
-    if (options.ignore_eos) words.add("--ignore-eos");
-    if (options.window != usual.window) words.add("--window", std::to_string(options.window));
-    if (options.alignment) words.add("--alignment");
-    if (wanted.spectra.value_or(false)) words.add("--analyze");
-    words.add("--output", wanted.output.empty() ? new_output().string() : wanted.output.string());
-    if (wanted.force) words.add("--force");
-    return words.text();
+    for (const auto& question : wanted.questions) command.add("--question", question);
+    for (const auto& policy : wanted.policies) command.add("--policy", policy);
+    command.add("--budget", wanted.budgets);
+    command.add(engine::command_words(wanted.options));
+    command.add("--output", wanted.output.empty() ? new_output().string() : wanted.output.string());
+    if (wanted.force) command.add("--force");
+    return command.text();
 }
 
 nlohmann::json RunForm::to_json() const {
     nlohmann::json policies = nlohmann::json::array();
     for (const PolicyRow& row : rows) policies.push_back({{"policy", row.spec.label()}, {"ticked", row.ticked}});
-    nlohmann::json state = {{"name", request.name},
-                            {"context", request.context},
-                            {"file", prompt_file.string()},
-                            {"questions", request.questions},
-                            {"query_aware", request.query_aware},
-                            {"template", request.use_template},
-                            {"budgets", request.budgets},
-                            {"new_tokens", request.n_new},
-                            {"temperature", request.options.temperature},
-                            {"top_p", request.options.top_p},
-                            {"sampling_seed", request.options.sampling_seed},
-                            {"seed", request.options.seed},
-                            {"dtype", request.options.dtype},
-                            {"isolated", request.options.isolated},
-                            {"ignore_eos", request.options.ignore_eos},
-                            {"window", request.options.window},
-                            {"alignment", request.options.alignment},
-                            {"output", request.output.string()},
+    nlohmann::json state = {{"name", request.name},         {"context", request.context},
+                            {"file", prompt_file.string()}, {"questions", request.questions},
+                            {"budgets", request.budgets},   {"output", request.output.string()},
                             {"policies", policies}};
+    for (const RunOption& option : engine::run_options()) {
+        if (option.in_form == RunOption::InForm::no) continue;
+        std::visit([&](auto member) { state[option.key] = request.options.*member; }, option.member);
+    }
     if (request.spectra) state["spectra"] = *request.spectra;
     return state;
 }
@@ -318,20 +259,9 @@ void RunForm::from_json(const nlohmann::json& state) {
     if (const std::string only = state.value("question", std::string()); !only.empty())
         request.questions = {only};  // as states had it before there could be several
     request.questions = state.value("questions", request.questions);
-    request.query_aware = state.value("query_aware", request.query_aware);
-    request.use_template = state.value("template", request.use_template);
     request.budgets = state.value("budgets", request.budgets);
-    request.n_new = std::clamp(state.value("new_tokens", request.n_new), 1, 1 << 20);
-    RunOptions& options = request.options;
-    options.temperature = std::max(0.0, state.value("temperature", options.temperature));
-    options.top_p = state.value("top_p", options.top_p);
-    options.sampling_seed = state.value("sampling_seed", options.sampling_seed);
-    options.seed = state.value("seed", options.seed);
-    options.dtype = state.value("dtype", options.dtype);
-    options.isolated = state.value("isolated", options.isolated);
-    options.ignore_eos = state.value("ignore_eos", options.ignore_eos);
-    options.window = state.value("window", options.window);
-    options.alignment = state.value("alignment", options.alignment);
+    for (const RunOption& option : engine::run_options())
+        if (option.in_form != RunOption::InForm::no) option.read(state, request.options);
     request.output = state.value("output", std::string());
     if (state.contains("spectra") && state["spectra"].is_boolean()) request.spectra = state["spectra"].get<bool>();
     if (!state.contains("policies") || !state["policies"].is_array()) return;

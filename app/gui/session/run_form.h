@@ -21,11 +21,11 @@ struct PolicyRow {
     policies::PolicySpec spec;
 };
 
-/// Fields of the form that can be wrong alone.
-enum class RunField { n_new, temperature, top_p, window, dtype, output };
-
-/// What differs from `kvscope run`'s defaults, in its words: "temperature 0.7, isolated"; empty: nothing.
+/// What differs from the defaults among the options that are seldom changed: "temperature 0.7, isolated"; empty:
+/// nothing.
 std::string text_of_changes(const RunOptions& options);
+/// All of those are as by default again.
+void reset_seldom_changed(RunOptions& options);
 
 /// What a person fills in to run policies on a prompt. Knows no ImGui.
 class RunForm {
@@ -50,8 +50,10 @@ class RunForm {
 
     /// What is wrong, first thing first; empty where it can be run. @param tokens as far as they were counted
     std::string problem(const std::optional<TokenCount>& tokens) const;
-    /// What is wrong with one field, as `kvscope run` says it; empty: nothing.
-    std::string problem_with(RunField field) const;
+    /// What is wrong with one option, as `kvscope run` says it; empty: nothing.
+    std::string problem_with(engine::RunOption::Member option) const;
+    /// What is wrong with the output; looks at the disk.
+    std::string output_problem() const;
     /// What becomes of the output, or of what is there already; looks at the disk.
     std::string output_note() const;
     /// What the budgets come to, one line each: "128 of 2000 entries kept (6.4 %), …"; the counts alone where the

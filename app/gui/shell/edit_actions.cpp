@@ -5,9 +5,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "analysis/reproduce.h"
 #include "app/gui/figure/export_dialog.h"
 #include "app/gui/shell/menu_actions.h"
+#include "app/gui/view/copy_command.h"
 
 namespace kvscope::gui {
 namespace {
@@ -44,17 +44,6 @@ void copy_figure(const OpenView* open, Session& session, Notices& notices) {
     }
 }
 
-void copy_command_of_selected_run(const Session& session, Notices& notices) {
-    try {
-        const RunAt run = session.at(session.cursor().run);
-        const std::string command = analysis::reproduce_command(*run.reader, run.prompt, run.run);
-        ImGui::SetClipboardText(command.c_str());
-        notices.add("copied: " + command);
-    } catch (const std::exception& error) {
-        notices.add(error.what(), true);
-    }
-}
-
 void add_copy_actions(MenuActions& menu, const ActionTargets& on) {
     Session& session = on.session;
     menu.add(
@@ -67,7 +56,7 @@ void add_copy_actions(MenuActions& menu, const ActionTargets& on) {
              });
     menu.add(
         "Copy the command that reproduces this run", 0,
-        [&session, &notices = on.notices] { copy_command_of_selected_run(session, notices); },
+        [&session, &notices = on.notices] { copy_command_of(session, session.cursor().run, notices.function()); },
         [&session] { return session.exists(session.cursor().run); });
 }
 

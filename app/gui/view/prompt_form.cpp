@@ -32,7 +32,7 @@ void draw_count(const Context& context, const RunRequest& request, const std::op
     } else if (!tokens->error.empty()) {
         ImGui::TextDisabled("%s", tokens->error.c_str());
     } else {
-        const bool fits = tokens->n_tokens + request.n_new <= tokens->context_length;
+        const bool fits = request.options.n_new <= tokens->context_length - tokens->n_tokens;
         ImGui::PushStyleColor(ImGuiCol_Text, fits ? context.theme.ink_quiet : context.theme.error);
         ImGui::TextUnformatted(fmt::format("{} tokens of a context of {}", analysis::format_count(tokens->n_tokens),
                                            analysis::format_count(tokens->context_length))
@@ -72,14 +72,14 @@ void draw_questions(const Theme& theme, std::vector<std::string>& questions) {
 
 /// Whether the template is applied, and whether policies see the questions.
 void draw_switches(RunRequest& request) {
-    ImGui::Checkbox("Chat template", &request.use_template);
+    ImGui::Checkbox("Chat template", &request.options.use_template);
     ImGui::SetItemTooltip("the model's own, where it has one; off: the text as it stands");
     const size_t n = request.asked_questions().size();
     ImGui::BeginDisabled(n == 0);
     ImGui::Checkbox(n > 1 ? "Policies see the questions###aware" : "Policies see the question###aware",
-                    &request.query_aware);
+                    &request.options.query_aware);
     ImGui::EndDisabled();
-    const bool sees = request.query_aware;
+    const bool sees = request.options.query_aware;
     const char* meaning = n == 0  ? "without a question the whole text is compressed"
                           : sees  ? n > 1 ? "they compress context and question together, for each question anew"
                                           : "they compress context and question together: the easier task"

@@ -2,107 +2,87 @@
 
 #include <fmt/format.h>
 #include <imgui.h>
+#include <misc/cpp/imgui_stdlib.h>
 
-#include <functional>
+#include <algorithm>
+#include <type_traits>
 
 namespace kvscope::gui {
 namespace {
 
-/// A row of the form.
-struct Row {
-    const char* name;
-    const char* help;
-    std::string usual;  ///< the default, as text
-    bool differs;
-};
+using engine::RunOption;
+using engine::RunOptions;
 
-void draw_row(const Row& row, const Theme& theme, const std::function<void(const char* label)>& field,
-              const std::function<void()>& back) {
-    ImGui::AlignTextToFramePadding();
-    ImGui::PushStyleColor(ImGuiCol_Text, row.differs ? theme.accent : theme.ink);
-    ImGui::TextUnformatted(row.name);
-    ImGui::PopStyleColor();
-    if (ImGui::BeginItemTooltip()) {
-        ImGui::PushTextWrapPos(26 * ImGui::GetFontSize());
-        ImGui::TextUnformatted(row.help);
-        ImGui::TextDisabled("default %s", row.usual.c_str());
-        ImGui::PopTextWrapPos();
-        ImGui::EndTooltip();
+void choose(const char* label, std::string& value, const std::vector<std::string>& choices) {
+    if (!ImGui::BeginCombo(label, value.c_str())) return;
+    for (const auto& choice : choices) {
+        if (ImGui::Selectable(choice.c_str(), choice == value)) value = choice;
     }
-    ImGui::SameLine(9 * ImGui::GetFontSize());
-    const float room = row.differs ? ImGui::GetFrameHeight() + ImGui::GetStyle().ItemSpacing.x : 0;
-    ImGui::SetNextItemWidth(-std::max(room, 1.0f));
-    field(fmt::format("##{}", row.name).c_str());
-    if (row.differs) {
-        ImGui::SameLine();
-        if (ImGui::SmallButton(fmt::format("↺##{}", row.name).c_str())) back();
-        ImGui::SetItemTooltip("back to %s", row.usual.c_str());
-    }
+    ImGui::EndCombo();
 }
 
 template <class T>
-void draw_option(const char* name, const char* help, T& value, const T& usual, const std::string& usual_text,
-                 const Theme& theme, const std::function<void(const char* label)>& field) {
-    draw_row({name, help, usual_text, !(value == usual)}, theme, field, [&] { value = usual; });
+void draw_value(const char* label, T& value, const RunOption& option) {
+    if constexpr (std::is_same_v<T, bool>) {
+        ImGui::Checkbox(label, &value);
+    } else if constexpr (std::is_same_v<T, double>) {
+        ImGui::InputDouble(label, &value, 0, 0, "%.6g");
+    } else if constexpr (std::is_same_v<T, std::string>) {
+        option.choices.empty() ? void(ImGui::InputText(label, &value)) : choose(label, value, option.choices);
+    } else {
+        constexpr auto type = sizeof(T) == sizeof(int) ? ImGuiDataType_S32
+                              : std::is_signed_v<T>    ? ImGuiDataType_S64
+                                                       : ImGuiDataType_U64;
+        ImGui::InputScalar(label, type, &value);
+    }
+}
+
+void draw_help(const RunOption& option, const std::string& usual) {
+    if (!ImGui::BeginItemTooltip()) return;
+    ImGui::PushTextWrapPos(26 * ImGui::GetFontSize());
+    ImGui::TextUnformatted(
+        fmt::format("{}.{}{}", option.help, option.remark.empty() ? "" : " ", option.remark).c_str());
+    ImGui::TextDisabled("default %s", usual.c_str());
+    ImGui::PopTextWrapPos();
+    ImGui::EndTooltip();
+}
+
+void draw_row(const RunOption& option, RunOptions& options, const Theme& theme) {
+    const std::string usual = option.text({});
+    const bool differs = !option.is_default(options);
+    ImGui::AlignTextToFramePadding();
+    ImGui::PushStyleColor(ImGuiCol_Text, differs ? theme.accent : theme.ink);
+    ImGui::TextUnformatted(option.name.c_str());
+    ImGui::PopStyleColor();
+    draw_help(option, usual);
+    ImGui::SameLine(9 * ImGui::GetFontSize());
+    const float room = differs ? ImGui::GetFrameHeight() + ImGui::GetStyle().ItemSpacing.x : 0;
+    ImGui::SetNextItemWidth(-std::max(room, 1.0f));
+    const std::string label = fmt::format("##{}", option.name);
+    std::visit([&](auto member) { draw_value(label.c_str(), options.*member, option); }, option.member);
+    if (differs) {
+        ImGui::SameLine();
+        if (ImGui::SmallButton(fmt::format("↺##{}", option.name).c_str())) option.reset(options);
+        ImGui::SetItemTooltip("back to %s", usual.c_str());
+    }
+    draw_problem(option.problem(options), theme);
+    if (const auto* on = std::get_if<bool RunOptions::*>(&option.member);
+        on && options.*(*on) && !option.while_on.empty())
+        ImGui::TextDisabled("%s", option.while_on.c_str());
 }
 
 }  // namespace
 
-void draw_problem(const RunForm& form, RunField field, const Theme& theme) {
-    const std::string problem = form.problem_with(field);
+void draw_problem(const std::string& problem, const Theme& theme) {
     if (problem.empty()) return;
     ImGui::PushStyleColor(ImGuiCol_Text, theme.error);
     ImGui::TextWrapped("%s", problem.c_str());
     ImGui::PopStyleColor();
 }
 
-void edit_run_options(RunForm& form, const Theme& theme) {
-    RunOptions& options = form.request.options;
-    const RunOptions usual;
-    draw_option("temperature", "0 is greedy: always the likeliest token.", options.temperature, usual.temperature, "0",
-                theme, [&](const char* label) { ImGui::InputDouble(label, &options.temperature, 0, 0, "%.6g"); });
-    draw_problem(form, RunField::temperature, theme);
-    draw_option("top-p", "Share of the probability that is drawn from: the fewest likeliest tokens that reach it.",
-                options.top_p, usual.top_p, "1", theme,
-                [&](const char* label) { ImGui::InputDouble(label, &options.top_p, 0, 0, "%.6g"); });
-    draw_problem(form, RunField::top_p, theme);
-    draw_option("sampling seed", "Of the answers; without effect while they are greedy.", options.sampling_seed,
-                usual.sampling_seed, "0", theme,
-                [&](const char* label) { ImGui::InputScalar(label, ImGuiDataType_U64, &options.sampling_seed); });
-    draw_option("policies' seed", "Of policies that draw: random.", options.seed, usual.seed, "0", theme,
-                [&](const char* label) { ImGui::InputScalar(label, ImGuiDataType_U64, &options.seed); });
-    draw_option("dtype",
-                "Type of the weights and of the cache; auto: bf16 where the processor multiplies it natively. Another "
-                "type than before loads the model again.",
-                options.dtype, usual.dtype, "auto", theme, [&](const char* label) {
-                    if (!ImGui::BeginCombo(label, options.dtype.c_str())) return;
-                    for (const char* name : {"auto", "f32", "bf16"}) {
-                        if (ImGui::Selectable(name, options.dtype == name)) options.dtype = name;
-                    }
-                    ImGui::EndCombo();
-                });
-    draw_problem(form, RunField::dtype, theme);
-    draw_option("isolated",
-                "One run at a time, as a server would: honest memory and speed, and the prompt is read anew for each. "
-                "What-if needs a prefill in memory, and further questions need caches: only runs made together leave "
-                "them. After isolated runs both are made again when they are asked for.",
-                options.isolated, usual.isolated, "off: all runs share one prefill", theme,
-                [&](const char* label) { ImGui::Checkbox(label, &options.isolated); });
-    if (options.isolated) ImGui::TextDisabled("nothing stays in memory for what-ifs");
-    draw_option("ignore end of text", "Generates all of the tokens, also behind an end-of-text token.",
-                options.ignore_eos, usual.ignore_eos, "off", theme,
-                [&](const char* label) { ImGui::Checkbox(label, &options.ignore_eos); });
-    draw_option("window",
-                "Last queries whose attention is recorded of the full cache (full/*): divergence, similarity and the "
-                "attention that runs keep are measured on them. Larger where a policy needs more.",
-                options.window, usual.window, "32", theme,
-                [&](const char* label) { ImGui::InputInt(label, &options.window, 0); });
-    draw_problem(form, RunField::window, theme);
-    draw_option("gradient alignment",
-                "How each head's c11, c12 and c22 lie to the loss's gradient, for the view Spectrum (KVSlimmer, Figure "
-                "3), of the prompt's first 2,048 tokens. Takes a second pass, with gradients.",
-                options.alignment, usual.alignment, "off", theme,
-                [&](const char* label) { ImGui::Checkbox(label, &options.alignment); });
+void edit_run_options(RunOptions& options, const Theme& theme) {
+    for (const RunOption& option : engine::run_options())
+        if (option.in_form == RunOption::InForm::row) draw_row(option, options, theme);
 }
 
 }  // namespace kvscope::gui

@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "analysis/figure_definition.h"
-#include "analysis/reproduce.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/measures.h"
+#include "app/gui/view/copy_command.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/parameter_form.h"
 #include "app/gui/view/run_label.h"
@@ -282,7 +282,7 @@ class WhatIfView : public View {
                            "hides all runs but the recorded one and this; key 0 shows all of them again"))
             show_alone(session, result);
         if (flowing_button("Copy command line", "the command that makes these kept sets from the trace's tokens"))
-            copy_command(context, result);
+            copy_command_of(context.session, result, context.host.notice);
         ImGui::EndDisabled();
         const RunKey selected = session.cursor().run;
         const Document& document = *session.document(what_if_.source());
@@ -322,17 +322,6 @@ class WhatIfView : public View {
             session.set_visible(key, key == result || key == what_if_.source());
         session.pair.a = what_if_.source();
         session.pair.b = result;
-    }
-
-    static void copy_command(Context& context, const RunKey& run) {
-        try {
-            const RunAt at = context.session.at(run);
-            const auto command = analysis::reproduce_command(*at.reader, at.prompt, at.run);
-            ImGui::SetClipboardText(command.c_str());
-            context.host.notice("copied: " + command, false);
-        } catch (const std::exception& error) {
-            context.host.notice(error.what(), true);
-        }
     }
 
     LiveWhatIf what_if_;

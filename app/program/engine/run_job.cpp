@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -48,22 +47,13 @@ std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& m
     }
     std::vector<engine::Prompt> prompts;
     for (const auto& text : job.prompts) {
-        const engine::PromptOptions options{text.name, job.use_template, job.query_aware, job.experiment.n_new,
-                                            text.origin};
+        const engine::PromptOptions options{text.name, job.experiment.use_template, job.experiment.query_aware,
+                                            job.experiment.n_new, text.origin};
         if (text.questions.empty()) prompts.push_back(engine::prepare_prompt(model, text.context, "", options));
         for (const auto& question : text.questions)
             prompts.push_back(engine::prepare_prompt(model, text.context, question, options));
     }
     return prompts;
-}
-
-std::string recipe_of(const RunJob& job, const engine::Model& model, std::span<const engine::Prompt> prompts,
-                      std::span<const engine::RunPlan> plans) {
-    const std::string recipe = engine::recipe_json(model, prompts, plans, job.experiment);
-    if (!job.analyze) return recipe;
-    auto json = nlohmann::ordered_json::parse(recipe);
-    json["analyze"] = true;
-    return json.dump();
 }
 
 void warn(const RunEvents& events, engine::Progress& progress, const std::string& text) {
@@ -91,11 +81,7 @@ class Failures {
         }
         const auto n_failed = static_cast<int>(told_.size());
         if (n_failed > 0)
-            warn(events_, progress_,
-                 fmt::format(
-                     "{} of {} runs failed, and count as finished. kvscope inspect {} --commands names a command "
-                     "that tries each again; --force makes the whole trace anew",
-                     n_failed, n_runs, reader.path().string()));
+            warn(events_, progress_, fmt::format("{} of {} runs failed, and count as finished", n_failed, n_runs));
         return n_failed;
     }
 
@@ -116,7 +102,7 @@ RunJob demo_job(const std::filesystem::path& output) {
                     "k-vec",         "dapq", "laq",    "gemfilter", "random",     "oracle"};
     job.budgets = {"64,256"};
     job.experiment.n_new = 48;
-    job.analyze = true;
+    job.experiment.analyze = true;
     job.output = output;
     return job;
 }
@@ -183,7 +169,7 @@ RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
     bool is_begun = false;  // anew, and still empty of results
     Failures failures(events, progress);
     try {
-        trace::Writer writer(job.output, recipe_of(job, model, prompts, plans),
+        trace::Writer writer(job.output, engine::recipe_json(model, prompts, plans, job.experiment),
                              {job.force, fmt::format("kvscope {}", version())});
         is_begun = !writer.resumed();
         if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
@@ -191,7 +177,7 @@ RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
         if (!writer.has_model()) {
             trace::ModelRecord record;
             static_cast<trace::ModelAttributes&>(record) = model.attributes();
-            if (job.analyze) engine::add_spectra(model.checkpoint(), model.fingerprint(), record, progress);
+            if (job.experiment.analyze) engine::add_spectra(model.checkpoint(), model.fingerprint(), record, progress);
             writer.write_model(record);
         }
         engine::Experiment experiment(model, plans, job.experiment, writer, progress);

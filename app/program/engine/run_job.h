@@ -24,12 +24,9 @@ struct RunJob {
     std::filesystem::path model;  ///< empty: the default model
     std::vector<PromptText> prompts;
     std::string prompt_from;  ///< "trace.h5", "trace.h5:2" or "trace.h5:0,1": a trace's prompts in place of `prompts`
-    bool query_aware = true;
-    bool use_template = true;
     std::vector<std::string> policies;  ///< as --policy takes them
     std::vector<std::string> budgets;   ///< as --budget takes them
     engine::ExperimentOptions experiment;
-    bool analyze = false;  ///< spectra of the projections into /model
     std::filesystem::path output;
     bool force = false;
 };

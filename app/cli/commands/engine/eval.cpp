@@ -14,6 +14,7 @@
 #include "app/cli/command.h"
 #include "app/cli/engine/model_options.h"
 #include "app/cli/engine/needle_options.h"
+#include "app/cli/engine/run_options.h"
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/option_checks.h"
 #include "app/cli/output_option.h"
@@ -185,12 +186,7 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--tasks", arguments->tasks, "niah: a needle in a haystack, as RULER has it")
         ->transform(OneOf({"niah"}))
         ->capture_default_str();
-    app.add_option("--policy", job.policies, "A policy with its parameters; repeatable")->type_name("NAME[:K=V,…]");
-    app.add_option(
-           "--budget", job.budgets,
-           "Entries kept per KV head and layer: counts (64,128 or 64-512*2) or shares kept (0.2, 20%); the share "
-           "of bytes for policies that keep every token")
-        ->type_name("B[,B…]");
+    declare_policies(app, job);
     declare_needles(app, {task.lengths, task.depths, task.n_seeds, job.experiment.n_new, arguments->haystack});
     app.add_option("-s,--seed", task.seed, "Seed of the first sample")->capture_default_str();
     app.add_option("--query-aware", arguments->query_aware, "off: compress the context before the question is read")

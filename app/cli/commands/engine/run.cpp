@@ -1,11 +1,10 @@
 #include <filesystem>
-#include <limits>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 
 #include "app/cli/command.h"
 #include "app/cli/engine/run_in_terminal.h"
+#include "app/cli/engine/run_options.h"
 #include "app/cli/option_checks.h"
 #include "app/program/paths.h"
 
@@ -19,12 +18,7 @@ struct Arguments {
     std::string prompt_name = "prompt";
     std::vector<std::string> prompt_files;
     std::vector<std::string> questions;
-    std::string query_aware = "on";
-    uint64_t seed = 0;
-    std::optional<uint64_t> sampling_seed;
 };
-
-bool is_on(const std::string& value) { return value == "on"; }
 
 int act(Arguments& arguments) {
     auto& job = arguments.job;
@@ -35,17 +29,14 @@ int act(Arguments& arguments) {
                                arguments.questions, program::name_of_text(file)});
     if (job.prompts.empty() && job.prompt_from.empty())
         throw std::invalid_argument("there is no prompt: give a text with -p or a file with -f");
-    job.query_aware = is_on(arguments.query_aware);
-    job.use_template = arguments.terminal.model.use_template();
-    job.experiment.seed = arguments.seed;
-    job.experiment.sampling.seed = arguments.sampling_seed.value_or(arguments.seed);
+    job.experiment.use_template = arguments.terminal.model.use_template();
+    job.experiment.dtype = arguments.terminal.model.dtype();
     return run_in_terminal(job, arguments.terminal);
 }
 
 std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     auto& job = arguments->job;
-    auto& experiment = job.experiment;
     auto& terminal = arguments->terminal;
     terminal.model.declare(app);
     app.add_option("-p,--prompt", arguments->prompt, "Text of the prompt")->type_name("TEXT");
@@ -58,48 +49,19 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--question", arguments->questions, "Question asked of the prompt; repeatable")
         ->type_name("TEXT")
         ->allow_extra_args(false);  // else "[a, b]" would be two
-    app.add_option("--query-aware", arguments->query_aware,
-                   "off: compress the context before the question is read; several questions then share one cache")
-        ->transform(OneOf({"on", "off"}))
-        ->capture_default_str();
+    declare_policies(app, job);
+    declare_run_options(app, job.experiment);
+    app.get_option("--alignment")->excludes(app.get_option("--no-record"));
     auto* prompt_from =
         app.add_option(
                "--prompt-from", job.prompt_from,
                "A trace's prompts with their questions and token ids, by number (0): the same run on other policies")
             ->type_name("TRACE.h5[:PROMPT[,PROMPT…]]");
     for (const char* other : {"-p", "-f", "--question", "--query-aware"}) prompt_from->excludes(app.get_option(other));
-    app.add_option("--policy", job.policies,
-                   "A policy with its parameters, as in aperturekv:lambda=0,window=8; repeatable")
-        ->type_name("NAME[:K=V,…]");
-    app.add_option(
-           "--budget", job.budgets,
-           "Entries kept per KV head and layer: counts (64,128 or 64-512*2) or shares kept (0.2, 20%); the share "
-           "of bytes for policies that keep every token")
-        ->type_name("B[,B…]");
-    app.add_option("-n,--n-predict,--predict", experiment.n_new, "Tokens to generate")
-        ->check(WholeNumber(1))
-        ->capture_default_str();
-    app.add_flag("--ignore-eos", experiment.ignore_eos, "Generate all of them, also behind an end-of-text token");
     app.add_option("-o,--output", job.output, "The trace to write")->required()->type_name("TRACE.h5");
     app.add_option("--device", terminal.device, "cpu or cuda")
         ->transform(OneOf({"cpu", "cuda"}))
         ->capture_default_str();
-    app.add_flag("--isolated", experiment.isolated, "One run at a time, as a server would: honest memory and speed");
-    app.add_option("--temp", experiment.sampling.temperature, "Temperature; 0 is greedy")->capture_default_str();
-    app.add_option("--top-p", experiment.sampling.top_p, "Share of the probability that is drawn from")
-        ->capture_default_str();
-    app.add_option("-s,--seed", arguments->seed, "Seed of whatever draws")->capture_default_str();
-    app.add_option("--sampling-seed", arguments->sampling_seed, "Seed of the answers alone (default: that of --seed)");
-    app.add_option("--window", experiment.window, "Last queries whose attention is recorded of the full cache")
-        ->check(WholeNumber(1, std::numeric_limits<int>::max()))
-        ->capture_default_str();
-    app.add_flag("--analyze", job.analyze, "Also the spectra of the projections");
-    app.add_flag("!--no-compare", experiment.compare, "Leave out step_kl, step_agreement and output_error");
-    auto* no_record = app.add_flag("!--no-record", experiment.record, "Leave out the measures of the full cache");
-    app.add_flag("--alignment", experiment.alignment,
-                 "Also how each head's c11, c12 and c22 lie to the loss's gradient, of the prompt's first 2,048 tokens "
-                 "(KVSlimmer, Figure 3): a second pass, with gradients")
-        ->excludes(no_record);
     app.add_option("--timings", terminal.timings, "Write the seconds of each phase to this file")
         ->check(NewFile())
         ->type_name("FILE.json");

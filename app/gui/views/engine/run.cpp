@@ -8,6 +8,7 @@
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/run_form.h"
 #include "app/gui/view/actions.h"
+#include "app/gui/view/copy_command.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/parameter_form.h"
 #include "app/gui/view/prompt_form.h"
@@ -25,7 +26,7 @@ class RunView : public View {
         if (!context.engine) return draw_nothing(context, "This build has no engine to run models.");
         engine_ = context.engine;
         if (const auto wanted = std::exchange(context.session.wanted_template, std::nullopt))
-            form_.request.use_template = *wanted;
+            form_.request.options.use_template = *wanted;
         prompt_.update(context, form_);
         const EngineStatus status = context.engine->status();
         const auto tokens = context.engine->count_tokens(form_.request);
@@ -65,7 +66,7 @@ class RunView : public View {
         Action copy;
         copy.name = "Copy the form as a command line";
         copy.menu = "Run";
-        copy.run = lifetime.guard([this, notice] { copy_command(notice); });
+        copy.run = lifetime.guard([this, notice] { copy_command([this] { return command(); }, notice); });
         copy.enabled = lifetime.guard([this] { return form_.problem({}).empty(); });
         actions.push_back(std::move(copy));
     }
@@ -108,7 +109,7 @@ class RunView : public View {
             draw_partial_answers(*context.engine);
         } else {
             ImGui::BeginDisabled(!form_.problem({}).empty());
-            if (ImGui::Button("Copy command")) copy_command(context.host.notice);
+            if (ImGui::Button("Copy command")) copy_command([this] { return command(); }, context.host.notice);
             ImGui::EndDisabled();
             ImGui::SetItemTooltip("the kvscope run … that makes the same trace in a terminal");
             if (!problem.empty())
@@ -126,7 +127,7 @@ class RunView : public View {
 
     void draw_extent() const {
         const int n = form_.n_prompts();
-        const bool share = n > 1 && !form_.request.query_aware && !form_.request.options.isolated;
+        const bool share = n > 1 && !form_.request.options.query_aware && !form_.request.options.isolated;
         std::string text = fmt::format("{} runs, the full cache among them", form_.n_runs());
         if (n > 1) text += fmt::format(", of {} prompts{}", n, share ? " that share one prefill" : "");
         ImGui::PushStyleColor(ImGuiCol_Text, ImGui::GetStyleColorVec4(ImGuiCol_TextDisabled));
@@ -134,25 +135,15 @@ class RunView : public View {
         ImGui::PopStyleColor();
     }
 
-    void copy_command(const std::function<void(const std::string&, bool)>& notice) {
-        try {
-            RunForm form = form_;
-            std::filesystem::path model;
-            if (engine_) {
-                const EngineStatus status = engine_->status();
-                model = status.model_path;
-                form.request.spectra = spectra_wanted(status);
-            }
-            const std::string command = form.command(is_default(model) ? std::filesystem::path() : model);
-            ImGui::SetClipboardText(command.c_str());
-            constexpr size_t most_shown = 300;
-            const bool is_long = command.size() > most_shown;
-            const std::string_view shown = std::string_view(command).substr(0, most_shown);
-            const size_t last = shown.find_last_of(' ');
-            notice("copied: " + (is_long ? std::string(shown.substr(0, last)) + " …" : command), false);
-        } catch (const std::exception& error) {
-            notice(error.what(), true);
+    std::string command() const {
+        RunForm form = form_;
+        std::filesystem::path model;
+        if (engine_) {
+            const EngineStatus status = engine_->status();
+            model = status.model_path;
+            form.request.spectra = spectra_wanted(status);
         }
+        return form.command(is_default(model) ? std::filesystem::path() : model);
     }
 
     static bool is_default(const std::filesystem::path& model) {
@@ -297,8 +288,9 @@ class RunView : public View {
     void draw_output(Context& context, const EngineStatus& status) {
         ImGui::SeparatorText("Output");
         ImGui::SetNextItemWidth(8 * ImGui::GetFontSize());
-        ImGui::InputInt("tokens to generate", &form_.request.n_new);
-        draw_problem(form_, RunField::n_new, context.theme);
+        const int64_t step = 1, fast = 100;
+        ImGui::InputScalar("tokens to generate", ImGuiDataType_S64, &form_.request.options.n_new, &step, &fast);
+        draw_problem(form_.problem_with(&RunOptions::n_new), context.theme);
         draw_spectra(status);
         std::string output = form_.request.output.string();
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
@@ -324,12 +316,13 @@ class RunView : public View {
         ImGui::BeginDisabled(form_.request.output.empty());
         ImGui::Checkbox("replace what is there", &form_.request.force);
         ImGui::EndDisabled();
-        if (form_.problem_with(RunField::output).empty()) {
+        const std::string problem = form_.output_problem();
+        if (problem.empty()) {
             ImGui::PushTextWrapPos();
             ImGui::TextDisabled("%s", output_note().c_str());
             ImGui::PopTextWrapPos();
         }
-        draw_problem(form_, RunField::output, context.theme);
+        draw_problem(problem, context.theme);
     }
 
     /// Looked up once a second, and where something was typed.
@@ -354,9 +347,9 @@ class RunView : public View {
         ImGui::SetItemTooltip("sampling, seeds, number type, isolated runs, recorded window%s%s",
                               changes.empty() ? "" : "\nother than by default: ", changes.c_str());
         if (!more_is_open_) return;
-        edit_run_options(form_, context.theme);
+        edit_run_options(form_.request.options, context.theme);
         ImGui::BeginDisabled(changes.empty());
-        if (ImGui::Button("Back to defaults##more")) form_.request.options = {};
+        if (ImGui::Button("Back to defaults##more")) reset_seldom_changed(form_.request.options);
         ImGui::EndDisabled();
         ImGui::TreePop();
     }
@@ -364,10 +357,10 @@ class RunView : public View {
     void draw_menu(Context& context) {
         if (!ImGui::BeginPopupContextWindow("form menu")) return;
         if (ImGui::MenuItem("Copy the form as a command line", nullptr, false, form_.problem({}).empty()))
-            copy_command(context.host.notice);
+            copy_command([this] { return command(); }, context.host.notice);
         if (ImGui::MenuItem("Prompt from a file…")) prompt_.ask_for_file(context);
-        if (ImGui::MenuItem("More: back to defaults", nullptr, false, form_.request.options != RunOptions()))
-            form_.request.options = {};
+        if (ImGui::MenuItem("More: back to defaults", nullptr, false, !text_of_changes(form_.request.options).empty()))
+            reset_seldom_changed(form_.request.options);
         ImGui::EndPopup();
     }
 

@@ -6,10 +6,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "analysis/reproduce.h"
+#include "analysis/shell_command.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_plot.h"
 #include "app/gui/session/engine_session.h"
+#include "app/gui/view/copy_command.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/view.h"
 
@@ -177,31 +178,28 @@ class TrainingView : public View {
             return;
         }
         ImGui::BeginDisabled(output_.empty());
-        if (ImGui::Button("Copy command")) copy_command(context);
+        if (ImGui::Button("Copy command"))
+            copy_command([&] { return command(status.model_path); }, context.host.notice);
         ImGui::EndDisabled();
         if (status.busy()) ImGui::TextDisabled("waits until %s has ended", status.what.c_str());
         if (!wrong.empty() && !status.busy()) ImGui::TextWrapped("%s", wrong.c_str());
     }
 
-    void copy_command(Context& context) const {
+    std::string command(const std::filesystem::path& model) const {
         const TrainingRequest request = filled_in();
-        std::string command = "kvscope train-echo";
-        // A name that begins with a dash would be taken for an option.
-        const auto quoted = [](const std::filesystem::path& path) {
-            const std::string name = path.string();
-            return analysis::shell_quoted(name.starts_with('-') ? "./" + name : name);
-        };
-        for (const auto& text : request.texts) command += " " + quoted(text);
-        command += fmt::format(" --ratio {:g}", request.ratio);
-        if (request.n_tokens > 0) command += fmt::format(" --tokens {}", request.n_tokens);
-        if (request.by_descent) command += fmt::format(" --stage1 adamw --steps {}", request.steps);
-        if (request.tune_steps > 0)
-            command += fmt::format(" --tune {}{}", request.tune_steps, request.tune_by_qk ? " --tune-loss qk-kl" : "");
-        const auto model = context.engine->status().model_path;
-        if (!model.empty()) command += " -m " + quoted(model);
-        command += " -o " + quoted(request.output);
-        ImGui::SetClipboardText(command.c_str());
-        context.host.notice("copied: " + command, false);
+        analysis::ShellCommand command("kvscope train-echo");
+        for (const auto& text : request.texts) command.add_path(text);
+        command.add("--ratio", fmt::format("{:g}", request.ratio));
+        if (request.n_tokens > 0) command.add("--tokens", std::to_string(request.n_tokens));
+        if (request.by_descent) {
+            command.add("--stage1", "adamw");
+            command.add("--steps", std::to_string(request.steps));
+        }
+        if (request.tune_steps > 0) command.add("--tune", std::to_string(request.tune_steps));
+        if (request.tune_steps > 0 && request.tune_by_qk) command.add("--tune-loss", "qk-kl");
+        if (!model.empty()) command.add_path("-m", model);
+        command.add_path("-o", request.output);
+        return command.text();
     }
 
     void draw_result(Context& context, const TrainingStatus& training) {

@@ -1,0 +1,77 @@
+#include "app/cli/engine/run_options.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "app/cli/option_checks.h"
+
+namespace kvscope::cli {
+namespace {
+
+using engine::RunOption;
+using engine::RunOptions;
+
+std::string help_of(const RunOption& option) {
+    if (!option.follows) return option.help;
+    return fmt::format("{} (default: that of {})", option.help, engine::run_option(*option.follows).flags);
+}
+
+CLI::Option* declare_value(CLI::App& app, const RunOption& option, bool& value) {
+    if (option.choices.empty()) return app.add_flag(option.flags, value, option.help);
+    return app.add_option(option.flags, value, option.help)
+        ->transform(OneOf(option.choices))
+        ->type_name("TEXT")
+        ->default_str(option.choices[value ? 0 : 1]);
+}
+
+template <class T>
+CLI::Option* declare_value(CLI::App& app, const RunOption& option, T& value) {
+    auto* declared = app.add_option(option.flags, value, help_of(option));
+    if (!option.choices.empty()) declared->transform(OneOf(option.choices));
+    if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+        if (std::isfinite(option.range.low))
+            declared->check(WholeNumber(static_cast<int64_t>(option.range.low), std::numeric_limits<T>::max()));
+    }
+    return option.follows ? declared : declared->capture_default_str();
+}
+
+}  // namespace
+
+void declare_run_options(CLI::App& app, RunOptions& options) {
+    std::vector<std::function<void()>> followers;
+    for (const RunOption& option : engine::run_options()) {
+        if (option.of_any_model) continue;
+        std::visit(
+            [&](auto member) {
+                const auto* declared = declare_value(app, option, options.*member);
+                if (!option.follows) return;
+                const auto followed = std::get<decltype(member)>(*option.follows);
+                followers.emplace_back([&options, declared, member, followed] {
+                    if (declared->count() == 0) options.*member = options.*followed;
+                });
+            },
+            option.member);
+    }
+    app.parse_complete_callback([followers] {
+        for (const auto& follow : followers) follow();
+    });
+}
+
+void declare_policies(CLI::App& app, program::RunJob& job) {
+    app.add_option("--policy", job.policies,
+                   "A policy with its parameters, as in aperturekv:lambda=0,window=8; repeatable")
+        ->type_name("NAME[:K=V,…]");
+    app.add_option(
+           "--budget", job.budgets,
+           "Entries kept per KV head and layer: counts (64,128 or 64-512*2) or shares kept (0.2, 20%); the share "
+           "of bytes for policies that keep every token")
+        ->type_name("B[,B…]");
+}
+
+}  // namespace kvscope::cli

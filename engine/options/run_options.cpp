@@ -1,0 +1,235 @@
+#include "engine/options/run_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <type_traits>
+
+namespace kvscope::engine {
+namespace {
+
+using InForm = RunOption::InForm;
+using InRecipe = RunOption::InRecipe;
+
+/// An option whose declaration reads as a sentence.
+struct Option : RunOption {
+    Option(Member of, const char* its_key, const char* its_flags, const char* its_help) {
+        member = of;
+        key = its_key;
+        flags = its_flags;
+        help = its_help;
+    }
+    Option& recorded(InRecipe when = InRecipe::always) { return in_recipe = when, *this; }
+    Option& row(const char* label, const char* also = "", const char* on = "") {
+        return in_form = InForm::row, name = label, remark = also, while_on = on, *this;
+    }
+    Option& elsewhere_in_form() { return in_form = InForm::elsewhere, *this; }
+    Option& number(policies::Range taken, const char* else_said) { return range = taken, refusal = else_said, *this; }
+    Option& word(std::vector<std::string> taken, const char* else_said = "") {
+        return choices = std::move(taken), refusal = else_said, *this;
+    }
+    Option& following(Member other) { return follows = other, *this; }
+    Option& not_of_run() { return of_prompt = true, *this; }
+    Option& with_any_model() { return of_any_model = true, *this; }
+    Option& named_always() { return always_named = true, *this; }
+};
+
+std::vector<RunOption> declared() {
+    return {
+        Option(&RunOptions::query_aware, "query_aware", "--query-aware",
+               "off: compress the context before the question is read; several questions then share one cache")
+            .word({"on", "off"})
+            .elsewhere_in_form(),
+        Option(&RunOptions::use_template, "template", "!--no-template",
+               "The text as it stands, without the model's own chat template")
+            .elsewhere_in_form()
+            .with_any_model(),
+        Option(&RunOptions::temperature, "temperature", "--temp",
+               "Temperature; 0 is greedy: always the likeliest token")
+            .number({.low = 0}, "the temperature must be 0 (greedy) or more")
+            .recorded()
+            .row("temperature"),
+        Option(&RunOptions::top_p, "top_p", "--top-p",
+               "Share of the probability that is drawn from: the fewest likeliest tokens that reach it")
+            .number({.low = 0, .high = 1, .low_open = true}, "top-p must be above 0 and at most 1")
+            .recorded()
+            .row("top-p"),
+        Option(&RunOptions::sampling_seed, "sampling_seed", "--sampling-seed",
+               "Seed of the answers alone; without effect while they are greedy")
+            .following(&RunOptions::seed)
+            .recorded()
+            .row("sampling seed"),
+        Option(&RunOptions::seed, "seed", "-s,--seed", "Seed of policies that draw: random")
+            .recorded()
+            .row("policies' seed"),
+        Option(&RunOptions::dtype, "dtype", "--dtype",
+               "Type of weights and cache: f32, bf16, or auto: bf16 where the processor multiplies it natively")
+            .word({"f32", "bf16", "auto"}, "unknown type '{}': expected bf16, f32 or auto")
+            .row("dtype", "Another type than before loads the model again.")
+            .with_any_model(),
+        Option(&RunOptions::isolated, "isolated", "--isolated",
+               "One run at a time, as a server would: honest memory and speed")
+            .row("isolated",
+                 "The prompt is read anew for each; else all runs share one prefill. What-if needs a prefill in "
+                 "memory, and further questions need caches: only runs made together leave them. After isolated runs "
+                 "both are made again when they are asked for.",
+                 "nothing stays in memory for what-ifs"),
+        Option(&RunOptions::ignore_eos, "ignore_eos", "--ignore-eos",
+               "Generate all of the tokens, also behind an end-of-text token")
+            .recorded(InRecipe::where_changed)
+            .row("ignore end of text"),
+        Option(&RunOptions::n_new, "new_tokens", "-n,--n-predict,--predict", "Tokens to generate")
+            .number({.low = 1}, "the number of tokens to generate must be at least 1")
+            .recorded()
+            .elsewhere_in_form()
+            .named_always(),
+        Option(&RunOptions::window, "window", "--window",
+               "Last queries whose attention is recorded of the full cache (full/*)")
+            .number({.low = 1}, "the window that is recorded must be at least 1")
+            .recorded()
+            .row("window",
+                 "Divergence, similarity and the attention that runs keep are measured on them. Larger where a policy "
+                 "needs more."),
+        Option(&RunOptions::compare, "compare", "!--no-compare", "Leave out step_kl, step_agreement and output_error")
+            .recorded(),
+        Option(&RunOptions::record, "record", "!--no-record", "Leave out the measures of the full cache (full/*)")
+            .recorded(),
+        Option(&RunOptions::alignment, "alignment", "--alignment",
+               "Also how each head's c11, c12 and c22 lie to the loss's gradient, of the prompt's first 2,048 tokens "
+               "(KVSlimmer, Figure 3): a second pass, with gradients")
+            .recorded(InRecipe::where_changed)
+            .row("gradient alignment", "For the view Spectrum.")
+            .not_of_run(),
+        Option(&RunOptions::analyze, "analyze", "--analyze", "Also the spectra of the projections")
+            .recorded(InRecipe::where_changed)
+            .not_of_run(),
+    };
+}
+
+const RunOptions defaults;
+
+/// The JSON value as a T, where it is one.
+template <class T>
+std::optional<T> value_as(const nlohmann::json& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+        if (value.is_boolean()) return value.get<bool>();
+    } else if constexpr (std::is_same_v<T, std::string>) {
+        if (value.is_string()) return value.get<std::string>();
+    } else if constexpr (std::is_floating_point_v<T>) {
+        if (value.is_number()) return value.get<T>();
+    } else if (value.is_number_unsigned()) {
+        if (std::in_range<T>(value.get<uint64_t>())) return static_cast<T>(value.get<uint64_t>());
+    } else if (value.is_number_integer()) {
+        if (std::in_range<T>(value.get<int64_t>())) return static_cast<T>(value.get<int64_t>());
+    }
+    return std::nullopt;
+}
+
+/// "--temp" of "!--temp,-t"
+std::string first_flag(const RunOption& option) {
+    const size_t begin = option.flags.starts_with('!') ? 1 : 0;
+    return option.flags.substr(begin, option.flags.find(',') - begin);
+}
+
+bool has_value(const RunOption& option, RunOption::Member of, const RunOptions& options) {
+    return std::visit(
+        [&](auto member) {
+            const auto* other = std::get_if<decltype(member)>(&of);
+            return other && options.*member == options.*(*other);
+        },
+        option.member);
+}
+
+}  // namespace
+
+std::string RunOption::text(const RunOptions& options) const {
+    return std::visit(
+        [&](auto member) -> std::string {
+            if constexpr (std::is_same_v<decltype(member), bool RunOptions::*>)
+                return options.*member ? "on" : "off";
+            else
+                return fmt::format("{}", options.*member);
+        },
+        member);
+}
+
+bool RunOption::is_default(const RunOptions& options) const {
+    return std::visit([&](auto of) { return options.*of == defaults.*of; }, member);
+}
+
+void RunOption::reset(RunOptions& options) const {
+    std::visit([&](auto of) { options.*of = defaults.*of; }, member);
+}
+
+std::string RunOption::problem(const RunOptions& options) const {
+    const bool is_taken = std::visit(
+        [&](auto of) {
+            const auto& value = options.*of;
+            if constexpr (std::is_same_v<decltype(of), std::string RunOptions::*>)
+                return std::find(choices.begin(), choices.end(), value) != choices.end();
+            else
+                return range.contains(static_cast<double>(value));
+        },
+        member);
+    return is_taken ? "" : fmt::format(fmt::runtime(refusal), text(options));
+}
+
+void RunOption::read(const nlohmann::json& object, RunOptions& options) const {
+    if (!object.is_object()) return;
+    const auto found = object.find(key);
+    if (found == object.end()) return;
+    std::visit(
+        [&](auto of) {
+            if (const auto value = value_as<std::decay_t<decltype(options.*of)>>(*found)) options.*of = *value;
+        },
+        member);
+}
+
+const std::vector<RunOption>& run_options() {
+    static const std::vector<RunOption> all = declared();
+    return all;
+}
+
+const RunOption& run_option(RunOption::Member member) {
+    for (const RunOption& option : run_options())
+        if (option.member == member) return option;
+    throw std::logic_error("an option of a run that is not declared");
+}
+
+std::string problem_of(const RunOptions& options) {
+    for (const RunOption& option : run_options())
+        if (std::string problem = option.problem(options); !problem.empty()) return problem;
+    return {};
+}
+
+void write_recipe(const RunOptions& options, nlohmann::ordered_json& recipe) {
+    for (const RunOption& option : run_options()) {
+        const bool named = option.in_recipe == InRecipe::always ||
+                           (option.in_recipe == InRecipe::where_changed && !option.is_default(options));
+        if (named) std::visit([&](auto member) { recipe[option.key] = options.*member; }, option.member);
+    }
+}
+
+void read_recipe(const nlohmann::json& recipe, RunOptions& options) {
+    for (const RunOption& option : run_options()) {
+        if (option.in_recipe == InRecipe::no || option.of_prompt) continue;
+        RunOptions read = options;
+        option.read(recipe, read);
+        if (option.problem(read).empty()) options = read;
+    }
+}
+
+std::vector<std::pair<std::string, std::string>> command_words(const RunOptions& options) {
+    std::vector<std::pair<std::string, std::string>> words;
+    for (const RunOption& option : run_options()) {
+        const bool usual = option.follows ? has_value(option, *option.follows, options) : option.is_default(options);
+        if (usual && !option.always_named) continue;
+        const bool is_switch = std::holds_alternative<bool RunOptions::*>(option.member) && option.choices.empty();
+        words.emplace_back(first_flag(option), is_switch ? "" : option.text(options));
+    }
+    return words;
+}
+
+}  // namespace kvscope::engine
