@@ -1,5 +1,6 @@
 #include "analysis/axes.h"
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 
@@ -58,6 +59,15 @@ Panel layers_by_tokens(const std::vector<int>& layers, size_t n_tokens) {
     panel.y = layer_axis(layers);
     panel.y.reversed = true;
     return panel;
+}
+
+void lay_out_maps(Figure& figure, size_t n_maps, size_t columns, size_t n_rows, double row_mm, double least_mm) {
+    constexpr double page_mm = 190, between_mm = 5;
+    figure.columns = columns;
+    figure.rows = (n_maps + columns - 1) / columns;
+    figure.shared_x = true;
+    const double room_mm = page_mm / static_cast<double>(figure.rows) - between_mm;
+    figure.panel_height_mm = std::clamp(row_mm * static_cast<double>(n_rows), least_mm, std::max(least_mm, room_mm));
 }
 
 Rgb layer_color(size_t i, size_t n) {

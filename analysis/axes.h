@@ -33,6 +33,10 @@ void place_on_numbers(Map& map, size_t rows, size_t columns) {
     map.y_end = static_cast<double>(rows) - 0.5;
 }
 
+/// Lays several maps out in rows of `columns`: each `row_mm` high for each of its `n_rows`, but not so high that they
+/// would not all stand on a page, and at least `least_mm`.
+void lay_out_maps(Figure& figure, size_t n_maps, size_t columns, size_t n_rows, double row_mm, double least_mm = 5);
+
 /// The colour of the i-th of n layers: dark for the first, lighter for later ones, none too pale for paper.
 Rgb layer_color(size_t i, size_t n);
 

@@ -12,7 +12,6 @@ namespace kvscope::analysis {
 namespace {
 
 constexpr double kHeadMm = 2.6;
-constexpr double kPageMm = 190;
 
 /// (R, layers).
 HeatMap heat_map(const HeadMap& of, const std::vector<int>& layers) {
@@ -43,12 +42,11 @@ Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& option
                         ColorScale scale) {
     const std::vector<int> layers = chosen_layers(reader, options);
     Figure figure;
-    figure.columns = maps.size() < 3 || is_narrow(options) ? 1 : 2;
-    figure.rows = (maps.size() + figure.columns - 1) / figure.columns;
-    figure.shared_x = true;
-    figure.width_mm = figure.columns == 1 ? 84 : 174;
     std::vector<int> runs;
     size_t most_rows = 1;
+    for (const HeadMap& map : maps) most_rows = std::max(most_rows, map.n_rows);
+    lay_out_maps(figure, maps.size(), maps.size() < 3 || is_narrow(options) ? 1 : 2, most_rows, kHeadMm, 4);
+    figure.width_mm = figure.columns == 1 ? 84 : 174;
     for (size_t i = 0; i < maps.size(); ++i) {
         Panel panel = panel_of(reader.run(options.prompt, maps[i].run), maps[i], layers);
         panel.row = i / figure.columns;
@@ -58,11 +56,8 @@ Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& option
             if (std::isfinite(value)) scale.max = std::max(scale.max, static_cast<double>(value));
         figure.panels.push_back(std::move(panel));
         if (runs.empty() || runs.back() != maps[i].run) runs.push_back(maps[i].run);
-        most_rows = std::max(most_rows, maps[i].n_rows);
     }
     figure.color_scales.push_back(scale);
-    const double room_mm = kPageMm / static_cast<double>(figure.rows) - 5;
-    figure.panel_height_mm = std::clamp(kHeadMm * static_cast<double>(most_rows), 4.0, std::max(4.0, room_mm));
     complete_figure(figure, reader, options, runs);
     return figure;
 }

@@ -14,7 +14,7 @@ namespace {
 
 namespace schema = trace::schema::run;
 
-constexpr double kPageMm = 190;
+constexpr double kLayerMm = 1.2;
 constexpr double kLightest = 0.3;  // paler colours would vanish on white
 
 /// A run's key channels.
@@ -99,12 +99,9 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     Figure figure;
     figure.name = "channels";
     figure.title = "Heads that keep each channel of the keys";
-    figure.columns = runs.size() < 3 || is_narrow(options) ? 1 : 2;
-    figure.rows = (runs.size() + figure.columns - 1) / figure.columns;
-    figure.shared_x = figure.shared_y = true;
+    lay_out_maps(figure, runs.size(), runs.size() < 3 || is_narrow(options) ? 1 : 2, layers.size(), kLayerMm);
+    figure.shared_y = true;
     figure.width_mm = figure.columns == 1 ? 84 : 174;
-    const double room_mm = kPageMm / static_cast<double>(figure.rows) - 5;
-    figure.panel_height_mm = std::clamp(1.2 * static_cast<double>(layers.size()), 5.0, std::max(5.0, room_mm));
     figure.color_scales.push_back(scale_of(runs));
     std::vector<int> indices;
     for (size_t i = 0; i < runs.size(); ++i) {

@@ -14,7 +14,7 @@
 namespace kvscope::analysis::merging_file {
 namespace {
 
-constexpr double kPageMm = 190;
+constexpr double kLayerMm = 0.7;
 constexpr double kLightest = 0.15;  // paler colours would vanish on white
 
 struct Run {
@@ -71,11 +71,8 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     Figure figure;
     figure.name = "merging";
     figure.title = "Which tokens went into one entry";
-    figure.rows = runs.size();
-    figure.shared_x = true;
+    lay_out_maps(figure, runs.size(), 1, layers.size(), kLayerMm);
     figure.width_mm = 174;
-    const double room_mm = kPageMm / static_cast<double>(figure.rows) - 5;
-    figure.panel_height_mm = std::clamp(0.7 * static_cast<double>(layers.size()), 5.0, std::max(5.0, room_mm));
 
     ColorScale scale;
     scale.title = "Tokens of the entry";

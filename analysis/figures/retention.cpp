@@ -18,7 +18,7 @@ namespace kvscope::analysis::retention_file {
 namespace {
 
 constexpr size_t kRunsInOneColumn = 8;  // more are drawn in two, or a page would be full
-constexpr double kPageMm = 190;
+constexpr double kLayerMm = 0.55;
 constexpr double kLightest = 0.3;  // paler colours would vanish on white
 
 struct Run {
@@ -113,13 +113,9 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     Figure figure;
     figure.name = "retention";
     figure.title = "Heads that keep each token";
-    figure.columns = columns_for(runs, options);
-    figure.rows = (runs.size() + figure.columns - 1) / figure.columns;
-    figure.shared_x = true;
+    lay_out_maps(figure, runs.size(), columns_for(runs, options), layers.size(), kLayerMm);
     figure.shared_y = true;
     figure.width_mm = 174;
-    const double room_mm = kPageMm / static_cast<double>(figure.rows) - 5;
-    figure.panel_height_mm = std::clamp(0.55 * static_cast<double>(layers.size()), 5.0, std::max(5.0, room_mm));
 
     figure.color_scales.push_back(color_scale(runs[0], max_rows, !same_rows));
 

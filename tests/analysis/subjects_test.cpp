@@ -13,8 +13,8 @@ using namespace kvscope::analysis::test;
 
 namespace {
 
-constexpr std::array all_keys = {SubjectKey::run,     SubjectKey::run_a,   SubjectKey::layer,  SubjectKey::layer_a,
-                                 SubjectKey::layer_b, SubjectKey::head,    SubjectKey::head_a, SubjectKey::head_b,
+constexpr std::array all_keys = {SubjectKey::run,     SubjectKey::run_a,   SubjectKey::layer,   SubjectKey::layer_a,
+                                 SubjectKey::layer_b, SubjectKey::head,    SubjectKey::head_a,  SubjectKey::head_b,
                                  SubjectKey::token,   SubjectKey::token_a, SubjectKey::token_b, SubjectKey::step};
 
 /// Of a table that begins with subjects: the numbers of each row by what the row is of.
@@ -22,9 +22,8 @@ class NumbersBySubject {
  public:
     explicit NumbersBySubject(const Table& table) {
         for (const SubjectKey key : all_keys) {
-            const auto column = std::find_if(table.columns.begin(), table.columns.end(), [&](const Column& each) {
-                return each.name == subject_column(key).name;
-            });
+            const auto column = std::find_if(table.columns.begin(), table.columns.end(),
+                                             [&](const Column& each) { return each.name == subject_column(key).name; });
             if (column != table.columns.end())
                 keys_.emplace_back(key, static_cast<size_t>(column - table.columns.begin()));
         }
@@ -89,13 +88,26 @@ TEST_CASE("the numbers of a figure stand in its table under what they are of", "
         const char* source;
         size_t n_keys;  ///< columns of what a row is of
     };
-    for (const auto& [name, source, n_keys] :
-         {Case{"budgets", "", 3}, Case{"reconstruction", "", 3}, Case{"retention", "", 3}, Case{"coverage", "", 2},
-          Case{"recall", "", 3}, Case{"difference", "", 3}, Case{"head-statistics", "", 2}, Case{"jsd", "", 3}, Case{"jsd", "kv-heads", 3},
-          Case{"jsd", "attention-by-similarity", 3}, Case{"jsd", "scores", 4}, Case{"query-similarity", "", 4},
-          Case{"query-similarity", "mean-by-layer", 2}, Case{"step-kl", "", 2}, Case{"spectrum", "", 2},
-          Case{"spectrum", "contribution", 2}, Case{"spectrum", "adjacent", 1}, Case{"spectrum", "alignment", 2},
-          Case{"spectrum", "layer-similarity", 2}, Case{"spectrum", "head-similarity", 3}}) {
+    for (const auto& [name, source, n_keys] : {Case{"budgets", "", 3},
+                                               Case{"reconstruction", "", 3},
+                                               Case{"retention", "", 3},
+                                               Case{"coverage", "", 2},
+                                               Case{"recall", "", 3},
+                                               Case{"difference", "", 3},
+                                               Case{"head-statistics", "", 2},
+                                               Case{"jsd", "", 3},
+                                               Case{"jsd", "kv-heads", 3},
+                                               Case{"jsd", "attention-by-similarity", 3},
+                                               Case{"jsd", "scores", 4},
+                                               Case{"query-similarity", "", 4},
+                                               Case{"query-similarity", "mean-by-layer", 2},
+                                               Case{"step-kl", "", 2},
+                                               Case{"spectrum", "", 2},
+                                               Case{"spectrum", "contribution", 2},
+                                               Case{"spectrum", "adjacent", 1},
+                                               Case{"spectrum", "alignment", 2},
+                                               Case{"spectrum", "layer-similarity", 2},
+                                               Case{"spectrum", "head-similarity", 3}}) {
         CAPTURE(name, source);
         FigureOptions options;
         options.source = source;

@@ -221,9 +221,8 @@ class HeadDivergenceView : public View {
             if (hit.clicked) session.selection.select_layer(over.layer);
         }
 
-        const auto answer =
-            session.tasks.ask(large_, std::to_string(trace), fmt::format("{} {}", all->number, layer),
-                              [all, layer] { return large_matrix(*all, layer); });
+        const auto answer = session.tasks.ask(large_, std::to_string(trace), fmt::format("{} {}", all->number, layer),
+                                              [all, layer] { return large_matrix(*all, layer); });
         if (!stacked) ImGui::SameLine(0, em);
         if (!answer.current || !answer.value) return;
         draw_large(context, request, plots.large, answer.value, layer, stacked ? ImVec2{0, 0} : ImVec2{side, room.y});

@@ -157,15 +157,14 @@ class QuerySimilarityView : public View {
         const float em = ImGui::GetFontSize();
         const bool stacked = room.y > 1.1f * room.x;
         const float side = stacked ? std::min(0.6f * room.y, room.x) : std::min(room.y, 0.58f * room.x) + 2 * em;
-        draw_large(context, request, *place, plots.large, large, stacked ? ImVec2{0, side} : ImVec2{side, room.y},
-                   difference, is_current);
+        draw_large(context, request, plots.large, large, stacked ? ImVec2{0, side} : ImVec2{side, room.y}, difference,
+                   is_current);
         if (!heads) return;
         if (!stacked) ImGui::SameLine(0, em);
-        draw_heads(context, request, *place, plots.heads, heads, stacked ? ImVec2{0, 0} : ImVec2{0, room.y},
-                   is_current);
+        draw_heads(context, *place, plots.heads, heads, stacked ? ImVec2{0, 0} : ImVec2{0, room.y}, is_current);
     }
 
-    static void draw_large(Context& context, const TraceRequest& request, const Shown& place, FigurePlot& plot,
+    static void draw_large(Context& context, const TraceRequest& request, FigurePlot& plot,
                            const std::shared_ptr<const PreparedFigure>& figure, ImVec2 size, bool difference,
                            bool is_current) {
         Session& session = context.session;
@@ -207,7 +206,7 @@ class QuerySimilarityView : public View {
         if (hit.clicked) session.selection.select_token(a);
     }
 
-    static void draw_heads(Context& context, const TraceRequest& request, const Shown& place, FigurePlot& plot,
+    static void draw_heads(Context& context, const Shown& place, FigurePlot& plot,
                            const std::shared_ptr<const PreparedFigure>& figure, ImVec2 size, bool is_current) {
         FigureLook look;
         look.small = true;
