@@ -6,8 +6,9 @@
 #include <array>
 #include <cmath>
 
-#include "analysis/layer_axis.h"
+#include "analysis/axes.h"
 #include "analysis/run_choice.h"
+#include "analysis/subject_table.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -74,6 +75,7 @@ Scatter points_of(const Alignment& alignment, int layer, size_t x, size_t y, Rgb
     Scatter points;
     points.label = fmt::format("layer {}", layer);
     points.subject.layer = layer;
+    points.dimension = Dimension::query_head;
     points.size_pt = 2.6;
     points.color = color;
     for (size_t head = 0; head < alignment.n_heads; ++head) {
@@ -120,19 +122,20 @@ Figure make_alignment(const trace::Reader& reader, const FigureOptions& options,
 
 Table alignment_numbers(const trace::Reader& reader, const FigureOptions& options, const std::vector<int>& layers) {
     const Alignment alignment = read_alignment(reader, options);
-    Table table;
-    table.title = "Cosines of c11, c12 and c22 with the gradient of the next-token loss at the head's output";
-    table.columns = {{"layer", "Layer", "", ColumnType::integer}, {"head", "Query head", "", ColumnType::integer}};
+    std::vector<std::variant<SubjectKey, Column>> columns = {SubjectKey::layer, SubjectKey::head};
     for (const char* vector : kVectors)
-        table.columns.push_back(
-            {fmt::format("cos_{}", vector), fmt::format("cos(E, {})", vector), "", ColumnType::real, 4});
+        columns.emplace_back(
+            Column{fmt::format("cos_{}", vector), fmt::format("cos(E, {})", vector), "", ColumnType::real, 4});
+    SubjectTable table("spectrum",
+                       "Cosines of c11, c12 and c22 with the gradient of the next-token loss at the head's output",
+                       std::move(columns));
     for (const int layer : layers)
         for (size_t head = 0; head < alignment.n_heads; ++head) {
-            Row row{{int64_t{layer}, static_cast<int64_t>(head)}};
-            for (size_t vector = 0; vector < 3; ++vector) row.cells.emplace_back(alignment.of(vector, layer, head));
-            table.rows.push_back(std::move(row));
+            std::vector<Cell> cells;
+            for (size_t vector = 0; vector < 3; ++vector) cells.emplace_back(alignment.of(vector, layer, head));
+            table.add(Subject{.layer = layer, .head = static_cast<int>(head), .query_heads = true}, std::move(cells));
         }
-    return table;
+    return table.take();
 }
 
 }  // namespace kvscope::analysis

@@ -1,8 +1,95 @@
 #include "analysis/figure.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace kvscope::analysis {
+namespace {
+
+/// Which of an axis's numbers a coordinate is nearest to; −1 where it is beyond them.
+int place_on(const Axis& axis, double at) {
+    const double place = std::round(at);
+    if (!(place >= 0)) return -1;
+    return axis.numbers.empty() || place < static_cast<double>(axis.numbers.size()) ? static_cast<int>(place) : -1;
+}
+
+void set(Subject& subject, Dimension dimension, int number) {
+    switch (dimension) {
+        case Dimension::none:
+            return;
+        case Dimension::run:
+            subject.run = number;
+            return;
+        case Dimension::layer:
+            subject.layer = number;
+            return;
+        case Dimension::kv_head:
+        case Dimension::query_head:
+            subject.head = number;
+            subject.query_heads = dimension == Dimension::query_head;
+            return;
+        case Dimension::token:
+            subject.token = number;
+            return;
+        case Dimension::step:
+            subject.step = number;
+            return;
+    }
+}
+
+/// What the axis counts at a coordinate becomes the subject's.
+void set_along(Subject& subject, const Axis& axis, double at) {
+    const bool is_beyond = at < std::min(axis.min, axis.max) || at > std::max(axis.min, axis.max);
+    const int place = is_beyond ? -1 : place_on(axis, at);
+    if (axis.dimension == Dimension::none || place < 0) return;
+    const auto i = static_cast<size_t>(place);
+    set(subject, axis.dimension, axis.numbers.empty() ? place : axis.numbers[i]);
+    if (!axis.traces.empty()) subject.trace = axis.traces.at(i);
+}
+
+const Subject* own_subject(const Shape& shape) {
+    if (const auto* line = std::get_if<Line>(&shape)) return &line->subject;
+    if (const auto* points = std::get_if<Scatter>(&shape)) return &points->subject;
+    if (const auto* label = std::get_if<TextLabel>(&shape)) return &label->subject;
+    return nullptr;
+}
+
+}  // namespace
+
+SubjectPair subjects_at(const Panel& panel, double x, double y) {
+    SubjectPair at{panel.subject, panel.subject};
+    set_along(at.a, panel.x, x);
+    set_along(at.a, panel.y, y);
+    at.b = at.a;
+    if (panel.x.dimension == panel.y.dimension) set_along(at.b, panel.x, x);
+    return at;
+}
+
+Subject subject_of(const Panel& panel, const Shape& shape) {
+    Subject subject = panel.subject;
+    const Subject* own = own_subject(shape);
+    if (!own) return subject;
+    subject.trace = own->trace;
+    for (int Subject::*part : {&Subject::run, &Subject::layer, &Subject::head, &Subject::token, &Subject::step})
+        if (own->*part >= 0) subject.*part = own->*part;
+    if (own->head >= 0) subject.query_heads = own->query_heads;
+    return subject;
+}
+
+Subject subject_of_point(const Panel& panel, const Shape& shape, size_t point) {
+    Subject subject = subject_of(panel, shape);
+    if (const auto* line = std::get_if<Line>(&shape)) set_along(subject, panel.x, line->x.at(point));
+    if (const auto* bars = std::get_if<Bars>(&shape)) set_along(subject, panel.x, bars->x.at(point));
+    if (const auto* points = std::get_if<Scatter>(&shape)) {
+        set_along(subject, panel.x, points->x.at(point));
+        set(subject, points->dimension, static_cast<int>(point));
+    }
+    return subject;
+}
+
+std::string full_title(const ColorScale& scale) {
+    return scale.of.empty() ? scale.title : scale.title + ", " + scale.of;
+}
 
 std::vector<Figure> pages_of(Figure figure) {
     std::vector<Panel> panels = std::move(figure.panels);

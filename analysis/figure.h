@@ -19,6 +19,9 @@ struct Tick {
     std::string label;
 };
 
+/// What numbers of a trace count.
+enum class Dimension { none, run, layer, kv_head, query_head, token, step };
+
 /// One axis of a panel. `min` < `max` are the data values at its ends.
 struct Axis {
     std::string title;
@@ -26,9 +29,12 @@ struct Axis {
     double min = 0;
     double max = 1;
     Scale scale = Scale::linear;
-    bool reversed = false;       ///< y: min at the top (layers run downwards); x: min at the right
-    bool whole_numbers = false;  ///< ticks only on whole numbers
-    std::vector<Tick> ticks;     ///< empty: chosen by the drawer to fit (analysis/ticks.h)
+    bool reversed = false;                  ///< y: min at the top (layers run downwards); x: min at the right
+    bool whole_numbers = false;             ///< ticks only on whole numbers
+    std::vector<Tick> ticks;                ///< empty: chosen by the drawer to fit (analysis/ticks.h)
+    Dimension dimension = Dimension::none;  ///< what its whole numbers stand for
+    std::vector<int> numbers;               ///< of the dimension, those at 0, 1, 2 …; empty: the axis's own
+    std::vector<size_t> traces;             ///< of runs, whose each of `numbers` is; empty: the panel's
 };
 
 enum class Dash { solid, dashed, dotted, dash_dotted };
@@ -78,11 +84,24 @@ struct Categories {
     std::vector<Class> classes;
 };
 
-/// What a panel or a part of a plot is of, in the terms of the traces that the figure was made of.
+/// What a panel, a part of a plot or a place in it is of, in the terms of the traces that the figure was made of. −1:
+/// of none, or of several.
 struct Subject {
     size_t trace = 0;  ///< which of several
-    int run = -1;      ///< its place in the trace's prompt; −1: of no run, or of several
-    int layer = -1;    ///< of the model; −1: of none, or of several
+    int run = -1;      ///< its place in the trace's prompt
+    int layer = -1;    ///< of the model
+    int head = -1;
+    int token = -1;            ///< of the prompt
+    int step = -1;             ///< of decoding
+    bool query_heads = false;  ///< `head` counts query heads, else KV heads
+
+    bool operator==(const Subject&) const = default;
+};
+
+/// A row and a column that count the same, as heads by heads, are of two subjects: `a` by the y axis, `b` by the x
+/// axis. Everywhere else they are alike.
+struct SubjectPair {
+    Subject a, b;
 };
 
 /// A curve; a NaN in y interrupts it. `low` and `high`, where given, bound a band around it.
@@ -114,6 +133,7 @@ struct Scatter {
     double size_pt = 3.0;
     Rgb color = {};
     Subject subject = {};
+    Dimension dimension = Dimension::none;  ///< of which the i-th point is number i
 };
 
 /// A reference line through the whole panel, with a word beside it.
@@ -131,6 +151,7 @@ struct TextLabel {
     std::string text;
     Rgb color;
     bool monospace = false;  ///< tokens and numbers
+    Subject subject = {};
 };
 
 /// A part of a plot.
@@ -147,13 +168,33 @@ struct Panel {
     Axis y;
     std::vector<Shape> shapes;  ///< later ones lie above earlier ones
     bool square_cells = false;  ///< one unit of x is as long as one unit of y
-    Subject subject = {};
+    Subject subject = {};       ///< of what is drawn in it, too
 };
+
+/// What a place of a panel is of, in data coordinates: the panel's subject, and what its axes count there.
+SubjectPair subjects_at(const Panel& panel, double x, double y);
+
+/// What a cell of one of the panel's maps is of. @param map a HeatMap or Categories
+template <class Map>
+SubjectPair subjects_of_cell(const Panel& panel, const Map& map, size_t row, size_t column) {
+    const auto middle = [](double begin, double end, size_t i, size_t n) {
+        return begin + (static_cast<double>(i) + 0.5) * (end - begin) / static_cast<double>(n);
+    };
+    return subjects_at(panel, middle(map.x_begin, map.x_end, column, map.columns),
+                       middle(map.y_begin, map.y_end, row, map.rows));
+}
+
+/// What a curve, points or a label are of, whichever of their points is meant; else as the panel.
+Subject subject_of(const Panel& panel, const Shape& shape);
+
+/// The same of one point of it.
+Subject subject_of_point(const Panel& panel, const Shape& shape, size_t point);
 
 /// From numbers to colours on light ground; each scale that a heat map uses has a colour bar. The larger a number, the
 /// more it stands out from the ground: sequential maps get darker upwards, and a dark window turns them round.
 struct ColorScale {
     std::string title;
+    std::string of;  ///< whose numbers, behind the title; empty where that goes without saying, or differs
     std::string unit;
     ColorMap map = ColorMap::viridis_reversed;
     double map_begin = 0;  ///< the part of the map in use, as shares of it
@@ -165,6 +206,9 @@ struct ColorScale {
     std::string background_label;  ///< what values below `min` mean ("not kept"): they are drawn as background; empty:
                                    ///< no such values
 };
+
+/// "JSD, scores of snapkv 64"
+std::string full_title(const ColorScale& scale);
 
 struct LegendEntry {
     enum class Symbol { line, patch, marker, none };

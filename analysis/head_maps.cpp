@@ -3,40 +3,34 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/layer_axis.h"
+#include "analysis/axes.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
+#include "analysis/subject_table.h"
 
 namespace kvscope::analysis {
 namespace {
 
 constexpr double kHeadMm = 2.6;
-constexpr double kPageMm = 190;
 
 /// (R, layers).
 HeatMap heat_map(const HeadMap& of, const std::vector<int>& layers) {
     HeatMap map;
-    map.rows = of.n_rows;
-    map.columns = layers.size();
+    place_on_numbers(map, of.n_rows, layers.size());
     for (size_t row = 0; row < of.n_rows; ++row)
         for (const int layer : layers) map.values.push_back(of.values[static_cast<size_t>(layer) * of.n_rows + row]);
-    map.x_begin = map.y_begin = -0.5;
-    map.x_end = static_cast<double>(map.columns) - 0.5;
-    map.y_end = static_cast<double>(map.rows) - 0.5;
     map.reduction = Reduction::mean;
     return map;
 }
 
 Panel panel_of(const trace::RunAttributes& attributes, const HeadMap& of, const std::vector<int>& layers) {
-    std::vector<int> heads;
-    for (size_t row = 0; row < of.n_rows; ++row) heads.push_back(static_cast<int>(row));
     Panel panel;
+    panel.subject.run = of.run;
     panel.title = run_label(attributes) + (of.part.empty() ? "" : ", " + of.part);
     panel.part = of.part;
     panel.note = of.note;
     panel.x = layer_axis(layers);
-    panel.y = layer_axis(heads);
-    panel.y.title = attributes.granularity == trace::schema::run::granularity_query_head ? "Query head" : "KV head";
+    panel.y = head_axis(of.n_rows, attributes.granularity == trace::schema::run::granularity_query_head);
     panel.y.reversed = true;
     panel.shapes.emplace_back(heat_map(of, layers));
     return panel;
@@ -48,15 +42,13 @@ Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& option
                         ColorScale scale) {
     const std::vector<int> layers = chosen_layers(reader, options);
     Figure figure;
-    figure.columns = maps.size() < 3 || is_narrow(options) ? 1 : 2;
-    figure.rows = (maps.size() + figure.columns - 1) / figure.columns;
-    figure.shared_x = true;
-    figure.width_mm = figure.columns == 1 ? 84 : 174;
     std::vector<int> runs;
     size_t most_rows = 1;
+    for (const HeadMap& map : maps) most_rows = std::max(most_rows, map.n_rows);
+    lay_out_maps(figure, maps.size(), maps.size() < 3 || is_narrow(options) ? 1 : 2, most_rows, kHeadMm, 4);
+    figure.width_mm = figure.columns == 1 ? 84 : 174;
     for (size_t i = 0; i < maps.size(); ++i) {
         Panel panel = panel_of(reader.run(options.prompt, maps[i].run), maps[i], layers);
-        panel.subject.run = maps[i].run;
         panel.row = i / figure.columns;
         panel.column = i % figure.columns;
         const auto& values = std::get<HeatMap>(panel.shapes.front()).values;
@@ -64,42 +56,36 @@ Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& option
             if (std::isfinite(value)) scale.max = std::max(scale.max, static_cast<double>(value));
         figure.panels.push_back(std::move(panel));
         if (runs.empty() || runs.back() != maps[i].run) runs.push_back(maps[i].run);
-        most_rows = std::max(most_rows, maps[i].n_rows);
     }
     figure.color_scales.push_back(scale);
-    const double room_mm = kPageMm / static_cast<double>(figure.rows) - 5;
-    figure.panel_height_mm = std::clamp(kHeadMm * static_cast<double>(most_rows), 4.0, std::max(4.0, room_mm));
     complete_figure(figure, reader, options, runs);
     return figure;
 }
 
 Table head_maps_numbers(const trace::Reader& reader, const FigureOptions& options, const std::vector<HeadMap>& maps,
                         const std::vector<Column>& measures) {
-    Table table;
-    table.columns = {{"run", "Run", "", ColumnType::integer},
-                     {"label", "Label", "", ColumnType::text},
-                     {"budget", "Budget", "", ColumnType::integer},
-                     {"layer", "Layer", "", ColumnType::integer},
-                     {"head", "Head", "", ColumnType::integer}};
-    table.columns.insert(table.columns.end(), measures.begin(), measures.end());
+    std::vector<std::variant<SubjectKey, Column>> columns = {SubjectKey::run, label_column(),
+                                                             Column{"budget", "Budget", "", ColumnType::integer},
+                                                             SubjectKey::layer, SubjectKey::head};
+    columns.insert(columns.end(), measures.begin(), measures.end());
+    SubjectTable table(std::move(columns));
     const std::vector<int> layers = chosen_layers(reader, options);
     for (size_t i = 0; i < maps.size(); i += measures.size()) {
         const trace::RunAttributes& attributes = reader.run(options.prompt, maps[i].run);
         for (const int layer : layers)
             for (size_t row = 0; row < maps[i].n_rows; ++row) {
-                Row& cells = table.rows.emplace_back();
-                cells.cells = {int64_t{maps[i].run}, run_label(attributes), attributes.budget, int64_t{layer},
-                               static_cast<int64_t>(row)};
+                std::vector<Cell> cells = {run_label(attributes), attributes.budget};
                 for (size_t m = 0; m < measures.size(); ++m) {
                     const float value = maps[i + m].values[static_cast<size_t>(layer) * maps[i].n_rows + row];
                     if (measures[m].type == ColumnType::integer)
-                        cells.cells.emplace_back(static_cast<int64_t>(value));
+                        cells.emplace_back(static_cast<int64_t>(value));
                     else
-                        cells.cells.emplace_back(double{value});
+                        cells.emplace_back(double{value});
                 }
+                table.add(Subject{.run = maps[i].run, .layer = layer, .head = static_cast<int>(row)}, std::move(cells));
             }
     }
-    return table;
+    return table.take();
 }
 
 }  // namespace kvscope::analysis

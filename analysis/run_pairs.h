@@ -31,6 +31,8 @@ std::string pair_label(const trace::RunAttributes& a, const trace::RunAttributes
 struct ShownPair {
     ShownRun a, b;      ///< with labels as in a trace alone
     std::string label;  ///< pair_label()
+
+    SubjectPair subjects() const { return {a.subject(), b.subject()}; }
 };
 
 /// The runs that the first part's options choose, each less its like among the second's (pair_runs); of one run on

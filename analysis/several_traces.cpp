@@ -19,9 +19,6 @@ void widen(double& least, double& most, double other_least, double other_most) {
     most = std::max(most, other_most);
 }
 
-/// "JSD, scores of snapkv 64" and "JSD, scores of aperturekv 64" become "JSD".
-std::string title_of_both(const std::string& a, const std::string& b) { return a == b ? a : a.substr(0, a.find(", ")); }
-
 /// The limits of `other` become those of `figure`, too, where they are wider.
 void take_scale(Figure& figure, const Figure& other) {
     for (size_t i = 0; i < std::min(figure.color_scales.size(), other.color_scales.size()); ++i) {
@@ -91,6 +88,7 @@ Figure side_by_side(std::vector<TraceFigure> figures, std::span<const TracePart>
             for (Shape& shape : panel.shapes) {
                 if (auto* line = std::get_if<Line>(&shape)) line->subject.trace = i;
                 if (auto* points = std::get_if<Scatter>(&shape)) points->subject.trace = i;
+                if (auto* label = std::get_if<TextLabel>(&shape)) label->subject.trace = i;
             }
             panel.column += columns;
             if (!name.empty()) panel.title = panel.title.empty() ? name : fmt::format("{}: {}", name, panel.title);
@@ -104,8 +102,7 @@ Figure side_by_side(std::vector<TraceFigure> figures, std::span<const TracePart>
             continue;
         }
         for (size_t scale = 0; scale < std::min(joined->color_scales.size(), figure.color_scales.size()); ++scale) {
-            std::string& title = joined->color_scales[scale].title;
-            title = title_of_both(title, figure.color_scales[scale].title);
+            if (joined->color_scales[scale].of != figure.color_scales[scale].of) joined->color_scales[scale].of.clear();
         }
         joined->columns += figure.columns;
         if (joined->row_heights != figure.row_heights) joined->row_heights.clear();

@@ -24,7 +24,7 @@ struct TraceFigure {
 std::vector<TraceFigure> on_one_scale(std::span<const TracePart> parts,
                                       const std::function<Figure(const trace::Reader&, const FigureOptions&)>& make);
 
-/// One figure of them, a trace's panels to the right of those of the trace before; Panel::trace says whose they are.
+/// One figure of them, a trace's panels to the right of those of the trace before; Panel::subject says whose they are.
 /// @throws NothingToShow where no trace has a figure
 Figure side_by_side(std::vector<TraceFigure> figures, std::span<const TracePart> parts);
 
@@ -43,7 +43,7 @@ Table make_numbers(const FigureDefinition& definition, std::span<const TracePart
 /// of one trace.
 /// @throws NothingToShow that says in what they differ where their shapes do not agree, and as FigureDefinition::make
 Figure make_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
-/// Every cell and point of it: A, B and what is drawn.
+/// Every cell and point of it: what it is of, A, B and what is drawn.
 Table difference_numbers(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 
 }  // namespace kvscope::analysis

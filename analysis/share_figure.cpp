@@ -8,8 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "analysis/layer_axis.h"
+#include "analysis/axes.h"
 #include "analysis/run_choice.h"
+#include "analysis/subject_table.h"
 #include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis {
@@ -167,25 +168,24 @@ Figure share_difference(std::span<const TracePart, 2> sides, std::span<const Sha
 }
 
 Table share_difference_numbers(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs) {
-    Table table;
-    table.columns = {{"label", "Label", "", ColumnType::text},
-                     {"layer", "Layer", "", ColumnType::integer},
-                     {"a", "A", "", ColumnType::real, 4},
-                     {"b", "B", "", ColumnType::real, 4},
-                     {"difference", "A − B", "", ColumnType::real, 4}};
+    SubjectTable table({SubjectKey::run_a, SubjectKey::run_b, label_column(), SubjectKey::layer,
+                        Column{"a", "A", "", ColumnType::real, 4}, Column{"b", "B", "", ColumnType::real, 4},
+                        Column{"difference", "A − B", "", ColumnType::real, 4}});
     const std::vector<int> layers = chosen_layers(*sides[0].reader, sides[0].options);
     for (const SharePair& pair : pairs) {
         check_layers(pair);
-        const auto add = [&](Cell layer, double a, double b) {
-            table.rows.push_back({{pair.shown.label, std::move(layer), a, b, a - b}});
+        const auto add = [&](int layer, double a, double b) {
+            SubjectPair of = pair.shown.subjects();
+            of.a.layer = of.b.layer = layer;
+            table.add(of, {pair.shown.label, a, b, a - b});
         };
-        add(std::monostate{}, pair.a.model, pair.b.model);
+        add(-1, pair.a.model, pair.b.model);
         for (const int layer : layers) {
             const auto l = static_cast<size_t>(layer);
-            add(int64_t{layer}, pair.a.layers[l], pair.b.layers[l]);
+            add(layer, pair.a.layers[l], pair.b.layers[l]);
         }
     }
-    return table;
+    return table.take();
 }
 
 }  // namespace kvscope::analysis

@@ -16,7 +16,7 @@ struct ShownRun {
     LineStyle style;
     size_t trace = 0;  ///< which of the figure's traces it is of
 
-    Subject subject() const { return {trace, index, -1}; }
+    Subject subject() const { return {.trace = trace, .run = index}; }
     const trace::RunAttributes& attributes() const { return part->reader->run(part->options.prompt, index); }
     size_t n_tokens() const { return static_cast<size_t>(part->reader->prompt(part->options.prompt).visible_tokens()); }
     /// Runs of the same text differ in nothing but the budget.

@@ -8,8 +8,9 @@
 #include <limits>
 #include <numeric>
 
-#include "analysis/layer_axis.h"
+#include "analysis/axes.h"
 #include "analysis/run_choice.h"
+#include "analysis/subject_table.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -58,12 +59,10 @@ Cosines within_layers(const trace::Reader& reader, const FigureOptions& options)
 /// Of the matrix's rows and columns `places`, without the diagonal.
 HeatMap map_of(const Cosines& cosines, size_t part, size_t matrix, const std::vector<int>& places) {
     HeatMap map;
-    map.rows = map.columns = places.size();
+    place_on_numbers(map, places.size(), places.size());
     for (const int a : places)
         for (const int b : places)
             map.values.push_back(a == b ? std::numeric_limits<float>::quiet_NaN() : cosines.of(part, matrix, a, b));
-    map.x_begin = map.y_begin = -0.5;
-    map.x_end = map.y_end = static_cast<double>(places.size()) - 0.5;
     map.reduction = Reduction::magnitude;
     return map;
 }
@@ -123,18 +122,15 @@ Figure make_layer_similarity(const trace::Reader& reader, const FigureOptions& o
 Table layer_similarity_numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Cosines cosines = between_layers(reader, options);
     const std::vector<int> layers = chosen_layers(reader, options);
-    Table table;
-    table.title = "Mean cosine of a token's keys and of its values in two layers";
-    table.columns = {{"layer_a", "Layer a", "", ColumnType::integer},
-                     {"layer_b", "Layer b", "", ColumnType::integer},
-                     {"keys", "Keys", "", ColumnType::real, 4},
-                     {"values", "Values", "", ColumnType::real, 4}};
+    SubjectTable table("spectrum", "Mean cosine of a token's keys and of its values in two layers",
+                       {SubjectKey::layer_a, SubjectKey::layer_b, Column{"keys", "Keys", "", ColumnType::real, 4},
+                        Column{"values", "Values", "", ColumnType::real, 4}});
     for (size_t a = 0; a < layers.size(); ++a)
         for (size_t b = a + 1; b < layers.size(); ++b)
-            table.rows.push_back(
-                {{int64_t{layers[a]}, int64_t{layers[b]}, static_cast<double>(cosines.of(0, 0, layers[a], layers[b])),
-                  static_cast<double>(cosines.of(1, 0, layers[a], layers[b]))}});
-    return table;
+            table.add({{.layer = layers[a]}, {.layer = layers[b]}},
+                      {static_cast<double>(cosines.of(0, 0, layers[a], layers[b])),
+                       static_cast<double>(cosines.of(1, 0, layers[a], layers[b]))});
+    return table.take();
 }
 
 Figure make_head_similarity(const trace::Reader& reader, const FigureOptions& options, const std::vector<int>& layers) {
@@ -147,8 +143,7 @@ Figure make_head_similarity(const trace::Reader& reader, const FigureOptions& op
     const size_t rows_of_part = (layers.size() + figure.columns - 1) / figure.columns;
     figure.rows = 2 * rows_of_part;
     figure.shared_x = figure.shared_y = true;
-    Axis axis = layer_axis(heads);
-    axis.title = "KV head";
+    const Axis axis = head_axis(heads, false);
     for (size_t part = 0; part < 2; ++part) {
         for (size_t i = 0; i < layers.size(); ++i) {
             Panel& panel = figure.panels.emplace_back(
@@ -169,21 +164,18 @@ Figure make_head_similarity(const trace::Reader& reader, const FigureOptions& op
 Table head_similarity_numbers(const trace::Reader& reader, const FigureOptions& options,
                               const std::vector<int>& layers) {
     const Cosines cosines = within_layers(reader, options);
-    Table table;
-    table.title = "Mean cosine of a token's keys and of its values in two KV heads of a layer";
-    table.columns = {{"layer", "Layer", "", ColumnType::integer},
-                     {"head_a", "KV head a", "", ColumnType::integer},
-                     {"head_b", "KV head b", "", ColumnType::integer},
-                     {"keys", "Keys", "", ColumnType::real, 4},
-                     {"values", "Values", "", ColumnType::real, 4}};
+    SubjectTable table(
+        "spectrum", "Mean cosine of a token's keys and of its values in two KV heads of a layer",
+        {SubjectKey::layer, SubjectKey::head_a, SubjectKey::head_b, Column{"keys", "Keys", "", ColumnType::real, 4},
+         Column{"values", "Values", "", ColumnType::real, 4}});
     const int n = static_cast<int>(cosines.n);
     for (const int layer : layers)
         for (int a = 0; a < n; ++a)
             for (int b = a + 1; b < n; ++b)
-                table.rows.push_back({{int64_t{layer}, int64_t{a}, int64_t{b},
-                                       static_cast<double>(cosines.of(0, static_cast<size_t>(layer), a, b)),
-                                       static_cast<double>(cosines.of(1, static_cast<size_t>(layer), a, b))}});
-    return table;
+                table.add({{.layer = layer, .head = a}, {.layer = layer, .head = b}},
+                          {static_cast<double>(cosines.of(0, static_cast<size_t>(layer), a, b)),
+                           static_cast<double>(cosines.of(1, static_cast<size_t>(layer), a, b))});
+    return table.take();
 }
 
 }  // namespace kvscope::analysis

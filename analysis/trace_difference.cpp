@@ -4,10 +4,13 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <utility>
 
 #include "analysis/color_map.h"
 #include "analysis/several_traces.h"
 #include "analysis/shown_runs.h"
+#include "analysis/subject_table.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -44,6 +47,11 @@ Line line_difference(const Line& a, const Line& b, bool as_ratio) {
     line.high.clear();
     for (size_t i = 0; i < n; ++i) line.y[i] = difference(a.y[i], b.y[i], as_ratio);
     return line;
+}
+
+/// Of one layer, head and name, whosever they are.
+bool are_like(const Line& a, const Line& b) {
+    return a.label == b.label && a.subject.layer == b.subject.layer && a.subject.head == b.subject.head;
 }
 
 bool is_map(const Panel& panel) {
@@ -135,6 +143,64 @@ void set_axis(Panel& panel, bool as_ratio) {
     panel.shapes.emplace_back(Rule{true, as_ratio ? 1.0 : 0.0, "", grey});
 }
 
+/// What the figure's maps and curves are of and their axes count.
+std::vector<SubjectKey> keys_of(const Figure& figure) {
+    bool of_runs = false;
+    std::set<SubjectKey> keys;
+    const auto take = [&](const Subject& of) {
+        of_runs = of_runs || of.run >= 0;
+        if (of.layer >= 0) keys.insert(SubjectKey::layer);
+        if (of.head >= 0) keys.insert(SubjectKey::head);
+    };
+    const auto take_axes = [&](const Panel& panel) {
+        const bool alike = panel.x.dimension == panel.y.dimension;
+        for (const Axis* axis : {&panel.x, &panel.y}) {
+            switch (axis->dimension) {
+                case Dimension::none:
+                    break;
+                case Dimension::run:
+                    of_runs = true;
+                    break;
+                case Dimension::layer:
+                    alike ? keys.insert({SubjectKey::layer_a, SubjectKey::layer_b}) : keys.insert({SubjectKey::layer});
+                    break;
+                case Dimension::kv_head:
+                case Dimension::query_head:
+                    alike ? keys.insert({SubjectKey::head_a, SubjectKey::head_b}) : keys.insert({SubjectKey::head});
+                    break;
+                case Dimension::token:
+                    alike ? keys.insert({SubjectKey::token_a, SubjectKey::token_b}) : keys.insert({SubjectKey::token});
+                    break;
+                case Dimension::step:
+                    keys.insert(SubjectKey::step);
+                    break;
+            }
+        }
+    };
+    for (const Panel& panel : figure.panels) {
+        take_axes(panel);
+        take(panel.subject);
+        for (const Shape& shape : panel.shapes) take(subject_of(panel, shape));
+    }
+    if (of_runs) keys.insert({SubjectKey::run_a, SubjectKey::run_b});
+    return {keys.begin(), keys.end()};
+}
+
+/// Whether there are rows of maps, or curves, and places along x that subjects do not tell apart.
+std::pair<bool, bool> uncounted_axes(const Figure& figure) {
+    bool rows = false, x = false;
+    for (const Panel& panel : figure.panels) {
+        x = x || panel.x.dimension == Dimension::none;
+        for (const Shape& shape : panel.shapes) {
+            const auto* line = std::get_if<Line>(&shape);
+            const bool is_named = line && subject_of(panel, shape) == panel.subject && !line->label.empty();
+            const bool is_map = std::holds_alternative<HeatMap>(shape) && panel.y.dimension == Dimension::none;
+            rows = rows || is_named || is_map;
+        }
+    }
+    return {rows, x};
+}
+
 }  // namespace
 
 Figure make_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
@@ -161,7 +227,7 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
                 has_map = true;
             } else if (auto* line = std::get_if<Line>(&panel.shapes[l])) {
                 const auto* like_it = std::get_if<Line>(&other.shapes[l]);
-                if (!like_it || like_it->label != line->label)
+                if (!like_it || !are_like(*line, *like_it))
                     disagree(fmt::format("{} of {} has no counterpart in B", line->label, where));
                 *line = line_difference(*line, *like_it, as_ratio);
             } else if (std::holds_alternative<Scatter>(panel.shapes[l])) {
@@ -182,8 +248,7 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
         }
     }
     for (size_t i = 0; i < std::min(figure.color_scales.size(), sides.b.color_scales.size()); ++i) {
-        std::string& title = figure.color_scales[i].title;
-        if (title != sides.b.color_scales[i].title) title = title.substr(0, title.find(", "));
+        if (figure.color_scales[i].of != sides.b.color_scales[i].of) figure.color_scales[i].of.clear();
     }
     set_limits(figure);
     figure.title += ", A − B";
@@ -196,34 +261,48 @@ Table difference_numbers(const FigureDefinition& definition, const TracePart& a,
     if (definition.difference_numbers) return definition.difference_numbers(std::array{a, b});
     const Sides sides = read_sides(definition, a, b);
     const Figure drawn = make_difference(definition, a, b);
-    Table table;
-    table.name = drawn.name + "-difference";
-    table.title = drawn.title;
-    table.columns = {{"panel", "Panel", "", ColumnType::text}, {"row", "Row", "", ColumnType::text},
-                     {"x", "x", "", ColumnType::real, 0},      {"a", "A", "", ColumnType::real, 4},
-                     {"b", "B", "", ColumnType::real, 4},      {"difference", "A − B", "", ColumnType::real, 4}};
+    std::vector<std::variant<SubjectKey, Column>> columns = {Column{"panel", "Panel", "", ColumnType::text}};
+    const std::vector<SubjectKey> keys = keys_of(drawn);
+    columns.insert(columns.end(), keys.begin(), keys.end());
+    const auto [has_rows, has_x] = uncounted_axes(drawn);
+    if (has_rows) columns.emplace_back(Column{"row", "Row", "", ColumnType::text});
+    if (has_x) columns.emplace_back(Column{"x", "x", "", ColumnType::real, 0});
+    for (const auto& [name, title] : {std::pair{"a", "A"}, {"b", "B"}, {"difference", "A − B"}})
+        columns.emplace_back(Column{name, title, "", ColumnType::real, 4});
+    SubjectTable table(drawn.name + "-difference", drawn.title, std::move(columns));
     for (size_t p = 0; p < drawn.panels.size(); ++p) {
-        for (size_t l = 0; l < sides.a.panels[p].shapes.size(); ++l) {
-            const Shape& shown = drawn.panels[p].shapes[l];
-            const Panel& panel = drawn.panels[p];
-            const std::string title = panel.part.empty() ? panel.title : panel.title + ", " + panel.part;
+        const Panel& panel = drawn.panels[p];
+        const std::string title = panel.part.empty() ? panel.title : panel.title + ", " + panel.part;
+        const auto add = [&](SubjectPair of, const std::string& row, double x, double in_a, double in_b, double less) {
+            of.b.run = sides.b.panels[p].subject.run;
+            std::vector<Cell> cells = {title};
+            if (has_rows) cells.emplace_back(row);
+            if (has_x) cells.emplace_back(x);
+            cells.insert(cells.end(), {in_a, in_b, less});
+            table.add(of, std::move(cells));
+        };
+        for (size_t s = 0; s < sides.a.panels[p].shapes.size(); ++s) {
+            const Shape& shown = panel.shapes[s];
             if (const auto* map = std::get_if<HeatMap>(&shown)) {
-                const auto& of_a = std::get<HeatMap>(sides.a.panels[p].shapes[l]).values;
-                const auto& of_b = std::get<HeatMap>(sides.b.panels[p].shapes[l]).values;
+                const auto& of_a = std::get<HeatMap>(sides.a.panels[p].shapes[s]).values;
+                const auto& of_b = std::get<HeatMap>(sides.b.panels[p].shapes[s]).values;
                 for (size_t i = 0; i < map->values.size(); ++i) {
-                    table.rows.push_back({{title, std::to_string(i / map->columns),
-                                           static_cast<double>(i % map->columns), static_cast<double>(of_a[i]),
-                                           static_cast<double>(of_b[i]), static_cast<double>(map->values[i])}});
+                    const size_t row = i / map->columns, column = i % map->columns;
+                    add(subjects_of_cell(panel, *map, row, column), std::to_string(row), static_cast<double>(column),
+                        static_cast<double>(of_a[i]), static_cast<double>(of_b[i]),
+                        static_cast<double>(map->values[i]));
                 }
             } else if (const auto* line = std::get_if<Line>(&shown)) {
-                const auto& of_a = std::get<Line>(sides.a.panels[p].shapes[l]).y;
-                const auto& of_b = std::get<Line>(sides.b.panels[p].shapes[l]).y;
-                for (size_t i = 0; i < line->y.size(); ++i)
-                    table.rows.push_back({{title, line->label, line->x[i], of_a[i], of_b[i], line->y[i]}});
+                const auto& of_a = std::get<Line>(sides.a.panels[p].shapes[s]).y;
+                const auto& of_b = std::get<Line>(sides.b.panels[p].shapes[s]).y;
+                for (size_t i = 0; i < line->y.size(); ++i) {
+                    const Subject of = subject_of_point(panel, shown, i);
+                    add({of, of}, line->label, line->x[i], of_a[i], of_b[i], line->y[i]);
+                }
             }
         }
     }
-    return table;
+    return table.take();
 }
 
 }  // namespace kvscope::analysis

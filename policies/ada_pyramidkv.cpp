@@ -1,26 +1,7 @@
 #include "policies/interface/adaptive_policy.h"
-#include "policies/interface/pyramid_budgets.h"
+#include "policies/interface/pyramid_policy.h"
 
 namespace kvscope::policies {
-
-namespace {
-
-class AdaPyramidKv : public AdaptivePolicy {
- public:
-    explicit AdaPyramidKv(const ParameterValues& values)
-        : AdaptivePolicy(values), beta_(values.real("beta")), reference_(values.text("schedule") == "reference") {}
-
- protected:
-    std::vector<int64_t> layer_budgets(int64_t c) const override {
-        return pyramid_budgets(context().shape.n_layers, c, n_prefix(), beta_, reference_);
-    }
-
- private:
-    double beta_;
-    bool reference_;
-};
-
-}  // namespace
 
 Definition ada_pyramidkv_definition() {
     return {
@@ -33,7 +14,7 @@ Definition ada_pyramidkv_definition() {
         .parameters = snapkv_family_parameters(
             {beta_parameter(), schedule_parameter(), alpha_parameter(0.2), normalize_parameter()}),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<AdaPyramidKv>(values);
+            return std::make_unique<PyramidPolicy<AdaptivePolicy>>(values);
         },
     };
 }

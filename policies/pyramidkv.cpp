@@ -1,27 +1,6 @@
-#include "policies/interface/pyramid_budgets.h"
-#include "policies/interface/snapkv_family.h"
+#include "policies/interface/pyramid_policy.h"
 
 namespace kvscope::policies {
-
-namespace {
-
-/// SnapKV with more entries in the lower layers and fewer in the upper ones; the model's total is the same.
-class PyramidKv : public SnapKvFamily {
- public:
-    explicit PyramidKv(const ParameterValues& values)
-        : SnapKvFamily(values), beta_(values.real("beta")), reference_(values.text("schedule") == "reference") {}
-
- protected:
-    std::vector<int64_t> layer_budgets(int64_t c) const override {
-        return pyramid_budgets(context().shape.n_layers, c, n_prefix(), beta_, reference_);
-    }
-
- private:
-    double beta_;
-    bool reference_;
-};
-
-}  // namespace
 
 Definition pyramidkv_definition() {
     return {
@@ -34,7 +13,7 @@ Definition pyramidkv_definition() {
             "SnapKV whose budget shrinks linearly from the first layer to the last, the model's total unchanged.",
         .parameters = snapkv_family_parameters({beta_parameter(), schedule_parameter()}),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<PyramidKv>(values);
+            return std::make_unique<PyramidPolicy<SnapKvFamily>>(values);
         },
     };
 }

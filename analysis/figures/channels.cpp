@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/axes.h"
 #include "analysis/figure_definition.h"
-#include "analysis/layer_axis.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
+#include "analysis/subject_table.h"
 
 namespace kvscope::analysis::channels_file {
 namespace {
 
 namespace schema = trace::schema::run;
 
-constexpr double kPageMm = 190;
+constexpr double kLayerMm = 1.2;
 constexpr double kLightest = 0.3;  // paler colours would vanish on white
 
 /// A run's key channels.
@@ -60,17 +61,13 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
 /// (layers, d): the heads that keep each channel.
 HeatMap heat_map(const Run& run, const std::vector<int>& layers) {
     HeatMap map;
-    map.rows = layers.size();
-    map.columns = run.n_channels;
+    place_on_numbers(map, layers.size(), run.n_channels);
     for (const int layer : layers)
         for (size_t channel = 0; channel < run.n_channels; ++channel) {
             int heads = 0;
             for (size_t row = 0; row < run.n_rows; ++row) heads += run.kept[run.place(layer, row, channel)] != 0;
             map.values.push_back(static_cast<float>(heads));
         }
-    map.x_begin = map.y_begin = -0.5;
-    map.x_end = static_cast<double>(map.columns) - 0.5;
-    map.y_end = static_cast<double>(map.rows) - 0.5;
     return map;
 }
 
@@ -102,12 +99,9 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     Figure figure;
     figure.name = "channels";
     figure.title = "Heads that keep each channel of the keys";
-    figure.columns = runs.size() < 3 || is_narrow(options) ? 1 : 2;
-    figure.rows = (runs.size() + figure.columns - 1) / figure.columns;
-    figure.shared_x = figure.shared_y = true;
+    lay_out_maps(figure, runs.size(), runs.size() < 3 || is_narrow(options) ? 1 : 2, layers.size(), kLayerMm);
+    figure.shared_y = true;
     figure.width_mm = figure.columns == 1 ? 84 : 174;
-    const double room_mm = kPageMm / static_cast<double>(figure.rows) - 5;
-    figure.panel_height_mm = std::clamp(1.2 * static_cast<double>(layers.size()), 5.0, std::max(5.0, room_mm));
     figure.color_scales.push_back(scale_of(runs));
     std::vector<int> indices;
     for (size_t i = 0; i < runs.size(); ++i) {
@@ -136,13 +130,11 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 /// A row for each channel of each head.
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check(reader, options);
-    Table table;
-    table.name = "channels";
-    table.title = "Channels of the keys that each head keeps, and what they were ranked by";
-    table.columns = {{"run", "Run", "", ColumnType::integer},         {"label", "Label", "", ColumnType::text},
-                     {"layer", "Layer", "", ColumnType::integer},     {"head", "Head", "", ColumnType::integer},
-                     {"channel", "Channel", "", ColumnType::integer}, {"kept", "Kept", "", ColumnType::integer},
-                     {"score", "Score", "", ColumnType::real, 6}};
+    SubjectTable table(
+        "channels", "Channels of the keys that each head keeps, and what they were ranked by",
+        {SubjectKey::run, label_column(), SubjectKey::layer, SubjectKey::head,
+         Column{"channel", "Channel", "", ColumnType::integer}, Column{"kept", "Kept", "", ColumnType::integer},
+         Column{"score", "Score", "", ColumnType::real, 6}});
     const std::vector<int> layers = chosen_layers(reader, options);
     for (const Run& run : runs_of_channels(reader, options)) {
         const std::string label = run_label(run.attributes);
@@ -150,12 +142,12 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
             for (size_t row = 0; row < run.n_rows; ++row)
                 for (size_t channel = 0; channel < run.n_channels; ++channel) {
                     const size_t at = run.place(layer, row, channel);
-                    table.rows.push_back({{int64_t{run.index}, label, int64_t{layer}, static_cast<int64_t>(row),
-                                           static_cast<int64_t>(channel), int64_t{run.kept[at] != 0},
-                                           run.scores.empty() ? std::nan("") : static_cast<double>(run.scores[at])}});
+                    table.add(Subject{.run = run.index, .layer = layer, .head = static_cast<int>(row)},
+                              {label, static_cast<int64_t>(channel), int64_t{run.kept[at] != 0},
+                               run.scores.empty() ? std::nan("") : static_cast<double>(run.scores[at])});
                 }
     }
-    return table;
+    return table.take();
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "analysis/run_pairs.h"
 #include "analysis/run_style.h"
 #include "analysis/shown_runs.h"
+#include "analysis/subject_table.h"
 
 namespace kvscope::analysis::cost_file {
 namespace {
@@ -197,17 +198,13 @@ Figure make(std::span<const TracePart> parts) {
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     const TracePart part{&reader, options};
     const Points points = read_points({&part, 1});
-    Table table;
-    table.name = "cost";
-    table.title = fmt::format("{} over {}", name_of(points.y), name_of(points.x));
     Column x = points.x, y = points.y;
     x.type = y.type = ColumnType::real;
     x.best = y.best = Best::none;
-    table.columns = {{"run", "Run", "", ColumnType::integer}, {"label", "Label", "", ColumnType::text}, x, y};
-    for (const Point& point : points.points) {
-        table.rows.push_back({{int64_t{point.run.index}, point.run.label, point.x, point.y}});
-    }
-    return table;
+    SubjectTable table("cost", fmt::format("{} over {}", name_of(points.y), name_of(points.x)),
+                       {SubjectKey::run, label_column(), x, y});
+    for (const Point& point : points.points) table.add(point.run.subject(), {point.run.label, point.x, point.y});
+    return table.take();
 }
 
 /// The points of both sides, and which of them are those of two runs that are compared.
@@ -293,10 +290,7 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
 
 Table difference_numbers(std::span<const TracePart, 2> sides) {
     const PointPairs all = read_point_pairs(sides);
-    Table table;
-    table.name = "cost-difference";
-    table.title = fmt::format("{} and {} of each run of A less its like in B", name_of(all.x), name_of(all.y));
-    table.columns = {{"label", "Label", "", ColumnType::text}};
+    std::vector<std::variant<SubjectKey, Column>> columns = {SubjectKey::run_a, SubjectKey::run_b, label_column()};
     for (const Column& of : {all.x, all.y}) {
         for (const auto& [name, title] : {std::pair{"_a", " A"}, {"_b", " B"}, {"_difference", " A − B"}}) {
             Column column = of;
@@ -304,14 +298,17 @@ Table difference_numbers(std::span<const TracePart, 2> sides) {
             column.title = name_of(of) + title;
             column.type = ColumnType::real;
             column.best = Best::none;
-            table.columns.push_back(std::move(column));
+            columns.emplace_back(std::move(column));
         }
     }
+    SubjectTable table("cost-difference",
+                       fmt::format("{} and {} of each run of A less its like in B", name_of(all.x), name_of(all.y)),
+                       std::move(columns));
     for (size_t i = 0; i < all.pairs.size(); ++i) {
         const auto& [a, b] = all.pairs[i];
-        table.rows.push_back({{all.shown[i].label, a.x, b.x, a.x - b.x, a.y, b.y, a.y - b.y}});
+        table.add(all.shown[i].subjects(), {all.shown[i].label, a.x, b.x, a.x - b.x, a.y, b.y, a.y - b.y});
     }
-    return table;
+    return table.take();
 }
 
 }  // namespace

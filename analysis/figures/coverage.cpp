@@ -7,6 +7,7 @@
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
 #include "analysis/share_figure.h"
+#include "analysis/subject_table.h"
 
 namespace kvscope::analysis::coverage_file {
 namespace {
@@ -62,28 +63,25 @@ Figure make(std::span<const TracePart> parts) {
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check_runs_and_layers(reader, options);
-    Table table;
-    table.name = "coverage";
-    table.title = "Prompt tokens that at least one head of a layer keeps; without a layer: of any layer";
-    table.columns = {{"run", "Run", "", ColumnType::integer},
-                     {"label", "Label", "", ColumnType::text},
-                     {"policy", "Policy", "", ColumnType::text},
-                     {"budget", "Budget", "", ColumnType::integer},
-                     {"layer", "Layer", "", ColumnType::integer},
-                     {"tokens", "Tokens", "", ColumnType::integer},
-                     {"share", "Share of prompt", "", ColumnType::real, 4}};
+    SubjectTable table("coverage",
+                       "Prompt tokens that at least one head of a layer keeps; without a layer: of any layer",
+                       {SubjectKey::run, label_column(), Column{"policy", "Policy", "", ColumnType::text},
+                        Column{"budget", "Budget", "", ColumnType::integer}, SubjectKey::layer,
+                        Column{"tokens", "Tokens", "", ColumnType::integer},
+                        Column{"share", "Share of prompt", "", ColumnType::real, 4}});
     const std::vector<int> layers = chosen_layers(reader, options);
     const TracePart part{&reader, options};
     for (const Run& run : read_runs({&part, 1})) {
         const trace::RunAttributes& attributes = run.shown.attributes();
-        const auto add = [&](Cell layer, const Coverage& coverage) {
-            table.rows.push_back({{int64_t{run.shown.index}, run.shown.label, attributes.policy, attributes.budget,
-                                   std::move(layer), static_cast<int64_t>(coverage.count), coverage.share}});
+        const auto add = [&](int layer, const Coverage& coverage) {
+            table.add(Subject{.run = run.shown.index, .layer = layer},
+                      {run.shown.label, attributes.policy, attributes.budget, static_cast<int64_t>(coverage.count),
+                       coverage.share});
         };
-        add(std::monostate{}, run.model);
-        for (const int layer : layers) add(int64_t{layer}, run.layers[static_cast<size_t>(layer)]);
+        add(-1, run.model);
+        for (const int layer : layers) add(layer, run.layers[static_cast<size_t>(layer)]);
     }
-    return table;
+    return table.take();
 }
 
 Figure make_difference(std::span<const TracePart, 2> sides) {

@@ -4,12 +4,13 @@
 #include <array>
 #include <memory>
 
+#include "analysis/axes.h"
 #include "analysis/figure_definition.h"
-#include "analysis/layer_axis.h"
 #include "analysis/measures/overlap.h"
 #include "analysis/measures/retention.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
+#include "analysis/subject_table.h"
 
 namespace kvscope::analysis::difference_file {
 namespace {
@@ -116,19 +117,9 @@ Pair read_pair(const trace::Reader& reader, const FigureOptions& options) {
     return pair;
 }
 
-/// Places a map with a row for each layer and a column for each token.
-template <class Map>
-void place(Map& map, size_t n_layers, size_t n_tokens) {
-    map.rows = n_layers;
-    map.columns = n_tokens;
-    map.x_begin = map.y_begin = -0.5;
-    map.x_end = static_cast<double>(n_tokens) - 0.5;
-    map.y_end = static_cast<double>(n_layers) - 0.5;
-}
-
 void add_heads(Figure& figure, Panel& panel, const Pair& pair, const std::vector<int>& layers) {
     HeatMap map;
-    place(map, layers.size(), pair.n_tokens);
+    place_on_numbers(map, layers.size(), pair.n_tokens);
     map.reduction = Reduction::magnitude;
     for (const int layer : layers) {
         for (size_t token = 0; token < pair.n_tokens; ++token) {
@@ -155,7 +146,7 @@ void add_heads(Figure& figure, Panel& panel, const Pair& pair, const std::vector
 
 void add_classes(Figure& figure, Panel& panel, const Pair& pair, const std::vector<int>& layers) {
     Categories map;
-    place(map, layers.size(), pair.n_tokens);
+    place_on_numbers(map, layers.size(), pair.n_tokens);
     map.classes = {{kClassNames[1], kBothColor}, {kClassNames[2], kOnlyAColor}, {kClassNames[3], kOnlyBColor}};
     for (const int layer : layers) {
         for (size_t token = 0; token < pair.n_tokens; ++token) {
@@ -182,15 +173,10 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     figure.title = fmt::format("{} less {}", pair.a.label, pair.b.label);
     figure.width_mm = 174;
     figure.panel_height_mm = std::clamp(1.4 * static_cast<double>(layers.size()), 8.0, 60.0);
-    Panel panel;
+    Panel panel = layers_by_tokens(layers, pair.n_tokens);
+    panel.subject.run = pair.a.index;
     panel.title = fmt::format("A: {}   B: {}", pair.a.label, pair.b.label);
     panel.note = fmt::format("same tokens {:.1f} %", 100 * run_overlap_total(pair.sets(pair.a), pair.sets(pair.b)));
-    panel.x.title = "Token position";
-    panel.x.min = -0.5;
-    panel.x.max = static_cast<double>(pair.n_tokens) - 0.5;
-    panel.x.whole_numbers = true;
-    panel.y = layer_axis(layers);
-    panel.y.reversed = true;
     (source == Source::heads ? add_heads : add_classes)(figure, panel, pair, layers);
     figure.caption += " Same entries: those that both keep over those that either keeps.";
     figure.panels.push_back(std::move(panel));
@@ -201,33 +187,31 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Source source = source_from_name(options.source);
     const Pair pair = read_pair(reader, options);
-    Table table;
-    table.name = "difference";
-    table.title = fmt::format("Heads that keep each token: A ({}) and B ({}); tokens that neither keeps are left out",
-                              pair.a.label, pair.b.label);
-    table.columns = {{"layer", "Layer", "", ColumnType::integer},
-                     {"token", "Token", "", ColumnType::integer},
-                     {"heads_a", "Heads A", "", ColumnType::integer},
-                     {"heads_b", "Heads B", "", ColumnType::integer}};
-    if (source == Source::classes) {
-        table.columns.push_back({"class", "Class", "", ColumnType::text});
-    } else {
-        table.columns.push_back(
-            {"difference", "A − B", pair.same_rows() ? "" : "%", ColumnType::real, pair.same_rows() ? 0 : 1});
-    }
+    const Column last = source == Source::classes ? Column{"class", "Class", "", ColumnType::text}
+                                                  : Column{"difference", "A − B", pair.same_rows() ? "" : "%",
+                                                           ColumnType::real, pair.same_rows() ? 0 : 1};
+    SubjectTable table(
+        "difference",
+        fmt::format("Heads that keep each token: A ({}) and B ({}); tokens that neither keeps are left out",
+                    pair.a.label, pair.b.label),
+        {SubjectKey::run_a, SubjectKey::run_b, SubjectKey::layer, SubjectKey::token,
+         Column{"heads_a", "Heads A", "", ColumnType::integer}, Column{"heads_b", "Heads B", "", ColumnType::integer},
+         last});
     for (const int layer : chosen_layers(reader, options)) {
         const auto l = static_cast<size_t>(layer);
         for (size_t token = 0; token < pair.n_tokens; ++token) {
             const uint8_t kind = pair.kind(l, token);
             if (kind == Categories::none) continue;
-            const Cell last = source == Source::classes ? Cell(std::string(kClassNames[kind + size_t{1}]))
+            const Cell what = source == Source::classes ? Cell(std::string(kClassNames[kind + size_t{1}]))
                                                         : Cell(pair.difference(l, token));
-            table.rows.push_back(
-                {{int64_t{layer}, static_cast<int64_t>(token), int64_t{pair.a.counts[l * pair.n_tokens + token]},
-                  int64_t{pair.b.counts[l * pair.n_tokens + token]}, last}});
+            SubjectPair of{{.run = pair.a.index, .layer = layer, .token = static_cast<int>(token)}, {}};
+            of.b = of.a;
+            of.b.run = pair.b.index;
+            table.add(of, {int64_t{pair.a.counts[l * pair.n_tokens + token]},
+                           int64_t{pair.b.counts[l * pair.n_tokens + token]}, what});
         }
     }
-    return table;
+    return table.take();
 }
 
 }  // namespace

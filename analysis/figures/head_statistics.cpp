@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/axes.h"
 #include "analysis/figure_definition.h"
-#include "analysis/layer_axis.h"
 #include "analysis/run_choice.h"
+#include "analysis/subject_table.h"
 
 namespace kvscope::analysis::head_statistics_file {
 namespace {
@@ -50,14 +51,10 @@ Statistics read_statistics(const trace::Reader& reader, const FigureOptions& opt
 void add_map(Figure& figure, const Statistics& statistics, const std::string& title, const std::string& unit,
              double HeadStatistics::*number) {
     HeatMap map;
-    map.rows = statistics.n_heads;
-    map.columns = statistics.layers.size();
+    place_on_numbers(map, statistics.n_heads, statistics.layers.size());
     for (size_t head = 0; head < map.rows; ++head) {
         for (const auto& layer : statistics.of_layers) map.values.push_back(static_cast<float>(layer[head].*number));
     }
-    map.x_begin = map.y_begin = -0.5;
-    map.x_end = static_cast<double>(map.columns) - 0.5;
-    map.y_end = static_cast<double>(map.rows) - 0.5;
     map.color_scale = figure.color_scales.size();
     map.reduction = Reduction::mean;
     ColorScale scale;
@@ -66,14 +63,11 @@ void add_map(Figure& figure, const Statistics& statistics, const std::string& ti
     scale.max = static_cast<double>(*std::max_element(map.values.begin(), map.values.end()));
     if (!(scale.max > 0)) scale.max = 1;
     figure.color_scales.push_back(scale);
-    std::vector<int> heads;
-    for (size_t head = 0; head < map.rows; ++head) heads.push_back(static_cast<int>(head));
     Panel panel;
     panel.row = figure.panels.size();
     panel.title = title;
     panel.x = layer_axis(statistics.layers);
-    panel.y = layer_axis(heads);
-    panel.y.title = "KV head";
+    panel.y = head_axis(map.rows, false);
     panel.y.reversed = true;
     panel.shapes.emplace_back(std::move(map));
     figure.panels.push_back(std::move(panel));
@@ -103,21 +97,18 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Statistics statistics = read_statistics(reader, options);
-    Table table;
-    table.name = "head-statistics";
-    table.title = "Spread of each KV head's windowed scores over the prompt before the window";
-    table.columns = {{"layer", "Layer", "", ColumnType::integer},
-                     {"kv_head", "KV head", "", ColumnType::integer},
-                     {"deviation", "Standard deviation", "", ColumnType::real, 6},
-                     {"entropy_nats", "Entropy", "nats", ColumnType::real}};
+    SubjectTable table(
+        "head-statistics", "Spread of each KV head's windowed scores over the prompt before the window",
+        {SubjectKey::layer, SubjectKey::head, Column{"deviation", "Standard deviation", "", ColumnType::real, 6},
+         Column{"entropy_nats", "Entropy", "nats", ColumnType::real}});
     for (size_t i = 0; i < statistics.layers.size(); ++i) {
         for (size_t head = 0; head < statistics.n_heads; ++head) {
             const HeadStatistics& of_head = statistics.of_layers[i][head];
-            table.rows.push_back(
-                {{int64_t{statistics.layers[i]}, static_cast<int64_t>(head), of_head.deviation, of_head.entropy}});
+            table.add(Subject{.layer = statistics.layers[i], .head = static_cast<int>(head)},
+                      {of_head.deviation, of_head.entropy});
         }
     }
-    return table;
+    return table.take();
 }
 
 }  // namespace

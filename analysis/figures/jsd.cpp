@@ -5,12 +5,13 @@
 #include <numeric>
 #include <string_view>
 
+#include "analysis/axes.h"
 #include "analysis/figure_definition.h"
-#include "analysis/layer_axis.h"
 #include "analysis/measures/head_order.h"
 #include "analysis/measures/kv_head_jsd.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
+#include "analysis/subject_table.h"
 
 namespace kvscope::analysis::jsd_file {
 namespace {
@@ -27,8 +28,8 @@ constexpr std::string_view ordered = "-by-similarity";
 struct Matrices {
     Source source = Source::attention;
     bool by_similarity = false;
-    std::string of;        ///< "plain attention of query heads"
-    std::string head;      ///< "query head"
+    std::string of;  ///< "plain attention of query heads"
+    bool query_heads = false;
     std::vector<int> run;  ///< the one run whose scores are compared; empty for attention
     Place place;           ///< of the data, with `stored`
     const schema::DataSet* stored = nullptr;
@@ -89,12 +90,11 @@ Matrices described(const trace::Reader& reader, const FigureOptions& options) {
         case Source::attention:
             m.n = static_cast<size_t>(model.n_heads);
             m.of = fmt::format("attention of the last {} queries, per query head", prompt.window);
-            m.head = "Query head";
+            m.query_heads = true;
             break;
         case Source::kv_heads:
             m.n = static_cast<size_t>(model.n_kv_heads);
             m.of = fmt::format("attention of the last {} queries, averaged to KV heads", prompt.window);
-            m.head = "KV head";
             m.stored = &schema::prompt::window_attention;
             break;
         case Source::scores: {
@@ -104,7 +104,7 @@ Matrices described(const trace::Reader& reader, const FigureOptions& options) {
             m.run = {run};
             m.n = reader.n_rows(options.prompt, run);
             m.of = fmt::format("scores of {}", run_label(attributes));
-            m.head = attributes.granularity == schema::run::granularity_query_head ? "Query head" : "KV head";
+            m.query_heads = attributes.granularity == schema::run::granularity_query_head;
             m.stored = &schema::run::head_jsd;
             break;
         }
@@ -196,7 +196,8 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     if (m.layers.size() <= 2) figure.panel_height_mm = 50;
 
     ColorScale scale;
-    scale.title = fmt::format("JSD, {}", m.of);
+    scale.title = "JSD";
+    scale.of = m.of;
     scale.unit = "nats";
     scale.min = 0;
     scale.max = largest(m);
@@ -208,21 +209,20 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         panel.row = i / figure.columns;
         panel.column = i % figure.columns;
         panel.title = fmt::format("Layer {}", m.layers[i]);
+        panel.subject.layer = m.layers[i];
+        if (!m.run.empty()) panel.subject.run = m.run.front();
         panel.square_cells = true;
-        panel.x = layer_axis(m.heads[i]);
-        panel.x.title = m.head;
+        panel.x = head_axis(m.heads[i], m.query_heads);
         if (m.by_similarity) panel.x.ticks = named_places(m.heads[i]);
         panel.y = panel.x;
         if (m.by_similarity && panel.row + 1 < figure.rows) panel.x.title.clear();
         if (m.by_similarity && panel.column > 0) panel.y.title.clear();
         panel.y.reversed = true;
         HeatMap map;
-        map.rows = map.columns = m.n;
+        place_on_numbers(map, m.n, m.n);
         for (const int a : m.heads[i]) {
             for (const int b : m.heads[i]) map.values.push_back(value_of(m, i, a, b));
         }
-        map.x_begin = map.y_begin = -0.5;
-        map.x_end = map.y_end = static_cast<double>(m.n) - 0.5;
         map.reduction = Reduction::mean;
         panel.shapes.emplace_back(std::move(map));
         figure.panels.push_back(std::move(panel));
@@ -238,23 +238,22 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Matrices m = read_matrices(reader, options);
-    Table table;
-    table.name = "jsd";
-    table.title = fmt::format("Jensen-Shannon divergence in nats, {}", m.of);
-    table.columns = {{"source", "Source", "", ColumnType::text},
-                     {"layer", "Layer", "", ColumnType::integer},
-                     {"head_a", "Head a", "", ColumnType::integer},
-                     {"head_b", "Head b", "", ColumnType::integer},
-                     {"jsd_nats", "JSD", "nats", ColumnType::real, 4}};
+    std::vector<std::variant<SubjectKey, Column>> columns = {Column{"source", "Source", "", ColumnType::text},
+                                                             SubjectKey::layer, SubjectKey::head_a, SubjectKey::head_b,
+                                                             Column{"jsd_nats", "JSD", "nats", ColumnType::real, 4}};
+    if (!m.run.empty()) columns.insert(columns.begin(), SubjectKey::run);
+    SubjectTable table("jsd", fmt::format("Jensen-Shannon divergence in nats, {}", m.of), std::move(columns));
+    const int run = m.run.empty() ? -1 : m.run.front();
     for (size_t i = 0; i < m.layers.size(); ++i) {
         for (const int a : m.heads[i]) {
             for (const int b : m.heads[i]) {
-                table.rows.push_back(
-                    {{m.of, int64_t{m.layers[i]}, int64_t{a}, int64_t{b}, static_cast<double>(value_of(m, i, a, b))}});
+                table.add(
+                    {{.run = run, .layer = m.layers[i], .head = a}, {.run = run, .layer = m.layers[i], .head = b}},
+                    {m.of, static_cast<double>(value_of(m, i, a, b))});
             }
         }
     }
-    return table;
+    return table.take();
 }
 
 }  // namespace

@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <memory>
 
+#include "analysis/axes.h"
 #include "analysis/figure_definition.h"
-#include "analysis/layer_axis.h"
 #include "analysis/measures/entry_sizes.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
+#include "analysis/subject_table.h"
 #include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis::merging_file {
 namespace {
 
-constexpr double kPageMm = 190;
+constexpr double kLayerMm = 0.7;
 constexpr double kLightest = 0.15;  // paler colours would vanish on white
 
 struct Run {
@@ -44,16 +45,11 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
 
 HeatMap heat_map(const std::vector<float>& sizes, const std::vector<int>& layers, size_t n_tokens) {
     HeatMap map;
-    map.rows = layers.size();
-    map.columns = n_tokens;
+    place_on_numbers(map, layers.size(), n_tokens);
     for (const int layer : layers) {
         const auto first = sizes.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(layer) * n_tokens);
         map.values.insert(map.values.end(), first, first + static_cast<std::ptrdiff_t>(n_tokens));
     }
-    map.x_begin = -0.5;
-    map.x_end = static_cast<double>(n_tokens) - 0.5;
-    map.y_begin = -0.5;
-    map.y_end = static_cast<double>(layers.size()) - 0.5;
     return map;
 }
 
@@ -75,11 +71,8 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     Figure figure;
     figure.name = "merging";
     figure.title = "Which tokens went into one entry";
-    figure.rows = runs.size();
-    figure.shared_x = true;
+    lay_out_maps(figure, runs.size(), 1, layers.size(), kLayerMm);
     figure.width_mm = 174;
-    const double room_mm = kPageMm / static_cast<double>(figure.rows) - 5;
-    figure.panel_height_mm = std::clamp(0.7 * static_cast<double>(layers.size()), 5.0, std::max(5.0, room_mm));
 
     ColorScale scale;
     scale.title = "Tokens of the entry";
@@ -94,16 +87,11 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         HeatMap map = heat_map(sizes, layers, n_tokens);
         scale.max = std::max(scale.max, double{*std::max_element(map.values.begin(), map.values.end())});
         indices.push_back(runs[i].index);
-        Panel panel;
+        Panel panel = layers_by_tokens(layers, n_tokens);
+        panel.subject.run = runs[i].index;
         panel.row = i;
         panel.title = runs[i].label;
         panel.note = note_of(runs[i], layers);
-        panel.x.title = "Token position";
-        panel.x.min = -0.5;
-        panel.x.max = static_cast<double>(n_tokens) - 0.5;
-        panel.x.whole_numbers = true;
-        panel.y = layer_axis(layers);
-        panel.y.reversed = true;
         panel.shapes.emplace_back(std::move(map));
         figure.panels.push_back(std::move(panel));
     }
@@ -120,24 +108,19 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 /// A row for each merged entry of each head.
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check(reader, options);
-    Table table;
-    table.name = "merging";
-    table.title = "Entries that several tokens went into";
-    table.columns = {{"run", "Run", "", ColumnType::integer},
-                     {"label", "Label", "", ColumnType::text},
-                     {"layer", "Layer", "", ColumnType::integer},
-                     {"head", "Head", "", ColumnType::integer},
-                     {"first_token", "First token", "", ColumnType::integer},
-                     {"last_token", "Last token", "", ColumnType::integer},
-                     {"cardinality", "Cardinality", "", ColumnType::real, 2}};
+    SubjectTable table("merging", "Entries that several tokens went into",
+                       {SubjectKey::run, label_column(), SubjectKey::layer, SubjectKey::head,
+                        Column{"first_token", "First token", "", ColumnType::integer},
+                        Column{"last_token", "Last token", "", ColumnType::integer},
+                        Column{"cardinality", "Cardinality", "", ColumnType::real, 2}});
     const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     for (const Run& run : runs_that_merge(reader, options))
         for (const int layer : chosen_layers(reader, options))
             for (size_t row = 0; row < run.kept->n_rows; ++row)
                 for (const auto& entry : merged_entries(*run.kept, static_cast<size_t>(layer), row, n_tokens))
-                    table.rows.push_back({{int64_t{run.index}, run.label, int64_t{layer}, static_cast<int64_t>(row),
-                                           int64_t{entry.first}, int64_t{entry.last}, double{entry.cardinality}}});
-    return table;
+                    table.add(Subject{.run = run.index, .layer = layer, .head = static_cast<int>(row)},
+                              {run.label, int64_t{entry.first}, int64_t{entry.last}, double{entry.cardinality}});
+    return table.take();
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "analysis/measures/retention.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
+#include "analysis/subject_table.h"
 #include "analysis/tables/table_format.h"
 #include "analysis/tables/utf8.h"
 
@@ -195,7 +196,7 @@ Rgb ink_of(const ColorScale& scale, int value) {
 }
 
 /// Of the run's `part`-th page.
-Panel panel_of(const Arrangement& arrangement, size_t part, const std::vector<uint16_t>& values,
+Panel panel_of(const Arrangement& arrangement, const Subject& of, size_t part, const std::vector<uint16_t>& values,
                const ColorScale& scale) {
     const size_t first_line = part * arrangement.lines_a_page;
     const size_t width = arrangement.characters;
@@ -208,6 +209,7 @@ Panel panel_of(const Arrangement& arrangement, size_t part, const std::vector<ui
     map.y_begin = 0;
     map.y_end = static_cast<double>(map.rows);
     Panel panel;
+    panel.subject = of;
     panel.x.max = map.x_end;
     panel.x.ticks = {{0, ""}};
     panel.y.max = map.y_end;
@@ -223,7 +225,9 @@ Panel panel_of(const Arrangement& arrangement, size_t part, const std::vector<ui
         for (size_t cell = piece.cell; cell < std::min(piece.cell + piece.n_cells, width); ++cell)
             map.values[line * width + cell] = static_cast<float>(value);
         const double middle = static_cast<double>(piece.cell) + static_cast<double>(piece.n_cells) / 2;
-        labels.push_back({middle, static_cast<double>(line) + 0.5, piece.text, ink_of(scale, value), true});
+        Subject subject = of;
+        subject.token = static_cast<int>(piece.token);
+        labels.push_back({middle, static_cast<double>(line) + 0.5, piece.text, ink_of(scale, value), true, subject});
         first_token = std::min(first_token, piece.token);
         last_token = std::max(last_token, piece.token);
         if (piece.cell == 0 && line >= next_number) {
@@ -266,8 +270,8 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         const Counts& counts = shown.counts[i];
         const size_t row = i / arrangement.columns;
         for (size_t part = 0; part < arrangement.pages_a_run; ++part) {
-            Panel panel =
-                panel_of(arrangement, part, shown.by_heads ? counts.heads : counts.layers, figure.color_scales.front());
+            Panel panel = panel_of(arrangement, Subject{.run = arrangement.runs[i]}, part,
+                                   shown.by_heads ? counts.heads : counts.layers, figure.color_scales.front());
             panel.page = row / arrangement.rows_a_page * arrangement.pages_a_run + part;
             panel.row = row % arrangement.rows_a_page;
             panel.column = i % arrangement.columns;
@@ -289,22 +293,18 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Shown shown = read_shown(reader, options, arrangement);
     const auto texts = reader.token_text(options.prompt);
     const auto ids = reader.token_ids(options.prompt);
-    Table table;
-    table.name = "prompt";
-    table.title = "Layers and heads that keep each token";
-    table.columns = {{"label", "Label", ""},
-                     {"token", "Token", "", ColumnType::integer},
-                     {"id", "Id", "", ColumnType::integer},
-                     {"text", "Text", ""},
-                     {"layers", "Layers", "", ColumnType::integer},
-                     {"heads", "Heads of all layers", "", ColumnType::integer}};
+    SubjectTable table("prompt", "Layers and heads that keep each token",
+                       {SubjectKey::run, label_column(), SubjectKey::token, Column{"id", "Id", "", ColumnType::integer},
+                        Column{"text", "Text", ""}, Column{"layers", "Layers", "", ColumnType::integer},
+                        Column{"heads", "Heads of all layers", "", ColumnType::integer}});
     for (size_t i = 0; i < arrangement.runs.size(); ++i) {
         const std::string label = run_label(reader.run(options.prompt, arrangement.runs[i]));
         for (size_t token = 0; token < arrangement.n_tokens; ++token)
-            table.rows.push_back({{label, static_cast<int64_t>(token), int64_t{ids[token]}, texts[token],
-                                   int64_t{shown.counts[i].layers[token]}, int64_t{shown.counts[i].heads[token]}}});
+            table.add(Subject{.run = arrangement.runs[i], .token = static_cast<int>(token)},
+                      {label, int64_t{ids[token]}, texts[token], int64_t{shown.counts[i].layers[token]},
+                       int64_t{shown.counts[i].heads[token]}});
     }
-    return table;
+    return table.take();
 }
 
 }  // namespace

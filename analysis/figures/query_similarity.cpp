@@ -6,12 +6,13 @@
 #include <exception>
 #include <limits>
 
+#include "analysis/axes.h"
 #include "analysis/color_map.h"
 #include "analysis/figure_definition.h"
-#include "analysis/layer_axis.h"
 #include "analysis/run_choice.h"
 #include "analysis/several_traces.h"
 #include "analysis/shown_runs.h"
+#include "analysis/subject_table.h"
 #include "kernels/cosine.h"
 
 namespace kvscope::analysis::query_similarity_file {
@@ -84,8 +85,12 @@ Figure make_matrices(const trace::Reader& reader, const FigureOptions& options) 
             panel.row = i;
             panel.column = j;
             panel.title = fmt::format("L{} H{}", choice.layers[i], choice.heads[j]);
+            panel.subject.layer = choice.layers[i];
+            panel.subject.head = choice.heads[j];
+            panel.subject.query_heads = true;
             panel.square_cells = true;
             panel.x.title = "Prompt token of the query";
+            panel.x.dimension = Dimension::token;
             panel.x.whole_numbers = true;
             panel.x.max = static_cast<double>(choice.n_tokens) - 0.5;
             panel.x.min = panel.x.max - static_cast<double>(choice.window);
@@ -178,6 +183,7 @@ Figure make_curves(std::span<const TracePart> parts) {
         try {
             const Choice choice = chosen(*parts[i].reader, parts[i].options, Source::mean_by_layer);
             Line line = curve(parts[i], choice, okabe_ito()[colors[i % colors.size()]]);
+            line.subject.trace = i;
             smallest = std::min(smallest, *std::min_element(line.low.begin(), line.low.end()));
             largest = std::max(largest, *std::max_element(line.high.begin(), line.high.end()));
             if (choice.layers.size() > most_layers) panel.x = layer_axis(choice.layers);
@@ -215,51 +221,45 @@ Figure make(std::span<const TracePart> parts) {
 
 Table matrix_numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Choice choice = chosen(reader, options, Source::matrices);
-    Table table;
-    table.columns = {{"layer", "Layer", "", ColumnType::integer},
-                     {"head", "Head", "", ColumnType::integer},
-                     {"token_a", "Token a", "", ColumnType::integer},
-                     {"token_b", "Token b", "", ColumnType::integer},
-                     {"cosine", "Cosine", "", ColumnType::real, 4}};
-    const int64_t first = choice.n_tokens - choice.window;
+    SubjectTable table("query-similarity", "Cosine similarity of each two window queries",
+                       {SubjectKey::layer, SubjectKey::head, SubjectKey::token_a, SubjectKey::token_b,
+                        Column{"cosine", "Cosine", "", ColumnType::real, 4}});
+    const auto first = static_cast<int>(choice.n_tokens - choice.window);
     for (const int layer : choice.layers) {
         const std::vector<float> all = matrices(reader, options.prompt, layer);
         for (const int head : choice.heads) {
             const float* values = all.data() + static_cast<size_t>(head) * area(choice);
-            for (int64_t a = 0; a < choice.window; ++a) {
-                for (int64_t b = 0; b < choice.window; ++b) {
-                    table.rows.push_back({{int64_t{layer}, int64_t{head}, first + a, first + b,
-                                           static_cast<double>(values[a * choice.window + b])}});
+            SubjectPair of;
+            of.a = of.b = {.layer = layer, .head = head, .query_heads = true};
+            for (int a = 0; a < choice.window; ++a) {
+                for (int b = 0; b < choice.window; ++b) {
+                    of.a.token = first + a;
+                    of.b.token = first + b;
+                    table.add(of, {static_cast<double>(values[a * choice.window + b])});
                 }
             }
         }
     }
-    return table;
+    return table.take();
 }
 
 Table mean_numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Choice choice = chosen(reader, options, Source::mean_by_layer);
-    Table table;
-    table.columns = {{"layer", "Layer", "", ColumnType::integer},
-                     {"head", "Head", "", ColumnType::integer},
-                     {"mean_cosine", "Mean cosine", "", ColumnType::real, 4}};
+    SubjectTable table(
+        "query-similarity", "Mean cosine similarity of different window queries; without a head: mean over heads",
+        {SubjectKey::layer, SubjectKey::head, Column{"mean_cosine", "Mean cosine", "", ColumnType::real, 4}});
     for (const int layer : choice.layers) {
         const std::vector<double> means = head_means(reader, options.prompt, layer, choice);
-        table.rows.push_back({{int64_t{layer}, std::monostate{}, layer_means(means).mean}});
-        for (size_t i = 0; i < means.size(); ++i) {
-            table.rows.push_back({{int64_t{layer}, int64_t{choice.heads[i]}, means[i]}});
-        }
+        table.add(Subject{.layer = layer}, {layer_means(means).mean});
+        for (size_t i = 0; i < means.size(); ++i)
+            table.add(Subject{.layer = layer, .head = choice.heads[i], .query_heads = true}, {means[i]});
     }
-    return table;
+    return table.take();
 }
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     const bool curve = source_from_name(options.source) == Source::mean_by_layer;
-    Table table = curve ? mean_numbers(reader, options) : matrix_numbers(reader, options);
-    table.name = "query-similarity";
-    table.title = curve ? "Mean cosine similarity of different window queries; without a head: mean over heads"
-                        : "Cosine similarity of each two window queries";
-    return table;
+    return curve ? mean_numbers(reader, options) : matrix_numbers(reader, options);
 }
 
 }  // namespace

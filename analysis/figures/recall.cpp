@@ -8,6 +8,7 @@
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
 #include "analysis/share_figure.h"
+#include "analysis/subject_table.h"
 
 namespace kvscope::analysis::recall_file {
 namespace {
@@ -86,34 +87,30 @@ Figure make(std::span<const TracePart> parts) {
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check(reader, options);
-    Table table;
-    table.name = "recall";
-    table.title =
-        "Share of the tokens that the full cache's answer attends to most; without a head: mean of the layer; "
-        "without a layer: of the model";
-    table.columns = {{"run", "Run", "", ColumnType::integer},      {"label", "Label", "", ColumnType::text},
-                     {"policy", "Policy", "", ColumnType::text},   {"budget", "Budget", "", ColumnType::integer},
-                     {"layer", "Layer", "", ColumnType::integer},  {"head", "Head", "", ColumnType::integer},
-                     {"recall", "Recall", "", ColumnType::real, 4}};
+    SubjectTable table("recall",
+                       "Share of the tokens that the full cache's answer attends to most; without a head: mean of the "
+                       "layer; without a layer: of the model",
+                       {SubjectKey::run, label_column(), Column{"policy", "Policy", "", ColumnType::text},
+                        Column{"budget", "Budget", "", ColumnType::integer}, SubjectKey::layer, SubjectKey::head,
+                        Column{"recall", "Recall", "", ColumnType::real, 4}});
     const std::vector<int> layers = chosen_layers(reader, options);
     const TracePart part{&reader, options};
     for (const Run& run : read_runs({&part, 1})) {
         const trace::RunAttributes& attributes = run.shown.attributes();
-        const auto add = [&](Cell layer, Cell head, double recall) {
-            table.rows.push_back({{int64_t{run.shown.index}, run.shown.label, attributes.policy, attributes.budget,
-                                   std::move(layer), std::move(head), recall}});
+        const auto add = [&](int layer, int head, double recall) {
+            table.add(Subject{.run = run.shown.index, .layer = layer, .head = head},
+                      {run.shown.label, attributes.policy, attributes.budget, recall});
         };
-        add(std::monostate{}, std::monostate{}, run.recall.model);
+        add(-1, -1, run.recall.model);
         const size_t n_rows = run.recall.heads.size() / run.recall.layers.size();
         for (const int layer : layers) {
-            add(int64_t{layer}, std::monostate{}, run.recall.layers[static_cast<size_t>(layer)]);
+            add(layer, -1, run.recall.layers[static_cast<size_t>(layer)]);
             for (size_t row = 0; row < n_rows; ++row) {
-                add(int64_t{layer}, static_cast<int64_t>(row),
-                    run.recall.heads[static_cast<size_t>(layer) * n_rows + row]);
+                add(layer, static_cast<int>(row), run.recall.heads[static_cast<size_t>(layer) * n_rows + row]);
             }
         }
     }
-    return table;
+    return table.take();
 }
 
 Figure make_difference(std::span<const TracePart, 2> sides) {

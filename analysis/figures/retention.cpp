@@ -6,18 +6,19 @@
 #include <iterator>
 #include <memory>
 
+#include "analysis/axes.h"
 #include "analysis/figure_definition.h"
-#include "analysis/layer_axis.h"
 #include "analysis/measures/coverage.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
+#include "analysis/subject_table.h"
 #include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis::retention_file {
 namespace {
 
 constexpr size_t kRunsInOneColumn = 8;  // more are drawn in two, or a page would be full
-constexpr double kPageMm = 190;
+constexpr double kLayerMm = 0.55;
 constexpr double kLightest = 0.3;  // paler colours would vanish on white
 
 struct Run {
@@ -57,18 +58,13 @@ size_t columns_for(const std::vector<Run>& runs, const FigureOptions& options) {
 HeatMap heat_map(const Run& run, const std::vector<int>& layers, double value_per_head) {
     const std::vector<uint16_t> counts = retention_counts(run.sets());
     HeatMap map;
-    map.rows = layers.size();
-    map.columns = run.n_tokens;
+    place_on_numbers(map, layers.size(), run.n_tokens);
     map.values.reserve(map.rows * map.columns);
     for (const int layer : layers) {
         const auto first = counts.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(layer) * run.n_tokens);
         std::transform(first, first + static_cast<std::ptrdiff_t>(run.n_tokens), std::back_inserter(map.values),
                        [&](uint16_t count) { return static_cast<float>(count * value_per_head); });
     }
-    map.x_begin = -0.5;
-    map.x_end = static_cast<double>(run.n_tokens) - 0.5;
-    map.y_begin = -0.5;
-    map.y_end = static_cast<double>(layers.size()) - 0.5;
     return map;
 }
 
@@ -94,15 +90,10 @@ ColorScale color_scale(const Run& run, size_t most, bool is_share) {
 
 /// One run's map, without its place among the others.
 Panel map_panel(const Run& run, const std::vector<int>& layers, bool is_share) {
-    Panel panel;
+    Panel panel = layers_by_tokens(layers, run.n_tokens);
+    panel.subject.run = run.index;
     panel.title = run_label(run.attributes);
     panel.note = fmt::format("coverage {:.1f} %", 100 * model_coverage(run.sets()).share);
-    panel.x.title = "Token position";
-    panel.x.min = -0.5;
-    panel.x.max = static_cast<double>(run.n_tokens) - 0.5;
-    panel.x.whole_numbers = true;
-    panel.y = layer_axis(layers);
-    panel.y.reversed = true;
     const double value_per_head = is_share ? 100.0 / static_cast<double>(run.kept->n_rows) : 1.0;
     panel.shapes.emplace_back(heat_map(run, layers, value_per_head));
     return panel;
@@ -122,13 +113,9 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     Figure figure;
     figure.name = "retention";
     figure.title = "Heads that keep each token";
-    figure.columns = columns_for(runs, options);
-    figure.rows = (runs.size() + figure.columns - 1) / figure.columns;
-    figure.shared_x = true;
+    lay_out_maps(figure, runs.size(), columns_for(runs, options), layers.size(), kLayerMm);
     figure.shared_y = true;
     figure.width_mm = 174;
-    const double room_mm = kPageMm / static_cast<double>(figure.rows) - 5;
-    figure.panel_height_mm = std::clamp(0.55 * static_cast<double>(layers.size()), 5.0, std::max(5.0, room_mm));
 
     figure.color_scales.push_back(color_scale(runs[0], max_rows, !same_rows));
 
@@ -150,12 +137,10 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check_runs_and_layers(reader, options);
-    Table table;
-    table.name = "retention";
-    table.title = "Heads that keep each token; tokens that no head of a layer keeps are left out";
-    table.columns = {{"run", "Run", "", ColumnType::integer},     {"label", "Label", "", ColumnType::text},
-                     {"layer", "Layer", "", ColumnType::integer}, {"token", "Token", "", ColumnType::integer},
-                     {"heads", "Heads", "", ColumnType::integer}, {"heads_total", "Of", "", ColumnType::integer}};
+    SubjectTable table(
+        "retention", "Heads that keep each token; tokens that no head of a layer keeps are left out",
+        {SubjectKey::run, label_column(), SubjectKey::layer, SubjectKey::token,
+         Column{"heads", "Heads", "", ColumnType::integer}, Column{"heads_total", "Of", "", ColumnType::integer}});
     const std::vector<int> layers = chosen_layers(reader, options);
     for (const Run& run : read_runs(reader, options)) {
         const std::vector<uint16_t> counts = retention_counts(run.sets());
@@ -164,12 +149,12 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
             for (size_t token = 0; token < run.n_tokens; ++token) {
                 const uint16_t heads = counts[static_cast<size_t>(layer) * run.n_tokens + token];
                 if (heads == 0) continue;
-                table.rows.push_back({{int64_t{run.index}, label, int64_t{layer}, static_cast<int64_t>(token),
-                                       int64_t{heads}, static_cast<int64_t>(run.kept->n_rows)}});
+                table.add(Subject{.run = run.index, .layer = layer, .token = static_cast<int>(token)},
+                          {label, int64_t{heads}, static_cast<int64_t>(run.kept->n_rows)});
             }
         }
     }
-    return table;
+    return table.take();
 }
 
 }  // namespace

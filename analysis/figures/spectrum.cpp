@@ -7,10 +7,11 @@
 #include <set>
 
 #include "analysis/alignment_scatter.h"
+#include "analysis/axes.h"
 #include "analysis/figure_definition.h"
-#include "analysis/layer_axis.h"
 #include "analysis/run_choice.h"
 #include "analysis/similarity_maps.h"
+#include "analysis/subject_table.h"
 #include "trace/fields.h"
 #include "trace/kept_spectra.h"
 
@@ -103,6 +104,10 @@ struct Spectrum {
     int layer = 0;
     int head = -1;  ///< of the projection (K and V: KV heads); -1: the whole matrix, or the mean over heads
     std::vector<double> values;
+
+    Subject subject(const Projection& projection) const {
+        return {.layer = layer, .head = head, .query_heads = !projection.kv_heads};
+    }
 };
 
 /// The projection's head that a query head uses.
@@ -249,10 +254,10 @@ struct Reach {
 
 /// A spectrum by rank as the source draws it. `last` becomes the last rank that is worth its paper, where that is
 /// farther.
-Line line_of(const Spectrum& spectrum, Source source, Reach& reach, size_t& last) {
+Line line_of(const Spectrum& spectrum, const Projection& projection, Source source, Reach& reach, size_t& last) {
     Line line;
     line.label = fmt::format("layer {}", spectrum.layer);
-    line.subject.layer = spectrum.layer;
+    line.subject = spectrum.subject(projection);
     line.style.width_pt = 0.8;
     const double least = kNothing * (spectrum.values.empty() ? 0.0 : spectrum.values.front());
     for (size_t i = 0; i < spectrum.values.size(); ++i) {
@@ -312,7 +317,7 @@ Figure make_spectra(const trace::Reader& reader, const FigureOptions& options, S
         for (const Spectrum& spectrum : read_spectra(reader, options, projection, source)) {
             const auto at =
                 static_cast<size_t>(std::find(layers.begin(), layers.end(), spectrum.layer) - layers.begin());
-            Line line = line_of(spectrum, source, reach, last);
+            Line line = line_of(spectrum, projection, source, reach, last);
             line.style.color = layer_color(at, layers.size());
             const auto reads_it = [&](int head) {
                 return head_used(projection, reader.model(), head) == spectrum.head;
@@ -404,46 +409,42 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 Table adjacent_numbers(const trace::Reader& reader, const FigureOptions& options) {
-    Table table;
-    table.title = "Mean cosine similarity of neighbouring tokens";
-    table.columns = {{"projection", "Projection", "", ColumnType::text},
-                     {"layer", "Layer", "", ColumnType::integer},
-                     {"mean_cosine", "Mean cosine", "", ColumnType::real, 4}};
+    SubjectTable table("spectrum", "Mean cosine similarity of neighbouring tokens",
+                       {Column{"projection", "Projection", "", ColumnType::text}, SubjectKey::layer,
+                        Column{"mean_cosine", "Mean cosine", "", ColumnType::real, 4}});
     for (const Projection& projection : projections()) {
         require_data(reader, Place::of_prompt(options.prompt), projection.adjacent);
         const auto values = reader.read<float>(Place::of_prompt(options.prompt), projection.adjacent);
         for (const int layer : shown_layers(reader, options, true)) {
-            table.rows.push_back({{std::string(projection.name), int64_t{layer},
-                                   static_cast<double>(values[static_cast<size_t>(layer)])}});
+            table.add(Subject{.layer = layer},
+                      {std::string(projection.name), static_cast<double>(values[static_cast<size_t>(layer)])});
         }
     }
-    return table;
+    return table.take();
 }
 
 Table numbers_by_rank(const trace::Reader& reader, const FigureOptions& options, Source source) {
-    Table table;
-    table.title = source == Source::cumulative     ? "Cumulative share of the eigenvalues of WᵀW"
-                  : source == Source::contribution ? "Contribution of modes to the cosine of neighbouring tokens"
-                                                   : "Eigenvalues of WᵀW";
-    table.columns = {{"projection", "Projection", "", ColumnType::text},
-                     {"layer", "Layer", "", ColumnType::integer},
-                     {"head", "Head", "", ColumnType::integer},
-                     {"rank", "Rank", "", ColumnType::integer},
-                     {"eigenvalue", "Eigenvalue", "", ColumnType::real, 4}};
-    if (source == Source::cumulative)
-        table.columns.back() = {"cumulative_share", "Cumulative share", "", ColumnType::real, 4};
-    if (source == Source::contribution)
-        table.columns.back() = {"contribution", "Contribution", "", ColumnType::real, 4};
+    std::string title = "Eigenvalues of WᵀW";
+    Column value{"eigenvalue", "Eigenvalue", "", ColumnType::real, 4};
+    if (source == Source::cumulative) {
+        title = "Cumulative share of the eigenvalues of WᵀW";
+        value = {"cumulative_share", "Cumulative share", "", ColumnType::real, 4};
+    } else if (source == Source::contribution) {
+        title = "Contribution of modes to the cosine of neighbouring tokens";
+        value = {"contribution", "Contribution", "", ColumnType::real, 4};
+    }
+    SubjectTable table("spectrum", std::move(title),
+                       {Column{"projection", "Projection", "", ColumnType::text}, SubjectKey::layer, SubjectKey::head,
+                        Column{"rank", "Rank", "", ColumnType::integer}, std::move(value)});
     for (const Projection& projection : projections()) {
         for (const Spectrum& spectrum : read_spectra(reader, options, projection, source)) {
             for (size_t i = 0; i < spectrum.values.size(); ++i) {
-                table.rows.push_back({{std::string(projection.name), int64_t{spectrum.layer},
-                                       spectrum.head < 0 ? Cell() : Cell(int64_t{spectrum.head}),
-                                       static_cast<int64_t>(i + 1), spectrum.values[i]}});
+                table.add(spectrum.subject(projection),
+                          {std::string(projection.name), static_cast<int64_t>(i + 1), spectrum.values[i]});
             }
         }
     }
-    return table;
+    return table.take();
 }
 
 Table numbers_of(const trace::Reader& reader, const FigureOptions& options, Source source) {
@@ -464,9 +465,7 @@ Table numbers_of(const trace::Reader& reader, const FigureOptions& options, Sour
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Source source = source_from_name(options.source);
     check_subject(reader, options, source);
-    Table table = numbers_of(reader, options, source);
-    table.name = "spectrum";
-    return table;
+    return numbers_of(reader, options, source);
 }
 
 }  // namespace

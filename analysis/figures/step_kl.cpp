@@ -5,11 +5,13 @@
 #include <limits>
 #include <optional>
 
+#include "analysis/axes.h"
 #include "analysis/color_map.h"
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_pairs.h"
 #include "analysis/shown_runs.h"
+#include "analysis/subject_table.h"
 
 namespace kvscope::analysis::step_kl_file {
 namespace {
@@ -81,6 +83,7 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
 Axis step_axis(size_t n_steps) {
     Axis axis;
     axis.title = "Decode step";
+    axis.dimension = Dimension::step;
     axis.min = -0.5;
     axis.max = static_cast<double>(n_steps) - 0.5;
     axis.whole_numbers = true;
@@ -96,6 +99,7 @@ Panel curves(const Runs& all, Source source) {
     for (const Run& run : all.runs) {
         Line line;
         line.label = run.shown.label;
+        line.subject = run.shown.subject();
         line.style = run.shown.style;
         line.style.width_pt = 0.8;
         if (run.kl.size() > 1) line.style.marker = Marker::none;
@@ -118,26 +122,30 @@ Panel curves(const Runs& all, Source source) {
     return panel;
 }
 
-/// (labels, steps): below the curves, which of the classes each step of each row is of.
+/// A run, or a pair of them, with its row in the map.
+struct MapRow {
+    std::string label;
+    Subject subject;
+};
+
+/// (rows, steps): below the curves, which of the classes each step of each row is of.
 template <class ClassAt>
-Panel class_map(const std::vector<Categories::Class>& classes, const std::vector<std::string>& labels, size_t n_steps,
+Panel class_map(const std::vector<Categories::Class>& classes, const std::vector<MapRow>& rows, size_t n_steps,
                 const ClassAt& class_at) {
     Panel panel;
     panel.row = 1;
     panel.x = step_axis(n_steps);
+    panel.y.dimension = Dimension::run;
     panel.y.min = -0.5;
-    panel.y.max = static_cast<double>(labels.size()) - 0.5;
+    panel.y.max = static_cast<double>(rows.size()) - 0.5;
     panel.y.reversed = true;
     Categories map;
-    map.rows = labels.size();
-    map.columns = n_steps;
-    map.x_begin = panel.x.min;
-    map.x_end = panel.x.max;
-    map.y_begin = panel.y.min;
-    map.y_end = panel.y.max;
+    place_on_numbers(map, rows.size(), n_steps);
     map.classes = classes;
-    for (size_t row = 0; row < labels.size(); ++row) {
-        panel.y.ticks.push_back({static_cast<double>(row), labels[row]});
+    for (size_t row = 0; row < rows.size(); ++row) {
+        panel.y.ticks.push_back({static_cast<double>(row), rows[row].label});
+        panel.y.numbers.push_back(rows[row].subject.run);
+        panel.y.traces.push_back(rows[row].subject.trace);
         for (size_t step = 0; step < n_steps; ++step) map.ids.push_back(class_at(row, step));
     }
     panel.shapes.emplace_back(std::move(map));
@@ -148,9 +156,9 @@ const std::vector<Categories::Class> agreement_classes = {{"same greedy token", 
 
 /// Whether a run and the full cache would draw the same greedy token.
 Panel agreement(const Runs& all) {
-    std::vector<std::string> labels;
-    for (const Run& run : all.runs) labels.push_back(run.shown.label);
-    return class_map(agreement_classes, labels, all.n_steps, [&](size_t row, size_t step) -> uint8_t {
+    std::vector<MapRow> rows;
+    for (const Run& run : all.runs) rows.push_back({run.shown.label, run.shown.subject()});
+    return class_map(agreement_classes, rows, all.n_steps, [&](size_t row, size_t step) -> uint8_t {
         const auto& same = all.runs[row].agreement;
         return step >= same.size() ? Categories::none : same[step] != 0 ? 0 : 1;
     });
@@ -193,22 +201,18 @@ Figure make(std::span<const TracePart> parts) {
 }
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
-    Table table;
-    table.name = "step-kl";
-    table.title = "Divergence from the full cache at each decode step";
-    table.columns = {{"run", "Run", "", ColumnType::integer},
-                     {"label", "Label", "", ColumnType::text},
-                     {"step", "Step", "", ColumnType::integer},
-                     {"kl_nats", "KL", "nats", ColumnType::real, 4},
-                     {"agreement", "Agreement", "", ColumnType::integer}};
+    SubjectTable table(
+        "step-kl", "Divergence from the full cache at each decode step",
+        {SubjectKey::run, label_column(), SubjectKey::step, Column{"kl_nats", "KL", "nats", ColumnType::real, 4},
+         Column{"agreement", "Agreement", "", ColumnType::integer}});
     const TracePart part{&reader, options};
     for (const Run& run : read_runs({&part, 1}).runs) {
         for (size_t step = 0; step < run.kl.size(); ++step) {
-            table.rows.push_back({{int64_t{run.shown.index}, run.shown.label, static_cast<int64_t>(step),
-                                   static_cast<double>(run.kl[step]), int64_t{run.agreement.at(step)}}});
+            table.add(Subject{.run = run.shown.index, .step = static_cast<int>(step)},
+                      {run.shown.label, static_cast<double>(run.kl[step]), int64_t{run.agreement.at(step)}});
         }
     }
-    return table;
+    return table.take();
 }
 
 /// Two runs that are compared, at the steps that both have.
@@ -246,6 +250,7 @@ Panel difference_curves(const std::vector<Pair>& pairs) {
     for (const Pair& pair : pairs) {
         Line line;
         line.label = pair.shown.label;
+        line.subject = pair.shown.a.subject();
         line.style = pair.shown.a.style;
         line.style.width_pt = 0.8;
         if (pair.n_steps() > 1) line.style.marker = Marker::none;
@@ -268,9 +273,9 @@ const std::vector<Categories::Class> difference_classes = {{"both the full cache
 
 /// Which of the two would draw the full cache's greedy token.
 Panel difference_agreement(const std::vector<Pair>& pairs) {
-    std::vector<std::string> labels;
-    for (const Pair& pair : pairs) labels.push_back(pair.shown.label);
-    return class_map(difference_classes, labels, most_steps(pairs), [&](size_t row, size_t step) -> uint8_t {
+    std::vector<MapRow> rows;
+    for (const Pair& pair : pairs) rows.push_back({pair.shown.label, pair.shown.a.subject()});
+    return class_map(difference_classes, rows, most_steps(pairs), [&](size_t row, size_t step) -> uint8_t {
         const auto& a = pairs[row].a.agreement;
         const auto& b = pairs[row].b.agreement;
         if (step >= a.size() || step >= b.size()) return Categories::none;
@@ -296,24 +301,21 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
 }
 
 Table difference_numbers(std::span<const TracePart, 2> sides) {
-    Table table;
-    table.name = "step-kl-difference";
-    table.title = "Divergence from the full cache at each decode step, A − B";
-    table.columns = {{"label", "Label", "", ColumnType::text},
-                     {"step", "Step", "", ColumnType::integer},
-                     {"a", "A", "nats", ColumnType::real, 4},
-                     {"b", "B", "nats", ColumnType::real, 4},
-                     {"difference", "A − B", "nats", ColumnType::real, 4},
-                     {"agreement_a", "Agreement A", "", ColumnType::integer},
-                     {"agreement_b", "Agreement B", "", ColumnType::integer}};
+    SubjectTable table("step-kl-difference", "Divergence from the full cache at each decode step, A − B",
+                       {SubjectKey::run_a, SubjectKey::run_b, label_column(), SubjectKey::step,
+                        Column{"a", "A", "nats", ColumnType::real, 4}, Column{"b", "B", "nats", ColumnType::real, 4},
+                        Column{"difference", "A − B", "nats", ColumnType::real, 4},
+                        Column{"agreement_a", "Agreement A", "", ColumnType::integer},
+                        Column{"agreement_b", "Agreement B", "", ColumnType::integer}});
     for (const Pair& pair : read_pairs(sides)) {
+        SubjectPair of = pair.shown.subjects();
         for (size_t step = 0; step < pair.n_steps(); ++step) {
-            table.rows.push_back({{pair.shown.label, static_cast<int64_t>(step), static_cast<double>(pair.a.kl[step]),
-                                   static_cast<double>(pair.b.kl[step]), pair.kl(step),
-                                   int64_t{pair.a.agreement.at(step)}, int64_t{pair.b.agreement.at(step)}}});
+            of.a.step = of.b.step = static_cast<int>(step);
+            table.add(of, {pair.shown.label, static_cast<double>(pair.a.kl[step]), static_cast<double>(pair.b.kl[step]),
+                           pair.kl(step), int64_t{pair.a.agreement.at(step)}, int64_t{pair.b.agreement.at(step)}});
         }
     }
-    return table;
+    return table.take();
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/axes.h"
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
@@ -176,12 +177,8 @@ Axis axis_of(std::string title, const std::vector<std::string>& names, bool reve
 
 HeatMap empty_map(size_t rows, size_t columns) {
     HeatMap map;
-    map.rows = rows;
-    map.columns = columns;
+    place_on_numbers(map, rows, columns);
     map.values.assign(rows * columns, NAN);
-    map.x_begin = map.y_begin = -0.5;
-    map.x_end = static_cast<double>(columns) - 0.5;
-    map.y_end = static_cast<double>(rows) - 0.5;
     map.reduction = Reduction::mean;
     return map;
 }

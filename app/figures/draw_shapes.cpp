@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/strokes.h"
 #include "app/figures/draw_axes.h"
 #include "app/figures/draw_raster.h"
 #include "app/figures/pen.h"
@@ -56,26 +57,17 @@ struct ShapePainter {
         if (line.arrow && line.x.size() > 1) draw_arrow_head(line);
         for (size_t i = 0; i < line.x.size(); ++i) {
             if (std::isnan(line.y[i])) continue;
-            draw_marker(cr, line.style.marker, x_of(line.x[i]), y_of(line.y[i]), 2.6 + line.style.width_pt,
+            draw_marker(cr, line.style.marker, x_of(line.x[i]), y_of(line.y[i]), analysis::marker_size(line.style),
                         line.style.color);
         }
     }
 
     void draw_arrow_head(const analysis::Line& line) const {
         const size_t last = line.x.size() - 1;
-        const double x = x_of(line.x[last]);
-        const double y = y_of(line.y[last]);
-        const double back_x = x_of(line.x[last - 1]) - x;
-        const double back_y = y_of(line.y[last - 1]) - y;
-        const double length = std::hypot(back_x, back_y);
-        constexpr double before = 2.2, long_pt = 3.4, half = 1.3;  // the head ends where a marker begins
-        if (length < before + long_pt) return;
-        const double ux = back_x / length;
-        const double uy = back_y / length;
         set_color(canvas.cr, line.style.color);
-        cairo_move_to(canvas.cr, x + before * ux, y + before * uy);
-        cairo_line_to(canvas.cr, x + (before + long_pt) * ux - half * uy, y + (before + long_pt) * uy + half * ux);
-        cairo_line_to(canvas.cr, x + (before + long_pt) * ux + half * uy, y + (before + long_pt) * uy - half * ux);
+        for (const auto& [x, y] : analysis::arrow_head({x_of(line.x[last - 1]), y_of(line.y[last - 1])},
+                                                       {x_of(line.x[last]), y_of(line.y[last])}, 1))
+            cairo_line_to(canvas.cr, x, y);
         cairo_close_path(canvas.cr);
         cairo_fill(canvas.cr);
     }

@@ -311,7 +311,7 @@ class Placement {
         const double bar_width = patches > 0 ? std::min(room * 0.6, 26.0 * static_cast<double>(patches))
                                              : std::min(room * 0.45, 60 * points_per_mm);
         place.ticks = color_bar_ticks(scale, bar_width);
-        place.title = analysis::axis_title(scale.title, scale.unit, place.ticks.exponent);
+        place.title = analysis::axis_title(analysis::full_title(scale), scale.unit, place.ticks.exponent);
         const TextSize title = measure_text(place.title, axis_title_style());
         const double overhang =
             place.ticks.ticks.empty() ? 0 : measure_text(place.ticks.ticks.back().label, tick_text_style()).width / 2;

@@ -5,18 +5,12 @@
 #include <numbers>
 #include <vector>
 
+#include "analysis/strokes.h"
+
 namespace kvscope::figures {
 namespace {
 
 constexpr double kRimPt = 0.25;
-
-/// Okabe and Ito's yellow, above all.
-bool is_pale(analysis::Rgb c) { return 0.2126 * c.r + 0.7152 * c.g + 0.0722 * c.b > 200; }
-
-analysis::Rgb rim_of(analysis::Rgb c) {
-    const auto darker = [](uint8_t channel) { return static_cast<uint8_t>(channel * 0.55); };
-    return {darker(c.r), darker(c.g), darker(c.b)};
-}
 
 }  // namespace
 
@@ -29,22 +23,7 @@ void set_line(cairo_t* cr, const analysis::LineStyle& style) {
     cairo_set_line_width(cr, style.width_pt);
     cairo_set_line_join(cr, CAIRO_LINE_JOIN_ROUND);
     cairo_set_line_cap(cr, CAIRO_LINE_CAP_BUTT);
-    std::vector<double> dashes;
-    switch (style.dash) {
-        case analysis::Dash::solid:
-            break;
-        case analysis::Dash::dashed:
-            dashes = {4, 2};
-            break;
-        case analysis::Dash::dotted:
-            dashes = {1, 1.5};
-            break;
-        case analysis::Dash::dash_dotted:
-            dashes = {4, 1.5, 1, 1.5};
-            break;
-    }
-    const double unit = std::max(style.width_pt, 0.75);
-    for (double& dash : dashes) dash *= unit;
+    const std::vector<double> dashes = analysis::dash_lengths(style);
     cairo_set_dash(cr, dashes.data(), static_cast<int>(dashes.size()), 0);
 }
 
@@ -56,8 +35,8 @@ void stroke_segment(cairo_t* cr, double x0, double y0, double x1, double y1) {
 
 void stroke_line(cairo_t* cr, const analysis::LineStyle& style) {
     set_line(cr, style);
-    if (is_pale(style.color)) {
-        set_color(cr, rim_of(style.color));
+    if (analysis::wants_rim(style.color)) {
+        set_color(cr, analysis::rim_of(style.color));
         cairo_set_line_width(cr, style.width_pt + 2 * kRimPt);
         cairo_stroke_preserve(cr);
         set_color(cr, style.color);
@@ -67,44 +46,28 @@ void stroke_line(cairo_t* cr, const analysis::LineStyle& style) {
 }
 
 void draw_marker(cairo_t* cr, analysis::Marker marker, double x, double y, double size_pt, analysis::Rgb color) {
+    if (marker == analysis::Marker::none) return;
     const double r = size_pt / 2;
+    const std::vector<analysis::Corner> corners = analysis::marker_corners(marker);
     set_color(cr, color);
-    switch (marker) {
-        case analysis::Marker::none:
-            return;
-        case analysis::Marker::circle:
-            cairo_new_sub_path(cr);
-            cairo_arc(cr, x, y, r, 0, 2 * std::numbers::pi);
-            break;
-        case analysis::Marker::square:
-            cairo_rectangle(cr, x - 0.9 * r, y - 0.9 * r, 1.8 * r, 1.8 * r);
-            break;
-        case analysis::Marker::triangle:
-            cairo_move_to(cr, x, y - 1.15 * r);
-            cairo_line_to(cr, x + 1.05 * r, y + 0.75 * r);
-            cairo_line_to(cr, x - 1.05 * r, y + 0.75 * r);
-            cairo_close_path(cr);
-            break;
-        case analysis::Marker::diamond:
-            cairo_move_to(cr, x, y - 1.2 * r);
-            cairo_line_to(cr, x + 1.2 * r, y);
-            cairo_line_to(cr, x, y + 1.2 * r);
-            cairo_line_to(cr, x - 1.2 * r, y);
-            cairo_close_path(cr);
-            break;
-        case analysis::Marker::cross:
-            cairo_set_dash(cr, nullptr, 0, 0);
-            cairo_set_line_width(cr, std::max(0.75, size_pt / 4));
-            stroke_segment(cr, x - r, y - r, x + r, y + r);
-            stroke_segment(cr, x - r, y + r, x + r, y - r);
-            return;
+    if (marker == analysis::Marker::cross) {
+        cairo_set_dash(cr, nullptr, 0, 0);
+        cairo_set_line_width(cr, analysis::cross_width(size_pt));
+        for (size_t i = 0; i < corners.size(); i += 2)
+            stroke_segment(cr, x + r * corners[i][0], y + r * corners[i][1], x + r * corners[i + 1][0],
+                           y + r * corners[i + 1][1]);
+        return;
     }
-    if (!is_pale(color)) {
+    cairo_new_sub_path(cr);
+    if (corners.empty()) cairo_arc(cr, x, y, r, 0, 2 * std::numbers::pi);
+    for (const auto& [across, down] : corners) cairo_line_to(cr, x + r * across, y + r * down);
+    if (!corners.empty()) cairo_close_path(cr);
+    if (!analysis::wants_rim(color)) {
         cairo_fill(cr);
         return;
     }
     cairo_fill_preserve(cr);
-    set_line(cr, {rim_of(color), analysis::Dash::solid, analysis::Marker::none, kRimPt});
+    set_line(cr, {analysis::rim_of(color), analysis::Dash::solid, analysis::Marker::none, kRimPt});
     cairo_stroke(cr);
 }
 

@@ -332,10 +332,11 @@ TEST_CASE("prompt: every token on a ground that says how many layers, or heads, 
     const auto texts = reader.token_text(0);
     REQUIRE(table.rows.size() == 48);
     for (size_t token = 0; token < table.rows.size(); ++token) {
-        CHECK(whole(table.rows[token].cells[1]) == static_cast<int64_t>(token));
-        CHECK(std::get<std::string>(table.rows[token].cells[3]) == texts[token]);
-        CHECK(whole(table.rows[token].cells[4]) == of_layers(static_cast<uint32_t>(token)));
-        CHECK(whole(table.rows[token].cells[5]) == of_heads(static_cast<uint32_t>(token)));
+        CHECK(whole(cell(table, token, "run")) == 1);
+        CHECK(whole(cell(table, token, "token")) == static_cast<int64_t>(token));
+        CHECK(std::get<std::string>(cell(table, token, "text")) == texts[token]);
+        CHECK(whole(cell(table, token, "layers")) == of_layers(static_cast<uint32_t>(token)));
+        CHECK(whole(cell(table, token, "heads")) == of_heads(static_cast<uint32_t>(token)));
     }
     for (const bool by_heads : {false, true}) {
         options.source = by_heads ? "heads" : "layers";

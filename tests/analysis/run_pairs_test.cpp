@@ -73,7 +73,8 @@ TEST_CASE("A − B of coverage is each run's curve less its like's, on an axis a
 
     const Table numbers = difference_numbers(coverage, a, b);
     CHECK(numbers.rows.size() == 5 * (1 + 3));
-    for (const Row& row : numbers.rows) CHECK(real(row.cells[4]) == real(row.cells[2]) - real(row.cells[3]));
+    for (size_t row = 0; row < numbers.rows.size(); ++row)
+        CHECK(real(cell(numbers, row, "difference")) == real(cell(numbers, row, "a")) - real(cell(numbers, row, "b")));
 }
 
 TEST_CASE("A − B of two runs of one trace needs no like, and more layers on one side are refused") {
@@ -145,9 +146,10 @@ TEST_CASE("the scatter of two traces has the runs of both and an arrow from each
     CHECK(n_points == 10);
     const auto& arrow = layer_of<Line>(figure, 0, 0);
     const Table numbers = difference_numbers(figure_definition("cost"), a, b);
-    CHECK(real(numbers.rows[0].cells[1]) == arrow.x[1]);  // A is at the head
-    CHECK(real(numbers.rows[0].cells[2]) == arrow.x[0]);
-    CHECK(real(numbers.rows[0].cells[3]) == arrow.x[1] - arrow.x[0]);
+    CHECK(real(cell(numbers, 0, "coverage_a")) == arrow.x[1]);  // A is at the head
+    CHECK(real(cell(numbers, 0, "coverage_b")) == arrow.x[0]);
+    CHECK(real(cell(numbers, 0, "coverage_difference")) == arrow.x[1] - arrow.x[0]);
+    CHECK(whole(cell(numbers, 0, "run_a")) == arrow.subject.run);
 }
 
 TEST_CASE("a difference is better or worse where the best of its column is known, and empty cells have none") {

@@ -1,6 +1,7 @@
 // Figures of the sample trace, and what their tests read from them.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 
 #include "analysis/figure_definition.h"
@@ -32,6 +33,13 @@ inline Table table_of(const trace::Reader& reader, const char* name, const Figur
 template <class Layer>
 const Layer& layer_of(const Figure& figure, size_t panel, size_t layer = 0) {
     return std::get<Layer>(figure.panels.at(panel).shapes.at(layer));
+}
+
+/// Of a table's row, by the column's name.
+inline const Cell& cell(const Table& table, size_t row, const std::string& column) {
+    for (size_t i = 0; i < table.columns.size(); ++i)
+        if (table.columns[i].name == column) return table.rows.at(row).cells.at(i);
+    throw std::out_of_range("no column " + column);
 }
 
 inline int64_t whole(const Cell& cell) { return std::get<int64_t>(cell); }

@@ -216,7 +216,7 @@ class Export(ProgramTest):
             found = numpy.zeros_like(self.heads_keeping(1))
             for row in rows:
                 self.assertEqual(float(row["difference"]), float(row["a"]) - float(row["b"]))
-                found[int(float(row["row"])), int(float(row["x"]))] = float(row["difference"])
+                found[int(row["layer"]), int(row["token"])] = float(row["difference"])
             return found, rows[0]["panel"]
 
         found, panel = differences("--run", "aperturekv @ 24", "--run", 1)

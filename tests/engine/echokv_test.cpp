@@ -67,28 +67,8 @@ TEST_CASE("EchoKV answers alike in shared and isolated mode, whatever runs besid
             CAPTURE(name, kernels::name_of(dtype));
             const auto model = small_model(name, dtype);
             const EchoMapsFile maps(layout_of(model, 2, 4), model.fingerprint());
-            const std::vector<engine::RunPlan> plans{plan_with(maps, ",recent=9"), plan("snapkv:window=8", "40"),
-                                                     plan_with(maps, ",recent=30,rebuild=values")};
-            const TemporaryFolder folder;
-            const std::vector<engine::Prompt> prompts{prompt_of_ids(some_ids(model, 130)),
-                                                      prompt_of_ids(some_ids(model, 120, 4), 90)};
-            const auto shared = run_experiment(folder, "s.h5", model, prompts, plans, options_of(8));
-            const auto isolated = run_experiment(folder, "i.h5", model, prompts, plans, options_of(8, true, true));
-            const Threads one(1);
-            const auto alone = run_experiment(folder, "a.h5", model, {prompts[1]}, {plans[2]}, options_of(8));
-            for (int prompt = 0; prompt < 2; ++prompt)
-                for (const int run : {1, 3}) {
-                    const auto a = shared.run_record(prompt, run), b = isolated.run_record(prompt, run);
-                    CAPTURE(a.label, a.message, b.message);
-                    REQUIRE(a.status == "complete");
-                    CHECK(a.output_ids == b.output_ids);
-                    CHECK(same_bits(a.step_kl, b.step_kl));
-                    CHECK(a.cache_bytes == b.cache_bytes);
-                    CHECK(a.cache_bytes == a.cache_bytes_predicted);
-                    CHECK(same_bits(a.stored_key_error, b.stored_key_error));
-                }
-            CHECK(same_bits(alone.run_record(0, 1).step_kl, shared.run_record(1, 3).step_kl));
-            CHECK(alone.run_record(0, 1).output_ids == shared.run_record(1, 3).output_ids);
+            check_company(model, {plan("snapkv:window=8", "40"), plan_with(maps, ",recent=9"),
+                                  plan_with(maps, ",recent=30,rebuild=values")});
         }
 }
 

@@ -6,12 +6,9 @@
 #include "engine/inference/decode.h"
 #include "engine/inference/prefill.h"
 #include "kernels/bf16.h"
-#include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/reference_runs.h"
 #include "tests/engine/relative_difference.h"
-#include "tests/engine/same_bits.h"
-#include "tests/engine/threads.h"
 #include "tests/policies/throwaway_policies.h"
-#include "trace/check.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;
@@ -402,56 +399,33 @@ TEST_CASE("each question finds a cache that is stored in parts as it was") {
 
 // Brute force by transformers and NumPy in f64: scripts/golden/stored_runs.py.
 TEST_CASE("what ThinK does to the output equals the reference, and its bytes are those of fewer channels") {
-    const auto& model = default_model_f32();
-    const auto golden_runs = golden("engine/stored_runs.json")["prompts"];
-    const auto prompt_ids = golden("engine/prompt_ids.json")["prompts"];
-    for (const std::string name : {"short", "rewrite"}) {
-        std::vector<engine::RunPlan> plans;
-        for (const auto& one : golden_runs[name]) {
-            plans.push_back(plan(one["policy"].get<std::string>(), "100%"));
-            plans.back().budget.share = *plans.back().spec.own_share();
-        }
-        const TemporaryFolder folder;
-        const auto ids = prompt_ids[name]["ids"].get<std::vector<int32_t>>();
-        const auto reader = run_experiment(folder, "t.h5", model, {prompt_of_ids(ids)}, plans, options_of(64));
-        for (const auto& problem : trace::check(folder.path() / "t.h5"))
-            FAIL_CHECK(problem.path << ": " << problem.found);
-        for (size_t i = 0; i < plans.size(); ++i) {
-            const auto record = reader.run_record(0, static_cast<int>(i) + 1);
-            const auto& one = golden_runs[name][i];
-            CAPTURE(name, record.label, record.message);
-            REQUIRE(record.status == "complete");
-            CHECK(record.budget_of == "bytes");
-            CHECK(record.output_ids == one["output_ids"].get<std::vector<int32_t>>());
-            const auto kl = one["step_kl"].get<std::vector<float>>();
-            REQUIRE(record.step_kl.size() == kl.size());
-            for (size_t t = 0; t < kl.size(); ++t) CHECK(record.step_kl[t] == Approx(kl[t]).epsilon(1e-3).margin(2e-5));
-            const auto shape = model.transformer().shape();
-            const auto d = static_cast<size_t>(shape.head_dim);
-            size_t row = 0;
-            for (const auto& layer : one["channels"])
-                for (const auto& dropped : layer) {
-                    std::vector<uint8_t> expected(d, 1);
-                    for (const auto& channel : dropped) expected[channel.get<size_t>()] = 0;
-                    const auto first = record.channels_kept.begin() + static_cast<std::ptrdiff_t>(row * d);
-                    CHECK(std::vector<uint8_t>(first, first + static_cast<std::ptrdiff_t>(d)) == expected);
-                    ++row;
-                }
-            row = 0;
-            for (const auto& layer : one["key_error"])
-                for (const auto& error : layer)
-                    CHECK(record.stored_key_error[row++] == Approx(error.get<float>()).epsilon(1e-4));
-            CHECK(record.stored_value_error == std::vector<float>(row, 0.0f));
-            row = 0;
-            for (const auto& layer : one["output_error"])
-                for (const auto& error : layer)
-                    CHECK(record.output_error[row++] == Approx(error.get<float>()).epsilon(1e-3).margin(1e-6));
-            CHECK(record.cache_bytes == record.cache_bytes_predicted);
-            const auto full = reader.run_record(0, 0).cache_bytes;
-            const size_t kept = d - one["channels"][0][0].size();
-            const auto pruned = ids.size() - static_cast<size_t>(plans[i].spec.values.integer("recent"));
-            const auto heads = static_cast<size_t>(shape.n_kv_heads);
-            CHECK(full[0] - record.cache_bytes[0] == heads * (pruned * (d - kept) * sizeof(float) - kept * 2));
-        }
-    }
+    const auto shape = default_model_f32().transformer().shape();
+    const auto d = static_cast<size_t>(shape.head_dim);
+    const auto plan_of = [](const nlohmann::json& one) {
+        auto made = plan(one["policy"].get<std::string>(), "100%");
+        made.budget.share = *made.spec.own_share();
+        return made;
+    };
+    for_each_reference_run("engine/stored_runs.json", plan_of, [&](const ReferenceRun& of) {
+        const trace::RunRecord& record = of.record;
+        CHECK(record.budget_of == "bytes");
+        size_t row = 0;
+        for (const auto& layer : of.reference["channels"])
+            for (const auto& dropped : layer) {
+                std::vector<uint8_t> expected(d, 1);
+                for (const auto& channel : dropped) expected[channel.get<size_t>()] = 0;
+                const auto first = record.channels_kept.begin() + static_cast<std::ptrdiff_t>(row * d);
+                CHECK(std::vector<uint8_t>(first, first + static_cast<std::ptrdiff_t>(d)) == expected);
+                ++row;
+            }
+        check_all_near(record.stored_key_error, flat_rows(of.reference["key_error"]), 1e-4, 0);
+        CHECK(record.stored_value_error == std::vector<float>(row, 0.0f));
+        check_all_near(record.output_error, flat_rows(of.reference["output_error"]), 1e-3, 1e-6);
+        CHECK(record.cache_bytes == record.cache_bytes_predicted);
+        const auto full = of.reader.run_record(0, 0).cache_bytes;
+        const size_t kept = d - of.reference["channels"][0][0].size();
+        const auto pruned = of.n_tokens - static_cast<size_t>(of.plan.spec.values.integer("recent"));
+        const auto heads = static_cast<size_t>(shape.n_kv_heads);
+        CHECK(full[0] - record.cache_bytes[0] == heads * (pruned * (d - kept) * sizeof(float) - kept * 2));
+    });
 }

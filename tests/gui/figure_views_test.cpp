@@ -6,6 +6,7 @@
 #include "analysis/policy_color.h"
 #include "analysis/run_style.h"
 #include "app/figures/png.h"
+#include "app/gui/figure/figure_hit.h"
 #include "app/gui/figure/figure_preview.h"
 #include "app/gui/figure/figure_shapes.h"
 #include "app/gui/figure/figure_source.h"
@@ -174,6 +175,60 @@ TEST_CASE("places of a panel and data coordinates are each other's inverse") {
     CHECK(frame.y_of(0.1) == Approx(70));  // half of four decades
     CHECK(frame.x_at(frame.x_of(3.7)) == Approx(3.7));
     CHECK(frame.y_at(frame.y_of(0.02)) == Approx(0.02).epsilon(1e-4));
+}
+
+TEST_CASE("what the mouse is over says its layer, heads and run by number, wherever they stand in the figure") {
+    const Opened opened;
+    FigureRequest request = shown_request(opened.session, "jsd", false, Traces::focused);
+    request.options.layers = {2};
+    request.options.source = "attention-by-similarity";
+    PreparedFigure jsd = prepare_figure(FigureJob(opened.session, request).figure());
+    jsd.runs = FigureJob(opened.session, request).runs();
+    jsd.traces = FigureJob(opened.session, request).traces();
+    const analysis::Panel& panel = jsd.figure.panels.front();
+    const PlotFrame frame{{0, 0}, {400, 400}, panel.x, panel.y};
+    FigureHit hit;
+    hit.x = 3;
+    hit.y = 1;
+    find_hit(panel, frame, {frame.x_of(hit.x), frame.y_of(hit.y)}, hit);
+    CHECK(hit.row == 1);
+    CHECK(hit.subject.layer == 2);
+    CHECK(hit.subject.head == panel.y.numbers.at(1));
+    CHECK(hit.other.head == panel.x.numbers.at(3));
+    const auto cursor = jsd.cursor_of(opened.session, hit.subject);
+    REQUIRE(cursor);
+    CHECK(cursor->run.document == opened.document->id());
+    CHECK_FALSE(cursor->run.valid());
+    CHECK(cursor->layer == 2);
+    CHECK(cursor->query_head == hit.subject.head);
+    CHECK(cursor->kv_head == hit.subject.head / 2);
+
+    FigureRequest curves = shown_request(opened.session, "coverage", true, Traces::focused);
+    curves.options.layers = {0, 2};
+    const FigureJob job(opened.session, curves);
+    PreparedFigure coverage = prepare_figure(job.figure());
+    coverage.runs = job.runs();
+    coverage.traces = job.traces();
+    const analysis::Panel& layers = coverage.figure.panels.front();
+    const PlotFrame wide{{0, 0}, {400, 400}, layers.x, layers.y};
+    const auto& line = std::get<analysis::Line>(layers.shapes.at(1));
+    FigureHit at_curve;
+    at_curve.x = line.x.at(1);
+    at_curve.y = line.y.at(1);
+    find_hit(layers, wide, {wide.x_of(at_curve.x), wide.y_of(at_curve.y)}, at_curve);
+    CHECK(at_curve.subject.layer == 2);
+    const auto at_run = coverage.cursor_of(opened.session, at_curve.subject);
+    REQUIRE(at_run);
+    CHECK(at_run->run == coverage.run_of(0, static_cast<size_t>(at_curve.shape)));
+    CHECK(at_run->run.valid());
+
+    at_curve = {};
+    at_curve.x = 0.2;
+    at_curve.y = layers.y.max;
+    find_hit(layers, wide, {wide.x_of(at_curve.x), -400}, at_curve);
+    CHECK(at_curve.shape == -1);
+    CHECK(at_curve.subject.layer == 0);
+    CHECK(at_curve.subject.run == -1);
 }
 
 TEST_CASE("the report's preview has the size of the exported picture") {

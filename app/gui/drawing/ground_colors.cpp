@@ -4,7 +4,12 @@
 
 namespace kvscope::gui {
 
+namespace {
+
+/// 0 black, 1 white.
 double luminance(ImVec4 color) { return 0.2126 * color.x + 0.7152 * color.y + 0.0722 * color.z; }
+
+}  // namespace
 
 ImVec4 mixed(ImVec4 a, ImVec4 b, float share) {
     return {a.x + share * (b.x - a.x), a.y + share * (b.y - a.y), a.z + share * (b.z - a.z), 1};

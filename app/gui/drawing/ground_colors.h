@@ -7,8 +7,6 @@
 
 namespace kvscope::gui {
 
-/// 0 black, 1 white.
-double luminance(ImVec4 color);
 /// Opaque; `share` of b.
 ImVec4 mixed(ImVec4 a, ImVec4 b, float share);
 

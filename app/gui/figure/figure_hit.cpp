@@ -88,6 +88,13 @@ void find_hit(const analysis::Panel& panel, const PlotFrame& frame, ImVec2 mouse
         finder.shape = static_cast<int>(s);
         std::visit(finder, panel.shapes[s]);
     }
+    analysis::SubjectPair there = analysis::subjects_at(panel, hit.x, hit.y);
+    if (hit.point >= 0) {
+        const auto& shape = panel.shapes[static_cast<size_t>(hit.shape)];
+        there.a = there.b = analysis::subject_of_point(panel, shape, static_cast<size_t>(hit.point));
+    }
+    hit.subject = there.a;
+    hit.other = there.b;
 }
 
 }  // namespace kvscope::gui

@@ -17,6 +17,9 @@ struct FigureHit {
     int point = -1;   ///< of a curve, bars or points
     int row = -1;     ///< of a map
     int column = -1;  ///< of a map
+    /// What is there: a curve's point or a map's cell with what its axes count, else what the panel's axes count.
+    analysis::Subject subject;
+    analysis::Subject other;  ///< of a cell whose row and column count the same the column's, else as `subject`
     float value = std::numeric_limits<float>::quiet_NaN();  ///< of the map's cell
     bool clicked = false;                                   ///< and not dragged
 };

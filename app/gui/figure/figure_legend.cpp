@@ -27,7 +27,9 @@ std::string number_text(const ColorScale& scale, double value) {
     return fmt::format("{:.3g}", value);
 }
 
-std::string title_text(const ColorScale& scale) { return analysis::axis_title(scale.title, scale.unit, 0); }
+std::string title_text(const ColorScale& scale) {
+    return analysis::axis_title(analysis::full_title(scale), scale.unit, 0);
+}
 
 /// The parts of one colour bar from left to right.
 struct Bar {

@@ -19,12 +19,9 @@ using analysis::Axis;
 using analysis::Panel;
 using analysis::Scale;
 
-/// "12" of "Layer 12"; a title without a number as it is.
-std::string number_of_title(const std::string& title) {
-    const size_t space = title.rfind(' ');
-    const bool ends_in_number = space != std::string::npos && space + 1 < title.size() &&
-                                title.find_first_not_of("0123456789", space + 1) == std::string::npos;
-    return ends_in_number ? title.substr(space + 1) : title;
+/// "12" of what is of layer 12 alone, else the title.
+std::string shorter_title(const Panel& panel) {
+    return panel.subject.layer >= 0 && panel.subject.head < 0 ? std::to_string(panel.subject.layer) : panel.title;
 }
 
 /// Small panels are called by their numbers alone, all of them where one has no room for more.
@@ -151,7 +148,7 @@ void FigurePlot::draw_title(const Drawing& drawing, size_t index, ImVec2 min, Im
     ImDrawList* list = ImGui::GetWindowDrawList();
     list->PushClipRect(min, max, true);
     add_small_text(list, min, packed(framed ? theme.accent : theme.ink),
-                   titles_fit(drawing.figure(), width) ? panel.title : number_of_title(panel.title));
+                   titles_fit(drawing.figure(), width) ? panel.title : shorter_title(panel));
     const float note = small_text_size(panel.note).x;
     if (note + small_text_size(panel.title).x + ImGui::GetFontSize() < width)
         add_small_text(list, {max.x - note, min.y}, packed(theme.ink_quiet), panel.note);

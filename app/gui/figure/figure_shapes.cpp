@@ -5,13 +5,13 @@
 #include <cmath>
 #include <vector>
 
+#include "analysis/strokes.h"
 #include "analysis/ticks.h"
 
 namespace kvscope::gui {
 namespace {
 
 using analysis::Axis;
-using analysis::Dash;
 using analysis::Marker;
 using analysis::Scale;
 
@@ -29,16 +29,15 @@ double value_at(const Axis& axis, double share) {
     return axis.min + share * (axis.max - axis.min);
 }
 
-/// Okabe and Ito's yellow on light ground wants a rim, as on paper.
+/// On light ground, as on paper.
 bool wants_rim(const Theme& theme, analysis::Rgb color) {
-    return theme.brightness == Brightness::light &&
-           luminance({static_cast<float>(color.r) / 255, static_cast<float>(color.g) / 255,
-                      static_cast<float>(color.b) / 255, 1}) > 0.78;
+    return theme.brightness == Brightness::light && analysis::wants_rim(color);
 }
 
-ImVec4 rim_of(analysis::Rgb color) {
-    return {0.55f * static_cast<float>(color.r) / 255, 0.55f * static_cast<float>(color.g) / 255,
-            0.55f * static_cast<float>(color.b) / 255, 1};
+ImU32 rim_of(analysis::Rgb color, float alpha) {
+    const analysis::Rgb rim = analysis::rim_of(color);
+    const auto part = [](uint8_t channel) { return static_cast<float>(channel) / 255; };
+    return packed(ImVec4{part(rim.r), part(rim.g), part(rim.b), 1}, alpha);
 }
 
 /// Labels stand on maps, which are turned round on dark ground.
@@ -49,28 +48,15 @@ analysis::Rgb label_color(analysis::Rgb color, const Theme& theme) {
     return {turned, turned, turned};
 }
 
-std::vector<float> pattern_of(Dash dash) {
-    switch (dash) {
-        case Dash::solid:
-            return {};
-        case Dash::dashed:
-            return {4, 2};
-        case Dash::dotted:
-            return {1, 1.5};
-        case Dash::dash_dotted:
-            return {4, 1.5, 1, 1.5};
-    }
-    return {};
-}
-
-void add_line(std::span<const ImVec2> points, const std::vector<float>& pattern, float dash_unit, float width,
-              ImU32 color, ImDrawList* list) {
-    if (pattern.empty()) {
+/// @param dashes in pixels; empty: solid
+void add_line(std::span<const ImVec2> points, const std::vector<float>& dashes, float width, ImU32 color,
+              ImDrawList* list) {
+    if (dashes.empty()) {
         list->AddPolyline(points.data(), static_cast<int>(points.size()), color, width);
         return;
     }
     size_t at = 0;
-    float left = pattern[0] * dash_unit;
+    float left = dashes[0];
     for (size_t i = 0; i + 1 < points.size(); ++i) {
         ImVec2 from = points[i];
         const ImVec2 to = points[i + 1];
@@ -83,8 +69,8 @@ void add_line(std::span<const ImVec2> points, const std::vector<float>& pattern,
             length -= step;
             left -= step;
             if (left > 1e-3f) continue;
-            at = (at + 1) % pattern.size();
-            left = pattern[at] * dash_unit;
+            at = (at + 1) % dashes.size();
+            left = dashes[at];
         }
     }
 }
@@ -176,25 +162,22 @@ struct ShapePainter {
         for (size_t i = 0; i < line.x.size(); ++i) {
             if (std::isnan(line.y[i])) continue;
             draw_marker(theme, line.style.marker, place(line.x[i], line.y[i]),
-                        static_cast<float>(2.6 + line.style.width_pt) * unit(), line.style.color, alpha(), list);
+                        static_cast<float>(analysis::marker_size(line.style)) * unit(), line.style.color, alpha(),
+                        list);
         }
     }
 
-    /// Ends where a marker begins.
     void draw_arrow_head(const analysis::Line& line) const {
+        const auto corner = [&](size_t i) -> analysis::Corner {
+            return {frame.x_of(line.x[i]), frame.y_of(line.y[i])};
+        };
         const size_t last = line.x.size() - 1;
-        const ImVec2 end = place(line.x[last], line.y[last]);
-        const ImVec2 from = place(line.x[last - 1], line.y[last - 1]);
-        const float length = std::hypot(from.x - end.x, from.y - end.y);
-        const float before = 2.4f * unit();
-        const float reach = 3.6f * unit() * std::clamp(weight, 1.0f, 1.5f);
-        if (length < before + reach) return;
-        const ImVec2 back{(from.x - end.x) / length, (from.y - end.y) / length};
-        const ImVec2 tip{end.x + before * back.x, end.y + before * back.y};
-        const ImVec2 foot{tip.x + reach * back.x, tip.y + reach * back.y};
-        const float half = 0.4f * reach;
-        list->AddTriangleFilled(tip, {foot.x - half * back.y, foot.y + half * back.x},
-                                {foot.x + half * back.y, foot.y - half * back.x},
+        const auto head = analysis::arrow_head(corner(last - 1), corner(last), unit() * std::clamp(weight, 1.0f, 1.5f));
+        if (head.empty()) return;
+        const auto pixel = [](const analysis::Corner& at) {
+            return ImVec2{static_cast<float>(at[0]), static_cast<float>(at[1])};
+        };
+        list->AddTriangleFilled(pixel(head[0]), pixel(head[1]), pixel(head[2]),
                                 packed(line_on_ground(line.style.color, theme), alpha()));
     }
 
@@ -262,13 +245,12 @@ double PlotFrame::y_at(float pixel) const {
 void draw_stroke(const Theme& theme, const analysis::LineStyle& style, std::span<const ImVec2> points, float weight,
                  ImDrawList* list) {
     const float width = std::max(static_cast<float>(style.width_pt) * unit(), 1.0f) * std::max(weight, 1.0f);
-    const float dash_unit = static_cast<float>(std::max(style.width_pt, 0.75)) * unit();
-    const auto pattern = pattern_of(style.dash);
+    std::vector<float> dashes;
+    for (const double length : analysis::dash_lengths(style)) dashes.push_back(static_cast<float>(length) * unit());
     const float alpha = std::min(weight, 1.0f);
-    if (weight > 2) add_line(points, {}, dash_unit, width + 2, packed(theme.ink, 0.85f), list);
-    if (wants_rim(theme, style.color))
-        add_line(points, pattern, dash_unit, width + 1, packed(rim_of(style.color), alpha), list);
-    add_line(points, pattern, dash_unit, width, packed(line_on_ground(style.color, theme), alpha), list);
+    if (weight > 2) add_line(points, {}, width + 2, packed(theme.ink, 0.85f), list);
+    if (wants_rim(theme, style.color)) add_line(points, dashes, width + 1, rim_of(style.color, alpha), list);
+    add_line(points, dashes, width, packed(line_on_ground(style.color, theme), alpha), list);
 }
 
 void draw_marker(const Theme& theme, Marker marker, ImVec2 at, float size, analysis::Rgb color, float alpha,
@@ -276,36 +258,23 @@ void draw_marker(const Theme& theme, Marker marker, ImVec2 at, float size, analy
     const float r = size / 2;
     const ImU32 fill = packed(line_on_ground(color, theme), alpha);
     const bool rim = wants_rim(theme, color);
-    std::vector<ImVec2> outline;
-    switch (marker) {
-        case Marker::none:
-            return;
-        case Marker::circle:
-            list->AddCircleFilled(at, r, fill);
-            if (rim) list->AddCircle(at, r, packed(rim_of(color), alpha));
-            return;
-        case Marker::cross:
-            list->AddLine({at.x - r, at.y - r}, {at.x + r, at.y + r}, fill, std::max(1.5f, size / 4));
-            list->AddLine({at.x - r, at.y + r}, {at.x + r, at.y - r}, fill, std::max(1.5f, size / 4));
-            return;
-        case Marker::square:
-            outline = {{at.x - 0.9f * r, at.y - 0.9f * r},
-                       {at.x + 0.9f * r, at.y - 0.9f * r},
-                       {at.x + 0.9f * r, at.y + 0.9f * r},
-                       {at.x - 0.9f * r, at.y + 0.9f * r}};
-            break;
-        case Marker::triangle:
-            outline = {
-                {at.x, at.y - 1.15f * r}, {at.x + 1.05f * r, at.y + 0.75f * r}, {at.x - 1.05f * r, at.y + 0.75f * r}};
-            break;
-        case Marker::diamond:
-            outline = {
-                {at.x, at.y - 1.2f * r}, {at.x + 1.2f * r, at.y}, {at.x, at.y + 1.2f * r}, {at.x - 1.2f * r, at.y}};
-            break;
+    if (marker == Marker::none) return;
+    if (marker == Marker::circle) {
+        list->AddCircleFilled(at, r, fill);
+        if (rim) list->AddCircle(at, r, rim_of(color, alpha));
+        return;
     }
-    list->AddConvexPolyFilled(outline.data(), static_cast<int>(outline.size()), fill);
+    std::vector<ImVec2> corners;
+    for (const auto& [across, down] : analysis::marker_corners(marker))
+        corners.push_back({at.x + r * static_cast<float>(across), at.y + r * static_cast<float>(down)});
+    if (marker == Marker::cross) {
+        const float width = static_cast<float>(analysis::cross_width(static_cast<double>(size / unit()))) * unit();
+        for (size_t i = 0; i < corners.size(); i += 2) list->AddLine(corners[i], corners[i + 1], fill, width);
+        return;
+    }
+    list->AddConvexPolyFilled(corners.data(), static_cast<int>(corners.size()), fill);
     if (rim)
-        list->AddPolyline(outline.data(), static_cast<int>(outline.size()), packed(rim_of(color), alpha), 1.0f,
+        list->AddPolyline(corners.data(), static_cast<int>(corners.size()), rim_of(color, alpha), 1.0f,
                           ImDrawFlags_Closed);
 }
 

@@ -106,10 +106,27 @@ RunKey PreparedFigure::run_of(const analysis::Subject& subject) const {
 }
 
 RunKey PreparedFigure::run_of(size_t panel, size_t shape) const {
-    const auto& drawn = figure.panels[panel].shapes[shape];
-    if (const auto* line = std::get_if<analysis::Line>(&drawn)) return run_of(line->subject);
-    if (const auto* points = std::get_if<analysis::Scatter>(&drawn)) return run_of(points->subject);
-    return {};
+    const analysis::Panel& of = figure.panels[panel];
+    return run_of(analysis::subject_of(of, of.shapes[shape]));
+}
+
+std::optional<Cursor> PreparedFigure::cursor_of(const Session& session, const analysis::Subject& subject) const {
+    if (subject.trace >= traces.size()) return std::nullopt;
+    const auto [id, prompt] = traces[subject.trace];
+    const Document* document = session.document(id);
+    if (!document) return std::nullopt;
+    Cursor cursor;
+    cursor.run = run_of(subject);
+    if (!session.exists(cursor.run)) cursor.run = {id, prompt, {}};
+    cursor.layer = subject.layer;
+    cursor.first_token = cursor.last_token = subject.token;
+    cursor.step = subject.step;
+    if (subject.head < 0) return cursor;
+    const auto& model = document->reader()->model();
+    cursor.query_head = subject.query_heads ? subject.head : -1;
+    cursor.kv_head =
+        subject.query_heads ? subject.head / static_cast<int>(model.n_heads / model.n_kv_heads) : subject.head;
+    return cursor;
 }
 
 bool PreparedFigure::is_of(const TraceRequest& request) const {

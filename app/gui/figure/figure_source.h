@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct PreparedFigure {
     /// The run that a panel, curve or point is of; not valid where it is of none.
     RunKey run_of(const analysis::Subject& subject) const;
     RunKey run_of(size_t panel, size_t shape) const;
+    /// The place in its trace; nothing where that is closed. A run that is there no more, or none, is not valid.
+    std::optional<Cursor> cursor_of(const Session& session, const analysis::Subject& subject) const;
     /// Whether it is of that trace's prompt alone.
     bool is_of(const TraceRequest& request) const;
 };

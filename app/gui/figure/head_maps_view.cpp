@@ -37,8 +37,7 @@ void HeadMapsView::draw_figure(Context& context, const FigureRequest& request,
                                const std::shared_ptr<const PreparedFigure>& shown) {
     const Session& session = context.session;
     std::vector<RunKey> runs;
-    for (const auto& panel : shown->figure.panels)
-        runs.push_back(request.difference && session.pair.a ? *session.pair.a : shown->run_of(panel.subject));
+    for (const auto& panel : shown->figure.panels) runs.push_back(shown->run_of(panel.subject));
     for (RunKey& run : runs)
         if (!session.exists(run)) run = {};  // the figure is older than what became of its runs
     FigureLook look;
@@ -63,31 +62,27 @@ void HeadMapsView::draw_figure(Context& context, const FigureRequest& request,
         mark(session.hover(), packed(context.theme.hover, 0.5f));
     };
     const FigureHit hit = plot_.draw(context, "budget maps", {0, 0}, shown, look);
-    if (hit.row >= 0) take_mouse(context, hit, runs[static_cast<size_t>(hit.panel)], request.difference);
+    if (hit.row >= 0) take_mouse(context, *shown, hit, request.difference);
 }
 
-void HeadMapsView::take_mouse(Context& context, const FigureHit& hit, const RunKey& run, bool is_difference) const {
+void HeadMapsView::take_mouse(Context& context, const PreparedFigure& shown, const FigureHit& hit,
+                              bool is_difference) const {
     Session& session = context.session;
-    if (!session.exists(run)) return;
-    const auto& model = session.document(run)->reader()->model();
-    const bool query_heads = has_query_heads(session, run);
-    Cursor over = session.cursor();
-    over.run = run;
-    over.layer = hit.column;
-    over.first_token = over.last_token = -1;
-    over.query_head = query_heads ? hit.row : -1;
-    over.kv_head = query_heads ? hit.row / static_cast<int>(model.n_heads / model.n_kv_heads) : hit.row;
-    session.set_hover(over);
+    const auto over = shown.cursor_of(session, hit.subject);
+    if (!over || !over->run.valid()) return;
+    const RunKey& run = over->run;
+    session.set_hover(*over);
     ImGui::BeginTooltip();
     for (const std::string& line : describe(session, run, hit, is_difference)) ImGui::TextUnformatted(line.c_str());
-    ImGui::TextDisabled("layer %d, %s %d", hit.column, query_heads ? "query head" : "KV head", hit.row);
+    ImGui::TextDisabled("layer %d, %s %d", hit.subject.layer, hit.subject.query_heads ? "query head" : "KV head",
+                        hit.subject.head);
     ImGui::TextDisabled("%s", measure_definition(measure()));
     ImGui::EndTooltip();
     if (!hit.clicked) return;
     Cursor next = session.selection.cursor_at(run);
-    next.layer = over.layer;
-    next.kv_head = over.kv_head;
-    next.query_head = over.query_head;
+    next.layer = over->layer;
+    next.kv_head = over->kv_head;
+    next.query_head = over->query_head;
     session.selection.set(next);
 }
 

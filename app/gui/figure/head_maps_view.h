@@ -27,7 +27,7 @@ class HeadMapsView : public FigureView {
  private:
     void draw_figure(Context& context, const FigureRequest& request,
                      const std::shared_ptr<const PreparedFigure>& shown) final;
-    void take_mouse(Context& context, const FigureHit& hit, const RunKey& run, bool is_difference) const;
+    void take_mouse(Context& context, const PreparedFigure& shown, const FigureHit& hit, bool is_difference) const;
 
     std::string figure_name_;
     std::string hint_;  ///< of the help: what the mouse shows

@@ -64,12 +64,6 @@ const ComparedRuns* Compared::of(const RunKey& run) const {
     return found == pairs.end() ? nullptr : &*found;
 }
 
-const ComparedRuns* Compared::called(const std::string& label) const {
-    const auto found =
-        std::find_if(pairs.begin(), pairs.end(), [&](const ComparedRuns& pair) { return pair.label == label; });
-    return found == pairs.end() ? nullptr : &*found;
-}
-
 Compared resolve(const Session& session, const Comparison& comparison, AutomaticComparison automatic, bool shown_only) {
     using Kind = Comparison::Kind;
     const auto& documents = session.documents();

@@ -42,8 +42,6 @@ struct Compared {
 
     /// The pair in which a run is the minuend; nullptr where there is none.
     const ComparedRuns* of(const RunKey& run) const;
-    /// The pair that figures call so.
-    const ComparedRuns* called(const std::string& label) const;
 };
 
 /// @param shown_only leaves out runs of the first trace that are not shown. What cannot be (A is not chosen, the trace

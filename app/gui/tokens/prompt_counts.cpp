@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "analysis/measures/retention.h"
-#include "app/gui/drawing/ground_colors.h"
+#include "app/gui/tokens/map_key.h"
 
 namespace kvscope::gui {
 namespace {
@@ -64,16 +64,7 @@ std::string where_kept(const trace::Kept& kept, int64_t token) {
 }
 
 MapColors prompt_colors(const Theme& theme, size_t most) {
-    const bool is_dark = theme.brightness == Brightness::dark;
-    MapColors colors;
-    colors.map = map_on_ground(analysis::ColorMap::viridis_reversed, theme);
-    colors.map_begin = is_dark ? 0.25f : 0.1f;
-    colors.map_end = 1;
-    colors.min = 1;
-    colors.max = static_cast<float>(std::max<size_t>(most, 2));
-    colors.ground_below_min = true;
-    colors.ground = packed(theme.ground);
-    return colors;
+    return count_colors(theme, 1, static_cast<float>(std::max<size_t>(most, 2)));
 }
 
 }  // namespace kvscope::gui

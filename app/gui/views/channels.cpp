@@ -68,11 +68,10 @@ class ChannelsView : public FigureView {
         };
         const FigureHit hit = plot_.draw(context, "channel maps", {0, 0}, shown, look);
         if (hit.row < 0 || hit.column < 0) return;
-        const analysis::Panel& panel = shown->figure.panels[static_cast<size_t>(hit.panel)];
-        const RunKey run = request.difference && session.pair.a ? *session.pair.a : shown->run_of(panel.subject);
+        const RunKey run = shown->run_of(hit.subject);
         if (!session.exists(run)) return;  // the figure is older than what became of its runs
         Cursor over = session.selection.cursor_at(run);
-        over.layer = hit.row;
+        over.layer = hit.subject.layer;
         over.kv_head = over.query_head = -1;
         session.set_hover(over);
         draw_tooltip(context, run, hit, request.difference);
@@ -82,7 +81,7 @@ class ChannelsView : public FigureView {
     void draw_tooltip(Context& context, const RunKey& run, const FigureHit& hit, bool is_difference) {
         Session& session = context.session;
         ImGui::BeginTooltip();
-        ImGui::Text("layer %d, channel %d of the keys", hit.row, hit.column);
+        ImGui::Text("layer %d, channel %d of the keys", hit.subject.layer, hit.column);
         if (is_difference) {
             ImGui::TextUnformatted(
                 fmt::format("{} − {}: {:+.0f} heads", session.look(*session.pair.a).label,
@@ -101,7 +100,7 @@ class ChannelsView : public FigureView {
                                                 [at = session.at(run)] { return read_channels(at); });
         if (!channels.value) return fmt::format("kept by {:.0f} heads", hit.value);
         const auto heads =
-            channels.value->heads_that_keep(static_cast<size_t>(hit.row), static_cast<size_t>(hit.column));
+            channels.value->heads_that_keep(static_cast<size_t>(hit.subject.layer), static_cast<size_t>(hit.column));
         if (heads.empty()) return "kept by no head";
         return fmt::format("kept by {} of {} heads ({})", heads.size(), channels.value->n_rows, fmt::join(heads, ", "));
     }

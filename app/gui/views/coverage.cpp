@@ -49,30 +49,18 @@ class CoverageView : public FigureView {
             if (panel == 0) draw_layer_marks(context.theme, frame, list, session.cursor().layer, session.hover().layer);
         };
         const FigureHit hit = plot_.draw(context, "coverage plot", {0, 0}, shown, look);
-        if (hit.panel >= 0) take_mouse(context, request, *shown, hit, pairs);
+        if (hit.panel >= 0) take_mouse(context, *shown, hit, pairs);
     }
 
-    static void take_mouse(Context& context, const FigureRequest& request, const PreparedFigure& shown,
-                           const FigureHit& hit, const Compared& pairs) {
+    static void take_mouse(Context& context, const PreparedFigure& shown, const FigureHit& hit, const Compared& pairs) {
         Session& session = context.session;
-        const bool by_layer = hit.panel == 0;
-        const int layer = by_layer ? static_cast<int>(std::lround(hit.x)) : -1;
-        int n_layers = 0;
-        for (size_t i = 0; i < request.n_traces(); ++i)
-            n_layers = std::max(n_layers, n_layers_of(session, request.trace(i).document));
-        const bool is_layer = layer >= 0 && layer < n_layers;
-        Cursor over = session.cursor();
-        over.run = {request.document, request.options.prompt, {}};
-        over.kv_head = over.query_head = -1;
-        over.first_token = over.last_token = -1;
-        over.layer = is_layer ? layer : -1;
-        if (hit.shape >= 0) over.run = shown.run_of(static_cast<size_t>(hit.panel), static_cast<size_t>(hit.shape));
-        if (!session.exists(over.run)) over.run.run = {};  // the figure is older than what became of its runs
-        session.set_hover(over);
-        if (over.run.valid()) draw_tooltip(context, shown, hit, over, pairs);
+        const auto over = shown.cursor_of(session, hit.subject);
+        if (!over) return;
+        session.set_hover(*over);
+        if (over->run.valid()) draw_tooltip(context, shown, hit, *over, pairs);
         if (!hit.clicked) return;
-        Cursor next = over.run.valid() ? session.selection.cursor_at(over.run) : session.cursor();
-        if (is_layer) next.layer = layer;
+        Cursor next = over->run.valid() ? session.selection.cursor_at(over->run) : session.cursor();
+        if (over->layer >= 0) next.layer = over->layer;
         session.selection.set(next);
     }
 
@@ -93,11 +81,11 @@ class CoverageView : public FigureView {
             ImGui::TextUnformatted(context.session.look(over.run).label.c_str());
             ImGui::Text("%.1f %% of the tokens", value);
         }
-        ImGui::TextDisabled("%s",
-                            hit.panel == 0
-                                ? fmt::format("layer {}: kept by at least one of its heads", std::lround(hit.x)).c_str()
-                                : "kept by at least one head of any layer");
-        ImGui::TextDisabled("%s", measure_definition(hit.panel == 0 ? "layer_coverage" : "coverage"));
+        const bool of_layer = over.layer >= 0;
+        ImGui::TextDisabled("%s", of_layer
+                                      ? fmt::format("layer {}: kept by at least one of its heads", over.layer).c_str()
+                                      : "kept by at least one head of any layer");
+        ImGui::TextDisabled("%s", measure_definition(of_layer ? "layer_coverage" : "coverage"));
         ImGui::EndTooltip();
     }
 };

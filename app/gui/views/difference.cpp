@@ -13,6 +13,7 @@
 #include "app/gui/figure/figure_shapes.h"
 #include "app/gui/session/measures.h"
 #include "app/gui/session/prompt_text.h"
+#include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/overlap_bars.h"
 #include "app/gui/tokens/run_difference.h"
 #include "app/gui/tokens/token_map.h"
@@ -175,20 +176,8 @@ class DifferenceView : public View {
     }
 
     void draw_key(const Context& context, const MapColors& colors, int most) const {
-        const float side = ImGui::GetFontSize();
-        ImDrawList* list = ImGui::GetWindowDrawList();
         const auto patch = [&](ImU32 color, const std::string& label) {
-            const ImVec2 at = ImGui::GetCursorScreenPos();
-            list->AddRectFilled(at, {at.x + side, at.y + side}, color);
-            list->AddRect(at, {at.x + side, at.y + side}, packed(context.theme.line));
-            ImGui::Dummy({side, side});
-            if (label.empty()) {
-                ImGui::SameLine(0, 1);
-                return;
-            }
-            ImGui::SameLine(0, 0.25f * side);
-            ImGui::TextDisabled("%s", label.c_str());
-            ImGui::SameLine();
+            draw_color_patch(context.theme, color, label);
         };
         if (classes_) {
             for (size_t i = 0; i < class_names.size(); ++i) patch(colors.classes[i], class_names[i]);
@@ -198,7 +187,7 @@ class DifferenceView : public View {
             return color_of(colors, drawn_difference(static_cast<float>(difference), static_cast<float>(most)));
         };
         ImGui::TextDisabled("%s", fmt::format("B keeps more  −{}", most).c_str());
-        ImGui::SameLine(0, 0.25f * side);
+        ImGui::SameLine(0, 0.25f * ImGui::GetFontSize());
         const int step = std::max(1, (most + 3) / 4);
         for (int i = most; i >= 1; i -= step) patch(color(-i), "");
         patch(packed(context.theme.ground), "");

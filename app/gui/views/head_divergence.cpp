@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "analysis/tables/number_text.h"
 #include "app/gui/figure/figure_choice.h"
@@ -20,26 +19,17 @@ namespace kvscope::gui {
 namespace {
 
 /// One layer's matrix.
-struct LargeMatrix {
-    std::shared_ptr<const PreparedFigure> figure;
-    std::vector<size_t> heads;  ///< at each place
-};
-
-LargeMatrix large_matrix(const analysis::Figure& all, size_t layer) {
+PreparedFigure large_matrix(const PreparedFigure& all, int layer) {
     analysis::Figure figure;
-    figure.color_scales = all.color_scales;
-    figure.panels.push_back(all.panels.at(layer));
-    auto& panel = figure.panels.front();
+    figure.color_scales = all.figure.color_scales;
+    for (const analysis::Panel& panel : all.figure.panels)
+        if (panel.subject.layer == layer) figure.panels = {panel};
+    auto& panel = figure.panels.at(0);
     panel.row = panel.column = 0;
-    panel.x.title = panel.y.title = all.panels.back().x.title;  // small ones have it at the edges alone
-    LargeMatrix large;
-    large.heads.resize(std::get<analysis::HeatMap>(panel.shapes.front()).rows);
-    std::iota(large.heads.begin(), large.heads.end(), size_t{0});
-    // An axis that is not in the heads' own order names the head at each place.
-    if (panel.x.ticks.size() == large.heads.size()) {
-        for (size_t i = 0; i < large.heads.size(); ++i) large.heads[i] = std::stoul(panel.x.ticks[i].label);
-    }
-    large.figure = std::make_shared<const PreparedFigure>(prepare_figure(std::move(figure)));
+    panel.x.title = panel.y.title = all.figure.panels.back().x.title;  // small ones have it at the edges alone
+    PreparedFigure large = prepare_figure(std::move(figure));
+    large.runs = all.runs;
+    large.traces = all.traces;
     return large;
 }
 
@@ -171,9 +161,8 @@ class HeadDivergenceView : public View {
         auto titles = cell_titles(session, request);
         for (size_t i = 0; i < std::min(titles.size(), answer.value->size()); ++i) {
             const auto& figure = answer.value->at(i).figure;
-            const std::string whole = figure ? figure->figure.color_scales.front().title : "";
-            if (titles.size() > 1 && !whole.empty() && whole != bar.color_scales.front().title)
-                titles[i] += " · " + whole.substr(std::min(whole.find(", ") + 2, whole.size()));
+            if (titles.size() > 1 && figure && bar.color_scales.front().of.empty())
+                titles[i] += " · " + figure->figure.color_scales.front().of;
         }
         draw_trace_cells(context, "divergence", {0, room.y - below}, titles, [&](size_t i) {
             if (i >= answer.value->size()) return;
@@ -195,8 +184,7 @@ class HeadDivergenceView : public View {
             if (!each.figure) continue;
             const auto& scales = each.figure->figure.color_scales;
             if (bar.color_scales.empty()) bar.color_scales = scales;
-            std::string& title = bar.color_scales.front().title;
-            if (title != scales.front().title) title = title.substr(0, title.find(", "));
+            if (bar.color_scales.front().of != scales.front().of) bar.color_scales.front().of.clear();
         }
         return bar;
     }
@@ -222,22 +210,22 @@ class HeadDivergenceView : public View {
         if (hit.panel >= 0) {
             Cursor over;
             over.run = {request.document, request.options.prompt, {}};
-            over.layer = hit.panel;
+            over.layer = hit.subject.layer;
             session.set_hover(over);
             const auto& map =
                 std::get<analysis::HeatMap>(all->figure.panels[static_cast<size_t>(hit.panel)].shapes.front());
-            ImGui::SetTooltip("layer %d: mean over pairs of heads %s nats\n%s; %s", hit.panel,
+            ImGui::SetTooltip("layer %d: mean over pairs of heads %s nats\n%s; %s", over.layer,
                               analysis::format_number(mean_of_pairs(map)).c_str(),
-                              all->figure.color_scales.front().title.c_str(), measure_definition("head_divergence"));
-            if (hit.clicked) session.selection.select_layer(hit.panel);
+                              analysis::full_title(all->figure.color_scales.front()).c_str(),
+                              measure_definition("head_divergence"));
+            if (hit.clicked) session.selection.select_layer(over.layer);
         }
 
-        const auto answer =
-            session.tasks.ask(large_, std::to_string(trace), fmt::format("{} {}", all->number, layer),
-                              [all, layer] { return large_matrix(all->figure, static_cast<size_t>(layer)); });
+        const auto answer = session.tasks.ask(large_, std::to_string(trace), fmt::format("{} {}", all->number, layer),
+                                              [all, layer] { return large_matrix(*all, layer); });
         if (!stacked) ImGui::SameLine(0, em);
         if (!answer.current || !answer.value) return;
-        draw_large(context, request, plots.large, *answer.value, layer, stacked ? ImVec2{0, 0} : ImVec2{side, room.y});
+        draw_large(context, request, plots.large, answer.value, layer, stacked ? ImVec2{0, 0} : ImVec2{side, room.y});
     }
 
     static double mean_of_pairs(const analysis::HeatMap& map) {
@@ -254,15 +242,15 @@ class HeadDivergenceView : public View {
         return n > 0 ? sum / static_cast<double>(n) : 0;
     }
 
-    static void draw_large(Context& context, const TraceRequest& request, FigurePlot& plot, const LargeMatrix& large,
-                           int layer, ImVec2 size) {
+    static void draw_large(Context& context, const TraceRequest& request, FigurePlot& plot,
+                           const std::shared_ptr<const PreparedFigure>& large, int layer, ImVec2 size) {
         Session& session = context.session;
-        const auto& panel = large.figure->figure.panels.front();
-        const bool query_heads = panel.x.title == "Query head";
+        const analysis::Axis& axis = large->figure.panels.front().x;
+        const bool query_heads = axis.dimension == analysis::Dimension::query_head;
         const auto place_of = [&](const Cursor& cursor) {
             const int head = query_heads ? cursor.query_head : cursor.kv_head;
-            const auto found = std::find(large.heads.begin(), large.heads.end(), static_cast<size_t>(head));
-            return head < 0 || found == large.heads.end() ? -1 : static_cast<int>(found - large.heads.begin());
+            const auto found = std::find(axis.numbers.begin(), axis.numbers.end(), head);
+            return found == axis.numbers.end() ? -1 : static_cast<int>(found - axis.numbers.begin());
         };
         FigureLook look;
         look.color_bars = false;
@@ -270,7 +258,7 @@ class HeadDivergenceView : public View {
             const auto mark = [&](const Cursor& cursor, ImU32 color) {
                 const int place = cursor.layer == layer ? place_of(cursor) : -1;
                 if (place < 0) return;
-                const auto n = static_cast<double>(large.heads.size());
+                const auto n = static_cast<double>(axis.numbers.size());
                 const float top = frame.y_of(place - 0.5);
                 const float bottom = frame.y_of(place + 0.5);
                 list->AddRect({frame.x_of(-0.5), std::min(top, bottom)}, {frame.x_of(n - 0.5), std::max(top, bottom)},
@@ -280,27 +268,23 @@ class HeadDivergenceView : public View {
             mark(session.cursor(), packed(context.theme.accent));
             mark(session.hover(), packed(context.theme.hover, 0.5f));
         };
-        const FigureHit hit = plot.draw(context, "one layer", size, large.figure, look);
+        const FigureHit hit = plot.draw(context, "one layer", size, large, look);
         if (hit.row < 0) return;
-        const auto a = static_cast<int>(large.heads[static_cast<size_t>(hit.row)]);
-        const auto b = static_cast<int>(large.heads[static_cast<size_t>(hit.column)]);
-        const auto& model = session.document(request.document)->reader()->model();
-        const auto group = static_cast<int>(model.n_heads / model.n_kv_heads);
-        Cursor over;
+        const auto at_row = large->cursor_of(session, hit.subject);
+        const auto at_column = large->cursor_of(session, hit.other);
+        if (!at_row || !at_column) return;
+        Cursor over = *at_row;
         over.run = {request.document, request.options.prompt, {}};
-        over.layer = layer;
-        over.kv_head = query_heads ? a / group : a;
-        over.query_head = query_heads ? a : -1;
         session.set_hover(over);
         const char* kind = query_heads ? "query" : "KV";
         ImGui::BeginTooltip();
         ImGui::Text("%s nats", analysis::format_number(static_cast<double>(hit.value)).c_str());
-        ImGui::Text("layer %d, %s heads %d and %d", layer, kind, a, b);
-        if (query_heads) ImGui::TextDisabled("of KV heads %d and %d", a / group, b / group);
-        ImGui::TextDisabled("%s", large.figure->figure.color_scales.front().title.c_str());
+        ImGui::Text("layer %d, %s heads %d and %d", over.layer, kind, hit.subject.head, hit.other.head);
+        if (query_heads) ImGui::TextDisabled("of KV heads %d and %d", at_row->kv_head, at_column->kv_head);
+        ImGui::TextDisabled("%s", analysis::full_title(large->figure.color_scales.front()).c_str());
         ImGui::TextDisabled("%s", measure_definition("head_divergence"));
         ImGui::EndTooltip();
-        if (hit.clicked) session.selection.select_head(layer, over.kv_head, over.query_head);
+        if (hit.clicked) session.selection.select_head(over.layer, over.kv_head, over.query_head);
     }
 
     std::string source_ = "attention";
@@ -308,7 +292,7 @@ class HeadDivergenceView : public View {
     Traces traces_ = Traces::all;
     std::map<int, Plots> plots_;  ///< by document
     TaskSlot<std::vector<MadeFigure>> made_;
-    TaskSlot<LargeMatrix> large_;
+    TaskSlot<PreparedFigure> large_;
 };
 
 }  // namespace

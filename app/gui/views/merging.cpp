@@ -12,6 +12,7 @@
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/session/measures.h"
 #include "app/gui/session/prompt_text.h"
+#include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/token_map.h"
 #include "app/gui/view/view.h"
 
@@ -102,15 +103,8 @@ class MergingView : public View {
     }
 
     MapColors colors_for(const Context& context) const {
-        MapColors colors;
-        colors.map = map_on_ground(analysis::ColorMap::viridis_reversed, context.theme);
-        colors.map_begin = context.theme.brightness == Brightness::dark ? 0.25f : 0.1f;
-        colors.map_end = 1;
-        colors.min = 0.8f;
-        colors.max = std::max(largest_, 2.0f);
+        MapColors colors = count_colors(context.theme, 0.8f, std::max(largest_, 2.0f));
         colors.logarithmic = true;
-        colors.ground_below_min = true;
-        colors.ground = packed(context.theme.ground);
         return colors;
     }
 
@@ -118,16 +112,8 @@ class MergingView : public View {
         ImGui::TextUnformatted("tokens →  layers ↓");
         ImGui::SameLine(0, 2 * ImGui::GetFontSize());
         const MapColors colors = colors_for(context);
-        const float side = ImGui::GetFontSize();
-        ImDrawList* list = ImGui::GetWindowDrawList();
         const auto patch = [&](ImU32 color, const std::string& label) {
-            const ImVec2 at = ImGui::GetCursorScreenPos();
-            list->AddRectFilled(at, {at.x + side, at.y + side}, color);
-            list->AddRect(at, {at.x + side, at.y + side}, packed(context.theme.line));
-            ImGui::Dummy({side, side});
-            ImGui::SameLine(0, 0.25f * side);
-            ImGui::TextDisabled("%s", label.c_str());
-            ImGui::SameLine();
+            draw_color_patch(context.theme, color, label);
         };
         patch(packed(context.theme.ground), "dropped");
         for (float size = 1; size <= largest_; size *= size < 4 ? 2 : 4)

@@ -157,23 +157,23 @@ class QuerySimilarityView : public View {
         const float em = ImGui::GetFontSize();
         const bool stacked = room.y > 1.1f * room.x;
         const float side = stacked ? std::min(0.6f * room.y, room.x) : std::min(room.y, 0.58f * room.x) + 2 * em;
-        draw_large(context, request, *place, plots.large, large, stacked ? ImVec2{0, side} : ImVec2{side, room.y},
-                   difference, is_current);
+        draw_large(context, request, plots.large, large, stacked ? ImVec2{0, side} : ImVec2{side, room.y}, difference,
+                   is_current);
         if (!heads) return;
         if (!stacked) ImGui::SameLine(0, em);
-        draw_heads(context, request, *place, plots.heads, heads, stacked ? ImVec2{0, 0} : ImVec2{0, room.y},
-                   is_current);
+        draw_heads(context, *place, plots.heads, heads, stacked ? ImVec2{0, 0} : ImVec2{0, room.y}, is_current);
     }
 
-    static void draw_large(Context& context, const TraceRequest& request, const Shown& place, FigurePlot& plot,
+    static void draw_large(Context& context, const TraceRequest& request, FigurePlot& plot,
                            const std::shared_ptr<const PreparedFigure>& figure, ImVec2 size, bool difference,
                            bool is_current) {
         Session& session = context.session;
-        const auto first = static_cast<int64_t>(std::lround(figure->figure.panels.front().x.min + 0.5));
         FigureLook look;
-        look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
+        look.overlay = [&](size_t panel, const PlotFrame& frame, ImDrawList* list) {
+            const double first = figure->figure.panels[panel].x.min;
             const auto mark = [&](const Cursor& cursor, ImU32 color) {
-                if (cursor.run.document != request.document || !cursor.has_tokens() || cursor.first_token < first)
+                if (cursor.run.document != request.document || !cursor.has_tokens() ||
+                    static_cast<double>(cursor.first_token) < first)
                     return;
                 draw_column_mark(frame, list, static_cast<double>(cursor.first_token), color);
             };
@@ -182,15 +182,15 @@ class QuerySimilarityView : public View {
         };
         const FigureHit hit = plot.draw(context, "query similarity", size, figure, look);
         if (hit.row < 0 || !is_current) return;  // what is there is of the place that was selected before
-        const int64_t a = first + hit.column;
-        const int64_t b = first + hit.row;
+        const int a = hit.other.token;
+        const int b = hit.subject.token;
         Cursor over;
         over.run = {request.document, request.options.prompt, {}};
-        over.layer = place.layer;
+        over.layer = hit.subject.layer;
         over.first_token = over.last_token = a;
         session.set_hover(over);
         const auto prompt = prompt_text(session, *session.document(request.document));
-        const auto token = [&](int64_t t) {
+        const auto token = [&](int t) {
             const auto i = static_cast<size_t>(t);
             return prompt && i < prompt->shown.size() ? prompt->shown[i] : std::string("…");
         };
@@ -199,14 +199,14 @@ class QuerySimilarityView : public View {
         ImGui::PushFont(context.fonts.mono, 0);
         ImGui::Text("%s · %s", token(a).c_str(), token(b).c_str());
         ImGui::PopFont();
-        ImGui::TextDisabled("queries of tokens %lld and %lld, layer %d, query head %d", static_cast<long long>(a),
-                            static_cast<long long>(b), place.layer, place.head);
+        ImGui::TextDisabled("queries of tokens %d and %d, layer %d, query head %d", a, b, hit.subject.layer,
+                            hit.subject.head);
         ImGui::TextDisabled("%s", measure_definition("query_similarity"));
         ImGui::EndTooltip();
         if (hit.clicked) session.selection.select_token(a);
     }
 
-    static void draw_heads(Context& context, const TraceRequest& request, const Shown& place, FigurePlot& plot,
+    static void draw_heads(Context& context, const Shown& place, FigurePlot& plot,
                            const std::shared_ptr<const PreparedFigure>& figure, ImVec2 size, bool is_current) {
         FigureLook look;
         look.small = true;
@@ -214,13 +214,11 @@ class QuerySimilarityView : public View {
         look.framed = place.head;
         const FigureHit hit = plot.draw(context, "heads of the layer", size, figure, look);
         if (hit.panel < 0 || !is_current) return;
-        ImGui::SetTooltip("layer %d, query head %d\n%s", place.layer, hit.panel,
+        ImGui::SetTooltip("layer %d, query head %d\n%s", hit.subject.layer, hit.subject.head,
                           measure_definition("query_similarity"));
-        if (!hit.clicked) return;
-        Session& session = context.session;
-        const auto& model = session.document(request.document)->reader()->model();
-        session.selection.select_head(place.layer, hit.panel / static_cast<int>(model.n_heads / model.n_kv_heads),
-                                      hit.panel);
+        const auto there = figure->cursor_of(context.session, hit.subject);
+        if (hit.clicked && there)
+            context.session.selection.select_head(there->layer, there->kv_head, there->query_head);
     }
 
     void draw_curve(Context& context, const FigureRequest& request, const std::shared_ptr<const PreparedFigure>& figure,
@@ -234,18 +232,14 @@ class QuerySimilarityView : public View {
         if (hit.panel < 0) return;
         const auto& shapes = figure->figure.panels.front().shapes;
         const auto* line = std::get_if<analysis::Line>(&shapes[static_cast<size_t>(std::max(hit.shape, 0))]);
-        const auto layer = static_cast<int>(std::lround(hit.x));
-        if (!line || layer < 0 || layer >= static_cast<int>(line->y.size())) return;
-        const auto at = static_cast<size_t>(layer);
-        Cursor over;
-        over.run = {request.document, request.options.prompt, {}};
-        for (size_t i = 0; i < request.n_traces(); ++i) {
-            const TraceRequest of = request.trace(i);
-            const Document* document = session.document(of.document);
-            if (document && session.name_of(*document) == line->label) over.run = {of.document, of.options.prompt, {}};
-        }
-        over.layer = layer;
-        session.set_hover(over);
+        const int layer = hit.subject.layer;
+        const auto at = static_cast<size_t>(hit.point >= 0 ? hit.point : std::max(std::lround(hit.x), 0L));
+        if (!line || layer < 0 || at >= line->y.size()) return;
+        analysis::Subject subject = hit.subject;
+        subject.trace = line->subject.trace;
+        const auto over = figure->cursor_of(session, subject);
+        if (!over) return;
+        session.set_hover(*over);
         ImGui::BeginTooltip();
         if (request.n_traces() > 1 && !request.difference) ImGui::TextUnformatted(line->label.c_str());
         ImGui::Text(request.difference ? "layer %d: A − B of mean cosines %+.3f" : "layer %d: mean cosine %.3f", layer,

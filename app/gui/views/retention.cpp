@@ -17,6 +17,7 @@
 #include "app/gui/session/measures.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/session/share_of_bytes.h"
+#include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/token_map.h"
 #include "app/gui/view/view.h"
 
@@ -152,39 +153,24 @@ class RetentionView : public View {
     void draw_scale(const Context& context, const RunKey& run) const {
         const auto rows = static_cast<int>(context.session.at(run).n_rows());
         const MapColors colors = colors_for(context, rows);
-        const float side = ImGui::GetFontSize();
-        ImDrawList* list = ImGui::GetWindowDrawList();
-        const auto patch = [&](ImU32 color, const char* label) {
-            const ImVec2 at = ImGui::GetCursorScreenPos();
-            list->AddRectFilled(at, {at.x + side, at.y + side}, color);
-            list->AddRect(at, {at.x + side, at.y + side}, packed(context.theme.line));
-            ImGui::Dummy({side, side});
-            ImGui::SameLine(0, 0.25f * side);
-            ImGui::TextDisabled("%s", label);
-            ImGui::SameLine();
+        const auto patch = [&](ImU32 color, const std::string& label) {
+            draw_color_patch(context.theme, color, label);
         };
         patch(packed(context.theme.ground), "not kept");
         const int step = std::max(1, (rows + 7) / 8);
         const int last = layer_ >= 0 ? 1 : rows;
         for (int count = 1; count <= last; count += step)
-            patch(color_of(colors, static_cast<float>(count)), layer_ >= 0 ? "kept" : std::to_string(count).c_str());
+            patch(color_of(colors, static_cast<float>(count)), layer_ >= 0 ? "kept" : std::to_string(count));
         ImGui::TextDisabled("%s", layer_ >= 0 ? "" : "heads");
     }
 
     MapColors colors_for(const Context& context, int rows) const {
-        MapColors colors;
-        colors.map = map_on_ground(analysis::ColorMap::viridis_reversed, context.theme);
-        colors.map_begin = context.theme.brightness == Brightness::dark ? 0.25f : 0.1f;
-        colors.map_end = 1;
-        colors.min = 1;
-        colors.max = static_cast<float>(layer_ >= 0 ? 1 : std::max(rows, 2));
+        MapColors colors = count_colors(context.theme, 1, static_cast<float>(layer_ >= 0 ? 1 : std::max(rows, 2)));
         if (layer_ >= 0) {
             colors.min = 0.5f;
             colors.map_begin = 0.75f;
             colors.map_end = 0.9f;
         }
-        colors.ground_below_min = true;
-        colors.ground = packed(context.theme.ground);
         return colors;
     }
 

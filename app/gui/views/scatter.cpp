@@ -147,12 +147,13 @@ class ScatterView : public FigureView {
         Cursor over;
         over.run = run;
         session.set_hover(over);
-        draw_tooltip(context, panel, hit, run, pairs);
+        draw_tooltip(context, *shown, hit, run, pairs);
         if (hit.clicked) session.selection.select_run(run);
     }
 
-    void draw_tooltip(const Context& context, const analysis::Panel& panel, const FigureHit& hit, const RunKey& run,
+    void draw_tooltip(const Context& context, const PreparedFigure& shown, const FigureHit& hit, const RunKey& run,
                       const Compared& pairs) const {
+        const analysis::Panel& panel = shown.figure.panels.front();
         const auto row = [](const analysis::Axis& axis, double value) {
             ImGui::TextUnformatted(fmt::format("{}: {}", title_of(axis), analysis::format_real(value, 4)).c_str());
         };
@@ -163,7 +164,7 @@ class ScatterView : public FigureView {
             row(panel.y, point->y[0]);
             row(panel.x, point->x[0]);
         }
-        if (const auto* arrow = arrow_of(panel, shape, run, pairs)) {
+        if (const auto* arrow = arrow_of(shown, shape, run, pairs)) {
             const auto delta = [&](const analysis::Axis& axis, const std::vector<double>& from_to) {
                 ImGui::TextUnformatted(
                     fmt::format("{}: {} → {}, {}{}", title_of(axis), analysis::format_real(from_to[0], 4),
@@ -184,16 +185,16 @@ class ScatterView : public FigureView {
     }
 
     /// The arrow under the mouse, or that of the run's pair; nullptr where there is none.
-    static const analysis::Line* arrow_of(const analysis::Panel& panel, const analysis::Shape& hit, const RunKey& run,
+    static const analysis::Line* arrow_of(const PreparedFigure& shown, const analysis::Shape& hit, const RunKey& run,
                                           const Compared& pairs) {
         const auto* line = std::get_if<analysis::Line>(&hit);
         if (line && line->arrow) return line;
         const auto pair = std::find_if(pairs.pairs.begin(), pairs.pairs.end(),
                                        [&](const ComparedRuns& each) { return each.a == run || each.b == run; });
         if (pair == pairs.pairs.end()) return nullptr;
-        for (const auto& shape : panel.shapes) {
+        for (const auto& shape : shown.figure.panels.front().shapes) {
             const auto* arrow = std::get_if<analysis::Line>(&shape);
-            if (arrow && arrow->arrow && arrow->label == pair->label) return arrow;
+            if (arrow && arrow->arrow && shown.run_of(arrow->subject) == pair->a) return arrow;
         }
         return nullptr;
     }

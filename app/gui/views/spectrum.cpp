@@ -216,50 +216,38 @@ class SpectrumView : public FigureView {
 
     /// The layer that a curve or points are of; −1 of what is of none.
     static int layer_of(const PreparedFigure& shown, size_t panel, size_t shape) {
-        const analysis::Shape& drawn = shown.figure.panels[panel].shapes[shape];
-        const auto* line = std::get_if<analysis::Line>(&drawn);
-        const auto* points = std::get_if<analysis::Scatter>(&drawn);
-        return line ? line->subject.layer : points ? points->subject.layer : -1;
+        const analysis::Panel& of = shown.figure.panels[panel];
+        return analysis::subject_of(of, of.shapes[shape]).layer;
     }
 
-    /// The layer and what else of it the mouse is over, everywhere.
-    static void set_hover(Session& session, const PreparedFigure& shown, size_t trace, int layer, int query_head = -1) {
-        if (trace >= shown.traces.size()) return;
-        const auto [document, prompt] = shown.traces[trace];
-        if (!session.document(document)) return;  // closed since the figure was made
-        Cursor over = session.cursor();
-        over.run = {document, prompt, {}};
-        over.layer = layer;
-        over.kv_head = -1;
-        over.query_head = query_head;
-        over.first_token = over.last_token = -1;
-        session.set_hover(over);
+    /// What the mouse is over, everywhere.
+    static void set_hover(Session& session, const PreparedFigure& shown, const FigureHit& hit) {
+        if (const auto over = shown.cursor_of(session, hit.subject)) session.set_hover(*over);
     }
 
     void take_mouse_on_map(Context& context, const FigureRequest& request, const PreparedFigure& shown,
                            const FigureHit& hit) const {
-        const analysis::Panel& panel = shown.figure.panels[static_cast<size_t>(hit.panel)];
         if (hit.row < 0 || hit.column < 0 || hit.row == hit.column) return;
-        const bool of_layers = source_ == "layer-similarity";
-        const int layer = of_layers ? hit.row : panel.subject.layer;
-        if (layer < 0) return;
-        set_hover(context.session, shown, panel.subject.trace, layer);
+        set_hover(context.session, shown, hit);
         ImGui::BeginTooltip();
-        ImGui::TextUnformatted(panel.title.c_str());
-        ImGui::Text(of_layers ? "layers %d and %d" : "KV heads %d and %d", hit.row, hit.column);
+        ImGui::TextUnformatted(shown.figure.panels[static_cast<size_t>(hit.panel)].title.c_str());
+        if (source_ == "layer-similarity")
+            ImGui::Text("layers %d and %d", hit.subject.layer, hit.other.layer);
+        else
+            ImGui::Text("KV heads %d and %d", hit.subject.head, hit.other.head);
         ImGui::Text("%s %.4f", request.difference ? "A − B of mean cosines" : "mean cosine",
                     static_cast<double>(hit.value));
         ImGui::TextDisabled("%s", measure_definition(source_));
         ImGui::EndTooltip();
-        if (hit.clicked) context.session.selection.select_layer(layer);
+        if (hit.clicked) context.session.selection.select_layer(hit.subject.layer);
     }
 
-    void draw_tooltip_of_head(const PreparedFigure& shown, const FigureHit& hit, int layer) const {
+    void draw_tooltip_of_head(const PreparedFigure& shown, const FigureHit& hit) const {
         const analysis::Panel& panel = shown.figure.panels[static_cast<size_t>(hit.panel)];
         const auto& points = std::get<analysis::Scatter>(panel.shapes[static_cast<size_t>(hit.shape)]);
         const auto head = static_cast<size_t>(hit.point);
         ImGui::BeginTooltip();
-        ImGui::Text("layer %d, query head %d", layer, hit.point);
+        ImGui::Text("layer %d, query head %d", hit.subject.layer, hit.subject.head);
         ImGui::Text("%s %.4f", panel.x.title.c_str(), points.x[head]);
         ImGui::Text("%s %.4f", panel.y.title.c_str(), points.y[head]);
         ImGui::TextDisabled("%s", measure_definition(source_));
@@ -273,12 +261,11 @@ class SpectrumView : public FigureView {
         if (hit.point < 0) return;
         const analysis::Shape& drawn = shown.figure.panels[panel].shapes[static_cast<size_t>(hit.shape)];
         const bool by_layer = source_ == "adjacent";
-        const int layer = by_layer ? hit.point : layer_of(shown, panel, static_cast<size_t>(hit.shape));
+        const int layer = hit.subject.layer;
         if (layer < 0) return;
-        const bool is_head = std::holds_alternative<analysis::Scatter>(drawn);
-        set_hover(session, shown, shown.figure.panels[panel].subject.trace, layer, is_head ? hit.point : -1);
+        set_hover(session, shown, hit);
         if (hit.clicked) session.selection.select_layer(layer);
-        if (is_head) return draw_tooltip_of_head(shown, hit, layer);
+        if (std::holds_alternative<analysis::Scatter>(drawn)) return draw_tooltip_of_head(shown, hit);
         const auto* line = std::get_if<analysis::Line>(&drawn);
         if (!line) return;
         const auto at = static_cast<size_t>(hit.point);

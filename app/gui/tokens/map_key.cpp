@@ -1,0 +1,37 @@
+#include "app/gui/tokens/map_key.h"
+
+#include <imgui.h>
+
+#include "app/gui/drawing/ground_colors.h"
+
+namespace kvscope::gui {
+
+void draw_color_patch(const Theme& theme, ImU32 color, const std::string& label) {
+    const float side = ImGui::GetFontSize();
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    list->AddRectFilled(at, {at.x + side, at.y + side}, color);
+    list->AddRect(at, {at.x + side, at.y + side}, packed(theme.line));
+    ImGui::Dummy({side, side});
+    if (label.empty()) {
+        ImGui::SameLine(0, 1);
+        return;
+    }
+    ImGui::SameLine(0, 0.25f * side);
+    ImGui::TextDisabled("%s", label.c_str());
+    ImGui::SameLine();
+}
+
+MapColors count_colors(const Theme& theme, float least, float most) {
+    MapColors colors;
+    colors.map = map_on_ground(analysis::ColorMap::viridis_reversed, theme);
+    colors.map_begin = theme.brightness == Brightness::dark ? 0.25f : 0.1f;
+    colors.map_end = 1;
+    colors.min = least;
+    colors.max = most;
+    colors.ground_below_min = true;
+    colors.ground = packed(theme.ground);
+    return colors;
+}
+
+}  // namespace kvscope::gui

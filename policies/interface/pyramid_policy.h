@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "policies/interface/pyramid_budgets.h"
+#include "policies/interface/snapkv_family.h"
+
+namespace kvscope::policies {
+
+/// A policy of SnapKV's family with more entries in the lower layers and fewer in the upper ones; the model's total is
+/// the same. Heeds beta_parameter() and schedule_parameter().
+template <class Family>
+class PyramidPolicy : public Family {
+ public:
+    explicit PyramidPolicy(const ParameterValues& values)
+        : Family(values), beta_(values.real("beta")), reference_(values.text("schedule") == "reference") {}
+
+ protected:
+    std::vector<int64_t> layer_budgets(int64_t c) const override {
+        return pyramid_budgets(this->context().shape.n_layers, c, this->n_prefix(), beta_, reference_);
+    }
+
+ private:
+    double beta_;
+    bool reference_;
+};
+
+}  // namespace kvscope::policies
