@@ -18,7 +18,8 @@ namespace {
 
 constexpr size_t kRunsInOneColumn = 8;  // more are drawn in two, or a page would be full
 constexpr double kPageMm = 190;
-constexpr double kLightest = 0.3;  // paler colours would vanish on white
+constexpr double kLightest = 0.3;       // paler colours would vanish on white
+constexpr double kLightestPart = 0.12;  // of what is nearly dropped, in areas of many tokens
 
 struct Run {
     int index = 0;
@@ -26,6 +27,7 @@ struct Run {
     std::shared_ptr<const trace::Kept> kept;
     size_t n_tokens = 0;
     KeptSets sets() const { return kept_sets(*kept, n_tokens); }
+    std::vector<double> counts{};  ///< retention(sets())
 };
 
 std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& options) {
@@ -33,7 +35,8 @@ std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& opt
     std::vector<Run> runs;
     const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     for (const int j : chosen_runs(reader, options)) {
-        runs.push_back({j, reader.run(options.prompt, j), reader.kept(options.prompt, j), n_tokens});
+        Run& run = runs.emplace_back(Run{j, reader.run(options.prompt, j), reader.kept(options.prompt, j), n_tokens});
+        run.counts = retention(run.sets());
     }
     return runs;
 }
@@ -55,15 +58,14 @@ size_t columns_for(const std::vector<Run>& runs, const FigureOptions& options) {
 }
 
 HeatMap heat_map(const Run& run, const std::vector<int>& layers, double value_per_head) {
-    const std::vector<uint16_t> counts = retention_counts(run.sets());
     HeatMap map;
     map.rows = layers.size();
     map.columns = run.n_tokens;
     map.values.reserve(map.rows * map.columns);
     for (const int layer : layers) {
-        const auto first = counts.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(layer) * run.n_tokens);
+        const auto first = run.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(layer) * run.n_tokens);
         std::transform(first, first + static_cast<std::ptrdiff_t>(run.n_tokens), std::back_inserter(map.values),
-                       [&](uint16_t count) { return static_cast<float>(count * value_per_head); });
+                       [&](double count) { return static_cast<float>(count * value_per_head); });
     }
     map.x_begin = -0.5;
     map.x_end = static_cast<double>(run.n_tokens) - 0.5;
@@ -72,8 +74,12 @@ HeatMap heat_map(const Run& run, const std::vector<int>& layers, double value_pe
     return map;
 }
 
+bool merges(const std::vector<Run>& runs) {
+    return std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.kept->merges(); });
+}
+
 /// @param most rows of a run @param is_share of its rows, where runs have different numbers of them; else their count
-ColorScale color_scale(const Run& run, size_t most, bool is_share) {
+ColorScale color_scale(const std::vector<Run>& runs, size_t most, bool is_share) {
     ColorScale scale;
     scale.map_begin = kLightest;
     scale.background_label = "none";
@@ -84,10 +90,20 @@ ColorScale color_scale(const Run& run, size_t most, bool is_share) {
         scale.max = 100;
     } else {
         scale.title = fmt::format("{} that keep the token",
-                                  run.attributes.granularity == "query_head" ? "Query heads" : "KV heads");
+                                  runs[0].attributes.granularity == "query_head" ? "Query heads" : "KV heads");
         scale.min = 1;
         scale.max = static_cast<double>(most);
         scale.whole_numbers = true;
+    }
+    if (merges(runs)) {
+        scale.title += " (1/n in an entry of n)";
+        double least = scale.min;
+        for (const Run& run : runs) {
+            const double of_head = is_share ? 100.0 / static_cast<double>(run.kept->n_rows) : 1.0;
+            least = std::min(least, of_head * least_kept(run.counts));
+        }
+        begin_at(scale, least);
+        scale.map_begin = kLightestPart;
     }
     return scale;
 }
@@ -97,6 +113,9 @@ Panel map_panel(const Run& run, const std::vector<int>& layers, bool is_share) {
     Panel panel;
     panel.title = run_label(run.attributes);
     panel.note = fmt::format("coverage {:.1f} %", 100 * model_coverage(run.sets()).share);
+    if (run.kept->merges())
+        panel.note += fmt::format(", {:.1f} tokens an entry", static_cast<double>(run.kept->held_tokens.size()) /
+                                                                  static_cast<double>(run.kept->indices.size()));
     panel.x.title = "Token position";
     panel.x.min = -0.5;
     panel.x.max = static_cast<double>(run.n_tokens) - 0.5;
@@ -130,7 +149,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     const double room_mm = kPageMm / static_cast<double>(figure.rows) - 5;
     figure.panel_height_mm = std::clamp(0.55 * static_cast<double>(layers.size()), 5.0, std::max(5.0, room_mm));
 
-    figure.color_scales.push_back(color_scale(runs[0], max_rows, !same_rows));
+    figure.color_scales.push_back(color_scale(runs, max_rows, !same_rows));
 
     std::vector<int> indices;
     for (size_t i = 0; i < runs.size(); ++i) {
@@ -144,6 +163,10 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         "How many heads of a layer keep each of the prompt's {} tokens. Where one pixel holds several tokens the "
         "largest count shows. Coverage: tokens that at least one head of any layer keeps.",
         format_count(static_cast<int64_t>(n_tokens)));
+    if (merges(runs))
+        figure.caption +=
+            " A token that went into an entry of n tokens counts as one n-th of it, so that a map adds up to the "
+            "entries that the cache holds.";
     complete_figure(figure, reader, options, indices);
     return figure;
 }
@@ -152,20 +175,24 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check_runs_and_layers(reader, options);
     Table table;
     table.name = "retention";
-    table.title = "Heads that keep each token; tokens that no head of a layer keeps are left out";
-    table.columns = {{"run", "Run", "", ColumnType::integer},     {"label", "Label", "", ColumnType::text},
-                     {"layer", "Layer", "", ColumnType::integer}, {"token", "Token", "", ColumnType::integer},
-                     {"heads", "Heads", "", ColumnType::integer}, {"heads_total", "Of", "", ColumnType::integer}};
+    table.title =
+        "Heads that keep each token, and its part of their entries: 1/n in an entry of n tokens; tokens that no head "
+        "of a layer keeps are left out";
+    table.columns = {{"run", "Run", "", ColumnType::integer},        {"label", "Label", "", ColumnType::text},
+                     {"layer", "Layer", "", ColumnType::integer},    {"token", "Token", "", ColumnType::integer},
+                     {"heads", "Heads", "", ColumnType::integer},    {"heads_total", "Of", "", ColumnType::integer},
+                     {"entries", "Entries", "", ColumnType::real, 2}};
     const std::vector<int> layers = chosen_layers(reader, options);
     for (const Run& run : read_runs(reader, options)) {
-        const std::vector<uint16_t> counts = retention_counts(run.sets());
+        const std::vector<uint16_t> holding = holding_heads(run.sets());
         const std::string label = run_label(run.attributes);
         for (const int layer : layers) {
             for (size_t token = 0; token < run.n_tokens; ++token) {
-                const uint16_t heads = counts[static_cast<size_t>(layer) * run.n_tokens + token];
-                if (heads == 0) continue;
-                table.rows.push_back({{int64_t{run.index}, label, int64_t{layer}, static_cast<int64_t>(token),
-                                       int64_t{heads}, static_cast<int64_t>(run.kept->n_rows)}});
+                const size_t place = static_cast<size_t>(layer) * run.n_tokens + token;
+                if (holding[place] == 0) continue;
+                table.rows.push_back(
+                    {{int64_t{run.index}, label, int64_t{layer}, static_cast<int64_t>(token), int64_t{holding[place]},
+                      static_cast<int64_t>(run.kept->n_rows), run.counts[place]}});
             }
         }
     }

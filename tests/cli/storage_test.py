@@ -395,6 +395,15 @@ class MergedEntries(ProgramTest):
         self.assertTrue(expected)
         found = [(int(row["layer"]), int(row["head"]), int(row["first_token"]), int(row["last_token"]),
                   float(row["cardinality"])) for row in rows]
+        self.made("export", "m.h5", "--figure", "retention", "-o", "r.csv")
+        held = {"kvslimmer": numpy.zeros(token_entry.shape[0]), "snapkv": numpy.zeros(token_entry.shape[0])}
+        for row in csv_rows(self.path("r.csv").read_text(encoding="utf-8")):
+            held[row["label"].split(":")[0]][int(row["layer"])] += float(row["entries"])
+        with h5py.File(self.path("m.h5")) as trace:
+            for run in trace["prompts/0/runs"].values():
+                entries = numpy.diff(run["kept_offsets"][:].astype(int)).reshape(token_entry.shape[:2]).sum(1)
+                if run.attrs["policy"] in held:
+                    numpy.testing.assert_allclose(held[run.attrs["policy"]], entries, rtol=1e-12)
         self.assertEqual(found, [tuple(float(x) if i == 4 else int(x) for i, x in enumerate(row)) for row in expected])
         self.made("export", "m.h5", "--figure", "merging", "-o", "m.svg")
         self.assertIn("Which tokens went into one entry", self.path("m.svg").read_text(encoding="utf-8"))
