@@ -210,6 +210,13 @@ struct ColorScale {
 /// "JSD, scores of snapkv 64"
 std::string full_title(const ColorScale& scale);
 
+/// Where on its colour map a scale has a value: 0 to 1, its limits for what is beyond them.
+double place_on(const ColorScale& scale, double value);
+
+/// Lets a scale of counts begin lower, where there are parts of one: logarithmic, since they are spread over decades.
+/// @param least above 0; where the scale begins there already, or below, it stays as it is
+void begin_at(ColorScale& scale, double least);
+
 struct LegendEntry {
     enum class Symbol { line, patch, marker, none };
     std::string label;

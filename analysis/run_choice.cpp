@@ -8,6 +8,7 @@
 
 #include "analysis/model_in_words.h"
 #include "analysis/run_style.h"
+#include "policies/interface/registry.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -33,7 +34,7 @@ std::optional<size_t> as_number(const std::string& text) {
 std::vector<size_t> runs_called(const std::vector<trace::RunAttributes>& runs, const std::string& name) {
     std::vector<size_t> found;
     for (size_t j = 0; j < runs.size(); ++j) {
-        if (run_label(runs[j]) == name) found.push_back(j);
+        if (policies::same_run_label(run_label(runs[j]), name)) found.push_back(j);
     }
     if (!found.empty()) return found;
     for (size_t j = 0; j < runs.size(); ++j) {

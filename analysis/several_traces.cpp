@@ -23,7 +23,10 @@ void widen(double& least, double& most, double other_least, double other_most) {
 void take_scale(Figure& figure, const Figure& other) {
     for (size_t i = 0; i < std::min(figure.color_scales.size(), other.color_scales.size()); ++i) {
         ColorScale& scale = figure.color_scales[i];
-        widen(scale.min, scale.max, other.color_scales[i].min, other.color_scales[i].max);
+        const ColorScale& like = other.color_scales[i];
+        widen(scale.min, scale.max, like.min, like.max);
+        scale.whole_numbers = scale.whole_numbers && like.whole_numbers;
+        if (scale.min > 0 && like.scale == Scale::logarithmic) scale.scale = Scale::logarithmic;
     }
     for (size_t i = 0; i < std::min(figure.panels.size(), other.panels.size()); ++i) {
         Panel& panel = figure.panels[i];

@@ -58,9 +58,8 @@ std::vector<Corner> arrow_head(Corner from, Corner to, double point) {
     const double back_y = (from[1] - to[1]) / length;
     const Corner tip{to[0] + before * back_x, to[1] + before * back_y};
     const Corner foot{tip[0] + reach * back_x, tip[1] + reach * back_y};
-    return {tip,
-            {foot[0] - half * back_y, foot[1] + half * back_x},
-            {foot[0] + half * back_y, foot[1] - half * back_x}};
+    return {
+        tip, {foot[0] - half * back_y, foot[1] + half * back_x}, {foot[0] + half * back_y, foot[1] - half * back_x}};
 }
 
 bool wants_rim(Rgb color) { return 0.2126 * color.r + 0.7152 * color.g + 0.0722 * color.b > 200; }

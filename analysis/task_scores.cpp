@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "analysis/figure_definition.h"
+#include "policies/interface/budget.h"
 #include "policies/interface/recorded_policy.h"
 
 namespace kvscope::analysis {
@@ -87,8 +88,8 @@ struct AskedBudget {
 std::string budget_text(const AskedBudget& asked, const std::vector<double>& shares) {
     if (!asked.is_share())
         for (const double share : shares)
-            if (asked.holds(share)) return fmt::format("{:.4g} %", 100 * share);
-    return asked.is_share() ? fmt::format("{:.4g} %", 100 * asked.share()) : std::to_string(*asked.entries.begin());
+            if (asked.holds(share)) return policies::share_label(share);
+    return asked.is_share() ? policies::share_label(asked.share()) : std::to_string(*asked.entries.begin());
 }
 
 }  // namespace

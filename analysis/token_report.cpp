@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -132,7 +133,9 @@ std::string sentence_of(const SpanReport& report, const trace::RunAttributes& ru
     const std::string layers =
         report.n_keeping_all > 0 ? ", in " + layers_text(report.layers_keeping_all, n_layers) : "";
     std::string merged;
-    if (report.n_merging > 0) merged = fmt::format("; merged with other tokens in {} heads", count(report.n_merging));
+    if (report.n_merging > 0)
+        merged = fmt::format("; merged with other tokens in {} heads, {} entries in all", count(report.n_merging),
+                             format_number(report.n_entries));
     if (report.n_rebuilding > 0)
         merged += fmt::format("; kept in part and rebuilt in {} heads", count(report.n_rebuilding));
     const char* whole = merged.empty() ? "whole in" : "something of all of it in";
@@ -146,6 +149,15 @@ std::string sentence_of(const SpanReport& report, const trace::RunAttributes& ru
     return fmt::format("{}; most of it in layer {}, {} head {}: {} of {} tokens", sentence, report.most.layer,
                        query_heads ? "query" : "KV", report.most.row, count(report.most.n_tokens),
                        count(report.n_tokens));
+}
+
+/// "merged into an entry of 3 that ends at token 17", and how often attention counts it unless 3 times.
+std::string merged_text(const trace::TokenFate& fate) {
+    std::string counted;
+    if (fate.cardinality != static_cast<float>(fate.n_tokens))
+        counted = fmt::format(", which attention counts {} times,", format_number(double{fate.cardinality}));
+    return fmt::format("merged into an entry of {}{} that ends at token {}", count(fate.n_tokens), counted,
+                       count(fate.entry));
 }
 
 /// " (keys off by 12 %, values by 3 %)"
@@ -167,13 +179,39 @@ std::string fate_text(const trace::TokenFate& fate) {
         case Kind::rebuilt:
             return "kept in part and rebuilt" + error_text(fate);
         case Kind::merged:
-            return fmt::format("merged into an entry of {} that ends at token {}{}",
-                               std::trunc(fate.cardinality) == fate.cardinality && fate.cardinality < 1e9f
-                                   ? count(static_cast<size_t>(fate.cardinality))
-                                   : format_number(double{fate.cardinality}),
-                               count(fate.entry), error_text(fate));
+            return merged_text(fate) + error_text(fate);
     }
     return "";
+}
+
+std::string fate_in_layer(const trace::Kept& kept, size_t layer, uint32_t token) {
+    using Kind = trace::TokenFate::Kind;
+    std::vector<size_t> heads;
+    std::string rebuilt;
+    struct Merged {
+        std::string text;
+        size_t n_heads = 0;
+    };
+    std::vector<Merged> merged;
+    double entries = 0;
+    for (size_t row = 0; row < kept.n_rows; ++row) {
+        const trace::TokenFate fate = kept.fate(layer, row, token);
+        if (!fate.is_held()) continue;
+        heads.push_back(row);
+        entries += 1.0 / fate.n_tokens;
+        if (fate.kind == Kind::rebuilt) rebuilt += fmt::format("\nhead {}: {}", row, fate_text(fate));
+        if (fate.kind != Kind::merged) continue;
+        const std::string text = merged_text(fate);
+        const auto same = std::find_if(merged.begin(), merged.end(), [&](const Merged& m) { return m.text == text; });
+        ++(same == merged.end() ? merged.emplace_back(Merged{text}) : *same).n_heads;
+    }
+    if (heads.empty()) return "kept by no head";
+    std::string all =
+        fmt::format("kept by {} of {} heads ({}){}", heads.size(), kept.n_rows, fmt::join(heads, ", "), rebuilt);
+    for (const Merged& entry : merged)
+        all += fmt::format("\n{} in {} {}", entry.text, entry.n_heads, entry.n_heads == 1 ? "head" : "heads");
+    if (!merged.empty()) all += fmt::format(": {} entries in all", format_number(entries));
+    return all;
 }
 
 size_t TokenReport::n_kept() const {
@@ -281,6 +319,9 @@ std::vector<SpanReport> span_report(const trace::Reader& reader, int prompt, int
                     return std::any_of(begin, end,
                                        [&](uint32_t token) { return kept->fate(layer, row, token).kind == kind; });
                 };
+                report.n_entries += std::accumulate(begin, end, 0.0, [&](double sum, uint32_t token) {
+                    return sum + (kept->merges() ? 1.0 / kept->fate(layer, row, token).n_tokens : 1.0);
+                });
                 if (kept->merges()) report.n_merging += any_is(trace::TokenFate::Kind::merged);
                 if (!kept->stored_entries.empty()) report.n_rebuilding += any_is(trace::TokenFate::Kind::rebuilt);
                 if (n > report.most.n_tokens) report.most = {layer, row, n};

@@ -25,6 +25,8 @@ struct TokenDecision {
     double cut_off = nothing;  ///< the lowest score of a kept candidate
     trace::TokenFate fate;     ///< how it is kept, if it is
 
+    /// What the row holds of the token, in entries: 1/n in an entry of n.
+    double entries() const { return kept ? 1.0 / fate.n_tokens : 0.0; }
     bool forced() const { return kept && !candidate; }   ///< window, sinks, recent: kept whatever the score
     double distance() const { return score - cut_off; }  ///< negative: below the cut-off
 };
@@ -32,6 +34,10 @@ struct TokenDecision {
 /// "kept", "dropped", "merged into an entry of 3 that ends at token 17 (this head's keys are off by 12 %, its values by
 /// 3 %)", "kept in part and rebuilt (…)".
 std::string fate_text(const trace::TokenFate& fate);
+
+/// The heads of a layer that keep a token, and below, a line each, what they hold of it unless all of it: "kept by 3 of
+/// 3 heads (0, 1, 2)" and "merged into an entry of 12 that ends at token 17 in 3 heads: 0.25 entries in all".
+std::string fate_in_layer(const trace::Kept& kept, size_t layer, uint32_t token);
 
 /// "Why was this token dropped?": the decisions of all layers and rows about one token of one run.
 struct TokenReport {
@@ -75,6 +81,7 @@ struct SpanReport {
     size_t n_places = 0;                     ///< layers times rows
     size_t n_keeping_all = 0;                ///< of them keep every token of the span
     size_t n_keeping_any = 0;                ///< keep at least one
+    double n_entries = 0;                    ///< what they hold of it in entries, a token in an entry of n as 1/n
     size_t n_merging = 0;                    ///< of these, have a token of the span in an entry with other tokens
     size_t n_rebuilding = 0;                 ///< of these, have one whose key or value is not stored whole
     size_t n_tokens_kept = 0;                ///< tokens of the span that at least one row of any layer keeps

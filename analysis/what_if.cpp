@@ -18,6 +18,7 @@
 #include "policies/interface/errors.h"
 #include "policies/interface/names.h"
 #include "policies/interface/record_storage.h"
+#include "policies/interface/registry.h"
 #include "policies/interface/reselect.h"
 
 namespace kvscope::analysis {
@@ -39,7 +40,6 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
 void set_attributes(trace::RunRecord& record, const policies::PolicySpec& spec, int64_t budget, double share,
                     int64_t n_tokens) {
     record.policy = spec.definition->name;
-    record.label = fmt::format("{} @ {} (what-if)", spec.label(), budget);
     record.parameters_json = spec.values.to_json();
     record.budget = budget;
     record.budget_fraction = n_tokens > 0 ? static_cast<double>(budget) / static_cast<double>(n_tokens) : 0.0;
@@ -47,6 +47,9 @@ void set_attributes(trace::RunRecord& record, const policies::PolicySpec& spec, 
         record.budget_of = schema::run::budget_of_bytes;
         record.budget_fraction = spec.own_share().value_or(share);
     }
+    const policies::Budget called{
+        .is_share = record.budget_of == schema::run::budget_of_bytes, .count = budget, .share = record.budget_fraction};
+    record.label = policies::run_label(spec, called) + " (what-if)";
     if (spec.values.has("window")) record.window = spec.values.integer("window");
     record.message = "what-if: selected again, nothing was decoded";
 }

@@ -25,7 +25,7 @@ struct RunPlan {
     policies::PolicySpec spec;
     policies::Budget budget;
 
-    std::string label() const;  ///< "snapkv:window=8 @ 128"
+    std::string label() const;  ///< policies::run_label
 };
 
 /// Of the options, those of the model and of how prompts are put together have done their part before.

@@ -22,9 +22,7 @@ std::string fingerprint_of_files(const policies::PolicySpec& spec) {
     return files.empty() ? "" : checkpoint::fingerprint_files(files, "");
 }
 
-std::string RunPlan::label() const {
-    return spec.definition->name == "full" ? spec.label() : spec.label() + " @ " + budget.text();
-}
+std::string RunPlan::label() const { return policies::run_label(spec, budget); }
 
 std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
                         const ExperimentOptions& options) {

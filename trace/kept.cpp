@@ -33,8 +33,8 @@ TokenFate Kept::fate(std::size_t layer, std::size_t row, std::uint32_t token) co
     TokenFate fate;
     fate.entry = entries[entry];
     if (!cardinality.empty()) fate.cardinality = cardinality[offsets[place] + entry];
-    const bool is_shared = !n_merged.empty() && n_merged[offsets[place] + entry] > 1;
-    if (fate.entry != token || is_shared || fate.cardinality != 1)
+    if (!n_merged.empty()) fate.n_tokens = n_merged[offsets[place] + entry];
+    if (fate.entry != token || fate.n_tokens > 1 || fate.cardinality != 1)
         fate.kind = TokenFate::Kind::merged;
     else
         fate.kind = is_in_parts(layer, row, entry) ? TokenFate::Kind::rebuilt : TokenFate::Kind::whole;
@@ -50,6 +50,7 @@ void Kept::find_held_tokens() {
     const std::size_t n_tokens = rows > 0 ? token_entry.size() / rows : 0;
     held_offsets.assign(1, 0);
     held_tokens.clear();
+    held_with.clear();
     n_merged.assign(static_cast<std::size_t>(offsets.back()), 0);
     for (std::size_t row = 0; row < rows; ++row) {
         for (std::size_t token = 0; token < n_tokens; ++token) {
@@ -59,6 +60,12 @@ void Kept::find_held_tokens() {
             ++n_merged[offsets[row] + static_cast<std::uint64_t>(entry)];
         }
         held_offsets.push_back(held_tokens.size());
+    }
+    for (std::size_t row = 0; row < rows; ++row) {
+        for (std::uint64_t i = held_offsets[row]; i < held_offsets[row + 1]; ++i) {
+            const std::int32_t entry = token_entry[row * n_tokens + held_tokens[i]];
+            held_with.push_back(n_merged[offsets[row] + static_cast<std::uint64_t>(entry)]);
+        }
     }
 }
 

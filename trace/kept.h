@@ -18,8 +18,9 @@ struct TokenFate {
         merged    ///< an entry with other tokens
     };
     Kind kind = Kind::dropped;
-    std::uint32_t entry = 0;  ///< position of the entry that it went into: its own, or its last token's
-    float cardinality = 1;    ///< n of that entry as attention uses it
+    std::uint32_t entry = 0;     ///< position of the entry that it went into: its own, or its last token's
+    std::uint32_t n_tokens = 1;  ///< how many tokens went into that entry
+    float cardinality = 1;       ///< n of that entry as attention uses it, which a policy may cap
     /// Relative errors of the keys and values that the row's cache gives for its tokens; NaN where none are recorded.
     float key_error = std::numeric_limits<float>::quiet_NaN();
     float value_error = std::numeric_limits<float>::quiet_NaN();
@@ -40,6 +41,7 @@ struct Kept {
     std::vector<std::uint32_t> n_merged{};      ///< (Σ) of a run that merges: tokens that went into each entry
     std::vector<std::uint64_t> held_offsets{};  ///< (L·R + 1) of `held_tokens`
     std::vector<std::uint32_t> held_tokens{};   ///< of a run that merges: those with an entry, ascending in each row
+    std::vector<std::uint32_t> held_with{};     ///< of each of these: how many tokens went into its entry
     /// (L, R) entries of a row that are stored in parts: its first ones, or those that `is_whole` says.
     std::vector<std::uint32_t> stored_entries{};
     std::vector<std::uint8_t> is_whole{};           ///< (Σ) or empty
@@ -62,7 +64,7 @@ struct Kept {
 
     [[nodiscard]] TokenFate fate(std::size_t layer, std::size_t row, std::uint32_t token) const;
 
-    /// Fills `n_merged`, `held_offsets` and `held_tokens` from `token_entry`.
+    /// Fills `n_merged`, `held_offsets`, `held_tokens` and `held_with` from `token_entry`.
     void find_held_tokens();
 };
 

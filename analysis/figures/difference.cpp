@@ -33,7 +33,8 @@ struct Side {
     int index = 0;
     std::string label;
     std::shared_ptr<const trace::Kept> kept;
-    std::vector<uint16_t> counts;  ///< (L, N): heads of the layer that keep the token
+    std::vector<double> counts;     ///< (L, N): heads of the layer that keep the token, 1/n in an entry of n
+    std::vector<uint16_t> holding;  ///< (L, N): heads that hold anything of it
 };
 
 struct Pair {
@@ -43,27 +44,30 @@ struct Pair {
     bool query_heads = false;
 
     bool same_rows() const { return a.kept->n_rows == b.kept->n_rows; }
+    bool merges() const { return a.kept->merges() || b.kept->merges(); }
     KeptSets sets(const Side& side) const { return kept_sets(*side.kept, n_tokens); }
 
     /// Heads that keep the token in A less those in B; as a share in % where A and B have not the same heads.
     double difference(size_t layer, size_t token) const {
         const size_t i = layer * n_tokens + token;
-        if (same_rows()) return static_cast<double>(a.counts[i]) - static_cast<double>(b.counts[i]);
-        return 100.0 * (static_cast<double>(a.counts[i]) / static_cast<double>(a.kept->n_rows) -
-                        static_cast<double>(b.counts[i]) / static_cast<double>(b.kept->n_rows));
+        if (same_rows()) return a.counts[i] - b.counts[i];
+        return 100.0 *
+               (a.counts[i] / static_cast<double>(a.kept->n_rows) - b.counts[i] / static_cast<double>(b.kept->n_rows));
     }
 
     /// Categories::none where neither keeps it.
     uint8_t kind(size_t layer, size_t token) const {
         const size_t i = layer * n_tokens + token;
-        if (a.counts[i] > 0) return b.counts[i] > 0 ? kBoth : kOnlyA;
-        return b.counts[i] > 0 ? kOnlyB : Categories::none;
+        if (a.holding[i] > 0) return b.holding[i] > 0 ? kBoth : kOnlyA;
+        return b.holding[i] > 0 ? kOnlyB : Categories::none;
     }
 };
 
 Side read_side(const trace::Reader& reader, int prompt, int run, size_t n_tokens) {
-    Side side{run, run_label(reader.run(prompt, run)), reader.kept(prompt, run), {}};
-    side.counts = retention_counts(kept_sets(*side.kept, n_tokens));
+    Side side{run, run_label(reader.run(prompt, run)), reader.kept(prompt, run), {}, {}};
+    const KeptSets sets = kept_sets(*side.kept, n_tokens);
+    side.counts = retention(sets);
+    side.holding = holding_heads(sets);
     return side;
 }
 
@@ -132,16 +136,18 @@ void add_heads(Figure& figure, Panel& panel, const Pair& pair, const std::vector
     const double most = pair.same_rows() ? static_cast<double>(pair.a.kept->n_rows) : 100.0;
     scale.min = -most;
     scale.max = most;
-    scale.whole_numbers = pair.same_rows();
+    scale.whole_numbers = pair.same_rows() && !pair.merges();
     scale.title = pair.same_rows()
                       ? fmt::format("{} that keep the token, A − B", pair.query_heads ? "Query heads" : "KV heads")
                       : "Share of heads that keep the token, A − B";
     if (!pair.same_rows()) scale.unit = "%";
+    if (pair.merges()) scale.title += " (1/n in an entry of n)";
     figure.color_scales.push_back(scale);
     figure.caption =
         "Heads of a layer that keep each token in run A less those in run B: red where A keeps more, blue where B "
         "does, "
         "white where both keep it alike. Where one pixel holds several tokens the largest difference shows.";
+    if (pair.merges()) figure.caption += " A token that went into an entry of n tokens counts as one n-th of it.";
 }
 
 void add_classes(Figure& figure, Panel& panel, const Pair& pair, const std::vector<int>& layers) {
@@ -187,16 +193,20 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Source source = source_from_name(options.source);
     const Pair pair = read_pair(reader, options);
-    const Column last = source == Source::classes ? Column{"class", "Class", "", ColumnType::text}
-                                                  : Column{"difference", "A − B", pair.same_rows() ? "" : "%",
-                                                           ColumnType::real, pair.same_rows() ? 0 : 1};
+    const Column last = source == Source::classes
+                            ? Column{"class", "Class", "", ColumnType::text}
+                            : Column{"difference", "A − B", pair.same_rows() ? "" : "%", ColumnType::real,
+                                     pair.merges()      ? 2
+                                     : pair.same_rows() ? 0
+                                                        : 1};
     SubjectTable table(
         "difference",
         fmt::format("Heads that keep each token: A ({}) and B ({}); tokens that neither keeps are left out",
                     pair.a.label, pair.b.label),
         {SubjectKey::run_a, SubjectKey::run_b, SubjectKey::layer, SubjectKey::token,
          Column{"heads_a", "Heads A", "", ColumnType::integer}, Column{"heads_b", "Heads B", "", ColumnType::integer},
-         last});
+         Column{"entries_a", "Entries A", "", ColumnType::real, 2},
+         Column{"entries_b", "Entries B", "", ColumnType::real, 2}, last});
     for (const int layer : chosen_layers(reader, options)) {
         const auto l = static_cast<size_t>(layer);
         for (size_t token = 0; token < pair.n_tokens; ++token) {
@@ -207,8 +217,9 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
             SubjectPair of{{.run = pair.a.index, .layer = layer, .token = static_cast<int>(token)}, {}};
             of.b = of.a;
             of.b.run = pair.b.index;
-            table.add(of, {int64_t{pair.a.counts[l * pair.n_tokens + token]},
-                           int64_t{pair.b.counts[l * pair.n_tokens + token]}, what});
+            const size_t place = l * pair.n_tokens + token;
+            table.add(of, {int64_t{pair.a.holding[place]}, int64_t{pair.b.holding[place]}, pair.a.counts[place],
+                           pair.b.counts[place], what});
         }
     }
     return table.take();

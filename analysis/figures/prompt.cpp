@@ -26,10 +26,10 @@ constexpr double kMarginMm = 12;       // the numbers of the tokens
 constexpr size_t kMostColumns = 3;
 constexpr Rgb kNotKept{150, 150, 150};
 
-/// How many layers, and heads of all layers, keep each token (N).
+/// How many layers, and heads of all layers, keep each token (N), a token in an entry of n as 1/n.
 struct Counts {
-    std::vector<uint16_t> layers;
-    std::vector<uint16_t> heads;
+    std::vector<double> layers;
+    std::vector<double> heads;
 };
 
 /// A token, or what of it stands in one line.
@@ -131,6 +131,8 @@ struct Shown {
     std::vector<Counts> counts;  ///< for each of the arrangement's runs
     bool by_heads = false;
     int most = 0;
+    bool merges = false;  ///< one of the runs
+    const std::vector<double>& values(size_t run) const { return by_heads ? counts[run].heads : counts[run].layers; }
 };
 
 bool by_heads(const FigureOptions& options) {
@@ -182,21 +184,21 @@ Shown read_shown(const trace::Reader& reader, const FigureOptions& options, cons
     for (const int run : arrangement.runs) {
         const auto kept = reader.kept(options.prompt, run);
         const KeptSets sets = kept_sets(*kept, arrangement.n_tokens);
-        shown.counts.push_back({layer_counts(sets), head_counts(sets)});
+        shown.counts.push_back({layers_keeping(sets), heads_keeping(sets)});
         const size_t most = shown.by_heads ? kept->n_layers * kept->n_rows : kept->n_layers;
         shown.most = std::max(shown.most, static_cast<int>(most));
+        shown.merges = shown.merges || kept->merges();
     }
     return shown;
 }
 
-Rgb ink_of(const ColorScale& scale, int value) {
-    if (value < 1) return kNotKept;
-    const double share = scale.max > scale.min ? (value - scale.min) / (scale.max - scale.min) : 1;
-    return ink_on(color_at(scale.map, scale.map_begin + share * (scale.map_end - scale.map_begin)));
+Rgb ink_of(const ColorScale& scale, double value) {
+    if (!(value > 0)) return kNotKept;
+    return ink_on(color_at(scale.map, place_on(scale, value)));
 }
 
 /// Of the run's `part`-th page.
-Panel panel_of(const Arrangement& arrangement, const Subject& of, size_t part, const std::vector<uint16_t>& values,
+Panel panel_of(const Arrangement& arrangement, const Subject& of, size_t part, const std::vector<double>& values,
                const ColorScale& scale) {
     const size_t first_line = part * arrangement.lines_a_page;
     const size_t width = arrangement.characters;
@@ -221,7 +223,7 @@ Panel panel_of(const Arrangement& arrangement, const Subject& of, size_t part, c
     for (const Piece& piece : arrangement.text.pieces()) {
         if (piece.line < first_line || piece.line >= first_line + map.rows) continue;
         const size_t line = piece.line - first_line;
-        const int value = values[piece.token];
+        const double value = values[piece.token];
         for (size_t cell = piece.cell; cell < std::min(piece.cell + piece.n_cells, width); ++cell)
             map.values[line * width + cell] = static_cast<float>(value);
         const double middle = static_cast<double>(piece.cell) + static_cast<double>(piece.n_cells) / 2;
@@ -253,6 +255,11 @@ ColorScale scale_of(const Shown& shown) {
     scale.max = std::max(shown.most, 2);
     scale.title = shown.by_heads ? "Heads of all layers that keep the token" : "Layers that keep the token";
     scale.background_label = "none";
+    if (!shown.merges) return scale;
+    scale.title += " (1/n in an entry of n)";
+    double least = scale.min;
+    for (size_t run = 0; run < shown.counts.size(); ++run) least = std::min(least, least_kept(shown.values(run)));
+    begin_at(scale, least);
     return scale;
 }
 
@@ -267,11 +274,10 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     figure.shared_y = true;
     figure.color_scales.push_back(scale_of(shown));
     for (size_t i = 0; i < arrangement.runs.size(); ++i) {
-        const Counts& counts = shown.counts[i];
         const size_t row = i / arrangement.columns;
         for (size_t part = 0; part < arrangement.pages_a_run; ++part) {
-            Panel panel = panel_of(arrangement, Subject{.run = arrangement.runs[i]}, part,
-                                   shown.by_heads ? counts.heads : counts.layers, figure.color_scales.front());
+            Panel panel = panel_of(arrangement, Subject{.run = arrangement.runs[i]}, part, shown.values(i),
+                                   figure.color_scales.front());
             panel.page = row / arrangement.rows_a_page * arrangement.pages_a_run + part;
             panel.row = row % arrangement.rows_a_page;
             panel.column = i % arrangement.columns;
@@ -284,6 +290,9 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     figure.caption = fmt::format("The prompt's {} tokens, each on a ground that says how many {} keep it; grey: none.",
                                  format_count(static_cast<int64_t>(arrangement.n_tokens)),
                                  shown.by_heads ? "heads of all layers" : "layers (in at least one head)");
+    if (shown.merges)
+        figure.caption += fmt::format(" A token that went into an entry of n tokens counts as one n-th of it{}.",
+                                      shown.by_heads ? "" : ", in a layer by the head that has the most of it");
     complete_figure(figure, reader, options, arrangement.runs);
     return figure;
 }
@@ -293,16 +302,18 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Shown shown = read_shown(reader, options, arrangement);
     const auto texts = reader.token_text(options.prompt);
     const auto ids = reader.token_ids(options.prompt);
-    SubjectTable table("prompt", "Layers and heads that keep each token",
+    const ColumnType type = shown.merges ? ColumnType::real : ColumnType::integer;
+    SubjectTable table("prompt", "Layers and heads that keep each token, 1/n in an entry of n",
                        {SubjectKey::run, label_column(), SubjectKey::token, Column{"id", "Id", "", ColumnType::integer},
-                        Column{"text", "Text", ""}, Column{"layers", "Layers", "", ColumnType::integer},
-                        Column{"heads", "Heads of all layers", "", ColumnType::integer}});
+                        Column{"text", "Text", ""}, Column{"layers", "Layers", "", type, 2},
+                        Column{"heads", "Heads of all layers", "", type, 2}});
+    const auto cell = [&](double count) { return shown.merges ? Cell(count) : Cell(std::llround(count)); };
     for (size_t i = 0; i < arrangement.runs.size(); ++i) {
         const std::string label = run_label(reader.run(options.prompt, arrangement.runs[i]));
         for (size_t token = 0; token < arrangement.n_tokens; ++token)
             table.add(Subject{.run = arrangement.runs[i], .token = static_cast<int>(token)},
-                      {label, int64_t{ids[token]}, texts[token], int64_t{shown.counts[i].layers[token]},
-                       int64_t{shown.counts[i].heads[token]}});
+                      {label, int64_t{ids[token]}, texts[token], cell(shown.counts[i].layers[token]),
+                       cell(shown.counts[i].heads[token])});
     }
     return table.take();
 }

@@ -19,7 +19,8 @@ namespace {
 
 constexpr size_t kRunsInOneColumn = 8;  // more are drawn in two, or a page would be full
 constexpr double kLayerMm = 0.55;
-constexpr double kLightest = 0.3;  // paler colours would vanish on white
+constexpr double kLightest = 0.3;       // paler colours would vanish on white
+constexpr double kLightestPart = 0.12;  // of what is nearly dropped, in areas of many tokens
 
 struct Run {
     int index = 0;
@@ -27,6 +28,7 @@ struct Run {
     std::shared_ptr<const trace::Kept> kept;
     size_t n_tokens = 0;
     KeptSets sets() const { return kept_sets(*kept, n_tokens); }
+    std::vector<double> counts{};  ///< retention(sets())
 };
 
 std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& options) {
@@ -34,7 +36,8 @@ std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& opt
     std::vector<Run> runs;
     const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     for (const int j : chosen_runs(reader, options)) {
-        runs.push_back({j, reader.run(options.prompt, j), reader.kept(options.prompt, j), n_tokens});
+        Run& run = runs.emplace_back(Run{j, reader.run(options.prompt, j), reader.kept(options.prompt, j), n_tokens});
+        run.counts = retention(run.sets());
     }
     return runs;
 }
@@ -56,20 +59,23 @@ size_t columns_for(const std::vector<Run>& runs, const FigureOptions& options) {
 }
 
 HeatMap heat_map(const Run& run, const std::vector<int>& layers, double value_per_head) {
-    const std::vector<uint16_t> counts = retention_counts(run.sets());
     HeatMap map;
     place_on_numbers(map, layers.size(), run.n_tokens);
     map.values.reserve(map.rows * map.columns);
     for (const int layer : layers) {
-        const auto first = counts.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(layer) * run.n_tokens);
+        const auto first = run.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(layer) * run.n_tokens);
         std::transform(first, first + static_cast<std::ptrdiff_t>(run.n_tokens), std::back_inserter(map.values),
-                       [&](uint16_t count) { return static_cast<float>(count * value_per_head); });
+                       [&](double count) { return static_cast<float>(count * value_per_head); });
     }
     return map;
 }
 
+bool merges(const std::vector<Run>& runs) {
+    return std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.kept->merges(); });
+}
+
 /// @param most rows of a run @param is_share of its rows, where runs have different numbers of them; else their count
-ColorScale color_scale(const Run& run, size_t most, bool is_share) {
+ColorScale color_scale(const std::vector<Run>& runs, size_t most, bool is_share) {
     ColorScale scale;
     scale.map_begin = kLightest;
     scale.background_label = "none";
@@ -80,10 +86,20 @@ ColorScale color_scale(const Run& run, size_t most, bool is_share) {
         scale.max = 100;
     } else {
         scale.title = fmt::format("{} that keep the token",
-                                  run.attributes.granularity == "query_head" ? "Query heads" : "KV heads");
+                                  runs[0].attributes.granularity == "query_head" ? "Query heads" : "KV heads");
         scale.min = 1;
         scale.max = static_cast<double>(most);
         scale.whole_numbers = true;
+    }
+    if (merges(runs)) {
+        scale.title += " (1/n in an entry of n)";
+        double least = scale.min;
+        for (const Run& run : runs) {
+            const double of_head = is_share ? 100.0 / static_cast<double>(run.kept->n_rows) : 1.0;
+            least = std::min(least, of_head * least_kept(run.counts));
+        }
+        begin_at(scale, least);
+        scale.map_begin = kLightestPart;
     }
     return scale;
 }
@@ -94,6 +110,9 @@ Panel map_panel(const Run& run, const std::vector<int>& layers, bool is_share) {
     panel.subject.run = run.index;
     panel.title = run_label(run.attributes);
     panel.note = fmt::format("coverage {:.1f} %", 100 * model_coverage(run.sets()).share);
+    if (run.kept->merges())
+        panel.note += fmt::format(", {:.1f} tokens an entry", static_cast<double>(run.kept->held_tokens.size()) /
+                                                                  static_cast<double>(run.kept->indices.size()));
     const double value_per_head = is_share ? 100.0 / static_cast<double>(run.kept->n_rows) : 1.0;
     panel.shapes.emplace_back(heat_map(run, layers, value_per_head));
     return panel;
@@ -117,7 +136,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     figure.shared_y = true;
     figure.width_mm = 174;
 
-    figure.color_scales.push_back(color_scale(runs[0], max_rows, !same_rows));
+    figure.color_scales.push_back(color_scale(runs, max_rows, !same_rows));
 
     std::vector<int> indices;
     for (size_t i = 0; i < runs.size(); ++i) {
@@ -131,6 +150,10 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         "How many heads of a layer keep each of the prompt's {} tokens. Where one pixel holds several tokens the "
         "largest count shows. Coverage: tokens that at least one head of any layer keeps.",
         format_count(static_cast<int64_t>(n_tokens)));
+    if (merges(runs))
+        figure.caption +=
+            " A token that went into an entry of n tokens counts as one n-th of it, so that a map adds up to the "
+            "entries that the cache holds.";
     complete_figure(figure, reader, options, indices);
     return figure;
 }
@@ -138,19 +161,22 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check_runs_and_layers(reader, options);
     SubjectTable table(
-        "retention", "Heads that keep each token; tokens that no head of a layer keeps are left out",
+        "retention",
+        "Heads that keep each token, and its part of their entries: 1/n in an entry of n tokens; tokens that no head "
+        "of a layer keeps are left out",
         {SubjectKey::run, label_column(), SubjectKey::layer, SubjectKey::token,
-         Column{"heads", "Heads", "", ColumnType::integer}, Column{"heads_total", "Of", "", ColumnType::integer}});
+         Column{"heads", "Heads", "", ColumnType::integer}, Column{"heads_total", "Of", "", ColumnType::integer},
+         Column{"entries", "Entries", "", ColumnType::real, 2}});
     const std::vector<int> layers = chosen_layers(reader, options);
     for (const Run& run : read_runs(reader, options)) {
-        const std::vector<uint16_t> counts = retention_counts(run.sets());
+        const std::vector<uint16_t> holding = holding_heads(run.sets());
         const std::string label = run_label(run.attributes);
         for (const int layer : layers) {
             for (size_t token = 0; token < run.n_tokens; ++token) {
-                const uint16_t heads = counts[static_cast<size_t>(layer) * run.n_tokens + token];
-                if (heads == 0) continue;
+                const size_t place = static_cast<size_t>(layer) * run.n_tokens + token;
+                if (holding[place] == 0) continue;
                 table.add(Subject{.run = run.index, .layer = layer, .token = static_cast<int>(token)},
-                          {label, int64_t{heads}, static_cast<int64_t>(run.kept->n_rows)});
+                          {label, int64_t{holding[place]}, static_cast<int64_t>(run.kept->n_rows), run.counts[place]});
             }
         }
     }

@@ -14,6 +14,7 @@
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
+#include "policies/interface/registry.h"
 
 namespace kvscope::analysis::task_scores_file {
 namespace {
@@ -71,7 +72,8 @@ bool is_chosen(const TaskGroup& group, const FigureOptions& options) {
     return std::any_of(options.runs.begin(), options.runs.end(), [&](const RunChoice& choice) {
         const auto* called = std::get_if<std::string>(&choice);
         const std::string name = called ? *called : std::to_string(std::get<int>(choice));
-        return name == group.policy || name == group.setting || name == group.setting + " @ " + group.budget;
+        return name == group.policy || name == group.setting ||
+               policies::same_run_label(group.setting + " @ " + group.budget, name);
     });
 }
 

@@ -8,7 +8,7 @@ namespace kvscope::analysis {
 
 HeldTokens::HeldTokens(const trace::RunRecord& record, size_t n_layers, size_t n_tokens) {
     const size_t n_rows = n_layers > 0 ? (record.kept_offsets.size() - 1) / n_layers : 0;
-    sets_ = {n_layers, n_rows, n_tokens, record.kept_offsets, record.kept_indices};
+    sets_ = {n_layers, n_rows, n_tokens, record.kept_offsets, record.kept_indices, {}};
     if (record.merged_token_entry.empty()) return;
     merged_.n_layers = n_layers;
     merged_.n_rows = n_rows;
@@ -17,6 +17,7 @@ HeldTokens::HeldTokens(const trace::RunRecord& record, size_t n_layers, size_t n
     merged_.find_held_tokens();
     sets_.offsets = merged_.held_offsets;
     sets_.indices = merged_.held_tokens;
+    sets_.entry_tokens = merged_.held_with;
 }
 
 void check_kept_sets(const KeptSets& kept) {

@@ -17,10 +17,20 @@ struct KeptSets {
     size_t n_tokens = 0;
     std::span<const uint64_t> offsets;  ///< (L*R + 1)
     std::span<const uint32_t> indices;
+    /// Of each of `indices` how many tokens went into its entry; empty: 1 each.
+    std::span<const uint32_t> entry_tokens = {};
 
     std::span<const uint32_t> row(size_t layer, size_t row) const {
         const size_t i = layer * n_rows + row;
         return indices.subspan(offsets[i], offsets[i + 1] - offsets[i]);
+    }
+    /// Calls with each token of a row and the part of an entry that it has: one n-th where n tokens went into one
+    /// entry, so that a row's parts add up to its entries.
+    template <class Visit>
+    void each(size_t layer, size_t row, Visit visit) const {
+        const size_t place = layer * n_rows + row;
+        for (uint64_t i = offsets[place]; i < offsets[place + 1]; ++i)
+            visit(indices[i], entry_tokens.empty() ? 1.0 : 1.0 / entry_tokens[i]);
     }
     size_t count(size_t layer, size_t row) const {
         const size_t i = layer * n_rows + row;
@@ -31,7 +41,8 @@ struct KeptSets {
 /// The tokens that a run's cache holds something of: a token that was merged into an entry is kept, not dropped. This
 /// is what every measure of tokens is made from. The trace's entries have to outlive it.
 inline KeptSets kept_sets(const trace::Kept& kept, size_t n_tokens) {
-    if (kept.merges()) return {kept.n_layers, kept.n_rows, n_tokens, kept.held_offsets, kept.held_tokens};
+    if (kept.merges())
+        return {kept.n_layers, kept.n_rows, n_tokens, kept.held_offsets, kept.held_tokens, kept.held_with};
     return {kept.n_layers, kept.n_rows, n_tokens, kept.offsets, kept.indices};
 }
 

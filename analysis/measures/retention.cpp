@@ -1,37 +1,52 @@
 #include "analysis/measures/retention.h"
 
+#include <algorithm>
+
 namespace kvscope::analysis {
 
-std::vector<uint16_t> retention_counts(const KeptSets& kept) {
+std::vector<double> retention(const KeptSets& kept) {
+    std::vector<double> counts(kept.n_layers * kept.n_tokens, 0.0);
+    for (size_t layer = 0; layer < kept.n_layers; ++layer) {
+        double* const of_layer = counts.data() + layer * kept.n_tokens;
+        for (size_t row = 0; row < kept.n_rows; ++row)
+            kept.each(layer, row, [&](uint32_t token, double share) { of_layer[token] += share; });
+    }
+    return counts;
+}
+
+std::vector<double> layers_keeping(const KeptSets& kept) {
+    std::vector<double> counts(kept.n_tokens, 0.0);
+    std::vector<double> most(kept.n_tokens);
+    for (size_t layer = 0; layer < kept.n_layers; ++layer) {
+        std::fill(most.begin(), most.end(), 0.0);
+        for (size_t row = 0; row < kept.n_rows; ++row)
+            kept.each(layer, row, [&](uint32_t token, double share) { most[token] = std::max(most[token], share); });
+        for (size_t token = 0; token < kept.n_tokens; ++token) counts[token] += most[token];
+    }
+    return counts;
+}
+
+std::vector<double> heads_keeping(const KeptSets& kept) {
+    std::vector<double> counts(kept.n_tokens, 0.0);
+    for (size_t layer = 0; layer < kept.n_layers; ++layer)
+        for (size_t row = 0; row < kept.n_rows; ++row)
+            kept.each(layer, row, [&](uint32_t token, double share) { counts[token] += share; });
+    return counts;
+}
+
+std::vector<uint16_t> holding_heads(const KeptSets& kept) {
     std::vector<uint16_t> counts(kept.n_layers * kept.n_tokens, 0);
-    for (size_t layer = 0; layer < kept.n_layers; ++layer) {
-        uint16_t* layer_counts = counts.data() + layer * kept.n_tokens;
-        for (size_t row = 0; row < kept.n_rows; ++row) {
-            for (const uint32_t token : kept.row(layer, row)) ++layer_counts[token];
-        }
-    }
+    for (size_t layer = 0; layer < kept.n_layers; ++layer)
+        for (size_t row = 0; row < kept.n_rows; ++row)
+            for (const uint32_t token : kept.row(layer, row)) ++counts[layer * kept.n_tokens + token];
     return counts;
 }
 
-std::vector<uint16_t> layer_counts(const KeptSets& kept) {
-    std::vector<uint16_t> counts(kept.n_tokens, 0);
-    std::vector<size_t> last_layer(kept.n_tokens, 0);  // 1 + the last layer that counted a token
-    for (size_t layer = 0; layer < kept.n_layers; ++layer) {
-        for (size_t row = 0; row < kept.n_rows; ++row) {
-            for (const uint32_t token : kept.row(layer, row)) {
-                if (last_layer[token] == layer + 1) continue;
-                last_layer[token] = layer + 1;
-                ++counts[token];
-            }
-        }
-    }
-    return counts;
-}
-
-std::vector<uint16_t> head_counts(const KeptSets& kept) {
-    std::vector<uint16_t> counts(kept.n_tokens, 0);
-    for (const uint32_t token : kept.indices) ++counts[token];
-    return counts;
+double least_kept(const std::vector<double>& counts) {
+    double least = 1;
+    for (const double count : counts)
+        if (count > 0) least = std::min(least, count);
+    return least;
 }
 
 }  // namespace kvscope::analysis

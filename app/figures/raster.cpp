@@ -109,14 +109,7 @@ size_t raster_side(const Window& window, size_t device_pixels, bool exact_pixels
 Rgb color_of(const analysis::ColorScale& scale, double value, Rgb ground) {
     if (std::isnan(value)) return ground;
     if (!scale.background_label.empty() && value < scale.min) return ground;
-    double share = 1;
-    if (scale.scale == analysis::Scale::logarithmic && scale.min > 0) {
-        share = value > 0 ? std::log(value / scale.min) / std::log(scale.max / scale.min) : 0;
-    } else if (scale.max > scale.min) {
-        share = (value - scale.min) / (scale.max - scale.min);
-    }
-    share = std::clamp(share, 0.0, 1.0);
-    return analysis::color_at(scale.map, scale.map_begin + share * (scale.map_end - scale.map_begin));
+    return analysis::color_at(scale.map, analysis::place_on(scale, value));
 }
 
 Raster rasterize(const analysis::HeatMap& map, const analysis::ColorScale& scale, const Window& columns,

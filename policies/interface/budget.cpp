@@ -1,5 +1,7 @@
 #include "policies/interface/budget.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -113,11 +115,15 @@ int64_t Budget::resolve(int64_t n_tokens, BudgetOf of) const {
     const int64_t entries = static_cast<int64_t>(std::floor(share * static_cast<double>(n_tokens) + 0.5));
     if (entries < 1) {
         if (of == BudgetOf::bytes) return 1;
-        throw BudgetError("Budget " + text() + ": this share of " + std::to_string(n_tokens) +
+        throw BudgetError("Budget " + label() + ": this share of " + std::to_string(n_tokens) +
                           " tokens is less than one entry; give a larger share or a count.");
     }
     return std::min(entries, n_tokens);
 }
+
+std::string share_label(double share) { return fmt::format("{:.4g} %", 100.0 * share); }
+
+std::string Budget::label() const { return is_share ? share_label(share) : std::to_string(count); }
 
 std::string Budget::text() const { return is_share ? shortest(share) : std::to_string(count); }
 

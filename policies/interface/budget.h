@@ -24,8 +24,11 @@ struct Budget {
     /// @throws BudgetError where the share of so few tokens is no entry at all.
     int64_t resolve(int64_t n_tokens, BudgetOf of = BudgetOf::entries) const;
 
-    /// As it can be read back: "128", "0.2".
+    /// As it can be read back exactly: "128", "0.2".
     std::string text() const;
+
+    /// As labels and messages have it, which can be read back nearly: "128", "20 %".
+    std::string label() const;
 
     /// Kept and removed, since a bare ratio can be read as either:
     /// "128 of 2000 entries kept (6.4 %), 1872 removed (93.6 %)"; "every token kept, 80.0 % of the full cache's
@@ -34,6 +37,9 @@ struct Budget {
 
     bool operator==(const Budget&) const = default;
 };
+
+/// A share in per cent, by four digits at most: "20 %", "16.67 %".
+std::string share_label(double share);
 
 /// One budget: "128" is a count; with a point or a percent sign ("0.2", "20%") it is the share kept.
 /// @throws BudgetError for anything else, zero and negative ones included.

@@ -7,6 +7,8 @@ namespace kvscope::policies {
 
 namespace {
 
+constexpr std::string_view before_budget = " @ ";  // in a run's label
+
 std::vector<std::string> policy_names() {
     std::vector<std::string> names;
     for (const Definition& definition : definitions()) names.push_back(definition.name);
@@ -48,6 +50,26 @@ const Definition& find(std::string_view name) {
 std::string PolicySpec::label() const {
     const std::string changes = values.text_of_changes();
     return changes.empty() ? definition->name : definition->name + ":" + changes;
+}
+
+std::string run_label(const PolicySpec& spec, const Budget& budget) {
+    return spec.definition->name == "full" ? spec.label() : spec.label() + std::string(before_budget) + budget.label();
+}
+
+bool same_run_label(std::string_view a, std::string_view b) {
+    if (a == b) return true;
+    const size_t at_a = a.rfind(before_budget), at_b = b.rfind(before_budget);
+    if (at_a == std::string_view::npos || at_b != at_a || a.substr(0, at_a) != b.substr(0, at_b)) return false;
+    const auto share_of = [](std::string_view text) -> std::optional<std::string> {
+        try {
+            const Budget budget = parse_budget(text);
+            return budget.is_share ? std::optional(budget.label()) : std::nullopt;
+        } catch (const BudgetError&) {
+            return std::nullopt;
+        }
+    };
+    const auto share = share_of(a.substr(at_a + before_budget.size()));
+    return share && share == share_of(b.substr(at_b + before_budget.size()));
 }
 
 PolicySpec parse_parameters(const Definition& definition, std::string_view parameters) {

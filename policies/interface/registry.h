@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "policies/interface/budget.h"
 #include "policies/interface/policy.h"
 
 namespace kvscope::policies {
@@ -34,6 +35,13 @@ struct PolicySpec {
     }
     bool operator==(const PolicySpec&) const = default;
 };
+
+/// What a run of the policy at the budget is called, planned, finished or failed: "snapkv:window=8 @ 128",
+/// "think @ 75 %", "full".
+std::string run_label(const PolicySpec& spec, const Budget& budget);
+
+/// Whether two labels are one, however a share is written in them: "think @ 75 %", "think @ 0.75", "think @ 75%".
+bool same_run_label(std::string_view a, std::string_view b);
 
 /// Reads "name" or "name:parameter=value,parameter=value". A boolean may stand alone for `=on`.
 /// @throws ParameterError for unknown names (with the nearest and the list) and for values that are not taken.

@@ -360,3 +360,85 @@ TEST_CASE("prompt: every token on a ground that says how many layers, or heads, 
     options.source = "tokens";
     CHECK_THROWS_WITH(made(reader, "prompt", options), Contains("layers, heads"));
 }
+
+TEST_CASE("retention, difference and prompt of a run that merges show one n-th of an entry of n") {
+    const SampleTrace sample;
+    const trace::Reader& reader = sample.reader();
+    constexpr int merging = 4;
+    const auto kept = reader.kept(0, merging);
+    REQUIRE(kept->merges());
+    const auto entries_of = [&](size_t layer, uint32_t token) {
+        double sum = 0;
+        for (size_t row = 0; row < kept->n_rows; ++row) {
+            const auto fate = kept->fate(layer, row, token);
+            if (fate.is_held()) sum += 1.0 / fate.n_tokens;
+        }
+        return sum;
+    };
+    FigureOptions options;
+    options.runs = {1, merging};
+    options.layers = {2};
+    const Figure retention = made(reader, "retention", options);
+    const ColorScale& scale = retention.color_scales.at(0);
+    CHECK(scale.scale == Scale::logarithmic);
+    CHECK_FALSE(scale.whole_numbers);
+    CHECK_THAT(scale.title, Contains("1/n in an entry of n"));
+    CHECK_THAT(retention.caption, Contains("adds up to the entries that the cache holds"));
+    CHECK_THAT(retention.panels.at(1).note, Contains("coverage 100.0 %, 4.0 tokens an entry"));
+    CHECK_THAT(retention.panels.at(0).note, !Contains("entry"));
+    const HeatMap& map = layer_of<HeatMap>(retention, 1);
+    double sum = 0;
+    for (uint32_t token = 0; token < 48; ++token) {
+        sum += static_cast<double>(map.values.at(token));
+        CHECK(map.values.at(token) == static_cast<float>(entries_of(2, token)));
+        CHECK(map.values.at(token) >= static_cast<float>(scale.min));  // what is below is drawn as dropped
+    }
+    CHECK(sum == Approx(static_cast<double>(kept->count(2, 0) + kept->count(2, 1))).epsilon(1e-6));
+    for (const Row& row : table_of(reader, "retention", options).rows) {
+        if (whole(row.cells[0]) == merging) {
+            CHECK(whole(row.cells[4]) == 2);
+            CHECK(real(row.cells[6]) == entries_of(2, static_cast<uint32_t>(whole(row.cells[3]))));
+        } else {
+            CHECK(real(row.cells[6]) == static_cast<double>(whole(row.cells[4])));
+        }
+    }
+    options.runs = {1};
+    CHECK(made(reader, "retention", options).color_scales.at(0).whole_numbers);
+
+    options.runs = {merging, 1};
+    const Table difference = table_of(reader, "difference", options);
+    const Figure drawn = made(reader, "difference", options);
+    const HeatMap& both = layer_of<HeatMap>(drawn, 0);
+    for (const Row& row : difference.rows) {
+        const auto token = static_cast<uint32_t>(whole(row.cells[1]));
+        const double expected = entries_of(2, token) - heads_keeping(reader, 1, 2, token);
+        CHECK(real(row.cells[4]) == entries_of(2, token));
+        CHECK(real(row.cells[6]) == expected);
+        CHECK(both.values.at(token) == static_cast<float>(expected));
+    }
+    options.layers.clear();
+    options.source = "classes";
+    for (const Row& row : table_of(reader, "difference", options).rows) CHECK(whole(row.cells[2]) == 2);
+
+    options.source = "heads";
+    options.runs = {merging};
+    const Table prompt = table_of(reader, "prompt", options);
+    REQUIRE(prompt.rows.size() == 48);
+    for (uint32_t token = 0; token < 48; ++token)
+        CHECK(real(prompt.rows[token].cells[5]) ==
+              Approx(entries_of(0, token) + entries_of(1, token) + entries_of(2, token)).epsilon(1e-12));
+    CHECK(made(reader, "prompt", options).color_scales.at(0).min < 1);
+}
+
+TEST_CASE("a scale of whole numbers beside one of parts is one of parts") {
+    const SampleTrace sample;
+    TracePart a{&sample.reader(), {}, "a"}, b{&sample.reader(), {}, "b"};
+    a.options.runs = {1};
+    b.options.runs = {4};
+    const Figure both = make_figure(figure_definition("retention"), std::array{a, b});
+    for (const ColorScale& scale : both.color_scales) {
+        CHECK(scale.scale == Scale::logarithmic);
+        CHECK_FALSE(scale.whole_numbers);
+        CHECK(scale.min < 1);
+    }
+}

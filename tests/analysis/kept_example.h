@@ -17,6 +17,7 @@ struct OwnedSets {
     size_t n_tokens;
     std::vector<uint64_t> offsets{0};
     std::vector<uint32_t> indices;
+    std::vector<uint32_t> entry_tokens{};
 
     OwnedSets(size_t layers, size_t rows, size_t tokens, const std::vector<std::vector<uint32_t>>& lists)
         : n_layers(layers), n_rows(rows), n_tokens(tokens) {
@@ -25,7 +26,7 @@ struct OwnedSets {
             offsets.push_back(indices.size());
         }
     }
-    KeptSets view() const { return {n_layers, n_rows, n_tokens, offsets, indices}; }
+    KeptSets view() const { return {n_layers, n_rows, n_tokens, offsets, indices, entry_tokens}; }
     bool keeps(size_t layer, size_t row, uint32_t token) const {
         for (const uint32_t kept : view().row(layer, row)) {
             if (kept == token) return true;

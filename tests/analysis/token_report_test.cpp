@@ -130,12 +130,25 @@ TEST_CASE("token report: runs without scores, merged entries and failures", "[to
     CHECK_THAT(token_report(reader, 0, 4, 0).sentence(1, 0),
                Contains("merged into an entry of " + std::to_string(first + 1) + " that ends at token " +
                         std::to_string(first) + " in layer 1, KV head 0"));
+    CHECK(fate_in_layer(*kept, 1, 0).find("kept by 2 of 2 heads (0, 1)\nmerged into an entry of ") == 0);
+    CHECK(fate_in_layer(*reader.kept(0, 0), 1, 0) == "kept by 2 of 2 heads (0, 1)");
+    trace::Kept capped = *kept;
+    for (float& cardinality : capped.cardinality) cardinality = std::min(cardinality, 1.5F);
+    CHECK_THAT(fate_text(capped.fate(1, 0, 0)), Contains("merged into an entry of " + std::to_string(first + 1) +
+                                                         ", which attention counts 1.50 times, that ends at token"));
     // Every token of it went into some entry, so every one is kept.
     const TokenReport merged = token_report(reader, 0, 4, 0);
     CHECK(merged.n_kept() == 6);
     CHECK(span_report(reader, 0, 0, 0)[4].n_merging == 6);
-    CHECK_THAT(span_report(reader, 0, 0, 0)[4].sentence,
-               Contains("kept in 6 of 6 heads") && Contains("merged with other tokens in 6 heads"));
+    CHECK_THAT(span_report(reader, 0, 0, 0)[4].sentence, Contains("kept in 6 of 6 heads") &&
+                                                             Contains("merged with other tokens in 6 heads, ") &&
+                                                             Contains(" entries in all"));
+    double entries = 0;
+    for (size_t layer = 0; layer < 3; ++layer)
+        for (size_t row = 0; row < 2; ++row) entries += merged.at(layer, row).entries();
+    CHECK(span_report(reader, 0, 0, 0)[4].n_entries == Approx(entries));
+    CHECK(entries < 6);
+    CHECK(span_report(reader, 0, 0, 47)[4].n_entries == Approx(static_cast<double>(kept->indices.size())));
     CHECK_THAT(span_report(reader, 0, 0, 1)[4].sentence, Contains("something of all of it in 6 of 6 heads"));
     CHECK_THAT(span_report(reader, 0, 5, 6)[5].sentence, Contains("kept in part and rebuilt in 6 heads"));
     CHECK_THAT(span_report(reader, 0, 45, 46)[5].sentence, Contains("whole in 6 of 6") && !Contains("rebuilt"));

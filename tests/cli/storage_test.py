@@ -31,23 +31,39 @@ class FewerChannels(ProgramTest):
 
     def test_a_ratio_is_one_run_and_a_budget_that_cannot_be_met_fails_alone(self):
         self.assertEqual(self.done.returncode, 1, self.done.stderr)
-        self.assertEqual(sorted(self.runs), ["full", "snapkv:window=8 @ 0.75", "snapkv:window=8 @ 64", "think @ 0.75",
-                                             "think @ 64", "think:ratio=0.5,recent=8 @ 0.75"])
+        self.assertEqual(sorted(self.runs), ["full", "snapkv:window=8 @ 64", "snapkv:window=8 @ 75 %", "think @ 64",
+                                             "think @ 75 %", "think:ratio=0.5,recent=8 @ 75 %"])
         failed = self.runs["think @ 64"].attrs
         self.assertEqual(failed["status"], "failed")
         self.assertIn("% is the least it can do with", failed["message"])
         self.assertEqual({run.attrs["status"] for label, run in self.runs.items() if label != "think @ 64"}, {"complete"})
 
+    def test_a_share_is_in_per_cent_whatever_becomes_of_the_run(self):
+        done = self.run_program(*RUN, "--policy", "think", "--policy", "snapkv:window=8", "--budget",
+                                "0.16666666666666666,1.0", "-o", "sixth.h5")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("think, budget 16.67 %: every token kept, 16.7 % of", done.stderr)
+        self.assertIn("think @ 16.67 % failed", done.stderr)
+        self.assertNotIn("0.1666", done.stderr)
+        with h5py.File(self.path("sixth.h5"), "r") as trace:
+            found = {run.attrs["label"]: run.attrs["status"] for run in trace["prompts/0/runs"].values()}
+        self.assertEqual(found, {"full": "complete", "think @ 16.67 %": "failed", "think @ 100 %": "complete",
+                                 "snapkv:window=8 @ 16.67 %": "complete", "snapkv:window=8 @ 100 %": "complete"})
+        for name in ("snapkv:window=8 @ 16.67 %", "snapkv:window=8 @ 0.1667", "snapkv:window=8 @ 16.67%"):
+            self.made("export", "sixth.h5", "--figure", "budgets", "--run", name, "-o", "sixth.csv", "--force")
+            rows = csv_rows(self.path("sixth.csv").read_text(encoding="utf-8"))
+            self.assertEqual({row["label"] for row in rows}, {"snapkv:window=8 @ 16.67 %"})
+
     def test_kept_and_saved_are_both_printed(self):
-        self.assertIn("think, budget 0.75: every token kept, 75.0 % of the full cache's bytes asked for (25.0 % saved)",
+        self.assertIn("think, budget 75 %: every token kept, 75.0 % of the full cache's bytes asked for (25.0 % saved)",
                       self.done.stderr)
         self.assertIn(f"budget 64: 64 of {self.n} entries kept", self.done.stderr)
 
     def test_the_trace_says_what_is_stored(self):
         full = self.runs["full"]["cache_bytes"][:]
         # Whole keys at the end are made up for by the others, unless a ratio is given.
-        for label, recent, dropped in (("think @ 0.75", 32, math.ceil(0.5 * 16 * self.n / (self.n - 32))),
-                                       ("think:ratio=0.5,recent=8 @ 0.75", 8, 8)):
+        for label, recent, dropped in (("think @ 75 %", 32, math.ceil(0.5 * 16 * self.n / (self.n - 32))),
+                                       ("think:ratio=0.5,recent=8 @ 75 %", 8, 8)):
             run = self.runs[label]
             self.assertEqual(run.attrs["budget_of"], "bytes")
             self.assertEqual(run.attrs["budget_fraction"], 0.75)
@@ -109,7 +125,7 @@ class FewerChannels(ProgramTest):
         self.made(*RUN, "--policy", "think:ratio=0.4", "-o", "ratio.h5")
         with h5py.File(self.path("ratio.h5"), "r") as trace:
             run = trace["prompts/0/runs/1"]
-            self.assertEqual(run.attrs["label"], "think:ratio=0.4 @ 0.8")
+            self.assertEqual(run.attrs["label"], "think:ratio=0.4 @ 80 %")
             numpy.testing.assert_array_equal(run["channels_kept"][:].sum(2), 10)
         self.refuses(2, ["needs a --budget"], *RUN, "--policy", "think", "-o", "none.h5")
 
@@ -143,7 +159,7 @@ class FewerChannels(ProgramTest):
         for name, value in (("budget_of", "zebra"), ("budget_fraction", float("nan")), ("budget_fraction", -3.0)):
             shutil.copy(self.path("t.h5"), self.path("odd.h5"))
             with h5py.File(self.path("odd.h5"), "r+") as trace:
-                run = [run for run in trace["prompts/0/runs"].values() if run.attrs["label"] == "think @ 0.75"][0]
+                run = [run for run in trace["prompts/0/runs"].values() if run.attrs["label"] == "think @ 75 %"][0]
                 run.attrs[name] = value
             self.refuses_with_output(1, f"@{name}", "inspect", "odd.h5")
 
@@ -159,7 +175,7 @@ class FewerChannels(ProgramTest):
 
     def test_isolated_keeps_the_same_channels_and_answers(self):
         self.made(*RUN, "--policy", "think:ratio=0.5,recent=8", "--isolated", "-o", "isolated.h5")
-        shared = self.runs["think:ratio=0.5,recent=8 @ 0.75"]
+        shared = self.runs["think:ratio=0.5,recent=8 @ 75 %"]
         with h5py.File(self.path("isolated.h5"), "r") as trace:
             run = trace["prompts/0/runs/1"]
             for name in ("channels_kept", "output_ids", "cache_bytes"):
@@ -379,6 +395,15 @@ class MergedEntries(ProgramTest):
         self.assertTrue(expected)
         found = [(int(row["layer"]), int(row["head"]), int(row["first_token"]), int(row["last_token"]),
                   float(row["cardinality"])) for row in rows]
+        self.made("export", "m.h5", "--figure", "retention", "-o", "r.csv")
+        held = {"kvslimmer": numpy.zeros(token_entry.shape[0]), "snapkv": numpy.zeros(token_entry.shape[0])}
+        for row in csv_rows(self.path("r.csv").read_text(encoding="utf-8")):
+            held[row["label"].split(":")[0]][int(row["layer"])] += float(row["entries"])
+        with h5py.File(self.path("m.h5")) as trace:
+            for run in trace["prompts/0/runs"].values():
+                entries = numpy.diff(run["kept_offsets"][:].astype(int)).reshape(token_entry.shape[:2]).sum(1)
+                if run.attrs["policy"] in held:
+                    numpy.testing.assert_allclose(held[run.attrs["policy"]], entries, rtol=1e-12)
         self.assertEqual(found, [tuple(float(x) if i == 4 else int(x) for i, x in enumerate(row)) for row in expected])
         self.made("export", "m.h5", "--figure", "merging", "-o", "m.svg")
         self.assertIn("Which tokens went into one entry", self.path("m.svg").read_text(encoding="utf-8"))

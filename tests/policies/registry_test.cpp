@@ -82,6 +82,29 @@ TEST_CASE("what does not exist is answered with what does", "[registry]") {
     CHECK_THROWS_AS(parse_policy("snapkv:=8"), std::invalid_argument);
 }
 
+TEST_CASE("a run is called by its policy and its budget, a share in per cent", "[registry]") {
+    const PolicySpec snapkv = parse_policy("snapkv:window=8");
+    CHECK(run_label(snapkv, parse_budget("128")) == "snapkv:window=8 @ 128");
+    CHECK(run_label(snapkv, parse_budget("0.5")) == "snapkv:window=8 @ 50 %");
+    CHECK(run_label(snapkv, {.is_share = true, .share = 1.0 / 6}) == "snapkv:window=8 @ 16.67 %");
+    CHECK(run_label(snapkv, parse_budget("1.0")) == "snapkv:window=8 @ 100 %");
+    CHECK(run_label(snapkv, parse_budget("0.00125")) == "snapkv:window=8 @ 0.125 %");
+    CHECK(run_label(parse_policy("full"), parse_budget("100%")) == "full");
+}
+
+TEST_CASE("a share in a run's label may be written in other ways", "[registry]") {
+    CHECK(same_run_label("think @ 75 %", "think @ 0.75"));
+    CHECK(same_run_label("think @ 0.75", "think @ 75%"));
+    CHECK(same_run_label("think @ 16.67 %", "think @ 0.16666666666666666"));
+    CHECK(same_run_label("snapkv @ 64 (what-if)", "snapkv @ 64 (what-if)"));
+    CHECK_FALSE(same_run_label("think @ 75 %", "think @ 0.7"));
+    CHECK_FALSE(same_run_label("think @ 75 %", "palu @ 0.75"));
+    CHECK_FALSE(same_run_label("think @ 75 %", "think @ 75"));
+    CHECK_FALSE(same_run_label("think @ 75 %", "think @ 75 % (what-if)"));
+    CHECK_FALSE(same_run_label("think @ 75 %", "think"));
+    CHECK_FALSE(same_run_label("think @", "think @ "));
+}
+
 TEST_CASE("whatever is written, a policy is read or a ParameterError says why not", "[registry]") {
     std::mt19937 random(13);
     const std::vector<std::string> pieces{"snapkv", "h2o", "aperturekv", ":",  "=",    ",",  "window",  "lambda",

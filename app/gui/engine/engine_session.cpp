@@ -92,11 +92,13 @@ class Telling final : public engine::Progress {
 class ThreadedSession final : public EngineSession {
  public:
     ThreadedSession(Session& session, std::function<void(const std::string&, bool)> notice, std::function<void()> wake,
-                    std::function<std::vector<fs::path>()> known_models, int n_threads)
+                    std::function<std::vector<fs::path>()> known_models, int n_threads,
+                    std::function<void()> before_step)
         : session_(session),
           notice_(std::move(notice)),
           wake_(std::move(wake)),
           known_models_(std::move(known_models)),
+          before_step_(std::move(before_step)),
           counter_(wake_),
           model_(progress_, [this](const auto& model) { jobs_.post([this, model] { model_for_counts_ = model; }); }),
           jobs_(progress_, notice_, wake_, n_threads) {}
@@ -295,7 +297,7 @@ class ThreadedSession final : public EngineSession {
         job.experiment.keep_prefill = !job.experiment.isolated;
         job.experiment.keep_caches = !job.experiment.isolated;
         const std::string what = fmt::format("{}: {} runs", job.output.filename().string(), plans.size());
-        const auto run = std::make_shared<RunInWindow>(job.output, notice_);
+        const auto run = std::make_shared<RunInWindow>(job.output, notice_, before_step_);
         jobs_.enqueue(what, [this, job, spectra, plans, run, what] { execute(job, spectra, plans, run, what); });
     }
 
@@ -533,6 +535,7 @@ class ThreadedSession final : public EngineSession {
     std::function<void(const std::string&, bool)> notice_;
     std::function<void()> wake_;
     std::function<std::vector<fs::path>()> known_models_;
+    std::function<void()> before_step_;
     /// Also theirs who hold a prefill: a what-if that is computed on a worker may outlast this session.
     std::shared_ptr<JobProgress> shared_progress_ = std::make_shared<JobProgress>(wake_);
     JobProgress& progress_ = *shared_progress_;
@@ -558,9 +561,10 @@ class ThreadedSession final : public EngineSession {
 std::unique_ptr<EngineSession> make_engine_session(Session& session,
                                                    std::function<void(const std::string&, bool is_error)> notice,
                                                    std::function<void()> wake,
-                                                   std::function<std::vector<fs::path>()> known_models, int n_threads) {
+                                                   std::function<std::vector<fs::path>()> known_models, int n_threads,
+                                                   std::function<void()> before_step) {
     return std::make_unique<ThreadedSession>(session, std::move(notice), std::move(wake), std::move(known_models),
-                                             n_threads);
+                                             n_threads, std::move(before_step));
 }
 
 }  // namespace kvscope::gui

@@ -9,8 +9,9 @@
 
 namespace kvscope::gui {
 
-RunInWindow::RunInWindow(std::filesystem::path output, std::function<void(const std::string&, bool)> notice)
-    : output_(std::move(output)), notice_(std::move(notice)) {}
+RunInWindow::RunInWindow(std::filesystem::path output, std::function<void(const std::string&, bool)> notice,
+                         std::function<void()> before_step)
+    : output_(std::move(output)), notice_(std::move(notice)), before_step_(std::move(before_step)) {}
 
 void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const engine::Model> model,
                          const std::function<void(std::function<void()>)>& post, Session& session) {
@@ -44,6 +45,7 @@ void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const e
         answers_[at].push_back(id);
     };
     experiment.ask_switch = [this, self = shared_from_this()](int run, bool is_full) {
+        if (before_step_) before_step_();
         const std::lock_guard lock(mutex_);
         const bool asked = to_switch_.erase(run) > 0;
         is_full_[run] = is_full != asked;

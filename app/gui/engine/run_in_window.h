@@ -23,7 +23,9 @@ class Session;
 /// meanwhile.
 class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
  public:
-    RunInWindow(std::filesystem::path output, std::function<void(const std::string&, bool is_error)> notice);
+    /// @param before_step as make_engine_session has it
+    RunInWindow(std::filesystem::path output, std::function<void(const std::string&, bool is_error)> notice,
+                std::function<void()> before_step);
 
     /// The engine's thread; what it hands over keeps this alive. @param post hands something to the window's thread
     void attach(engine::Experiment& experiment, std::shared_ptr<const engine::Model> model,
@@ -59,6 +61,7 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
 
     std::filesystem::path output_;
     std::function<void(const std::string&, bool)> notice_;
+    std::function<void()> before_step_;
     std::shared_ptr<const engine::Model> model_;
     int document_ = -1;
     std::map<int, Records> waiting_;  ///< by prompt: what arrived and is not shown yet

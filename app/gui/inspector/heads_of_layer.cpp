@@ -83,8 +83,8 @@ Table heads_table(const TokenReport& report, size_t layer, const std::string& ru
         const auto if_ranked = [&](size_t value) {
             return d.candidate ? analysis::Cell(static_cast<int64_t>(value)) : analysis::Cell();
         };
-        table.rows.push_back({{static_cast<int64_t>(r), std::string(d.kept ? "kept" : "dropped"), real(d.score),
-                               if_ranked(d.rank), if_ranked(d.n_candidates), real(d.cut_off)}});
+        table.rows.push_back({{static_cast<int64_t>(r), analysis::fate_text(d.fate), real(d.score), if_ranked(d.rank),
+                               if_ranked(d.n_candidates), real(d.cut_off)}});
     }
     return table;
 }

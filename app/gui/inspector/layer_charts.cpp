@@ -73,12 +73,20 @@ void draw_layer_charts(Context& context, const TokenReport& report, ImU32 color,
         for (size_t r = 0; r < report.n_rows; ++r) n += report.at(layer, r).kept;
         return n;
     };
+    const auto entries = [&](size_t layer) {
+        double sum = 0;
+        for (size_t r = 0; r < report.n_rows; ++r) sum += report.at(layer, r).entries();
+        return sum;
+    };
     sparkline(
         context, "##inspector kept", fmt::format("heads that keep it, of {}, by layer →", report.n_rows),
         report.n_layers, color, 0,
-        [&](size_t layer) { return static_cast<float>(kept_heads(layer)) / static_cast<float>(report.n_rows); },
+        [&](size_t layer) { return static_cast<float>(entries(layer) / static_cast<double>(report.n_rows)); },
         [&](size_t layer) {
-            return fmt::format("kept by {} of {} heads\n{}", kept_heads(layer), report.n_rows,
+            const size_t heads = kept_heads(layer);
+            const bool is_shared = entries(layer) < static_cast<double>(heads);
+            return fmt::format("kept by {} of {} heads{}\n{}", heads, report.n_rows,
+                               is_shared ? fmt::format(", as {} entries", analysis::format_number(entries(layer))) : "",
                                measure_definition("retention"));
         });
     if (!report.has_scores) {

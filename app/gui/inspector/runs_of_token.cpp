@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/tables/number_text.h"
 #include "app/gui/session/span_reports.h"
 
 namespace kvscope::gui {
@@ -62,9 +63,12 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
     ImGui::Dummy({side, side});
     ImGui::SameLine();
     const bool is_narrow = ImGui::GetContentRegionAvail().x < 17 * ImGui::GetFontSize();
+    // Of a token that shares its entries with others, what it has of them.
+    const std::string kept =
+        report.n_merging > 0 ? analysis::format_number(report.n_entries, 2) : std::to_string(report.n_keeping_any);
     const std::string heads = report.n_keeping_any == 0 ? "dropped"
-                              : is_narrow               ? fmt::format("{}/{}", report.n_keeping_any, report.n_places)
-                                          : fmt::format("{} of {} heads", report.n_keeping_any, report.n_places);
+                              : is_narrow               ? fmt::format("{}/{}", kept, report.n_places)
+                                                        : fmt::format("{} of {} heads", kept, report.n_places);
     const ImVec2 label = ImGui::GetCursorScreenPos();
     const float heads_at = label.x + ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(heads.c_str()).x;
     if (ImGui::Selectable(fmt::format("##{}", look.run).c_str(), key == asked.run)) session.selection.select_run(key);
@@ -92,15 +96,16 @@ Table table_of_runs(const Session& session, const std::vector<RunOfToken>& repor
     if (several) table.columns.push_back({"trace", "Trace", ""});
     table.columns.insert(table.columns.end(), {{"run", "Run", ""},
                                                {"heads_keeping", "Heads that keep it", "", ColumnType::integer},
+                                               {"entries", "Entries", "", ColumnType::real, 2},
                                                {"heads", "Heads", "", ColumnType::integer},
                                                {"layers", "Layers that keep it", ""}});
     for (const auto& [run, report] : reports) {
         const RunLook look = session.look(run);
         analysis::Row row;
         if (several) row.cells.emplace_back(look.trace);
-        row.cells.insert(row.cells.end(),
-                         {look.run, static_cast<int64_t>(report.n_keeping_any), static_cast<int64_t>(report.n_places),
-                          fmt::format("{}", fmt::join(report.layers_keeping_all, " "))});
+        row.cells.insert(row.cells.end(), {look.run, static_cast<int64_t>(report.n_keeping_any), report.n_entries,
+                                           static_cast<int64_t>(report.n_places),
+                                           fmt::format("{}", fmt::join(report.layers_keeping_all, " "))});
         table.rows.push_back(std::move(row));
     }
     return table;

@@ -175,10 +175,13 @@ class EngineSession {
 /// @param known_models where a trace's model may be, beside the one loaded and the default; called on the window's
 ///               thread
 /// @param n_threads that models run on; 0: one a core
+/// @param before_step called on the engine's thread before each step of a run whose cache can change its form; may
+/// wait,
+///               so that a test meets a run in the middle of its answer
 std::unique_ptr<EngineSession> make_engine_session(Session& session,
                                                    std::function<void(const std::string&, bool is_error)> notice,
                                                    std::function<void()> wake,
                                                    std::function<std::vector<std::filesystem::path>()> known_models,
-                                                   int n_threads = 0);
+                                                   int n_threads = 0, std::function<void()> before_step = nullptr);
 
 }  // namespace kvscope::gui

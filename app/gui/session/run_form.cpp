@@ -182,7 +182,7 @@ std::vector<std::string> RunForm::budget_lines(const std::optional<TokenCount>& 
     for (const auto& budget : policies::parse_budgets(request.budgets)) {
         const bool is_known = tokens && tokens->error.empty() && tokens->n_visible > 0;
         lines.push_back(is_known ? budget.describe(tokens->n_visible, budget_of)
-                                 : fmt::format("{} {}", budget.text(),
+                                 : fmt::format("{} {}", budget.label(),
                                                budget.is_share ? "of the prompt kept" : "entries kept per KV head"));
     }
     return lines;

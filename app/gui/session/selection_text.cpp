@@ -7,6 +7,7 @@
 #include <charconv>
 #include <stdexcept>
 
+#include "policies/interface/registry.h"
 #include "trace/schema.h"
 
 namespace kvscope::gui {
@@ -28,7 +29,7 @@ RunKey run_of(const Session& session, const std::string& label) {
     std::vector<std::string> labels;
     for (const RunKey& key : session.all_runs()) {
         const std::string name = session.look(key).label;
-        if (name == label) return key;
+        if (policies::same_run_label(name, label)) return key;
         labels.push_back(name);
     }
     throw std::invalid_argument(

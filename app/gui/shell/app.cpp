@@ -28,7 +28,7 @@ App::App(Window& window, AppOptions options)
       tasks_([] { Window::wake(); }),
       session_(tasks_),
       appearance_(window, settings_.values()),
-      engine_(make_engine(options_.n_threads)),
+      engine_(make_engine(options_)),
       views_(window, session_, notices_, options_.view),
       picture_(window, tasks_, notices_),
       undo_(session_, views_),
@@ -49,14 +49,14 @@ App::App(Window& window, AppOptions options)
 
 App::~App() = default;
 
-std::unique_ptr<EngineSession> App::make_engine([[maybe_unused]] int n_threads) {
+std::unique_ptr<EngineSession> App::make_engine([[maybe_unused]] const AppOptions& options) {
 #ifdef KVSCOPE_WITH_ENGINE
     const auto known_models = [this] {
         const auto& recent = settings().recent_models;
         return std::vector<std::filesystem::path>(recent.begin(), recent.end());
     };
     return make_engine_session(
-        session_, notices_.function(), [] { Window::wake(); }, known_models, n_threads);
+        session_, notices_.function(), [] { Window::wake(); }, known_models, options.n_threads, options.before_step);
 #else
     return nullptr;
 #endif

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -30,14 +31,15 @@ namespace kvscope::gui {
 
 struct AppOptions {
     std::vector<std::filesystem::path> traces;
-    std::string mark;                  ///< text to outline in every view
-    std::string select;                ///< what parse_selection takes; empty: nothing
-    std::string layout;                ///< explore | compare | report; empty: the remembered one
-    std::string view;                  ///< this view alone, filling the window
-    bool remember = true;              ///< read and write the person's settings
-    bool run_demo = false;             ///< start the demo job at once (in a build with the engine)
-    int n_threads = 0;                 ///< that models run on; 0: one a core
-    std::optional<bool> use_template;  ///< how the run's form begins; unset: as it was left
+    std::string mark;                   ///< text to outline in every view
+    std::string select;                 ///< what parse_selection takes; empty: nothing
+    std::string layout;                 ///< explore | compare | report; empty: the remembered one
+    std::string view;                   ///< this view alone, filling the window
+    bool remember = true;               ///< read and write the person's settings
+    bool run_demo = false;              ///< start the demo job at once (in a build with the engine)
+    int n_threads = 0;                  ///< that models run on; 0: one a core
+    std::function<void()> before_step;  ///< as make_engine_session has it; tests wait there
+    std::optional<bool> use_template;   ///< how the run's form begins; unset: as it was left
 };
 
 /// The whole window: menus, layouts, views, dialogs. One frame at a time; knows nothing of what views show. Puts the
@@ -100,7 +102,7 @@ class App {
     void notice(const std::string& text, bool is_error = false) { notices_.add(text, is_error); }
 
  private:
-    std::unique_ptr<EngineSession> make_engine(int n_threads);
+    std::unique_ptr<EngineSession> make_engine(const AppOptions& options);
     void choose_first_layout();
     void add_actions();
     void take_results();

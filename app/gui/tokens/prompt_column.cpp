@@ -211,7 +211,7 @@ void draw_prompt_column(Context& context, const PromptColumn& one, const PromptG
     const auto& reader = *one.document->reader();
     const size_t layers = reader.has_model() ? static_cast<size_t>(reader.model().n_layers) : 1;
     const size_t rows = one.counts ? one.counts->kept->n_rows : 1;
-    const MapColors colors = prompt_colors(context.theme, grid.by_heads ? layers * rows : layers);
+    const MapColors colors = prompt_colors(context.theme, grid.by_heads ? layers * rows : layers, grid.least);
     const auto* counts = one.counts ? (grid.by_heads ? &one.counts->heads : &one.counts->layers) : nullptr;
     const float below = std::round((grid.line - ImGui::GetFontSize()) / 2);
     const auto ground_of = [&](const PlacedToken& piece) {

@@ -38,6 +38,7 @@ struct PromptGrid {
     float top = 0;     ///< of the visible text, below the labels
     float bottom = 0;
     bool by_heads = false;  ///< what the colour counts
+    double least = 1;       ///< where its colours begin, for all columns
 };
 
 /// @param slot for the lines, which all columns of a document share

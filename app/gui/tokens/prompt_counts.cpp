@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/measures/retention.h"
+#include "analysis/tables/number_text.h"
 #include "app/gui/tokens/map_key.h"
 
 namespace kvscope::gui {
@@ -15,8 +16,10 @@ PromptCounts read_counts(const RunAt& run) {
     counts.kept = run.kept();
     const auto n = static_cast<size_t>(run.reader->prompt(run.prompt).visible_tokens());
     const auto sets = analysis::kept_sets(*counts.kept, n);
-    counts.layers = analysis::layer_counts(sets);
-    counts.heads = analysis::head_counts(sets);
+    counts.layers = analysis::layers_keeping(sets);
+    counts.heads = analysis::heads_keeping(sets);
+    counts.least_layers = analysis::least_kept(counts.layers);
+    counts.least_heads = analysis::least_kept(counts.heads);
     return counts;
 }
 
@@ -43,11 +46,13 @@ TaskResult<PromptCounts> prompt_counts(Session& session, const RunKey& key) {
 std::string where_kept(const trace::Kept& kept, int64_t token) {
     std::vector<size_t> layers;
     size_t n_heads = 0, n_merged = 0, n_rebuilt = 0;
+    double entries = 0;
     for (size_t layer = 0; layer < kept.n_layers; ++layer) {
         size_t here = 0;
         for (size_t r = 0; r < kept.n_rows; ++r) {
             const auto fate = kept.fate(layer, r, static_cast<uint32_t>(token));
             here += fate.is_held();
+            if (fate.is_held()) entries += 1.0 / fate.n_tokens;
             n_merged += fate.kind == trace::TokenFate::Kind::merged;
             n_rebuilt += fate.kind == trace::TokenFate::Kind::rebuilt;
         }
@@ -58,13 +63,18 @@ std::string where_kept(const trace::Kept& kept, int64_t token) {
     std::string text =
         fmt::format("{} of {} layers, {} of {} heads: {}", layers.size(), kept.n_layers, n_heads,
                     kept.n_layers * kept.n_rows, layers.size() == kept.n_layers ? "all layers" : ranges(layers));
-    if (n_merged > 0) text += fmt::format("; merged with other tokens in {} heads", n_merged);
+    if (n_merged > 0)
+        text += fmt::format("; merged with other tokens in {} heads, {} entries in all", n_merged,
+                            analysis::format_number(entries));
     if (n_rebuilt > 0) text += fmt::format("; kept in part and rebuilt in {} heads", n_rebuilt);
     return text;
 }
 
-MapColors prompt_colors(const Theme& theme, size_t most) {
-    return count_colors(theme, 1, static_cast<float>(std::max<size_t>(most, 2)));
+MapColors prompt_colors(const Theme& theme, size_t most, double least) {
+    MapColors colors = count_colors(theme, least < 1 ? 0.999f * static_cast<float>(least) : 1.0f,
+                                    static_cast<float>(std::max<size_t>(most, 2)));
+    colors.logarithmic = least < 1;
+    return colors;
 }
 
 }  // namespace kvscope::gui

@@ -16,8 +16,10 @@ namespace kvscope::gui {
 /// What one run kept, token by token.
 struct PromptCounts {
     std::shared_ptr<const trace::Kept> kept;
-    std::vector<uint16_t> layers;  ///< (N): layers that keep the token in at least one head
-    std::vector<uint16_t> heads;   ///< (N): heads of all layers that keep it
+    std::vector<double> layers;  ///< (N): layers that keep the token, analysis::layers_keeping
+    std::vector<double> heads;   ///< (N): heads of all layers that keep it, analysis::heads_keeping
+    /// The smallest of these but 0, at most 1: smaller where tokens share entries.
+    double least_layers = 1, least_heads = 1;
 };
 
 TaskResult<PromptCounts> prompt_counts(Session& session, const RunKey& key);
@@ -25,7 +27,8 @@ TaskResult<PromptCounts> prompt_counts(Session& session, const RunKey& key);
 /// "2 of 30 layers, 3 of 90 heads: 0, 4"
 std::string where_kept(const trace::Kept& kept, int64_t token);
 
-/// Ground for 0, and from there to `most` the part of the colour map that text can be read on.
-MapColors prompt_colors(const Theme& theme, size_t most);
+/// Ground for 0, and from `least` to `most` the part of the colour map that text can be read on.
+/// @param least 1, or below it where tokens share entries: then logarithmic
+MapColors prompt_colors(const Theme& theme, size_t most, double least);
 
 }  // namespace kvscope::gui

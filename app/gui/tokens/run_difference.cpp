@@ -40,11 +40,13 @@ RunPair read_pair(const RunAt& a, const RunAt& b) {
     return pair;
 }
 
-/// Adds `weight` to each token that a head keeps. (R, N) of the layer, or its sums over the heads (N).
-void add_kept(const RunPair& pair, const trace::Kept& kept, size_t layer, bool sum_heads, float weight, float* values) {
+/// Adds what the heads hold of each token, in entries. (R, N) of the layer, or its sums over the heads (N).
+void add_kept(const RunPair& pair, const trace::Kept& kept, size_t layer, bool sum_heads, float* values) {
+    const analysis::KeptSets sets = analysis::kept_sets(kept, pair.n_tokens);
     for (size_t row = 0; row < pair.n_rows; ++row) {
         float* const to = values + (sum_heads ? 0 : row * pair.n_tokens);
-        for (const uint32_t token : kept.held(layer, row * kept.n_rows / pair.n_rows)) to[token] += weight;
+        sets.each(layer, row * kept.n_rows / pair.n_rows,
+                  [&](uint32_t token, double share) { to[token] += static_cast<float>(share); });
     }
 }
 
@@ -61,12 +63,12 @@ Pyramid make_map(const RunPair& pair, int layer, bool classes) {
     std::vector<float> b(rows * n, 0.0f);
     if (all_layers) {
         for (size_t l = 0; l < pair.n_layers; ++l) {
-            add_kept(pair, *pair.a, l, true, 1, a.data() + l * n);
-            add_kept(pair, *pair.b, l, true, 1, b.data() + l * n);
+            add_kept(pair, *pair.a, l, true, a.data() + l * n);
+            add_kept(pair, *pair.b, l, true, b.data() + l * n);
         }
     } else {
-        add_kept(pair, *pair.a, static_cast<size_t>(layer), false, 1, a.data());
-        add_kept(pair, *pair.b, static_cast<size_t>(layer), false, 1, b.data());
+        add_kept(pair, *pair.a, static_cast<size_t>(layer), false, a.data());
+        add_kept(pair, *pair.b, static_cast<size_t>(layer), false, b.data());
     }
     const float most = all_layers ? static_cast<float>(pair.n_rows) : 1.0f;
     for (size_t i = 0; i < a.size(); ++i) a[i] = classes ? class_of(a[i], b[i]) : drawn_difference(a[i] - b[i], most);
@@ -75,20 +77,21 @@ Pyramid make_map(const RunPair& pair, int layer, bool classes) {
 
 }  // namespace
 
-bool RunPair::keeps(const trace::Kept& kept, size_t layer, size_t row, uint32_t token) const {
-    const auto held = kept.held(layer, row * kept.n_rows / n_rows);
-    return std::binary_search(held.begin(), held.end(), token);
+double RunPair::entries(const trace::Kept& kept, size_t layer, size_t row, uint32_t token) const {
+    const trace::TokenFate fate = kept.fate(layer, row * kept.n_rows / n_rows, token);
+    return fate.is_held() ? 1.0 / fate.n_tokens : 0.0;
 }
 
-int RunPair::heads(const trace::Kept& kept, size_t layer, uint32_t token) const {
-    int count = 0;
-    for (size_t row = 0; row < n_rows; ++row) count += keeps(kept, layer, row, token);
-    return count;
+double RunPair::entries(const trace::Kept& kept, size_t layer, uint32_t token) const {
+    double sum = 0;
+    for (size_t row = 0; row < n_rows; ++row) sum += entries(kept, layer, row, token);
+    return sum;
 }
 
 float drawn_difference(float difference, float most) {
-    if (difference == 0) return std::numeric_limits<float>::quiet_NaN();
-    return std::copysign(0.25f * most + 0.75f * std::abs(difference), difference);
+    const float size = std::abs(difference);
+    if (size < 1e-5f) return std::numeric_limits<float>::quiet_NaN();  // parts of one add up with rounding
+    return std::copysign(0.25f * most * std::min(size, 1.0f) + 0.75f * size, difference);
 }
 
 RunDifference compare_runs(const RunAt& a, const RunAt& b, int layer, bool classes) {

@@ -17,9 +17,11 @@ struct RunPair {
     size_t n_layers = 0;
     size_t n_rows = 0;  ///< the larger of the two
 
-    /// Whether a head keeps a token, and how many heads of a layer do. @param kept a or b
-    bool keeps(const trace::Kept& kept, size_t layer, size_t row, uint32_t token) const;
-    int heads(const trace::Kept& kept, size_t layer, uint32_t token) const;
+    bool merges() const { return a->merges() || b->merges(); }
+    /// What a head holds of a token, in entries: 1, 1/n in an entry of n, 0; and all heads of a layer. @param kept a or
+    /// b
+    double entries(const trace::Kept& kept, size_t layer, size_t row, uint32_t token) const;
+    double entries(const trace::Kept& kept, size_t layer, uint32_t token) const;
 };
 
 /// Where A keeps more than B, and where less.
@@ -35,8 +37,8 @@ struct RunDifference {
 /// @throws std::runtime_error where the two cannot be laid over each other
 RunDifference compare_runs(const RunAt& a, const RunAt& b, int layer, bool classes);
 
-/// Signed numbers of heads as they are drawn: a difference of one head is told from none at once, and none is NaN, the
-/// ground itself.
+/// Signed numbers of heads as they are drawn: a difference of one head is told from none at once, parts of one, where
+/// tokens share entries, by degrees, and none is NaN, the ground itself.
 float drawn_difference(float difference, float most);
 
 }  // namespace kvscope::gui

@@ -326,6 +326,7 @@ class AnswersView : public View {
         at.y += line;
         const auto note = [&](const std::string& text, const ImVec4& color) {
             list->AddText(nullptr, 0, at, packed(color), text.c_str(), nullptr, width);
+            ImGui::LogText("%s\n", text.c_str());
             at.y += ImGui::CalcTextSize(text.c_str(), nullptr, false, width).y;
         };
         if (one.output && !one.output->switches.empty()) note(one.output->switches, context.theme.ink_quiet);

@@ -8,6 +8,7 @@
 
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
+#include "analysis/token_report.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_shapes.h"
@@ -175,7 +176,7 @@ class DifferenceView : public View {
         return colors;
     }
 
-    void draw_key(const Context& context, const MapColors& colors, int most) const {
+    void draw_key(const Context& context, const MapColors& colors, int most, bool merges) const {
         const auto patch = [&](ImU32 color, const std::string& label) {
             draw_color_patch(context.theme, color, label);
         };
@@ -192,7 +193,9 @@ class DifferenceView : public View {
         for (int i = most; i >= 1; i -= step) patch(color(-i), "");
         patch(packed(context.theme.ground), "");
         for (int i = most - (most - 1) / step * step; i <= most; i += step)
-            patch(color(i), i == most ? fmt::format("+{} {}  A keeps more", most, most == 1 ? "head" : "heads") : "");
+            patch(color(i), i == most ? fmt::format("+{} {}  A keeps more{}", most, most == 1 ? "head" : "heads",
+                                                    merges ? "  (1/n in an entry of n)" : "")
+                                      : "");
     }
 
     // ---- the map ---------------------------------------------------------------------------------------------------
@@ -226,7 +229,7 @@ class DifferenceView : public View {
             ImGui::TextUnformatted("tokens →  layers ↓");
         }
         ImGui::SameLine(0, ImGui::GetFontSize());
-        draw_key(context, colors, most);
+        draw_key(context, colors, most, shown.pair.merges());
         if (!same_line_if_fits(10 * ImGui::GetFontSize())) ImGui::NewLine();
         draw_overlap_line(shown);
 
@@ -290,21 +293,28 @@ class DifferenceView : public View {
         if (layer_ >= 0) {
             const auto r = static_cast<size_t>(row);
             const auto layer = static_cast<size_t>(layer_);
-            const bool in_a = pair.keeps(*pair.a, layer, r, position);
-            const bool in_b = pair.keeps(*pair.b, layer, r, position);
+            const double in_a = pair.entries(*pair.a, layer, r, position);
+            const double in_b = pair.entries(*pair.b, layer, r, position);
             ImGui::Text("layer %d, head %d: %s", layer_, row,
-                        in_a && in_b ? "kept by both"
-                        : in_a       ? "kept by A alone"
-                        : in_b       ? "kept by B alone"
-                                     : "kept by neither");
+                        in_a > 0 && in_b > 0 ? "kept by both"
+                        : in_a > 0           ? "kept by A alone"
+                        : in_b > 0           ? "kept by B alone"
+                                             : "kept by neither");
+            if (in_a > 0 && in_a < 1) ImGui::Text("A: merged into an entry of %.0f", 1 / in_a);
+            if (in_b > 0 && in_b < 1) ImGui::Text("B: merged into an entry of %.0f", 1 / in_b);
             return;
         }
-        const int in_a = pair.heads(*pair.a, static_cast<size_t>(row), position);
-        const int in_b = pair.heads(*pair.b, static_cast<size_t>(row), position);
+        const auto layer = static_cast<size_t>(row);
+        const double in_a = pair.entries(*pair.a, layer, position);
+        const double in_b = pair.entries(*pair.b, layer, position);
+        // Where heads are counted in groups, the numbers are not those of the run's own heads.
+        const auto text = [&](const trace::Kept& kept, double entries) {
+            return pair.merges() ? analysis::fate_in_layer(kept, layer, position) : fmt::format("kept by {}", entries);
+        };
         ImGui::Text("layer %d of %zu heads", row, pair.n_rows);
-        ImGui::Text("A  %s: kept by %d", of_a.c_str(), in_a);
-        ImGui::Text("B  %s: kept by %d", of_b.c_str(), in_b);
-        ImGui::Text("A − B: %+d", in_a - in_b);
+        ImGui::Text("A  %s: %s", of_a.c_str(), text(*pair.a, in_a).c_str());
+        ImGui::Text("B  %s: %s", of_b.c_str(), text(*pair.b, in_b).c_str());
+        ImGui::Text("A − B: %s", fmt::format("{:+.3g}", in_a - in_b).c_str());
         ImGui::TextDisabled("%s", measure_definition("retention"));
     }
 

@@ -122,7 +122,9 @@ class PromptView : public View {
         ImGui::SetNextItemWidth(6 * ImGui::GetFontSize());
         if (ImGui::Combo("##prompt colour", &color_by, "by layers\0by heads\0")) by_heads_ = color_by == 1;
         ImGui::SetItemTooltip(
-            "what the colour counts: layers that keep a token in at least one head, or heads of all layers");
+            "what the colour counts: layers that keep a token in at least one head, or heads of all layers; a token in "
+            "an "
+            "entry of n as 1/n");
     }
 
     void choose_columns() {
@@ -142,7 +144,7 @@ class PromptView : public View {
         const auto layers = static_cast<size_t>(reader.model().n_layers);
         const size_t rows = context.session.at(runs.front()).n_rows();
         const size_t most = by_heads_ ? layers * rows : layers;
-        const MapColors colors = prompt_colors(context.theme, most);
+        const MapColors colors = prompt_colors(context.theme, most, least_);
         const float side = ImGui::GetFontSize();
         const ImVec2 at = ImGui::GetCursorScreenPos();
         const float y = at.y + ImGui::GetStyle().FramePadding.y;
@@ -156,15 +158,18 @@ class PromptView : public View {
         list->AddRectFilled({x, y}, {x + side, y + side}, colors.ground);
         list->AddRect({x, y}, {x + side, y + side}, packed(context.theme.line));
         x += side + gap;
-        label("not kept  1");
+        label(least_ < 1 ? fmt::format("not kept  {:.2g}", least_) : "not kept  1");
         const float width = 5 * side;
         for (int i = 0; i < static_cast<int>(width); ++i) {
-            const float value = colors.min + (colors.max - colors.min) * static_cast<float>(i) / width;
+            const float share = static_cast<float>(i) / width;
+            const float value = colors.logarithmic ? colors.min * std::pow(colors.max / colors.min, share)
+                                                   : colors.min + (colors.max - colors.min) * share;
             list->AddRectFilled({x + static_cast<float>(i), y}, {x + static_cast<float>(i) + 1, y + side},
                                 color_of(colors, value));
         }
         x += width + gap;
-        label(fmt::format("{} {}", most, by_heads_ ? "heads" : "layers"));
+        label(
+            fmt::format("{} {}{}", most, by_heads_ ? "heads" : "layers", least_ < 1 ? "  (1/n in an entry of n)" : ""));
         ImGui::Dummy({x - at.x, ImGui::GetFrameHeight()});
     }
 
@@ -199,7 +204,10 @@ class PromptView : public View {
             all.push_back(prompt_column(context.session, key, lines_, grid));
             all.back().x = grid.origin.x + grid.column * static_cast<float>(i);
             if (all.back().lines) n_lines = std::max(n_lines, all.back().lines->size());
+            if (const auto& counts = all.back().counts)
+                grid.least = std::min(grid.least, by_heads_ ? counts->least_heads : counts->least_layers);
         }
+        least_ = grid.least;
         ImGui::Dummy({grid.column * n, labels + grid.line * static_cast<float>(n_lines)});
         place_.keep(all.front().lines, all.front().run, grid.line, ImGui::GetWindowHeight() - labels,
                     context.session.cursor().first_token);
@@ -373,6 +381,7 @@ class PromptView : public View {
 
     bool by_heads_ = false;
     bool selected_only_ = false;
+    double least_ = 1;     ///< PromptGrid::least
     bool is_low_ = false;  ///< there is room for the text and little else
     PromptSearch search_;
     SpanAnswers answers_;

@@ -26,23 +26,32 @@ namespace {
 
 using analysis::KeptSets;
 
-/// (L, N): how many heads of a layer keep each token.
-Pyramid layers_map(const trace::Reader& reader, int prompt, int run) {
+/// A run's map, and where its colours have to begin.
+struct RetentionMap {
+    Pyramid pyramid;
+    float least = 1;  ///< the smallest of its numbers but 0, at most 1: smaller where tokens share entries
+
+    RetentionMap(const std::vector<double>& counts, size_t rows, size_t columns)
+        : pyramid(make_pyramid({counts.begin(), counts.end()}, rows, columns, Reduce::maximum)),
+          least(static_cast<float>(analysis::least_kept(counts))) {}
+};
+
+/// (L, N): how many heads of a layer keep each token, a token in an entry of n as 1/n.
+RetentionMap layers_map(const trace::Reader& reader, int prompt, int run) {
     const auto kept = reader.kept(prompt, run);
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
-    const auto counts = analysis::retention_counts(analysis::kept_sets(*kept, n));
-    return make_pyramid({counts.begin(), counts.end()}, kept->n_layers, n, Reduce::maximum);
+    return {analysis::retention(analysis::kept_sets(*kept, n)), kept->n_layers, n};
 }
 
-/// (R, N) of one layer: 1 where the head keeps the token.
-Pyramid heads_map(const trace::Reader& reader, int prompt, int run, size_t layer) {
+/// (R, N) of one layer: 1 where the head keeps the token, 1/n in an entry of n.
+RetentionMap heads_map(const trace::Reader& reader, int prompt, int run, size_t layer) {
     const auto kept = reader.kept(prompt, run);
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
-    std::vector<float> values(kept->n_rows * n, 0.0f);
-    for (size_t row = 0; row < kept->n_rows; ++row) {
-        for (const uint32_t token : kept->held(layer, row)) values[row * n + token] = 1;
-    }
-    return make_pyramid(std::move(values), kept->n_rows, n, Reduce::maximum);
+    const KeptSets sets = analysis::kept_sets(*kept, n);
+    std::vector<double> values(kept->n_rows * n, 0.0);
+    for (size_t row = 0; row < kept->n_rows; ++row)
+        sets.each(layer, row, [&](uint32_t token, double share) { values[row * n + token] = share; });
+    return {values, kept->n_rows, n};
 }
 
 /// Token × layer maps of all shown runs below each other on one token axis; a double click goes into a layer's heads.
@@ -61,6 +70,7 @@ class RetentionView : public View {
         if (layer_ >= 0 && ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows) &&
             ImGui::IsKeyPressed(ImGuiKey_Backspace) && !ImGui::GetIO().WantTextInput)
             layer_ = -1;
+        find_least(context, runs);
         draw_header(context, runs);
 
         const float em = ImGui::GetFontSize();
@@ -149,7 +159,26 @@ class RetentionView : public View {
             ImGui::SetScrollY(top + each - room);
     }
 
-    /// The colour bar: ground is not kept, then one patch per number of heads.
+    /// One scale for all runs that are shown.
+    void find_least(Context& context, const std::vector<RunKey>& runs) {
+        float least = 1;
+        for (const RunKey& key : runs) {
+            std::string error;
+            if (const auto map = ask_map(context, key, error)) least = std::min(least, map->least);
+        }
+        least_ = least;
+    }
+
+    /// Numbers below 1 that the colour bar names: decades, else where the colours begin.
+    std::vector<float> parts() const {
+        std::vector<float> parts;
+        for (float part = 0.1f; part >= least_; part /= 10) parts.insert(parts.begin(), part);
+        if (parts.empty() && least_ < 1) parts = {least_};
+        return parts;
+    }
+
+    /// The colour bar: ground is not kept, then one patch per number of heads; before them, where tokens share entries,
+    /// one per part of an entry.
     void draw_scale(const Context& context, const RunKey& run) const {
         const auto rows = static_cast<int>(context.session.at(run).n_rows());
         const MapColors colors = colors_for(context, rows);
@@ -157,16 +186,24 @@ class RetentionView : public View {
             draw_color_patch(context.theme, color, label);
         };
         patch(packed(context.theme.ground), "not kept");
+        for (const float part : parts()) patch(color_of(colors, part), fmt::format("{:.2g}", part).c_str());
         const int step = std::max(1, (rows + 7) / 8);
         const int last = layer_ >= 0 ? 1 : rows;
         for (int count = 1; count <= last; count += step)
             patch(color_of(colors, static_cast<float>(count)), layer_ >= 0 ? "kept" : std::to_string(count));
-        ImGui::TextDisabled("%s", layer_ >= 0 ? "" : "heads");
+        ImGui::TextDisabled("%s%s", layer_ >= 0 ? "" : "heads", least_ < 1 ? "  (1/n in an entry of n)" : "");
+        if (least_ < 1)
+            ImGui::SetItemTooltip(
+                "A token that went into an entry of n tokens counts as one n-th of it, so that a map adds up to the "
+                "entries that the cache holds.");
     }
 
     MapColors colors_for(const Context& context, int rows) const {
         MapColors colors = count_colors(context.theme, 1, static_cast<float>(layer_ >= 0 ? 1 : std::max(rows, 2)));
-        if (layer_ >= 0) {
+        if (least_ < 1) {
+            colors.min = 0.999f * least_;
+            colors.logarithmic = true;
+        } else if (layer_ >= 0) {
             colors.min = 0.5f;
             colors.map_begin = 0.75f;
             colors.map_end = 0.9f;
@@ -178,8 +215,10 @@ class RetentionView : public View {
         return static_cast<int>(session.document(key)->reader()->model().n_layers);
     }
 
+    std::string map_name(const RunKey& key) const { return fmt::format("{} {}", key.text(), layer_); }
+
     /// @returns nullptr while it is read, and where `error` says why there is none
-    const HeatMap* map_of(Context& context, const RunKey& key, std::string& error) {
+    std::shared_ptr<const RetentionMap> ask_map(Context& context, const RunKey& key, std::string& error) const {
         // The models of two traces may differ in their layers.
         if (layer_ >= n_layers_of(context.session, key)) {
             error = fmt::format("Its model has {} layers: there is no layer {}.", n_layers_of(context.session, key),
@@ -187,15 +226,21 @@ class RetentionView : public View {
             return nullptr;
         }
         const RunAt at = context.session.at(key);
-        static const TaskSlot<Pyramid> slot;
-        const std::string name = fmt::format("{} {}", key.text(), layer_);
+        static const TaskSlot<RetentionMap> slot;
         const int layer = layer_;
-        const auto answer = context.session.tasks.ask(slot, name, context.session.stamp(key), [at, layer] {
+        const auto answer = context.session.tasks.ask(slot, map_name(key), context.session.stamp(key), [at, layer] {
             return layer < 0 ? layers_map(*at.reader, at.prompt, at.run)
                              : heads_map(*at.reader, at.prompt, at.run, static_cast<size_t>(layer));
         });
         error = answer.error;
-        return answer.value ? &maps_.get(name, answer.value) : nullptr;
+        return answer.value;
+    }
+
+    /// @returns nullptr as ask_map does
+    const HeatMap* map_of(Context& context, const RunKey& key, std::string& error) {
+        const auto map = ask_map(context, key, error);
+        if (!map) return nullptr;
+        return &maps_.get(map_name(key), std::shared_ptr<const Pyramid>(map, &map->pyramid));
     }
 
     DrawnTokenMap draw_run(Context& context, const RunKey& key, float height) {
@@ -266,20 +311,8 @@ class RetentionView : public View {
         ImGui::TextDisabled("token %s", analysis::format_count(token).c_str());
         const auto kept = context.session.at(key).kept();
         const auto layer = static_cast<size_t>(layer_ >= 0 ? layer_ : row);
-        std::string heads;
-        std::string others;  // what is more than kept
-        int count = 0;
-        for (size_t r = 0; r < kept->n_rows; ++r) {
-            const auto fate = kept->fate(layer, r, static_cast<uint32_t>(token));
-            if (!fate.is_held()) continue;
-            if (fate.kind != trace::TokenFate::Kind::whole)
-                others += fmt::format("{}head {}: {}", others.empty() ? "" : "\n", r, analysis::fate_text(fate));
-            heads += fmt::format("{}{}", count++ ? ", " : "", r);
-        }
         ImGui::Text("layer %zu: %s", layer,
-                    count == 0 ? "kept by no head"
-                               : fmt::format("kept by {} of {} heads ({})", count, kept->n_rows, heads).c_str());
-        if (!others.empty()) ImGui::TextUnformatted(others.c_str());
+                    analysis::fate_in_layer(*kept, layer, static_cast<uint32_t>(token)).c_str());
         ImGui::TextDisabled("%s", measure_definition("retention"));
     }
 
@@ -295,7 +328,8 @@ class RetentionView : public View {
 
     int layer_ = -1;  ///< whose heads are shown; −1: all layers
     bool fit_ = false;
-    RunKey seen_;  ///< selected run that was brought into view last
+    float least_ = 1;  ///< RetentionMap::least of the runs that are shown
+    RunKey seen_;      ///< selected run that was brought into view last
     MapStore maps_;
 };
 

@@ -138,7 +138,7 @@ std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, co
     for (const auto& plan : plans) {
         if (plan.spec.definition->name == "full") continue;
         const auto of = plan.spec.definition->budget_of;
-        std::string what = fmt::format("budget {}", plan.budget.text());
+        std::string what = fmt::format("budget {}", plan.budget.label());
         if (of == policies::BudgetOf::bytes) what = fmt::format("{}, {}", plan.spec.label(), what);
         if (plan.spec.own_share()) what = plan.spec.label() + ", whatever the budget, nearly";
         try {

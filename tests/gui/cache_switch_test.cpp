@@ -1,0 +1,175 @@
+// The buttons that change the form of a run's cache, clicked in the middle of its answer.
+#ifdef KVSCOPE_WITH_ENGINE
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <condition_variable>
+#include <limits>
+#include <mutex>
+
+#include "app/gui/session/engine_session.h"
+#include "app/gui/session/run_form.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "tests/gui/driven_window.h"
+#include "tests/gui/session_with_engine.h"
+#include "tests/gui/small_model.h"
+#include "tests/policies/echo_maps_file.h"
+#include "tests/skip.h"
+#include "trace/check.h"
+#include "trace/reader.h"
+#include "trace/schema.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+/// Where the engine waits before a step of the answer, until it may go on. Steps are counted from 0.
+class HeldSteps {
+ public:
+    /// The engine's thread, before each step.
+    void before_step() {
+        std::unique_lock lock(mutex_);
+        ++n_begun_;
+        changed_.wait(lock, [this] { return n_begun_ <= allowed_; });
+    }
+    /// Lets n steps begin, in all.
+    void allow(int n) {
+        const std::lock_guard lock(mutex_);
+        allowed_ = n;
+        changed_.notify_all();
+    }
+    void allow_all() { allow(std::numeric_limits<int>::max()); }
+    /// Whether the engine waits with n steps done.
+    bool waits_behind(int n) {
+        const std::lock_guard lock(mutex_);
+        return n_begun_ == n + 1 && allowed_ == n;
+    }
+
+ private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int n_begun_ = 0;
+    int allowed_ = 0;
+};
+
+/// The engine goes on when the test ends, however it does: the window waits for it when it closes.
+struct AllowedAtTheEnd {
+    HeldSteps& steps;
+    ~AllowedAtTheEnd() { steps.allow_all(); }
+};
+
+RunForm echo_form(const fs::path& output, const std::string& maps) {
+    RunForm form;
+    for (PolicyRow& row : form.rows) {
+        row.ticked = row.spec.definition->name == "echokv" || row.spec.definition->name == "snapkv";
+        if (row.spec.definition->name == "snapkv") row.spec.values.set("window", "8");
+        if (row.spec.definition->name != "echokv") continue;
+        row.spec.values.set("recent", "9");
+        row.spec.values.set("maps", maps);
+    }
+    form.request.context = text;
+    form.request.budgets = "16";
+    form.request.n_new = 24;
+    form.request.options.ignore_eos = true;
+    form.request.output = output;
+    return form;
+}
+
+}  // namespace
+
+TEST_CASE("Make full and Compress, clicked in the middle of an answer, change the cache there") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    HeldSteps steps;
+    AppOptions options;
+    options.view = "run";
+    options.traces = {small_model};
+    options.before_step = [&steps] { steps.before_step(); };
+    DrivenApp driven(options);
+    const AllowedAtTheEnd at_the_end{steps};
+    driven.app().dismiss_start();
+    EngineSession& engine = *driven.app().engine();
+    REQUIRE(driven.draw_until([&] { return engine.status().model_path == small_model; }, patience));
+    driven.settle();
+    const fs::path output = folder / "switched.h5";
+    const policies::test::EchoMapsFile maps({.n_layers = 2, .n_kv_heads = 2, .head_dim = 16, .group = 2, .local = 4},
+                                            checkpoint::open_checkpoint(small_model)->fingerprint());
+    driven.app().views()[0]->view->load(echo_form(output, maps.path()).to_json());
+
+    /// @returns false also where the run ends before
+    const auto draw_until = [&](const std::function<bool()>& condition) {
+        driven.draw_until([&] { return condition() || !engine.status().busy(); }, patience);
+        return condition();
+    };
+    const auto is_full = [&]() -> std::optional<bool> {
+        for (const PartialAnswer& answer : engine.partial_answers())
+            if (answer.is_full) return answer.is_full;
+        return std::nullopt;
+    };
+    const auto has_button = [&](const char* label) {
+        bool found = false;
+        driven.drive([&](ImGuiTestContext& c) {
+            c.SetRef("//run-1");
+            found = c.ItemExists(fmt::format("**/{}", label).c_str());
+        });
+        return found;
+    };
+    const auto click = [&](const char* label) {
+        driven.drive([&](ImGuiTestContext& c) {
+            c.SetRef("//run-1");
+            c.ItemClick(fmt::format("**/{}", label).c_str());
+            c.Yield(2);
+        });
+    };
+    constexpr int made_full = 5, compressed = 11, twice = 17;
+
+    steps.allow(made_full);
+    driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//run-1/Run"); });
+    REQUIRE(draw_until([&] { return steps.waits_behind(made_full) && is_full() == false; }));
+    driven.settle();
+    CHECK(engine.status().busy());
+    CHECK(has_button("Make full"));
+    CHECK_FALSE(has_button("Compress"));
+    click("Make full");
+    REQUIRE(draw_until([&] { return is_full() == true; }));
+
+    steps.allow(compressed);
+    REQUIRE(draw_until([&] { return steps.waits_behind(compressed); }));
+    driven.settle();
+    CHECK(is_full() == true);
+    CHECK_FALSE(has_button("Make full"));
+    click("Compress");
+
+    // A second click before the next step takes the first back.
+    steps.allow(twice);
+    REQUIRE(draw_until([&] { return steps.waits_behind(twice) && is_full() == false; }));
+    driven.settle();
+    click("Make full");
+    click("Compress");
+
+    steps.allow_all();
+    REQUIRE(driven.draw_until([&] { return !engine.status().busy(); }, patience));
+    driven.settle();
+    CHECK(driven.app().n_errors() == 0);
+    const trace::Reader reader(output);
+    for (int run = 0; run < reader.n_runs(0); ++run) {
+        CAPTURE(reader.run(0, run).label);
+        const auto record = reader.run_record(0, run);
+        CHECK(record.status == trace::schema::run::status_complete);
+        CHECK(record.output_ids.size() == 24);
+        const bool is_echo = record.policy == "echokv";
+        CHECK(record.switch_steps ==
+              (is_echo ? std::vector<uint32_t>{made_full, compressed} : std::vector<uint32_t>{}));
+        CHECK(record.switch_is_full == (is_echo ? std::vector<uint8_t>{1, 0} : std::vector<uint8_t>{}));
+    }
+    CHECK(trace::check(output).empty());
+
+    driven.app().show_view(*find_view_kind("answers"));
+    driven.settle();
+    CHECK(driven.shown_text().find("behind step 5 its cache became full; behind step 11 compressed") !=
+          std::string::npos);
+}
+
+}  // namespace kvscope::gui::testing
+
+#endif
