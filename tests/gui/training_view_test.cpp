@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "analysis/reproduce.h"
+#include "analysis/shell_command.h"
 #include "app/gui/session/engine_session.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/session_with_engine.h"
