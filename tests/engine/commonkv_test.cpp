@@ -38,10 +38,11 @@ class Phases final : public engine::Progress {
 /// @throws engine::Cancelled
 std::vector<trace::RunRecord> records(const engine::Model& model, engine::Progress& progress, bool isolated) {
     auto options = options_of(6, false, isolated);
-    engine::Experiment experiment(model,
-                                  with_full_run({plan("commonkv:recent=9,layer_step=2", "0.7"),
-                                                 plan("commonkv:recent=9,layer_step=2", "0.6"), plan("palu", "0.5")}),
-                                  options, progress);
+    engine::Experiment experiment(
+        model,
+        engine::with_full_run({plan("commonkv:recent=9,layer_step=2", "0.7"),
+                               plan("commonkv:recent=9,layer_step=2", "0.6"), plan("palu", "0.5")}),
+        options, progress);
     std::vector<trace::RunRecord> found;
     experiment.on_run = [&](int, int, const trace::RunRecord& record) { found.push_back(record); };
     experiment.run(std::vector{prompt_of_ids(some_ids(model, 70))});

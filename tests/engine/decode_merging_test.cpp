@@ -151,8 +151,8 @@ TEST_CASE("a question that was read after the compression stays whole and counts
                 CHECK(after.positions[static_cast<size_t>(to + i)] == n + i);
                 CHECK(after.masses[static_cast<size_t>(to + i)] == 1);
             }
-            CHECK(at::equal(before.keys.narrow(1, from, n_question), after.keys.narrow(1, to, n_question)));
-            CHECK(at::equal(before.values.narrow(1, from, n_question), after.values.narrow(1, to, n_question)));
+            CHECK(before.keys.narrow(1, from, n_question).equal(after.keys.narrow(1, to, n_question)));
+            CHECK(before.values.narrow(1, from, n_question).equal(after.values.narrow(1, to, n_question)));
         }
 }
 

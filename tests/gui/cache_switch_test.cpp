@@ -69,7 +69,7 @@ RunForm echo_form(const fs::path& output, const std::string& maps) {
     }
     form.request.context = text;
     form.request.budgets = "16";
-    form.request.n_new = 24;
+    form.request.options.n_new = 24;
     form.request.options.ignore_eos = true;
     form.request.output = output;
     return form;
