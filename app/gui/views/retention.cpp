@@ -25,23 +25,29 @@ namespace {
 
 using analysis::KeptSets;
 
+/// A map, and what it shows of the run.
+struct KeptMap {
+    Pyramid pyramid;
+    std::shared_ptr<const trace::Kept> kept;
+};
+
 /// (L, N): how many heads of a layer keep each token.
-Pyramid layers_map(const trace::Reader& reader, int prompt, int run) {
+KeptMap layers_map(const trace::Reader& reader, int prompt, int run) {
     const auto kept = reader.kept(prompt, run);
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
     const auto counts = analysis::retention_counts(analysis::kept_sets(*kept, n));
-    return make_pyramid({counts.begin(), counts.end()}, kept->n_layers, n, Reduce::maximum);
+    return {make_pyramid({counts.begin(), counts.end()}, kept->n_layers, n, Reduce::maximum), kept};
 }
 
 /// (R, N) of one layer: 1 where the head keeps the token.
-Pyramid heads_map(const trace::Reader& reader, int prompt, int run, size_t layer) {
+KeptMap heads_map(const trace::Reader& reader, int prompt, int run, size_t layer) {
     const auto kept = reader.kept(prompt, run);
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
     std::vector<float> values(kept->n_rows * n, 0.0f);
     for (size_t row = 0; row < kept->n_rows; ++row) {
         for (const uint32_t token : kept->held(layer, row)) values[row * n + token] = 1;
     }
-    return make_pyramid(std::move(values), kept->n_rows, n, Reduce::maximum);
+    return {make_pyramid(std::move(values), kept->n_rows, n, Reduce::maximum), kept};
 }
 
 /// Token × layer maps of all shown runs below each other on one token axis; a double click goes into a layer's heads.
@@ -192,8 +198,10 @@ class RetentionView : public View {
         return static_cast<int>(session.document(key)->reader()->model().n_layers);
     }
 
+    /// @param shown becomes what the map was made from
     /// @returns nullptr while it is read, and where `error` says why there is none
-    const HeatMap* map_of(Context& context, const RunKey& key, std::string& error) {
+    const HeatMap* map_of(Context& context, const RunKey& key, std::string& error,
+                          std::shared_ptr<const KeptMap>* shown = nullptr) {
         // The models of two traces may differ in their layers.
         if (layer_ >= n_layers_of(context.session, key)) {
             error = fmt::format("Its model has {} layers: there is no layer {}.", n_layers_of(context.session, key),
@@ -201,7 +209,7 @@ class RetentionView : public View {
             return nullptr;
         }
         const RunAt at = context.session.at(key);
-        static const TaskSlot<Pyramid> slot;
+        static const TaskSlot<KeptMap> slot;
         const std::string name = fmt::format("{} {}", key.text(), layer_);
         const int layer = layer_;
         const auto answer = context.session.tasks.ask(slot, name, context.session.stamp(key), [at, layer] {
@@ -209,7 +217,9 @@ class RetentionView : public View {
                              : heads_map(*at.reader, at.prompt, at.run, static_cast<size_t>(layer));
         });
         error = answer.error;
-        return answer.value ? &maps_.get(name, answer.value) : nullptr;
+        if (shown) *shown = answer.value;
+        if (!answer.value) return nullptr;
+        return &maps_.get(name, std::shared_ptr<const Pyramid>(answer.value, &answer.value->pyramid));
     }
 
     DrawnTokenMap draw_run(Context& context, const RunKey& key, float height) {
@@ -232,7 +242,8 @@ class RetentionView : public View {
         ImGui::SameLine();
         draw_share(session, key, run);
         std::string error;
-        const HeatMap* map = map_of(context, key, error);
+        std::shared_ptr<const KeptMap> made;
+        const HeatMap* map = map_of(context, key, error, &made);
         const float map_height = height - ImGui::GetTextLineHeightWithSpacing() - ImGui::GetStyle().ItemSpacing.y;
         if (map) {
             TokenMap shown;
@@ -242,7 +253,7 @@ class RetentionView : public View {
             shown.colors = colors_for(context, static_cast<int>(session.at(key).n_rows()));
             shown.rows_are_heads = layer_ >= 0;
             shown.layer = layer_;
-            shown.tooltip = [&](int row, int64_t token) { draw_tooltip(context, key, row, token); };
+            shown.tooltip = [&](int row, int64_t token) { draw_tooltip(context, key, *made->kept, row, token); };
             drawn = draw_token_map(context, "##map", {0, map_height}, shown);
         } else {
             ImGui::BeginChild("waiting", {0, map_height});
@@ -269,7 +280,7 @@ class RetentionView : public View {
             ImGui::TextDisabled("every token");
     }
 
-    void draw_tooltip(Context& context, const RunKey& key, int row, int64_t token) const {
+    void draw_tooltip(Context& context, const RunKey& key, const trace::Kept& kept, int row, int64_t token) const {
         const Document& document = *context.session.document(key);
         const auto prompt = prompt_text(context.session, document);
         const auto t = static_cast<size_t>(token);
@@ -278,13 +289,12 @@ class RetentionView : public View {
         ImGui::PopFont();
         ImGui::SameLine();
         ImGui::TextDisabled("token %s", analysis::format_count(token).c_str());
-        const auto kept = context.session.at(key).kept();
         const auto layer = static_cast<size_t>(layer_ >= 0 ? layer_ : row);
         std::string heads;
         std::string others;  // what is more than kept
         int count = 0;
-        for (size_t r = 0; r < kept->n_rows; ++r) {
-            const auto fate = kept->fate(layer, r, static_cast<uint32_t>(token));
+        for (size_t r = 0; r < kept.n_rows; ++r) {
+            const auto fate = kept.fate(layer, r, static_cast<uint32_t>(token));
             if (!fate.is_held()) continue;
             if (fate.kind != trace::TokenFate::Kind::whole)
                 others += fmt::format("{}head {}: {}", others.empty() ? "" : "\n", r, analysis::fate_text(fate));
@@ -292,7 +302,7 @@ class RetentionView : public View {
         }
         ImGui::Text("layer %zu: %s", layer,
                     count == 0 ? "kept by no head"
-                               : fmt::format("kept by {} of {} heads ({})", count, kept->n_rows, heads).c_str());
+                               : fmt::format("kept by {} of {} heads ({})", count, kept.n_rows, heads).c_str());
         if (!others.empty()) ImGui::TextUnformatted(others.c_str());
         ImGui::TextDisabled("%s", measure_definition("retention"));
     }
