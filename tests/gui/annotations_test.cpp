@@ -9,11 +9,13 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "app/gui/session/engine_session.h"
 #include "app/gui/session/session_state.h"
 #include "app/gui/session/settings.h"
 #include "app/gui/session/workspace.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
+#include "tests/gui/small_model.h"
 #include "tests/skip.h"
 
 namespace kvscope::gui::testing {
@@ -310,6 +312,36 @@ TEST_CASE("a window whose notes cannot be saved says so before it closes, and sa
     load_annotations(reopened);
     CHECK(reopened.note_on(7, 8));
 }
+
+#ifdef KVSCOPE_WITH_ENGINE
+
+TEST_CASE("a window that does not close yet, for notes that cannot be saved, lets its job go on") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    EngineSession& engine = *driven.app().engine();
+    engine.load_model(small_model);
+    REQUIRE(driven.draw_until([&] { return !engine.status().busy(); }, patience));
+    TrainingRequest training;
+    training.by_descent = true;
+    training.steps = 100'000;
+    training.output = sample.folder / "maps.safetensors";
+    engine.train(training);
+    REQUIRE(driven.draw_until([&] { return engine.status().state == EngineStatus::State::running; }, patience));
+    {
+        const FullDisk full(16);
+        driven.session().focus()->write_note(7, 8, "typed");
+        driven.draw_until([] { return false; }, 2);
+        CHECK(!driven.app().may_close());
+        CHECK(engine.status().state == EngineStatus::State::running);
+    }
+    CHECK(driven.app().may_close());
+    CHECK(engine.status().state != EngineStatus::State::running);
+    CHECK(driven.draw_until([&] { return !engine.status().busy(); }, patience));
+}
+
+#endif
 
 TEST_CASE("settings that cannot be understood are kept under another name, and a later kvscope's as they are") {
     const trace::sample::TemporaryFolder folder;

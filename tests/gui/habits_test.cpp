@@ -1,16 +1,52 @@
+#include <GLFW/glfw3.h>
+#include <fmt/format.h>
+#include <imgui_internal.h>
+
 #include <catch2/catch.hpp>
+#include <functional>
 #include <future>
 
+#include "analysis/tables/table_format.h"
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/selection_text.h"
 #include "app/gui/session/session_state.h"
 #include "app/gui/view/actions.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
+#include "tests/gui/two_traces.h"
 #include "tests/skip.h"
 
 namespace kvscope::gui::testing {
 namespace fs = std::filesystem;
+
+namespace {
+
+/// Moves the mouse over the prompt's text, row by row, until what it is over is as wanted.
+bool move_over_prompt(ImGuiTestContext& c, const Session& session,
+                      const std::function<bool(const Cursor&)>& is_wanted) {
+    const ImRect text = c.WindowInfo("//prompt-1/text").Window->InnerRect;
+    for (float y = text.Min.y + 30; y < text.Max.y; y += 12) {
+        for (float x = text.Max.x - 6; x > text.Min.x; x -= 12) {
+            c.MouseTeleportToPos({x, y});
+            c.Yield(2);
+            if (session.hover().has_tokens() && is_wanted(session.hover())) return true;
+        }
+    }
+    return false;
+}
+
+/// The sample's first prompt with the full cache's run alone, so that none is selected.
+void write_full_run(const fs::path& path) {
+    const trace::sample::Options sizes;
+    trace::Writer writer(path, trace::sample::recipe, {.force = true, .generator = "sample"});
+    writer.write_model(trace::sample::model(sizes));
+    const auto prompt = trace::sample::prompt(sizes, 0);
+    writer.write_prompt(0, prompt);
+    writer.write_run(0, 0, trace::sample::full_run(sizes, prompt));
+    writer.finish();
+}
+
+}  // namespace
 
 TEST_CASE("--select finds run, layer, head and tokens, and says what there is not") {
     const SampleTrace sample;
@@ -57,6 +93,159 @@ TEST_CASE("a note on the selected tokens is on disk as soon as it is written, an
     CHECK(reopened.note_on(2, 3)->text == "the needle");
     write("");
     CHECK_FALSE(fs::exists(annotations_path(sample.path)));
+}
+
+TEST_CASE("a note is kept where other tokens are selected while it is typed") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options = explore(sample);
+    options.select = "token=2";
+    DrivenApp driven(options);
+    driven.settle();
+    const Session& session = driven.session();
+    bool is_found = false;
+    driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef(DrivenApp::window_of("Inspector###inspector").c_str());
+        c.ItemClick("**/##note");
+        c.KeyChars("the needle");
+        c.Yield(2);
+        is_found = move_over_prompt(c, session, [](const Cursor& over) { return over.first_token > 5; });
+        c.KeyDown(ImGuiMod_Shift);
+        c.MouseClick(ImGuiMouseButton_Left);
+        c.KeyUp(ImGuiMod_Shift);
+        c.Yield(4);
+    });
+    REQUIRE(is_found);
+    driven.settle();
+    REQUIRE(session.cursor().first_token == 2);
+    REQUIRE(session.cursor().last_token > 5);
+    const Document& document = *session.focus();
+    REQUIRE(document.note_on(2, 2));
+    CHECK(document.note_on(2, 2)->text == "the needle");
+    CHECK(document.notes.size() == 1);
+}
+
+TEST_CASE("P pins the token under the mouse in its own trace") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoTraces files;
+    DrivenApp driven(files.alone_in_the_window("prompt"));
+    driven.settle();
+    const Session& session = driven.session();
+    const Document& first = *session.documents().at(0);
+    const Document& second = *session.documents().at(1);
+    int64_t token = -1;
+    driven.drive([&](ImGuiTestContext& c) {
+        c.WindowFocus("//prompt-1");
+        if (!move_over_prompt(c, session, [&](const Cursor& over) { return over.run.document == second.id(); })) return;
+        token = session.hover().first_token;
+        c.KeyPress(ImGuiKey_P);
+        c.Yield(2);
+    });
+    REQUIRE(token >= 0);
+    const auto pins_of = [](const Document& document) {
+        const auto found = document.pins.find(document.prompt);
+        return found == document.pins.end() ? std::set<int64_t>{} : found->second;
+    };
+    CHECK(pins_of(first).empty());
+    CHECK(pins_of(second) == std::set<int64_t>{token});
+}
+
+TEST_CASE("a search goes through its matches where no run is selected") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    write_full_run(folder / "full.h5");
+    AppOptions options;
+    options.traces = {folder / "full.h5"};
+    options.view = "prompt";
+    DrivenApp driven(options);
+    driven.settle();
+    REQUIRE(!driven.session().cursor().run.valid());
+    driven.drive([](ImGuiTestContext& c) { c.ItemInputValue("//prompt-1/##prompt search", "w1"); });
+    driven.settle();
+    driven.drive([](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiKey_F3);
+        c.Yield(2);
+    });
+    CHECK(driven.session().cursor().has_tokens());
+    CHECK(driven.session().cursor().run.document == driven.session().focus()->id());
+}
+
+TEST_CASE("what was selected in another prompt is shown there, by Alt+Left and by undo") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::Options sizes;
+    sizes.n_questions = 2;
+    trace::sample::write(folder / "asked.h5", sizes);
+    AppOptions options;
+    options.traces = {folder / "asked.h5"};
+    options.layout = "explore";
+    DrivenApp driven(options);
+    driven.settle();
+    Session& session = driven.session();
+    const Document& document = *session.focus();
+    session.pair.a = document.key_of(0, 2);
+    session.selection.select_run(document.key_of(0, 1));
+    driven.settle();
+    const auto& second = document.reader()->prompt(1);
+    driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef(DrivenApp::window_of("Runs###runs").c_str());
+        c.ItemClick(
+            fmt::format("**/{} ({} tokens)###prompt1", second.name, analysis::format_count(second.n_tokens)).c_str());
+        c.Yield(8);
+    });
+    driven.settle();
+    REQUIRE(document.prompt == 1);
+    REQUIRE(session.cursor().run == document.key_of(1, 1));
+    const ImGuiKeyChord key = GENERATE(ImGuiMod_Alt | ImGuiKey_LeftArrow, ImGuiMod_Ctrl | ImGuiKey_Z);
+    CAPTURE(key);
+    driven.drive([&](ImGuiTestContext& c) {
+        c.WindowFocus(DrivenApp::window_of("Retention###retention").c_str());
+        c.KeyPress(key);
+        c.Yield(8);
+    });
+    CHECK(session.cursor().run == document.key_of(0, 1));
+    CHECK(document.prompt == 0);
+    CHECK(session.pair.a == document.key_of(0, 2));
+}
+
+TEST_CASE("the window is called after the trace in focus, and after none once that is closed") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoTraces files;
+    DrivenApp driven(files.alone_in_the_window("retention"));
+    driven.settle();
+    Session& session = driven.session();
+    const auto title = [&] {
+        driven.settle();
+        return std::string(glfwGetWindowTitle(glfwGetCurrentContext()));
+    };
+    session.selection.select_run(session.documents().at(0)->key_of(0, 1));
+    CHECK(title() == "one.h5 – kvscope");
+    session.selection.select_run(session.documents().at(1)->key_of(0, 1));
+    CHECK(title() == "two.h5 – kvscope");
+    session.close(session.documents().at(1)->id());
+    CHECK(title() == "one.h5 – kvscope");
+    session.close(session.documents().at(0)->id());
+    CHECK(title() == "kvscope");
+}
+
+TEST_CASE("a run that is gone while the palette offers it is not selected") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoTraces files;
+    DrivenApp driven(files.alone_in_the_window("runs"));
+    driven.settle();
+    Session& session = driven.session();
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
+        c.Yield(2);
+        c.KeyChars("Go to run two.h5");
+        c.Yield(2);
+        session.close(session.documents().at(1)->id());
+        c.KeyPress(ImGuiKey_Enter);
+        c.Yield(2);
+    });
+    const RunKey selected = session.cursor().run;
+    CHECK((!selected.valid() || session.exists(selected)));
+    CHECK(driven.app().n_errors() == 0);
 }
 
 TEST_CASE("Space shows one of the compared runs after the other, and Escape what was shown before") {

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "app/figures/figure_format.h"
 #include "app/gui/figure/export_dialog.h"
@@ -382,6 +383,69 @@ TEST_CASE("the inspector's numbers stand under their own run and token while tho
     }
     driven.settle();
     CHECK(texts() == second);
+}
+
+TEST_CASE("a difference is not shown under another pair's names while that one's is made") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoTraces files;
+    const auto [view, waiting] =
+        GENERATE(table<const char*, const char*>({{"budgets", "counting what each head keeps"},
+                                                  {"head_divergence", "reading the divergences"},
+                                                  {"query_similarity", "reading the queries"}}));
+    CAPTURE(view);
+    DrivenApp driven(files.alone_in_the_window(view));
+    driven.settle();
+    Session& session = driven.session();
+    session.pair.a = run_at(session, session.documents().at(0)->id(), 0, 1);
+    session.pair.b = run_at(session, session.documents().at(1)->id(), 0, 1);
+    driven.app().views().at(0)->view->load({{"traces", "difference"}});
+    driven.settle();
+    const std::string shown = waiting;
+    REQUIRE(driven.shown_text().find(shown) == std::string::npos);
+    {
+        const trace::h5::Guard disk_is_busy;
+        session.open(files.first);  // what was read of them is forgotten
+        session.open(files.second);
+        std::swap(session.pair.a, session.pair.b);
+        driven.draw_until([] { return false; }, 3);
+        CHECK(driven.shown_text().find(shown) != std::string::npos);
+    }
+    driven.settle();
+    CHECK(driven.shown_text().find(shown) == std::string::npos);
+}
+
+TEST_CASE("a click into a map of another trace than the selected run's selects no run there") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoTraces files;
+    const std::string view = GENERATE("difference", "query_similarity");
+    CAPTURE(view);
+    DrivenApp driven(files.alone_in_the_window(view.c_str()));
+    driven.settle();
+    Session& session = driven.session();
+    const int first = session.documents().at(0)->id();
+    const int second = session.documents().at(1)->id();
+    session.pair.a = run_at(session, second, 0, 1);
+    session.pair.b = run_at(session, second, 0, 2);
+    session.selection.select_run(run_at(session, first, 0, 3));
+    driven.settle();
+    bool is_over_second = false;
+    driven.drive([&](ImGuiTestContext& c) {
+        const ImGuiWindow* window = c.GetWindowByRef(("//" + view + "-1").c_str());
+        for (int y = 4; y < 38 && !is_over_second; y += 2) {
+            for (int x = 38; x > 2 && !is_over_second; --x) {
+                c.MouseTeleportToPos({window->Pos.x + window->Size.x * static_cast<float>(x) / 40,
+                                      window->Pos.y + window->Size.y * static_cast<float>(y) / 40});
+                c.Yield(2);
+                is_over_second = session.hover().run.document == second && session.hover().has_tokens();
+            }
+        }
+        c.MouseClick(ImGuiMouseButton_Left);
+        c.Yield(3);
+    });
+    REQUIRE(is_over_second);
+    CHECK(session.cursor().has_tokens());
+    CHECK(session.cursor().run.document == second);
+    CHECK(!session.cursor().run.valid());  // run 3 of the first trace is none of the second
 }
 
 }  // namespace kvscope::gui::testing

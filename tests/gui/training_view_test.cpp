@@ -114,6 +114,30 @@ TEST_CASE("maps are trained by mouse: the form, Cancel, going on, the loss, the 
     CHECK(window.driven.app().n_errors() == 0);
 }
 
+TEST_CASE("the view Training says why a training failed, and not why another job did") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    OnSmallModel window("training");
+    const auto n_shown = [&](const std::string& text) {
+        const std::string all = window.driven.shown_text();
+        size_t n = 0;
+        for (size_t at = all.find(text); at != std::string::npos; at = all.find(text, at + 1)) ++n;
+        return n;
+    };
+    TrainingRequest request;
+    request.texts = {folder / "no such text.txt"};
+    request.output = folder / "maps.safetensors";
+    window.engine().train(request);
+    REQUIRE(window.wait_for_engine());
+    window.driven.settle();
+    CHECK(n_shown("no such text") == 2);  // in the view and as a notice
+    window.engine().load_model(folder / "no such model.gguf");
+    REQUIRE(window.wait_for_engine());
+    window.driven.settle();
+    CHECK(n_shown("no such model") == 1);
+    CHECK(n_shown("no such text") == 2);
+}
+
 }  // namespace kvscope::gui::testing
 
 #endif

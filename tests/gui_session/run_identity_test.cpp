@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -68,6 +69,13 @@ struct GrowingTrace {
         document->reload();
     }
     std::string label(const RunKey& key) const { return session.attributes(key).label; }
+    void settle(LiveWhatIf& what_if) {
+        for (int i = 0; i < 4; ++i) {
+            what_if.update(session, nullptr);
+            tasks.wait();
+        }
+        what_if.update(session, nullptr);
+    }
 };
 
 }  // namespace
@@ -132,24 +140,41 @@ TEST_CASE("a what-if outlives its run, which another file at the path does not h
     Session& session = trace.session;
     session.selection.select_run(trace.document->key_of(0, 1));
     LiveWhatIf what_if;
-    const auto settle = [&] {
-        for (int i = 0; i < 4; ++i) {
-            what_if.update(session, nullptr);
-            trace.tasks.wait();
-        }
-        what_if.update(session, nullptr);
-    };
-    settle();
+    trace.settle(what_if);
     REQUIRE(what_if.has_source());
     what_if.budget() = 20;
-    settle();
+    trace.settle(what_if);
     const RunKey result = what_if.result(session);
     REQUIRE(result.valid());
     REQUIRE(session.cursor().run == result);
     trace.sample_of_another_policy();
-    CHECK_NOTHROW(settle());
+    CHECK_NOTHROW(trace.settle(what_if));
     CHECK(session.exists(result));
     CHECK(!what_if.result(session).valid());
+}
+
+TEST_CASE("of a what-if that is selected the run that it came from is changed, also where nothing was changed before") {
+    GrowingTrace trace;
+    Session& session = trace.session;
+    Document& document = *trace.document;
+    const RunId source = document.id_of(0, 1);
+    const RunKey kept{document.id(), 0, document.add_run(0, what_if_of(1), source)};
+    const bool was_another_selected = GENERATE(false, true);
+    LiveWhatIf what_if;
+    if (was_another_selected) {
+        session.selection.select_run(document.key_of(0, 2));
+        trace.settle(what_if);
+    }
+    session.selection.select_run(kept);
+    trace.settle(what_if);
+    REQUIRE(what_if.has_source());
+    CHECK(what_if.source() == RunKey{document.id(), 0, source});
+    what_if.budget() = 20;
+    trace.settle(what_if);
+    const RunKey result = what_if.result(session);
+    REQUIRE(result.valid());
+    const auto shown = document.shown_order(0);
+    CHECK(std::count(shown.begin(), shown.end(), result.run) == 1);
 }
 
 TEST_CASE("what is selected again with Alt+Left is there") {

@@ -196,8 +196,16 @@ class ThreadedSession final : public EngineSession {
         training_ = {};
         training_.output = request.output;
         const auto path = status().model_path;
-        jobs_.enqueue(fmt::format("{}: training", request.output.filename().string()),
-                      [this, request, path] { train_maps(request, path); });
+        jobs_.enqueue(fmt::format("{}: training", request.output.filename().string()), [this, request, path] {
+            try {
+                train_maps(request, path);
+            } catch (const engine::Cancelled&) {
+                throw;
+            } catch (const std::exception& error) {
+                jobs_.post([this, why = std::string(error.what())] { training_.error = why; });
+                throw;
+            }
+        });
     }
 
     const TrainingStatus& training() const override { return training_; }

@@ -1,5 +1,9 @@
 #include "app/gui/figure/export_dialog.h"
 
+#include <imgui.h>
+
+#include <memory>
+
 #include "analysis/tables/table_format.h"
 #include "app/figures/export_figure.h"
 #include "app/gui/figure/exported_files.h"
@@ -55,6 +59,30 @@ void ExportDialog::copy_image(Session& session, const FigureRequest& request, co
             return std::string("figure copied as an image");
         },
         notice);
+}
+
+void ExportDialog::copy_numbers(Session& session, const FigureRequest& request, const std::string& format,
+                                const std::string& name, const Notice& notice) {
+    const auto table = std::make_shared<analysis::Table>();
+    session.tasks.once(
+        [table, job = FigureJob(session, request)] {
+            *table = job.numbers();
+            return std::string();
+        },
+        [table, format, name, notice](const std::string& said, bool is_error) {
+            if (is_error) return notice(said, true);
+            copy_numbers(*table, format, name, notice);
+        });
+}
+
+void ExportDialog::copy_numbers(const analysis::Table& table, const std::string& format, const std::string& name,
+                                const Notice& notice) {
+    try {
+        ImGui::SetClipboardText(text(table, format).c_str());
+        notice("numbers copied as " + name, false);
+    } catch (const std::exception& error) {
+        notice(error.what(), true);
+    }
 }
 
 std::string ExportDialog::numbers(const Session& session, const FigureRequest& request, const std::string& format) {

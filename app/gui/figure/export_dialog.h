@@ -20,6 +20,13 @@ class ExportDialog {
     /// The figure as a PNG on the clipboard, as it is exported; of several pages the first. Made beside the frames.
     static void copy_image(Session& session, const FigureRequest& request, const Notice& notice);
 
+    /// The figure's numbers on the clipboard. Made beside the frames.
+    /// @param format as numbers() takes it @param name of the format, for a person
+    static void copy_numbers(Session& session, const FigureRequest& request, const std::string& format,
+                             const std::string& name, const Notice& notice);
+    static void copy_numbers(const analysis::Table& table, const std::string& format, const std::string& name,
+                             const Notice& notice);
+
     /// The figure's numbers, as text in a format of analysis::TableFormat ("csv", "md", "tex", "json", "tsv").
     /// @throws what the figure's definition throws
     static std::string numbers(const Session& session, const FigureRequest& request, const std::string& format);

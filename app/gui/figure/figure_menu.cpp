@@ -24,29 +24,25 @@ bool right_clicked() {
            ImGui::GetIO().MouseDragMaxDistanceSqr[ImGuiMouseButton_Right] < 9;
 }
 
-/// @param text the numbers in a form; empty: there are none
+void try_it(const Context& context, const std::function<void()>& act) {
+    try {
+        act();
+    } catch (const std::exception& error) {
+        context.host.notice(error.what(), true);
+    }
+}
+
+/// @param copy_numbers in a form; empty: there are none
 void draw_items(Context& context, const View& view, const char* kind,
-                const std::function<std::string(const std::string& format)>& text,
-                const std::function<void()>& copy_image, const std::function<void()>& export_it) {
-    if (ImGui::BeginMenu("Copy numbers as", static_cast<bool>(text))) {
-        for (const Form& form : forms) {
-            if (!ImGui::MenuItem(form.name)) continue;
-            try {
-                ImGui::SetClipboardText(text(form.format).c_str());
-                context.host.notice(std::string("numbers copied as ") + form.name, false);
-            } catch (const std::exception& error) {
-                context.host.notice(error.what(), true);
-            }
-        }
+                const std::function<void(const Form&)>& copy_numbers, const std::function<void()>& copy_image,
+                const std::function<void()>& export_it) {
+    if (ImGui::BeginMenu("Copy numbers as", static_cast<bool>(copy_numbers))) {
+        for (const Form& form : forms)
+            if (ImGui::MenuItem(form.name)) try_it(context, [&] { copy_numbers(form); });
         ImGui::EndMenu();
     }
-    if (ImGui::MenuItem("Copy figure as image", nullptr, false, static_cast<bool>(copy_image))) {
-        try {
-            copy_image();
-        } catch (const std::exception& error) {
-            context.host.notice(error.what(), true);
-        }
-    }
+    if (ImGui::MenuItem("Copy figure as image", nullptr, false, static_cast<bool>(copy_image)))
+        try_it(context, copy_image);
     if (ImGui::MenuItem("Copy view as seen")) context.host.copy_as_seen(view);
     if (ImGui::MenuItem("Export…", nullptr, false, static_cast<bool>(export_it))) export_it();
     ImGui::Separator();
@@ -79,7 +75,9 @@ void draw_figure_items(Context& context, const View& view, const char* kind,
     }
     draw_items(
         context, view, kind,
-        [&](const std::string& format) { return ExportDialog::numbers(context.session, *request, format); },
+        [&](const Form& form) {
+            ExportDialog::copy_numbers(context.session, *request, form.format, form.name, context.host.notice);
+        },
         [&] { ExportDialog::copy_image(context.session, *request, context.host.notice); },
         [&] { ExportDialog::ask(context.session, *request, context.host.files, context.host.notice); });
 }
@@ -87,7 +85,8 @@ void draw_figure_items(Context& context, const View& view, const char* kind,
 void draw_table_menu(Context& context, const View& view, const char* kind, const analysis::Table& table) {
     if (!begin_menu()) return;
     draw_items(
-        context, view, kind, [&](const std::string& format) { return ExportDialog::text(table, format); }, {},
+        context, view, kind,
+        [&](const Form& form) { ExportDialog::copy_numbers(table, form.format, form.name, context.host.notice); }, {},
         [&] { ExportDialog::ask(context.session, table, context.host.files, context.host.notice); });
     ImGui::EndPopup();
 }

@@ -133,6 +133,15 @@ bool PreparedFigure::is_of(const TraceRequest& request) const {
     return traces.size() == 1 && traces.front() == std::pair{request.document, request.options.prompt};
 }
 
+std::vector<RunKey> sides_of(const FigureRequest& request) {
+    std::vector<RunKey> sides;
+    for (size_t i = 0; request.difference && i < request.n_traces(); ++i) {
+        const TraceRequest side = request.trace(i);
+        sides.push_back({side.document, side.options.prompt, side.runs.size() == 1 ? side.runs.front() : RunId{}});
+    }
+    return sides;
+}
+
 std::string stamp_of(const Session& session, const FigureRequest& request) {
     std::string stamp =
         fmt::format("{}|{}{}|{}", request.figure, request.difference, request.against_each, stamp_of_others(session));
@@ -141,7 +150,7 @@ std::string stamp_of(const Session& session, const FigureRequest& request) {
 }
 
 FigureJob::FigureJob(const Session& session, const FigureRequest& request)
-    : name_(request.figure), difference_(request.difference) {
+    : name_(request.figure), difference_(request.difference), sides_(sides_of(request)) {
     for (size_t i = 0; i < request.n_traces(); ++i) {
         const TraceRequest trace = request.trace(i);
         const Document* document = session.document(trace.document);
@@ -201,6 +210,7 @@ TaskResult<MadeFigure> ask_figure(Session& session, const TaskSlot<MadeFigure>& 
                 PreparedFigure prepared = prepare_figure(job.figure());
                 prepared.runs = job.runs();
                 prepared.traces = job.traces();
+                prepared.sides = job.sides();
                 return {std::make_shared<const PreparedFigure>(std::move(prepared)), ""};
             } catch (const analysis::NothingToShow& nothing) {
                 return {nullptr, nothing.what()};
@@ -225,6 +235,7 @@ TaskResult<std::vector<MadeFigure>> ask_figures(Session& session, const TaskSlot
                 const bool is_of_one = made.size() <= job.runs().size() && !job.is_difference();
                 prepared.runs = is_of_one ? std::vector<std::vector<RunKey>>{job.runs()[made.size() - 1]} : job.runs();
                 prepared.traces = is_of_one ? std::vector{job.traces()[made.size() - 1]} : job.traces();
+                prepared.sides = job.sides();
                 made.back().figure = std::make_shared<const PreparedFigure>(std::move(prepared));
             }
             return made;

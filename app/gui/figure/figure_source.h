@@ -24,6 +24,7 @@ struct PreparedFigure {
     std::vector<std::vector<RunKey>> runs = {};
     /// The documents and prompts that it is of, which may be closed by now.
     std::vector<std::pair<int, int>> traces = {};
+    std::vector<RunKey> sides = {};  ///< as sides_of() the request has them
     uint64_t number = own_number();  ///< what is made of it is known by
 
     /// The run that a panel, curve or point is of; not valid where it is of none.
@@ -34,6 +35,10 @@ struct PreparedFigure {
     /// Whether it is of that trace's prompt alone.
     bool is_of(const TraceRequest& request) const;
 };
+
+/// Of a difference what it is of: on each side a prompt, with its run where it is one. Empty where the request is of
+/// none.
+std::vector<RunKey> sides_of(const FigureRequest& request);
 
 PreparedFigure prepare_figure(analysis::Figure figure);
 
@@ -61,6 +66,8 @@ class FigureJob {
     const std::vector<std::vector<RunKey>>& runs() const { return runs_; }
     /// As PreparedFigure::traces.
     const std::vector<std::pair<int, int>>& traces() const { return traces_; }
+    /// As PreparedFigure::sides.
+    const std::vector<RunKey>& sides() const { return sides_; }
 
  private:
     std::string name_;
@@ -69,6 +76,7 @@ class FigureJob {
     std::vector<analysis::TracePart> parts_;
     std::vector<std::vector<RunKey>> runs_;
     std::vector<std::pair<int, int>> traces_;
+    std::vector<RunKey> sides_;
 };
 
 /// Made on a worker; made anew where the trace, a run or the options change.

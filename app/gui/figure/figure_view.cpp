@@ -32,7 +32,10 @@ void FigureView::draw(Context& context) {
         draw_nothing(context, pairs.title.empty() ? words_.empty : why_no_pairs(pairs));
     } else {
         const auto answer = ask_figure(session, made_, *request);
-        if (answer.value && !answer.value->figure && *words_.remedy)
+        const auto made = answer.value ? answer.value->figure : nullptr;
+        if (made && made->sides != sides_of(*request))  // numbers of another pair than is named
+            draw_nothing(context, words_.waiting);
+        else if (answer.value && !made && *words_.remedy)
             draw_nothing(context, fmt::format("{}.\n{}", answer.value->nothing, words_.remedy));
         else
             shown = figure_or_reason(context, answer, words_.waiting);

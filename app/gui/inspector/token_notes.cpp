@@ -5,6 +5,7 @@
 #include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/tables/table_format.h"
 
@@ -20,21 +21,38 @@ bool has_notes(const Document& document) {
 
 void TokenNotes::draw(Context& context, Document& document, const TokenQuestion& asked) {
     const Cursor selected = context.session.cursor();
-    const bool is_one = asked.is_hover || selected.last_token <= selected.first_token;
-    const int64_t first = asked.token;
-    const int64_t last = is_one ? first : selected.last_token;
-    if (!asked.is_hover) {
-        const Note* note = document.note_on(first, last);
-        if (!is_writing_) text_ = note ? note->text : std::string();
-        ImGui::PushID(fmt::format("{} {} {} {}", document.id(), document.prompt, first, last).c_str());
-        ImGui::SetNextItemWidth(-FLT_MIN);
-        ImGui::InputTextWithHint("##note", is_one ? "note on this token" : "note on these tokens", &text_);
-        is_writing_ = ImGui::IsItemActive();
-        if (ImGui::IsItemDeactivatedAfterEdit()) document.write_note(first, last, text_);
-        ImGui::SetItemTooltip("kept in a file beside the trace; an empty one is taken away");
-        ImGui::PopID();
-    }
+    const bool is_several = !asked.is_hover && selected.first_token == asked.token && selected.last_token > asked.token;
+    if (asked.is_hover)
+        finish(context.session);
+    else
+        draw_field(context.session, document,
+                   {document.id(), document.prompt, asked.token, is_several ? selected.last_token : asked.token});
     draw_list(context, document);
+}
+
+void TokenNotes::draw_field(Session& session, const Document& document, const Place& here) {
+    if (writing_ != here) finish(session);
+    if (!writing_) {
+        const Note* note = document.note_on(here.first_token, here.last_token);
+        text_ = note ? note->text : std::string();
+    }
+    ImGui::PushID(fmt::format("{} {} {} {}", here.document, here.prompt, here.first_token, here.last_token).c_str());
+    ImGui::SetNextItemWidth(-FLT_MIN);
+    ImGui::InputTextWithHint(
+        "##note", here.first_token == here.last_token ? "note on this token" : "note on these tokens", &text_);
+    if (ImGui::IsItemActive())
+        writing_ = here;
+    else
+        finish(session);
+    ImGui::SetItemTooltip("kept in a file beside the trace; an empty one is taken away");
+    ImGui::PopID();
+}
+
+void TokenNotes::finish(Session& session) {
+    if (!writing_) return;
+    const Place place = *std::exchange(writing_, std::nullopt);
+    Document* document = session.document(place.document);
+    if (document) document->write_note(place.prompt, place.first_token, place.last_token, text_);
 }
 
 void TokenNotes::draw_list(Context& context, const Document& document) {
@@ -47,9 +65,7 @@ void TokenNotes::draw_list(Context& context, const Document& document) {
                                       : fmt::format("{}–{}", analysis::format_count(note.first_token),
                                                     analysis::format_count(note.last_token));
         if (ImGui::Selectable(fmt::format("{}  {}", where, note.text).c_str())) {
-            Cursor cursor = context.session.cursor();
-            if (cursor.run.document != document.id() || cursor.run.prompt != document.prompt)
-                cursor.run = {document.id(), document.prompt, {}};
+            Cursor cursor = context.session.selection.cursor_in(document.id(), document.prompt);
             cursor.first_token = note.first_token;
             cursor.last_token = note.last_token;
             context.session.selection.set(cursor);

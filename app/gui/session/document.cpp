@@ -159,6 +159,11 @@ bool Document::is_what_if(RunId run) const {
     });
 }
 
+RunId Document::source_of(RunId run) const {
+    const MemoryRun* in_memory = is_what_if(run) ? memory_run(run) : nullptr;
+    return in_memory ? in_memory->source : RunId{};
+}
+
 bool Document::is_pending(RunId run) const { return memory_run(run) && !is_what_if(run); }
 
 const std::vector<RunId>& Document::runs(int prompt_index) const {
@@ -222,19 +227,19 @@ void Document::show(std::shared_ptr<const trace::Reader> file, std::map<int, Mem
     }
 }
 
-const Note* Document::note_on(int64_t first_token, int64_t last_token) const {
+const Note* Document::note_on(int of_prompt, int64_t first_token, int64_t last_token) const {
     for (const Note& note : notes) {
-        if (note.prompt == prompt && note.first_token == first_token && note.last_token == last_token) return &note;
+        if (note.prompt == of_prompt && note.first_token == first_token && note.last_token == last_token) return &note;
     }
     return nullptr;
 }
 
-void Document::write_note(int64_t first_token, int64_t last_token, const std::string& text) {
-    const Note* old = note_on(first_token, last_token);
+void Document::write_note(int of_prompt, int64_t first_token, int64_t last_token, const std::string& text) {
+    const Note* old = note_on(of_prompt, first_token, last_token);
     if (text == (old ? old->text : std::string())) return;
     const std::string unknown_json = old ? old->unknown_json : std::string();
     if (old) notes.erase(notes.begin() + (old - notes.data()));
-    if (!text.empty()) notes.push_back({prompt, first_token, last_token, text, unknown_json});
+    if (!text.empty()) notes.push_back({of_prompt, first_token, last_token, text, unknown_json});
     std::sort(notes.begin(), notes.end(), [](const Note& x, const Note& y) {
         return std::tie(x.prompt, x.first_token, x.last_token) < std::tie(y.prompt, y.first_token, y.last_token);
     });

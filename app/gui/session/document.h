@@ -106,6 +106,8 @@ class Document {
     /// Those to be written beside the trace, also what was not made again yet.
     std::vector<KeptWhatIf> kept_what_ifs() const;
     bool is_what_if(RunId run) const;
+    /// The run that a what-if came from, which may be gone; not valid where the run is no what-if.
+    RunId source_of(RunId run) const;
     /// A job has kept it, and it is not in the file yet.
     bool is_pending(RunId run) const;
 
@@ -137,9 +139,14 @@ class Document {
     std::vector<std::string> annotations_notices;  ///< what a person is to be told about that file
 
     /// The note on exactly these tokens of the shown prompt; nullptr where there is none.
-    const Note* note_on(int64_t first_token, int64_t last_token) const;
-    /// Sets, changes or, with an empty text, takes away the note on these tokens of the shown prompt.
-    void write_note(int64_t first_token, int64_t last_token, const std::string& text);
+    const Note* note_on(int64_t first_token, int64_t last_token) const {
+        return note_on(prompt, first_token, last_token);
+    }
+    /// Sets, changes or, with an empty text, takes away the note on these tokens of a prompt, or of the shown one.
+    void write_note(int of_prompt, int64_t first_token, int64_t last_token, const std::string& text);
+    void write_note(int64_t first_token, int64_t last_token, const std::string& text) {
+        write_note(prompt, first_token, last_token, text);
+    }
     void toggle_pin(int64_t token);
 
     const std::vector<FurtherAnswer>& further_answers() const { return further_answers_; }  ///< oldest first
@@ -175,6 +182,7 @@ class Document {
         RunId id;
     };
 
+    const Note* note_on(int of_prompt, int64_t first_token, int64_t last_token) const;
     /// Where the trace is now: at its path, or in the folder of an unfinished one.
     std::filesystem::path source() const;
     void show(std::shared_ptr<const trace::Reader> file, std::map<int, MemoryRuns> memory);

@@ -62,6 +62,7 @@ struct TrainingStatus {
     std::vector<std::string> messages;
     std::filesystem::path output;
     bool is_done = false;  ///< the maps are at `output`
+    std::string error;     ///< why they are not, where it failed
     uint64_t stamp = 0;    ///< changes with each step
 };
 

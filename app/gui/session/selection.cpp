@@ -19,6 +19,14 @@ Cursor Selection::cursor_at(const RunKey& key) const {
     return moved;
 }
 
+Cursor Selection::cursor_in(int document, int prompt) const {
+    Cursor there = current();
+    if (there.run.document == document && there.run.prompt == prompt) return there;
+    there = {};
+    there.run = {document, prompt, {}};
+    return there;
+}
+
 void Selection::select_token(int64_t token, bool extend) {
     Cursor moved = current();
     if (extend && moved.has_tokens()) {

@@ -55,6 +55,8 @@ class Selection {
     void set(const Cursor& cursor);
     /// The cursor moved to a run: layer, head and tokens stay within a prompt.
     Cursor cursor_at(const RunKey& key) const;
+    /// The cursor where it is in that prompt, else one that says nothing but the prompt.
+    Cursor cursor_in(int document, int prompt) const;
     /// Moves that keep the rest: of a run, what cursor_at() keeps.
     void select_run(const RunKey& key) { set(cursor_at(key)); }
     /// @param extend the selected tokens up to this one, else this one alone

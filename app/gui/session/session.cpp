@@ -232,15 +232,16 @@ void Session::remove_added_run(const RunKey& what_if) {
     pair.forget(what_if);
 }
 
+RunKey Session::like_in(const Document& of, int prompt, const RunKey& run) const {
+    if (!exists(run)) return {};
+    if (run.document != of.id() || run.prompt != of.prompt) return run;
+    const auto place = static_cast<size_t>(at(run).run);
+    return place < of.runs(prompt).size() ? of.key_of(prompt, at(run).run) : RunKey{};
+}
+
 void Session::show_prompt(Document& of, int prompt) {
-    const auto there = [&](const RunKey& key) {
-        if (!exists(key)) return RunKey{};
-        if (key.document != of.id() || key.prompt != of.prompt) return key;
-        const auto place = static_cast<size_t>(at(key).run);
-        return place < of.runs(prompt).size() ? of.key_of(prompt, at(key).run) : RunKey{};
-    };
     Cursor moved = cursor();
-    moved.run = there(moved.run);
+    moved.run = like_in(of, prompt, moved.run);
     if (moved.run != cursor().run) {
         moved.step = Cursor().step;
         const auto& now = of.reader()->prompt(prompt);
@@ -249,12 +250,34 @@ void Session::show_prompt(Document& of, int prompt) {
         if (!same_tokens) moved.first_token = moved.last_token = Cursor().first_token;
         selection.set(moved);
     }
+    move_pair(of, prompt);
+    of.prompt = prompt;
+}
+
+void Session::move_pair(const Document& of, int prompt) {
     for (auto* slot : {&pair.a, &pair.b}) {
         if (!*slot) continue;
-        *slot = there(**slot);
+        *slot = like_in(of, prompt, **slot);
         if (!(*slot)->valid()) slot->reset();
     }
-    of.prompt = prompt;
+}
+
+void Session::go_back() {
+    selection.back();
+    show_selected_prompt();
+}
+
+void Session::go_forward() {
+    selection.forward();
+    show_selected_prompt();
+}
+
+void Session::show_selected_prompt() {
+    const RunKey selected = cursor().run;
+    Document* of = document(selected);
+    if (!of || selected.prompt < 0 || selected.prompt >= of->reader()->n_prompts()) return;
+    if (selected.prompt != of->prompt) move_pair(*of, selected.prompt);
+    of->prompt = selected.prompt;
 }
 
 int64_t Session::n_axis_tokens() const {

@@ -107,9 +107,17 @@ class Session {
 
     /// Another prompt of a trace is looked at; the selected run, A and B become the same runs of that prompt.
     void show_prompt(Document& document, int prompt);
+    /// To what was selected before, or after it: of a run of another prompt, that prompt is looked at.
+    void go_back();
+    void go_forward();
 
  private:
     void forget(int document);
+    /// The run of another prompt that stands where this one does in the shown one; itself where it is none of the shown
+    /// prompt, not valid where there is none.
+    RunKey like_in(const Document& document, int prompt, const RunKey& run) const;
+    void move_pair(const Document& document, int prompt);
+    void show_selected_prompt();
     /// Of these runs, not valid where no run of the second open trace has its like (analysis::pair_runs) in the first.
     std::pair<RunKey, RunKey> first_pair_of_two_traces(const std::vector<RunKey>& runs) const;
 

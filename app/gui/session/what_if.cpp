@@ -70,17 +70,18 @@ void LiveWhatIf::update(Session& session, const EngineSession* engine) {
 }
 
 void LiveWhatIf::follow_selection(const Session& session) {
-    const RunKey selected = session.cursor().run;
+    RunKey selected = session.cursor().run;
     const Document* document = session.document(selected);
-    if (document && document->is_what_if(selected.run)) {
-        // A what-if is selected: the run that it came from stays the one that is changed.
-        settings_ = nullptr;
-        if (const auto found = all_.find(source_); found != all_.end()) settings_ = found->second.get();
-        if (settings_) return;
-    }
+    // Of a what-if the run that it came from is changed.
+    const bool is_what_if = document && document->is_what_if(selected.run);
+    if (is_what_if) selected.run = document->source_of(selected.run);
     settings_ = nullptr;
     source_ = selected;
     refusal_.clear();
+    if (is_what_if && !session.exists(selected)) {
+        refusal_ = "The run that this what-if came from is not in the trace any more. Select another run.";
+        return;
+    }
     if (!document || !session.exists(selected)) {
         refusal_ = "Select a run to see what another budget or other parameters would keep.";
         return;

@@ -35,8 +35,7 @@ App::App(Window& window, AppOptions options)
       sidecars_(session_, notices_, options_.remember),
       workspace_(session_, sidecars_, views_, notices_),
       autosave_(window, settings_, sidecars_, views_, notices_, options_.view.empty()),
-      opener_({window, session_, engine_.get(), views_, sidecars_, workspace_, settings_, notices_},
-              options_.view.empty()) {
+      opener_({session_, engine_.get(), views_, sidecars_, workspace_, settings_, notices_}, options_.view.empty()) {
     add_actions();
     if (!settings().problem.empty()) notice(settings().problem, true);
     session_.mark = options_.mark;
@@ -121,6 +120,8 @@ bool App::frame() {
     if (undo_.end_frame()) window_.draw_again();
     autosave_.end_frame();
     end_frame();
+    const Document* focus = session_.focus();
+    window_.set_title(focus ? session_.name_of(*focus) + " – kvscope" : "kvscope");
     return !quit_;
 }
 
@@ -159,8 +160,9 @@ void App::end_frame() {
 }
 
 bool App::may_close() {
+    if (!autosave_.may_leave()) return false;
     if (engine_ && engine_->status().busy()) engine_->cancel();  // finished runs are on disk
-    return autosave_.may_leave();
+    return true;
 }
 
 void App::draw_middle() {

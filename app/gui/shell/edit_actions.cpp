@@ -14,24 +14,23 @@ namespace {
 
 void add_history_actions(MenuActions& menu, const ActionTargets& on) {
     UndoHistory& undo = on.undo;
-    Selection& selection = on.session.selection;
+    Session& session = on.session;
     menu.add(
         "Undo", ImGuiMod_Ctrl | ImGuiKey_Z, [&undo] { undo.undo(); }, [&undo] { return undo.can_undo(); });
     menu.add(
         "Redo", ImGuiMod_Ctrl | ImGuiKey_Y, [&undo] { undo.redo(); }, [&undo] { return undo.can_redo(); });
     menu.add(
-        "Selection back", ImGuiMod_Alt | ImGuiKey_LeftArrow, [&selection] { selection.back(); },
-        [&selection] { return selection.can_go_back(); }, true);
+        "Selection back", ImGuiMod_Alt | ImGuiKey_LeftArrow, [&session] { session.go_back(); },
+        [&session] { return session.selection.can_go_back(); }, true);
     menu.add(
-        "Selection forward", ImGuiMod_Alt | ImGuiKey_RightArrow, [&selection] { selection.forward(); },
-        [&selection] { return selection.can_go_forward(); });
-    menu.add("End the flicker, let go of the selection, cancel", ImGuiKey_Escape,
-             [&session = on.session, engine = on.engine] {
-                 if (std::exchange(session.pair.flicker, std::nullopt)) return;
-                 const Cursor before = session.cursor();
-                 session.selection.deselect();
-                 if (engine && engine->status().busy() && before == session.cursor()) engine->cancel();
-             });
+        "Selection forward", ImGuiMod_Alt | ImGuiKey_RightArrow, [&session] { session.go_forward(); },
+        [&session] { return session.selection.can_go_forward(); });
+    menu.add("End the flicker, let go of the selection, cancel", ImGuiKey_Escape, [&session, engine = on.engine] {
+        if (std::exchange(session.pair.flicker, std::nullopt)) return;
+        const Cursor before = session.cursor();
+        session.selection.deselect();
+        if (engine && engine->status().busy() && before == session.cursor()) engine->cancel();
+    });
 }
 
 void copy_figure(const OpenView* open, Session& session, Notices& notices) {

@@ -1,6 +1,5 @@
 #include "app/gui/shell/file_opener.h"
 
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <utility>
@@ -33,7 +32,6 @@ void FileOpener::open_trace(const std::filesystem::path& path) {
         to_.settings.values().remember_trace(path);
         const int n = document.reader()->n_prompts();
         spdlog::info("{} opened: {} {}", document.path().string(), n, n == 1 ? "prompt" : "prompts");
-        to_.window.set_title(fmt::format("{} – kvscope", document.name()));
         const trace::Reader& reader = *document.file();
         scores_wanted_ = reader.n_prompts() == 0 && !reader.result_tasks().empty() && shows_scores_;
     } catch (const std::exception& error) {

@@ -10,13 +10,11 @@
 #include "app/gui/shell/open_views.h"
 #include "app/gui/shell/settings_store.h"
 #include "app/gui/shell/trace_sidecars.h"
-#include "app/gui/shell/window.h"
 
 namespace kvscope::gui {
 
 /// What a file goes to.
 struct FileReceivers {
-    Window& window;
     Session& session;
     EngineSession* engine;  ///< nullptr in a build without the engine
     OpenViews& views;

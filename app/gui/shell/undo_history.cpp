@@ -32,8 +32,9 @@ bool UndoHistory::end_frame() {
 
 UndoHistory::Step UndoHistory::present() const {
     Step step;
-    step.choices = {session_.cursor(), session_.pair.a, session_.pair.b, session_.mark, {}, {}, {}};
+    step.choices = {session_.cursor(), session_.pair.a, session_.pair.b, session_.mark, {}, {}, {}, {}};
     for (const auto& document : session_.documents()) {
+        step.choices.prompts[document->id()] = document->prompt;
         step.choices.hidden[document->id()] = document->hidden;
         auto& pins = step.choices.pins[document->id()] = document->pins;
         std::erase_if(pins, [](const auto& of_prompt) { return of_prompt.second.empty(); });
@@ -71,11 +72,16 @@ void UndoHistory::go_to(const Step& step) {
     const Choices& wanted = step.choices;
     if (now.choices.views != wanted.views || now.places != step.places) views_.restore(step.layout, true);
     session_.pair.flicker.reset();
-    if (!wanted.cursor.run.valid() || session_.exists(wanted.cursor.run)) session_.selection.set(wanted.cursor);
+    const bool is_of_closed = wanted.cursor.run.document >= 0 && !session_.document(wanted.cursor.run);
+    if (!is_of_closed && (!wanted.cursor.run.valid() || session_.exists(wanted.cursor.run)))
+        session_.selection.set(wanted.cursor);
     session_.pair.a = wanted.a && session_.exists(*wanted.a) ? wanted.a : std::nullopt;
     session_.pair.b = wanted.b && session_.exists(*wanted.b) ? wanted.b : std::nullopt;
     session_.mark = wanted.mark;
     for (const auto& document : session_.documents()) {
+        const auto prompt = wanted.prompts.find(document->id());
+        if (prompt != wanted.prompts.end() && prompt->second < document->reader()->n_prompts())
+            document->prompt = prompt->second;
         const auto hidden = wanted.hidden.find(document->id());
         if (hidden != wanted.hidden.end()) document->hidden = hidden->second;
         const auto pins = wanted.pins.find(document->id());

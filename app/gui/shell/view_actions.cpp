@@ -45,7 +45,9 @@ void offer_runs(std::vector<Action>& extra, Session& session) {
         extra.push_back({"Go to run " + session.look(key).label,
                          "",
                          0,
-                         [&session, key] { session.selection.select_run(key); },
+                         [&session, key] {
+                             if (session.exists(key)) session.selection.select_run(key);  // a job may have replaced it
+                         },
                          {},
                          {},
                          false});

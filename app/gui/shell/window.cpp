@@ -93,7 +93,7 @@ Window::Window(const WindowOptions& options) {
     glfwWindowHint(GLFW_SAMPLES, 0);  // windows stay blank with it on Mesa's software renderer
     glfwWindowHint(GLFW_VISIBLE, options.visible ? GLFW_TRUE : GLFW_FALSE);
     glfwWindowHintString(GLFW_X11_CLASS_NAME, "kvscope");
-    window_ = glfwCreateWindow(options.width, options.height, "kvscope", nullptr, nullptr);
+    window_ = glfwCreateWindow(options.width, options.height, title_.c_str(), nullptr, nullptr);
     if (!window_) {
         const std::string reason = last_glfw_error();
         glfwTerminate();
@@ -213,7 +213,9 @@ float Window::content_scale() const {
     return x;
 }
 
-void Window::set_title(const std::string& title) { glfwSetWindowTitle(window_, title.c_str()); }
+void Window::set_title(const std::string& title) {
+    if (std::exchange(title_, title) != title) glfwSetWindowTitle(window_, title.c_str());
+}
 
 void Window::close() { glfwSetWindowShouldClose(window_, GLFW_TRUE); }
 

@@ -78,6 +78,7 @@ class Window {
     void take_picture(std::function<void(const Screenshot&)> taken) { taken_ = std::move(taken); }
     uint64_t n_frames() const { return n_frames_; }
     float content_scale() const;
+    /// Once a frame will do: the system is told where it changes.
     void set_title(const std::string& title);
     void close();
     /// "OpenGL 3.3 (Core Profile) Mesa 22.3.6, llvmpipe"
@@ -90,6 +91,7 @@ class Window {
  private:
     GLFWwindow* window_ = nullptr;
     std::string renderer_;
+    std::string title_ = "kvscope";
     int frames_left_ = 3;
     double wanted_at_ = -1;  ///< time of the next frame at the latest; negative: no matter
     uint64_t n_frames_ = 0;

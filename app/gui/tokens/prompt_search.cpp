@@ -61,8 +61,7 @@ void PromptSearch::go_to(Context& context, const Document& document, const Token
                                            [](const auto& span, int64_t t) { return span.first < t; });
         match_ = next == found.end() ? 0 : static_cast<size_t>(next - found.begin());
     }
-    Cursor cursor = context.session.cursor();
-    if (cursor.run.document != document.id() || cursor.run.prompt != document.prompt) return;
+    Cursor cursor = context.session.selection.cursor_in(document.id(), document.prompt);
     std::tie(cursor.first_token, cursor.last_token) = found[match_];
     context.session.selection.set(cursor);
 }

@@ -163,8 +163,10 @@ void draw_cells(const TokenMap& map, ImVec2 from, ImVec2 to) {
 /// A click selects the cell under the mouse; with Shift, the tokens up to it.
 void select_cell(Session& session, const Cursor& over) {
     Cursor next = over;
-    if (ImGui::GetIO().KeyShift && session.cursor().has_tokens()) {
-        next = session.cursor();
+    const Cursor now = session.cursor();
+    const bool is_of_prompt = now.run.document == over.run.document && now.run.prompt == over.run.prompt;
+    if (ImGui::GetIO().KeyShift && now.has_tokens() && is_of_prompt) {
+        next = now;
         next.first_token = std::min(next.first_token, over.first_token);
         next.last_token = std::max(next.last_token, over.first_token);
     }
@@ -181,8 +183,8 @@ int answer_mouse(Context& context, const TokenMap& map) {
                               mouse.y < static_cast<double>(map.map->rows());
     if (!is_over_cell) return -1;
     Session& session = context.session;
-    Cursor over = session.cursor();
-    over.run = map.run.valid() ? map.run : RunKey{map.document->id(), map.document->prompt, over.run.run};
+    Cursor over = map.run.valid() ? session.selection.cursor_at(map.run)
+                                  : session.selection.cursor_in(map.document->id(), map.document->prompt);
     over.first_token = over.last_token = token;
     over.layer = map.rows_are_heads ? map.layer : row;
     over.kv_head = map.rows_are_heads ? row : -1;

@@ -167,7 +167,9 @@ class HeadDivergenceView : public View {
         draw_trace_cells(context, "divergence", {0, room.y - below}, titles, [&](size_t i) {
             if (i >= answer.value->size()) return;
             const MadeFigure& made = answer.value->at(i);
-            if (made.figure && !request.difference && !made.figure->is_of(request.trace(i)))
+            const bool is_asked_for = made.figure && (request.difference ? made.figure->sides == sides_of(request)
+                                                                         : made.figure->is_of(request.trace(i)));
+            if (made.figure && !is_asked_for)
                 draw_nothing(context, "reading the divergences …");
             else if (made.figure && !made.figure->figure.panels.empty())
                 draw_both(context, request.trace(i), i, made.figure);

@@ -68,6 +68,7 @@ class InspectorView : public View {
         if (!is_open && ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows)) pointed_at_ = 0;
         const TokenQuestion asked = token_question(session);
         if (asked.token < 0) {
+            notes_.finish(session);
             const Document* focus = session.focus();
             if (!focus)
                 draw_nothing(context,
@@ -85,10 +86,12 @@ class InspectorView : public View {
         Document& document = *session.document(asked.run);
         const auto prompt = prompt_text(session, document);
         if (!prompt) {
+            notes_.finish(session);
             draw_nothing(context, "reading the prompt …");
             return;
         }
         if (static_cast<size_t>(asked.token) >= prompt->tokens.size()) {
+            notes_.finish(session);
             draw_nothing(context, fmt::format("This prompt ends before token {}: click another.", asked.token));
             return;
         }

@@ -19,17 +19,20 @@
 namespace kvscope::gui {
 namespace {
 
-/// A run's map, and what its colours have to reach.
+/// A run's map, what it shows, and what its colours have to reach.
 struct EntrySizes {
     std::shared_ptr<const Pyramid> pyramid;
+    std::shared_ptr<const trace::Kept> kept;
+    size_t n_tokens = 0;
     float largest = 1;
 };
 
 EntrySizes read_sizes(const trace::Reader& reader, int prompt, int run) {
-    const auto kept = reader.kept(prompt, run);
-    const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
-    auto sizes = analysis::shaded_entry_sizes(*kept, n);
     EntrySizes found;
+    found.kept = reader.kept(prompt, run);
+    const auto& kept = found.kept;
+    const size_t n = found.n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
+    auto sizes = analysis::shaded_entry_sizes(*kept, n);
     for (const float size : sizes)
         if (std::isfinite(size)) found.largest = std::max(found.largest, size);
     found.pyramid = std::make_shared<const Pyramid>(make_pyramid(std::move(sizes), kept->n_layers, n, Reduce::maximum));
@@ -45,9 +48,7 @@ class MergingView : public View {
         fit_ = false;
         const std::vector<RunKey> runs = runs_that_merge(session);
         if (runs.empty()) {
-            draw_nothing(context, session.documents().empty()
-                                      ? "Open a trace to see which tokens were merged."
-                                      : "No run that is shown merges tokens: kvslimmer and asymkv do.");
+            draw_nothing(context, why_none(session));
             return;
         }
         const float em = ImGui::GetFontSize();
@@ -93,13 +94,28 @@ class MergingView : public View {
     void fit() override { fit_ = true; }
 
  private:
+    /// Looked up beside the frames, for whoever reads the file meanwhile. @returns nullopt until it is known
+    static std::optional<bool> merges(const Session& session, const RunKey& key) {
+        static const TaskSlot<bool> slot;
+        const auto answer = session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)] {
+            return at.reader->has(at.place(), trace::schema::run::merged_token_entry);
+        });
+        if (answer.value) return *answer.value;
+        return answer.current ? std::optional(false) : std::nullopt;  // it could not be read
+    }
+
     static std::vector<RunKey> runs_that_merge(const Session& session) {
         std::vector<RunKey> runs = session.visible_runs();
-        std::erase_if(runs, [&](const RunKey& key) {
-            const RunAt at = session.at(key);
-            return !at.reader->has(at.place(), trace::schema::run::merged_token_entry);
-        });
+        std::erase_if(runs, [&](const RunKey& key) { return !merges(session, key).value_or(false); });
         return runs;
+    }
+
+    static std::string why_none(const Session& session) {
+        if (session.documents().empty()) return "Open a trace to see which tokens were merged.";
+        const auto shown = session.visible_runs();
+        const bool are_known = std::all_of(shown.begin(), shown.end(),
+                                           [&](const RunKey& key) { return merges(session, key).has_value(); });
+        return are_known ? "No run that is shown merges tokens: kvslimmer and asymkv do." : "reading what was merged …";
     }
 
     MapColors colors_for(const Context& context) const {
@@ -143,9 +159,9 @@ class MergingView : public View {
             shown.run = key;
             shown.map = &maps_.get(key.text(), answer.value->pyramid);
             shown.colors = colors_for(context);
-            shown.tooltip = [&](int layer, int64_t token) { draw_tooltip(context, key, layer, token); };
+            shown.tooltip = [&](int layer, int64_t token) { draw_tooltip(context, key, *answer.value, layer, token); };
             drawn = draw_token_map(context, "##map", {0, map_height}, shown);
-            if (drawn.entered >= 0) select_entry(session, key, drawn.entered, drawn.entered_token);
+            if (drawn.entered >= 0) select_entry(session, key, *answer.value, drawn.entered, drawn.entered_token);
         } else {
             ImGui::BeginChild("waiting", {0, map_height});
             if (answer.error.empty())
@@ -158,10 +174,8 @@ class MergingView : public View {
         return drawn;
     }
 
-    static std::optional<analysis::EntryTokens> entry_at(const RunAt& run, int layer, int64_t token, size_t row) {
-        const auto kept = run.kept();
-        const auto n = static_cast<size_t>(run.reader->prompt(run.prompt).visible_tokens());
-        const auto entries = analysis::merged_entries(*kept, static_cast<size_t>(layer), row, n);
+    static std::optional<analysis::EntryTokens> entry_at(const EntrySizes& sizes, int layer, int64_t token) {
+        const auto entries = analysis::merged_entries(*sizes.kept, static_cast<size_t>(layer), 0, sizes.n_tokens);
         const auto found = std::find_if(entries.begin(), entries.end(), [&](const analysis::EntryTokens& entry) {
             return int64_t{entry.first} <= token && token <= int64_t{entry.last};
         });
@@ -170,8 +184,8 @@ class MergingView : public View {
     }
 
     /// The tokens of the entry that holds a token of the layer.
-    static void select_entry(Session& session, const RunKey& key, int layer, int64_t token) {
-        const auto entry = entry_at(session.at(key), layer, token, 0);
+    static void select_entry(Session& session, const RunKey& key, const EntrySizes& sizes, int layer, int64_t token) {
+        const auto entry = entry_at(sizes, layer, token);
         if (!entry) return;
         Cursor next = session.selection.cursor_at(key);
         next.layer = layer;
@@ -180,14 +194,12 @@ class MergingView : public View {
         session.selection.set(next);
     }
 
-    static void draw_tooltip(Context& context, const RunKey& key, int layer, int64_t token) {
-        const Document& document = *context.session.document(key);
-        const RunAt run = context.session.at(key);
-        const auto prompt = prompt_text(context.session, document);
-        const auto entry = entry_at(run, layer, token, 0);
+    static void draw_tooltip(Context& context, const RunKey& key, const EntrySizes& sizes, int layer, int64_t token) {
+        const auto prompt = prompt_text(context.session, *context.session.document(key));
+        const auto entry = entry_at(sizes, layer, token);
         if (!entry) {
             const bool is_held =
-                run.kept()->fate(static_cast<size_t>(layer), 0, static_cast<uint32_t>(token)).is_held();
+                sizes.kept->fate(static_cast<size_t>(layer), 0, static_cast<uint32_t>(token)).is_held();
             ImGui::Text("layer %d, token %s: %s", layer, analysis::format_count(token).c_str(),
                         is_held ? "an entry of its own" : "dropped");
             return;

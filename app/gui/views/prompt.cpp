@@ -217,6 +217,7 @@ class PromptView : public View {
         list->PushClipRect({ImGui::GetWindowPos().x, grid.top},
                            {ImGui::GetWindowPos().x + ImGui::GetWindowWidth(), grid.bottom}, true);
         int64_t under_mouse = -1;
+        const PromptColumn* column = nullptr;  // in which it is
         for (const PromptColumn& one : all) {
             const float left = ImGui::GetWindowPos().x;
             if (one.x > left + ImGui::GetWindowWidth() || one.x + grid.column < left) continue;
@@ -224,6 +225,7 @@ class PromptView : public View {
             const int64_t over = token_under_mouse(one, grid);
             if (over >= 0) {
                 under_mouse = over;
+                column = &one;
                 take_mouse(context, one, over);
             }
         }
@@ -231,7 +233,9 @@ class PromptView : public View {
         ImGui::PopFont();
         if (!without_runs) draw_labels(context, all, grid, labels);
         draw_menu(context);
-        take_keys(context, all, under_mouse);
+        const RunKey selected = context.session.cursor().run;
+        const RunKey run = column ? column->run : selected.document < 0 ? all.front().run : selected;
+        take_keys(context, run, column ? under_mouse : context.session.cursor().first_token);
         ImGui::EndChild();
     }
 
@@ -318,12 +322,12 @@ class PromptView : public View {
         ImGui::EndPopup();
     }
 
-    void take_keys(Context& context, const std::vector<PromptColumn>& all, int64_t under_mouse) const {
+    /// @param run  of whose prompt the token is; −1: there is none
+    static void take_keys(Context& context, const RunKey& run, int64_t token) {
         if (ImGui::GetIO().WantTextInput || !ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows)) return;
-        if (!ImGui::IsKeyPressed(ImGuiKey_P, false) || ImGui::GetIO().KeyCtrl || all.empty()) return;
-        const int64_t token = under_mouse >= 0 ? under_mouse : context.session.cursor().first_token;
-        Document* document = context.session.document(all.front().run.document);
-        if (token >= 0 && document) document->toggle_pin(token);
+        if (!ImGui::IsKeyPressed(ImGuiKey_P, false) || ImGui::GetIO().KeyCtrl) return;
+        Document* document = context.session.document(run);
+        if (token >= 0 && document && document->prompt == run.prompt) document->toggle_pin(token);
     }
 
     /// What was selected, or is under the mouse, in another view comes into view here.

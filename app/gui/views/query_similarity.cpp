@@ -121,7 +121,8 @@ class QuerySimilarityView : public View {
         const float gap = 1.5f * ImGui::GetFontSize();
         const auto titles = cell_titles(session, request);
         const float share = titles.size() > 1 ? 0.72f : 0.7f;
-        const auto means = curve_answer.value ? curve_answer.value->figure : nullptr;
+        auto means = curve_answer.value ? curve_answer.value->figure : nullptr;
+        if (means && means->sides != sides_of(curve)) means.reset();
         const ImVec2 maps{stacked ? 0 : means ? share * room.x : room.x, stacked && means ? share * room.y : room.y};
         draw_trace_cells(context, "similarity", maps, titles, [&](size_t i) {
             if (i >= large_answer.value->size()) return;
@@ -132,7 +133,7 @@ class QuerySimilarityView : public View {
             }
             const TraceRequest of = request.trace(i);
             const auto is_of_it = [&](const std::shared_ptr<const PreparedFigure>& figure) {
-                return figure && (request.difference || figure->is_of(of));
+                return figure && (request.difference ? figure->sides == sides_of(request) : figure->is_of(of));
             };
             if (!is_of_it(large.figure)) {
                 draw_nothing(context, "reading the queries …");
@@ -203,7 +204,10 @@ class QuerySimilarityView : public View {
                             hit.subject.head);
         ImGui::TextDisabled("%s", measure_definition("query_similarity"));
         ImGui::EndTooltip();
-        if (hit.clicked) session.selection.select_token(a);
+        if (!hit.clicked) return;
+        Cursor next = session.selection.cursor_in(request.document, request.options.prompt);
+        next.first_token = next.last_token = a;
+        session.selection.set(next);
     }
 
     static void draw_heads(Context& context, const Shown& place, FigurePlot& plot,

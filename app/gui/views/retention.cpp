@@ -26,13 +26,15 @@ namespace {
 
 using analysis::KeptSets;
 
-/// A run's map, and where its colours have to begin.
+/// A run's map, where its colours have to begin, and what it shows of the run.
 struct RetentionMap {
     Pyramid pyramid;
+    std::shared_ptr<const trace::Kept> kept;
     float least = 1;  ///< the smallest of its numbers but 0, at most 1: smaller where tokens share entries
 
-    RetentionMap(const std::vector<double>& counts, size_t rows, size_t columns)
+    RetentionMap(const std::vector<double>& counts, size_t rows, size_t columns, std::shared_ptr<const trace::Kept> of)
         : pyramid(make_pyramid({counts.begin(), counts.end()}, rows, columns, Reduce::maximum)),
+          kept(std::move(of)),
           least(static_cast<float>(analysis::least_kept(counts))) {}
 };
 
@@ -40,7 +42,7 @@ struct RetentionMap {
 RetentionMap layers_map(const trace::Reader& reader, int prompt, int run) {
     const auto kept = reader.kept(prompt, run);
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
-    return {analysis::retention(analysis::kept_sets(*kept, n)), kept->n_layers, n};
+    return {analysis::retention(analysis::kept_sets(*kept, n)), kept->n_layers, n, kept};
 }
 
 /// (R, N) of one layer: 1 where the head keeps the token, 1/n in an entry of n.
@@ -51,7 +53,7 @@ RetentionMap heads_map(const trace::Reader& reader, int prompt, int run, size_t 
     std::vector<double> values(kept->n_rows * n, 0.0);
     for (size_t row = 0; row < kept->n_rows; ++row)
         sets.each(layer, row, [&](uint32_t token, double share) { values[row * n + token] = share; });
-    return {values, kept->n_rows, n};
+    return {values, kept->n_rows, n, kept};
 }
 
 /// Token × layer maps of all shown runs below each other on one token axis; a double click goes into a layer's heads.
@@ -236,11 +238,8 @@ class RetentionView : public View {
         return answer.value;
     }
 
-    /// @returns nullptr as ask_map does
-    const HeatMap* map_of(Context& context, const RunKey& key, std::string& error) {
-        const auto map = ask_map(context, key, error);
-        if (!map) return nullptr;
-        return &maps_.get(map_name(key), std::shared_ptr<const Pyramid>(map, &map->pyramid));
+    const HeatMap& drawn_map(const RunKey& key, const std::shared_ptr<const RetentionMap>& map) {
+        return maps_.get(map_name(key), std::shared_ptr<const Pyramid>(map, &map->pyramid));
     }
 
     DrawnTokenMap draw_run(Context& context, const RunKey& key, float height) {
@@ -263,7 +262,8 @@ class RetentionView : public View {
         ImGui::SameLine();
         draw_share(session, key, run);
         std::string error;
-        const HeatMap* map = map_of(context, key, error);
+        const auto made = ask_map(context, key, error);
+        const HeatMap* map = made ? &drawn_map(key, made) : nullptr;
         const float map_height = height - ImGui::GetTextLineHeightWithSpacing() - ImGui::GetStyle().ItemSpacing.y;
         if (map) {
             TokenMap shown;
@@ -273,7 +273,7 @@ class RetentionView : public View {
             shown.colors = colors_for(context, static_cast<int>(session.at(key).n_rows()));
             shown.rows_are_heads = layer_ >= 0;
             shown.layer = layer_;
-            shown.tooltip = [&](int row, int64_t token) { draw_tooltip(context, key, row, token); };
+            shown.tooltip = [&](int row, int64_t token) { draw_tooltip(context, key, *made->kept, row, token); };
             drawn = draw_token_map(context, "##map", {0, map_height}, shown);
         } else {
             ImGui::BeginChild("waiting", {0, map_height});
@@ -300,7 +300,7 @@ class RetentionView : public View {
             ImGui::TextDisabled("every token");
     }
 
-    void draw_tooltip(Context& context, const RunKey& key, int row, int64_t token) const {
+    void draw_tooltip(Context& context, const RunKey& key, const trace::Kept& kept, int row, int64_t token) const {
         const Document& document = *context.session.document(key);
         const auto prompt = prompt_text(context.session, document);
         const auto t = static_cast<size_t>(token);
@@ -309,10 +309,8 @@ class RetentionView : public View {
         ImGui::PopFont();
         ImGui::SameLine();
         ImGui::TextDisabled("token %s", analysis::format_count(token).c_str());
-        const auto kept = context.session.at(key).kept();
         const auto layer = static_cast<size_t>(layer_ >= 0 ? layer_ : row);
-        ImGui::Text("layer %zu: %s", layer,
-                    analysis::fate_in_layer(*kept, layer, static_cast<uint32_t>(token)).c_str());
+        ImGui::Text("layer %zu: %s", layer, analysis::fate_in_layer(kept, layer, static_cast<uint32_t>(token)).c_str());
         ImGui::TextDisabled("%s", measure_definition("retention"));
     }
 
@@ -320,10 +318,12 @@ class RetentionView : public View {
         const int entered = layer_;
         layer_ = -1;
         std::string error;
-        const HeatMap* map = map_of(context, key, error);
+        const auto map = ask_map(context, key, error);
         const MapColors colors = colors_for(context, static_cast<int>(context.session.at(key).n_rows()));
+        const HeatMap* drawn = map ? &drawn_map(key, map) : nullptr;
         layer_ = entered;
-        if (map) draw_token_overview(context, "overview", place, height, *context.session.document(key), *map, colors);
+        if (drawn)
+            draw_token_overview(context, "overview", place, height, *context.session.document(key), *drawn, colors);
     }
 
     int layer_ = -1;  ///< whose heads are shown; −1: all layers

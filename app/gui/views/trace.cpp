@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <imgui.h>
 
 #include <algorithm>
@@ -75,7 +76,7 @@ class TraceView : public View {
         document_ = document->id();
         if (session.documents().size() > 1) draw_documents(session);
         const auto answer = session.tasks.ask(contents_, std::to_string(document_), document->stamp(),
-                                              [path = document->path()] { return read_contents(path); });
+                                              [path = document->file()->path()] { return read_contents(path); });
         if (!answer.error.empty()) {
             draw_error(context, answer.error);
             return;
@@ -247,6 +248,7 @@ class TraceView : public View {
             ImGui::InputInt(fmt::format("of {}##trace index {}", node.shape[d], d).c_str(), &at);
             index_[d] = std::clamp(at, 0, static_cast<int>(node.shape[d]) - 1);
         }
+        const std::string place = fmt::format("{} {}", node.path, fmt::join(index_, ","));
         const auto answer = ask_values(context, document, node, n_leading);
         if (!answer.error.empty()) {
             ImGui::PushTextWrapPos(0);
@@ -258,11 +260,11 @@ class TraceView : public View {
             ImGui::TextDisabled("reading …");
             return;
         }
-        if (shown_of_ != node.path && !answer.current) {
-            ImGui::TextDisabled("reading …");  // what is there belongs to another data set
+        if (shown_of_ != place && !answer.current) {
+            ImGui::TextDisabled("reading …");  // what is there belongs to another data set, or another part of it
             return;
         }
-        if (answer.current) shown_of_ = node.path;
+        if (answer.current) shown_of_ = place;
         const Peek& peek = *answer.value;
         const bool is_table = !peek.column_types.empty() && !peek.names.empty();
         const size_t n_rows = n_dimensions == 0 ? 1 : node.shape[n_dimensions >= 2 ? n_dimensions - 2 : 0];
@@ -283,7 +285,7 @@ class TraceView : public View {
         if (node.shape.size() >= 2) first.push_back(static_cast<size_t>(first_column_));
         std::string stamp = document.stamp() + node.path;
         for (const size_t at : first) stamp += fmt::format(" {}", at);
-        const auto path = document.path();
+        const auto path = document.file()->path();  // of an unfinished trace the folder, whatever lies beside it
         return context.session.tasks.ask(values_, std::to_string(document_), stamp, [path, name = node.path, first] {
             return trace::peek(path, name, first, 3 * rows_a_block, most_columns);
         });
@@ -391,7 +393,7 @@ class TraceView : public View {
     int document_ = -1;
     bool chosen_ = false;  ///< a file was chosen here; otherwise it is that of the selected run
     std::string selected_ = "/";
-    std::string shown_of_;    ///< data set whose values were read last
+    std::string shown_of_;    ///< data set, and leading indices, whose values were read last
     std::vector<int> index_;  ///< of the leading dimensions
     int first_column_ = 0;
     size_t visible_row_ = 0;

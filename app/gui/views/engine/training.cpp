@@ -203,10 +203,9 @@ class TrainingView : public View {
     }
 
     void draw_result(Context& context, const TrainingStatus& training) {
-        const EngineStatus status = context.engine->status();
-        if (!status.error.empty() && !status.busy() && !training.output.empty() && !training.is_done) {
+        if (!training.error.empty()) {
             ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
-            ImGui::TextWrapped("%s", status.error.c_str());
+            ImGui::TextWrapped("%s", training.error.c_str());
             ImGui::PopStyleColor();
         }
         for (const auto& message : training.messages) ImGui::TextWrapped("%s", message.c_str());
