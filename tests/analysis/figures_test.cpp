@@ -410,22 +410,22 @@ TEST_CASE("retention, difference and prompt of a run that merges show one n-th o
     const Figure drawn = made(reader, "difference", options);
     const HeatMap& both = layer_of<HeatMap>(drawn, 0);
     for (const Row& row : difference.rows) {
-        const auto token = static_cast<uint32_t>(whole(row.cells[1]));
+        const auto token = static_cast<uint32_t>(whole(row.cells[3]));
         const double expected = entries_of(2, token) - heads_keeping(reader, 1, 2, token);
-        CHECK(real(row.cells[4]) == entries_of(2, token));
-        CHECK(real(row.cells[6]) == expected);
+        CHECK(real(row.cells[6]) == entries_of(2, token));
+        CHECK(real(row.cells[8]) == expected);
         CHECK(both.values.at(token) == static_cast<float>(expected));
     }
     options.layers.clear();
     options.source = "classes";
-    for (const Row& row : table_of(reader, "difference", options).rows) CHECK(whole(row.cells[2]) == 2);
+    for (const Row& row : table_of(reader, "difference", options).rows) CHECK(whole(row.cells[4]) == 2);
 
     options.source = "heads";
     options.runs = {merging};
     const Table prompt = table_of(reader, "prompt", options);
     REQUIRE(prompt.rows.size() == 48);
     for (uint32_t token = 0; token < 48; ++token)
-        CHECK(real(prompt.rows[token].cells[5]) ==
+        CHECK(real(prompt.rows[token].cells[6]) ==
               Approx(entries_of(0, token) + entries_of(1, token) + entries_of(2, token)).epsilon(1e-12));
     CHECK(made(reader, "prompt", options).color_scales.at(0).min < 1);
 }
