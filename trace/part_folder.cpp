@@ -26,6 +26,7 @@ namespace {
 constexpr std::string_view record_name = "trace.json";
 constexpr std::string_view lock_name = "lock";
 constexpr std::string_view part_suffix = ".h5";
+constexpr std::string_view folder_suffix = ".part";
 constexpr std::string_view temporary_suffix = ".tmp";
 constexpr std::string_view damaged_infix = ".damaged-";
 constexpr std::uintmax_t largest_record = std::uintmax_t{1} << 30;
@@ -74,12 +75,34 @@ void add_part(Parts& parts, std::string_view stem) {
     }
 }
 
+/// Its removal has come to the lock, or behind it.
+bool is_emptied(const fs::path& folder) {
+    std::error_code error;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+        if (entry->path().filename() != lock_name) return false;
+    return true;
+}
+
 }  // namespace
 
 fs::path part_folder_of(const fs::path& output) {
     fs::path folder = output;
-    folder += ".part";
+    folder += folder_suffix;
     return folder;
+}
+
+std::optional<fs::path> joined_trace(const fs::path& folder) {
+    if (folder.extension() != folder_suffix) return std::nullopt;
+    std::error_code error;
+    if (fs::exists(folder, error)) {
+        const auto root = read_folder_record(folder);
+        if (root && !root->complete) return std::nullopt;
+        if (!root && !is_emptied(folder)) return std::nullopt;
+    }
+    fs::path output = folder;
+    output.replace_extension();
+    if (!fs::is_regular_file(output, error)) return std::nullopt;
+    return output;
 }
 
 std::string model_part() { return "model.h5"; }
@@ -172,15 +195,14 @@ std::optional<RootAttributes> read_folder_record(const fs::path& folder) {
     root.generator = get("generator");
     root.created_utc = get("created_utc");
     root.recipe_json = get("recipe_json");
+    root.complete = json.value("complete", nlohmann::ordered_json(false)) == true;
     return root;
 }
 
 void write_folder_record(const fs::path& folder, const RootAttributes& root) {
-    const nlohmann::ordered_json json = {{"format", schema::format},
-                                         {"version", schema::version},
-                                         {"generator", root.generator},
-                                         {"created_utc", root.created_utc},
-                                         {"recipe_json", root.recipe_json}};
+    const nlohmann::ordered_json json = {{"format", schema::format},        {"version", schema::version},
+                                         {"generator", root.generator},     {"created_utc", root.created_utc},
+                                         {"recipe_json", root.recipe_json}, {"complete", root.complete}};
     write_file(folder / record_name, json.dump(2) + "\n");
 }
 

@@ -1,6 +1,6 @@
 // The folder that an unfinished trace lives in:
 //
-//   t.h5.part/trace.json           format, version, generator, created_utc and the recipe
+//   t.h5.part/trace.json           format, version, generator, created_utc, the recipe, and whether t.h5 holds it all
 //             lock                 held by the process that writes
 //             model.h5             each a small trace of its own, whole once it has its name
 //             prompt-0.h5
@@ -25,6 +25,10 @@ namespace kvscope::trace {
 
 /// "t.h5" → "t.h5.part".
 std::filesystem::path part_folder_of(const std::filesystem::path& output);
+
+/// The trace that a folder's parts were joined into, once its writer has said so and removes the folder, or has removed
+/// it; nothing while the folder is the trace. Throws as read_folder_record.
+std::optional<std::filesystem::path> joined_trace(const std::filesystem::path& folder);
 
 std::string model_part();
 std::string prompt_part(int prompt);

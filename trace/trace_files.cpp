@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "trace/load.h"
+#include "trace/part_folder.h"
 
 namespace kvscope::trace {
 
@@ -94,8 +95,21 @@ TraceFiles::TraceFiles(const std::filesystem::path& path) : source_(path) {
 }
 
 std::shared_ptr<const TraceFiles> TraceFiles::open(const std::filesystem::path& path) {
-    const h5::Guard guard;
-    return {new TraceFiles(path), CloseFiles{}};
+    const auto open_now = [](const std::filesystem::path& from) {
+        const h5::Guard guard;
+        return std::shared_ptr<const TraceFiles>(new TraceFiles(from), CloseFiles{});
+    };
+    std::error_code error;
+    const bool is_named = path.extension() == ".part" || std::filesystem::exists(path, error);
+    const std::filesystem::path folder = is_named ? path : part_folder_of(path);
+    if (const auto joined = joined_trace(folder)) return open_now(*joined);
+    try {
+        return open_now(path);
+    } catch (const std::runtime_error&) {
+        const auto joined = joined_trace(folder);
+        if (!joined) throw;
+        return open_now(*joined);  // its writer has ended meanwhile
+    }
 }
 
 const ModelAttributes& TraceFiles::model() const {

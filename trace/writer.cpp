@@ -235,10 +235,9 @@ struct Writer::Impl {
             remove_temporary_files(folder);
             if (found == Found::same || found == Found::part) {
                 root = *read_folder_record(folder);
-                if (found == Found::part) {
-                    root.recipe_json = std::move(recipe_json);
-                    write_folder_record(folder, root);
-                }
+                const bool was_joined = std::exchange(root.complete, false);  // the trace is gone since
+                if (found == Found::part) root.recipe_json = std::move(recipe_json);
+                if (found == Found::part || was_joined) write_folder_record(folder, root);
                 parts = list_parts(folder);
                 resumed = !parts.empty();
                 load_parts();
@@ -467,10 +466,11 @@ void Writer::finish() {
         throw still_there(failure);
     }
     impl_->finished = true;
-    std::error_code error;
     try {
+        impl_->root.complete = true;  // whoever reads the folder just now looks at the trace instead
+        write_folder_record(impl_->folder, impl_->root);
         remove_folder(impl_->folder);
-    } catch (const fs::filesystem_error&) {
+    } catch (const std::runtime_error&) {
         // The trace is whole; a folder that cannot be removed is dropped by the next command.
     }
     impl_->lock = FolderLock();

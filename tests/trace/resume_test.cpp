@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <fstream>
@@ -88,6 +89,61 @@ TEST_CASE("a killed writer is resumed and loses at most what it was writing", "[
         }
         CHECK(check(folder / "t.h5").empty());
     }
+}
+
+TEST_CASE("an unfinished trace can be opened at any moment, also while its writer ends", "[trace]") {
+    for (int i = 0; i < 20; ++i) {
+        const sample::TemporaryFolder folder;
+        Writer writer(folder / "t.h5", sample::recipe);
+        sample::write_parts(writer);
+        std::atomic<bool> has_ended = false;
+        int n_opened = 0;
+        std::string problem;
+        std::thread reading([&] {
+            do {
+                try {
+                    const Reader reader(folder / "t.h5.part");
+                    if (reader.n_prompts() == 1 && reader.n_runs(0) == 7)
+                        ++n_opened;
+                    else
+                        problem = "a part of it is missing";
+                } catch (const std::exception& error) {
+                    problem = error.what();
+                }
+            } while (!has_ended && problem.empty());
+        });
+        writer.finish();
+        has_ended = true;
+        reading.join();
+        CHECK(problem == "");
+        CHECK(n_opened > 0);
+        CHECK(Reader(folder / "t.h5.part").complete());
+    }
+}
+
+TEST_CASE("a folder that a kill left beside its finished trace stands for the trace", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const fs::path parts = folder / "t.h5.part";
+    {
+        Writer writer(folder / "t.h5", sample::recipe);
+        sample::write_parts(writer);
+        fs::copy(parts, folder / "saved");
+        writer.finish();
+    }
+    fs::rename(folder / "saved", parts);
+    CHECK_FALSE(Reader(parts).complete());  // not yet joined, as far as it says
+    std::string record = contents(parts / "trace.json");
+    const size_t at = record.find("\"complete\": false");
+    REQUIRE(at != std::string::npos);
+    write_text(parts / "trace.json", record.replace(at, 17, "\"complete\": true"));
+    fs::remove(parts / "run-0-3.h5");
+    CHECK(Reader(parts).complete());
+    CHECK(Reader(parts).n_runs(0) == 7);
+    fs::remove(folder / "t.h5");
+    CHECK(Reader(parts).n_runs(0) == 6);
+    Writer writer(folder / "t.h5", sample::recipe);  // the trace was removed: what is left goes on
+    CHECK(writer.resumed());
+    CHECK(contents(parts / "trace.json").find("\"complete\": false") != std::string::npos);
 }
 
 TEST_CASE("what was finished is not written again", "[trace]") {
