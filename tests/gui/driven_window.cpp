@@ -10,7 +10,7 @@ namespace kvscope::gui::testing {
 namespace {
 
 struct TestWindow {
-    Window window{{1600, 1000, true, false}};
+    Window window{{.width = 1600, .height = 1000, .visible = true, .vsync = false, .only_pictures = true}};
     ImGuiTestEngine* engine = ImGuiTestEngine_CreateContext();
 
     TestWindow() {

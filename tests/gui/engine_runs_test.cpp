@@ -141,6 +141,7 @@ TEST_CASE("a run has the options that were asked for, in the type that was asked
     again.force = true;
     gui.engine->run(again);
     gui.until_idle();
+    CAPTURE(gui.errors);
     CHECK(gui.errors.size() == 1);
     CHECK(gui.session.documents()[0]->file()->run(0, 1).budget == 16);
 }

@@ -186,6 +186,7 @@ TEST_CASE("what cannot be run becomes a notice, and the next job runs") {
     CHECK(!fs::exists(gui.folder / "run.h5.part"));
     gui.engine->run(gui.request({"streaming-llm"}, "16"));
     gui.until_idle();
+    CAPTURE(gui.errors);
     CHECK(gui.errors.size() == 2);
     CHECK(gui.engine->status().error.empty());
     CHECK(gui.session.documents().size() == 1);

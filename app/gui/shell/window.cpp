@@ -82,7 +82,7 @@ Screenshot read_back(int width, int height) {
 
 bool Window::display_is_there() { return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"); }
 
-Window::Window(const WindowOptions& options) {
+Window::Window(const WindowOptions& options) : only_pictures_(options.only_pictures) {
     // GLFW would ask for a Wayland server first, whose library complains on standard error that there is none.
     if (is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY")) glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
     if (!glfwInit()) throw NoDisplay("no window can be opened here: " + last_glfw_error());
@@ -153,6 +153,8 @@ bool Window::draw_frame(const std::function<bool()>& frame) {
     int width = 0;
     int height = 0;
     glfwGetFramebufferSize(window_, &width, &height);
+    const bool has_pixels = !only_pictures_ || capture_to_ || taken_;
+    if (!has_pixels) glEnable(GL_RASTERIZER_DISCARD);
     glViewport(0, 0, width, height);
     const ImVec4& ground = ImGui::GetStyle().Colors[ImGuiCol_WindowBg];
     glClearColor(ground.x, ground.y, ground.z, 1);
@@ -161,7 +163,10 @@ bool Window::draw_frame(const std::function<bool()>& frame) {
     if (capture_to_) *capture_to_ = read_back(width, height);
     if (const auto taken = std::exchange(taken_, nullptr)) taken(read_back(width, height));
     delete_textures_of_drawn_frame();
-    glfwSwapBuffers(window_);
+    if (has_pixels)
+        glfwSwapBuffers(window_);
+    else
+        glDisable(GL_RASTERIZER_DISCARD);
     ++n_frames_;
     return goes_on;
 }

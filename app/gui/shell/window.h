@@ -25,6 +25,9 @@ struct WindowOptions {
     int height = 1000;
     bool visible = true;
     bool vsync = true;
+    /// Pixels are made only of frames of which a picture is taken: for tests, most of whose time a software renderer
+    /// would spend on pixels that nothing looks at.
+    bool only_pictures = false;
 };
 
 /// Pixels of a frame, row 0 at the top.
@@ -96,6 +99,7 @@ class Window {
     double wanted_at_ = -1;  ///< time of the next frame at the latest; negative: no matter
     uint64_t n_frames_ = 0;
     std::vector<int> chords_;
+    const bool only_pictures_;
     Screenshot* capture_to_ = nullptr;
     std::function<void(const Screenshot&)> taken_;
 };
