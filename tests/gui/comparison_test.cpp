@@ -196,10 +196,11 @@ TEST_CASE("the scatter of two traces has an arrow from each run to its like, and
     REQUIRE(request);
     CHECK(request->difference);
     size_t n_arrows = 0, n_points = 0;
-    for (const auto& layer : FigureJob(driven.session(), *request).figure().panels.front().shapes) {
-        const auto* line = std::get_if<analysis::Line>(&layer);
+    const analysis::Figure figure = FigureJob(driven.session(), *request).figure();
+    for (const auto& shape : figure.panels.front().shapes) {
+        const auto* line = std::get_if<analysis::Line>(&shape);
         n_arrows += line && line->arrow;
-        n_points += std::holds_alternative<analysis::Scatter>(layer);
+        n_points += std::holds_alternative<analysis::Scatter>(shape);
     }
     CHECK(n_points == driven.session().visible_runs().size());
     CHECK(n_arrows == 5);
