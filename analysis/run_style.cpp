@@ -10,6 +10,7 @@
 
 #include "analysis/policy_color.h"
 #include "analysis/tables/table_format.h"
+#include "policies/interface/registry.h"
 #include "trace/schema.h"
 
 namespace kvscope::analysis {
@@ -134,10 +135,9 @@ std::string run_label(const trace::RunAttributes& run) {
 
 namespace {
 
-/// "h2o:recent=16" of "h2o:recent=16 @ 64".
 std::string without_budget(const trace::RunAttributes& run) {
-    const size_t at = run.label.rfind(" @ ");
-    return at == std::string::npos ? run.policy : run.label.substr(0, at);
+    const std::string_view label = policies::label_without_budget(run.label);
+    return label.empty() ? run.policy : std::string(label);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ class LlmLingua2 : public Policy {
                 "llmlingua-2 needs its token classifier, which kvscope does not bring along: download "
                 "microsoft/llmlingua-2-bert-base-multilingual-cased-meetingbank (0.7 GB) or "
                 "microsoft/llmlingua-2-xlm-roberta-large-meetingbank (2.2 GB) from Hugging Face into a folder and give "
-                "that: --policy llmlingua-2:model=FOLDER");
+                "that as its parameter: llmlingua-2:model=FOLDER");
         PassPlan plan;
         plan.classification = classification_;
         return plan;

@@ -22,8 +22,8 @@ void require_answer_attention(const TracePart& part) {
     if (run_with_answer_attention(*part.reader, part.options.prompt)) return;
     throw NothingToShow(
         fmt::format("{}: prompt {} does not say what the full cache's answer attends to (answer_attention), which "
-                    "recall is measured against; make the trace again with `kvscope run`, without --no-record and "
-                    "--no-compare",
+                    "recall is measured against; make the trace again so that it records the full cache's measures and "
+                    "compares the runs with it",
                     part.reader->path().string(), part.options.prompt));
 }
 

@@ -133,8 +133,8 @@ void check_maps(const Scores& scores) {
     }
     if (scores.groups.size() > kMostPanels)
         throw FigureError(fmt::format(
-            "{} settings and budgets are too many maps for one figure, {} are the most: choose some by --run, for "
-            "example --run \"{} @ {}\"",
+            "{} settings and budgets are too many maps for one figure, {} are the most: choose some runs, for "
+            "example \"{} @ {}\"",
             scores.groups.size(), kMostPanels, scores.groups.back().setting, scores.groups.back().budget));
 }
 

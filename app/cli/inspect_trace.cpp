@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "analysis/cost_table.h"
 #include "analysis/tables/table_format.h"
 #include "analysis/task_scores.h"
+#include "engine/options/run_options.h"
 #include "json/bounded_json.h"
 #include "trace/check.h"
 #include "trace/reader.h"
@@ -52,13 +52,20 @@ auto readable(Problems& problems, const std::string& path, const std::string& wh
 std::string sampling_of(const std::string& recipe_json) {
     const auto recipe = bounded_json::parse_or_discard(recipe_json);
     if (!recipe.is_object()) return {};
+    using engine::RunOptions;
+    struct Shown {
+        engine::RunOption::Member option;
+        const char *before, *behind;
+    };
+    const engine::RunOption::Member temperature = &RunOptions::temperature;
     std::string text;
-    for (const auto& [key, before, behind] :
-         {std::tuple{"temperature", "temperature ", ""}, std::tuple{"top_p", "top-p ", ""},
-          std::tuple{"sampling_seed", "seed ", " of the answers"}, std::tuple{"seed", "seed ", " of the policies"}}) {
-        const auto found = recipe.find(key);
+    for (const auto& [option, before, behind] : {Shown{temperature, "temperature ", ""},
+                                                 {&RunOptions::top_p, "top-p ", ""},
+                                                 {&RunOptions::sampling_seed, "seed ", " of the answers"},
+                                                 {&RunOptions::seed, "seed ", " of the policies"}}) {
+        const auto found = recipe.find(engine::run_option(option).key);
         if (found == recipe.end() || !found->is_number()) continue;
-        const bool is_greedy = std::string_view(key) == "temperature" && *found == 0;
+        const bool is_greedy = option == temperature && *found == 0;
         text += fmt::format("{}{}{}{}{}", text.empty() ? "" : ", ", before, found->dump(), behind,
                             is_greedy ? " (greedy)" : "");
     }

@@ -65,7 +65,7 @@ ContextSpan find_context(const Model& model, const Prompt& prompt) {
     if (!head || !tail || own + *head + *tail > span.text.size())
         throw RunError(
             "the user's text cannot be told from the chat template's in this prompt, as its template writes something "
-            "else by now; run with --chat-template off");
+            "else by now; run without the chat template");
     span.begin = own + *head;
     span.end = span.text.size() - *tail;
     return span;

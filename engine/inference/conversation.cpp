@@ -41,8 +41,8 @@ std::string Conversation::text_of(const Model& model, std::string_view question)
     if (!text.starts_with(prompt_->text))
         throw UsageError(
             "the model's chat template writes an earlier turn otherwise than the last one, so that the cache of the "
-            "prompt is none of the longer conversation: run the prompt with --query-aware off, or without the "
-            "template");
+            "prompt is none of the longer conversation: run the prompt so that policies do not see the question, or "
+            "without the chat template");
     return text.substr(prompt_->text.size());
 }
 

@@ -56,6 +56,11 @@ std::string run_label(const PolicySpec& spec, const Budget& budget) {
     return spec.definition->name == "full" ? spec.label() : spec.label() + std::string(before_budget) + budget.label();
 }
 
+std::string_view label_without_budget(std::string_view label) {
+    const size_t at = label.rfind(before_budget);
+    return label.substr(0, at == std::string_view::npos ? 0 : at);
+}
+
 bool same_run_label(std::string_view a, std::string_view b) {
     if (a == b) return true;
     const size_t at_a = a.rfind(before_budget), at_b = b.rfind(before_budget);

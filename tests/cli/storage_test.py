@@ -127,7 +127,7 @@ class FewerChannels(ProgramTest):
             run = trace["prompts/0/runs/1"]
             self.assertEqual(run.attrs["label"], "think:ratio=0.4 @ 80 %")
             numpy.testing.assert_array_equal(run["channels_kept"][:].sum(2), 10)
-        self.refuses(2, ["needs a --budget"], *RUN, "--policy", "think", "-o", "none.h5")
+        self.refuses(2, ["needs a budget"], *RUN, "--policy", "think", "-o", "none.h5")
 
     def test_two_shares_that_are_one_number_of_entries_are_two_budgets(self):
         run = ["run", "-m", HF_MODEL, "-p", "The quick brown", "--no-template", "-n", 4, "--dtype", "f32", "-t", 1,

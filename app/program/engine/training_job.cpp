@@ -117,7 +117,7 @@ void check_on_held_out(const engine::Model& model, const policies::EchoMaps& map
     if (times > overfitted)
         progress.message(fmt::format(
             "These maps fit the text that they were trained on, not others: of the tokens held out they miss {:.1f} "
-            "times as much. Give a longer text, or a --ridge above {:g}",
+            "times as much. Give a longer text, or a ridge above {:g}",
             times, job.options.ridge));
 }
 
