@@ -43,7 +43,7 @@ TEST_CASE("a dialog that a view has opened closes with the view, and nothing is 
         if (is_dropped)
             driven.app().open_files({workspace});
         else
-            driven.app().apply_layout("report");
+            driven.app().apply_layout("compare");  // has neither view
         c.Yield(6);
         is_asked_after = asks();
     });

@@ -64,10 +64,10 @@ std::unique_ptr<EngineSession> App::make_engine([[maybe_unused]] const AppOption
 void App::choose_first_layout() {
     if (!options_.view.empty()) {
         apply_layout(view_alone);
-    } else if (!options_.layout.empty()) {
-        apply_layout(options_.layout);
-    } else if (!settings().layout.is_null()) {
-        restore_layout(settings().layout);
+    } else {
+        // Also where a layout is named: what was typed into the views stays.
+        if (!settings().layout.is_null()) restore_layout(settings().layout);
+        if (!options_.layout.empty()) apply_layout(options_.layout);
     }
     if (views().empty() && !views_.awaits_layout()) apply_layout("explore");
 }

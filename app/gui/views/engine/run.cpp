@@ -379,7 +379,7 @@ class RunView : public View {
     }
 
     RunForm form_;
-    PromptForm prompt_;
+    PromptForm prompt_{lifetime};
     EngineSession* engine_ = nullptr;
     std::string model_path_;
     std::filesystem::path seen_model_;
