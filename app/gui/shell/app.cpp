@@ -154,7 +154,7 @@ void App::take_input() {
 }
 
 void App::end_frame() {
-    tasks_.deliver();
+    for (const auto& error : tasks_.deliver()) notice(error, true);
     // A task that ends wakes the window.
     if (const auto next = session_.end_frame()) window_.draw_within(next->count());
 }
