@@ -41,7 +41,7 @@ App::App(Window& window, AppOptions options)
     session_.mark = options_.mark;
     session_.wanted_template = options_.use_template;
     choose_first_layout();
-    open_files(options_.traces);
+    opener_.open(options_.traces, true);
     if (!options_.select.empty()) session_.selection.set(parse_selection(session_, options_.select));
     if (options_.run_demo && engine_) engine_->run_demo();
 }
