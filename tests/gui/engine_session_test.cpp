@@ -15,6 +15,8 @@
 #include <thread>
 
 #include "analysis/figure_definition.h"
+#include "analysis/run_policy.h"
+#include "analysis/what_if.h"
 #include "app/gui/engine/job_progress.h"
 #include "app/gui/engine/job_queue.h"
 #include "app/gui/session/run_form.h"
@@ -277,6 +279,32 @@ TEST_CASE("while an answer is compared its cache changes its form no more") {
     while (engine->status().busy()) std::this_thread::yield();
     engine->update();
     CHECK(trace::Reader(wanted.output).run_record(0, 1).switch_steps.empty());
+}
+
+TEST_CASE("why EchoKV has no what-if is said once, also beside a prefill that is in memory") {
+    testing::SessionWithEngine gui;
+    gui.engine->run(gui.request({"snapkv:window=8"}, "16"));
+    gui.until_idle();
+    const auto model = gui.session.documents().front()->reader()->model();
+    const policies::EchoLayout layout{static_cast<int>(model.n_layers), static_cast<int>(model.n_kv_heads),
+                                      static_cast<int>(model.head_dim), 2, 4};
+    const policies::test::EchoMapsFile maps(layout, model.fingerprint);
+    auto wanted = gui.request({"echokv:recent=9,maps=" + maps.path()}, "16");
+    wanted.output = gui.folder / "echo.h5";
+    gui.engine->run(wanted);
+    gui.until_idle();
+    Document& document = *gui.session.documents().back();
+    gui.session.selection.select_run(document.key_of(0, 1));
+    REQUIRE(gui.engine->prefill(document.id(), 0));
+    LiveWhatIf what_if;
+    gui.settle(what_if);
+    const std::string why = analysis::obstacle_to_what_if(analysis::run_policy(document.reader()->run(0, 1)));
+    REQUIRE(!why.empty());
+    const std::string& said = what_if.refusal();
+    CAPTURE(said);
+    const size_t at = said.find(why);
+    REQUIRE(at != std::string::npos);
+    CHECK(said.find(why, at + 1) == std::string::npos);
 }
 
 TEST_CASE("what cannot be run becomes a notice, and the next job runs") {
