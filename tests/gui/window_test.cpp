@@ -360,6 +360,7 @@ TEST_CASE(
     driven.settle();
     DrivenApp later(AppOptions{});
     later.app().open_files({file_in("plain")});
+    later.settle();
     REQUIRE(later.session().documents().size() == 1);
     CHECK(later.session().documents()[0]->path() == plain.path());
     CHECK(later.session().documents()[0]->note_on(2, 3));
