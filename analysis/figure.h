@@ -17,6 +17,7 @@ enum class Scale { linear, logarithmic };
 struct Tick {
     double value = 0;
     std::string label;
+    std::string whole{};  ///< where the label is a shortened one: what it says in full
 };
 
 /// What numbers of a trace count.
@@ -162,8 +163,9 @@ struct Panel {
     size_t row = 0;
     size_t column = 0;
     std::string title;
-    std::string part;  ///< which of several panels of what the title names: "keys"
-    std::string note;  ///< a number that belongs to the panel, at the right of its title
+    std::string whole_title;  ///< where the title is a shortened one: what it says in full
+    std::string part;         ///< which of several panels of what the title names: "keys"
+    std::string note;         ///< a number that belongs to the panel, at the right of its title
     Axis x;
     Axis y;
     std::vector<Shape> shapes;  ///< later ones lie above earlier ones
@@ -222,6 +224,7 @@ struct LegendEntry {
     std::string label;
     Symbol symbol = Symbol::line;
     LineStyle style;
+    std::string whole{};  ///< where the label is a shortened one: what it says in full
 };
 
 struct Figure {

@@ -12,4 +12,9 @@ namespace kvscope::analysis {
 /// none.
 Rgb policy_color(std::string_view policy);
 
+/// Shades of a policy's colour, for its other parameters and for other traces: as far as they go from the other
+/// policies' colours. Of any other colour, mixed with 40 % of white or black.
+Rgb paler(Rgb color);
+Rgb darker(Rgb color);
+
 }  // namespace kvscope::analysis

@@ -8,6 +8,7 @@
 
 #include "analysis/model_in_words.h"
 #include "analysis/run_style.h"
+#include "analysis/short_label.h"
 #include "policies/interface/registry.h"
 
 namespace kvscope::analysis {
@@ -172,6 +173,7 @@ void complete_figure(Figure& figure, const trace::Reader& reader, const FigureOp
                      const std::vector<int>& runs) {
     figure.recipe = figure_recipe(reader, options.prompt, runs);
     figure.created_utc = reader.created_utc();
+    shorten_labels(figure);
     figure.show_title = options.title;
     if (options.width_mm < 0 || options.height_mm < 0) {
         throw FigureError(fmt::format("a figure of {} mm x {} mm cannot be drawn: sizes are positive", options.width_mm,

@@ -36,10 +36,9 @@ std::string method(const trace::RunAttributes& run) { return run.policy + '\n' +
 
 /// Of the i-th of several traces, or of the i-th method that has the colour.
 Rgb shade(Rgb color, size_t i) {
-    const auto mixed = [&](uint8_t channel, int with) { return static_cast<uint8_t>((3 * channel + 2 * with) / 5); };
-    const auto all = [&](int with) { return Rgb{mixed(color.r, with), mixed(color.g, with), mixed(color.b, with)}; };
     if (i % kShades == 0) return color;
-    return i % kShades == 1 ? all(255) : all(color == kBlack ? 190 : 0);
+    if (i % kShades == 1) return paler(color);
+    return color == kBlack ? Rgb{76, 76, 76} : darker(color);
 }
 
 /// The colours of a trace's methods: the first of a policy has the policy's own, which its other parameters are shades

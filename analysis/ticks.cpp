@@ -67,16 +67,28 @@ Ticks linear_ticks(const Axis& axis, size_t max_ticks) {
     return result;
 }
 
+/// 1, 2 and 5 times the power of ten; as on a linear axis where those are not two.
+Ticks within_a_decade(const Axis& axis, size_t max_ticks) {
+    Ticks result;
+    for (int e = static_cast<int>(std::floor(std::log10(axis.min))); std::pow(10.0, e) <= axis.max; ++e)
+        for (const double factor : {1.0, 2.0, 5.0}) {
+            const double value = factor * std::pow(10.0, e);
+            if (value >= axis.min * (1 - 1e-9) && value <= axis.max * (1 + 1e-9))
+                result.ticks.push_back({value, label_of(value, std::max(0, -e))});
+        }
+    if (result.ticks.size() > max_ticks) result.ticks = {result.ticks.front(), result.ticks.back()};
+    if (result.ticks.size() > 1) return result;
+    Axis linear = axis;
+    linear.scale = Scale::linear;
+    return linear_ticks(linear, max_ticks);
+}
+
 Ticks logarithmic_ticks(const Axis& axis, size_t max_ticks) {
     Ticks result;
     const int first = static_cast<int>(std::ceil(std::log10(axis.min) - 1e-9));
     const int last = static_cast<int>(std::floor(std::log10(axis.max) + 1e-9));
     const int n = last - first + 1;
-    if (n < 2) {  // within one decade: as on a linear axis
-        Axis linear = axis;
-        linear.scale = Scale::linear;
-        return linear_ticks(linear, max_ticks);
-    }
+    if (n < 2) return within_a_decade(axis, max_ticks);
     const int stride = (n + static_cast<int>(max_ticks) - 1) / static_cast<int>(max_ticks);
     for (int e = first; e <= last; e += stride) {
         const std::string label =

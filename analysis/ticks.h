@@ -15,7 +15,8 @@ struct Ticks {
 };
 
 /// The axis' own ticks, or at most `max_ticks` (at least 2) at round values: multiples of 1, 2 or 5 times a power of
-/// ten, whole numbers (of 4, too) only where the axis says so; powers of ten on a logarithmic axis. Labels have as many
+/// ten, whole numbers (of 4, too) only where the axis says so; powers of ten on a logarithmic axis, within a decade
+/// 1, 2 and 5 times one. Labels have as many
 /// decimals as their step needs and thousands separated; very large or small values share an exponent.
 Ticks ticks_for(const Axis& axis, size_t max_ticks);
 

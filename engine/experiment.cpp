@@ -288,6 +288,7 @@ struct Experiment::Impl {
                     for (const size_t i : ended) {
                         generations[i + first] = all[i];
                         waiting.push_back(i + first);
+                        if (owner.on_answered) owner.on_answered(runs[i + first]->index());
                     }
                     Unseen unseen(impl.progress);
                     write_those_waiting(goes_on ? static_cast<Progress&>(unseen) : impl.progress);
@@ -476,6 +477,7 @@ struct Experiment::Impl {
             const auto generation =
                 std::move(answering.decode(starts, tokens_of(alive, owner), nullptr, switches_of(alive, owner))[0]);
             const uint64_t peak = peak_resident_bytes();
+            if (owner.on_answered) owner.on_answered(run.index());
             if (q == 0 || run.is_full()) write(index, prompt_record());
             auto record = finished(run, generation);
             if (q == 0) {

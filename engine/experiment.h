@@ -82,6 +82,8 @@ class Experiment {
     std::function<void(int prompt, int run, const trace::RunRecord&)> on_kept;
     /// Each token that a run generates for the prompt of the latest `on_prompt`.
     std::function<void(int run, int32_t id)> on_token;
+    /// A run's answer has ended; it is compared next, and no longer asked by `ask_switch`.
+    std::function<void(int run)> on_answered;
     /// Asked before each step of a run whose policy stores tokens while it decodes: whether its cache, which is whole
     /// now or not, is to change between the two behind that step. The record says when it did.
     std::function<bool(int run, bool is_full)> ask_switch;

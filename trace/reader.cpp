@@ -124,12 +124,38 @@ Block block_of_layer(std::vector<std::size_t> shape, std::size_t layer) {
     return block;
 }
 
+/// How many of its layers a large data set is read at once in; whole layers, which chunks never span. 0: it is small
+/// enough to be read whole.
+std::size_t layers_in_a_piece(const std::vector<std::size_t>& shape, std::size_t element_bytes) {
+    constexpr std::size_t most_bytes = std::size_t{1} << 19;
+    constexpr std::size_t largest_layer = std::size_t{1} << 40;  // beyond it a damaged shape, which reading finds
+    if (shape.size() < 2 || shape[0] < 2) return 0;
+    std::size_t bytes_a_layer = element_bytes;
+    for (std::size_t i = 1; i < shape.size() && bytes_a_layer <= largest_layer; ++i) bytes_a_layer *= shape[i];
+    if (bytes_a_layer == 0 || bytes_a_layer > largest_layer || bytes_a_layer * shape[0] <= most_bytes) return 0;
+    return std::max<std::size_t>(most_bytes / bytes_a_layer, 1);
+}
+
 }  // namespace
 
 template <class T>
 std::vector<T> Reader::read(Place place, const schema::DataSet& data_set) const {
     if (const AddedRun* added = impl_->added(place)) return added->read<T>(data_set);
-    return impl_->files->with_data_set(place, data_set, [](hid_t open) { return h5::read<T>(open); });
+    const std::vector<std::size_t> lengths = shape(place, data_set);
+    const std::size_t layers_at_once = layers_in_a_piece(lengths, sizeof(T));
+    if (layers_at_once == 0)
+        return impl_->files->with_data_set(place, data_set, [](hid_t open) { return h5::read<T>(open); });
+    // In pieces: a window that opens or closes a trace meanwhile waits for one of them, not for all.
+    std::vector<T> all;
+    for (std::size_t first = 0; first < lengths[0]; first += layers_at_once) {
+        Block block{std::vector<std::size_t>(lengths.size(), 0), lengths};
+        block.first[0] = first;
+        block.count[0] = std::min(layers_at_once, lengths[0] - first);
+        const auto piece = read<T>(place, data_set, block);
+        if (first == 0) all.reserve(piece.size() / block.count[0] * lengths[0]);
+        all.insert(all.end(), piece.begin(), piece.end());
+    }
+    return all;
 }
 
 template <class T>

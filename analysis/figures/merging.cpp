@@ -78,7 +78,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     scale.title = "Tokens of the entry";
     scale.map_begin = kLightest;
     scale.scale = Scale::logarithmic;
-    scale.min = 0.8;
+    scale.min = 1;
     scale.max = 2;
     scale.background_label = "dropped";
     std::vector<int> indices;

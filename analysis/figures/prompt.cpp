@@ -11,6 +11,7 @@
 #include "analysis/run_style.h"
 #include "analysis/subject_table.h"
 #include "analysis/tables/table_format.h"
+#include "analysis/tables/token_text.h"
 #include "analysis/tables/utf8.h"
 
 namespace kvscope::analysis::prompt_file {
@@ -152,7 +153,7 @@ Arrangement arrange(const trace::Reader& reader, const FigureOptions& options) {
     const auto n = static_cast<double>(columns);
     const auto characters = static_cast<size_t>(std::max((width_mm - kMarginMm - 3 * n) / n / kCellMm, 8.0));
     Arrangement all{std::move(runs), n_tokens, columns, characters,
-                    BrokenText(reader.token_text(options.prompt), n_tokens, characters)};
+                    BrokenText(tokens_with_whole_characters(reader.token_text(options.prompt)), n_tokens, characters)};
     const size_t n_lines = all.text.n_lines();
     const double room_mm = height_mm - kBelowMm;
     const auto most_lines = static_cast<size_t>(std::max((room_mm - kTitleMm) / kLineMm, 1.0));
@@ -293,6 +294,13 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     if (shown.merges)
         figure.caption += fmt::format(" A token that went into an entry of n tokens counts as one n-th of it{}.",
                                       shown.by_heads ? "" : ", in a layer by the head that has the most of it");
+    const auto& pieces = arrangement.text.pieces();
+    if (std::any_of(pieces.begin(), pieces.end(),
+                    [](const Piece& piece) { return piece.text.find(continuation_mark) != std::string::npos; }))
+        figure.caption += fmt::format(
+            " A character that several tokens share stands in the first of them; {} is the "
+            "part of another.",
+            continuation_mark);
     complete_figure(figure, reader, options, arrangement.runs);
     return figure;
 }

@@ -361,6 +361,31 @@ TEST_CASE("prompt: every token on a ground that says how many layers, or heads, 
     CHECK_THROWS_WITH(made(reader, "prompt", options), Contains("layers, heads"));
 }
 
+TEST_CASE("prompt: a character that tokens share is whole in the first of them, in every script") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::Options trace_options;
+    trace_options.n_tokens = 12;
+    {
+        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.force = true, .generator = "sample"});
+        writer.write_model(trace::sample::model(trace_options));
+        auto prompt = trace::sample::prompt(trace_options, 0);
+        prompt.token_text = {"f",    "⟨C3⟩", "⟨BC⟩r", " ⟨E6⟩⟨97⟩", "⟨A5⟩",  "本",
+                             "⟨F0⟩", "⟨9F⟩", "⟨98⟩",  "⟨80⟩",      "x⟨E2⟩", "y"};
+        writer.write_prompt(0, prompt);
+        writer.write_run(0, 0, trace::sample::full_run(trace_options, prompt));
+        writer.finish();
+    }
+    const trace::Reader reader(folder / "t.h5");
+    const Figure figure = made(reader, "prompt", {});
+    std::vector<std::string> texts;
+    for (const Shape& shape : figure.panels.at(0).shapes)
+        if (const auto* label = std::get_if<TextLabel>(&shape)) texts.push_back(label->text);
+    CHECK(texts == std::vector<std::string>{"f", "ü", "‿r", " 日", "‿", "本", "😀", "‿", "‿", "‿", "x⟨E2⟩", "y"});
+    CHECK_THAT(figure.caption, Contains("‿"));
+    // The numbers have each token as it is.
+    CHECK(std::get<std::string>(cell(table_of(reader, "prompt", {}), 1, "text")) == "⟨C3⟩");
+}
+
 TEST_CASE("retention, difference and prompt of a run that merges show one n-th of an entry of n") {
     const SampleTrace sample;
     const trace::Reader& reader = sample.reader();

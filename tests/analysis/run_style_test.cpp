@@ -109,6 +109,28 @@ TEST_CASE("policies that store something else than whole entries are told apart,
                      15, 9.9);
 }
 
+TEST_CASE("shades of a policy's colour come near no other policy's") {
+    const std::vector<std::string> policies = {
+        "streaming-llm", "h2o",       "snapkv",        "pyramidkv", "ada-snapkv",  "aperturekv", "k-vec",
+        "dapq",          "laq",       "gemfilter",     "random",    "oracle",      "headkv",     "ada-pyramidkv",
+        "lacache",       "longcache", "laq++",         "cam",       "llmlingua-2", "think",      "kvslimmer",
+        "asymkv",        "echokv",    "echokv-hybrid", "palu",      "commonkv",    "minicache"};
+    for (const auto& policy : policies) {
+        const Rgb own = policy_color(policy);
+        for (const Rgb shade : {paler(own), darker(own)}) {
+            const auto seen = test::as_triple(shade);
+            CAPTURE(policy, int{shade.r}, int{shade.g}, int{shade.b});
+            CHECK(test::color_distance(seen, test::as_triple(own), test::Eyes::usual) >= 8);
+            CHECK(test::color_distance(seen, test::Triple{}, test::Eyes::usual) >= 8);
+            for (const auto& other : policies) {
+                if (other == policy) continue;
+                CAPTURE(other);
+                CHECK(test::color_distance(seen, test::as_triple(policy_color(other)), test::Eyes::usual) >= 8);
+            }
+        }
+    }
+}
+
 TEST_CASE("legend and curves agree for any number of policies and budgets, and no two budgets look alike") {
     const int n_policies = GENERATE(2, 7, 8, 12, 24);
     const int n_budgets = GENERATE(2, 5, 20);

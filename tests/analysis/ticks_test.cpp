@@ -61,6 +61,20 @@ TEST_CASE("logarithmic ticks are powers of ten") {
     a = axis(0.05, 20);
     a.scale = Scale::logarithmic;
     CHECK(labels(a, 8) == "0.1 1 10");
+    // Within a decade: what begins at 1 is marked there.
+    for (const double end : {2.0, 4.0, 8.0, 9.9}) {
+        CAPTURE(end);
+        a = axis(1, end);
+        a.scale = Scale::logarithmic;
+        CHECK(labels(a, 8).starts_with("1 2"));
+        CHECK(labels(a, 2).starts_with("1 "));
+    }
+    a = axis(0.2, 0.6);
+    a.scale = Scale::logarithmic;
+    CHECK(labels(a, 8) == "0.2 0.5");
+    a = axis(6, 9);
+    a.scale = Scale::logarithmic;
+    CHECK(labels(a, 8) == "6.0 6.5 7.0 7.5 8.0 8.5 9.0");
 }
 
 TEST_CASE("an axis' own ticks are taken, a broken axis has none") {

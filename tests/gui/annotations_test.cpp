@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include "app/gui/session/session_state.h"
 #include "app/gui/session/settings.h"
 #include "app/gui/session/workspace.h"
+#include "app/gui/shell/trace_sidecars.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/gui/small_model.h"
@@ -313,6 +315,25 @@ TEST_CASE("a window whose notes cannot be saved says so before it closes, and sa
     CHECK(reopened.note_on(7, 8));
 }
 
+TEST_CASE("closing again counts as an answer to the warning only for a while") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    Tasks tasks([] {});
+    Session session(tasks);
+    Notices notices(*test_window());
+    Document& document = session.open(sample.path);
+    const FullDisk full(16);
+    document.write_note(7, 8, "typed");
+    TraceSidecars expired(session, notices, false, std::chrono::seconds(0));
+    expired.save_annotations();
+    CHECK(!expired.may_leave());
+    CHECK(!expired.may_leave());
+    TraceSidecars lasting(session, notices, false, std::chrono::hours(1));
+    lasting.save_annotations();
+    CHECK(!lasting.may_leave());
+    CHECK(lasting.may_leave());
+}
+
 #ifdef KVSCOPE_WITH_ENGINE
 
 TEST_CASE("a window that does not close yet, for notes that cannot be saved, lets its job go on") {
@@ -348,7 +369,7 @@ TEST_CASE("settings that cannot be understood are kept under another name, and a
     const fs::path file = folder / "settings.json";
     SECTION("a missing bracket") {
         put(file, R"({"light": true, "recent_traces": ["/a.h5")");
-        const Settings read = load_settings(file);
+        Settings read = load_settings(file);
         CHECK(is_told({read.problem}, "line 1"));
         CHECK(is_told(save_settings(read, file), "settings.json.unreadable-1"));
         CHECK(bytes_of(folder / "settings.json.unreadable-1") == R"({"light": true, "recent_traces": ["/a.h5")");
@@ -357,7 +378,7 @@ TEST_CASE("settings that cannot be understood are kept under another name, and a
     SECTION("one wrong type") {
         const std::string text = R"({"light": "perhaps", "width": 1234, "later": {"x": 1}})";
         put(file, text);
-        const Settings read = load_settings(file);
+        Settings read = load_settings(file);
         CHECK(is_told({read.problem}, "light"));
         CHECK(read.width == 1234);
         CHECK(save_settings(read, file).size() == 1);
@@ -377,7 +398,7 @@ TEST_CASE("settings that cannot be understood are kept under another name, and a
     SECTION("a later major version") {
         const std::string text = R"({"kvscope_settings": 2, "light": "another shape"})";
         put(file, text);
-        const Settings read = load_settings(file);
+        Settings read = load_settings(file);
         CHECK(is_told({read.problem}, "version 2"));
         CHECK(save_settings(read, file).empty());
         CHECK(bytes_of(file) == text);
@@ -385,7 +406,8 @@ TEST_CASE("settings that cannot be understood are kept under another name, and a
     SECTION("a full disk") {
         put(file, R"({"light": true})");
         const FullDisk full(4);
-        CHECK_THROWS_AS(save_settings(Settings{}, file), std::runtime_error);
+        Settings settings;
+        CHECK_THROWS_AS(save_settings(settings, file), std::runtime_error);
         CHECK(bytes_of(file) == R"({"light": true})");
     }
 }

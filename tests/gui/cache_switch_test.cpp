@@ -77,6 +77,57 @@ RunForm echo_form(const fs::path& output, const std::string& maps) {
 
 }  // namespace
 
+TEST_CASE("Make full is in view in the layout Explore, and dead once the run is cancelled") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    HeldSteps steps;
+    AppOptions options;
+    options.layout = "explore";
+    options.traces = {small_model};
+    options.before_step = [&steps] { steps.before_step(); };
+    DrivenApp driven(options);
+    const AllowedAtTheEnd at_the_end{steps};
+    driven.app().show_view(*find_view_kind("run"));
+    EngineSession& engine = *driven.app().engine();
+    REQUIRE(driven.draw_until([&] { return engine.status().model_path == small_model; }, patience));
+    driven.settle();
+    const policies::test::EchoMapsFile maps({.n_layers = 2, .n_kv_heads = 2, .head_dim = 16, .group = 2, .local = 4},
+                                            checkpoint::open_checkpoint(small_model)->fingerprint());
+    for (const auto& open : driven.app().views()) {
+        if (open->kind->name == "run") open->view->load(echo_form(folder / "run.h5", maps.path()).to_json());
+    }
+    steps.allow(3);
+    driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//run-1/Run"); });
+    REQUIRE(driven.draw_until([&] { return steps.waits_behind(3) && !engine.partial_answers().empty(); }, patience));
+    driven.settle();
+    ImGuiTestItemInfo button;
+    ImRect view;
+    driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef("//run-1");
+        button = c.ItemInfo("**/Make full");
+        view = c.WindowInfo("//run-1").Window->InnerRect;
+    });
+    CHECK(view.Contains(button.RectFull));
+    CHECK(button.RectClipped.GetWidth() == button.RectFull.GetWidth());
+    CHECK(button.RectClipped.GetHeight() == button.RectFull.GetHeight());
+    CHECK((button.ItemFlags & ImGuiItemFlags_Disabled) == 0);
+    engine.cancel();
+    bool has_reason = false;
+    driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef("//run-1");
+        c.Yield(2);
+        button = c.ItemInfo("**/Make full");
+        c.MouseMove("**/Make full");
+        c.SleepNoSkip(2, 0.1f);
+        const ImGuiWindow* tooltip = c.GetWindowByRef("//##Tooltip_00");
+        has_reason = tooltip && tooltip->Active && !tooltip->Hidden;
+    });
+    CHECK((button.ItemFlags & ImGuiItemFlags_Disabled) != 0);
+    CHECK(has_reason);
+    steps.allow_all();
+    REQUIRE(driven.draw_until([&] { return !engine.status().busy(); }, patience));
+}
+
 TEST_CASE("Make full and Compress, clicked in the middle of an answer, change the cache there") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const trace::sample::TemporaryFolder folder;

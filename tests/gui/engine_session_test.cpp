@@ -15,6 +15,8 @@
 #include <thread>
 
 #include "analysis/figure_definition.h"
+#include "analysis/run_policy.h"
+#include "analysis/what_if.h"
 #include "app/gui/engine/job_progress.h"
 #include "app/gui/engine/job_queue.h"
 #include "app/gui/session/run_form.h"
@@ -168,6 +170,141 @@ TEST_CASE("EchoKV's maps are trained in the window, step by step, and run") {
     gui.until_idle();
     CHECK(gui.engine->training().is_done);
     CHECK(gui.engine->training().stages.empty());
+}
+
+TEST_CASE("what throws when it is handed over keeps nothing else from being handed over") {
+    JobProgress progress([] {});
+    std::vector<std::string> told;
+    JobQueue jobs(
+        progress,
+        [&](const std::string& text, bool is_error) {
+            CHECK(is_error);
+            told.push_back(text);
+        },
+        [] {});
+    std::vector<int> order;
+    std::atomic<bool> is_posted = false;
+    const uint64_t job = jobs.enqueue("job", [&] {
+        jobs.post([&] { order.push_back(1); });
+        jobs.post([] { throw std::runtime_error("the trace is gone"); });
+        jobs.post([] { throw 3; });
+        jobs.post([&] { order.push_back(4); });
+        is_posted = true;
+    });
+    while (!is_posted) std::this_thread::yield();
+    jobs.deliver();
+    CHECK(order == std::vector<int>{1, 4});
+    REQUIRE(told.size() == 2);
+    CHECK(told[0] == "the trace is gone");
+    CHECK(jobs.error_of(job).empty());
+}
+
+TEST_CASE("runs whose files are not named, and that wait for each other, have names of their own") {
+    testing::SessionWithEngine gui;
+    const fs::path before = fs::current_path();
+    fs::current_path(gui.folder);
+    for (const char* policy : {"snapkv:window=8", "snapkv:window=8", "streaming-llm"}) {
+        auto wanted = gui.request({policy}, "16");
+        wanted.output.clear();
+        gui.engine->run(wanted);
+    }
+    gui.until_idle();
+    fs::current_path(before);
+    CHECK(gui.errors.empty());
+    CHECK(gui.session.documents().size() == 3);
+    for (const char* name : {"kvscope-1.h5", "kvscope-2.h5", "kvscope-3.h5"}) CHECK(fs::exists(gui.folder / name));
+    CHECK(trace::Reader(gui.folder / "kvscope-3.h5").run(0, 1).policy == "streaming-llm");
+}
+
+TEST_CASE("why a run failed is known by its number, whatever other jobs do") {
+    testing::SessionWithEngine gui;
+    auto wrong = gui.request({"snapkv"}, "64");
+    wrong.model = gui.folder / "nothing.gguf";
+    const uint64_t failed = gui.engine->run(wrong);
+    const uint64_t fine = gui.engine->run(gui.request({"streaming-llm"}, "16"));
+    gui.engine->load_model(gui.folder / "no such model.gguf");
+    gui.until_idle();
+    CHECK(failed != fine);
+    CHECK(gui.engine->error_of(failed).find("nothing.gguf") != std::string::npos);
+    CHECK(gui.engine->error_of(fine).empty());
+    CHECK(gui.engine->status().error.find("no such model.gguf") != std::string::npos);
+    CHECK(gui.engine->error_of(0).empty());
+}
+
+TEST_CASE("while an answer is compared its cache changes its form no more") {
+    testing::SessionWithEngine gui;
+    gui.engine->run(gui.request({"snapkv:window=8"}, "16"));
+    gui.until_idle();
+    const auto model = gui.session.documents().front()->reader()->model();
+    const policies::EchoLayout layout{static_cast<int>(model.n_layers), static_cast<int>(model.n_kv_heads),
+                                      static_cast<int>(model.head_dim), 2, 4};
+    const policies::test::EchoMapsFile maps(layout, model.fingerprint);
+    auto wanted = gui.request({"echokv:recent=9,maps=" + maps.path()}, "16");
+    wanted.output = gui.folder / "switched.h5";
+    // The engine tells each change of its phase, and waits here in the comparison. It decodes once the test watches.
+    std::atomic<EngineSession*> watched = nullptr;
+    std::atomic<bool> is_comparing = false;
+    std::atomic<bool> may_go_on = false;
+    const auto engine = make_engine_session(
+        gui.session, [](const std::string& text, bool) { UNSCOPED_INFO(text); },
+        [&] {
+            const EngineSession* session = watched;
+            if (may_go_on || !session || session->status().phase != "compare") return;
+            is_comparing = true;
+            while (!may_go_on) std::this_thread::yield();
+        },
+        [] { return std::vector<fs::path>(); }, 0,
+        [&] {
+            while (!watched) std::this_thread::yield();
+        });
+    engine->run(wanted);
+    while (engine->status().state != EngineStatus::State::running) std::this_thread::yield();
+    watched = engine.get();
+    while (!is_comparing && engine->status().busy()) engine->update();
+    CHECK(is_comparing);
+    engine->update();
+    gui.session.tasks.wait();
+    engine->update();
+    bool is_there = false;
+    for (const auto& answer : engine->partial_answers()) {
+        if (!answer.is_full) continue;
+        is_there = true;
+        CHECK(answer.has_ended);
+        engine->switch_cache(answer.run);
+    }
+    CHECK(is_there);
+    engine->update();
+    for (const auto& answer : engine->partial_answers()) CHECK(!answer.is_full.value_or(false));
+    may_go_on = true;
+    while (engine->status().busy()) std::this_thread::yield();
+    engine->update();
+    CHECK(trace::Reader(wanted.output).run_record(0, 1).switch_steps.empty());
+}
+
+TEST_CASE("why EchoKV has no what-if is said once, also beside a prefill that is in memory") {
+    testing::SessionWithEngine gui;
+    gui.engine->run(gui.request({"snapkv:window=8"}, "16"));
+    gui.until_idle();
+    const auto model = gui.session.documents().front()->reader()->model();
+    const policies::EchoLayout layout{static_cast<int>(model.n_layers), static_cast<int>(model.n_kv_heads),
+                                      static_cast<int>(model.head_dim), 2, 4};
+    const policies::test::EchoMapsFile maps(layout, model.fingerprint);
+    auto wanted = gui.request({"echokv:recent=9,maps=" + maps.path()}, "16");
+    wanted.output = gui.folder / "echo.h5";
+    gui.engine->run(wanted);
+    gui.until_idle();
+    Document& document = *gui.session.documents().back();
+    gui.session.selection.select_run(document.key_of(0, 1));
+    REQUIRE(gui.engine->prefill(document.id(), 0));
+    LiveWhatIf what_if;
+    gui.settle(what_if);
+    const std::string why = analysis::obstacle_to_what_if(analysis::run_policy(document.reader()->run(0, 1)));
+    REQUIRE(!why.empty());
+    const std::string& said = what_if.refusal();
+    CAPTURE(said);
+    const size_t at = said.find(why);
+    REQUIRE(at != std::string::npos);
+    CHECK(said.find(why, at + 1) == std::string::npos);
 }
 
 TEST_CASE("what cannot be run becomes a notice, and the next job runs") {

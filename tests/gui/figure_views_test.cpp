@@ -1,7 +1,9 @@
+#include <fmt/format.h>
 #include <imgui_internal.h>
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <set>
 
 #include "analysis/policy_color.h"
 #include "analysis/run_style.h"
@@ -12,6 +14,7 @@
 #include "app/gui/figure/figure_source.h"
 #include "tests/analysis/color_distance.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
 #include "tests/trace/sample_trace.h"
 
@@ -323,6 +326,37 @@ TEST_CASE("the view Spectrum shows every source, and the mouse finds layers and 
     });
     CHECK(found);
     CHECK(driven.app().notices().empty());
+}
+
+TEST_CASE("keys and values of a run stand beside each other, or below each other where there is one column") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options = explore(sample);
+    options.view = "reconstruction";
+    DrivenApp driven(options);
+    std::set<bool> are_beside;
+    // From four columns to one, past three.
+    for (const float scale : {1.0f, 1.2f, 1.4f, 1.7f, 2.2f, 3.5f}) {
+        CAPTURE(scale);
+        driven.app().set_scale(scale);
+        driven.settle();
+        std::vector<ImRect> panels;
+        driven.drive([&](ImGuiTestContext& c) {
+            for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
+                if (window->WasActive && std::string_view(window->Name).find("/panels_") != std::string_view::npos)
+                    c.SetRef(window->ID);
+            }
+            for (int i = 0; c.ItemExists(fmt::format("##panel {}", i).c_str()); ++i)
+                panels.push_back(c.ItemInfo(fmt::format("##panel {}", i).c_str()).RectFull);
+        });
+        REQUIRE(panels.size() >= 2);
+        for (size_t keys = 0; keys + 1 < panels.size(); keys += 2) {
+            const bool is_row = panels[keys].Min.y == panels[keys + 1].Min.y;
+            CHECK((is_row || panels[keys].Min.x == panels[keys + 1].Min.x));
+            are_beside.insert(is_row);
+        }
+    }
+    CHECK(are_beside.size() == 2);
 }
 
 TEST_CASE("maps that are scrolled to are zoomed by the wheel and scrolled beside their data and by key") {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <cstdlib>
 
 #include "app/gui/shell/layouts.h"
 #include "tests/gui/driven_window.h"
@@ -51,6 +52,60 @@ TEST_CASE("a closed view comes back by undo as it was, and those that stood befo
     for (const auto& view : driven.app().layout_state()["views"]) {
         if (view["kind"] == "prompt") CHECK(view["state"]["by_heads"] == true);
     }
+}
+
+TEST_CASE("no layout takes away what was typed into a view") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    setenv("XDG_CONFIG_HOME", sample.folder.path().c_str(), 1);
+    std::vector<std::pair<const char*, std::vector<const char*>>> fields = {
+#ifdef KVSCOPE_WITH_ENGINE
+        {"run", {"##budgets", "##output", "##question"}},
+#endif
+        {"log", {"##log filter"}},
+        {"prompt", {"##prompt search", "##prompt mark"}}};
+    const auto in_each = [&](DrivenApp& driven, const auto& act) {
+        for (const auto& [kind, names] : fields) {
+            driven.app().show_view(*find_view_kind(kind));
+            driven.settle();
+            driven.drive([&, kind = kind, names = names](ImGuiTestContext& c) {
+                c.SetRef(kind == std::string("run") ? c.WindowInfo("//run-1/form").ID
+                                                    : c.WindowInfo(DrivenApp::window_of(kind).c_str()).ID);
+                for (const char* name : names) act(c, fmt::format("**/{}", name));
+            });
+        }
+    };
+    const auto check_all = [&](DrivenApp& driven) {
+        in_each(driven, [&](ImGuiTestContext& c, const std::string& field) {
+            CAPTURE(field);
+            // Enter, with which the test ends a field, is a new line in a question.
+            CHECK(std::string(c.ItemReadAsString(field.c_str())).starts_with("w12"));
+        });
+    };
+    AppOptions options = explore(sample);
+    {
+        DrivenApp driven(options, true);
+        in_each(driven, [&](ImGuiTestContext& c, const std::string& field) { c.ItemInputValue(field.c_str(), "w12"); });
+        for (const char* layout : {"explore", "compare", "report", "explore"}) {
+            driven.app().apply_layout(layout);
+            driven.settle();
+            CHECK(driven.app().views().size() == find_layout(layout)->views.size());
+        }
+        check_all(driven);
+        driven.app().apply_layout("compare");
+        driven.settle();
+        CHECK(driven.app().may_close());
+    }
+    fields.pop_back();  // a search ends with the window
+    options.layout = GENERATE("", "report");
+    CAPTURE(options.layout);
+    {
+        DrivenApp driven(options, true);
+        if (options.layout.empty()) driven.app().apply_layout("explore");
+        driven.settle();
+        check_all(driven);
+    }
+    unsetenv("XDG_CONFIG_HOME");
 }
 
 TEST_CASE("a window whose views are all closed offers what brings them back") {

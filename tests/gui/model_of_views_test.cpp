@@ -144,6 +144,60 @@ TEST_CASE("settings survive being written and read, and a damaged file gives the
     CHECK(load_settings(file).recent_traces.empty());
 }
 
+TEST_CASE("of two windows neither takes away what the other has opened or set") {
+    const trace::sample::TemporaryFolder folder;
+    const fs::path file = folder / "settings.json";
+    Settings at_first;
+    at_first.remember_trace("/old.h5");
+    save_settings(at_first, file);
+    const Settings before = load_settings(file);
+    Settings one = before;
+    Settings other = before;
+    one.remember_trace("/a.h5");
+    one.remember_model("/m.gguf");
+    one.light = true;
+    save_settings(one, file, &before);
+    other.remember_trace("/b.h5");
+    other.remember_trace("/c.h5");
+    other.ui_scale = 2;
+    save_settings(other, file, &before);
+    const Settings read = load_settings(file);
+    CHECK(read.recent_traces == std::vector<std::string>{"/c.h5", "/b.h5", "/a.h5", "/old.h5"});
+    CHECK(read.recent_models == std::vector<std::string>{"/m.gguf"});
+    CHECK(read.light);
+    CHECK(read.ui_scale == 2);
+    CHECK(other.recent_traces == read.recent_traces);
+    // What both had before, opened once more, comes to the front.
+    Settings again = other;
+    again.remember_trace("/old.h5");
+    save_settings(again, file, &other);
+    CHECK(load_settings(file).recent_traces == std::vector<std::string>{"/old.h5", "/c.h5", "/b.h5", "/a.h5"});
+    // A full list, of which the last one falls off.
+    const Settings full = again;
+    for (int i = 0; i < 10; ++i) again.remember_trace("/new" + std::to_string(i) + ".h5");
+    save_settings(again, file, &full);
+    CHECK(load_settings(file).recent_traces == again.recent_traces);
+    CHECK(again.recent_traces.size() == Settings::most_recent);
+    CHECK(again.recent_traces.front() == "/new9.h5");
+}
+
+TEST_CASE("windows that save at the same time lose nothing") {
+    const trace::sample::TemporaryFolder folder;
+    const fs::path file = folder / "settings.json";
+    constexpr int n_windows = 4;
+    std::vector<std::thread> windows;
+    for (int w = 0; w < n_windows; ++w) {
+        windows.emplace_back([&file, w] {
+            const Settings before;
+            Settings settings;
+            settings.remember_trace("/" + std::to_string(w) + ".h5");
+            save_settings(settings, file, &before);
+        });
+    }
+    for (auto& window : windows) window.join();
+    CHECK(load_settings(file).recent_traces.size() == n_windows);
+}
+
 TEST_CASE("a workspace that leads out of its folder, or is none, is refused") {
     const trace::sample::TemporaryFolder folder;
     const fs::path file = folder / "bad.kvscope";

@@ -1,8 +1,13 @@
 // What a frame draws is computed beside it: none waits for whoever reads a trace.
 #include <imgui_internal.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
 #include <string>
+#include <thread>
 
 #include "app/gui/figure/export_dialog.h"
 #include "tests/gui/busy_disk.h"
@@ -55,6 +60,55 @@ TEST_CASE("no frame waits while another thread reads a trace, whatever it draws 
         });
         driven.settle();
     }
+}
+
+TEST_CASE("no frame copies a workspace's traces, or closes one of them, itself") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    setenv("XDG_STATE_HOME", (sample.folder / "state").c_str(), 1);
+    DrivenApp driven(alone(sample, "retention"));
+    driven.settle();
+    const auto file = sample.folder / "w.kvscope";
+    // While its worker is held nothing can be written, unpacked or closed but by the window's own thread.
+    std::atomic<bool> may_go_on = false;
+    const auto hold = [&] {
+        may_go_on = false;
+        driven.app().tasks().once(
+            [&] {
+                while (!may_go_on) std::this_thread::yield();
+                return std::string();
+            },
+            [](const std::string&, bool) {});
+    };
+    const auto go_on = [&] {
+        may_go_on = true;
+        driven.settle();
+    };
+    hold();
+    driven.app().save_workspace(file);
+    driven.draw_until([] { return false; }, 3);
+    CHECK(!std::filesystem::exists(file));
+    go_on();
+    CHECK(std::filesystem::exists(file));
+    CHECK(driven.app().notices().back().find("written") != std::string::npos);
+
+    hold();
+    driven.app().open_workspace(file);
+    driven.draw_until([] { return false; }, 3);
+    CHECK(driven.session().documents().size() == 1);
+    CHECK(!std::filesystem::exists(sample.folder / "state/kvscope/workspaces"));
+    go_on();
+    CHECK(driven.session().documents().size() == 2);
+
+    hold();
+    std::weak_ptr<const trace::Reader> closed = driven.session().documents().front()->file();
+    driven.session().close(driven.session().documents().front()->id());
+    driven.draw_until([] { return false; }, 3);
+    CHECK(driven.session().documents().size() == 1);
+    CHECK(!closed.expired());
+    go_on();
+    CHECK(driven.app().n_errors() == 0);
+    unsetenv("XDG_STATE_HOME");
 }
 
 TEST_CASE("numbers are copied as soon as they are read, and no frame waits for them") {

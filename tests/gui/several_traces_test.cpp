@@ -84,8 +84,22 @@ TEST_CASE("the spectrum of a head alone follows the selected KV head, or the sel
     View& view = *driven.app().views().at(0)->view;
     view.load({{"of_head", true}});
     const auto heads = [&] { return view.figure(driven.session())->options.heads; };
+    const auto is_enabled = [&] {
+        bool enabled = false;
+        driven.drive([&](ImGuiTestContext& c) {
+            c.SetRef(DrivenApp::window_of("spectrum").c_str());
+            enabled = (c.ItemInfo("**/###head spectrum").ItemFlags & ImGuiItemFlags_Disabled) == 0;
+        });
+        return enabled;
+    };
+    // Without a head nothing is a head's alone, whatever is ticked.
+    driven.session().selection.select_layer(1);
+    CHECK(heads().empty());
+    CHECK_FALSE(is_enabled());
     driven.session().selection.select_head(1, 1);
     CHECK(heads() == std::vector<int>{2, 3});  // 4 query heads read 2 KV heads
+    driven.settle();
+    CHECK(is_enabled());
     driven.session().selection.select_head(1, 0, 1);
     CHECK(heads() == std::vector<int>{1});
     driven.session().selection.select_head(2, 1, 3);

@@ -239,6 +239,17 @@ TEST_CASE("views and layout are saved a while after a change, without waiting fo
     unsetenv("XDG_CONFIG_HOME");
 }
 
+TEST_CASE("a trace that was opened without a click is among the recent ones, however the window ends") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    setenv("XDG_CONFIG_HOME", (sample.folder / "config").c_str(), 1);
+    DrivenApp driven(explore(sample), true);
+    CHECK(driven.draw_until([&] { return fs::exists(settings_file()); }, 4000));
+    CHECK(load_settings(settings_file()).recent_traces == std::vector<std::string>{sample.path.string()});
+    CHECK(load_settings(settings_file()).layout.is_object());
+    unsetenv("XDG_CONFIG_HOME");
+}
+
 TEST_CASE("the signal to end is told to the program") {
     std::atomic<bool> told = false;
     {

@@ -7,6 +7,7 @@
 
 #include "analysis/shell_command.h"
 #include "app/gui/session/engine_session.h"
+#include "app/gui/session/run_form.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"
@@ -136,6 +137,46 @@ TEST_CASE("the view Training says why a training failed, and not why another job
     window.driven.settle();
     CHECK(n_shown("no such model") == 1);
     CHECK(n_shown("no such text") == 2);
+}
+
+TEST_CASE("the view Run says why its own run failed, and not why another job did") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    OnSmallModel window("run");
+    const auto shows = [&](const std::string& text) {
+        bool is_shown = false;
+        const std::string all = window.driven.shown_text();
+        // Of the view, not of the notices in the corner.
+        const size_t at = all.find(text);
+        const size_t form = all.find("Model", all.find("Copy command"));
+        is_shown = at != std::string::npos && at < form;
+        return is_shown;
+    };
+    TrainingRequest request;
+    request.texts = {folder / "no such text.txt"};
+    request.output = folder / "maps.safetensors";
+    window.engine().train(request);
+    REQUIRE(window.wait_for_engine());
+    window.driven.settle();
+    CHECK(window.engine().status().error.find("no such text") != std::string::npos);
+    CHECK(!shows("no such text"));
+    RunForm form;
+    for (PolicyRow& row : form.rows) row.ticked = row.spec.definition->name == "snapkv";
+    form.request.context = text;
+    form.request.budgets = "4";  // not above the policy's window
+    form.request.output = folder / "run.h5";
+    window.driven.app().views()[0]->view->load(form.to_json());
+    window.driven.settle();
+    window.driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//run-1/Run"); });
+    REQUIRE(window.wait_for_engine());
+    window.driven.settle();
+    const std::string why = window.engine().status().error;
+    REQUIRE(!why.empty());
+    CHECK(shows(why.substr(0, 20)));
+    window.engine().load_model(folder / "no such model.gguf");
+    REQUIRE(window.wait_for_engine());
+    window.driven.settle();
+    CHECK(shows(why.substr(0, 20)));
 }
 
 }  // namespace kvscope::gui::testing

@@ -310,6 +310,7 @@ TEST_CASE("a workspace carries traces, notes, layout and selection to another fo
         driven.session().mark = "a";
         selected = driven.session().cursor();
         driven.app().save_workspace(file);
+        driven.app().tasks().wait();
     }
     fs::remove(sample.path);
     fs::remove(annotations_path(sample.path));
@@ -340,9 +341,11 @@ TEST_CASE(
     {
         DrivenApp driven(options);
         driven.app().save_workspace(file_in("plain"));
+        driven.app().tasks().wait();
         driven.session().focus()->toggle_pin(1);
         driven.settle();
         driven.app().save_workspace(file_in("pinned"));
+        driven.app().tasks().wait();
     }
     DrivenApp driven(AppOptions{});
     driven.app().open_files({file_in("pinned"), file_in("plain")});
@@ -357,6 +360,7 @@ TEST_CASE(
     driven.settle();
     DrivenApp later(AppOptions{});
     later.app().open_files({file_in("plain")});
+    later.settle();
     REQUIRE(later.session().documents().size() == 1);
     CHECK(later.session().documents()[0]->path() == plain.path());
     CHECK(later.session().documents()[0]->note_on(2, 3));

@@ -37,6 +37,22 @@ void wait_for(const std::atomic<int>& count, int n) {
 
 }  // namespace
 
+TEST_CASE("what throws when an end is told keeps no other end from being told") {
+    Tasks tasks([] {});
+    int n_told = 0;
+    tasks.once([] { return std::string("first"); },
+               [](const std::string&, bool) { throw std::runtime_error("no view for it"); });
+    tasks.once([] { return std::string("second"); }, [](const std::string&, bool) { throw 3; });
+    tasks.once([] { return std::string("third"); }, [&](const std::string&, bool) { ++n_told; });
+    tasks.wait();
+    const auto thrown = tasks.deliver();
+    CHECK(n_told == 1);
+    REQUIRE(thrown.size() == 2);
+    CHECK(thrown[0] == "no view for it");
+    CHECK(thrown[1].find("unknown reason") != std::string::npos);
+    CHECK(tasks.deliver().empty());
+}
+
 TEST_CASE("work asked for once is done in order beside the window, and its end is told on the window's thread") {
     std::atomic<int> n_woken = 0;
     Tasks tasks([&] { ++n_woken; });
@@ -59,12 +75,12 @@ TEST_CASE("work asked for once is done in order beside the window, and its end i
     tasks.wait();
     CHECK(told.empty());
     CHECK(tasks.n_pending() == 0);
-    tasks.deliver();
+    CHECK(tasks.deliver().empty());
     CHECK(told == std::vector<std::pair<std::string, bool>>{{"first", false}, {"no room", true}, {"third", false}});
     CHECK_FALSE(was_here);
     wait_for(n_woken, 3);
     CHECK(n_woken == 3);
-    tasks.deliver();
+    CHECK(tasks.deliver().empty());
     CHECK(told.size() == 3);
 }
 

@@ -5,13 +5,17 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <future>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "tests/trace/sample_trace.h"
 #include "trace/hdf5.h"
+#include "trace/reader.h"
+#include "trace/schema.h"
 
 using namespace kvscope::trace;
 
@@ -54,6 +58,39 @@ TEST_CASE("others can use HDF5 while what was written is synced to the disk", "[
     on_sync = nullptr;
     CHECK(n_syncs > 4);
     CHECK(n_free == n_syncs);
+}
+
+TEST_CASE("who waits for HDF5 gets it while another reads a large data set, which is read as it is", "[trace]") {
+    const sample::TemporaryFolder folder;
+    sample::Options options;
+    options.n_layers = 16;
+    options.n_tokens = 32768;
+    sample::write(folder / "t.h5", options);
+    const Reader reader(folder / "t.h5");
+    const Place place = Place::of_run(0, 1);
+    const std::size_t n_layers = reader.shape(place, schema::run::scores).at(0);
+    std::vector<float> by_layer;
+    for (std::size_t layer = 0; layer < n_layers; ++layer) {
+        const auto values = reader.read_layer<float>(place, schema::run::scores, layer);
+        by_layer.insert(by_layer.end(), values.begin(), values.end());
+    }
+    std::atomic<int> n_turns = 0;
+    std::atomic<bool> ended = false;
+    std::thread other([&] {
+        while (!ended) {
+            const h5::Guard waited;
+            ++n_turns;
+        }
+    });
+    while (n_turns == 0) std::this_thread::yield();
+    const int before = n_turns;
+    const auto whole = reader.read<float>(place, schema::run::scores);
+    const int turns = n_turns - before;
+    ended = true;
+    other.join();
+    REQUIRE(whole.size() == by_layer.size());
+    CHECK(std::memcmp(whole.data(), by_layer.data(), whole.size() * sizeof(float)) == 0);  // there are NaNs
+    CHECK(turns >= 4);
 }
 
 TEST_CASE("who waits for HDF5 gets it before a long work goes on", "[trace]") {

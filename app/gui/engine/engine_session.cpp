@@ -20,6 +20,7 @@
 #include "app/gui/engine/token_counter.h"
 #include "app/gui/session/run_form.h"
 #include "app/gui/session/session.h"
+#include "app/gui/session/whole_path.h"
 #include "app/program/engine/run_job.h"
 #include "app/program/engine/training_job.h"
 #include "app/program/paths.h"
@@ -103,16 +104,16 @@ class ThreadedSession final : public EngineSession {
           model_(progress_, [this](const auto& model) { jobs_.post([this, model] { model_for_counts_ = model; }); }),
           jobs_(progress_, notice_, wake_, n_threads) {}
 
-    void run(const RunRequest& request) override {
+    uint64_t run(const RunRequest& request) override {
         program::RunJob job = job_of(request);
         if (job.output.empty()) {
             std::error_code error;
-            const bool goes_on =
-                begun_ && begun_->request == request && fs::exists(begun_->output.string() + ".part", error);
-            job.output = goes_on ? begun_->output : new_output();
+            const bool goes_on = begun_ && begun_->request == request && !is_taken(begun_->output) &&
+                                 fs::exists(begun_->output.string() + ".part", error);
+            job.output = goes_on ? begun_->output : new_output([this](const fs::path& path) { return is_taken(path); });
             begun_ = Begun{request, job.output};
         }
-        start_run(job, request.spectra);
+        return start_run(job, request.spectra);
     }
 
     void run_demo() override {
@@ -188,6 +189,8 @@ class ThreadedSession final : public EngineSession {
     void cancel() override { jobs_.cancel(); }
 
     EngineStatus status() const override { return jobs_.status(); }
+
+    std::string error_of(uint64_t job) const override { return jobs_.error_of(job); }
 
     const std::vector<PartialAnswer>& partial_answers() const override { return partial_; }
 
@@ -294,19 +297,33 @@ class ThreadedSession final : public EngineSession {
 
     // ---- the window's thread ---------------------------------------------------------------------------------------
 
-    /// @param spectra unset: where they cost little
-    void start_run(program::RunJob job, std::optional<bool> spectra) {
+    /// Whether a job that waits, or is under way, writes there.
+    bool is_taken(const fs::path& path) const {
+        const fs::path whole = whole_path(path).lexically_normal();
+        return std::any_of(outputs_.begin(), outputs_.end(), [&](const auto& output) {
+            const auto taken = output.lock();
+            return taken && *taken == whole;
+        });
+    }
+
+    /// @param spectra unset: where they cost little @returns the job's number; 0: it was refused
+    uint64_t start_run(program::RunJob job, std::optional<bool> spectra) {
         std::vector<engine::RunPlan> plans;
         try {
             plans = program::plans_of(job);
         } catch (const std::exception& error) {
-            return notice_(error.what(), true);
+            notice_(error.what(), true);
+            return 0;
         }
         job.experiment.keep_prefill = !job.experiment.isolated;
         job.experiment.keep_caches = !job.experiment.isolated;
         const std::string what = fmt::format("{}: {} runs", job.output.filename().string(), plans.size());
         const auto run = std::make_shared<RunInWindow>(job.output, notice_, before_step_);
-        jobs_.enqueue(what, [this, job, spectra, plans, run, what] { execute(job, spectra, plans, run, what); });
+        const auto output = std::make_shared<const fs::path>(whole_path(job.output).lexically_normal());
+        std::erase_if(outputs_, [](const auto& of_job) { return of_job.expired(); });
+        outputs_.push_back(output);
+        return jobs_.enqueue(
+            what, [this, job, spectra, plans, run, what, output] { execute(job, spectra, plans, run, what); });
     }
 
     /// @param change what becomes of the answer, where it is still there
@@ -553,7 +570,8 @@ class ThreadedSession final : public EngineSession {
 
     // The window's thread alone.
     LoadedModel::Pointer model_for_counts_;
-    std::optional<Begun> begun_;  ///< the last run into a file that was not named
+    std::vector<std::weak_ptr<const fs::path>> outputs_;  ///< of runs that wait or are under way, which hold them
+    std::optional<Begun> begun_;                          ///< the last run into a file that was not named
     bool tried_to_load_ = false;
     std::shared_ptr<RunInWindow> running_;
     std::vector<PartialAnswer> partial_;

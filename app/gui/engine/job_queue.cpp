@@ -34,12 +34,15 @@ JobQueue::~JobQueue() {
     thread_.join();
 }
 
-void JobQueue::enqueue(std::string what, std::function<void()> run, std::function<void()> on_dropped) {
+uint64_t JobQueue::enqueue(std::string what, std::function<void()> run, std::function<void()> on_dropped) {
+    uint64_t number = 0;
     {
         const std::lock_guard lock(mutex_);
-        jobs_.push_back({std::move(what), std::move(run), std::move(on_dropped)});
+        number = ++n_jobs_;
+        jobs_.push_back({number, std::move(what), std::move(run), std::move(on_dropped)});
     }
     changed_.notify_all();
+    return number;
 }
 
 void JobQueue::cancel() {
@@ -50,7 +53,13 @@ void JobQueue::cancel() {
     }
     progress_.cancel();
     for (const Job& job : dropped)
-        if (job.on_dropped) job.on_dropped();
+        if (job.on_dropped) attempt(job.on_dropped);
+}
+
+std::string JobQueue::error_of(uint64_t job) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = errors_.find(job);
+    return found == errors_.end() ? "" : found->second;
 }
 
 EngineStatus JobQueue::status() const {
@@ -71,7 +80,17 @@ void JobQueue::deliver() {
         const std::lock_guard lock(mutex_);
         posted.swap(posted_);
     }
-    for (const auto& act : posted) act();
+    for (const auto& act : posted) attempt(act);
+}
+
+void JobQueue::attempt(const std::function<void()>& act) const {
+    try {
+        act();
+    } catch (const std::exception& error) {
+        notice_(error.what(), true);
+    } catch (...) {
+        notice_("what the engine has computed cannot be shown, for an unknown reason", true);
+    }
 }
 
 void JobQueue::post(std::function<void()> act) {
@@ -107,6 +126,11 @@ void JobQueue::work() {
             failure = job.what + ": out of memory: use a shorter prompt or fewer runs at once";
         } catch (const std::exception& error) {
             failure = error.what();
+        }
+        job.run = nullptr;  // what it holds is free before it is seen to have ended
+        if (!failure.empty()) {
+            const std::lock_guard lock(mutex_);
+            errors_[job.number] = failure;
         }
         if (!failure.empty()) post([this, failure] { notice_(failure, true); });
         progress_.end(failure);

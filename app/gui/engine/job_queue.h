@@ -1,8 +1,10 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -27,12 +29,15 @@ class JobQueue {
 
     // The window's thread.
     /// @param on_dropped called on the window's thread where the job is cancelled before it begins; may be empty
-    void enqueue(std::string what, std::function<void()> run, std::function<void()> on_dropped = nullptr);
+    /// @returns the job's number
+    uint64_t enqueue(std::string what, std::function<void()> run, std::function<void()> on_dropped = nullptr);
     /// Ends the job under way at the next safe place and drops those that wait.
     void cancel();
     /// Of the job under way; busy while one is under way or waits.
     EngineStatus status() const;
-    /// Runs what was posted since, in order.
+    /// Why a job failed; empty where it has not ended, or went well.
+    std::string error_of(uint64_t job) const;
+    /// Runs what was posted since, in order. What throws is told by `notice`, and the others are run.
     void deliver();
 
     // The job's thread.
@@ -40,12 +45,14 @@ class JobQueue {
 
  private:
     struct Job {
+        uint64_t number = 0;
         std::string what;
         std::function<void()> run;
         std::function<void()> on_dropped;
     };
 
     void work();
+    void attempt(const std::function<void()>& act) const;
 
     JobProgress& progress_;
     std::function<void(const std::string&, bool)> notice_;
@@ -54,6 +61,8 @@ class JobQueue {
     std::condition_variable changed_;
     std::deque<Job> jobs_;
     std::deque<std::function<void()>> posted_;
+    uint64_t n_jobs_ = 0;
+    std::map<uint64_t, std::string> errors_;  ///< by job
     bool stopping_ = false;
     int n_threads_;
     std::thread thread_;  ///< last: it uses all of the above

@@ -32,10 +32,7 @@ void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const e
     };
     experiment.on_run = [this, self = shared_from_this()](int prompt, int run, const trace::RunRecord& record) {
         const std::lock_guard lock(mutex_);
-        if (prompt == answered_) {
-            is_full_.erase(run);
-            to_switch_.erase(run);
-        }
+        if (prompt == answered_) end_answer(run);  // of one that failed nobody else says so
         arrived_.push_back({prompt, run, record});
     };
     experiment.on_token = [this, self = shared_from_this()](int run, int32_t id) {
@@ -43,6 +40,10 @@ void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const e
         const auto at = static_cast<size_t>(run);
         if (answers_.size() <= at) answers_.resize(at + 1);
         answers_[at].push_back(id);
+    };
+    experiment.on_answered = [this, self = shared_from_this()](int run) {
+        const std::lock_guard lock(mutex_);
+        end_answer(run);
     };
     experiment.ask_switch = [this, self = shared_from_this()](int run, bool is_full) {
         if (before_step_) before_step_();
@@ -58,6 +59,12 @@ void RunInWindow::answer(int prompt) {
     answers_.clear();
     is_full_.clear();
     to_switch_.clear();
+    ended_.clear();
+}
+
+void RunInWindow::end_answer(int run) {
+    ended_.insert(run);
+    to_switch_.erase(run);
 }
 
 void RunInWindow::open(Session& session, int prompt) {
@@ -152,13 +159,14 @@ std::vector<PartialAnswer> RunInWindow::partial_answers(Tasks& tasks) {
             answer.text = text.error;
         if (const auto found = is_full_.find(answer.run); found != is_full_.end())
             answer.is_full = found->second != to_switch_.contains(answer.run);
+        answer.has_ended = ended_.contains(answer.run);
     }
     return answers;
 }
 
 void RunInWindow::switch_cache(int run) {
     const std::lock_guard lock(mutex_);
-    if (!is_full_.contains(run)) return;
+    if (!is_full_.contains(run) || ended_.contains(run)) return;
     if (!to_switch_.insert(run).second) to_switch_.erase(run);
 }
 

@@ -58,6 +58,7 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     void show(Session& session, bool reload);
     void select_first(Session& session) const;
     void answer(int prompt);
+    void end_answer(int run);
 
     std::filesystem::path output_;
     std::function<void(const std::string&, bool)> notice_;
@@ -75,6 +76,7 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     std::vector<std::vector<int32_t>> answers_;  ///< by run: the tokens that are decoded so far
     std::map<int, bool> is_full_;                ///< by run, those whose cache can change its form
     std::set<int> to_switch_;                    ///< runs
+    std::set<int> ended_;                        ///< runs whose answer is whole
 };
 
 }  // namespace kvscope::gui

@@ -23,6 +23,12 @@ ImVec2 small_text_size(const std::string& text) {
     return ImGui::GetFont()->CalcTextSizeA(small_text * ImGui::GetFontSize(), FLT_MAX, 0, text.c_str());
 }
 
+void tell_whole_text(ImVec2 at, const std::string& shown, const std::string& whole) {
+    if (whole.empty() || !ImGui::IsWindowHovered()) return;
+    const ImVec2 size = small_text_size(shown);
+    if (ImGui::IsMouseHoveringRect(at, {at.x + size.x, at.y + size.y})) ImGui::SetTooltip("%s", whole.c_str());
+}
+
 void add_small_text(ImDrawList* list, ImVec2 at, ImU32 color, const std::string& text) {
     list->AddText(ImGui::GetFont(), small_text * ImGui::GetFontSize(), at, color, text.c_str());
 }
@@ -75,8 +81,9 @@ void draw_ticks(const Theme& theme, const PlotFrame& frame, bool x_labels, bool 
             if (overlaps) continue;
             taken.push_back(y);
             list->AddLine({frame.min.x - gap, y}, {frame.min.x, y}, ink);
-            add_small_text(list, {frame.min.x - gap - 2 - small_text_size(tick.label).x, std::round(y - line / 2)}, ink,
-                           tick.label);
+            const ImVec2 at{frame.min.x - gap - 2 - small_text_size(tick.label).x, std::round(y - line / 2)};
+            add_small_text(list, at, ink, tick.label);
+            tell_whole_text(at, tick.label, tick.whole);
         }
         const std::string title = analysis::axis_title(frame.y_axis.title, frame.y_axis.unit, ticks.exponent);
         if (title.empty()) return;

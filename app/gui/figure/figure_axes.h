@@ -13,6 +13,9 @@ constexpr float small_text = 0.87f;  ///< of the usual text: tick labels, titles
 
 /// Of small text.
 ImVec2 small_text_size(const std::string& text);
+/// What a shortened text says in full, while the mouse is over it; nothing where `whole` is empty.
+void tell_whole_text(ImVec2 at, const std::string& shown, const std::string& whole);
+
 void add_small_text(ImDrawList* list, ImVec2 at, ImU32 color, const std::string& text);
 
 /// Ticks of an axis that is so many pixels long, with text of which none overlaps the one before.

@@ -172,6 +172,7 @@ struct LegendPen {
                 break;
         }
         text(x + 2 * em, y, theme.ink, each.label);
+        tell_whole_text({x + 2 * em, y}, each.label, each.whole);
     }
 };
 

@@ -153,6 +153,7 @@ void FigurePlot::draw_title(const Drawing& drawing, size_t index, ImVec2 min, Im
     if (note + small_text_size(panel.title).x + ImGui::GetFontSize() < width)
         add_small_text(list, {max.x - note, min.y}, packed(theme.ink_quiet), panel.note);
     list->PopClipRect();
+    tell_whole_text(min, panel.title, panel.whole_title);
 }
 
 void FigurePlot::scroll_panels(int framed, const PanelLayout& layout) {

@@ -43,6 +43,8 @@ void HeadMapsView::draw_figure(Context& context, const FigureRequest& request,
     FigureLook look;
     const float em = ImGui::GetFontSize();
     look.columns = static_cast<size_t>(std::clamp(ImGui::GetContentRegionAvail().x / (26 * em), 1.0f, 4.0f));
+    // The maps of a run stay beside each other: in a row, or below each other where one column alone has room.
+    look.columns = std::max<size_t>(look.columns - look.columns % maps_a_run_, 1);
     const auto place_of = [&](const RunKey& run) {
         const auto found = std::find(runs.begin(), runs.end(), run);
         return found == runs.end() || !run.valid() ? -1 : static_cast<int>(found - runs.begin());

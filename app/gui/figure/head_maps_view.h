@@ -15,8 +15,12 @@ class HeadMapsView : public FigureView {
 
  protected:
     /// @param words of which `kind` is also the figure's name
-    HeadMapsView(const Words& words, std::string figure_name, std::string hint)
-        : FigureView(words, Kind::maps_of_runs), figure_name_(std::move(figure_name)), hint_(std::move(hint)) {}
+    /// @param maps_a_run how many of the figure's panels, one after the other, are of a run
+    HeadMapsView(const Words& words, std::string figure_name, std::string hint, size_t maps_a_run = 1)
+        : FigureView(words, Kind::maps_of_runs),
+          figure_name_(std::move(figure_name)),
+          hint_(std::move(hint)),
+          maps_a_run_(maps_a_run) {}
 
     /// What a cell says in the tooltip, a line each.
     virtual std::vector<std::string> describe(const Session& session, const RunKey& run, const FigureHit& hit,
@@ -31,6 +35,7 @@ class HeadMapsView : public FigureView {
 
     std::string figure_name_;
     std::string hint_;  ///< of the help: what the mouse shows
+    size_t maps_a_run_;
 };
 
 }  // namespace kvscope::gui

@@ -45,7 +45,7 @@ void set_ticks(double min, double max, float height) {
     const auto n = static_cast<size_t>(std::max((height - 4 * em) / (1.8f * em), 2.0f));
     std::vector<double> values;
     std::vector<std::string> labels;
-    for (auto& [value, label] : analysis::ticks_for(axis, n).ticks) {
+    for (auto& [value, label, whole] : analysis::ticks_for(axis, n).ticks) {
         values.push_back(value);
         labels.push_back(std::move(label));
     }

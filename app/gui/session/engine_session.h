@@ -81,7 +81,7 @@ struct EngineStatus {
     std::string model_error;           ///< why the model that was chosen last is not the one loaded; empty: it is
     int64_t context_length = 0;        ///< of that model
     double spectra_seconds = 0;        ///< what that model's spectra cost, about; 0: they are kept already
-    std::string error;                 ///< of the last job; empty: it went well
+    std::string error;                 ///< of the last job, whichever it was; empty: it went well
     bool busy() const { return state != State::idle; }
 };
 
@@ -92,6 +92,7 @@ struct PartialAnswer {
     std::string question{};  ///< that is answered; empty where none was asked
     std::string text{};
     std::optional<bool> is_full{};  ///< where its cache can change its form: whether it is whole now
+    bool has_ended = false;         ///< nothing is decoded any more: its cache keeps the form that it has
 };
 
 /// How many tokens a text, with the longest of its questions, has for the model that is loaded.
@@ -128,7 +129,8 @@ class EngineSession {
     /// Loads the model if need be and runs the job. The trace is opened in the session as soon as its prompt is there;
     /// kept sets follow, then answers. What is finished stays on disk whatever happens, and the same request once more
     /// goes on from there.
-    virtual void run(const RunRequest& request) = 0;
+    /// @returns the job's number, for `error_of`; 0 where the request was refused
+    virtual uint64_t run(const RunRequest& request) = 0;
     /// The demo's trace in kvscope-demo/ of the current folder: opened where it is complete, else run.
     virtual void run_demo() = 0;
     /// @param path empty: the default model
@@ -144,6 +146,8 @@ class EngineSession {
     /// Ends the job under way at the next safe place and drops those that wait.
     virtual void cancel() = 0;
     virtual EngineStatus status() const = 0;
+    /// Why a job failed, whatever has been done since; empty where it has not ended, or went well.
+    virtual std::string error_of(uint64_t job) const = 0;
     /// Of the job under way; empty where nothing is decoded.
     virtual const std::vector<PartialAnswer>& partial_answers() const = 0;
     /// Changes a run's cache between compressed and full behind the step that is decoded next; the trace says when.

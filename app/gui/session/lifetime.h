@@ -29,6 +29,8 @@ class Lifetime {
     ~Lifetime() = default;
 
     LifetimeWatch watch() const { return LifetimeWatch(token_); }
+    /// What was handed out until now does nothing any more, as if the object had gone.
+    void begin_anew() { token_ = std::make_shared<char>(); }
 
     /// @returns the function as one that does nothing once this has ended; what it would return is then empty, 0 or
     /// false

@@ -324,10 +324,10 @@ bool is_text_file(const fs::path& path) {
     return extension == ".txt" || extension == ".md" || extension == ".markdown";
 }
 
-fs::path new_output() {
+fs::path new_output(const std::function<bool(const fs::path&)>& is_taken) {
     for (int i = 1;; ++i) {
         const fs::path path = fmt::format("kvscope-{}.h5", i);
-        if (!is_there(path) && !is_there(part_of(path))) return path;
+        if (!is_there(path) && !is_there(part_of(path)) && !(is_taken && is_taken(path))) return path;
     }
 }
 

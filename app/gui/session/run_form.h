@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <stdexcept>
@@ -91,7 +92,8 @@ constexpr uintmax_t most_prompt_bytes = 8 << 20;
 bool is_text_file(const std::filesystem::path& path);
 
 /// "kvscope-1.h5": the first of that kind in the current folder that is neither there nor begun.
-std::filesystem::path new_output();
+/// @param is_taken for what is not on disk yet
+std::filesystem::path new_output(const std::function<bool(const std::filesystem::path&)>& is_taken = nullptr);
 
 /// A prompt that comes with the program.
 struct SamplePrompt {

@@ -63,6 +63,17 @@ void Session::select_first_run(const Document& document) {
 }
 
 void Session::close(int id) {
+    // Closing the file waits for whoever reads another one: a worker lets go of it last.
+    if (const Document* closed = document(id)) {
+        auto last = std::make_shared<std::vector<std::shared_ptr<const trace::Reader>>>(
+            std::vector{closed->reader(), closed->file()});
+        tasks.once(
+            [last] {
+                last->clear();
+                return std::string();
+            },
+            [](const std::string&, bool) {});
+    }
     std::erase_if(documents_, [&](const auto& document) { return document->id() == id; });
     forget(id);
 }

@@ -1,9 +1,15 @@
 #include "app/gui/session/settings.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <cstdlib>
+#include <thread>
 #include <type_traits>
 
 #include "app/gui/session/stored_json.h"
@@ -16,14 +22,64 @@ namespace fs = std::filesystem;
 constexpr const char* settings_key = "kvscope_settings";
 constexpr int settings_version = 1;
 
-void remember(std::vector<std::string>& list, const fs::path& path) {
-    std::error_code error;
-    const fs::path whole = fs::absolute(path, error);
-    const std::string text = (error ? path : whole).lexically_normal().string();
+void put_first(std::vector<std::string>& list, const std::string& text) {
     std::erase(list, text);
     list.insert(list.begin(), text);
     if (list.size() > Settings::most_recent) list.resize(Settings::most_recent);
 }
+
+void remember(std::vector<std::string>& list, const fs::path& path) {
+    std::error_code error;
+    const fs::path whole = fs::absolute(path, error);
+    put_first(list, (error ? path : whole).lexically_normal().string());
+}
+
+/// How many at the front of a list came there since it was as `before`.
+size_t n_new(const std::vector<std::string>& list, std::vector<std::string> before) {
+    for (size_t n = 0; n < list.size(); ++n) {
+        const size_t n_left = list.size() - n;
+        if (n_left <= before.size() &&
+            std::equal(list.end() - static_cast<std::ptrdiff_t>(n_left), list.end(), before.begin()))
+            return n;
+        std::erase(before, list[n]);
+    }
+    return list.size();
+}
+
+/// What is in the file, with what came into `list` since `before` in front of it.
+std::vector<std::string> merged(const std::vector<std::string>& list, const std::vector<std::string>& before,
+                                std::vector<std::string> in_file) {
+    for (size_t n = n_new(list, before); n > 0; --n) put_first(in_file, list[n - 1]);
+    return in_file;
+}
+
+/// Empty where it is absent or damaged.
+std::vector<std::string> list_in(const nlohmann::json& json, const char* key) {
+    try {
+        return json.contains(key) ? json[key].get<std::vector<std::string>>() : std::vector<std::string>();
+    } catch (const nlohmann::json::exception&) {
+        return {};
+    }
+}
+
+/// While it lives no other kvscope that asks for it writes into the folder. It waits for a moment at most: rather a
+/// list that lacks something than a window that stands still because another one was stopped.
+class FolderLock {
+ public:
+    explicit FolderLock(const fs::path& folder) : folder_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+        using std::chrono::milliseconds;
+        for (int i = 0; i < 20 && folder_ >= 0 && flock(folder_, LOCK_EX | LOCK_NB) != 0; ++i)
+            std::this_thread::sleep_for(milliseconds(5));
+    }
+    ~FolderLock() {
+        if (folder_ >= 0) close(folder_);
+    }
+    FolderLock(const FolderLock&) = delete;
+    FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+    int folder_;
+};
 
 }  // namespace
 
@@ -65,26 +121,35 @@ Settings load_settings(const fs::path& path) {
     return read;
 }
 
-std::vector<std::string> save_settings(const Settings& settings, const fs::path& path) {
-    const StoredJson stored = read_stored_json(path, settings_key, settings_version);
-    if (stored.state == StoredJson::State::newer) return {};
+std::vector<std::string> save_settings(Settings& settings, const fs::path& path, const Settings* before) {
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
+    const FolderLock lock(path.parent_path());
+    const StoredJson stored = read_stored_json(path, settings_key, settings_version);
+    if (stored.state == StoredJson::State::newer) return {};
     std::vector<std::string> told;
     nlohmann::json json = stored.contents;
+    if (!settings.problem.empty()) before = nullptr;  // what is there was not understood
     if (stored.state != StoredJson::State::absent && (!settings.problem.empty() || !stored.why.empty())) {
         const fs::path aside = set_aside(path);
         told.push_back(fmt::format("{}: it is kept as {}", settings.problem.empty() ? stored.why : settings.problem,
                                    aside.filename().string()));
     }
     json.emplace(settings_key, settings_version);
-    json["light"] = settings.light;
-    json["ui_scale"] = settings.ui_scale;
-    json["recent_traces"] = settings.recent_traces;
-    json["recent_models"] = settings.recent_models;
-    json["width"] = settings.width;
-    json["height"] = settings.height;
-    json["layout"] = settings.layout;
+    const auto put = [&](const char* key, auto Settings::*member) {
+        if (!before || settings.*member != before->*member || !json.contains(key)) json[key] = settings.*member;
+    };
+    const auto put_recent = [&](const char* key, std::vector<std::string> Settings::*member) {
+        if (before) settings.*member = merged(settings.*member, before->*member, list_in(json, key));
+        json[key] = settings.*member;
+    };
+    put("light", &Settings::light);
+    put("ui_scale", &Settings::ui_scale);
+    put_recent("recent_traces", &Settings::recent_traces);
+    put_recent("recent_models", &Settings::recent_models);
+    put("width", &Settings::width);
+    put("height", &Settings::height);
+    put("layout", &Settings::layout);
     write_stored_json(path, json);
     return told;
 }

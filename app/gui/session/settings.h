@@ -32,7 +32,13 @@ Settings load_settings(const std::filesystem::path& file);
 
 /// Whole or not at all; what a later kvscope put beside what this one knows stays. A file that could not be understood
 /// is renamed first, and one that a later kvscope made is left as it is.
+///
+/// Another window may have written the file meanwhile: what is as it was `before` is left as that one has written it,
+/// and what was opened since goes in front of the recent ones that are there. `settings` then has these, too. From
+/// reading to writing no other kvscope writes.
+/// @param before as this window read the file, or wrote it last; nullptr: all is written as it is here
 /// @returns what a person is to be told @throws std::runtime_error where it cannot be written
-std::vector<std::string> save_settings(const Settings& settings, const std::filesystem::path& file);
+std::vector<std::string> save_settings(Settings& settings, const std::filesystem::path& file,
+                                       const Settings* before = nullptr);
 
 }  // namespace kvscope::gui

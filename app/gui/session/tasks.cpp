@@ -198,13 +198,23 @@ void Tasks::once(std::function<std::string()> work, std::function<void(const std
     impl_->changed.notify_all();
 }
 
-void Tasks::deliver() {
+std::vector<std::string> Tasks::deliver() {
     std::deque<Once> ended;
     {
         const std::lock_guard lock(impl_->mutex);
         ended.swap(impl_->ended_once);
     }
-    for (const Once& one : ended) one.ended(one.said, one.is_error);
+    std::vector<std::string> thrown;
+    for (const Once& one : ended) {
+        try {
+            one.ended(one.said, one.is_error);
+        } catch (const std::exception& error) {
+            thrown.emplace_back(error.what());
+        } catch (...) {
+            thrown.emplace_back("what was computed cannot be shown, for an unknown reason");
+        }
+    }
+    return thrown;
 }
 
 std::optional<Tasks::Seconds> Tasks::end_frame() {

@@ -8,6 +8,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "app/gui/session/own_number.h"
 
@@ -71,8 +72,8 @@ class Tasks {
     /// @param work  returns what to say
     /// @param ended is given that, or why it failed, by `deliver`; never where the window was closed
     void once(std::function<std::string()> work, std::function<void(const std::string& said, bool is_error)> ended);
-    /// Calls `ended` of what has ended.
-    void deliver();
+    /// Calls `ended` of all that has ended. @returns what was thrown there, for a person to see
+    [[nodiscard]] std::vector<std::string> deliver();
 
     /// Drops what belongs to slots that are gone and what nobody has asked for in the time that results are kept.
     /// @returns after which time there is more to drop, so that a window that sleeps is to draw a frame

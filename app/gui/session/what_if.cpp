@@ -127,7 +127,9 @@ void LiveWhatIf::read_source(Session& session) {
         session.tasks.ask(recorded_slot_, "", stamp, [at = session.at(source_)] { return summarize(at); });
     recorded_summary_ = recorded.current && recorded.value ? std::optional(*recorded.value) : std::nullopt;
     if (!is_reading_ && !from_trace_ && (!prefill_ || !prefill_obstacle_.empty()))
-        refusal_ = trace_refusal_ + (prefill_obstacle_.empty() ? "" : "; " + prefill_obstacle_);
+        refusal_ = trace_refusal_.find(prefill_obstacle_) != std::string::npos
+                       ? trace_refusal_
+                       : trace_refusal_ + "; " + prefill_obstacle_;
     else
         refusal_.clear();
 }

@@ -41,7 +41,7 @@ App::App(Window& window, AppOptions options)
     session_.mark = options_.mark;
     session_.wanted_template = options_.use_template;
     choose_first_layout();
-    open_files(options_.traces);
+    opener_.open(options_.traces, true);
     if (!options_.select.empty()) session_.selection.set(parse_selection(session_, options_.select));
     if (options_.run_demo && engine_) engine_->run_demo();
 }
@@ -64,10 +64,10 @@ std::unique_ptr<EngineSession> App::make_engine([[maybe_unused]] const AppOption
 void App::choose_first_layout() {
     if (!options_.view.empty()) {
         apply_layout(view_alone);
-    } else if (!options_.layout.empty()) {
-        apply_layout(options_.layout);
-    } else if (!settings().layout.is_null()) {
-        restore_layout(settings().layout);
+    } else {
+        // Also where a layout is named: what was typed into the views stays.
+        if (!settings().layout.is_null()) restore_layout(settings().layout);
+        if (!options_.layout.empty()) apply_layout(options_.layout);
     }
     if (views().empty() && !views_.awaits_layout()) apply_layout("explore");
 }
@@ -154,7 +154,7 @@ void App::take_input() {
 }
 
 void App::end_frame() {
-    tasks_.deliver();
+    for (const auto& error : tasks_.deliver()) notice(error, true);
     // A task that ends wakes the window.
     if (const auto next = session_.end_frame()) window_.draw_within(next->count());
 }

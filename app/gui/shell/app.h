@@ -62,7 +62,8 @@ class App {
     void open_trace(const std::filesystem::path& path) { opener_.open_trace(path); }
     void open_files(const std::vector<std::filesystem::path>& paths) { opener_.open(paths); }
 
-    /// One file with the open traces, their notes, layout and selection. @throws WorkspaceError
+    /// One file with the open traces, their notes, layout and selection, written beside the frames. @throws
+    /// WorkspaceError
     void save_workspace(const std::filesystem::path& path) { workspace_.save(path); }
     void open_workspace(const std::filesystem::path& path) { workspace_.open(path); }
 

@@ -2,6 +2,8 @@
 
 #include <imgui.h>
 
+#include <utility>
+
 namespace kvscope::gui {
 namespace {
 
@@ -12,6 +14,8 @@ constexpr double seconds_to_save = 3;
 void Autosave::note_input() { save_at_ = ImGui::GetTime() + seconds_to_save; }
 
 void Autosave::end_frame() {
+    // What was opened without a click or a key, by the command line or a job, is to be found again, too.
+    if (!std::exchange(knows_recent_, settings_.has_new_recent()) && knows_recent_) note_input();
     if (save_at_ >= 0 && ImGui::GetTime() >= save_at_) save();
     if (save_at_ >= 0) window_.draw_within(save_at_ - ImGui::GetTime());
 }

@@ -38,7 +38,8 @@ class Autosave {
     const OpenViews& views_;
     Notices& notices_;
     bool keeps_layout_;
-    double save_at_ = -1;  ///< time of the next save; negative: nothing has happened since the last
+    bool knows_recent_ = false;  ///< something was opened, and saving it is under way or could not be done
+    double save_at_ = -1;        ///< time of the next save; negative: nothing has happened since the last
 };
 
 }  // namespace kvscope::gui

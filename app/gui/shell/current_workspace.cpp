@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -37,23 +38,49 @@ void CurrentWorkspace::save(const std::filesystem::path& path) {
     nlohmann::json state = unknown_in(state_, {"session", "layout"});
     state["session"] = with_unknown(session_state(session_, names), state_.value("session", nlohmann::json::object()));
     state["layout"] = views_.state();
-    write_workspace(path, state, files);
-    state_ = std::move(state);
+    const auto write = [path, state, files] {
+        write_workspace(path, state, files);
+        return path.string() + " written: traces, layout and selection";
+    };
+    session_.tasks.once(write, [this, state](const std::string& said, bool is_error) {
+        if (!is_error) state_ = state;
+        notices_.add(said, is_error);
+    });
+}
+
+CurrentWorkspace::Unpacked CurrentWorkspace::unpack(const std::filesystem::path& path) {
+    const auto folder = state_folder() / "workspaces" / workspace_folder_name(path);
+    return {folder, read_workspace(path, folder)};
 }
 
 void CurrentWorkspace::open(const std::filesystem::path& path) {
+    const auto unpacked = std::make_shared<Unpacked>();
+    const auto read = [path, unpacked] {
+        *unpacked = unpack(path);
+        return std::string();
+    };
+    session_.tasks.once(read, [this, path, unpacked](const std::string& said, bool is_error) {
+        if (is_error) return notices_.add(said, true);
+        show(path, *unpacked);
+    });
+}
+
+void CurrentWorkspace::open_now(const std::filesystem::path& path) {
     try {
-        const auto folder = state_folder() / "workspaces" / workspace_folder_name(path);
-        const auto state = read_workspace(path, folder);
-        for (const auto& problem : restore_session(session_, state.value("session", nlohmann::json::object()), folder))
-            notices_.add(problem, true);
-        sidecars_.take_in_as_shown();
-        state_ = state;
-        views_.restore(state.value("layout", nlohmann::json()));
-        notices_.add(fmt::format("{}: its traces are in {}", path.filename().string(), folder.string()));
+        show(path, unpack(path));
     } catch (const std::exception& error) {
         notices_.add(error.what(), true);
     }
+}
+
+void CurrentWorkspace::show(const std::filesystem::path& path, const Unpacked& unpacked) {
+    const auto& [folder, state] = unpacked;
+    for (const auto& problem : restore_session(session_, state.value("session", nlohmann::json::object()), folder))
+        notices_.add(problem, true);
+    sidecars_.take_in_as_shown();
+    state_ = state;
+    views_.restore(state.value("layout", nlohmann::json()));
+    notices_.add(fmt::format("{}: its traces are in {}", path.filename().string(), folder.string()));
 }
 
 }  // namespace kvscope::gui

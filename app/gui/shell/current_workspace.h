@@ -16,12 +16,24 @@ class CurrentWorkspace {
     CurrentWorkspace(Session& session, TraceSidecars& sidecars, OpenViews& views, Notices& notices)
         : session_(session), sidecars_(sidecars), views_(views), notices_(notices) {}
 
-    /// @throws WorkspaceError
+    /// As everything is now; the traces are copied beside the frames. A notice says when it is written, or why not.
+    /// @throws WorkspaceError where it cannot be begun
     void save(const std::filesystem::path& path);
-    /// Its traces are opened beside those that are open. What goes wrong becomes a notice.
+    /// Its traces are opened beside those that are open, when they are unpacked, which is done beside the frames. What
+    /// goes wrong becomes a notice.
     void open(const std::filesystem::path& path);
+    /// The same at once: before there is a frame that could wait.
+    void open_now(const std::filesystem::path& path);
 
  private:
+    struct Unpacked {
+        std::filesystem::path folder;
+        nlohmann::json state;
+    };
+    /// On any thread. @throws WorkspaceError
+    static Unpacked unpack(const std::filesystem::path& path);
+    void show(const std::filesystem::path& path, const Unpacked& unpacked);
+
     Session& session_;
     TraceSidecars& sidecars_;
     OpenViews& views_;

@@ -8,11 +8,11 @@
 
 namespace kvscope::gui {
 
-void FileOpener::open(const std::vector<std::filesystem::path>& paths) {
+void FileOpener::open(const std::vector<std::filesystem::path>& paths, bool at_once) {
     for (const auto& path : paths) {
         std::error_code error;
         if (path.extension() == ".kvscope") {
-            to_.workspace.open(path);
+            at_once ? to_.workspace.open_now(path) : to_.workspace.open(path);
             continue;
         }
         if (is_text_file(path) && take_text(path)) continue;

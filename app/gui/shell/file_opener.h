@@ -32,7 +32,8 @@ class FileOpener {
     FileOpener(const FileReceivers& to, bool shows_scores) : to_(to), shows_scores_(shows_scores) {}
 
     /// Each by what it is: its name's extension, or what is in the folder.
-    void open(const std::vector<std::filesystem::path>& paths);
+    /// @param at_once also a workspace, whose traces are else unpacked beside the frames first
+    void open(const std::vector<std::filesystem::path>& paths, bool at_once = false);
     void open_trace(const std::filesystem::path& path);
     /// @param path empty: the default model
     void open_model(const std::filesystem::path& path);

@@ -39,7 +39,6 @@ void ask_for_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Se
             return notices.add(path.string() + " exists already: choose it, or another name", true);
         try {
             workspace.save(path);
-            notices.add(path.string() + " written: traces, layout and selection");
         } catch (const std::exception& error) {
             notices.add(error.what(), true);
         }

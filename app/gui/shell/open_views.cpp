@@ -29,36 +29,75 @@ void focus_where_clicked() {
 OpenViews::OpenViews(Window& window, const Session& session, Notices& notices, std::string only)
     : window_(window), notices_(notices), only_(std::move(only)), guard_(window, session) {}
 
-OpenView& OpenViews::add(const ViewKind& kind) {
+OpenView& OpenViews::add(const ViewKind& kind, int number) {
     OpenView& opened = *views_.emplace_back(std::make_unique<OpenView>());
     opened.kind = &kind;
+    opened.number = number;
     return opened;
+}
+
+bool OpenViews::is_taken(const ViewKind& kind, int number) const {
+    const auto is_it = [&](const auto& open) { return open->kind == &kind && open->number == number; };
+    return std::any_of(views_.begin(), views_.end(), is_it) || std::any_of(put_away_.begin(), put_away_.end(), is_it);
+}
+
+std::unique_ptr<OpenView> OpenViews::take(std::vector<std::unique_ptr<OpenView>>& views, const ViewKind& kind,
+                                          std::optional<int> number) {
+    auto first = views.end();
+    for (auto at = views.begin(); at != views.end(); ++at) {
+        const bool fits = (*at)->kind == &kind && (*at)->view && (*at)->number == number.value_or((*at)->number);
+        if (fits && (first == views.end() || (*at)->number < (*first)->number)) first = at;
+    }
+    if (first == views.end()) return nullptr;
+    auto taken = std::move(*first);
+    views.erase(first);
+    return taken;
+}
+
+void OpenViews::put_away(std::vector<std::unique_ptr<OpenView>> views) {
+    for (auto& open : views) {
+        if (!open->view) continue;
+        open->view->put_away();
+        put_away_.push_back(std::move(open));
+    }
 }
 
 OpenView& OpenViews::open(const ViewKind& kind) {
-    int number = 1;
-    const auto is_taken = [&](int n) {
-        return std::any_of(views_.begin(), views_.end(),
-                           [&](const auto& view) { return view->kind == &kind && view->number == n; });
-    };
-    while (is_taken(number)) ++number;
-    OpenView& opened = add(kind);
-    opened.number = number;
-    opened.view = kind.create();
-    opened.focus = true;
-    // A further view of a kind opens as a tab beside the first.
-    for (const auto& other : views_) {
-        if (other.get() == &opened || (number > 1 && other->kind != &kind) || other->kind->dock != kind.dock) continue;
-        if (const ImGuiWindow* beside = ImGui::FindWindowByName(other->title().c_str()); beside && beside->DockId) {
-            ImGui::DockBuilderDockWindow(opened.title().c_str(), beside->DockId);
-            break;
-        }
-    }
+    const auto kept = take(put_away_, kind);
+    if (!kept) return open_new(kind);
+    OpenView& opened = add(kind, kept->number);
+    opened.view = std::move(kept->view);
+    dock(opened);
     return opened;
 }
 
+OpenView& OpenViews::open_new(const ViewKind& kind) {
+    int number = 1;
+    while (is_taken(kind, number)) ++number;
+    OpenView& opened = add(kind, number);
+    opened.view = kind.create();
+    dock(opened);
+    return opened;
+}
+
+void OpenViews::dock(OpenView& opened) const {
+    opened.focus = true;
+    const auto dock_beside = [&](const auto& is_neighbour) {
+        for (const auto& other : views_) {
+            if (other.get() == &opened || !is_neighbour(*other)) continue;
+            const ImGuiWindow* beside = ImGui::FindWindowByName(other->title().c_str());
+            if (!beside || !beside->DockId) continue;
+            ImGui::DockBuilderDockWindow(opened.title().c_str(), beside->DockId);
+            return true;
+        }
+        return false;
+    };
+    if (!dock_beside([&](const OpenView& other) { return other.kind == opened.kind; }))
+        dock_beside([&](const OpenView& other) { return other.kind->dock == opened.kind->dock; });
+}
+
 void OpenViews::open(const std::string& kind, const nlohmann::json& state) {
-    if (const ViewKind* found = find_view_kind(kind)) set_state(open(*found), state);
+    if (const ViewKind* found = find_view_kind(kind)) set_state(open_new(*found), state);
 }
 
 OpenView& OpenViews::show(const ViewKind& kind) {

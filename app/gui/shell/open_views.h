@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ class OpenViews {
     OpenViews(Window& window, const Session& session, Notices& notices, std::string only);
 
     const std::vector<std::unique_ptr<OpenView>>& all() const { return views_; }
-    /// A further view of a kind; it opens as a tab beside others.
+    /// A further view of a kind, one that a layout has put away where there is one; it opens as a tab beside others.
     OpenView& open(const ViewKind& kind);
     /// A further view, with the state that View::save wrote; nothing where there is no such kind.
     void open(const std::string& kind, const nlohmann::json& state);
@@ -42,10 +43,11 @@ class OpenViews {
     void dismiss_start() { start_dismissed_ = true; }
     bool is_start_dismissed() const { return start_dismissed_; }
 
-    /// Replaces all views by a layout's, in the next frame.
+    /// The views of a layout in their places, in the next frame. Those that are open, or were put away before, stay as
+    /// they are set, with all that was typed into them; others are put away.
     void apply_layout(const std::string& name) { wanted_layout_ = name; }
     bool awaits_layout() const { return !wanted_layout_.empty(); }
-    /// Views with their state and places, and what a later kvscope left among them.
+    /// Views with their state and places, those that are put away, and what a later kvscope left among them.
     nlohmann::json state() const;
     /// Unknown kinds of view and damaged parts are left out.
     /// @param keep_views views that are open stay as they are set; else everything is as the state has it
@@ -69,16 +71,28 @@ class OpenViews {
 
  private:
     void set_state(OpenView& open, const nlohmann::json& state);
-    OpenView& add(const ViewKind& kind);
+    static nlohmann::json state_of(const OpenView& open);
+    OpenView& add(const ViewKind& kind, int number);
+    OpenView& open_new(const ViewKind& kind);
+    /// Brings a view that was just added to the front, as a tab beside others of its kind, else of its place.
+    void dock(OpenView& opened) const;
+    /// Whether a view that is open or put away has the number.
+    bool is_taken(const ViewKind& kind, int number) const;
+    /// Takes the first of a kind, or the one of that number, out of views; nullptr where there is none.
+    static std::unique_ptr<OpenView> take(std::vector<std::unique_ptr<OpenView>>& views, const ViewKind& kind,
+                                          std::optional<int> number = {});
+    void put_away(std::vector<std::unique_ptr<OpenView>> views);
     void draw_one(OpenView& open, Context& context, ViewPicture& picture);
     void build_layout();
-    void fill(const Layout& layout);
+    void fill(const Layout& layout, std::vector<std::unique_ptr<OpenView>>& before);
+    void restore_put_away(const nlohmann::json& state);
 
     Window& window_;
     Notices& notices_;
     std::string only_;
     ViewGuard guard_;
     std::vector<std::unique_ptr<OpenView>> views_;
+    std::vector<std::unique_ptr<OpenView>> put_away_;  ///< not in the layout, with what is typed into them
     std::vector<nlohmann::json> views_of_later_;  ///< in the layout, of kinds that this program has not
     std::string focused_;                         ///< id
     std::string focus_in_the_end_;                ///< title of the view that has the keyboard after a layout is built

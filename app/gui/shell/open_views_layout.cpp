@@ -32,29 +32,43 @@ T stored(const nlohmann::json& object, const char* key, T otherwise) {
     return fits ? found->template get<T>() : otherwise;
 }
 
+int number_of(const nlohmann::json& saved) { return std::clamp(stored(saved, "number", 1), 1, most_of_a_kind); }
+
 }  // namespace
+
+nlohmann::json OpenViews::state_of(const OpenView& open) {
+    nlohmann::json state = nlohmann::json::object();
+    try {
+        open.view->save(state);
+    } catch (const std::exception& error) {  // every frame asks; what the view has written by then is kept
+        spdlog::debug("the view {} does not say how it is set: {}", open.kind->title, error.what());
+    }
+    return {{"kind", open.kind->name}, {"number", open.number}, {"state", state}};
+}
 
 nlohmann::json OpenViews::state() const {
     nlohmann::json views = nlohmann::json::array();
     for (const auto& open : views_) {
-        nlohmann::json state = nlohmann::json::object();
-        try {
-            open->view->save(state);
-        } catch (const std::exception& error) {  // every frame asks; what the view has written by then is kept
-            spdlog::debug("the view {} does not say how it is set: {}", open->kind->title, error.what());
-        }
         const ImGuiWindow* window = ImGui::FindWindowByName(open->title().c_str());
-        const bool in_front = window && (!window->DockIsActive || window->DockTabIsVisible);
-        views.push_back(
-            {{"kind", open->kind->name}, {"number", open->number}, {"in_front", in_front}, {"state", state}});
+        views.push_back(state_of(*open));
+        views.back()["in_front"] = window && (!window->DockIsActive || window->DockTabIsVisible);
     }
     for (const auto& view : views_of_later_) views.push_back(view);
-    return {{"views", views}, {"keyboard", focused_}, {"windows", ImGui::SaveIniSettingsToMemory()}};
+    nlohmann::json put_away = nlohmann::json::array();
+    for (const auto& open : put_away_) put_away.push_back(state_of(*open));
+    return {{"views", views},
+            {"put_away", put_away},
+            {"keyboard", focused_},
+            {"windows", ImGui::SaveIniSettingsToMemory()}};
 }
 
 void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
     if (!state.is_object() || !state.contains("views") || !state["views"].is_array()) return;
-    const auto before = std::exchange(views_, {});
+    auto before = std::exchange(views_, {});
+    if (!keep_views) {
+        before.clear();
+        put_away_.clear();
+    }
     views_of_later_.clear();
     const std::string keyboard = stored(state, "keyboard", std::string());
     for (const auto& saved : state["views"]) {
@@ -64,21 +78,34 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
             views_of_later_.push_back(saved);
             continue;
         }
-        OpenView& opened = add(*kind);
-        opened.number = std::clamp(stored(saved, "number", 1), 1, most_of_a_kind);
+        OpenView& opened = add(*kind, number_of(saved));
         opened.focus = stored(saved, "in_front", false);
-        const auto kept = std::find_if(before.begin(), before.end(), [&](const auto& open) {
-            return keep_views && open->view && open->kind == kind && open->number == opened.number;
-        });
-        opened.view = kept == before.end() ? kind->create() : std::move((*kept)->view);
+        auto kept = take(before, *kind, opened.number);
+        if (!kept) kept = take(put_away_, *kind, opened.number);
+        opened.view = kept ? std::move(kept->view) : kind->create();
         if (opened.id() == keyboard) focus_in_the_end_ = opened.title();
-        if (kept != before.end()) continue;
-        set_state(opened, saved.value("state", nlohmann::json::object()));
+        if (!kept) set_state(opened, saved.value("state", nlohmann::json::object()));
     }
+    put_away(std::move(before));
+    if (!keep_views) restore_put_away(state);
     const std::string windows = stored(state, "windows", std::string());
     ImGui::LoadIniSettingsFromMemory(windows.data(), windows.size());
     wanted_layout_.clear();
     await_places();
+}
+
+void OpenViews::restore_put_away(const nlohmann::json& state) {
+    const auto saved_views = state.find("put_away");
+    if (saved_views == state.end() || !saved_views->is_array()) return;
+    for (const auto& saved : *saved_views) {
+        const ViewKind* kind = saved.is_object() ? find_view_kind(stored(saved, "kind", std::string())) : nullptr;
+        if (!kind || is_taken(*kind, number_of(saved))) continue;
+        OpenView& kept = *put_away_.emplace_back(std::make_unique<OpenView>());
+        kept.kind = kind;
+        kept.number = number_of(saved);
+        kept.view = kind->create();
+        set_state(kept, saved.value("state", nlohmann::json::object()));
+    }
 }
 
 void OpenViews::build_layout() {
@@ -86,10 +113,11 @@ void OpenViews::build_layout() {
     const Layout* layout = wanted_layout_ == view_alone ? &alone : find_layout(wanted_layout_);
     wanted_layout_.clear();
     if (!layout) return;
-    views_.clear();
+    auto before = std::exchange(views_, {});
     views_of_later_.clear();
     await_places();
-    fill(*layout);
+    fill(*layout, before);
+    put_away(std::move(before));
     // The keyboard goes to the first view in the middle.
     for (const auto& open : views_) {
         const bool is_in_middle = std::any_of(layout->views.begin(), layout->views.end(), [&](const Placed& placed) {
@@ -101,14 +129,16 @@ void OpenViews::build_layout() {
     }
 }
 
-void OpenViews::fill(const Layout& layout) {
+void OpenViews::fill(const Layout& layout, std::vector<std::unique_ptr<OpenView>>& before) {
     const auto places = cut_into_places(dock_space_, layout.cuts);
     std::set<ImGuiID> filled;
     for (const Placed& placed : layout.views) {
         const ViewKind* kind = find_view_kind(placed.kind);
         if (!kind) continue;  // a build without the engine lacks some
-        OpenView& opened = add(*kind);
-        opened.view = kind->create();
+        auto kept = take(before, *kind);
+        if (!kept) kept = take(put_away_, *kind);
+        OpenView& opened = add(*kind, kept ? kept->number : 1);
+        opened.view = kept ? std::move(kept->view) : kind->create();
         opened.focus = filled.insert(places.at(placed.place)).second;
         ImGui::DockBuilderDockWindow(opened.title().c_str(), places.at(placed.place));
     }

@@ -17,6 +17,8 @@ class SettingsStore {
     Settings& values() { return values_; }
     const Settings& values() const { return values_; }
 
+    /// Whether a trace or a model was opened since they were read or written.
+    bool has_new_recent() const;
     /// What goes wrong is logged once; what a person is to be told becomes a notice.
     void save(Notices& notices);
 
@@ -24,6 +26,7 @@ class SettingsStore {
     bool is_kept_;
     Settings values_;
     Settings saved_;
+    Settings before_;      ///< as they were read or written last
     std::string failure_;  ///< logged last
 };
 

@@ -1,5 +1,6 @@
 #include "app/gui/shell/trace_sidecars.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -51,7 +52,8 @@ void TraceSidecars::save_annotations() {
     annotations_wait_ = annotations_wait_ || !failed.empty();
     if (has_unsaved_annotations()) return;
     failure_.clear();
-    annotations_wait_ = warned_of_loss_ = false;
+    annotations_wait_ = false;
+    warned_until_.reset();
 }
 
 void TraceSidecars::save_views() {
@@ -72,8 +74,12 @@ void TraceSidecars::save_views() {
 }
 
 bool TraceSidecars::may_leave() {
-    if (!has_unsaved_annotations() || std::exchange(warned_of_loss_, true)) return true;
-    notices_.add(failure_ + ". Make that possible, or close again to leave without them", true);
+    const auto now = std::chrono::steady_clock::now();
+    if (!has_unsaved_annotations() || (warned_until_ && now < *warned_until_)) return true;
+    warned_until_ = now + warns_for_;
+    notices_.add(fmt::format("{}. Make that possible, or close again within {} seconds to leave without them", failure_,
+                             warns_for_.count()),
+                 true);
     return false;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "app/gui/session/session.h"
@@ -14,8 +16,10 @@ namespace kvscope::gui {
 class TraceSidecars {
  public:
     /// @param keeps_views whether it is remembered how a trace was looked at; annotations always are
-    TraceSidecars(Session& session, Notices& notices, bool keeps_views)
-        : session_(session), notices_(notices), keeps_views_(keeps_views) {}
+    /// @param warns_for   for how long a second attempt to leave counts as an answer to the warning
+    TraceSidecars(Session& session, Notices& notices, bool keeps_views,
+                  std::chrono::seconds warns_for = std::chrono::seconds(10))
+        : session_(session), notices_(notices), keeps_views_(keeps_views), warns_for_(warns_for) {}
 
     /// A trace was opened: it is shown as it was looked at last.
     void take_in(Document& document);
@@ -30,7 +34,7 @@ class TraceSidecars {
     void retry_annotations() { annotations_wait_ = false; }
     void save_views();
 
-    /// False, with a notice, where a person's annotations would be lost, the first time.
+    /// False, with a notice, where a person's annotations would be lost, unless that was said a moment ago.
     bool may_leave();
 
  private:
@@ -48,7 +52,9 @@ class TraceSidecars {
     std::map<int, RememberedView> remembered_;  ///< by document
     std::string failure_;                       ///< told last
     bool annotations_wait_ = false;             ///< they could not be saved: not again in each frame
-    bool warned_of_loss_ = false;               ///< and closing again loses them
+    std::chrono::seconds warns_for_;
+    /// Until then closing again loses them. Not Dear ImGui's time, which stands still while the window sleeps.
+    std::optional<std::chrono::steady_clock::time_point> warned_until_;
 };
 
 }  // namespace kvscope::gui

@@ -46,7 +46,7 @@ void draw_row_axis(const Context& context, ImVec2 from, float height, size_t row
     const ImU32 color = packed(context.theme.ink_quiet);
     ImDrawList* list = ImGui::GetWindowDrawList();
     float free_from = from.y;
-    for (const auto& [row, label] : whole_ticks(0, static_cast<double>(rows) - 1, height, 1.7f * line)) {
+    for (const auto& [row, label, whole] : whole_ticks(0, static_cast<double>(rows) - 1, height, 1.7f * line)) {
         const float middle = from.y + height * static_cast<float>((row + 0.5) / static_cast<double>(rows));
         const float top = std::clamp(middle - line / 2, from.y, std::max(from.y, from.y + height - line));
         if (top < free_from) continue;
@@ -252,7 +252,8 @@ void draw_token_axis(const Context& context, const DrawnTokenMap& place, int64_t
     const float top = ImGui::GetCursorScreenPos().y;
     const ImU32 color = packed(context.theme.ink_quiet);
     ImDrawList* list = ImGui::GetWindowDrawList();
-    for (const auto& [token, label] : whole_ticks(std::ceil(shown.min), std::ceil(shown.max) - 1, width, 5 * em)) {
+    for (const auto& [token, label, whole] :
+         whole_ticks(std::ceil(shown.min), std::ceil(shown.max) - 1, width, 5 * em)) {
         const float x = place.left + width * static_cast<float>((token + 0.5 - shown.min) / (shown.max - shown.min));
         const float text = ImGui::CalcTextSize(label.c_str()).x;
         list->AddLine({x, top}, {x, top + tick}, color);

@@ -14,6 +14,9 @@ namespace kvscope::gui {
 /// tokens they are.
 class PromptForm {
  public:
+    /// @param lifetime of the view that it is a part of
+    explicit PromptForm(const Lifetime& lifetime) : lifetime_(lifetime) {}
+
     /// A file whose text is to become the prompt's.
     void take_file(const std::filesystem::path& path) { file_ = path; }
     /// Lets a person choose one.
@@ -26,7 +29,7 @@ class PromptForm {
 
  private:
     std::filesystem::path file_;  ///< to be read
-    Lifetime lifetime_;
+    const Lifetime& lifetime_;
 };
 
 }  // namespace kvscope::gui

@@ -80,6 +80,9 @@ class View {
     virtual void save(nlohmann::json&) const {}
     virtual void load(const nlohmann::json&) {}
 
+    /// It leaves the screen with all that is typed into it: its dialogs close, as if it had been closed.
+    void put_away() { lifetime.begin_anew(); }
+
  protected:
     /// For what is kept beyond the frame: dialogs' answers, entries of the palette.
     Lifetime lifetime;

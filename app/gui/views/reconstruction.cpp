@@ -11,7 +11,7 @@ class ReconstructionView : public HeadMapsView {
     ReconstructionView()
         : HeadMapsView({"reconstruction", "Open a trace to see how far stored keys and values are from the true ones.",
                         "reading what the caches hold …", ""},
-                       "reconstruction", "how far a head's keys or values are from the true ones") {}
+                       "reconstruction", "how far a head's keys or values are from the true ones", 2) {}
 
  private:
     const char* measure() const override { return "reconstruction"; }

@@ -76,12 +76,12 @@ class SpectrumView : public FigureView {
     bool is_of_model() const { return source_ == "eigenvalues" || source_ == "cumulative"; }
     bool is_maps() const { return source_ == "layer-similarity" || source_ == "head-similarity"; }
 
-    /// The selected query head, or those that read the selected KV head; of no selection head 0. Empty where the trace
-    /// has none such.
+    /// The selected query head, or those that read the selected KV head. Empty where none is selected, or the trace has
+    /// none such.
     static std::vector<int> query_heads(const Session& session, int document) {
         const Cursor selected = session.cursor();
         const Document* of = session.document(document);
-        if (!of || !of->reader()->has_model()) return {};
+        if (!of || !of->reader()->has_model() || (selected.query_head < 0 && selected.kv_head < 0)) return {};
         const auto& model = of->reader()->model();
         const auto n_heads = static_cast<int>(model.n_heads);
         const int group = n_heads / static_cast<int>(model.n_kv_heads);
@@ -113,16 +113,30 @@ class SpectrumView : public FigureView {
         ImGui::Checkbox("all layers##spectrum", &all_layers_);
         if (has_heads()) {
             ImGui::SameLine();
-            ImGui::Checkbox((heads_text(session, request.document) + "###head spectrum").c_str(), &of_head_);
-            ImGui::SetItemTooltip(
-                "Q of the selected query head, or of those that read the selected KV head; K and V of that KV head; "
-                "off: of the layer's whole matrix, and contributions as the mean over its heads");
+            choose_head(session, request.document);
         }
         if (is_maps()) return;
         if (all_layers_) draw_layer_colors(context, request);
         if (session.cursor().layer < 0) return;
         ImGui::SameLine();
         ImGui::TextDisabled("layer %d is accented", session.cursor().layer);
+    }
+
+    /// Without a head there is nothing to tick; what was ticked counts again for the next one that is selected.
+    void choose_head(const Session& session, int document) {
+        const bool has_head = !query_heads(session, document).empty();
+        bool is_of_head = of_head_ && has_head;
+        ImGui::BeginDisabled(!has_head);
+        if (ImGui::Checkbox((heads_text(session, document) + "###head spectrum").c_str(), &is_of_head))
+            of_head_ = is_of_head;
+        ImGui::EndDisabled();
+        if (!ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled)) return;
+        ImGui::SetTooltip(
+            "%s", has_head
+                      ? "Q of the selected query head, or of those that read the selected KV head; K and V of that "
+                        "KV head; off: of the layer's whole matrix, and contributions as the mean over its heads"
+                      : "Select a head, in the layer's heads of Retention or in Budgets, to see its part alone; "
+                        "shown is the layer's whole matrix, and contributions as the mean over its heads");
     }
 
     /// For the first of the traces whose model's spectra are not known: what computes them.

@@ -83,7 +83,7 @@ class RunView : public View {
  private:
     /// Where a model is being loaded, or another job is under way, the run waits for its turn.
     void run(Context& context) {
-        context.engine->run(form_.filled_in());
+        job_ = context.engine->run(form_.filled_in());
         is_running_ = true;
     }
 
@@ -116,11 +116,7 @@ class RunView : public View {
                 ImGui::TextWrapped("%s", problem.c_str());
             else
                 draw_extent();
-            if (!status.error.empty()) {
-                ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
-                ImGui::TextWrapped("%s", status.error.c_str());
-                ImGui::PopStyleColor();
-            }
+            draw_problem(context.engine->error_of(job_), context.theme);
         }
         ImGui::Separator();
     }
@@ -160,29 +156,52 @@ class RunView : public View {
 
     /// What the runs have decoded so far.
     static void draw_partial_answers(EngineSession& engine) {
-        if (engine.partial_answers().empty()) return;
+        const auto& answers = engine.partial_answers();
+        if (answers.empty()) return;
         ImGui::SetNextWindowSizeConstraints({0, 0}, {FLT_MAX, 14 * ImGui::GetFontSize()});
         ImGui::BeginChild("answers", {0, 0}, ImGuiChildFlags_AutoResizeY);
-        if (const auto& question = engine.partial_answers().front().question; !question.empty())
+        if (const auto& question = answers.front().question; !question.empty())
             ImGui::TextWrapped("%s", question.c_str());
-        for (const auto& answer : engine.partial_answers()) {
-            ImGui::TextDisabled("%s", answer.label.c_str());
-            if (answer.is_full) draw_switch(engine, answer.run, *answer.is_full);
-            ImGui::TextWrapped("%s", answer.text.c_str());
+        // Those with something to click first: a narrow view shows few.
+        for (const bool can_switch : {true, false}) {
+            for (const auto& answer : answers) {
+                if (answer.is_full.has_value() == can_switch) draw_partial_answer(engine, answer);
+            }
         }
         ImGui::EndChild();
     }
 
-    static void draw_switch(EngineSession& engine, int run, bool is_full) {
-        ImGui::SameLine();
-        ImGui::PushID(run);
-        if (ImGui::SmallButton(is_full ? "Compress" : "Make full")) engine.switch_cache(run);
+    static void draw_partial_answer(EngineSession& engine, const PartialAnswer& answer) {
+        // The button first, since a label can be wider than the view.
+        if (answer.is_full) draw_switch(engine, answer);
+        ImGui::TextDisabled("%s", answer.label.c_str());
+        ImGui::SetItemTooltip("%s", answer.label.c_str());
+        ImGui::TextWrapped("%s", answer.text.c_str());
+    }
+
+    static void draw_switch(EngineSession& engine, const PartialAnswer& answer) {
+        const bool is_full = *answer.is_full;
+        const bool is_cancelling = engine.status().state == EngineStatus::State::cancelling;
+        ImGui::PushID(answer.run);
+        ImGui::BeginDisabled(answer.has_ended || is_cancelling);
+        if (ImGui::SmallButton(is_full ? "Compress" : "Make full")) engine.switch_cache(answer.run);
+        ImGui::EndDisabled();
         ImGui::PopID();
-        ImGui::SetItemTooltip(
-            "%s", is_full ? "Its cache holds whole keys and values of all tokens. From the next step on it stores what "
-                            "the policy describes; the trace records the step."
-                          : "Its cache is compressed. From the next step on it holds whole keys and values, as the "
-                            "compressed cache gives them; the trace records the step.");
+        if (ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled))
+            ImGui::SetTooltip("%s", why_to_switch(answer, is_cancelling).c_str());
+        ImGui::SameLine();
+    }
+
+    static std::string why_to_switch(const PartialAnswer& answer, bool is_cancelling) {
+        if (is_cancelling) return "The run is being cancelled: no further step is decoded.";
+        if (answer.has_ended)
+            return "Its answer has ended: no further step is decoded in which its cache could change. It is compared "
+                   "with the full cache now.";
+        return *answer.is_full
+                   ? "Its cache holds whole keys and values of all tokens. From the next step on it stores what "
+                     "the policy describes; the trace records the step."
+                   : "Its cache is compressed. From the next step on it holds whole keys and values, as the "
+                     "compressed cache gives them; the trace records the step.";
     }
 
     void draw_model(Context& context, const EngineStatus& status) {
@@ -379,7 +398,7 @@ class RunView : public View {
     }
 
     RunForm form_;
-    PromptForm prompt_;
+    PromptForm prompt_{lifetime};
     EngineSession* engine_ = nullptr;
     std::string model_path_;
     std::filesystem::path seen_model_;
@@ -388,6 +407,7 @@ class RunView : public View {
     double note_until_ = 0;
     bool more_is_open_ = false;
     bool start_wanted_ = false;
+    uint64_t job_ = 0;         ///< the last that this form has started; 0: none
     bool is_running_ = false;  ///< what this form has started, or has waiting
 };
 

@@ -1,0 +1,99 @@
+#include "analysis/tables/token_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "analysis/tables/utf8.h"
+
+namespace kvscope::analysis {
+namespace {
+
+constexpr std::string_view escape_begin = "⟨";
+constexpr std::string_view escape_end = "⟩";
+constexpr size_t escape_size = escape_begin.size() + 2 + escape_end.size();
+constexpr size_t longest_character = 4;
+
+/// The byte that is escaped at a place of a token.
+std::optional<char> escaped_byte(std::string_view token, size_t at) {
+    const std::string_view escape = token.substr(at, escape_size);
+    if (escape.size() < escape_size || !escape.starts_with(escape_begin) || !escape.ends_with(escape_end)) return {};
+    const std::string_view digits = escape.substr(escape_begin.size(), 2);
+    unsigned value = 0;
+    const auto read = std::from_chars(digits.begin(), digits.end(), value, 16);
+    if (read.ptr != digits.end() || value < 0x80) return {};
+    return static_cast<char>(value);
+}
+
+/// Puts the tokens together. @param stays by escape, in order: whether it is kept as it is written
+/// @returns where in the text the bytes of the other escapes are
+std::vector<std::pair<size_t, size_t>> put_together(std::span<const std::string> tokens, const std::vector<bool>& stays,
+                                                    WholeText& out) {
+    std::vector<std::pair<size_t, size_t>> bytes;  // place, number of the escape
+    size_t n_escapes = 0;
+    out.text.clear();
+    out.begins.clear();
+    for (const auto& token : tokens) {
+        out.begins.push_back(out.text.size());
+        for (size_t at = 0; at < token.size();) {
+            const auto byte = escaped_byte(token, at);
+            const size_t number = n_escapes;
+            if (byte) ++n_escapes;
+            if (byte && !(number < stays.size() && stays[number])) {
+                bytes.emplace_back(out.text.size(), number);
+                out.text += *byte;
+                at += escape_size;
+            } else {
+                out.text += token[at++];
+            }
+        }
+    }
+    out.begins.push_back(out.text.size());
+    return bytes;
+}
+
+}  // namespace
+
+size_t character_begin(std::string_view text, size_t byte) {
+    for (size_t back = 0; back < longest_character && back <= byte; ++back) {
+        if (utf8_character(text, byte - back).bytes > back) return byte - back;
+    }
+    return byte;
+}
+
+WholeText whole_text(std::span<const std::string> tokens) {
+    WholeText out;
+    const auto bytes = put_together(tokens, {}, out);
+    std::vector<bool> stays;
+    for (const auto& [place, number] : bytes) {
+        if (utf8_character(out.text, character_begin(out.text, place)).bytes > 0) continue;
+        stays.resize(number + 1, false);
+        stays[number] = true;
+    }
+    if (!stays.empty()) put_together(tokens, stays, out);
+    return out;
+}
+
+std::vector<std::string> tokens_with_whole_characters(std::span<const std::string> tokens) {
+    const WholeText whole = whole_text(tokens);
+    std::vector<std::string> read;
+    for (size_t token = 0; token < tokens.size(); ++token) {
+        size_t at = whole.begins[token];
+        const size_t end = whole.begins[token + 1];
+        std::string& out = read.emplace_back();
+        if (at == end) continue;
+        if (const size_t begin = character_begin(whole.text, at); begin < at) {
+            out += continuation_mark;
+            at = begin + utf8_character(whole.text, begin).bytes;
+        }
+        while (at < end) {
+            const size_t bytes = std::max<size_t>(utf8_character(whole.text, at).bytes, 1);
+            out += whole.text.substr(at, bytes);
+            at += bytes;
+        }
+    }
+    return read;
+}
+
+}  // namespace kvscope::analysis
