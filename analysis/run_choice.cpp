@@ -64,8 +64,7 @@ std::set<int> checked(const trace::Reader& reader, const std::vector<int>& numbe
 
 std::string budget_in_words(const trace::RunAttributes& run) {
     const double kept = 100 * run.budget_fraction;
-    if (run.budget_of == trace::schema::run::budget_of_bytes)
-        return fmt::format("budget {:.4g} % of the full cache's bytes", kept);
+    if (has_budget_of_bytes(run)) return fmt::format("budget {:.4g} % of the full cache's bytes", kept);
     return fmt::format("budget {} ({:.4g} % kept, {:.4g} % removed)", run.budget, kept, 100 - kept);
 }
 
