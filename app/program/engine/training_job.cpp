@@ -173,8 +173,10 @@ void train(const engine::Model& model, TrainingJob job, engine::Progress& progre
     const auto& layout = maps.layout;
     progress.message(
         fmt::format("{} written: groups of {} layers, of which all but the first store {} of {} numbers; "
-                    "the cache needs {:.1f} % of its bytes, and those of the tokens that stay exact",
-                    job.output.string(), layout.group, layout.local, layout.width(), 100.0 * layout.model_ratio()));
+                    "the cache needs {:.1f} % of its bytes ({:.4g} % were asked for), and those of the tokens that "
+                    "stay exact",
+                    job.output.string(), layout.group, layout.local, layout.width(), 100.0 * layout.model_ratio(),
+                    100.0 * job.options.ratio));
     check_on_held_out(model, maps, all.last(n_held), of_text, job, progress);
 }
 

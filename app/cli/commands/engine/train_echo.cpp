@@ -142,7 +142,8 @@ std::function<int()> declare(CLI::App& app) {
         ->required()
         ->check(NewFile())
         ->type_name("FILE.safetensors");
-    app.add_option("--ratio", options.ratio, "Share of the full cache's bytes that is left; the nearest one is taken")
+    app.add_option("--ratio", options.ratio,
+                   "Share of the full cache's bytes that is left; what the maps come nearest to it is told")
         ->check(RealNumber(0, 1))
         ->capture_default_str();
     app.add_option("--tokens", arguments->job.n_tokens, "Tokens of the texts that are read at most; 0: all")
