@@ -46,7 +46,8 @@ std::string told(const char* what, const std::map<int, engine::EchoError>& error
 }
 
 std::string told(engine::EchoLoss loss, std::span<const engine::EchoStep> steps) {
-    const size_t some = std::min<size_t>(steps.size(), 10);
+    // The first steps and the last ones share none, so that what is said to have fallen did.
+    const size_t some = std::clamp<size_t>(steps.size() / 2, 1, 10);
     const auto mean = [](std::span<const engine::EchoStep> of) {
         double sum = 0;
         for (const auto& step : of) sum += step.error;
@@ -76,6 +77,8 @@ void descend(const engine::Model& model, policies::EchoMaps& maps, std::span<con
     if (options.steps == 0) return;
     const auto loss = options.loss;
     if (events.on_step) options.on_step = [&](const engine::EchoStep& step) { events.on_step(loss, step); };
+    if (events.on_resumed)
+        options.on_resumed = [&](std::span<const engine::EchoStep> before) { events.on_resumed(loss, before); };
     const auto steps = engine::tune_echo(model, maps, text, options, progress);
     if (events.on_stage) events.on_stage(loss, steps);
     progress.message(told(loss, steps));
