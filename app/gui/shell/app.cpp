@@ -64,6 +64,7 @@ std::unique_ptr<EngineSession> App::make_engine([[maybe_unused]] const AppOption
 void App::choose_first_layout() {
     if (!options_.view.empty()) {
         apply_layout(view_alone);
+        views_.dismiss_start();
     } else if (!options_.layout.empty()) {
         apply_layout(options_.layout);
     } else if (!settings().layout.is_null()) {
