@@ -64,7 +64,7 @@ std::vector<Column> columns() {
     return {{"run", "Run", "", ColumnType::integer},
             {"label", "Label", "", ColumnType::text},
             {"policy", "Policy", "", ColumnType::text},
-            {"budget", "Budget", "", ColumnType::integer},
+            budget_column(),
             {"kept_share", "Kept", "", ColumnType::real, 3},
             {"removed_share", "Removed", "", ColumnType::real, 3},
             {"coverage", "Coverage", "", ColumnType::real, 3, Best::highest},
@@ -102,7 +102,7 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     const Source source{reader, prompt, run};
     Row row;
     row.control = attributes.policy == "full";
-    row.cells = {int64_t{run}, run_label(attributes), attributes.policy, attributes.budget};
+    row.cells = {int64_t{run}, run_label(attributes), attributes.policy, budget_cell(attributes)};
     if (attributes.status != schema::run::status_complete) {
         row.cells.resize(columns().size());
         row.cells[row.cells.size() - 2] = attributes.status;

@@ -64,8 +64,7 @@ Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& option
 
 Table head_maps_numbers(const trace::Reader& reader, const FigureOptions& options, const std::vector<HeadMap>& maps,
                         const std::vector<Column>& measures) {
-    std::vector<std::variant<SubjectKey, Column>> columns = {SubjectKey::run, label_column(),
-                                                             Column{"budget", "Budget", "", ColumnType::integer},
+    std::vector<std::variant<SubjectKey, Column>> columns = {SubjectKey::run, label_column(), budget_column(),
                                                              SubjectKey::layer, SubjectKey::head};
     columns.insert(columns.end(), measures.begin(), measures.end());
     SubjectTable table(std::move(columns));
@@ -74,7 +73,7 @@ Table head_maps_numbers(const trace::Reader& reader, const FigureOptions& option
         const trace::RunAttributes& attributes = reader.run(options.prompt, maps[i].run);
         for (const int layer : layers)
             for (size_t row = 0; row < maps[i].n_rows; ++row) {
-                std::vector<Cell> cells = {run_label(attributes), attributes.budget};
+                std::vector<Cell> cells = {run_label(attributes), budget_cell(attributes)};
                 for (size_t m = 0; m < measures.size(); ++m) {
                     const float value = maps[i + m].values[static_cast<size_t>(layer) * maps[i].n_rows + row];
                     if (measures[m].type == ColumnType::integer)

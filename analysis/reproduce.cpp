@@ -91,16 +91,31 @@ void remark_on_label(const policies::PolicySpec& spec, std::vector<std::string>&
     remarks.emplace_back("has a parameter that no command line can give: the command makes another run");
 }
 
+/// Has its cache change its form when the recorded one did, also where that was asked for while it decoded.
+void follow_switches(const trace::Reader& reader, int prompt, int run, policies::PolicySpec& spec,
+                     std::vector<std::string>& remarks) {
+    const auto place = trace::Place::of_run(prompt, run);
+    if (!reader.has(place, trace::schema::run::switch_steps)) return;
+    const std::string asked = spec.values.has("switches") ? spec.values.text("switches") : "";
+    const auto steps = reader.read<uint32_t>(place, trace::schema::run::switch_steps);
+    if (policies::set_recorded_switches(spec, steps, trace::answer_length(reader, prompt, run)))
+        remarks.push_back(
+            fmt::format("its cache was changed between compressed and full while it decoded: the command has the "
+                        "recorded switches={}, the run was begun with {}",
+                        spec.values.text("switches"), asked.empty() ? "none" : "switches=" + asked));
+}
+
 }  // namespace
 
 Reproduction reproduction(const trace::Reader& reader, int prompt, int run, std::string_view model,
                           std::string_view output) {
     check_prompt(reader, prompt);
     const trace::RunAttributes& attributes = reader.run(prompt, run);
-    const policies::PolicySpec spec = run_policy(attributes);
+    policies::PolicySpec spec = run_policy(attributes);
     const bool goes_by_answers = spec.create()->needs().answer_attention;
     const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
     Reproduction made;
+    follow_switches(reader, prompt, run, spec, made.remarks);
     ShellCommand command("kvscope run");
     if (!model.empty()) command.add_path("-m", model);
     command.add_path("--prompt-from",

@@ -65,15 +65,21 @@ std::set<int> checked(const trace::Reader& reader, const std::vector<int>& numbe
 
 std::string budget_in_words(const trace::RunAttributes& run) {
     const double kept = 100 * run.budget_fraction;
-    if (run.budget_of == trace::schema::run::budget_of_bytes)
-        return fmt::format("budget {:.4g} % of the full cache's bytes", kept);
+    if (has_budget_of_bytes(run)) return fmt::format("budget {:.4g} % of the full cache's bytes", kept);
     return fmt::format("budget {} ({:.4g} % kept, {:.4g} % removed)", run.budget, kept, 100 - kept);
 }
 
 }  // namespace
 
 void check_prompt(const trace::Reader& reader, int prompt) {
-    if (reader.n_prompts() == 0) throw NothingToShow(fmt::format("{}: no prompt is in it yet", reader.path().string()));
+    if (reader.n_prompts() == 0) {
+        const std::string path = reader.path().string();
+        const auto tasks = reader.result_tasks();
+        if (!tasks.empty())
+            throw NothingToShow(fmt::format("{}: it holds scores of {} and no prompts; --figure task-scores draws them",
+                                            path, fmt::join(tasks, ", ")));
+        throw NothingToShow(fmt::format("{}: no prompt is in it{}", path, reader.complete() ? "" : " yet"));
+    }
     if (prompt < 0 || prompt >= reader.n_prompts()) {
         throw FigureError(fmt::format("{}: there is no prompt {}; there are 0 to {}", reader.path().string(), prompt,
                                       reader.n_prompts() - 1));

@@ -10,6 +10,7 @@
 
 #include "analysis/policy_color.h"
 #include "analysis/tables/table_format.h"
+#include "policies/interface/budget.h"
 #include "policies/interface/registry.h"
 #include "trace/schema.h"
 
@@ -75,16 +76,25 @@ std::vector<BudgetKey> budgets_by_size(const std::vector<trace::RunAttributes>& 
 }
 
 std::string budget_text(const trace::RunAttributes& run) {
-    if (run.budget_of == trace::schema::run::budget_of_bytes)
-        return fmt::format("{:.3g} % of bytes", 100 * run.budget_fraction);
+    if (has_budget_of_bytes(run)) return fmt::format("{:.3g} % of bytes", 100 * run.budget_fraction);
     return fmt::format("{} entries ({:.3g} %)", format_count(run.budget), 100 * run.budget_fraction);
 }
 
 }  // namespace
 
 BudgetKey budget_key(const trace::RunAttributes& run) {
-    const bool of_bytes = run.budget_of == trace::schema::run::budget_of_bytes;
-    return {run.budget, of_bytes ? run.budget_fraction : 0.0};
+    return {run.budget, has_budget_of_bytes(run) ? run.budget_fraction : 0.0};
+}
+
+bool has_budget_of_bytes(const trace::RunAttributes& run) {
+    return run.budget_of == trace::schema::run::budget_of_bytes;
+}
+
+Column budget_column() { return {"budget", "Budget", "", ColumnType::integer}; }
+
+Cell budget_cell(const trace::RunAttributes& run) {
+    if (has_budget_of_bytes(run)) return policies::share_label(run.budget_fraction);
+    return run.budget;
 }
 
 bool is_full(const trace::RunAttributes& run) { return run.policy == "full"; }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/figure.h"
+#include "analysis/tables/table.h"
 #include "trace/records.h"
 
 namespace kvscope::analysis {
@@ -12,6 +13,14 @@ namespace kvscope::analysis {
 /// What tells budgets apart, the larger one greater: entries, and of a budget of bytes its exact share.
 using BudgetKey = std::pair<int64_t, double>;
 BudgetKey budget_key(const trace::RunAttributes& run);
+
+/// Whether its budget is a share of the full cache's bytes: it keeps every token.
+bool has_budget_of_bytes(const trace::RunAttributes& run);
+
+/// The column "budget" of tables with a row a run, and what stands in it: entries that a KV head keeps, or, where the
+/// budget is a share of the full cache's bytes, that share as text, "75 %".
+Column budget_column();
+Cell budget_cell(const trace::RunAttributes& run);
 
 /// Whether it is the run of the full cache.
 bool is_full(const trace::RunAttributes& run);

@@ -10,6 +10,7 @@
 
 #include "analysis/axes.h"
 #include "analysis/run_choice.h"
+#include "analysis/run_style.h"
 #include "analysis/subject_table.h"
 #include "analysis/tables/table_format.h"
 
@@ -57,21 +58,51 @@ Panel layers_panel(std::span<const RunShares> runs, const ShareMeasure& measure,
     return panel;
 }
 
+/// Where a run's budget stands on an axis: each number of entries that a KV head keeps has a place of its own; where
+/// one of them is a share of the full cache's bytes, all are per cent of the full cache, as entries of a size are, too.
+class BudgetAxis {
+ public:
+    explicit BudgetAxis(std::span<const RunShares> runs) {
+        for (const RunShares& run : runs) {
+            is_share_ = is_share_ || has_budget_of_bytes(run.shown.attributes());
+            entries_.push_back(run.shown.attributes().budget);
+        }
+        std::sort(entries_.begin(), entries_.end());
+        entries_.erase(std::unique(entries_.begin(), entries_.end()), entries_.end());
+    }
+
+    double place(const trace::RunAttributes& run) const {
+        // A budget of entries may be larger than the prompt.
+        if (is_share_) return 100 * std::min(run.budget_fraction, 1.0);
+        return static_cast<double>(std::find(entries_.begin(), entries_.end(), run.budget) - entries_.begin());
+    }
+
+    Axis axis() const {
+        Axis axis;
+        axis.title = "Budget";
+        axis.unit = is_share_ ? "% of the full cache" : "entries a head";
+        axis.min = is_share_ ? 0 : -0.5;
+        axis.max = is_share_ ? 105 : static_cast<double>(entries_.size()) - 0.5;
+        if (is_share_)
+            for (const int tick : {0, 25, 50, 75, 100})
+                axis.ticks.push_back({static_cast<double>(tick), std::to_string(tick)});
+        else
+            for (size_t i = 0; i < entries_.size(); ++i)
+                axis.ticks.push_back({static_cast<double>(i), format_count(entries_[i])});
+        return axis;
+    }
+
+ private:
+    bool is_share_ = false;
+    std::vector<int64_t> entries_;
+};
+
 /// The whole model's share over the budget: runs that differ in nothing else are joined.
 Panel model_panel(std::span<const RunShares> runs, const ShareMeasure& measure, bool difference) {
     Panel panel;
     panel.title = "Whole model";
-    std::vector<int64_t> budgets;
-    for (const RunShares& run : runs) budgets.push_back(run.shown.attributes().budget);
-    std::sort(budgets.begin(), budgets.end());
-    budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
-    panel.x.title = "Budget";
-    panel.x.unit = "entries a head";
-    panel.x.min = -0.5;
-    panel.x.max = static_cast<double>(budgets.size()) - 0.5;
-    for (size_t i = 0; i < budgets.size(); ++i) {
-        panel.x.ticks.push_back({static_cast<double>(i), format_count(budgets[i])});
-    }
+    const BudgetAxis budgets(runs);
+    panel.x = budgets.axis();
     double largest = 0;
     std::map<std::string, Line> lines;
     std::vector<std::string> order;
@@ -84,8 +115,7 @@ Panel model_panel(std::span<const RunShares> runs, const ShareMeasure& measure, 
         line.label = attributes.policy;
         line.style.color = run.shown.style.color;
         line.style.width_pt = 0.5;
-        const auto place =
-            static_cast<double>(std::find(budgets.begin(), budgets.end(), attributes.budget) - budgets.begin());
+        const double place = budgets.place(attributes);
         line.x.push_back(place);
         line.y.push_back(100 * run.model);
         largest = std::max(largest, std::abs(line.y.back()));

@@ -149,7 +149,7 @@ policies::EchoMaps empty_echo_maps(const Model& model, double ratio) {
     maps.model_fingerprint = model.fingerprint();
     if (maps.layout.ratio() == 1.0)
         throw UsageError(
-            fmt::format("a ratio of {}: the nearest that whole heads allow stores everything, and nothing is rebuilt: "
+            fmt::format("a ratio of {}: the nearest layout stores everything, and nothing is rebuilt: "
                         "give a smaller one",
                         ratio));
     maps.facts["model"] = model.attributes().name;

@@ -206,6 +206,8 @@ std::vector<EchoStep> tune_echo(const Model& model, EchoMaps& maps, std::span<co
     comparison.add_parts(parts);
     ResumableState state(options.state, kTuningState, what_is_tuned(model, maps, ids, options));
     const int64_t before = state.resume(parts, options.steps, "steps", progress);
+    if (options.on_resumed && before > 0)
+        options.on_resumed(std::span<const EchoStep>(steps).first(static_cast<size_t>(before)));
     DrawnSequences sequences(ids, options, before);
     progress.begin(options.loss == EchoLoss::keys_values ? "training" : "tuning", options.steps - before);
     for (int64_t t = before; t < options.steps; ++t) {

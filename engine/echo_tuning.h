@@ -34,6 +34,7 @@ struct EchoTuningOptions {
     /// The file in which maps, moments and losses are kept each minute and when the work is stopped, so that the same
     /// call goes on behind it, to the same maps. Empty: nothing is kept.
     std::filesystem::path state{};
+    std::function<void(std::span<const EchoStep>)> on_resumed{};  ///< called before the others, with those resumed from
     std::function<void(const EchoStep&)> on_step{};  ///< called as each step is done; not for those resumed from
 };
 

@@ -80,9 +80,9 @@ std::string files_changed(const trace::Reader& reader, int prompt, int run, cons
 /// Its cache changes its form when the recorded one did, also where that was asked for while it decoded.
 void follow_switches(const trace::Reader& reader, int prompt, int run, RunPlan& plan) {
     const auto place = trace::Place::of_run(prompt, run);
-    if (!plan.spec.values.has("switches") || !reader.has(place, trace::schema::run::switch_steps)) return;
-    const auto steps = reader.read<uint32_t>(place, trace::schema::run::switch_steps);
-    plan.spec.values.set("switches", fmt::format("{}", fmt::join(steps, "/")));
+    if (!reader.has(place, trace::schema::run::switch_steps)) return;
+    policies::set_recorded_switches(plan.spec, reader.read<uint32_t>(place, trace::schema::run::switch_steps),
+                                    trace::answer_length(reader, prompt, run));
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ class CommonKv : public Policy {
         if (keys.is_normalised)
             throw ParameterError(
                 "this model normalises its keys behind their projection, so that no common latent gives them: "
-                "commonkv cannot compress it; palu:whitening=on can");
+                "commonkv cannot compress it; palu can");
         const int most = std::min(keys.n_in, 2 * layer_step_ * keys.n_out);
         if (given_rank_ && *given_rank_ > most)
             throw ParameterError(fmt::format("rank={}: of this model's projections there are {} directions at most",
@@ -434,7 +434,8 @@ Definition commonkv_definition() {
                 integer_parameter("layer_step", 4, {.low = 1}, "Adjacent layers of a group."),
                 automatic_integer_parameter(
                     "rank", "what the budget leaves at most, which is a share of the full cache's bytes", {.low = 1},
-                    "Numbers of a latent. The budget has to hold them."),
+                    "Numbers of a latent. The budget has to hold them. Of tokens of which each layer keeps its own, a "
+                    "latent of more than 2 G d numbers takes more than their keys and values."),
                 integer_parameter("sinks", 4, {.low = 0}, "First tokens of which each layer keeps its own latent."),
                 integer_parameter("recent", 128, {.low = 0},
                                   "Last tokens of the prompt of which each layer keeps its own latent."),

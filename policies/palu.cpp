@@ -52,7 +52,7 @@ class Palu : public Policy {
             context.projection(0, Projected::keys).is_normalised)
             throw ParameterError(
                 "this model normalises its keys behind their projection, so that the projection's weights do not say "
-                "in which directions keys lie: give palu:whitening=on, which goes by the prompt's own keys");
+                "in which directions keys lie: leave out whitening=off, so that it goes by the prompt's own keys");
     }
 
     bool prepares() const override { return !is_whitened_ && stores_parts(); }
@@ -248,7 +248,7 @@ Definition palu_definition() {
         .paper = "Chang et al., Palu: KV-Cache Compression with Low-Rank Projection, ICLR 2025, arXiv:2407.21118",
         .summary =
             "Keeps every token; of each group of heads the keys and values along a few directions only, those in "
-            "which the projections that make them are largest.",
+            "which the prompt's own are largest.",
         .parameters =
             {
                 integer_parameter("group_heads", 4, {.low = 1}, "KV heads whose keys (values) share their numbers."),
@@ -256,8 +256,9 @@ Definition palu_definition() {
                                          {.low = 0.0, .high = 1.0, .low_open = true},
                                          "Directions that are kept, as a share of all of a group; whatever the budget, "
                                          "the cache then needs that share of the full one's bytes."),
-                boolean_parameter("whitening", false,
-                                  "Directions by the prompt's own keys and values, not by the weights alone."),
+                boolean_parameter("whitening", true,
+                                  "Directions by the prompt's own keys and values (the paper's are by those of a "
+                                  "calibration text); off: by the weights alone."),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<Palu>(values);
@@ -265,8 +266,8 @@ Definition palu_definition() {
         .budget_of = BudgetOf::bytes,
         .own_share = [](const ParameterValues& values) { return values.automatic_real("rank_share"); },
         .remark =
-            "On a processor it decodes more slowly than the full cache: keys are worked out anew at each step. By the "
-            "weights alone, with whitening=off, models of few KV heads lose the answer.",
+            "On a processor it decodes more slowly than the full cache: keys are worked out anew at each step. With "
+            "whitening=off, by the weights alone, models of few KV heads lose the answer.",
     };
 }
 

@@ -6,6 +6,7 @@
 
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
+#include "analysis/run_style.h"
 #include "analysis/share_figure.h"
 #include "analysis/subject_table.h"
 
@@ -66,8 +67,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     SubjectTable table("coverage",
                        "Prompt tokens that at least one head of a layer keeps; without a layer: of any layer",
                        {SubjectKey::run, label_column(), Column{"policy", "Policy", "", ColumnType::text},
-                        Column{"budget", "Budget", "", ColumnType::integer}, SubjectKey::layer,
-                        Column{"tokens", "Tokens", "", ColumnType::integer},
+                        budget_column(), SubjectKey::layer, Column{"tokens", "Tokens", "", ColumnType::integer},
                         Column{"share", "Share of prompt", "", ColumnType::real, 4}});
     const std::vector<int> layers = chosen_layers(reader, options);
     const TracePart part{&reader, options};
@@ -75,8 +75,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
         const trace::RunAttributes& attributes = run.shown.attributes();
         const auto add = [&](int layer, const Coverage& coverage) {
             table.add(Subject{.run = run.shown.index, .layer = layer},
-                      {run.shown.label, attributes.policy, attributes.budget, static_cast<int64_t>(coverage.count),
-                       coverage.share});
+                      {run.shown.label, attributes.policy, budget_cell(attributes),
+                       static_cast<int64_t>(coverage.count), coverage.share});
         };
         add(-1, run.model);
         for (const int layer : layers) add(layer, run.layers[static_cast<size_t>(layer)]);

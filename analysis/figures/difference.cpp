@@ -193,12 +193,10 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Source source = source_from_name(options.source);
     const Pair pair = read_pair(reader, options);
-    const Column last = source == Source::classes
-                            ? Column{"class", "Class", "", ColumnType::text}
-                            : Column{"difference", "A − B", pair.same_rows() ? "" : "%", ColumnType::real,
-                                     pair.merges()      ? 2
-                                     : pair.same_rows() ? 0
-                                                        : 1};
+    const Column last = source == Source::classes ? Column{"class", "Class", "", ColumnType::text}
+                        : pair.same_rows()
+                            ? Column{"difference", "A − B", "", ColumnType::real, pair.merges() ? 2 : 0}
+                            : Column{"difference_percent", "A − B", "%", ColumnType::real, pair.merges() ? 2 : 1};
     SubjectTable table(
         "difference",
         fmt::format("Heads that keep each token: A ({}) and B ({}); tokens that neither keeps are left out",

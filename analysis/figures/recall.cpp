@@ -7,6 +7,7 @@
 
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
+#include "analysis/run_style.h"
 #include "analysis/share_figure.h"
 #include "analysis/subject_table.h"
 
@@ -87,19 +88,19 @@ Figure make(std::span<const TracePart> parts) {
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check(reader, options);
-    SubjectTable table("recall",
-                       "Share of the tokens that the full cache's answer attends to most; without a head: mean of the "
-                       "layer; without a layer: of the model",
-                       {SubjectKey::run, label_column(), Column{"policy", "Policy", "", ColumnType::text},
-                        Column{"budget", "Budget", "", ColumnType::integer}, SubjectKey::layer, SubjectKey::head,
-                        Column{"recall", "Recall", "", ColumnType::real, 4}});
+    SubjectTable table(
+        "recall",
+        "Share of the tokens that the full cache's answer attends to most; without a head: mean of the "
+        "layer; without a layer: of the model",
+        {SubjectKey::run, label_column(), Column{"policy", "Policy", "", ColumnType::text}, budget_column(),
+         SubjectKey::layer, SubjectKey::head, Column{"recall", "Recall", "", ColumnType::real, 4}});
     const std::vector<int> layers = chosen_layers(reader, options);
     const TracePart part{&reader, options};
     for (const Run& run : read_runs({&part, 1})) {
         const trace::RunAttributes& attributes = run.shown.attributes();
         const auto add = [&](int layer, int head, double recall) {
             table.add(Subject{.run = run.shown.index, .layer = layer, .head = head},
-                      {run.shown.label, attributes.policy, attributes.budget, recall});
+                      {run.shown.label, attributes.policy, budget_cell(attributes), recall});
         };
         add(-1, -1, run.recall.model);
         const size_t n_rows = run.recall.heads.size() / run.recall.layers.size();

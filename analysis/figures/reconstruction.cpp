@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/figure_definition.h"
 #include "analysis/head_maps.h"
@@ -48,21 +49,27 @@ std::string note_of(const HeadMap& map, const std::vector<int>& layers) {
     return fmt::format("{:.1f} to {:.1f} %", least, most);
 }
 
-/// Keys and values of one run after the other, in per cent.
+/// Keys and values of one run after the other, as shares.
 std::vector<HeadMap> read_maps(const trace::Reader& reader, const FigureOptions& options) {
     std::vector<HeadMap> maps;
     const std::vector<int> runs = runs_in_parts(reader, options);
-    const std::vector<int> layers = chosen_layers(reader, options);
     for (const int run : runs)
         for (const bool keys : {true, false}) {
             HeadMap map{run, reader.n_rows(options.prompt, run),
                         reader.read<float>(trace::Place::of_run(options.prompt, run),
                                            keys ? schema::stored_key_error : schema::stored_value_error),
                         keys ? "keys" : "values", ""};
-            for (float& value : map.values) value *= 100;
-            map.note = note_of(map, layers);
             maps.push_back(std::move(map));
         }
+    return maps;
+}
+
+/// As they are drawn.
+std::vector<HeadMap> in_per_cent(std::vector<HeadMap> maps, const std::vector<int>& layers) {
+    for (HeadMap& map : maps) {
+        for (float& value : map.values) value *= 100;
+        map.note = note_of(map, layers);
+    }
     return maps;
 }
 
@@ -71,7 +78,9 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     scale.title = "Relative error";
     scale.unit = "%";
     scale.max = 1;
-    Figure figure = head_maps_figure(reader, options, read_maps(reader, options), scale);
+    std::vector<HeadMap> maps = read_maps(reader, options);
+    maps = in_per_cent(std::move(maps), chosen_layers(reader, options));
+    Figure figure = head_maps_figure(reader, options, maps, scale);
     figure.name = "reconstruction";
     figure.title = "How far stored keys and values are from the true ones";
     figure.caption =
@@ -88,9 +97,9 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check(reader, options);
-    Table table = head_maps_numbers(reader, options, read_maps(reader, options),
-                                    {{"key_error", "Key error", "%", ColumnType::real, 3},
-                                     {"value_error", "Value error", "%", ColumnType::real, 3}});
+    Table table = head_maps_numbers(
+        reader, options, read_maps(reader, options),
+        {{"key_error", "Key error", "", ColumnType::real, 4}, {"value_error", "Value error", "", ColumnType::real, 4}});
     table.name = "reconstruction";
     table.title = "How far stored keys and values are from the true ones";
     return table;

@@ -60,6 +60,8 @@ std::string short_name(const std::string& setting) {
     return name;
 }
 
+bool is_share(const std::string& budget) { return budget.ends_with('%'); }
+
 /// Of a share in per cent: "58.3", "100".
 std::string short_number(double share) {
     std::string text = fmt::format("{:.1f}", 100 * share);
@@ -199,8 +201,8 @@ void make_table(Figure& figure, const Scores& scores) {
     for (const auto& setting : scores.settings) names.push_back(short_name(setting));
     Panel panel;
     panel.x = axis_of("Budget", scores.budgets, false);
-    const bool are_shares = !scores.budgets.empty() && scores.budgets.back().ends_with('%');
-    if (!are_shares) panel.x.unit = "entries";
+    // Of shares the names say their unit.
+    if (std::none_of(scores.budgets.begin(), scores.budgets.end(), is_share)) panel.x.unit = "entries";
     panel.y = axis_of("", names, true);
     HeatMap map = empty_map(scores.settings.size(), scores.budgets.size());
     std::vector<TextLabel> labels;
@@ -235,6 +237,14 @@ double number_of(const std::string& budget) {
     return value;
 }
 
+/// On an axis: where one of the budgets is a share, all are in per cent.
+double place_of(const TaskGroup& group, bool as_shares) {
+    if (!as_shares || is_share(group.budget)) return number_of(group.budget);
+    double sum = 0;
+    for (const auto* row : group.answered) sum += std::min(row->budget_fraction, 1.0);
+    return 100 * sum / static_cast<double>(group.answered.size());
+}
+
 /// How each setting's curve looks, and its label.
 struct CurveLook {
     std::string label;
@@ -267,13 +277,15 @@ void make_curves(Figure& figure, const Scores& scores) {
     const std::vector<CurveLook> looks = curve_looks(scores);
     Panel panel;
     panel.x.title = "Budget";
-    panel.x.unit = scores.budgets.front().ends_with('%') ? "% of the prompt or its bytes" : "entries";
+    const bool as_shares = std::any_of(scores.budgets.begin(), scores.budgets.end(), is_share);
+    panel.x.unit = as_shares ? "% of the prompt or its bytes" : "entries";
     panel.x.scale = Scale::logarithmic;
     panel.y.title = "Score";
     panel.y.unit = "%";
     panel.y.max = 106;  // room for the name of `full`
     double low_end = INFINITY;
     double high_end = 0;
+    std::map<double, std::string> ticks;
     for (size_t i = 0; i < scores.settings.size(); ++i) {
         Line line;
         line.label = looks[i].label;
@@ -291,7 +303,8 @@ void make_curves(Figure& figure, const Scores& scores) {
                 panel.shapes.emplace_back(rule);
                 continue;
             }
-            line.x.push_back(number_of(group.budget));
+            line.x.push_back(place_of(group, as_shares));
+            if (!as_shares || is_share(group.budget)) ticks[line.x.back()] = group.budget;
             line.y.push_back(100 * mean);
             low_end = std::min(low_end, line.x.back());
             high_end = std::max(high_end, line.x.back());
@@ -306,7 +319,7 @@ void make_curves(Figure& figure, const Scores& scores) {
     const double margin = low_end < high_end ? 1.06 : 2;
     panel.x.min = low_end / margin;
     panel.x.max = high_end * margin;
-    for (const auto& budget : scores.budgets) panel.x.ticks.push_back({number_of(budget), budget});
+    for (const auto& [place, budget] : ticks) panel.x.ticks.push_back({place, budget});
     figure.panels.push_back(std::move(panel));
     figure.panel_height_mm = kCurvesMm;
     figure.width_mm = 120;

@@ -95,6 +95,35 @@ std::string group_of_prompt(const trace::Reader& reader, int index) {
     return fmt::format("/prompts/{}", reader.prompt_number(index));
 }
 
+/// "…: its cache became full behind step 9 and compressed behind step 40 of the answer"; empty where it did neither.
+std::string describe_switches(const trace::Reader& reader, int prompt, int run) {
+    using namespace trace::schema::run;
+    const auto place = trace::Place::of_run(prompt, run);
+    if (!reader.has(place, switch_steps) || !reader.has(place, switch_is_full)) return {};
+    const auto steps = reader.read<uint32_t>(place, switch_steps);
+    const auto is_full = reader.read<uint8_t>(place, switch_is_full);
+    std::string text;
+    for (size_t i = 0; i < std::min(steps.size(), is_full.size()); ++i)
+        text += fmt::format("{}{} behind step {}",
+                            i == 0                  ? ""
+                            : i + 1 == steps.size() ? " and "
+                                                    : ", ",
+                            is_full[i] ? "full" : "compressed", steps[i]);
+    if (text.empty()) return {};
+    return fmt::format("\n{}: its cache became {} of the answer\n", one_line(reader.run(prompt, run).label), text);
+}
+
+/// Runs that have room for the whole prompt, so that they say nothing about what their policy does.
+std::string describe_large_budgets(const trace::Reader& reader, int prompt) {
+    std::vector<std::string> labels;
+    for (const auto& run : reader.runs(prompt))
+        if (run.policy != "full" && !run.budget_of && run.budget > reader.prompt(prompt).visible_tokens())
+            labels.push_back(one_line(run.label));
+    if (labels.empty()) return {};
+    return fmt::format("\nbudget above the prompt's {} tokens, so that all are kept: {}\n",
+                       reader.prompt(prompt).visible_tokens(), fmt::join(labels, ", "));
+}
+
 std::string describe_runs(const trace::Reader& reader, int prompt, Problems& problems) {
     std::string text;
     if (reader.n_runs(prompt) > 0) {
@@ -102,11 +131,16 @@ std::string describe_runs(const trace::Reader& reader, int prompt, Problems& pro
                                     [&] { return analysis::cost_table(reader, prompt); });
         if (table) text += "\n" + analysis::format_table(*table, analysis::TableFormat::text, terminal_width());
     }
-    for (const auto& run : reader.runs(prompt)) {
+    text += describe_large_budgets(reader, prompt);
+    for (int i = 0; i < reader.n_runs(prompt); ++i) {
+        const auto& run = reader.run(prompt, i);
         if (run.status != "complete")
             text += fmt::format("\n{} failed: {}\n", one_line(run.label), one_line(run.message));
         else if (!run.output_text.empty())
             text += fmt::format("\n{}: {}\n", one_line(run.label), first_line(run.output_text, 400));
+        text += readable(problems, group_of_prompt(reader, prompt), "switches that can be read", [&] {
+                    return describe_switches(reader, prompt, i);
+                }).value_or("");
     }
     return text;
 }

@@ -152,6 +152,13 @@ double EchoLayout::model_ratio() const {
     return stored / (static_cast<double>(width()) * n_layers);
 }
 
+namespace {
+
+/// The paper's layout for 0.7 has 0.6875.
+constexpr double kRatioTolerance = 0.015;
+
+}  // namespace
+
 EchoLayout echo_layout(double ratio, const ModelShape& shape) {
     if (!(ratio > 0) || ratio > 1)
         throw EchoMapsError(fmt::format("a ratio of {}: expected one above 0, at most 1", ratio));
@@ -163,12 +170,18 @@ EchoLayout echo_layout(double ratio, const ModelShape& shape) {
             fmt::format("a ratio of {} takes groups of {:.0f} layers, and the model has {}: give a larger one", ratio,
                         group, shape.n_layers));
     layout.group = static_cast<int>(group);
+    while (layout.model_ratio() > ratio + kRatioTolerance) ++layout.group;
     if (layout.group == 1) return layout;
-    const double target = layout.width() * (ratio * layout.group - 1.0) / (layout.group - 1.0);
-    const auto nearest = [&](int step) { return step * static_cast<int>(std::lround(target / step)); };
-    layout.local = std::min(nearest(shape.head_dim), layout.width());
-    const int narrow = nearest(std::min(16, shape.head_dim));
-    if (target < shape.head_dim && std::abs(narrow - target) < std::abs(layout.local - target)) layout.local = narrow;
+    const double n_first = std::ceil(static_cast<double>(shape.n_layers) / layout.group);
+    const double n_others = shape.n_layers - n_first;
+    const double target = std::max(0.0, layout.width() * (ratio * shape.n_layers - n_first) / n_others);
+    std::vector<int> steps = {shape.head_dim};
+    for (const int step : {16, 8, 4, 2, 1})
+        if (step < shape.head_dim) steps.push_back(step);
+    for (const int step : steps) {
+        layout.local = std::min(step * static_cast<int>(std::lround(target / step)), layout.width());
+        if (std::abs(layout.model_ratio() - ratio) <= kRatioTolerance) break;
+    }
     return layout;
 }
 

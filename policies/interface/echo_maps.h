@@ -37,8 +37,9 @@ struct EchoLayout {
     friend bool operator==(const EchoLayout&, const EchoLayout&) = default;
 };
 
-/// The layout whose ratio is nearest to one: the smallest S with 1 / S <= ratio, D_local a multiple of the head size,
-/// or of 16 below one head.
+/// The layout for a share of the full cache's bytes, over all layers of the model: the smallest S with 1 / S <= ratio
+/// whose first layers alone are not above it, and the D_local that comes nearest among the multiples of the head size,
+/// else of 16, 8, 4, 2 or 1: the first of these that misses the ratio by at most 1.5 % of the bytes, as the paper's do.
 /// @throws EchoMapsError for a ratio that is not between 0 and 1, or that would take groups of more than all layers
 EchoLayout echo_layout(double ratio, const ModelShape& shape);
 

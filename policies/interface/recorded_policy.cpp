@@ -1,6 +1,9 @@
 #include "policies/interface/recorded_policy.h"
 
+#include <algorithm>
 #include <string>
+
+#include "policies/interface/switching.h"
 
 namespace kvscope::policies {
 
@@ -19,6 +22,17 @@ std::optional<Budget> recorded_budget(const PolicySpec& spec, int64_t budget, do
     if (spec.own_share()) return std::nullopt;
     if (spec.definition->budget_of == BudgetOf::bytes) return Budget{.is_share = true, .share = budget_fraction};
     return Budget{.count = budget};
+}
+
+bool set_recorded_switches(PolicySpec& spec, std::span<const std::uint32_t> steps, int64_t n_ids) {
+    if (!spec.values.has("switches")) return false;
+    const auto scheduled = switching_of("compressed", spec.values.text("switches")).steps;
+    const bool agrees = steps.size() <= scheduled.size() && std::equal(steps.begin(), steps.end(), scheduled.begin());
+    if (agrees && (steps.size() == scheduled.size() || scheduled[steps.size()] >= n_ids - 1)) return false;
+    std::string text;
+    for (const std::uint32_t step : steps) text += (text.empty() ? "" : "/") + std::to_string(step);
+    spec.values.set("switches", text);
+    return true;
 }
 
 }  // namespace kvscope::policies

@@ -29,11 +29,11 @@ from stored import Ageing, cache_errors, exact_model, projection_inputs, project
 
 CASES = {
     "short": [
-        ("palu:rank_share=0.75", (4, 0.75, False)),
+        ("palu:rank_share=0.75,whitening=off", (4, 0.75, False)),
         ("palu:rank_share=0.5,whitening=on", (4, 0.5, True)),
     ],
     "rewrite": [
-        ("palu:rank_share=0.5", (4, 0.5, False)),
+        ("palu:rank_share=0.5,whitening=off", (4, 0.5, False)),
         ("palu:rank_share=0.5,group_heads=2,whitening=on", (2, 0.5, True)),
     ],
 }

@@ -17,6 +17,7 @@ namespace kvscope::analysis::test {
 struct PolicyRun {
     std::string policy;  ///< as --policy takes it
     int64_t budget = 0;
+    std::vector<uint32_t> switch_steps{};  ///< behind which its cache changed its form, from compressed on
 };
 
 class PolicyTrace {
@@ -64,9 +65,12 @@ class PolicyTrace {
         record.kept_indices.clear();
         record.kept_offsets = {0};
         if (spec.definition->budget_of == policies::BudgetOf::bytes) record.budget_of = "bytes";
+        record.switch_steps = run.switch_steps;
+        for (size_t i = 0; i < run.switch_steps.size(); ++i) record.switch_is_full.push_back(i % 2 == 0 ? 1 : 0);
         const policies::ModelShape& shape = cache.layers[0].shape;
         policies::StorageRecorder<trace::RunRecord> storage;
-        for (const policies::Selection& selection : policies::test::select_all(*spec.create(), cache, run.budget)) {
+        const auto policy = spec.create();
+        for (const policies::Selection& selection : policies::test::select_all(*policy, cache, run.budget)) {
             const bool query_heads = selection.granularity == policies::Granularity::query_head;
             record.granularity = query_heads ? "query_head" : "kv_head";
             for (const auto& row : selection.rows) {
@@ -78,7 +82,7 @@ class PolicyTrace {
             append(record.scores_f64, selection.scores_f64);
             append(record.head_jsd, selection.head_jsd);
             append(record.channel_scores, selection.channel_scores);
-            if (!selection.stored) continue;
+            if (!policy->stores_parts()) continue;
             const auto layer = static_cast<int>(record.stored_entries.size()) / shape.n_kv_heads;
             storage.add_layer(policies::summary_of(spec.label(), layer, shape, n_tokens, selection, sizeof(float)),
                               record);

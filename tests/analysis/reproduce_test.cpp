@@ -7,10 +7,12 @@
 #include "analysis/figure_definition.h"
 #include "analysis/shell_command.h"
 #include "tests/analysis/policy_trace.h"
+#include "tests/policies/echo_maps_file.h"
 
 using namespace kvscope::analysis;
 using Catch::Matchers::Contains;
 namespace trace = kvscope::trace;
+namespace policies = kvscope::policies;
 
 namespace {
 
@@ -47,6 +49,37 @@ TEST_CASE("the command names prompt, policy, budget and what else decides", "[re
               ":0 --policy aperturekv:lambda=0,alpha=0.25 --budget 40 --dtype f32 -n 6 -o ./-o.h5");
     CHECK_THAT(reproduce_command(reader, 0, 0), Contains("--policy full --dtype") && !Contains("--budget"));
     CHECK_THROWS_AS(reproduce_command(reader, 1, 0), FigureError);
+}
+
+TEST_CASE("the command follows changes between compressed and full that the parameters do not schedule",
+          "[reproduce]") {
+    const std::string echo = "echokv:recent=9,maps=" + policies::test::echo_maps_for({3, 4, 2, 8});
+    const test::PolicyTrace stored({{"full", 60},
+                                    {echo, 42, {1, 3}},
+                                    {echo + ",switches=1/3", 42, {1, 3}},
+                                    // Of six tokens the last has no step: what is scheduled for step 5 never comes.
+                                    {echo + ",switches=1/3/5", 42, {1, 3}},
+                                    {echo + ",switches=1/3/4", 42, {1, 3}},
+                                    {echo + ",switches=2", 42, {0}},
+                                    {echo, 42}});
+    const trace::Reader reader = stored.reader();
+    const auto has_remark = [&](int run) {
+        for (const auto& text : reproduction(reader, 0, run).remarks)
+            if (text.find("its cache was changed between compressed and full") != std::string::npos) return true;
+        return false;
+    };
+    const auto switches = [&](int run) {
+        const std::string command = reproduce_command(reader, 0, run);
+        const size_t at = command.find("switches=");
+        return at == std::string::npos ? std::string()
+                                       : command.substr(at + 9, command.find_first_of(", ", at) - at - 9);
+    };
+    const std::vector<std::string> expected = {"", "1/3", "1/3", "1/3/5", "1/3", "0", ""};
+    for (int run = 0; run < reader.n_runs(0); ++run) {
+        CAPTURE(run, reproduce_command(reader, 0, run));
+        CHECK(switches(run) == expected[static_cast<size_t>(run)]);
+        CHECK(has_remark(run) == (run == 1 || run == 4 || run == 5));
+    }
 }
 
 TEST_CASE("a policy that this program does not know has no command", "[reproduce]") {

@@ -31,6 +31,17 @@ class Failures(ProgramTest):
 
 
 @NEEDS_ENGINE
+class Figures(ProgramTest):
+    def test_a_trace_of_scores_alone_says_what_it_holds_and_which_figure_draws_it(self):
+        self.made("eval", "-m", HF_MODEL, "--lengths", 150, "--depths", 0.5, "--samples", 1, "--policy", "h2o", "--budget", 32,
+                  "-n", 2, "-q", "-o", "scores.h5")
+        said = self.refuses(1, ["scores of niah", "--figure task-scores"], "export", "scores.h5", "--figure", "retention", "-o", "r.pdf")
+        self.assertNotIn("yet", said)
+        self.made("export", "scores.h5", "--figure", "all", "-o", "all.csv")
+        self.assertTrue(self.path("all-task-scores.csv").exists())
+
+
+@NEEDS_ENGINE
 class WrongUsage(ProgramTest):
     NEEDLES = ("eval", "-m", HF_MODEL, "--lengths", 300, "--depths", 0.5, "--samples", 1, "--policy", "snapkv", "-n", 2, "-q",
                "-o", "w.h5")

@@ -119,6 +119,7 @@ class Analyze(AllForms):
             eigenvalues = numpy.linalg.svd(w, compute_uv=False) ** 2
             self.assertAlmostEqual(row["largest"] / eigenvalues[0], 1, places=5)
             self.assertAlmostEqual(row["sum"] / eigenvalues.sum(), 1, places=5)
+            self.assertEqual(row["modes"], len(eigenvalues))
             share = numpy.cumsum(eigenvalues) / eigenvalues.sum()
             self.assertEqual(row["modes_90"], int(numpy.argmax(share >= 0.9)) + 1)
 

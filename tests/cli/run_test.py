@@ -150,6 +150,13 @@ class Whole:
                 numpy.testing.assert_allclose(run["attention_kept"][:], 1, atol=1e-4)
                 numpy.testing.assert_allclose(run["output_error"][:], 0, atol=1e-4)
 
+    def test_a_budget_above_the_prompt_is_told_of(self):
+        shown = self.made("inspect", "t.h5").stdout
+        line = [line for line in shown.splitlines() if line.startswith("budget above the prompt's")]
+        self.assertEqual(len(line), 1, shown)
+        for run in self.runs[1:]:
+            self.assertEqual(run.attrs["label"] in line[0], run.attrs["budget"] == LARGE, line)
+
     def test_a_small_budget_is_compared_with_full(self):
         steps = len(self.runs[0]["output_ids"])
         self.assertEqual(steps, 8)

@@ -153,6 +153,22 @@ TEST_CASE("Ctrl+R on the start cards shows the run form at once, with the keyboa
     CHECK(driven.app().focused_view()->kind->name == "run");
 }
 
+TEST_CASE("a view that is asked for is there instead of the start cards, without a trace, too") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    AppOptions options;
+    options.view = GENERATE(as<std::string>(), "run", "retention");
+    if (!find_view_kind(options.view)) KVSCOPE_SKIP("built without the engine");
+    DrivenApp driven(options);
+    driven.settle();
+    CHECK(is_in_front(driven.app(), options.view.c_str()));
+    bool is_drawn = false;
+    driven.drive([&](ImGuiTestContext& c) {
+        const auto* window = c.WindowInfo(fmt::format("//{}-1", options.view).c_str()).Window;
+        is_drawn = window && window->WasActive;
+    });
+    CHECK(is_drawn);
+}
+
 TEST_CASE("a mark alone is brought into view in the prompt; a selection goes before it") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     trace::sample::TemporaryFolder folder;

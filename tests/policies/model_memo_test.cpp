@@ -67,7 +67,7 @@ TEST_CASE("a policy that goes by weights looks at them once, before the prompt, 
             for (int layer = 0; layer < shape.n_layers; ++layer) made->prepare(layer);
         return select_all(*made, cache);
     };
-    for (const char* policy : {"palu", "commonkv:layer_step=2,recent=8,sinks=2"}) {
+    for (const char* policy : {"palu:whitening=off", "commonkv:layer_step=2,recent=8,sinks=2"}) {
         INFO(policy);
         const auto memo = std::make_shared<ModelMemo>();
         n_looked = 0;

@@ -145,7 +145,7 @@ TEST_CASE("Palu with whitening leaves out what the prompt's smallest directions 
 
 TEST_CASE("Palu projects onto the weights' leading directions", "[palu]") {
     Cache cache = random_cache(kShape, kTokens, 4);
-    const auto selections = select("palu", cache, context_of(cache, 0.5, true));
+    const auto selections = select("palu:whitening=off", cache, context_of(cache, 0.5, true));
     for (int layer = 0; layer < kShape.n_layers; ++layer)
         for (const auto which : {Projected::keys, Projected::values}) {
             const auto made_with = random_projection(layer, which, true);
@@ -227,12 +227,12 @@ TEST_CASE("Palu refuses keys that no projection determines, and numbers that are
         projection.is_normalised = which == Projected::keys;
         return projection;
     };
-    CHECK_THROWS_WITH(parse_policy("palu").create()->begin(context), Contains("whitening=on"));
-    CHECK_NOTHROW(select("palu:whitening=on", cache, context));
-    CHECK_NOTHROW(select("palu:rank_share=1", cache, context));
+    CHECK_THROWS_WITH(parse_policy("palu:whitening=off").create()->begin(context), Contains("whitening=off"));
+    CHECK_NOTHROW(select("palu", cache, context));
+    CHECK_NOTHROW(select("palu:rank_share=1,whitening=off", cache, context));
     context.projection = {};
     CHECK_NOTHROW(select("palu:whitening=on", cache, context));
-    CHECK_THROWS_AS(select("palu", cache, context), std::logic_error);
+    CHECK_THROWS_AS(select("palu:whitening=off", cache, context), std::logic_error);
     cache.layers[1].values[5] = NAN;
     CHECK_THROWS_AS(select("palu:whitening=on", cache, context), ScoreError);
 }

@@ -1,5 +1,6 @@
 #include "policies/interface/registry.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -49,6 +50,13 @@ TEST_CASE("declarations are complete", "[registry]") {
             CHECK(seen.insert(parameter.name).second);
             CHECK(parameter.help.ends_with('.'));
             CHECK(parameter.help.find('\n') == std::string::npos);
+        }
+        // The file that only the user can give is looked for there before a model is read.
+        const auto text = std::find_if(definition.parameters.begin(), definition.parameters.end(),
+                                       [](const Parameter& one) { return one.kind == ParameterKind::text; });
+        if (definition.needs_file) {
+            REQUIRE(text != definition.parameters.end());
+            CHECK(std::get<std::string>(text->fallback).empty());
         }
         REQUIRE(definition.create != nullptr);
         CHECK(definition.create(ParameterValues(definition.parameters)) != nullptr);

@@ -64,6 +64,7 @@ std::unique_ptr<EngineSession> App::make_engine([[maybe_unused]] const AppOption
 void App::choose_first_layout() {
     if (!options_.view.empty()) {
         apply_layout(view_alone);
+        views_.dismiss_start();
     } else {
         // Also where a layout is named: what was typed into the views stays.
         if (!settings().layout.is_null()) restore_layout(settings().layout);

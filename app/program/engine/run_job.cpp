@@ -107,6 +107,24 @@ RunJob demo_job(const std::filesystem::path& output) {
     return job;
 }
 
+namespace {
+
+/// Of a policy that needs a file, its first parameter that is a text names it. Each of its runs would fail without, and
+/// only once a model is loaded.
+void require_file(const policies::PolicySpec& spec) {
+    if (!spec.definition->needs_file) return;
+    for (const auto& parameter : spec.values.declared()) {
+        if (parameter.kind != policies::ParameterKind::text) continue;
+        if (spec.values.text(parameter.name).empty())
+            throw std::invalid_argument(
+                fmt::format("--policy {0}: expected {1}, as in {0}:{1}=PATH, found none. {1}: {2}",
+                            spec.definition->name, parameter.name, parameter.help));
+        return;
+    }
+}
+
+}  // namespace
+
 std::vector<engine::RunPlan> plans_of(const RunJob& job) {
     std::vector<policies::Budget> budgets;
     for (const auto& text : job.budgets) {
@@ -116,6 +134,7 @@ std::vector<engine::RunPlan> plans_of(const RunJob& job) {
     for (const auto& text : job.policies) {
         const auto spec = policies::parse_policy(text);
         if (spec.definition->name == "full") continue;
+        require_file(spec);
         if (const auto share = spec.own_share()) {
             plans.push_back({spec, {.is_share = true, .share = *share}});
             continue;

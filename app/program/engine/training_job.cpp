@@ -46,7 +46,8 @@ std::string told(const char* what, const std::map<int, engine::EchoError>& error
 }
 
 std::string told(engine::EchoLoss loss, std::span<const engine::EchoStep> steps) {
-    const size_t some = std::min<size_t>(steps.size(), 10);
+    // The first steps and the last ones share none, so that what is said to have fallen did.
+    const size_t some = std::clamp<size_t>(steps.size() / 2, 1, 10);
     const auto mean = [](std::span<const engine::EchoStep> of) {
         double sum = 0;
         for (const auto& step : of) sum += step.error;
@@ -76,6 +77,8 @@ void descend(const engine::Model& model, policies::EchoMaps& maps, std::span<con
     if (options.steps == 0) return;
     const auto loss = options.loss;
     if (events.on_step) options.on_step = [&](const engine::EchoStep& step) { events.on_step(loss, step); };
+    if (events.on_resumed)
+        options.on_resumed = [&](std::span<const engine::EchoStep> before) { events.on_resumed(loss, before); };
     const auto steps = engine::tune_echo(model, maps, text, options, progress);
     if (events.on_stage) events.on_stage(loss, steps);
     progress.message(told(loss, steps));
@@ -173,8 +176,10 @@ void train(const engine::Model& model, TrainingJob job, engine::Progress& progre
     const auto& layout = maps.layout;
     progress.message(
         fmt::format("{} written: groups of {} layers, of which all but the first store {} of {} numbers; "
-                    "the cache needs {:.1f} % of its bytes, and those of the tokens that stay exact",
-                    job.output.string(), layout.group, layout.local, layout.width(), 100.0 * layout.model_ratio()));
+                    "the cache needs {:.1f} % of its bytes ({:.4g} % were asked for), and those of the tokens that "
+                    "stay exact",
+                    job.output.string(), layout.group, layout.local, layout.width(), 100.0 * layout.model_ratio(),
+                    100.0 * job.options.ratio));
     check_on_held_out(model, maps, all.last(n_held), of_text, job, progress);
 }
 

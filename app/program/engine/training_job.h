@@ -34,8 +34,10 @@ struct TrainingJob {
     void forget() const;
 };
 
-/// What a caller takes part in; the first two may be empty.
+/// What a caller takes part in; all but the last may be empty.
 struct TrainingEvents {
+    /// Those steps of a stage that it goes on behind, before it does.
+    std::function<void(engine::EchoLoss, std::span<const engine::EchoStep>)> on_resumed;
     std::function<void(engine::EchoLoss, const engine::EchoStep&)> on_step;  ///< as each is done
     /// All steps of a stage at its end, also those that were resumed from.
     std::function<void(engine::EchoLoss, std::span<const engine::EchoStep>)> on_stage;

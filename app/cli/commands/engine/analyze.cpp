@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -56,15 +57,23 @@ analysis::Table spectra_of(const ModelOptions& model, engine::Progress& progress
                            {"modes", "Modes", "", ColumnType::integer}},
                           {}};
     const auto hidden = static_cast<size_t>(config.hidden_size);
-    const std::pair<const char*, const std::vector<float>*> parts[] = {
-        {"q", &record.spectrum_q}, {"k", &record.spectrum_k}, {"v", &record.spectrum_v}};
+    struct Part {
+        const char* name;
+        const std::vector<float>& values;
+        int n_heads;
+    };
+    const Part parts[] = {{"q", record.spectrum_q, config.n_heads},
+                          {"k", record.spectrum_k, config.n_kv_heads},
+                          {"v", record.spectrum_v, config.n_kv_heads}};
     for (int layer = 0; layer < config.n_layers; ++layer) {
-        for (const auto& [name, values] : parts) {
-            const auto row = std::span<const float>(*values).subspan(static_cast<size_t>(layer) * hidden, hidden);
+        for (const auto& [name, values, n_heads] : parts) {
+            // W has no more modes than outputs: the rest of the recorded eigenvalues of its WᵀW are zeros.
+            const auto n_modes = std::min(hidden, static_cast<size_t>(n_heads * config.head_dim));
+            const auto row = std::span<const float>(values).subspan(static_cast<size_t>(layer) * hidden, n_modes);
             double sum = 0;
             for (const float value : row) sum += value;
             table.rows.push_back({{int64_t{layer}, std::string(name), double{row[0]}, sum, modes_holding(row, 0.5),
-                                   modes_holding(row, 0.9), modes_holding(row, 0.99), static_cast<int64_t>(hidden)}});
+                                   modes_holding(row, 0.9), modes_holding(row, 0.99), static_cast<int64_t>(n_modes)}});
         }
     }
     return table;

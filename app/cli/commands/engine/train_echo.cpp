@@ -1,7 +1,16 @@
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
 #include <memory>
+#include <span>
 #include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
 
 #include "analysis/tables/table_format.h"
 #include "app/cli/command.h"
@@ -24,37 +33,70 @@ struct Arguments {
     const CLI::Option *steps = nullptr, *ridge = nullptr;
 };
 
-analysis::Table empty_curve() {
-    using analysis::ColumnType;
-    analysis::Table table;
-    table.columns = {{"stage", "Stage", "", ColumnType::integer}, {"loss_of", "Loss of", "", ColumnType::text},
-                     {"step", "Step", "", ColumnType::integer},   {"rate", "Learning rate", "", ColumnType::real},
-                     {"loss", "Loss", "", ColumnType::real},      {"error", "Error", "", ColumnType::real}};
-    return table;
-}
+/// The losses' table, which is there as far as it goes beside its place while steps are taken, whatever ends them.
+class Curve {
+ public:
+    explicit Curve(std::filesystem::path path) : path_(std::move(path)) {
+        using analysis::ColumnType;
+        table_.columns = {{"stage", "Stage", "", ColumnType::integer}, {"loss_of", "Loss of", "", ColumnType::text},
+                          {"step", "Step", "", ColumnType::integer},   {"rate", "Learning rate", "", ColumnType::real},
+                          {"loss", "Loss", "", ColumnType::real},      {"error", "Error", "", ColumnType::real}};
+    }
 
-void add_stage(analysis::Table& curve, engine::EchoLoss loss, std::span<const engine::EchoStep> steps) {
-    const int64_t stage = loss == engine::EchoLoss::keys_values ? 1 : 2;
-    for (size_t i = 0; i < steps.size(); ++i)
-        curve.rows.push_back({.cells = {stage, std::string(engine::name_of(loss)), static_cast<int64_t>(i) + 1,
-                                        steps[i].rate, steps[i].loss, steps[i].error}});
-}
+    void add(engine::EchoLoss loss, std::span<const engine::EchoStep> steps) {
+        if (path_.empty()) return;
+        if (!file_.is_open()) begin();
+        const int64_t stage = loss == engine::EchoLoss::keys_values ? 1 : 2;
+        table_.rows.clear();
+        for (const auto& step : steps)
+            table_.rows.push_back({.cells = {stage, std::string(engine::name_of(loss)), ++n_steps_[stage], step.rate,
+                                             step.loss, step.error}});
+        const std::string csv = analysis::format_table(table_, analysis::TableFormat::csv);
+        write(csv.substr(csv.find('\n') + 1));
+    }
+
+    /// In its place.
+    void finish(bool replace) {
+        if (path_.empty()) return;
+        file_.close();
+        figures::write_whole_file(path_, text_, replace);
+        std::error_code error;
+        std::filesystem::remove(part(), error);
+    }
+
+ private:
+    std::filesystem::path part() const { return path_.string() + ".part"; }
+
+    void begin() {
+        file_.open(part(), std::ios::binary | std::ios::trunc);
+        write(analysis::format_table(table_, analysis::TableFormat::csv));
+    }
+
+    void write(const std::string& rows) {
+        text_ += rows;
+        if (!(file_ << rows << std::flush))
+            throw std::runtime_error(fmt::format("{} cannot be written: {}", part().string(), std::strerror(errno)));
+    }
+
+    std::filesystem::path path_;
+    analysis::Table table_;  ///< the steps that are added
+    std::map<int64_t, int64_t> n_steps_;
+    std::ofstream file_;
+    std::string text_;
+};
 
 void train(const Arguments& arguments, TerminalProgress& progress) {
     const auto model = arguments.model.open(progress);
-    analysis::Table curve = empty_curve();
+    Curve curve(arguments.curve);
     program::TrainingEvents events;
-    events.on_step = [&](engine::EchoLoss, const engine::EchoStep& step) {
+    events.on_resumed = [&](engine::EchoLoss loss, std::span<const engine::EchoStep> steps) { curve.add(loss, steps); };
+    events.on_step = [&](engine::EchoLoss loss, const engine::EchoStep& step) {
         progress.set_note(fmt::format("loss {:.4g}", step.loss));
-    };
-    events.on_stage = [&](engine::EchoLoss loss, std::span<const engine::EchoStep> steps) {
-        add_stage(curve, loss, steps);
+        curve.add(loss, {&step, 1});
     };
     events.write = [&](const std::string& bytes) {
         figures::write_whole_file(arguments.output, bytes, arguments.job.force);
-        if (arguments.curve.empty()) return;
-        figures::write_whole_file(arguments.curve, analysis::format_table(curve, analysis::TableFormat::csv),
-                                  arguments.job.force);
+        curve.finish(arguments.job.force);
     };
     program::train(model, arguments.job, progress, events);
 }
@@ -124,7 +166,8 @@ void declare_stages(CLI::App& app, Arguments& arguments) {
         ->transform(OneOf({"outputs", "qk-kl"}))
         ->needs(tune)
         ->capture_default_str();
-    app.add_option("--loss", arguments.curve, "A file for the loss of each step of gradient descent")
+    app.add_option("--loss", arguments.curve,
+                   "A file for the loss of each step of gradient descent; FILE.csv.part while they are taken")
         ->check(NewFile())
         ->type_name("FILE.csv");
 }
@@ -142,7 +185,8 @@ std::function<int()> declare(CLI::App& app) {
         ->required()
         ->check(NewFile())
         ->type_name("FILE.safetensors");
-    app.add_option("--ratio", options.ratio, "Share of the full cache's bytes that is left; the nearest one is taken")
+    app.add_option("--ratio", options.ratio,
+                   "Share of the full cache's bytes that is left; what the maps come nearest to it is told")
         ->check(RealNumber(0, 1))
         ->capture_default_str();
     app.add_option("--tokens", arguments->job.n_tokens, "Tokens of the texts that are read at most; 0: all")

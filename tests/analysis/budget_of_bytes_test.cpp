@@ -1,0 +1,72 @@
+#include <catch2/catch.hpp>
+#include <map>
+#include <variant>
+
+#include "analysis/cost_table.h"
+#include "analysis/figure_definition.h"
+#include "tests/analysis/policy_trace.h"
+
+using namespace kvscope::analysis;
+namespace trace = kvscope::trace;
+
+namespace {
+
+size_t column_of(const Table& table, const std::string& name) {
+    for (size_t c = 0; c < table.columns.size(); ++c)
+        if (table.columns[c].name == name) return c;
+    throw std::out_of_range(name);
+}
+
+/// By the run's number.
+std::map<int64_t, Cell> budgets_in(const Table& table) {
+    std::map<int64_t, Cell> budgets;
+    for (const Row& row : table.rows)
+        budgets[std::get<int64_t>(row.cells[column_of(table, "run")])] = row.cells[column_of(table, "budget")];
+    return budgets;
+}
+
+/// The whole model's points of a figure of shares, by their run.
+std::map<int, double> places_of(const Panel& panel) {
+    std::map<int, double> places;
+    for (const Shape& shape : panel.shapes)
+        if (const auto* point = std::get_if<Scatter>(&shape)) places[point->subject.run] = point->x.at(0);
+    return places;
+}
+
+}  // namespace
+
+TEST_CASE("tables have budgets that are a share of the bytes as shares, and those of entries as numbers") {
+    const test::PolicyTrace stored({{"full", 60}, {"think:window=8,recent=8", 45}, {"snapkv:window=8", 20}});
+    const trace::Reader reader = stored.reader();
+    for (const Table& table : {cost_table(reader, 0), figure_definition("coverage").numbers(reader, {})}) {
+        CAPTURE(table.name);
+        auto budgets = budgets_in(table);
+        CHECK(std::get<std::string>(budgets[1]) == "75 %");
+        CHECK(std::get<int64_t>(budgets[2]) == 20);
+    }
+    CHECK(std::get<int64_t>(budgets_in(cost_table(reader, 0))[0]) == 60);
+}
+
+TEST_CASE("an axis of budgets counts entries, or per cent of the full cache where one budget is a share of bytes") {
+    const test::PolicyTrace stored({{"full", 60},
+                                    {"think:window=8,recent=8", 45},
+                                    {"snapkv:window=8", 20},
+                                    {"snapkv:window=8", 30},
+                                    {"think:window=8,recent=8", 54}});
+    const trace::Reader reader = stored.reader();
+    FigureOptions options;
+    const auto model_panel = [&](std::vector<RunChoice> runs) {
+        options.runs = std::move(runs);
+        return figure_definition("coverage").make(reader, options).panels.at(1);
+    };
+    const Panel entries = model_panel({2, 3});
+    CHECK(entries.x.unit == "entries a head");
+    CHECK(places_of(entries) == std::map<int, double>{{2, 0}, {3, 1}});
+    for (const auto& runs : std::vector<std::vector<RunChoice>>{{1, 4}, {1, 2, 3, 4}}) {
+        const Panel shares = model_panel(runs);
+        CHECK(shares.x.unit == "% of the full cache");
+        for (const auto& [run, place] : places_of(shares))
+            CHECK(place == Approx(run == 1 ? 75 : run == 2 ? 100.0 / 3 : run == 3 ? 50 : 90));
+        CHECK(places_of(shares).size() == runs.size());
+    }
+}
