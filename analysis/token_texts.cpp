@@ -1,0 +1,89 @@
+#include "analysis/token_texts.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "analysis/tables/utf8.h"
+
+namespace kvscope::analysis {
+namespace {
+
+constexpr std::string_view escape_begin = "⟨";
+constexpr std::string_view escape_end = "⟩";
+constexpr size_t escape_size = escape_begin.size() + 2 + escape_end.size();
+constexpr size_t longest_character = 4;
+
+/// The byte that is escaped at a place of a token.
+std::optional<char> escaped_byte(std::string_view token, size_t at) {
+    const std::string_view escape = token.substr(at, escape_size);
+    if (escape.size() < escape_size || !escape.starts_with(escape_begin) || !escape.ends_with(escape_end)) return {};
+    const std::string_view digits = escape.substr(escape_begin.size(), 2);
+    unsigned value = 0;
+    const auto read = std::from_chars(digits.begin(), digits.end(), value, 16);
+    if (read.ptr != digits.end() || value < 0x80) return {};
+    return static_cast<char>(value);
+}
+
+/// Puts the tokens together. @param stays by escape, in order: whether it is kept as it is written
+/// @returns where in the text the bytes of the other escapes are
+std::vector<std::pair<size_t, size_t>> put_together(TokenTexts& out, const std::vector<bool>& stays) {
+    std::vector<std::pair<size_t, size_t>> bytes;  // place, number of the escape
+    size_t n_escapes = 0;
+    out.text.clear();
+    out.begins.clear();
+    for (const auto& token : out.tokens) {
+        out.begins.push_back(out.text.size());
+        for (size_t at = 0; at < token.size();) {
+            const auto byte = escaped_byte(token, at);
+            const size_t number = n_escapes;
+            if (byte) ++n_escapes;
+            if (byte && !(number < stays.size() && stays[number])) {
+                bytes.emplace_back(out.text.size(), number);
+                out.text += *byte;
+                at += escape_size;
+            } else {
+                out.text += token[at++];
+            }
+        }
+    }
+    out.begins.push_back(out.text.size());
+    return bytes;
+}
+
+/// Where the character begins that a byte belongs to; the byte itself where the text is no UTF-8.
+size_t character_begin(std::string_view text, size_t byte) {
+    for (size_t back = 0; back < longest_character && back <= byte; ++back) {
+        if (utf8_character(text, byte - back).bytes > back) return byte - back;
+    }
+    return byte;
+}
+
+}  // namespace
+
+TokenTexts token_texts(std::vector<std::string> tokens) {
+    TokenTexts out;
+    out.tokens = std::move(tokens);
+    const auto bytes = put_together(out, {});
+    std::vector<bool> stays;
+    for (const auto& [place, number] : bytes) {
+        if (utf8_character(out.text, character_begin(out.text, place)).bytes > 0) continue;
+        stays.resize(number + 1, false);
+        stays[number] = true;
+    }
+    if (!stays.empty()) put_together(out, stays);
+    return out;
+}
+
+std::string_view whole_characters(const TokenTexts& texts, size_t first, size_t last) {
+    const std::string_view text = texts.text;
+    const size_t begin = texts.begins[first];
+    const size_t end = texts.begins[last + 1];
+    if (begin == end) return text.substr(begin, 0);
+    const size_t from = character_begin(text, begin);
+    const size_t last_character = character_begin(text, end - 1);
+    return text.substr(from, std::max(last_character + utf8_character(text, last_character).bytes, end) - from);
+}
+
+}  // namespace kvscope::analysis
