@@ -118,6 +118,31 @@ std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& o
     return {chosen.begin(), chosen.end()};
 }
 
+std::vector<int> compared_runs(const trace::Reader& reader, const FigureOptions& options) {
+    check_prompt(reader, options.prompt);
+    std::vector<int> runs;
+    if (options.runs.empty()) {
+        runs = chosen_runs(reader, options);
+        if (runs.size() < 2) {
+            throw NothingToShow(fmt::format("{}: a difference needs two finished runs, prompt {} has {}",
+                                            reader.path().string(), options.prompt, runs.size()));
+        }
+        runs.resize(2);
+    } else {
+        for (const RunChoice& choice : options.runs) {
+            FigureOptions one = options;
+            one.runs = {choice};
+            for (const int run : chosen_runs(reader, one)) runs.push_back(run);
+        }
+        if (runs.size() != 2) {
+            throw FigureError(fmt::format(
+                "a difference is that of two runs, A and B; {} were asked for: name them by label or number",
+                runs.size()));
+        }
+    }
+    return runs;
+}
+
 std::vector<int> chosen_layers(const trace::Reader& reader, const FigureOptions& options) {
     const int n_layers = static_cast<int>(reader.model().n_layers);
     std::set<int> chosen = checked(reader, options.layers, n_layers, "layer");

@@ -17,6 +17,10 @@ void check_prompt(const trace::Reader& reader, int prompt);
 /// run has finished.
 std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& options);
 
+/// A and B, in the order in which they were named; the first two of chosen_runs without names.
+/// @throws FigureError for a prompt or run that is not there, or other than two; NothingToShow for less than two runs
+std::vector<int> compared_runs(const trace::Reader& reader, const FigureOptions& options);
+
 /// The layers that `options.layers` names, ascending and each once; all without names.
 /// @throws FigureError when the model has no such layer.
 std::vector<int> chosen_layers(const trace::Reader& reader, const FigureOptions& options);

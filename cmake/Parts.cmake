@@ -111,7 +111,7 @@ function(kvscope_registry name)
         string(APPEND declarations "${registry_TYPE} ${stem}${registry_SUFFIX}();\n")
         string(APPEND calls "        all.push_back(${stem}${registry_SUFFIX}());\n")
     endforeach()
-    set(generated ${CMAKE_BINARY_DIR}/include/${name}/generated/${name}_registry.cpp)
+    set(generated ${CMAKE_BINARY_DIR}/include/${name}/generated/${registry_LIST}.cpp)
     file(CONFIGURE OUTPUT ${generated} @ONLY CONTENT [[
 #include <vector>
 

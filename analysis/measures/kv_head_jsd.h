@@ -13,4 +13,9 @@ namespace kvscope::analysis {
 std::vector<float> kv_head_jsd(std::span<const float> window_attention, size_t n_heads, size_t n_kv_heads,
                                size_t window);
 
+/// (n): of each head the mean of its divergences from the others, of a symmetric matrix (n, n); those that are NaN are
+/// left out, and a head without any others gives NaN.
+/// @throws std::invalid_argument when the matrix is not (n, n).
+std::vector<double> mean_divergences(std::span<const float> divergence, size_t n);
+
 }  // namespace kvscope::analysis

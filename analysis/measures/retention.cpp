@@ -42,6 +42,16 @@ std::vector<uint16_t> holding_heads(const KeptSets& kept) {
     return counts;
 }
 
+std::vector<double> kept_shares(const KeptSets& kept, std::span<const int> layers) {
+    std::vector<double> shares(kept.n_tokens, 0.0);
+    for (const int layer : layers)
+        for (size_t row = 0; row < kept.n_rows; ++row)
+            kept.each(static_cast<size_t>(layer), row, [&](uint32_t token, double share) { shares[token] += share; });
+    const double n_rows = static_cast<double>(layers.size()) * static_cast<double>(kept.n_rows);
+    for (double& share : shares) share /= n_rows;
+    return shares;
+}
+
 double least_kept(const std::vector<double>& counts) {
     double least = 1;
     for (const double count : counts)

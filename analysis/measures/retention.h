@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "analysis/measures/kept_sets.h"
@@ -22,6 +23,10 @@ std::vector<double> heads_keeping(const KeptSets& kept);
 
 /// (L, N): in how many rows of a layer each token is held at all, be it in an entry with others.
 std::vector<uint16_t> holding_heads(const KeptSets& kept);
+
+/// (N): the share of the rows of these layers that keep each token, 0 ... 1.
+/// @param layers below L, at least one
+std::vector<double> kept_shares(const KeptSets& kept, std::span<const int> layers);
 
 /// The smallest of such numbers that is not 0, at most 1: where colours of them begin.
 double least_kept(const std::vector<double>& counts);

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "analysis/figure_definition.h"
+#include <algorithm>
+
 #include "analysis/tables/column_layout.h"
 
 namespace kvscope::cli {
@@ -20,17 +21,24 @@ std::string wrapped(const std::string& text, const std::string& lead, size_t ind
 
 }  // namespace
 
+std::string described_with_options(const std::string& name, const std::string& summary,
+                                   const std::vector<analysis::FigureOption>& options, size_t columns) {
+    std::string text = name + '\n' + wrapped(summary, "", 4, columns);
+    size_t flag_columns = kFlagColumns;
+    for (const auto& option : options) flag_columns = std::max(flag_columns, analysis::option_flag(option).size() + 2);
+    for (const auto& option : options) {
+        std::string help = option.help;
+        if (!option.choices.empty()) help += fmt::format(" ({})", fmt::join(option.choices, ", "));
+        text += wrapped(help, "    " + analysis::option_flag(option), 4 + flag_columns, columns);
+    }
+    return text;
+}
+
 std::string figures_text(size_t columns) {
     std::string text;
-    for (const auto& definition : analysis::figure_definitions()) {
-        text += (text.empty() ? "" : "\n") + definition.name + '\n';
-        text += wrapped(definition.summary, "", 4, columns);
-        for (const auto& option : definition.options) {
-            std::string help = option.help;
-            if (!option.choices.empty()) help += fmt::format(" ({})", fmt::join(option.choices, ", "));
-            text += wrapped(help, "    " + analysis::option_flag(option), 4 + kFlagColumns, columns);
-        }
-    }
+    for (const auto& definition : analysis::figure_definitions())
+        text += (text.empty() ? "" : "\n") +
+                described_with_options(definition.name, definition.summary, definition.options, columns);
     return text;
 }
 

@@ -10,6 +10,7 @@
 #include "analysis/run_style.h"
 #include "analysis/several_traces.h"
 #include "app/cli/command.h"
+#include "app/cli/export_ranking.h"
 #include "app/cli/figures_text.h"
 #include "app/cli/layers.h"
 #include "app/cli/option_checks.h"
@@ -35,7 +36,10 @@ struct Arguments {
     figures::ExportOptions file;
     fs::path output;
     bool force = false;
+    RankingExport ranking;
     std::vector<const CLI::Option*> of_pictures;  ///< that mean nothing for numbers
+    std::vector<const CLI::Option*> of_figures;   ///< that mean nothing for rankings
+    std::vector<const CLI::Option*> of_rankings;  ///< that mean nothing for figures
 
     bool are_all() const { return std::find(figures.begin(), figures.end(), all_figures) != figures.end(); }
 };
@@ -237,6 +241,50 @@ void export_several(const Arguments& arguments, const std::vector<trace::Reader>
     if (exported.written.empty()) throw std::runtime_error("none of these figures could be drawn");
 }
 
+/// That nothing is set of what is not asked for: figures, or a ranking.
+void check_kind(const Arguments& arguments) {
+    const bool is_ranking = !arguments.ranking.ranking.empty();
+    if (is_ranking != arguments.figures.empty())
+        throw analysis::FigureError(is_ranking ? "--figure and --ranking exclude each other: export one, then the other"
+                                               : "say what to export: --figure NAME or --ranking NAME; `kvscope "
+                                                 "figures` and `kvscope rankings` list them");
+    for (const CLI::Option* option : is_ranking ? arguments.of_figures : arguments.of_rankings) {
+        if (option->count() == 0) continue;
+        throw analysis::FigureError(
+            fmt::format("{} is of {}", option->get_name(), is_ranking ? "figures, not of rankings" : "a --ranking"));
+    }
+    if (is_ranking && !arguments.output.empty() && arguments.output != "-" && arguments.of_rankings.back()->count() > 0)
+        throw analysis::FigureError(
+            fmt::format("--format is of standard output, and the extension of {} says how it is written",
+                        arguments.output.filename().string()));
+    if (!is_ranking && arguments.output.empty())
+        throw analysis::FigureError("-o FILE is missing: where the figure goes to; its extension says how");
+}
+
+void rank(const Arguments& arguments) {
+    RankingExport ranking = arguments.ranking;
+    ranking.options.prompt = arguments.options.prompt;
+    ranking.options.runs = arguments.options.runs;
+    ranking.options.layers = arguments.options.layers;
+    ranking.output = arguments.output;
+    ranking.force = arguments.force;
+    export_ranking(ranking, arguments.traces);
+}
+
+/// What is of a ranking alone. The last option is the format.
+void declare_rankings(CLI::App& app, Arguments& arguments) {
+    app.add_option("--ranking", arguments.ranking.ranking,
+                   "Which ranking instead of a figure, as listed below; a table, which without -o goes to standard "
+                   "output");
+    auto& threshold = arguments.ranking.options.threshold;
+    arguments.of_rankings = {
+        app.add_option("--threshold", threshold, "The number above which a ranking counts something"),
+        app.add_option("--top", arguments.ranking.top, "So many rows of a ranking, the first (default: all)")
+            ->check(WholeNumber(1))};
+    arguments.ranking.format.declare(app);
+    arguments.of_rankings.push_back(app.get_option("--format")->description("How a ranking is printed"));
+}
+
 std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     app.add_option("trace", arguments->traces,
@@ -245,39 +293,46 @@ std::function<int()> declare(CLI::App& app) {
         ->type_name("TRACE.h5");
     app.add_option("--figure", arguments->figures,
                    "Which figure, as listed below; repeatable, and `all` for every figure that the trace can have")
-        ->required()
         ->delimiter(',')
         ->allow_extra_args(false);
+    declare_rankings(app, *arguments);
     app.add_option(
-           "-o,--output", arguments->output,
-           "Where to; the extension says how: pdf, svg, png, csv, md, tex, json, jsonl. Several figures go into "
-           "files of their own, demo-jsd.pdf for demo.pdf; the pages of a long one, too, as svg and png")
-        ->required();
+        "-o,--output", arguments->output,
+        "Where to; the extension says how: pdf, svg, png, csv, md, tex, json, jsonl. Several figures go into "
+        "files of their own, demo-jsd.pdf for demo.pdf; the pages of a long one, too, as svg and png");
     app.add_option("--prompt", arguments->options.prompt, "Which prompt, from 0")->capture_default_str();
     app.add_option("--run,--runs", arguments->runs, "Runs by label, policy or number; repeatable")
         ->allow_extra_args(false);
     app.add_option("--layer,--layers", arguments->layers, "Layers, as in 0,5,10-12");
-    app.add_option("--head,--heads", arguments->heads, "Query heads, as in 0,5-7");
-    app.add_option("--column,--columns", arguments->options.columns,
-                   "Columns of the table of runs, x and y; repeatable")
-        ->delimiter(',')
-        ->allow_extra_args(false);
-    app.add_option("--source", arguments->options.source, "Which of several measures of one kind");
-    app.add_flag("--difference", arguments->difference,
-                 "The first less the second: of two traces, or of two --run of one");
+    const auto* heads = app.add_option("--head,--heads", arguments->heads, "Query heads, as in 0,5-7");
+    const auto* columns = app.add_option("--column,--columns", arguments->options.columns,
+                                         "Columns of the table of runs, x and y; repeatable")
+                              ->delimiter(',')
+                              ->allow_extra_args(false);
+    const auto* source = app.add_option("--source", arguments->options.source, "Which of several measures of one kind");
+    const auto* difference = app.add_flag("--difference", arguments->difference,
+                                          "The first less the second: of two traces, or of two --run of one");
     arguments->of_pictures = {
         app.add_flag("--title", arguments->options.title, "Draw the title"),
         app.add_option("--width", arguments->options.width_mm, "Width in mm (default: the figure's own)")
             ->check(RealNumber(30, 2000)),
         app.add_option("--height", arguments->options.height_mm, "Height in mm")->check(RealNumber(1, 2000)),
         app.add_option("--dpi", arguments->file.dpi, "Dots per inch of a PNG")->capture_default_str()};
+    arguments->of_figures = arguments->of_pictures;
+    arguments->of_figures.insert(arguments->of_figures.end(), {heads, columns, source, difference});
     app.add_flag("--force", arguments->force, "Replace an existing file");
-    app.footer(app.get_footer() + "\n\nFigures, and the options that each heeds:\n\n" + figures_text());
+    app.footer(app.get_footer() + "\n\nFigures, and the options that each heeds:\n\n" + figures_text() +
+               "\nRankings, and the options that each heeds:\n\n" + rankings_text());
     return [arguments] {
+        check_kind(*arguments);
         const auto definitions = chosen_figures(*arguments);
         arguments->options.runs.assign(arguments->runs.begin(), arguments->runs.end());
         arguments->options.layers = layers_from_text(arguments->layers);
         arguments->options.heads = layers_from_text(arguments->heads, "heads");
+        if (!arguments->ranking.ranking.empty()) {
+            rank(*arguments);
+            return 0;
+        }
         arguments->file.creator = std::string("kvscope ") + program::version();
         check_arguments(*arguments, definitions);
         std::vector<trace::Reader> readers;
@@ -298,12 +353,14 @@ namespace kvscope::cli {
 
 Command export_command() {
     using namespace export_file;
-    return {"export", "Draw a figure of a trace, or write its numbers",
+    return {"export", "Draw a figure of a trace, write its numbers, or a ranking",
             "  kvscope export demo.h5 --figure retention --run snapkv --run aperturekv -o retention.pdf\n"
             "  kvscope export demo.h5 --figure jsd --layer 0,8,16 -o jsd.csv\n"
             "  kvscope export mine.h5 theirs.h5 --figure step-kl --run snapkv -o both.pdf\n"
             "  kvscope export demo.h5 --figure retention --run 3 --run 5 --difference -o difference.pdf\n"
-            "  kvscope export demo.h5 --figure all -o demo.pdf",
+            "  kvscope export demo.h5 --figure all -o demo.pdf\n"
+            "  kvscope export demo.h5 --ranking sentences --run 3 --run 5 -o sentences.csv\n"
+            "  kvscope export demo.h5 --ranking heads --top 10",
             declare};
 }
 

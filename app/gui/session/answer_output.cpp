@@ -39,19 +39,6 @@ bool same_vocabulary(const trace::Reader& a, const trace::Reader& b) {
     return of_a.fingerprint == of_b.fingerprint || (of_a.family == of_b.family && of_a.vocab_size == of_b.vocab_size);
 }
 
-/// The end of the text writes nothing.
-std::vector<StepPlace> places_of(const RunAt& of, const std::string& text, std::span<const int32_t> ids) {
-    const auto& eos = of.reader->prompt(of.prompt).eos_ids;
-    const bool has_end = !ids.empty() && std::find(eos.begin(), eos.end(), ids.back()) != eos.end();
-    std::unordered_map<int32_t, std::string> pieces;
-    const auto prompt_ids = of.reader->token_ids(of.prompt);
-    const auto texts = of.reader->token_text(of.prompt);
-    for (size_t i = 0; i < prompt_ids.size() && i < texts.size(); ++i) pieces.emplace(prompt_ids[i], texts[i]);
-    auto places = place_steps(text, ids.first(ids.size() - (has_end ? 1 : 0)), pieces);
-    if (has_end) places.push_back({text.size(), text.size()});
-    return places;
-}
-
 }  // namespace
 
 std::vector<float> AnswerOutput::kl_difference() const {
@@ -85,7 +72,7 @@ AnswerOutput read_answer(const RunAt& of, const std::optional<RunAt>& reference)
     out.text = of.attributes().output_text;
     out.words = words_of(out.text);
     const std::vector<int32_t> ids = ids_of(of);
-    if (!ids.empty()) out.steps = places_of(of, out.text, ids);
+    if (!ids.empty()) out.steps = analysis::answer_places(*of.reader, of.prompt, out.text, ids);
     out.kl = kl_of(of);
     out.switches = switches_of(of);
     if (of.reader->has(of.place(), schema::run::step_agreement))

@@ -7,8 +7,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
+
+#include "analysis/answer_places.h"
 
 namespace kvscope::gui {
 
@@ -37,17 +38,7 @@ Difference word_difference(std::string_view text, const std::vector<Word>& words
 void mark_differences(std::string_view text, std::vector<Word>& words, std::string_view reference);
 Difference token_difference(std::span<const int32_t> ids, std::span<const int32_t> reference);
 
-/// Bytes [begin, end) of an answer that a decode step wrote.
-struct StepPlace {
-    size_t begin = 0;
-    size_t end = 0;
-    bool operator==(const StepPlace&) const = default;
-};
-
-/// Places of the tokens `ids` in their text. `pieces` holds the text of the tokens that are known (those of the
-/// prompt). Tokens between them share what is left: words that begin with a blank, where there are enough tokens for
-/// them, and whole characters, so that their places are nearly right.
-std::vector<StepPlace> place_steps(std::string_view text, std::span<const int32_t> ids,
-                                   const std::unordered_map<int32_t, std::string>& pieces);
+using analysis::place_steps;
+using analysis::StepPlace;
 
 }  // namespace kvscope::gui

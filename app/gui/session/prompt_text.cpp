@@ -6,7 +6,6 @@
 #include <cctype>
 #include <utility>
 
-#include "analysis/tables/token_text.h"
 #include "analysis/tables/utf8.h"
 #include "app/gui/session/session.h"
 
@@ -27,24 +26,11 @@ std::string lowered(std::string_view text) {
 
 PromptText make_prompt_text(std::vector<int32_t> ids, std::vector<std::string> tokens) {
     PromptText out;
-    out.number = own_number();
+    static_cast<analysis::TokenTexts&>(out) = analysis::token_texts(std::move(tokens));
     out.ids = std::move(ids);
-    out.tokens = std::move(tokens);
+    out.number = own_number();
     for (const auto& token : out.tokens) out.shown.push_back(shown_token(token));
-    auto whole = analysis::whole_text(out.tokens);
-    out.text = std::move(whole.text);
-    out.begins = std::move(whole.begins);
     return out;
-}
-
-std::string_view whole_characters(const PromptText& prompt, size_t first, size_t last) {
-    const std::string_view text = prompt.text;
-    const size_t begin = prompt.begins[first];
-    const size_t end = prompt.begins[last + 1];
-    if (begin == end) return text.substr(begin, 0);
-    const size_t from = character_begin(text, begin);
-    const size_t last_character = character_begin(text, end - 1);
-    return text.substr(from, std::max(last_character + utf8_character(text, last_character).bytes, end) - from);
 }
 
 std::string shown_token(std::string_view token) {

@@ -7,27 +7,25 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/token_texts.h"
+
 namespace kvscope::gui {
 
 class Session;
 class Document;
 
 /// A prompt's tokens as a reader knows them.
-struct PromptText {
+struct PromptText : analysis::TokenTexts {
     std::vector<int32_t> ids;
-    std::vector<std::string> tokens;  ///< as they stand in the trace
     std::vector<std::string> shown;  ///< spaces as ·, line breaks as ↵, tabs as →, bytes that are no character as ⟨E2⟩
-    std::string text;            ///< all tokens together; bytes that are a character together stand as that character
-    std::vector<size_t> begins;  ///< where each token begins in `text`, and its end
-    uint64_t number = 0;         ///< its own: in the stamp of what is made of it
-    int prompt = 0;              ///< of its document
+    uint64_t number = 0;             ///< its own: in the stamp of what is made of it
+    int prompt = 0;                  ///< of its document
 };
 
 /// @param tokens as a trace has them: a byte that is no character alone is written ⟨E2⟩
 PromptText make_prompt_text(std::vector<int32_t> ids, std::vector<std::string> tokens);
 
-/// What tokens first … last say, with the whole of characters that they have only bytes of.
-std::string_view whole_characters(const PromptText& prompt, size_t first, size_t last);
+using analysis::whole_characters;
 
 /// A token with its whitespace made visible.
 std::string shown_token(std::string_view token);

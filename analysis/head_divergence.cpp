@@ -1,0 +1,28 @@
+#include "analysis/head_divergence.h"
+
+#include <fmt/format.h>
+
+#include "analysis/measures/kv_head_jsd.h"
+#include "analysis/ranking_definition.h"
+
+namespace kvscope::analysis {
+
+void require_head_divergence(const trace::Reader& reader, int prompt) {
+    check_prompt(reader, prompt);
+    require_window_attention(reader, prompt);
+    const trace::PromptAttributes& attributes = reader.prompt(prompt);
+    if (attributes.visible_tokens() > attributes.window) return;
+    throw NothingToShow(fmt::format("{}: prompt {} has {} tokens, none before its window of {}: heads are compared by "
+                                    "what they attend to there; record a longer prompt or a smaller window",
+                                    reader.path().string(), prompt, attributes.visible_tokens(), attributes.window));
+}
+
+std::vector<double> head_divergence(const trace::Reader& reader, int prompt, size_t layer) {
+    const auto n_heads = static_cast<size_t>(reader.model().n_heads);
+    const auto n_kv_heads = static_cast<size_t>(reader.model().n_kv_heads);
+    return mean_divergences(kv_head_jsd(reader.window_attention(prompt, layer), n_heads, n_kv_heads,
+                                        static_cast<size_t>(reader.prompt(prompt).window)),
+                            n_kv_heads);
+}
+
+}  // namespace kvscope::analysis

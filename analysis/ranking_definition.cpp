@@ -1,0 +1,90 @@
+#include "analysis/ranking_definition.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "trace/schema.h"
+
+namespace kvscope::analysis {
+namespace {
+
+std::string dashed(std::string_view name) {
+    std::string out(name);
+    std::replace(out.begin(), out.end(), '_', '-');
+    return out;
+}
+
+}  // namespace
+
+const RankingDefinition& ranking_definition(std::string_view name) {
+    std::vector<std::string> names;
+    for (const RankingDefinition& definition : ranking_definitions()) {
+        if (definition.name == dashed(name)) return definition;
+        names.push_back(definition.name);
+    }
+    throw FigureError(fmt::format("there is no ranking '{}'; there are {}", name, fmt::join(names, ", ")));
+}
+
+std::string options_in_words(const RankingDefinition& definition) {
+    std::vector<std::string> flags;
+    for (const FigureOption& option : definition.options) flags.push_back(option_flag(option));
+    return flags.empty() ? "no options" : fmt::format("{}", fmt::join(flags, ", "));
+}
+
+void check_options(const RankingDefinition& definition, const RankingOptions& options) {
+    const auto require = [&](bool is_set, const char* name) {
+        const auto& heeded = definition.options;
+        if (!is_set || std::any_of(heeded.begin(), heeded.end(), [&](const auto& option) { return option.name == name; }))
+            return;
+        throw FigureError(fmt::format("the ranking {} does not heed {}; it heeds {}", definition.name,
+                                      option_flag(FigureOption{name, ""}), options_in_words(definition)));
+    };
+    require(!options.runs.empty(), "runs");
+    require(!options.layers.empty(), "layers");
+    require(options.threshold.has_value(), "threshold");
+    if (!options.threshold || !definition.threshold) return;
+    const RankingThreshold& threshold = *definition.threshold;
+    if (*options.threshold >= 0 && *options.threshold <= threshold.most) return;
+    throw FigureError(fmt::format("--threshold of the ranking {} is 0 to {} {}, given: {}", definition.name,
+                                  threshold.most, threshold.unit, *options.threshold));
+}
+
+Ranking make_ranking(const RankingDefinition& definition, const trace::Reader& reader, const RankingOptions& options) {
+    check_options(definition, options);
+    return definition.make(reader, options);
+}
+
+void require_window_attention(const trace::Reader& reader, int prompt) {
+    const auto& data_set = trace::schema::prompt::window_attention;
+    if (reader.has_model() && reader.has(trace::Place::of_prompt(prompt), data_set)) return;
+    throw NothingToShow(fmt::format("{}: prompt {} has no {}, by which this ranks; `kvscope run` records it",
+                                    reader.path().string(), prompt, data_set.path));
+}
+
+void RankingRows::add(const SubjectPair& pair, const RankedSubject& of, double key, std::vector<Cell> cells) {
+    table_.add(pair, std::move(cells));
+    of_.push_back(of);
+    keys_.push_back(key);
+}
+
+Ranking RankingRows::take() {
+    std::vector<size_t> order(keys_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t x, size_t y) {
+        if (std::isnan(keys_[y])) return !std::isnan(keys_[x]);
+        return keys_[x] > keys_[y];
+    });
+    Ranking ranking{table_.take(), {}};
+    std::vector<Row> rows;
+    for (const size_t i : order) {
+        rows.push_back(std::move(ranking.table.rows[i]));
+        ranking.of.push_back(of_[i]);
+    }
+    ranking.table.rows = std::move(rows);
+    return ranking;
+}
+
+}  // namespace kvscope::analysis

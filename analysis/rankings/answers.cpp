@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "analysis/answer_places.h"
+#include "analysis/ranking_definition.h"
+#include "analysis/run_style.h"
+
+namespace kvscope::analysis::answers_file {
+namespace {
+
+using trace::Place;
+namespace schema = trace::schema;
+
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double threshold_nats = 0.1;
+
+struct Answer {
+    std::vector<int32_t> ids;  ///< empty: none is recorded
+    std::string text;
+    std::vector<StepPlace> places;
+
+    /// What a step wrote; of the end, and behind it, words that say so.
+    std::string at(size_t step) const {
+        if (step >= places.size() || places[step].begin == places[step].end) return "(ends)";
+        return text.substr(places[step].begin, places[step].end - places[step].begin);
+    }
+};
+
+Answer read_answer(const trace::Reader& reader, int prompt, int run) {
+    const Place place = Place::of_run(prompt, run);
+    if (!reader.has(place, schema::run::output_ids)) return {};
+    Answer answer{reader.read<int32_t>(place, schema::run::output_ids), reader.run(prompt, run).output_text, {}};
+    answer.places = answer_places(reader, prompt, answer.text, answer.ids);
+    return answer;
+}
+
+Answer read_full_answer(const trace::Reader& reader, int prompt) {
+    const auto full = reader.full_run(prompt);
+    Answer answer = full ? read_answer(reader, prompt, *full) : Answer{};
+    if (answer.ids.empty())
+        throw NothingToShow(fmt::format("{}: prompt {} has no answer of the full cache to compare with; `kvscope run` "
+                                        "records one where it decodes at least one token (-n)",
+                                        reader.path().string(), prompt));
+    return answer;
+}
+
+/// The step at which two answers part; −1 where they never do.
+int first_difference(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
+    const auto [at, of_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+    if (at == a.end() && of_b == b.end()) return -1;
+    return static_cast<int>(at - a.begin());
+}
+
+/// A run's divergence from the full cache: where it first exceeds the threshold, its mean and its largest.
+std::vector<Cell> kl_cells(const trace::Reader& reader, Place place, double threshold) {
+    if (!reader.has(place, schema::run::step_kl)) return {Cell(), Cell(), Cell()};
+    const auto kl = reader.read<float>(place, schema::run::step_kl);
+    if (kl.empty()) return {Cell(), Cell(), Cell()};
+    const auto above =
+        std::find_if(kl.begin(), kl.end(), [&](float value) { return value > static_cast<float>(threshold); });
+    double sum = 0, largest = 0;
+    for (const float value : kl) {
+        sum += static_cast<double>(value);
+        largest = std::max(largest, static_cast<double>(value));
+    }
+    return {above == kl.end() ? Cell() : Cell(static_cast<int64_t>(above - kl.begin())),
+            sum / static_cast<double>(kl.size()), largest};
+}
+
+Ranking make(const trace::Reader& reader, const RankingOptions& options) {
+    const std::vector<int> runs = chosen_runs(reader, options.choice());
+    const Answer full = read_full_answer(reader, options.prompt);
+    const double threshold = options.threshold.value_or(threshold_nats);
+    RankingRows rows(SubjectTable(
+        "answers", "Runs by the first token of their answer that differs from the full run's",
+        {SubjectKey::run, label_column(), Column{"differs", "Differs", "", ColumnType::text},
+         Column{"first_difference", "First difference", "", ColumnType::integer},
+         Column{"token_text", "Its token", "", ColumnType::text},
+         Column{"token_text_full", "Token of full", "", ColumnType::text},
+         Column{"first_step_above", fmt::format("First KL > {}", threshold), "", ColumnType::integer},
+         Column{"kl_mean", "Mean KL", "nats", ColumnType::real, 4},
+         Column{"kl_max", "Largest KL", "nats", ColumnType::real, 4}}));
+    for (const int run : runs) {
+        const Answer answer = read_answer(reader, options.prompt, run);
+        const bool has_answer = !answer.ids.empty();
+        const int step = has_answer ? first_difference(answer.ids, full.ids) : -1;
+        const bool differs = step >= 0;
+        const auto at = static_cast<size_t>(step);
+        std::vector<Cell> cells = {run_label(reader.run(options.prompt, run)),
+                                   std::string(!has_answer ? "no answer" : differs ? "yes" : "never"),
+                                   differs ? Cell(int64_t{step}) : Cell(), differs ? Cell(answer.at(at)) : Cell(),
+                                   differs ? Cell(full.at(at)) : Cell()};
+        for (Cell& cell : kl_cells(reader, Place::of_run(options.prompt, run), threshold))
+            cells.push_back(std::move(cell));
+        rows.add({{.run = run, .step = step}}, differs ? -static_cast<double>(step) : unknown, std::move(cells));
+    }
+    return rows.take();
+}
+
+}  // namespace
+}  // namespace kvscope::analysis::answers_file
+
+namespace kvscope::analysis {
+
+RankingDefinition answers_ranking() {
+    using namespace answers_file;
+    return {"answers",
+            "Answers that part first from full's",
+            "Runs by the first token of their answer that differs from the full run's, with the first step whose KL is "
+            "above a threshold; those that never differ come last",
+            RankedRuns::any,
+            {{"runs", "labels, policies or numbers of runs; default: all but full"},
+             {"threshold", "nats above which a step's KL counts; default: 0.1"}},
+            make,
+            RankingThreshold{"KL above", "nats", threshold_nats, 100}};
+}
+
+}  // namespace kvscope::analysis

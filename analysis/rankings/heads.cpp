@@ -1,0 +1,41 @@
+#include <fmt/format.h>
+
+#include "analysis/head_divergence.h"
+#include "analysis/ranking_definition.h"
+
+namespace kvscope::analysis::heads_ranking_file {
+namespace {
+
+Ranking make(const trace::Reader& reader, const RankingOptions& options) {
+    require_head_divergence(reader, options.prompt);
+    if (reader.model().n_kv_heads < 2)
+        throw NothingToShow(fmt::format("{}: the model has one KV head in each layer, which differs from no other",
+                                        reader.path().string()));
+    RankingRows rows(SubjectTable("heads",
+                                  "KV heads by their mean Jensen-Shannon divergence from the others of their layer",
+                                  {SubjectKey::layer, SubjectKey::head,
+                                   Column{"divergence", "Divergence", "nats", ColumnType::real, 4}}));
+    for (const int layer : chosen_layers(reader, options.choice())) {
+        const auto divergences = head_divergence(reader, options.prompt, static_cast<size_t>(layer));
+        for (size_t head = 0; head < divergences.size(); ++head)
+            rows.add({{.layer = layer, .head = static_cast<int>(head)}}, divergences[head], {divergences[head]});
+    }
+    return rows.take();
+}
+
+}  // namespace
+}  // namespace kvscope::analysis::heads_ranking_file
+
+namespace kvscope::analysis {
+
+RankingDefinition heads_ranking() {
+    return {"heads",
+            "Heads that differ most",
+            "KV heads by the mean Jensen-Shannon divergence of their attention from that of the other heads of their "
+            "layer",
+            RankedRuns::none,
+            {{"layers", "default: all"}},
+            heads_ranking_file::make};
+}
+
+}  // namespace kvscope::analysis

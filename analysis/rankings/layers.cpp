@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <numeric>
+
+#include "analysis/head_divergence.h"
+#include "analysis/measures/attention_lost.h"
+#include "analysis/measures/coverage.h"
+#include "analysis/ranking_definition.h"
+#include "analysis/run_style.h"
+
+namespace kvscope::analysis::layers_ranking_file {
+namespace {
+
+struct Run {
+    std::shared_ptr<const trace::Kept> kept;
+    std::vector<Coverage> coverage;  ///< (L)
+};
+
+/// The mean over the heads that have a divergence; NaN where none has.
+double mean_of_known(const std::vector<double>& values) {
+    double sum = 0;
+    size_t n = 0;
+    for (const double value : values) {
+        if (std::isnan(value)) continue;
+        sum += value;
+        ++n;
+    }
+    return n > 0 ? sum / static_cast<double>(n) : std::numeric_limits<double>::quiet_NaN();
+}
+
+SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector<int>& runs) {
+    std::vector<std::variant<SubjectKey, Column>> columns = {
+        SubjectKey::layer, Column{"divergence", "Heads differ", "nats", ColumnType::real, 4}};
+    for (const int run : runs) {
+        const std::string label = run_label(reader.run(prompt, run));
+        columns.emplace_back(
+            Column{fmt::format("attention_lost_run_{}", run), "Lost, " + label, "", ColumnType::real, 3});
+        columns.emplace_back(Column{fmt::format("coverage_run_{}", run), "Coverage, " + label, "", ColumnType::real, 3});
+    }
+    return {"layers",
+            "Layers by the mean Jensen-Shannon divergence of their KV heads; of each run the share of the full cache's "
+            "attention that it lost there, and the share of tokens that at least one head keeps",
+            std::move(columns)};
+}
+
+Ranking make(const trace::Reader& reader, const RankingOptions& options) {
+    require_head_divergence(reader, options.prompt);
+    const std::vector<int> runs = chosen_runs(reader, options.choice());
+    const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
+    const auto n_heads = static_cast<size_t>(reader.model().n_heads);
+    std::vector<Run> read;
+    for (const int run : runs) {
+        auto kept = reader.kept(options.prompt, run);
+        auto coverage = layer_coverage(kept_sets(*kept, n_tokens));
+        read.push_back({std::move(kept), std::move(coverage)});
+    }
+    RankingRows rows(table_of(reader, options.prompt, runs));
+    for (const int layer : chosen_layers(reader, options.choice())) {
+        const auto l = static_cast<size_t>(layer);
+        const double divergence = mean_of_known(head_divergence(reader, options.prompt, l));
+        const auto attention = reader.window_attention(options.prompt, l);
+        std::vector<Cell> cells = {divergence};
+        for (const Run& run : read) {
+            const auto lost = attention_lost(attention, n_heads, kept_sets(*run.kept, n_tokens), l);
+            cells.emplace_back(std::accumulate(lost.begin(), lost.end(), 0.0));
+            cells.emplace_back(run.coverage[l].share);
+        }
+        rows.add({{.layer = layer}}, divergence, std::move(cells));
+    }
+    return rows.take();
+}
+
+}  // namespace
+}  // namespace kvscope::analysis::layers_ranking_file
+
+namespace kvscope::analysis {
+
+RankingDefinition layers_ranking() {
+    return {"layers",
+            "Layers whose heads differ most",
+            "Layers by the mean Jensen-Shannon divergence between their KV heads, with what each run lost of the full "
+            "cache's attention there, and its coverage",
+            RankedRuns::any,
+            {{"runs", "labels, policies or numbers of runs; default: all but full"}, {"layers", "default: all"}},
+            layers_ranking_file::make};
+}
+
+}  // namespace kvscope::analysis

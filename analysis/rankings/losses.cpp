@@ -1,0 +1,80 @@
+#include <fmt/format.h>
+
+
+#include "analysis/measures/attention_kept.h"
+#include "analysis/ranking_definition.h"
+#include "analysis/run_style.h"
+
+namespace kvscope::analysis::losses_file {
+namespace {
+
+/// One layer alone. The whole has to outlive it.
+KeptSets layer_of(const KeptSets& kept, size_t layer) {
+    KeptSets one = kept;
+    one.n_layers = 1;
+    one.offsets = kept.offsets.subspan(layer * kept.n_rows, kept.n_rows + 1);
+    return one;
+}
+
+/// The mean of (n) values that stand beside each other, n a divisor of their number, for each group.
+std::vector<double> group_means(const std::vector<float>& values, size_t n_groups) {
+    const size_t n = values.size() / n_groups;
+    std::vector<double> means(n_groups, 0.0);
+    for (size_t i = 0; i < values.size(); ++i) means[i / n] += static_cast<double>(values[i]) / static_cast<double>(n);
+    return means;
+}
+
+double entries_of_head(const KeptSets& entries, size_t layer, size_t head, size_t n_kv_heads) {
+    const size_t group = entries.n_rows / n_kv_heads;
+    double n = 0;
+    for (size_t row = head * group; row < (head + 1) * group; ++row)
+        n += static_cast<double>(entries.count(layer, row));
+    return n / static_cast<double>(group);
+}
+
+Ranking make(const trace::Reader& reader, const RankingOptions& options) {
+    check_prompt(reader, options.prompt);
+    require_window_attention(reader, options.prompt);
+    const std::vector<int> runs = chosen_runs(reader, options.choice());
+    const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
+    const auto n_heads = static_cast<size_t>(reader.model().n_heads);
+    const auto n_kv_heads = static_cast<size_t>(reader.model().n_kv_heads);
+    RankingRows rows(SubjectTable(
+        "losses", "KV heads by the share of the full cache's attention that falls on tokens which a run dropped",
+        {SubjectKey::run, label_column(), SubjectKey::layer, SubjectKey::head,
+         Column{"attention_lost", "Attention lost", "", ColumnType::real, 4},
+         Column{"entries_share", "Entries kept", "", ColumnType::real, 3}}));
+    for (const int layer : chosen_layers(reader, options.choice())) {
+        const auto l = static_cast<size_t>(layer);
+        const auto attention = reader.window_attention(options.prompt, l);
+        for (const int run : runs) {
+            const auto kept = reader.kept(options.prompt, run);
+            const auto shares =
+                group_means(attention_kept(attention, n_heads, layer_of(kept_sets(*kept, n_tokens), l)), n_kv_heads);
+            const std::string label = run_label(reader.run(options.prompt, run));
+            for (size_t head = 0; head < n_kv_heads; ++head) {
+                const double lost = 1 - shares[head];
+                const double entries = entries_of_head(entry_sets(*kept, n_tokens), l, head, n_kv_heads);
+                rows.add({{.run = run, .layer = layer, .head = static_cast<int>(head)}}, lost,
+                         {label, lost, entries / static_cast<double>(n_tokens)});
+            }
+        }
+    }
+    return rows.take();
+}
+
+}  // namespace
+}  // namespace kvscope::analysis::losses_file
+
+namespace kvscope::analysis {
+
+RankingDefinition losses_ranking() {
+    return {"losses",
+            "Heads where a run lost most",
+            "KV heads by the share of the full cache's attention that falls on what a run dropped there",
+            RankedRuns::any,
+            {{"runs", "labels, policies or numbers of runs; default: all but full"}, {"layers", "default: all"}},
+            losses_file::make};
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,102 @@
+#include "analysis/sentences.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "analysis/measures/attention_lost.h"
+#include "analysis/measures/retention.h"
+#include "analysis/ranking_definition.h"
+#include "analysis/run_style.h"
+
+namespace kvscope::analysis::sentences_file {
+namespace {
+
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+/// Of A and of B, for each token (N).
+struct OfTokens {
+    std::array<std::vector<double>, 2> kept;  ///< share of the layers' rows that keep it
+    std::vector<double> lost;                 ///< attention that A lost there less what B lost; empty: not recorded
+};
+
+OfTokens read_tokens(const trace::Reader& reader, int prompt, const std::vector<int>& runs,
+                     const std::vector<int>& layers) {
+    const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
+    const std::array kept = {reader.kept(prompt, runs[0]), reader.kept(prompt, runs[1])};
+    OfTokens of;
+    for (size_t side = 0; side < 2; ++side) of.kept[side] = kept_shares(kept_sets(*kept[side], n), layers);
+    if (!reader.has(trace::Place::of_prompt(prompt), trace::schema::prompt::window_attention)) return of;
+    of.lost.assign(n, 0.0);
+    const auto n_heads = static_cast<size_t>(reader.model().n_heads);
+    for (const int layer : layers) {
+        const auto l = static_cast<size_t>(layer);
+        const auto attention = reader.window_attention(prompt, l);
+        const auto a = attention_lost(attention, n_heads, kept_sets(*kept[0], n), l);
+        const auto b = attention_lost(attention, n_heads, kept_sets(*kept[1], n), l);
+        for (size_t token = 0; token < n; ++token)
+            of.lost[token] += (a[token] - b[token]) / static_cast<double>(layers.size());
+    }
+    return of;
+}
+
+double sum_of(const std::vector<double>& values, TokenSpan span) {
+    double sum = 0;
+    for (size_t token = span.first; token <= span.last; ++token) sum += values[token];
+    return sum;
+}
+
+/// Without the white space around it.
+std::string said(const TokenTexts& texts, TokenSpan span) {
+    const std::string_view text = whole_characters(texts, span.first, span.last);
+    const size_t begin = text.find_first_not_of(" \t\r\n");
+    if (begin == std::string_view::npos) return std::string(text);
+    return std::string(text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin));
+}
+
+Ranking make(const trace::Reader& reader, const RankingOptions& options) {
+    const std::vector<int> runs = compared_runs(reader, options.choice());
+    const OfTokens of = read_tokens(reader, options.prompt, runs, chosen_layers(reader, options.choice()));
+    const TokenTexts texts = token_texts(reader.token_text(options.prompt));
+    RankingRows rows(SubjectTable(
+        "sentences",
+        fmt::format("Sentences by the share of their cache entries that A ({}) keeps less that of B ({})",
+                    run_label(reader.run(options.prompt, runs[0])), run_label(reader.run(options.prompt, runs[1]))),
+        {Column{"first_token", "First token", "", ColumnType::integer},
+         Column{"last_token", "Last token", "", ColumnType::integer},
+         Column{"tokens", "Tokens", "", ColumnType::integer}, Column{"text", "Text", "", ColumnType::text},
+         Column{"kept_a", "Kept, A", "", ColumnType::real, 3}, Column{"kept_b", "Kept, B", "", ColumnType::real, 3},
+         Column{"difference", "A − B", "", ColumnType::real, 3},
+         Column{"attention_lost", "Attention lost, A − B", "", ColumnType::real, 4}}));
+    for (const TokenSpan span : sentences_of(texts, of.kept[0].size())) {
+        const auto n = static_cast<double>(span.last - span.first + 1);
+        const double a = sum_of(of.kept[0], span) / n;
+        const double b = sum_of(of.kept[1], span) / n;
+        const double lost = of.lost.empty() ? unknown : sum_of(of.lost, span);
+        rows.add({{.run = runs[0], .token = static_cast<int>(span.first)}, static_cast<int>(span.last)}, b - a,
+                 {static_cast<int64_t>(span.first), static_cast<int64_t>(span.last), static_cast<int64_t>(n),
+                  said(texts, span), a, b, a - b, std::isnan(lost) ? Cell() : Cell(lost)});
+    }
+    return rows.take();
+}
+
+}  // namespace
+}  // namespace kvscope::analysis::sentences_file
+
+namespace kvscope::analysis {
+
+RankingDefinition sentences_ranking() {
+    using namespace sentences_file;
+    return {"sentences",
+            "Sentences that A lost and B kept",
+            "The prompt's sentences by the share that run A keeps less that of run B, and by the attention of the full "
+            "cache that A lost there less what B lost",
+            RankedRuns::two,
+            {{"runs", "two runs, A and B, by label or number; default: the first two but full"},
+             {"layers", "default: all"}},
+            make};
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include "analysis/answer_places.h"
+#include "analysis/ranking_definition.h"
+#include "analysis/run_style.h"
+
+namespace kvscope::analysis::steps_file {
+namespace {
+
+using trace::Place;
+namespace schema = trace::schema;
+
+/// Of each step of the full run's answer, which all runs read; fewer where it is not known.
+std::vector<std::string> read_tokens(const trace::Reader& reader, int prompt) {
+    std::vector<std::string> tokens;
+    const auto full = reader.full_run(prompt);
+    if (!full || !reader.has(Place::of_run(prompt, *full), schema::run::output_ids)) return tokens;
+    const std::string& text = reader.run(prompt, *full).output_text;
+    const auto ids = reader.read<int32_t>(Place::of_run(prompt, *full), schema::run::output_ids);
+    for (const StepPlace& place : answer_places(reader, prompt, text, ids))
+        tokens.push_back(text.substr(place.begin, place.end - place.begin));
+    return tokens;
+}
+
+Ranking make(const trace::Reader& reader, const RankingOptions& options) {
+    const std::vector<int> runs = chosen_runs(reader, options.choice());
+    const std::vector<std::string> tokens = read_tokens(reader, options.prompt);
+    RankingRows rows(SubjectTable("steps", "Decode steps by KL(full || run) of the next token's distribution",
+                                  {SubjectKey::run, label_column(), SubjectKey::step,
+                                   Column{"token_text", "Token of full", "", ColumnType::text},
+                                   Column{"kl", "KL", "nats", ColumnType::real, 4},
+                                   Column{"same_token", "Same token", "", ColumnType::text}}));
+    size_t n_compared = 0;
+    for (const int run : runs) {
+        const Place place = Place::of_run(options.prompt, run);
+        if (!reader.has(place, schema::run::step_kl) || !reader.has(place, schema::run::step_agreement)) continue;
+        ++n_compared;
+        const auto kl = reader.read<float>(place, schema::run::step_kl);
+        const auto agreement = reader.read<uint8_t>(place, schema::run::step_agreement);
+        for (size_t step = 0; step < kl.size(); ++step) {
+            const auto value = static_cast<double>(kl[step]);
+            rows.add({{.run = run, .step = static_cast<int>(step)}}, value,
+                     {run_label(reader.run(options.prompt, run)), step < tokens.size() ? Cell(tokens[step]) : Cell(),
+                      value, std::string(agreement[step] ? "yes" : "no")});
+        }
+    }
+    if (n_compared == 0)
+        throw NothingToShow(fmt::format("{}: none of the runs asked for was compared with the full cache step by step; "
+                                        "`kvscope run` does that where it decodes an answer",
+                                        reader.path().string()));
+    return rows.take();
+}
+
+}  // namespace
+}  // namespace kvscope::analysis::steps_file
+
+namespace kvscope::analysis {
+
+RankingDefinition steps_ranking() {
+    return {"steps",
+            "Steps that diverge most",
+            "Decode steps by how far a run's prediction is from the full cache's (KL), with the token of the full run's "
+            "answer",
+            RankedRuns::any,
+            {{"runs", "labels, policies or numbers of runs; default: all but full"}},
+            steps_file::make};
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/measures/retention.h"
+#include "analysis/ranking_definition.h"
+#include "analysis/run_style.h"
+#include "analysis/token_texts.h"
+
+namespace kvscope::analysis::tokens_ranking_file {
+namespace {
+
+/// Of n numbers, not of a sample.
+double standard_deviation(const std::vector<double>& values) {
+    const auto n = static_cast<double>(values.size());
+    double mean = 0, squares = 0;
+    for (const double value : values) mean += value / n;
+    for (const double value : values) squares += (value - mean) * (value - mean) / n;
+    return std::sqrt(squares);
+}
+
+SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector<int>& runs) {
+    std::vector<std::variant<SubjectKey, Column>> columns = {
+        SubjectKey::token, Column{"token_text", "Text", "", ColumnType::text},
+        Column{"disagreement", "Disagreement", "", ColumnType::real, 3},
+        Column{"range", "Range", "", ColumnType::real, 3},
+        Column{"runs_keeping", "Runs keeping", "", ColumnType::integer}};
+    for (const int run : runs)
+        columns.emplace_back(Column{fmt::format("kept_run_{}", run),
+                                    "Kept, " + run_label(reader.run(prompt, run)), "", ColumnType::real, 3});
+    return {"tokens",
+            fmt::format("Tokens by how much {} runs disagree about them: the standard deviation of the share of heads "
+                        "that keep them",
+                        runs.size()),
+            std::move(columns)};
+}
+
+Ranking make(const trace::Reader& reader, const RankingOptions& options) {
+    const std::vector<int> runs = chosen_runs(reader, options.choice());
+    if (runs.size() < 2)
+        throw NothingToShow(fmt::format("{}: runs disagree where there are two of them, prompt {} has {}",
+                                        reader.path().string(), options.prompt, runs.size()));
+    const std::vector<int> layers = chosen_layers(reader, options.choice());
+    const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
+    std::vector<std::vector<double>> kept;  // (runs, N)
+    for (const int run : runs) kept.push_back(kept_shares(kept_sets(*reader.kept(options.prompt, run), n), layers));
+    const TokenTexts texts = token_texts(reader.token_text(options.prompt));
+    RankingRows rows(table_of(reader, options.prompt, runs));
+    for (size_t token = 0; token < n; ++token) {
+        std::vector<double> of_runs;
+        for (const auto& shares : kept) of_runs.push_back(shares[token]);
+        const auto [least, most] = std::minmax_element(of_runs.begin(), of_runs.end());
+        const double disagreement = standard_deviation(of_runs);
+        const auto n_keeping = std::count_if(of_runs.begin(), of_runs.end(), [](double share) { return share > 0; });
+        std::vector<Cell> cells = {std::string(whole_characters(texts, token, token)), disagreement, *most - *least,
+                                   static_cast<int64_t>(n_keeping)};
+        cells.insert(cells.end(), of_runs.begin(), of_runs.end());
+        rows.add({{.token = static_cast<int>(token)}, static_cast<int>(token)}, disagreement, std::move(cells));
+    }
+    return rows.take();
+}
+
+}  // namespace
+}  // namespace kvscope::analysis::tokens_ranking_file
+
+namespace kvscope::analysis {
+
+RankingDefinition tokens_ranking() {
+    return {"tokens",
+            "Tokens that runs disagree about",
+            "Tokens by the standard deviation, over the runs, of the share of heads that keep them",
+            RankedRuns::any,
+            {{"runs", "labels, policies or numbers of runs, two or more; default: all but full"},
+             {"layers", "default: all"}},
+            tokens_ranking_file::make};
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,134 @@
+#include "analysis/sentences.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "analysis/tables/utf8.h"
+
+namespace kvscope::analysis {
+namespace {
+
+constexpr size_t longest_sentence = 200;  // characters
+
+bool contains_code(std::u32string_view codes, uint32_t code) {
+    return codes.find(static_cast<char32_t>(code)) != std::u32string_view::npos;
+}
+
+/// Ends a sentence where white space follows: Latin, Armenian, Arabic, Devanagari, Ethiopic, Burmese, Khmer, Tibetan.
+bool ends_before_space(uint32_t code) { return contains_code(U".!?…‽։؟۔।॥።፧။៕།", code); }
+
+/// Of scripts that are written without spaces.
+bool ends_anyway(uint32_t code) { return contains_code(U"。！？｡．", code); }
+
+bool closes(uint32_t code) { return contains_code(U"\"')]}’”»›」』】）〉》*_", code); }
+
+bool is_space(uint32_t code) { return contains_code(U" \t\r\n\v\f\u0085\u00a0\u2028\u2029\u3000", code); }
+
+bool breaks_line(uint32_t code) { return contains_code(U"\n\r\u0085\u2028\u2029", code); }
+
+/// The character at a byte; of bytes that are none, each counts as one.
+Utf8Character character_or_byte(std::string_view text, size_t at) {
+    const Utf8Character character = utf8_character(text, at);
+    return character.bytes > 0 ? character : Utf8Character{0xfffd, 1};
+}
+
+/// Bytes at which a sentence or line ends, ascending.
+std::vector<size_t> ends_of_sentences(std::string_view text) {
+    std::vector<size_t> ends;
+    for (size_t at = 0; at < text.size();) {
+        const auto [code, bytes] = character_or_byte(text, at);
+        at += bytes;
+        if (breaks_line(code)) {
+            ends.push_back(at);
+            continue;
+        }
+        const bool anyway = ends_anyway(code);
+        if (!anyway && !ends_before_space(code)) continue;
+        size_t end = at;
+        while (end < text.size()) {
+            const auto next = character_or_byte(text, end);
+            if (!closes(next.code) && !ends_before_space(next.code) && !ends_anyway(next.code)) break;
+            end += next.bytes;
+        }
+        if (anyway || end == text.size() || is_space(character_or_byte(text, end).code)) ends.push_back(end);
+        at = end;
+    }
+    return ends;
+}
+
+bool is_blank_text(std::string_view text) {
+    for (size_t at = 0; at < text.size();) {
+        const auto [code, bytes] = character_or_byte(text, at);
+        if (!is_space(code)) return false;
+        at += bytes;
+    }
+    return true;
+}
+
+/// How many characters begin in bytes [begin, end).
+size_t n_characters(std::string_view text, size_t begin, size_t end) {
+    const auto part = text.substr(begin, end - begin);
+    return static_cast<size_t>(std::count_if(part.begin(), part.end(), [](char c) {
+        return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+    }));
+}
+
+/// Whether a token begins a character.
+bool begins_character(const TokenTexts& texts, size_t token) {
+    const size_t at = texts.begins[token];
+    return at < texts.text.size() && (static_cast<unsigned char>(texts.text[at]) & 0xc0) != 0x80;
+}
+
+bool begins_word(const TokenTexts& texts, size_t token) {
+    return begins_character(texts, token) && is_space(character_or_byte(texts.text, texts.begins[token]).code);
+}
+
+/// The first token of the part behind the first one of a span that is too long; behind the span where it is not.
+size_t next_part(const TokenTexts& texts, TokenSpan span) {
+    const size_t from = texts.begins[span.first];
+    size_t before_word = 0, before_character = 0;
+    for (size_t token = span.first; token <= span.last; ++token) {
+        if (token > span.first && begins_character(texts, token)) before_character = token;
+        if (token > span.first && begins_word(texts, token)) before_word = token;
+        if (n_characters(texts.text, from, texts.begins[token + 1]) <= longest_sentence) continue;
+        if (before_word > 0) return before_word;
+        if (before_character > 0) return before_character;
+    }
+    return span.last + 1;
+}
+
+}  // namespace
+
+std::vector<TokenSpan> sentences_of(const TokenTexts& texts, size_t n_tokens) {
+    n_tokens = std::min(n_tokens, texts.tokens.size());
+    if (n_tokens == 0) return {};
+    const std::string_view text = std::string_view(texts.text).substr(0, texts.begins[n_tokens]);
+    std::vector<TokenSpan> whole;
+    size_t first = 0;
+    const auto add = [&](size_t end) {
+        if (end == first) return;
+        const std::string_view said = text.substr(texts.begins[first], texts.begins[end] - texts.begins[first]);
+        if (!whole.empty() && is_blank_text(said))
+            whole.back().last = end - 1;
+        else
+            whole.push_back({first, end - 1});
+        first = end;
+    };
+    for (const size_t end : ends_of_sentences(text)) {
+        const auto next = std::lower_bound(texts.begins.begin() + static_cast<std::ptrdiff_t>(first),
+                                           texts.begins.begin() + static_cast<std::ptrdiff_t>(n_tokens), end);
+        add(static_cast<size_t>(next - texts.begins.begin()));
+    }
+    add(n_tokens);
+    std::vector<TokenSpan> parts;
+    for (TokenSpan span : whole) {
+        while (span.first <= span.last) {
+            const size_t next = next_part(texts, span);
+            parts.push_back({span.first, next - 1});
+            span.first = next;
+        }
+    }
+    return parts;
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,52 @@
+#include "app/cli/export_ranking.h"
+
+#include <fmt/format.h>
+
+#include "app/cli/figures_text.h"
+#include "app/figures/export_figure.h"
+#include "trace/reader.h"
+
+namespace kvscope::cli {
+namespace {
+
+/// @throws analysis::FigureError where a file of that name holds a picture
+void require_table(const std::filesystem::path& output) {
+    const auto& format = figures::figure_format_for(output.filename().string());
+    if (!format.is_picture()) return;
+    std::vector<std::string_view> tables;
+    for (const auto& other : figures::figure_formats())
+        if (!other->is_picture()) tables.push_back(other->extension());
+    throw analysis::FigureError(fmt::format("a ranking is a table, and .{} holds a picture; there are {}",
+                                            format.extension(), fmt::join(tables, ", ")));
+}
+
+}  // namespace
+
+void export_ranking(const RankingExport& what, const std::vector<std::filesystem::path>& traces) {
+    const auto& definition = analysis::ranking_definition(what.ranking);
+    analysis::check_options(definition, what.options);
+    if (traces.size() != 1)
+        throw analysis::FigureError(fmt::format("--ranking is of one trace, given: {}", traces.size()));
+    const bool to_file = !what.output.empty() && what.output != "-";
+    if (to_file) require_table(what.output);
+    const trace::Reader reader(traces.front());
+    const auto table = [&] {
+        analysis::Table all = analysis::make_ranking(definition, reader, what.options).table;
+        if (what.top > 0 && what.top < all.rows.size()) all.rows.resize(what.top);
+        return all;
+    };
+    if (to_file)
+        figures::export_figure({nullptr, table}, what.output, {}, what.force);
+    else
+        what.format.print(table());
+}
+
+std::string rankings_text(size_t columns) {
+    std::string text;
+    for (const auto& definition : analysis::ranking_definitions())
+        text += (text.empty() ? "" : "\n") +
+                described_with_options(definition.name, definition.summary, definition.options, columns);
+    return text;
+}
+
+}  // namespace kvscope::cli

@@ -1,0 +1,411 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <set>
+
+#include "analysis/measures/attention_kept.h"
+#include "analysis/measures/attention_lost.h"
+#include "analysis/ranking_definition.h"
+#include "tests/analysis/kept_example.h"
+#include "tests/trace/sample_trace.h"
+#include "trace/reader.h"
+
+using namespace kvscope;
+using namespace kvscope::analysis;
+
+namespace {
+
+namespace sample = trace::sample;
+
+/// A trace of the sample model whose prompt and runs a test may change before it is written.
+struct RankedTrace {
+    sample::Options options;
+    trace::PromptRecord prompt;
+    std::vector<trace::RunRecord> runs;
+    sample::TemporaryFolder folder;
+
+    RankedTrace() {
+        prompt = sample::prompt(options);
+        for (size_t i = 0; i < prompt.token_text.size(); ++i)
+            if (i % 6 == 5) prompt.token_text[i] += ".";
+        runs = sample::runs(options, prompt);
+    }
+    trace::Reader reader() const {
+        trace::Writer writer(folder / "t.h5", sample::recipe, {.force = true, .generator = "rankings_test"});
+        writer.write_model(sample::model(options));
+        writer.write_prompt(0, prompt);
+        for (size_t j = 0; j < runs.size(); ++j) writer.write_run(0, static_cast<int>(j), runs[j]);
+        writer.finish();
+        return trace::Reader(folder / "t.h5");
+    }
+
+    size_t n_tokens() const { return static_cast<size_t>(options.n_tokens); }
+
+    /// What a run has of a token in one row: 1, or 1/n in an entry of n.
+    double part(size_t run, size_t layer, size_t row, size_t token) const {
+        const trace::RunRecord& r = runs[run];
+        const size_t rows = static_cast<size_t>(options.n_kv_heads);
+        const size_t place = layer * rows + row;
+        if (r.merged_token_entry.empty()) {
+            const auto begin = r.kept_indices.begin() + static_cast<std::ptrdiff_t>(r.kept_offsets[place]);
+            const auto end = r.kept_indices.begin() + static_cast<std::ptrdiff_t>(r.kept_offsets[place + 1]);
+            return std::find(begin, end, token) != end ? 1 : 0;
+        }
+        const int32_t* entries = &r.merged_token_entry[place * n_tokens()];
+        if (entries[token] < 0) return 0;
+        return 1.0 / static_cast<double>(std::count(entries, entries + n_tokens(), entries[token]));
+    }
+    double kept_share(size_t run, size_t token) const {
+        double sum = 0;
+        for (size_t layer = 0; layer < 3; ++layer)
+            for (size_t row = 0; row < 2; ++row) sum += part(run, layer, row, token);
+        return sum / 6;
+    }
+    /// Of the full cache's attention in one layer, mean over the query heads.
+    double lost(size_t run, size_t layer, size_t token) const {
+        double sum = 0;
+        for (size_t head = 0; head < 4; ++head)
+            if (part(run, layer, head / 2, token) == 0)
+                sum += static_cast<double>(prompt.window_attention[(layer * 4 + head) * n_tokens() + token]) / 4;
+        return sum;
+    }
+    double jsd(size_t layer, size_t a, size_t b) const {
+        const size_t n = n_tokens(), prefix = n - static_cast<size_t>(options.window);
+        const auto distribution = [&](size_t head) {
+            std::vector<double> p(prefix);
+            for (size_t i = 0; i < prefix; ++i)
+                for (size_t q = 2 * head; q < 2 * head + 2; ++q)
+                    p[i] += static_cast<double>(prompt.window_attention[(layer * 4 + q) * n + i]);
+            const double sum = std::accumulate(p.begin(), p.end(), 0.0);
+            for (double& value : p) value /= sum;
+            return p;
+        };
+        const auto p = distribution(a), q = distribution(b);
+        double sum = 0;
+        for (size_t i = 0; i < prefix; ++i) {
+            const double m = (p[i] + q[i]) / 2;
+            sum += (p[i] > 0 ? p[i] * std::log(p[i] / m) : 0) / 2 + (q[i] > 0 ? q[i] * std::log(q[i] / m) : 0) / 2;
+        }
+        return sum;
+    }
+};
+
+Ranking ranked(const trace::Reader& reader, const std::string& name, std::vector<RunChoice> runs = {}) {
+    RankingOptions options;
+    options.runs = std::move(runs);
+    return make_ranking(ranking_definition(name), reader, options);
+}
+
+size_t column_of(const Ranking& ranking, const std::string& name) {
+    const auto& columns = ranking.table.columns;
+    const auto found = std::find_if(columns.begin(), columns.end(), [&](const auto& c) { return c.name == name; });
+    REQUIRE(found != columns.end());
+    return static_cast<size_t>(found - columns.begin());
+}
+
+double number(const Ranking& ranking, size_t row, const std::string& column) {
+    const Cell& cell = ranking.table.rows.at(row).cells.at(column_of(ranking, column));
+    if (const auto* whole = std::get_if<int64_t>(&cell)) return static_cast<double>(*whole);
+    return std::get<double>(cell);
+}
+
+std::string text(const Ranking& ranking, size_t row, const std::string& column) {
+    return std::get<std::string>(ranking.table.rows.at(row).cells.at(column_of(ranking, column)));
+}
+
+bool is_empty(const Ranking& ranking, size_t row, const std::string& column) {
+    return std::holds_alternative<std::monostate>(ranking.table.rows.at(row).cells.at(column_of(ranking, column)));
+}
+
+std::string why_not(const std::function<void()>& rank) {
+    try {
+        rank();
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("attention lost is what is not kept, token by token", "[rankings]") {
+    const auto sets = test::random_sets(2, 2, 30, 7);
+    std::vector<float> attention;
+    for (size_t i = 0; i < 2 * 4 * 30; ++i) attention.push_back(static_cast<float>((i * 37) % 101) + 1.0F);
+    const auto kept = attention_kept(attention, 4, sets.view());
+    for (size_t layer = 0; layer < 2; ++layer) {
+        const auto of_layer = std::span<const float>(attention).subspan(layer * 120, 120);
+        const auto lost = attention_lost(of_layer, 4, sets.view(), layer);
+        double mean = 0;
+        for (size_t head = 0; head < 4; ++head) mean += static_cast<double>(kept[layer * 4 + head]) / 4;
+        CHECK(std::accumulate(lost.begin(), lost.end(), 0.0) == Approx(1 - mean));
+        for (uint32_t token = 0; token < 30; ++token) {
+            double expected = 0;
+            for (size_t head = 0; head < 4; ++head) {
+                const auto row = of_layer.subspan(head * 30, 30);
+                if (!sets.keeps(layer, head / 2, token))
+                    expected += static_cast<double>(row[token]) / std::accumulate(row.begin(), row.end(), 0.0) / 4;
+            }
+            CHECK(lost[token] == Approx(expected));
+        }
+    }
+    CHECK(std::isnan(attention_lost(std::vector<float>(120, 0.0F), 4, sets.view(), 0)[3]));
+    CHECK_THROWS_AS(attention_lost(std::vector<float>(90), 3, sets.view(), 0), std::invalid_argument);
+    CHECK_THROWS_AS(attention_lost(std::vector<float>(7), 4, sets.view(), 0), std::invalid_argument);
+}
+
+TEST_CASE("sentences stand by what A lost more of than B", "[rankings]") {
+    const RankedTrace made;
+    const auto reader = made.reader();
+    for (const auto& [a, b] : {std::pair<int, int>{1, 2}, {2, 1}, {4, 0}, {3, 4}}) {
+        const Ranking ranking = ranked(reader, "sentences", {a, b});
+        REQUIRE(ranking.table.rows.size() == 8);
+        REQUIRE(ranking.of.size() == 8);
+        std::set<int> firsts;
+        for (size_t row = 0; row < 8; ++row) {
+            const RankedSubject& of = ranking.of[row];
+            firsts.insert(of.subject.token);
+            CHECK(of.subject.token % 6 == 0);
+            CHECK(of.last_token == of.subject.token + 5);
+            CHECK(of.subject.run == a);
+            double kept_a = 0, kept_b = 0, lost = 0;
+            for (size_t i = 0; i < 6; ++i) {
+                const size_t token = static_cast<size_t>(of.subject.token) + i;
+                kept_a += made.kept_share(static_cast<size_t>(a), token) / 6;
+                kept_b += made.kept_share(static_cast<size_t>(b), token) / 6;
+                for (size_t layer = 0; layer < 3; ++layer)
+                    lost += (made.lost(static_cast<size_t>(a), layer, token) -
+                             made.lost(static_cast<size_t>(b), layer, token)) / 3;
+            }
+            CHECK(number(ranking, row, "kept_a") == Approx(kept_a));
+            CHECK(number(ranking, row, "kept_b") == Approx(kept_b));
+            CHECK(number(ranking, row, "difference") == Approx(kept_a - kept_b).margin(1e-12));
+            CHECK(number(ranking, row, "attention_lost") == Approx(lost).margin(1e-6));
+            CHECK(number(ranking, row, "tokens") == 6);
+            CHECK(text(ranking, row, "text").ends_with("."));
+            if (row == 0) continue;
+            const double before = number(ranking, row - 1, "difference");
+            CHECK(before <= number(ranking, row, "difference"));
+            if (before == number(ranking, row, "difference"))
+                CHECK(ranking.of[row - 1].subject.token < of.subject.token);
+        }
+        CHECK(firsts.size() == 8);
+    }
+}
+
+TEST_CASE("sentences are ranked without the attention, too, and of chosen layers", "[rankings]") {
+    RankedTrace made;
+    made.prompt.window_attention.clear();
+    made.prompt.head_jsd.clear();
+    const auto reader = made.reader();
+    const Ranking ranking = ranked(reader, "sentences", {1, 2});
+    for (size_t row = 0; row < ranking.table.rows.size(); ++row) CHECK(is_empty(ranking, row, "attention_lost"));
+    RankingOptions options;
+    options.runs = {1, 2};
+    options.layers = {1};
+    const Ranking of_layer = make_ranking(ranking_definition("sentences"), reader, options);
+    const auto first = static_cast<size_t>(of_layer.of[0].subject.token);
+    double kept = 0;
+    for (size_t token = first; token < first + 6; ++token)
+        kept += (made.part(1, 1, 0, token) + made.part(1, 1, 1, token)) / 12;
+    CHECK(number(of_layer, 0, "kept_a") == Approx(kept));
+}
+
+TEST_CASE("heads and layers stand by their divergence", "[rankings]") {
+    const RankedTrace made;
+    const auto reader = made.reader();
+    const Ranking heads = ranked(reader, "heads");
+    REQUIRE(heads.table.rows.size() == 6);
+    for (size_t row = 0; row < 6; ++row) {
+        const Subject& of = heads.of[row].subject;
+        CHECK(number(heads, row, "divergence") == Approx(made.jsd(static_cast<size_t>(of.layer), 0, 1)).epsilon(1e-4));
+        CHECK(number(heads, row, "layer") == of.layer);
+        CHECK(number(heads, row, "head") == of.head);
+        if (row % 2 == 1) {  // of two heads each is as far from the other
+            CHECK(heads.of[row - 1].subject.layer == of.layer);
+            CHECK(heads.of[row - 1].subject.head < of.head);
+        }
+        if (row > 0) CHECK(number(heads, row - 1, "divergence") >= number(heads, row, "divergence"));
+    }
+    const Ranking layers = ranked(reader, "layers", {1, 4});
+    REQUIRE(layers.table.rows.size() == 3);
+    for (size_t row = 0; row < 3; ++row) {
+        const auto layer = static_cast<size_t>(layers.of[row].subject.layer);
+        CHECK(static_cast<int>(layer) == heads.of[2 * row].subject.layer);
+        CHECK(number(layers, row, "divergence") == Approx(made.jsd(layer, 0, 1)).epsilon(1e-4));
+        for (const size_t run : {size_t{1}, size_t{4}}) {
+            double lost = 0, covered = 0;
+            for (size_t token = 0; token < made.n_tokens(); ++token) {
+                lost += made.lost(run, layer, token);
+                covered += made.part(run, layer, 0, token) + made.part(run, layer, 1, token) > 0 ? 1 : 0;
+            }
+            const std::string suffix = "_run_" + std::to_string(run);
+            CHECK(number(layers, row, "attention_lost" + suffix) == Approx(lost).epsilon(1e-4));
+            CHECK(number(layers, row, "coverage" + suffix) ==
+                  Approx(covered / static_cast<double>(made.n_tokens())));
+        }
+    }
+}
+
+TEST_CASE("losses stand by the attention that each head of a run lost", "[rankings]") {
+    const RankedTrace made;
+    const Ranking losses = ranked(made.reader(), "losses", {1, 3});
+    REQUIRE(losses.table.rows.size() == 2 * 3 * 2);
+    for (size_t row = 0; row < losses.table.rows.size(); ++row) {
+        const Subject& of = losses.of[row].subject;
+        double lost = 0, entries = 0;
+        for (size_t token = 0; token < made.n_tokens(); ++token) {
+            const double part = made.part(static_cast<size_t>(of.run), static_cast<size_t>(of.layer),
+                                          static_cast<size_t>(of.head), token);
+            entries += part / static_cast<double>(made.n_tokens());
+            if (part > 0) continue;
+            for (size_t q = 0; q < 2; ++q) {
+                const size_t head = static_cast<size_t>(of.layer) * 4 + static_cast<size_t>(of.head) * 2 + q;
+                lost += static_cast<double>(made.prompt.window_attention[head * made.n_tokens() + token]) / 2;
+            }
+        }
+        CHECK(number(losses, row, "attention_lost") == Approx(lost).epsilon(1e-4));
+        CHECK(number(losses, row, "entries_share") == Approx(entries));
+        if (row > 0) CHECK(number(losses, row - 1, "attention_lost") >= number(losses, row, "attention_lost"));
+    }
+}
+
+TEST_CASE("answers stand by where they part from full's, and those that never do come last", "[rankings]") {
+    RankedTrace made;
+    made.runs[1].output_ids = made.runs[0].output_ids;
+    made.runs[2].output_ids = made.runs[0].output_ids;
+    made.runs[2].output_ids[3] = 60;
+    made.runs[3].output_ids = made.runs[0].output_ids;
+    made.runs[3].output_ids.resize(2);
+    made.runs[4].output_ids = made.runs[0].output_ids;
+    made.runs[4].output_ids[3] = 61;
+    made.runs[2].step_kl = {0.0F, 0.1F, 0.05F, 0.11F, 0.4F, 0.0F};
+    const auto reader = made.reader();
+    const Ranking answers = ranked(reader, "answers", {1, 2, 3, 4});
+    std::vector<int> order, steps;
+    for (const RankedSubject& of : answers.of) {
+        order.push_back(of.subject.run);
+        steps.push_back(of.subject.step);
+    }
+    CHECK(order == std::vector<int>{3, 2, 4, 1});
+    CHECK(steps == std::vector<int>{2, 3, 3, -1});
+    CHECK(text(answers, 3, "differs") == "never");
+    CHECK(is_empty(answers, 3, "first_difference"));
+    CHECK(text(answers, 0, "token_text") == "(ends)");
+    CHECK(number(answers, 1, "first_step_above") == 3);  // 0.1 in f32 is not above 0.1 …
+    CHECK(number(answers, 1, "kl_max") == Approx(0.4));
+    CHECK(number(answers, 1, "kl_mean") == Approx(0.66 / 6));
+    RankingOptions options;
+    options.runs = {2};
+    options.threshold = 0.3;
+    CHECK(number(make_ranking(ranking_definition("answers"), reader, options), 0, "first_step_above") == 4);
+    options.threshold = 1;
+    CHECK(is_empty(make_ranking(ranking_definition("answers"), reader, options), 0, "first_step_above"));
+}
+
+TEST_CASE("the token at which an answer parts is told as it stands in the answer", "[rankings]") {
+    RankedTrace made;
+    // Ids of the prompt's tokens, whose texts are known: " w1", " w2" … have the ids (7 i + 3) mod 64.
+    const auto id = [](int token) { return (token * 7 + 3) % 64; };
+    made.runs[0].output_ids = {id(1), id(2), id(3), 2};
+    made.runs[0].output_text = " w1 w2 w3";
+    made.runs[0].step_kl.resize(4);
+    made.runs[0].step_agreement.resize(4);
+    for (size_t j = 1; j < made.runs.size(); ++j) {
+        if (made.runs[j].step_kl.empty()) continue;
+        made.runs[j].step_kl.resize(4);
+        made.runs[j].step_agreement.resize(4);
+    }
+    made.runs[1].output_ids = {id(1), id(4), 2};
+    made.runs[1].output_text = " w1 w4";
+    const auto reader = made.reader();
+    const Ranking answers = ranked(reader, "answers", {1});
+    CHECK(text(answers, 0, "token_text") == " w4");
+    CHECK(text(answers, 0, "token_text_full") == " w2");
+    const Ranking steps = ranked(reader, "steps", {1});
+    for (size_t row = 0; row < 4; ++row) {
+        const std::vector<std::string> expected = {" w1", " w2", " w3", ""};
+        CHECK(text(steps, row, "token_text") == expected[static_cast<size_t>(steps.of[row].subject.step)]);
+    }
+}
+
+TEST_CASE("tokens stand by how much runs disagree", "[rankings]") {
+    const RankedTrace made;
+    const Ranking tokens = ranked(made.reader(), "tokens", {1, 2, 4});
+    REQUIRE(tokens.table.rows.size() == made.n_tokens());
+    for (size_t row = 0; row < made.n_tokens(); ++row) {
+        const auto token = static_cast<size_t>(tokens.of[row].subject.token);
+        std::vector<double> kept;
+        for (const size_t run : {size_t{1}, size_t{2}, size_t{4}}) {
+            kept.push_back(made.kept_share(run, token));
+            CHECK(number(tokens, row, "kept_run_" + std::to_string(run)) == Approx(kept.back()));
+        }
+        const double mean = (kept[0] + kept[1] + kept[2]) / 3;
+        double variance = 0;
+        for (const double share : kept) variance += (share - mean) * (share - mean) / 3;
+        CHECK(number(tokens, row, "disagreement") == Approx(std::sqrt(variance)).margin(1e-9));
+        CHECK(number(tokens, row, "range") ==
+              Approx(*std::max_element(kept.begin(), kept.end()) - *std::min_element(kept.begin(), kept.end())));
+        CHECK(number(tokens, row, "runs_keeping") ==
+              std::count_if(kept.begin(), kept.end(), [](double share) { return share > 0; }));
+        CHECK(text(tokens, row, "token_text") == made.prompt.token_text[token]);
+        if (row == 0) continue;
+        const double before = number(tokens, row - 1, "disagreement");
+        CHECK(before >= number(tokens, row, "disagreement"));
+        if (before == number(tokens, row, "disagreement"))
+            CHECK(tokens.of[row - 1].subject.token < tokens.of[row].subject.token);
+    }
+}
+
+TEST_CASE("steps stand by KL, equal ones by run and step, unknown ones last", "[rankings]") {
+    RankedTrace made;
+    made.runs[1].step_kl = {0.1F, 0.5F, 0.2F, std::nanf(""), 0.2F, 0.0F};
+    made.runs[2].step_kl = {0.2F, 0.0F, 0.9F, 0.0F, 0.0F, 0.0F};
+    const Ranking steps = ranked(made.reader(), "steps", {1, 2});
+    std::vector<std::pair<int, int>> order;
+    for (const RankedSubject& of : steps.of) order.emplace_back(of.subject.run, of.subject.step);
+    CHECK(order == std::vector<std::pair<int, int>>{{2, 2}, {1, 1}, {1, 2}, {1, 4}, {2, 0}, {1, 0}, {1, 5}, {2, 1},
+                                                    {2, 3}, {2, 4}, {2, 5}, {1, 3}});
+    CHECK(number(steps, 0, "kl") == Approx(0.9));
+}
+
+TEST_CASE("what is missing is told with what to record", "[rankings]") {
+    RankedTrace made;
+    made.prompt.window_attention.clear();
+    made.prompt.head_jsd.clear();
+    made.runs[0].output_ids.clear();
+    for (auto& run : made.runs) {
+        run.step_kl.clear();
+        run.step_agreement.clear();
+    }
+    const auto reader = made.reader();
+    for (const char* name : {"heads", "layers", "losses"}) {
+        const std::string why = why_not([&] { ranked(reader, name); });
+        CHECK_THAT(why, Catch::Contains("full/window_attention") && Catch::Contains("kvscope run"));
+    }
+    CHECK_THAT(why_not([&] { ranked(reader, "answers"); }), Catch::Contains("no answer of the full cache"));
+    CHECK_THAT(why_not([&] { ranked(reader, "steps"); }), Catch::Contains("compared with the full cache"));
+    CHECK_THAT(why_not([&] { ranked(reader, "tokens", {1}); }), Catch::Contains("two of them"));
+    CHECK_THAT(why_not([&] { ranked(reader, "sentences", {1}); }), Catch::Contains("A and B"));
+    CHECK_THAT(why_not([&] { ranked(reader, "sentences", {"nothing"}); }), Catch::Contains("there is no run"));
+}
+
+TEST_CASE("rankings are called by name, and refuse options that they do not heed", "[rankings]") {
+    for (const RankingDefinition& definition : ranking_definitions()) {
+        CHECK(&ranking_definition(definition.name) == &definition);
+        CHECK(!definition.title.empty());
+        CHECK(definition.make);
+        const bool has_runs = std::any_of(definition.options.begin(), definition.options.end(),
+                                          [](const auto& option) { return option.name == "runs"; });
+        CHECK(has_runs == (definition.runs != RankedRuns::none));
+    }
+    CHECK_THAT(why_not([] { ranking_definition("best"); }), Catch::Contains("sentences"));
+    RankingOptions options;
+    options.threshold = 1;
+    CHECK_THAT(why_not([&] { check_options(ranking_definition("heads"), options); }),
+               Catch::Contains("--threshold") && Catch::Contains("--layer"));
+    options.threshold = -1;
+    CHECK_THAT(why_not([&] { check_options(ranking_definition("answers"), options); }), Catch::Contains("0 to 100"));
+}

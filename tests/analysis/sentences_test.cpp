@@ -1,0 +1,84 @@
+#include "analysis/sentences.h"
+
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <string>
+#include <vector>
+
+using namespace kvscope::analysis;
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+Texts sentence_texts(const Texts& tokens, size_t n_tokens) {
+    const TokenTexts texts = token_texts(tokens);
+    Texts said;
+    for (const TokenSpan span : sentences_of(texts, n_tokens))
+        said.emplace_back(whole_characters(texts, span.first, span.last));
+    return said;
+}
+
+Texts sentence_texts(const Texts& tokens) { return sentence_texts(tokens, tokens.size()); }
+
+/// One token a byte: where a sentence may end is up to the text alone. @returns the sentences put together of tokens
+Texts of_bytes(const std::string& text) {
+    static constexpr const char* digits = "0123456789ABCDEF";
+    Texts tokens;
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        tokens.push_back(byte < 0x80 ? std::string(1, c)
+                                     : std::string("⟨") + digits[byte / 16] + digits[byte % 16] + "⟩");
+    }
+    return sentence_texts(tokens);
+}
+
+}  // namespace
+
+TEST_CASE("a sentence ends where its mark is followed by white space or the end, and at line breaks") {
+    CHECK(sentence_texts({"One", " is", " 3", ".", "14", ".", " Two", "!", " Three", "?"}) ==
+          Texts{"One is 3.14.", " Two!", " Three?"});
+    CHECK(sentence_texts({"a", "\n", "b", "\n\n", "c"}) == Texts{"a\n", "b\n\n", "c"});
+    CHECK(sentence_texts({"He said", " \"no", ".\"", " Then", " (", "yes", ".)", " End"}) ==
+          Texts{"He said \"no.\"", " Then (yes.)", " End"});
+    CHECK(sentence_texts({"Wait", "...", " what", "?!", " Yes"}) == Texts{"Wait...", " what?!", " Yes"});
+}
+
+TEST_CASE("sentences of other scripts end, too") {
+    CHECK(of_bytes("今日は。明日！本当？はい") == Texts{"今日は。", "明日！", "本当？", "はい"});
+    CHECK(of_bytes("他说：「走吧。」他走了。") == Texts{"他说：「走吧。」", "他走了。"});
+    CHECK(of_bytes("यह एक है। वह दो है।") == Texts{"यह एक है।", " वह दो है।"});
+    CHECK(of_bytes("كيف حالك؟ بخير.") == Texts{"كيف حالك؟", " بخير."});
+    CHECK(of_bytes("So … ja.") == Texts{"So …", " ja."});
+}
+
+TEST_CASE("a token that reaches across an end is of the sentence in which it begins") {
+    CHECK(sentence_texts({"Yes", ". No", " more", "."}) == Texts{"Yes. No", " more."});
+    CHECK(sentence_texts({"\n\n", "First", ".\n\n", " ", "\n", "Second"}) == Texts{"\n\n", "First.\n\n \n", "Second"});
+}
+
+TEST_CASE("each token is in one sentence, none of which is longer than 200 characters") {
+    Texts tokens;
+    for (int i = 0; i < 200; ++i) tokens.push_back(" word" + std::to_string(i));
+    tokens.push_back(std::string(300, 'x'));
+    for (int i = 0; i < 300; ++i) tokens.emplace_back("字");
+    const TokenTexts texts = token_texts(tokens);
+    size_t next = 0;
+    for (const TokenSpan span : sentences_of(texts, tokens.size())) {
+        CHECK(span.first == next);
+        REQUIRE(span.last >= span.first);
+        next = span.last + 1;
+        size_t characters = 0;
+        for (size_t token = span.first; token <= span.last; ++token)
+            characters += tokens[token] == "字" ? 1 : tokens[token].size();
+        CHECK((characters <= 200 || span.first == span.last));
+        if (span.first > 0 && span.first < 200) CHECK(tokens[span.first].front() == ' ');
+    }
+    CHECK(next == tokens.size());
+}
+
+TEST_CASE("sentences are of the tokens that policies see") {
+    CHECK(sentence_texts({"One", ".", " Two", ".", " Question", "?"}, 3) == Texts{"One.", " Two"});
+    CHECK(sentence_texts({"One"}, 0).empty());
+    CHECK(sentence_texts({}, 0).empty());
+}

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""`kvscope export --ranking`: every ranking in every form, with the numbers of the trace."""
+
+import json
+import unittest
+
+import h5py
+import numpy
+
+from program import NEEDS_ENGINE, SOURCE, ProgramTest, csv_rows, json_rows, jsonl_rows
+
+RANKING_FILES = sorted(path.stem.replace("_", "-") for path in (SOURCE / "analysis" / "rankings").glob("*.cpp"))
+
+
+@NEEDS_ENGINE
+class Ranking(ProgramTest):
+    @classmethod
+    def prepare(cls):
+        cls.make_trace("t.h5", "--policy", "snapkv:window=8", "--policy", "h2o", "--budget", "24,64",
+                       prompt="The fox runs. It jumps! Who sees it? A hen sees it, and 3.5 foxes flee. Then all sleep in the "
+                              "green garden behind the old barn.")
+        cls.trace = h5py.File(cls.folder / "t.h5", "r")
+        cls.addClassCleanup(cls.trace.close)
+        cls.prompt = cls.trace["prompts/0"]
+
+    def rank(self, name, *arguments):
+        return json_rows(self.made("export", "t.h5", "--ranking", name, "--format", "json", *arguments).stdout)
+
+    def kept_share(self, j):
+        """(tokens): share of the heads of all layers that keep each token."""
+        run = self.prompt[f"runs/{j}"]
+        counts = numpy.bincount(run["kept_indices"][:], minlength=int(self.prompt.attrs["n_tokens"]))
+        return counts / (len(run["kept_offsets"]) - 1)
+
+    def test_all_are_listed_and_made(self):
+        rows = {row["ranking"]: row for row in csv_rows(self.made("rankings", "--format", "csv").stdout)}
+        self.assertEqual(sorted(rows), RANKING_FILES)
+        self.assertEqual(rows["answers"]["options"], "--run, --threshold")
+        documented = (SOURCE / "docs" / "rankings.md").read_text(encoding="utf-8")
+        for text in self.made("rankings").stdout, self.made("export", "--help").stdout:
+            for name in RANKING_FILES:
+                self.assertIn(f"\n{name}\n", f"\n{text}")
+                self.assertIn(f"`{name}`", documented)
+        for name in RANKING_FILES:
+            with self.subTest(name):
+                self.assertGreater(len(self.rank(name)), 1)
+                self.assertNotIn("\x1b", self.made("export", "t.h5", "--ranking", name).stdout)
+
+    def test_all_forms_agree(self):
+        for name in RANKING_FILES:
+            with self.subTest(name):
+                made = {}
+                for extension in "csv", "json", "jsonl", "md", "tex":
+                    output = self.path(f"{name}.{extension}")
+                    self.assertEqual(self.made("export", "t.h5", "--ranking", name, "-o", output).stdout, "")
+                    made[extension] = output.read_text(encoding="utf-8")
+                rows = json.loads(made["json"])
+                self.assertEqual(rows, jsonl_rows(made["jsonl"]))
+                self.assertEqual(rows, self.rank(name, "-o", "-"))
+                self.assertEqual([list(row) for row in rows], [list(row) for row in csv_rows(made["csv"])])
+                self.assertEqual(made["csv"], self.made("export", "t.h5", "--ranking", name, "--format", "csv").stdout)
+
+    def test_sentences(self):
+        rows = self.rank("sentences", "--run", 3, "--run", 1)
+        a, b = self.kept_share(3), self.kept_share(1)
+        text = [piece.decode() for piece in self.prompt["token_text"][:]]
+        covered = []
+        for row in rows:
+            span = slice(row["first_token"], row["last_token"] + 1)
+            covered += range(row["first_token"], row["last_token"] + 1)
+            self.assertAlmostEqual(row["kept_a"], a[span].mean())
+            self.assertAlmostEqual(row["kept_b"], b[span].mean())
+            self.assertEqual("".join(text[span]).split(), row["text"].split())
+        self.assertEqual(sorted(covered), list(range(len(text))))
+        differences = [row["difference"] for row in rows]
+        self.assertEqual(differences, sorted(differences))
+        said = [row["text"] for row in rows]
+        self.assertTrue(any(words.endswith("and 3.5 foxes flee.") for words in said), said)
+
+    def test_steps_and_answers(self):
+        rows = self.rank("steps", "--run", "snapkv:window=8 @ 24")
+        kl = self.prompt["runs/1/step_kl"][:].astype(float)
+        self.assertEqual([row["step"] for row in rows], list(numpy.argsort(-kl, kind="stable")))
+        highest = float(kl.max())
+        rows = self.rank("answers", "--threshold", highest * 0.99)
+        by_run = {row["run"]: row for row in rows}
+        self.assertEqual(by_run[1]["first_step_above"], int(kl.argmax()))
+        self.assertAlmostEqual(by_run[1]["kl_mean"], kl.mean())
+        full = list(self.prompt["runs/0/output_ids"][:])
+        for run, row in by_run.items():
+            own = list(self.prompt[f"runs/{run}/output_ids"][:])
+            parts = next((i for i in range(max(len(own), len(full))) if own[i:i + 1] != full[i:i + 1]), None)
+            self.assertEqual(row["first_difference"], parts)
+            self.assertEqual(row["differs"], "never" if parts is None else "yes")
+
+    def test_the_first_rows(self):
+        self.assertEqual(self.rank("tokens", "--top", 3), self.rank("tokens")[:3])
+        self.assertEqual(len(self.rank("heads", "--top", 1000)), len(self.rank("heads")))
+
+    def test_wrong_usage(self):
+        def refuse(words, *arguments):
+            self.refuses(2, words, "export", *arguments)
+        refuse(["no ranking 'best'", "sentences"], "t.h5", "--ranking", "best")
+        refuse(["--figure", "--ranking"], "t.h5", "-o", "x.csv")
+        refuse(["--figure and --ranking"], "t.h5", "--ranking", "heads", "--figure", "jsd", "-o", "x.csv")
+        refuse(["-o FILE is missing"], "t.h5", "--figure", "jsd")
+        refuse(["table", ".pdf", "csv"], "t.h5", "--ranking", "heads", "-o", "x.pdf")
+        refuse(["--format", "x.csv"], "t.h5", "--ranking", "heads", "--format", "json", "-o", "x.csv")
+        refuse(["does not heed --run", "--layer"], "t.h5", "--ranking", "heads", "--run", 1)
+        refuse(["does not heed --threshold"], "t.h5", "--ranking", "steps", "--threshold", 1)
+        refuse(["0 to 100 nats"], "t.h5", "--ranking", "answers", "--threshold", -1)
+        refuse(["--source", "figures"], "t.h5", "--ranking", "heads", "--source", "scores")
+        refuse(["--top", "--ranking"], "t.h5", "--figure", "jsd", "--top", 3, "-o", "x.csv")
+        refuse(["one trace", "2"], "t.h5", "t.h5", "--ranking", "heads")
+        refuse(["two runs", "1 were"], "t.h5", "--ranking", "sentences", "--run", 1)
+        refuse(["no layer 9"], "t.h5", "--ranking", "heads", "--layer", 9)
+        refuse(["no prompt 4"], "t.h5", "--ranking", "heads", "--prompt", 4)
+        self.assertEqual(list(self.folder.glob("x*")), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
