@@ -5,7 +5,7 @@
 namespace kvscope::analysis {
 namespace {
 
-constexpr size_t farthest_piece = 16;           // bytes a token between known ones may have
+constexpr size_t farthest_piece = 16;  // bytes a token between known ones may have
 
 bool is_white(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 

@@ -12,9 +12,10 @@ void require_head_divergence(const trace::Reader& reader, int prompt) {
     require_window_attention(reader, prompt);
     const trace::PromptAttributes& attributes = reader.prompt(prompt);
     if (attributes.visible_tokens() > attributes.window) return;
-    throw NothingToShow(fmt::format("{}: prompt {} has {} tokens, none before its window of {}: heads are compared by "
-                                    "what they attend to there; record a longer prompt or a smaller window",
-                                    reader.path().string(), prompt, attributes.visible_tokens(), attributes.window));
+    throw NothingToShow(
+        fmt::format("{}: prompt {} has {} tokens, none before its window of {}: heads are compared by "
+                    "what they attend to there; record a longer prompt or a smaller window",
+                    reader.path().string(), prompt, attributes.visible_tokens(), attributes.window));
 }
 
 std::vector<double> head_divergence(const trace::Reader& reader, int prompt, size_t layer) {

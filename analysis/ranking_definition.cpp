@@ -37,7 +37,8 @@ std::string options_in_words(const RankingDefinition& definition) {
 void check_options(const RankingDefinition& definition, const RankingOptions& options) {
     const auto require = [&](bool is_set, const char* name) {
         const auto& heeded = definition.options;
-        if (!is_set || std::any_of(heeded.begin(), heeded.end(), [&](const auto& option) { return option.name == name; }))
+        if (!is_set ||
+            std::any_of(heeded.begin(), heeded.end(), [&](const auto& option) { return option.name == name; }))
             return;
         throw FigureError(fmt::format("the ranking {} does not heed {}; it heeds {}", definition.name,
                                       option_flag(FigureOption{name, ""}), options_in_words(definition)));

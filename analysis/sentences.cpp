@@ -68,9 +68,8 @@ bool is_blank_text(std::string_view text) {
 /// How many characters begin in bytes [begin, end).
 size_t n_characters(std::string_view text, size_t begin, size_t end) {
     const auto part = text.substr(begin, end - begin);
-    return static_cast<size_t>(std::count_if(part.begin(), part.end(), [](char c) {
-        return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-    }));
+    return static_cast<size_t>(
+        std::count_if(part.begin(), part.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
 /// Whether a token begins a character.

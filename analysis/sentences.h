@@ -17,8 +17,8 @@ struct TokenSpan {
 /// The sentences and lines of the first tokens of a text, each token in one of them, in order. A sentence ends behind
 /// . ! ? … and their like in other scripts where white space or the text's end follows, behind 。！？ whatever follows,
 /// each with the quotes and brackets that close there, and at line breaks. One that is longer than 200 characters is
-/// cut before a word. Blank lines go with what stands before them. A token that reaches across an end is of the sentence
-/// in which it begins.
+/// cut before a word. Blank lines go with what stands before them. A token that reaches across an end is of the
+/// sentence in which it begins.
 /// @param n_tokens of `texts`, how many; the text ends there
 std::vector<TokenSpan> sentences_of(const TokenTexts& texts, size_t n_tokens);
 

@@ -24,11 +24,11 @@ std::vector<int> runs_in_parts(const trace::Reader& reader, const FigureOptions&
     std::vector<int> runs = chosen_runs(reader, options);
     std::erase_if(runs, [&](int run) { return !stores_parts(reader, options.prompt, run); });
     if (runs.empty())
-        throw NothingToShow(
-            fmt::format("{}: no chosen run of prompt {} records such an error: whole keys and values have none, and "
-                        "runs that merge record it in shared mode alone; run a policy that stores something else, such as "
-                        "think, and not each run alone",
-                        reader.path().string(), options.prompt));
+        throw NothingToShow(fmt::format(
+            "{}: no chosen run of prompt {} records such an error: whole keys and values have none, and "
+            "runs that merge record it in shared mode alone; run a policy that stores something else, such as "
+            "think, and not each run alone",
+            reader.path().string(), options.prompt));
     return runs;
 }
 

@@ -16,8 +16,8 @@ std::vector<double> attention_lost(std::span<const float> window_attention, size
             "attention lost: {} query heads are no multiple of {} rows of kept entries", n_heads, kept.n_rows));
     }
     if (window_attention.size() != n_heads * n) {
-        throw std::invalid_argument(fmt::format("attention lost: {} values are not {} heads x {} tokens",
-                                                window_attention.size(), n_heads, n));
+        throw std::invalid_argument(
+            fmt::format("attention lost: {} values are not {} heads x {} tokens", window_attention.size(), n_heads, n));
     }
     const size_t group = n_heads / kept.n_rows;
     std::vector<double> lost(n, 0.0);

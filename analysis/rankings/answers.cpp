@@ -40,9 +40,10 @@ Answer read_full_answer(const trace::Reader& reader, int prompt) {
     const auto full = reader.full_run(prompt);
     Answer answer = full ? read_answer(reader, prompt, *full) : Answer{};
     if (answer.ids.empty())
-        throw NothingToShow(fmt::format("{}: prompt {} has no answer of the full cache to compare with; `kvscope run` "
-                                        "records one where it decodes at least one token (-n)",
-                                        reader.path().string(), prompt));
+        throw NothingToShow(
+            fmt::format("{}: prompt {} has no answer of the full cache to compare with; `kvscope run` "
+                        "records one where it decodes at least one token (-n)",
+                        reader.path().string(), prompt));
     return answer;
 }
 
@@ -73,15 +74,15 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const std::vector<int> runs = chosen_runs(reader, options.choice());
     const Answer full = read_full_answer(reader, options.prompt);
     const double threshold = options.threshold.value_or(threshold_nats);
-    RankingRows rows(SubjectTable(
-        "answers", "Runs by the first token of their answer that differs from the full run's",
-        {SubjectKey::run, label_column(), Column{"differs", "Differs", "", ColumnType::text},
-         Column{"first_difference", "First difference", "", ColumnType::integer},
-         Column{"token_text", "Its token", "", ColumnType::text},
-         Column{"token_text_full", "Token of full", "", ColumnType::text},
-         Column{"first_step_above", fmt::format("First KL > {}", threshold), "", ColumnType::integer},
-         Column{"kl_mean", "Mean KL", "nats", ColumnType::real, 4},
-         Column{"kl_max", "Largest KL", "nats", ColumnType::real, 4}}));
+    RankingRows rows(
+        SubjectTable("answers", "Runs by the first token of their answer that differs from the full run's",
+                     {SubjectKey::run, label_column(), Column{"differs", "Differs", "", ColumnType::text},
+                      Column{"first_difference", "First difference", "", ColumnType::integer},
+                      Column{"token_text", "Its token", "", ColumnType::text},
+                      Column{"token_text_full", "Token of full", "", ColumnType::text},
+                      Column{"first_step_above", fmt::format("First KL > {}", threshold), "", ColumnType::integer},
+                      Column{"kl_mean", "Mean KL", "nats", ColumnType::real, 4},
+                      Column{"kl_max", "Largest KL", "nats", ColumnType::real, 4}}));
     for (const int run : runs) {
         const Answer answer = read_answer(reader, options.prompt, run);
         const bool has_answer = !answer.ids.empty();
@@ -89,7 +90,9 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         const bool differs = step >= 0;
         const auto at = static_cast<size_t>(step);
         std::vector<Cell> cells = {run_label(reader.run(options.prompt, run)),
-                                   std::string(!has_answer ? "no answer" : differs ? "yes" : "never"),
+                                   std::string(!has_answer ? "no answer"
+                                               : differs   ? "yes"
+                                                           : "never"),
                                    differs ? Cell(int64_t{step}) : Cell(), differs ? Cell(answer.at(at)) : Cell(),
                                    differs ? Cell(full.at(at)) : Cell()};
         for (Cell& cell : kl_cells(reader, Place::of_run(options.prompt, run), threshold))

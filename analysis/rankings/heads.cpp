@@ -11,10 +11,9 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     if (reader.model().n_kv_heads < 2)
         throw NothingToShow(fmt::format("{}: the model has one KV head in each layer, which differs from no other",
                                         reader.path().string()));
-    RankingRows rows(SubjectTable("heads",
-                                  "KV heads by their mean Jensen-Shannon divergence from the others of their layer",
-                                  {SubjectKey::layer, SubjectKey::head,
-                                   Column{"divergence", "Divergence", "nats", ColumnType::real, 4}}));
+    RankingRows rows(SubjectTable(
+        "heads", "KV heads by their mean Jensen-Shannon divergence from the others of their layer",
+        {SubjectKey::layer, SubjectKey::head, Column{"divergence", "Divergence", "nats", ColumnType::real, 4}}));
     for (const int layer : chosen_layers(reader, options.choice())) {
         const auto divergences = head_divergence(reader, options.prompt, static_cast<size_t>(layer));
         for (size_t head = 0; head < divergences.size(); ++head)

@@ -38,7 +38,8 @@ SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector
         const std::string label = run_label(reader.run(prompt, run));
         columns.emplace_back(
             Column{fmt::format("attention_lost_run_{}", run), "Lost, " + label, "", ColumnType::real, 3});
-        columns.emplace_back(Column{fmt::format("coverage_run_{}", run), "Coverage, " + label, "", ColumnType::real, 3});
+        columns.emplace_back(
+            Column{fmt::format("coverage_run_{}", run), "Coverage, " + label, "", ColumnType::real, 3});
     }
     return {"layers",
             "Layers by the mean Jensen-Shannon divergence of their KV heads; of each run the share of the full cache's "

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-
 #include "analysis/measures/attention_kept.h"
 #include "analysis/ranking_definition.h"
 #include "analysis/run_style.h"

@@ -25,11 +25,10 @@ std::vector<std::string> read_tokens(const trace::Reader& reader, int prompt) {
 Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const std::vector<int> runs = chosen_runs(reader, options.choice());
     const std::vector<std::string> tokens = read_tokens(reader, options.prompt);
-    RankingRows rows(SubjectTable("steps", "Decode steps by KL(full || run) of the next token's distribution",
-                                  {SubjectKey::run, label_column(), SubjectKey::step,
-                                   Column{"token_text", "Token of full", "", ColumnType::text},
-                                   Column{"kl", "KL", "nats", ColumnType::real, 4},
-                                   Column{"same_token", "Same token", "", ColumnType::text}}));
+    RankingRows rows(SubjectTable(
+        "steps", "Decode steps by KL(full || run) of the next token's distribution",
+        {SubjectKey::run, label_column(), SubjectKey::step, Column{"token_text", "Token of full", "", ColumnType::text},
+         Column{"kl", "KL", "nats", ColumnType::real, 4}, Column{"same_token", "Same token", "", ColumnType::text}}));
     size_t n_compared = 0;
     for (const int run : runs) {
         const Place place = Place::of_run(options.prompt, run);
@@ -45,9 +44,10 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         }
     }
     if (n_compared == 0)
-        throw NothingToShow(fmt::format("{}: none of the runs asked for was compared with the full cache step by step; "
-                                        "`kvscope run` does that where it decodes an answer",
-                                        reader.path().string()));
+        throw NothingToShow(
+            fmt::format("{}: none of the runs asked for was compared with the full cache step by step; "
+                        "`kvscope run` does that where it decodes an answer",
+                        reader.path().string()));
     return rows.take();
 }
 
@@ -57,13 +57,14 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 namespace kvscope::analysis {
 
 RankingDefinition steps_ranking() {
-    return {"steps",
-            "Steps that diverge most",
-            "Decode steps by how far a run's prediction is from the full cache's (KL), with the token of the full run's "
-            "answer",
-            RankedRuns::any,
-            {{"runs", "labels, policies or numbers of runs; default: all but full"}},
-            steps_file::make};
+    return {
+        "steps",
+        "Steps that diverge most",
+        "Decode steps by how far a run's prediction is from the full cache's (KL), with the token of the full run's "
+        "answer",
+        RankedRuns::any,
+        {{"runs", "labels, policies or numbers of runs; default: all but full"}},
+        steps_file::make};
 }
 
 }  // namespace kvscope::analysis

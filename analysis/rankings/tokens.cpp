@@ -27,8 +27,8 @@ SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector
         Column{"range", "Range", "", ColumnType::real, 3},
         Column{"runs_keeping", "Runs keeping", "", ColumnType::integer}};
     for (const int run : runs)
-        columns.emplace_back(Column{fmt::format("kept_run_{}", run),
-                                    "Kept, " + run_label(reader.run(prompt, run)), "", ColumnType::real, 3});
+        columns.emplace_back(Column{fmt::format("kept_run_{}", run), "Kept, " + run_label(reader.run(prompt, run)), "",
+                                    ColumnType::real, 3});
     return {"tokens",
             fmt::format("Tokens by how much {} runs disagree about them: the standard deviation of the share of heads "
                         "that keep them",

@@ -136,9 +136,9 @@ RenderedPrompt render_prompt(const std::optional<ChatTemplate>& chat_template, s
         cut = begin;
     }
     if (at == std::string::npos || begin == end || question_in_content < cut || question_in_content >= end) {
-        throw CheckpointError(
-            fmt::format("the chat template alters the prompt's text, so the place where the question begins cannot be "
-                        "found in what it makes of it; run without the chat template, or put the question into the prompt"));
+        throw CheckpointError(fmt::format(
+            "the chat template alters the prompt's text, so the place where the question begins cannot be "
+            "found in what it makes of it; run without the chat template, or put the question into the prompt"));
     }
     return {std::move(text), at + question_in_content - cut};
 }

@@ -177,7 +177,8 @@ TEST_CASE("sentences stand by what A lost more of than B", "[rankings]") {
                 kept_b += made.kept_share(static_cast<size_t>(b), token) / 6;
                 for (size_t layer = 0; layer < 3; ++layer)
                     lost += (made.lost(static_cast<size_t>(a), layer, token) -
-                             made.lost(static_cast<size_t>(b), layer, token)) / 3;
+                             made.lost(static_cast<size_t>(b), layer, token)) /
+                            3;
             }
             CHECK(number(ranking, row, "kept_a") == Approx(kept_a));
             CHECK(number(ranking, row, "kept_b") == Approx(kept_b));
@@ -243,8 +244,7 @@ TEST_CASE("heads and layers stand by their divergence", "[rankings]") {
             }
             const std::string suffix = "_run_" + std::to_string(run);
             CHECK(number(layers, row, "attention_lost" + suffix) == Approx(lost).epsilon(1e-4));
-            CHECK(number(layers, row, "coverage" + suffix) ==
-                  Approx(covered / static_cast<double>(made.n_tokens())));
+            CHECK(number(layers, row, "coverage" + suffix) == Approx(covered / static_cast<double>(made.n_tokens())));
         }
     }
 }
@@ -366,8 +366,8 @@ TEST_CASE("steps stand by KL, equal ones by run and step, unknown ones last", "[
     const Ranking steps = ranked(made.reader(), "steps", {1, 2});
     std::vector<std::pair<int, int>> order;
     for (const RankedSubject& of : steps.of) order.emplace_back(of.subject.run, of.subject.step);
-    CHECK(order == std::vector<std::pair<int, int>>{{2, 2}, {1, 1}, {1, 2}, {1, 4}, {2, 0}, {1, 0}, {1, 5}, {2, 1},
-                                                    {2, 3}, {2, 4}, {2, 5}, {1, 3}});
+    CHECK(order == std::vector<std::pair<int, int>>{
+                       {2, 2}, {1, 1}, {1, 2}, {1, 4}, {2, 0}, {1, 0}, {1, 5}, {2, 1}, {2, 3}, {2, 4}, {2, 5}, {1, 3}});
     CHECK(number(steps, 0, "kl") == Approx(0.9));
 }
 

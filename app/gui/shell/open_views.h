@@ -93,10 +93,10 @@ class OpenViews {
     ViewGuard guard_;
     std::vector<std::unique_ptr<OpenView>> views_;
     std::vector<std::unique_ptr<OpenView>> put_away_;  ///< not in the layout, with what is typed into them
-    std::vector<nlohmann::json> views_of_later_;  ///< in the layout, of kinds that this program has not
-    std::string focused_;                         ///< id
-    std::string focus_in_the_end_;                ///< title of the view that has the keyboard after a layout is built
-    std::string wanted_layout_;                   ///< built at the next frame, when the dock space is known
+    std::vector<nlohmann::json> views_of_later_;       ///< in the layout, of kinds that this program has not
+    std::string focused_;                              ///< id
+    std::string focus_in_the_end_;  ///< title of the view that has the keyboard after a layout is built
+    std::string wanted_layout_;     ///< built at the next frame, when the dock space is known
     ImGuiID dock_space_ = 0;
     int frames_to_settle_ = 0;
     bool start_dismissed_ = false;

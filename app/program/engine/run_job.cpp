@@ -140,8 +140,7 @@ std::vector<engine::RunPlan> plans_of(const RunJob& job) {
             continue;
         }
         if (budgets.empty())
-            throw std::invalid_argument(text +
-                                        " needs a budget: entries kept per KV head and layer (128), " +
+            throw std::invalid_argument(text + " needs a budget: entries kept per KV head and layer (128), " +
                                         "or the share kept (0.2, 20%)");
         for (const auto& budget : budgets) plans.push_back({spec, budget});
     }
