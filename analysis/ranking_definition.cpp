@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/token_texts.h"
 #include "trace/schema.h"
 
 namespace kvscope::analysis {
@@ -63,6 +64,16 @@ void require_window_attention(const trace::Reader& reader, int prompt) {
     if (reader.has_model() && reader.has(trace::Place::of_prompt(prompt), data_set)) return;
     throw NothingToShow(fmt::format("{}: prompt {} has no {}, by which this ranks; `kvscope run` records it",
                                     reader.path().string(), prompt, data_set.path));
+}
+
+bool is_of_tokens(const Column& column) { return column.name.starts_with("token_text"); }
+
+Table for_people(Table table) {
+    for (Row& row : table.rows)
+        for (size_t i = 0; i < row.cells.size(); ++i)
+            if (auto* text = std::get_if<std::string>(&row.cells[i]); text && is_of_tokens(table.columns[i]))
+                *text = shown_token(*text);
+    return table;
 }
 
 void RankingRows::add(const SubjectPair& pair, const RankedSubject& of, double key, std::vector<Cell> cells) {

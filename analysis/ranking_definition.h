@@ -87,6 +87,12 @@ Ranking make_ranking(const RankingDefinition& definition, const trace::Reader& r
 /// What ranks by `window_attention` needs. @throws NothingToShow that says what to record
 void require_window_attention(const trace::Reader& reader, int prompt);
 
+/// Whether a column's texts are of single tokens, whose white space people have to be shown (shown_token).
+bool is_of_tokens(const Column& column);
+
+/// The same table for people: with the white space of tokens made visible.
+Table for_people(Table table);
+
 /// Rows with what they are ranked by.
 class RankingRows {
  public:

@@ -1,5 +1,7 @@
 #include "analysis/token_texts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -22,6 +24,33 @@ std::string_view whole_characters(const TokenTexts& texts, size_t first, size_t 
     const size_t from = character_begin(text, begin);
     const size_t last_character = character_begin(text, end - 1);
     return text.substr(from, std::max(last_character + utf8_character(text, last_character).bytes, end) - from);
+}
+
+std::string shown_token(std::string_view token) {
+    std::string out;
+    size_t at = 0;
+    while (at < token.size()) {
+        const auto [code, bytes] = utf8_character(token, at);
+        if (bytes == 0) {
+            out += fmt::format("⟨{:02X}⟩", static_cast<unsigned char>(token[at]));
+            ++at;
+            continue;
+        }
+        if (code == ' ')
+            out += "·";
+        else if (code == '\n')
+            out += "↵";
+        else if (code == '\r')
+            out += "␍";
+        else if (code == '\t')
+            out += "→";
+        else if (code < 32 || code == 127)
+            out += fmt::format("⟨{:02X}⟩", code);
+        else
+            out += token.substr(at, bytes);
+        at += bytes;
+    }
+    return out;
 }
 
 }  // namespace kvscope::analysis

@@ -20,4 +20,7 @@ TokenTexts token_texts(std::vector<std::string> tokens);
 /// What tokens first … last say, with the whole of characters that they have only bytes of.
 std::string_view whole_characters(const TokenTexts& texts, size_t first, size_t last);
 
+/// A token with its white space made visible.
+std::string shown_token(std::string_view token);
+
 }  // namespace kvscope::analysis

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "app/cli/figures_text.h"
 #include "app/figures/export_figure.h"
 #include "trace/reader.h"
@@ -30,10 +32,12 @@ void export_ranking(const RankingExport& what, const std::vector<std::filesystem
     const bool to_file = !what.output.empty() && what.output != "-";
     if (to_file) require_table(what.output);
     const trace::Reader reader(traces.front());
+    const std::string extension = to_file ? what.output.extension().string() : "." + what.format.name();
+    const bool is_for_people = extension == ".text" || extension == ".md" || extension == ".tex";
     const auto table = [&] {
         analysis::Table all = analysis::make_ranking(definition, reader, what.options).table;
         if (what.top > 0 && what.top < all.rows.size()) all.rows.resize(what.top);
-        return all;
+        return is_for_people ? analysis::for_people(std::move(all)) : all;
     };
     if (to_file)
         figures::export_figure({nullptr, table}, what.output, {}, what.force);

@@ -93,6 +93,13 @@ class Ranking(ProgramTest):
             self.assertEqual(row["first_difference"], parts)
             self.assertEqual(row["differs"], "never" if parts is None else "yes")
 
+    def test_white_space_of_tokens_is_shown_to_people(self):
+        token = self.rank("tokens", "--top", 1)[0]["token"]
+        text = self.prompt["token_text"][token].decode()
+        self.assertEqual(self.rank("tokens", "--top", 1)[0]["token_text"], text)
+        shown = text.replace(" ", "·").replace("\n", "↵")
+        self.assertIn(shown, self.made("export", "t.h5", "--ranking", "tokens", "--top", 1).stdout)
+
     def test_the_first_rows(self):
         self.assertEqual(self.rank("tokens", "--top", 3), self.rank("tokens")[:3])
         self.assertEqual(len(self.rank("heads", "--top", 1000)), len(self.rank("heads")))

@@ -6,14 +6,9 @@
 #include <cctype>
 #include <utility>
 
-#include "analysis/tables/utf8.h"
 #include "app/gui/session/session.h"
 
 namespace kvscope::gui {
-
-using analysis::character_begin;
-using analysis::utf8_character;
-
 namespace {
 
 std::string lowered(std::string_view text) {
@@ -29,34 +24,7 @@ PromptText make_prompt_text(std::vector<int32_t> ids, std::vector<std::string> t
     static_cast<analysis::TokenTexts&>(out) = analysis::token_texts(std::move(tokens));
     out.ids = std::move(ids);
     out.number = own_number();
-    for (const auto& token : out.tokens) out.shown.push_back(shown_token(token));
-    return out;
-}
-
-std::string shown_token(std::string_view token) {
-    std::string out;
-    size_t at = 0;
-    while (at < token.size()) {
-        const auto [code, bytes] = utf8_character(token, at);
-        if (bytes == 0) {
-            out += fmt::format("⟨{:02X}⟩", static_cast<unsigned char>(token[at]));
-            ++at;
-            continue;
-        }
-        if (code == ' ')
-            out += "·";
-        else if (code == '\n')
-            out += "↵";
-        else if (code == '\r')
-            out += "␍";
-        else if (code == '\t')
-            out += "→";
-        else if (code < 32 || code == 127)
-            out += fmt::format("⟨{:02X}⟩", code);
-        else
-            out += token.substr(at, bytes);
-        at += bytes;
-    }
+    for (const auto& token : out.tokens) out.shown.push_back(analysis::shown_token(token));
     return out;
 }
 

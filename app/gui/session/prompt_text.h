@@ -25,10 +25,8 @@ struct PromptText : analysis::TokenTexts {
 /// @param tokens as a trace has them: a byte that is no character alone is written ⟨E2⟩
 PromptText make_prompt_text(std::vector<int32_t> ids, std::vector<std::string> tokens);
 
+using analysis::shown_token;
 using analysis::whole_characters;
-
-/// A token with its whitespace made visible.
-std::string shown_token(std::string_view token);
 
 /// The document's shown prompt; nullptr until it is read, whatever was shown before.
 std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& document);

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include <nlohmann/json.hpp>
+
+#include "analysis/ranking_definition.h"
 #include "app/gui/shell/menu_actions.h"
 
 namespace kvscope::gui {
@@ -37,6 +40,19 @@ void add_run_keys(Actions& actions, Session& session) {
                      fmt::format("{} … 9", key_text(run_key(first))),
                      fmt::format("Show or hide runs {} to {} of Runs", first, first + 8)});
     }
+}
+
+void add_rankings(Actions& actions, Session& session, OpenViews& views) {
+    for (const analysis::RankingDefinition& definition : analysis::ranking_definitions())
+        actions.add({"Rank: " + definition.title,
+                     "",
+                     0,
+                     [&views, &definition] {
+                         views.show(*find_view_kind("rankings")).view->load({{"ranking", definition.name}});
+                     },
+                     has_trace(session),
+                     {},
+                     false});
 }
 
 void offer_runs(std::vector<Action>& extra, Session& session) {
@@ -85,6 +101,7 @@ void add_view_actions(const ActionTargets& on) {
         has_trace(session));
     for (const ViewKind& kind : view_kinds())
         on.actions.add({"Show " + kind.title, "", 0, [&views, &kind] { views.show(kind); }, {}, {}, false});
+    add_rankings(on.actions, session, views);
     bool is_first = true;
     for (const ViewKind& kind : view_kinds()) {
         menu.add(

@@ -12,13 +12,13 @@
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_shapes.h"
+#include "app/gui/figure/pair_choice.h"
 #include "app/gui/session/measures.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/overlap_bars.h"
 #include "app/gui/tokens/run_difference.h"
 #include "app/gui/tokens/token_map.h"
-#include "app/gui/view/run_label.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
 
@@ -94,61 +94,10 @@ class DifferenceView : public View {
  private:
     // ---- above the map ---------------------------------------------------------------------------------------------
 
-    static float choice_width(const Session& session) {
-        return (session.documents().size() > 1 ? 19 : 13) * ImGui::GetFontSize();
-    }
-
-    static bool choose_run(Context& context, const char* letter, const char* id, const RunKey& shown,
-                           std::optional<RunKey>& slot) {
-        Session& session = context.session;
-        const float em = ImGui::GetFontSize();
-        const auto square = [&](const RunKey& key, float height) {
-            const ImVec2 at = ImGui::GetCursorScreenPos();
-            const float side = 0.65f * em;
-            const float top = at.y + (height - side) / 2;
-            ImGui::GetWindowDrawList()->AddRectFilled({at.x, top}, {at.x + side, top + side},
-                                                      packed(on_ground(session.look(key).style.color, context.theme)));
-            ImGui::Dummy({side, height});
-            ImGui::SameLine();
-        };
-        ImGui::AlignTextToFramePadding();
-        ImGui::TextUnformatted(letter);
-        ImGui::SameLine();
-        if (shown.valid()) square(shown, ImGui::GetFrameHeight());
-        bool changed = false;
-        const float width = choice_width(session);
-        ImGui::SetNextItemWidth(width);
-        const float room = width - ImGui::GetFrameHeight() - 2 * ImGui::GetStyle().FramePadding.x;
-        const std::string preview = shown.valid() ? label_that_fits(session.look(shown), room) : "choose a run";
-        if (ImGui::BeginCombo(id, preview.c_str(), ImGuiComboFlags_HeightLarge)) {
-            for (const RunKey& key : session.all_runs()) {
-                if (session.attributes(key).status != "complete") continue;
-                ImGui::PushID(key.text().c_str());
-                square(key, ImGui::GetTextLineHeight());
-                if (ImGui::Selectable(session.look(key).label.c_str(), key == shown)) {
-                    slot = key;
-                    changed = true;
-                }
-                ImGui::PopID();
-            }
-            ImGui::EndCombo();
-        }
-        if (shown.valid()) ImGui::SetItemTooltip("%s", session.look(shown).label.c_str());
-        return changed;
-    }
-
     void draw_choice(Context& context) {
-        Session& session = context.session;
         const float em = ImGui::GetFontSize();
-        choose_run(context, "A", "##difference A", a_, session.pair.a);
-        ImGui::SameLine();
-        if (ImGui::Button("swap##difference") && a_.valid() && b_.valid()) {
-            session.pair.a = b_;
-            session.pair.b = a_;
-        }
-        same_line_if_fits(choice_width(session) + 3 * em);
-        choose_run(context, "B", "##difference B", b_, session.pair.b);
-        std::tie(a_, b_) = session.compared();
+        choose_pair(context, "difference");
+        std::tie(a_, b_) = context.session.compared();
         int mode = classes_ ? 1 : 0;
         same_line_if_fits(11 * em);
         ImGui::SetNextItemWidth(11 * em);

@@ -1,0 +1,206 @@
+#include "app/gui/session/ranked_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "app/gui/session/cell_text.h"
+#include "app/gui/session/own_number.h"
+#include "app/gui/session/prompt_text.h"
+
+namespace kvscope::gui {
+namespace {
+
+using analysis::Cell;
+using analysis::RankedRuns;
+using analysis::RankedSubject;
+
+RankingRequest no_ranking(std::string why) {
+    RankingRequest request;
+    request.why_not = std::move(why);
+    return request;
+}
+
+RankingRequest of_pair(const Session& session) {
+    const auto [a, b] = session.compared();
+    if (!a.valid() || !b.valid() || a == b)
+        return no_ranking("Choose two runs, A and B: above, or by the letters beside them in Runs.");
+    if (a.document != b.document || a.prompt != b.prompt)
+        return no_ranking(
+            "A and B are of two traces: sentences are compared within one. Choose another for one of them.");
+    RankingRequest request;
+    request.document = session.document(a);
+    request.runs = {a, b};
+    return request;
+}
+
+/// A token with its white space made visible, a sentence on one line, numbers in the digits of their column.
+std::string shown_cell(const analysis::Column& column, const Cell& cell) {
+    const auto* text = std::get_if<std::string>(&cell);
+    if (!text) return text_of(column, cell);
+    if (analysis::is_of_tokens(column)) return shown_token(*text);
+    std::string line = *text;
+    std::replace_if(
+        line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+    return line;
+}
+
+RankedRows ranked_rows(const trace::Reader& reader, const analysis::RankingDefinition& definition,
+                       const analysis::RankingOptions& options) {
+    RankedRows rows;
+    rows.number = own_number();
+    rows.ranking = definition.name;
+    rows.prompt = options.prompt;
+    try {
+        rows.made = analysis::make_ranking(definition, reader, options);
+    } catch (const analysis::NothingToShow& why) {
+        rows.nothing = why.what();
+    } catch (const analysis::FigureError& why) {
+        rows.nothing = why.what();
+    }
+    const auto& columns = rows.made.table.columns;
+    for (const analysis::Row& row : rows.made.table.rows) {
+        auto& texts = rows.texts.emplace_back();
+        for (size_t i = 0; i < columns.size(); ++i) texts.push_back(shown_cell(columns[i], row.cells[i]));
+    }
+    return rows;
+}
+
+std::string lower_case(std::string text) {
+    for (char& c : text)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return text;
+}
+
+/// −1, 0 or 1 of cells that have something.
+int compare_cells(const Cell& x, const Cell& y) {
+    const auto a = number_in(x), b = number_in(y);
+    if (a && b) return *a < *b ? -1 : *a > *b ? 1 : 0;
+    const auto* s = std::get_if<std::string>(&x);
+    const auto* t = std::get_if<std::string>(&y);
+    return s && t ? s->compare(*t) : 0;
+}
+
+bool is_unknown(const Cell& cell) {
+    const auto* text = std::get_if<std::string>(&cell);
+    return text ? text->empty() : !number_in(cell);
+}
+
+}  // namespace
+
+RankingRequest ranking_request(const Session& session, const analysis::RankingDefinition& definition,
+                               std::optional<double> threshold) {
+    RankingRequest request;
+    if (definition.runs == RankedRuns::two) {
+        request = of_pair(session);
+    } else {
+        request.document = session.focus();
+        if (definition.runs == RankedRuns::any)
+            for (const RunKey& key : session.visible_runs())
+                if (request.document && key.document == request.document->id()) request.runs.push_back(key);
+        if (request.document && definition.runs == RankedRuns::any && request.runs.empty())
+            request = no_ranking("No compressed run is shown: tick some in Runs.");
+    }
+    request.definition = &definition;
+    if (!request.document) return request;
+    if (request.document->prompt >= request.document->reader()->n_prompts())
+        return no_ranking("The trace has no prompt yet.");
+    request.options.prompt = request.document->prompt;
+    for (const RunKey& key : request.runs) request.options.runs.emplace_back(session.at(key).run);
+    if (definition.threshold) request.options.threshold = threshold;
+    return request;
+}
+
+OrderedRows order_rows(std::shared_ptr<const RankedRows> of, const RowOrder& order) {
+    OrderedRows out;
+    const analysis::Table& all = of->made.table;
+    const std::string wanted = lower_case(order.filter);
+    for (size_t row = 0; row < all.rows.size(); ++row) {
+        const auto& texts = of->texts[row];
+        if (wanted.empty() || std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
+                return lower_case(text).find(wanted) != std::string::npos;
+            }))
+            out.rows.push_back(row);
+    }
+    if (order.column && *order.column < all.columns.size()) {
+        std::stable_sort(out.rows.begin(), out.rows.end(), [&](size_t x, size_t y) {
+            const Cell& a = all.rows[x].cells[*order.column];
+            const Cell& b = all.rows[y].cells[*order.column];
+            if (is_unknown(a) || is_unknown(b)) return !is_unknown(a) && is_unknown(b);
+            return order.descending ? compare_cells(a, b) > 0 : compare_cells(a, b) < 0;
+        });
+    }
+    out.table = {all.name, all.title, all.columns, {}};
+    for (const size_t row : out.rows) out.table.rows.push_back(all.rows[row]);
+    out.of = std::move(of);
+    return out;
+}
+
+TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedRows>& ranked,
+                                        const TaskSlot<OrderedRows>& ordered, const RankingRequest& request,
+                                        const RowOrder& order) {
+    const Document& document = *request.document;
+    std::string stamp = fmt::format("{} {} {} {}", request.definition->name, document.id(),
+                                    document.runs_stamp(document.prompt), request.options.threshold.value_or(-1));
+    for (const RunKey& key : request.runs) stamp += " " + key.text();
+    const auto rows =
+        session.tasks.ask(ranked, "", stamp,
+                          [reader = document.reader(), definition = request.definition, options = request.options,
+                           runs = document.runs(document.prompt), id = document.id()] {
+                              RankedRows made = ranked_rows(*reader, *definition, options);
+                              made.runs = runs;
+                              made.document = id;
+                              return made;
+                          });
+    if (!rows.value || !rows.error.empty()) return {nullptr, rows.error, rows.current};
+    // Nothing of another ranking, trace or prompt is shown meanwhile.
+    if (rows.value->ranking != request.definition->name || rows.value->document != document.id() ||
+        rows.value->prompt != document.prompt)
+        return {};
+    const std::string order_stamp =
+        fmt::format("{} {} {} {}", rows.value->number, order.column ? static_cast<int64_t>(*order.column) : -1,
+                    order.descending, order.filter);
+    auto answer =
+        session.tasks.ask(ordered, "", order_stamp, [of = rows.value, order] { return order_rows(of, order); });
+    if (answer.value && (answer.value->of->ranking != request.definition->name ||
+                         answer.value->of->document != document.id() || answer.value->of->prompt != document.prompt))
+        return {};
+    answer.current = answer.current && rows.current;
+    return answer;
+}
+
+Cursor cursor_of(const Cursor& from, const RankedRows& rows, size_t row) {
+    const RankedSubject& of = rows.made.of.at(row);
+    const analysis::Subject& subject = of.subject;
+    Cursor cursor = from;
+    if (subject.run >= 0 && static_cast<size_t>(subject.run) < rows.runs.size())
+        cursor.run = {rows.document, rows.prompt, rows.runs[static_cast<size_t>(subject.run)]};
+    if (subject.layer >= 0) cursor.layer = subject.layer;
+    if (subject.head >= 0) {
+        cursor.kv_head = subject.head;
+        cursor.query_head = -1;
+    }
+    if (subject.token >= 0) {
+        cursor.first_token = subject.token;
+        cursor.last_token = std::max(of.last_token, subject.token);
+    }
+    if (subject.step >= 0) cursor.step = subject.step;
+    return cursor;
+}
+
+bool is_at(const Cursor& cursor, const RankedRows& rows, size_t row) {
+    const RankedSubject& of = rows.made.of.at(row);
+    const analysis::Subject& subject = of.subject;
+    if (cursor.run.document != rows.document || cursor.run.prompt != rows.prompt) return false;
+    if (subject.layer >= 0 && cursor.layer != subject.layer) return false;
+    if (subject.head >= 0 && cursor.kv_head != subject.head) return false;
+    if (subject.step >= 0 && cursor.step != subject.step) return false;
+    if (subject.token >= 0)
+        return cursor.has_tokens() && cursor.first_token <= std::max(of.last_token, subject.token) &&
+               cursor.last_token >= subject.token;
+    const auto run = static_cast<size_t>(subject.run);
+    return subject.run < 0 || (run < rows.runs.size() && cursor.run.run == rows.runs[run]);
+}
+
+}  // namespace kvscope::gui

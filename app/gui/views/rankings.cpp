@@ -1,0 +1,261 @@
+#include <fmt/format.h>
+#include <imgui.h>
+#include <misc/cpp/imgui_stdlib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "analysis/tables/column_layout.h"
+#include "app/gui/drawing/shaped_text.h"
+#include "app/gui/figure/figure_menu.h"
+#include "app/gui/figure/pair_choice.h"
+#include "app/gui/session/ranked_rows.h"
+#include "app/gui/view/view.h"
+#include "app/gui/view/wrapped_row.h"
+
+namespace kvscope::gui {
+namespace {
+
+using analysis::Column;
+using analysis::ColumnType;
+using analysis::RankingDefinition;
+
+constexpr const char* first_ranking = "sentences";
+
+/// Tables of what is most or least in the traces: a row's click goes there in all views.
+class RankingsView : public View {
+ public:
+    void draw(Context& context) override {
+        Session& session = context.session;
+        shown_ = nullptr;
+        if (session.documents().empty()) {
+            draw_nothing(context, "Open a trace or run the demo to rank its sentences, heads, layers and answers.");
+            return;
+        }
+        const RankingDefinition& definition = chosen();
+        draw_choice(context, definition);
+        const RankingRequest request = ranking_request(session, definition, threshold_);
+        if (!request.document) {
+            draw_nothing(context, request.why_not);
+            return;
+        }
+        const auto answer = ask_ranked_rows(session, ranked_, ordered_, request, order_);
+        if (!answer.error.empty()) {
+            draw_error(context, answer.error);
+            return;
+        }
+        if (!answer.value) {
+            draw_nothing(context, "ranking …");
+            return;
+        }
+        if (!answer.value->of->nothing.empty()) {
+            draw_nothing(context, answer.value->of->nothing);
+            return;
+        }
+        shown_ = answer.value;
+        draw_table(context, *shown_);
+    }
+
+    std::optional<analysis::Table> table() const override {
+        return shown_ ? std::optional(shown_->table) : std::nullopt;
+    }
+
+    std::vector<std::pair<std::string, std::string>> help() const override {
+        return {{"the list above", "what is ranked; the palette (Ctrl+K) has each ranking under \"Rank\""},
+                {"A, B", "of sentences: the two runs; the same choice as in Runs"},
+                {"click a row", "select what it is of: run, layer, head, tokens, step"},
+                {"highlighted rows", "are of what is selected, or under the mouse elsewhere"},
+                {"click a heading", "sort by it; again turns the order round, a third time is the ranking's own"},
+                {"right-click a heading", "show and hide columns"},
+                {"filter", "rows that have this text in one of their cells"},
+                {"right-click", "copy or export the table as it stands"}};
+    }
+
+    void save(nlohmann::json& state) const override {
+        state["ranking"] = ranking_;
+        state["filter"] = order_.filter;
+        if (threshold_) state["threshold"] = *threshold_;
+    }
+    void load(const nlohmann::json& state) override {
+        ranking_ = state.value("ranking", std::string(first_ranking));
+        order_.filter = state.value("filter", std::string());
+        threshold_.reset();
+        if (const auto found = state.find("threshold"); found != state.end() && found->is_number())
+            set_threshold(found->get<double>());
+    }
+
+ private:
+    /// The first where the state came from a kvscope that has others.
+    const RankingDefinition& chosen() const {
+        const auto& all = analysis::ranking_definitions();
+        const auto find = [&](const std::string& name) {
+            return std::find_if(all.begin(), all.end(),
+                                [&](const auto& definition) { return definition.name == name; });
+        };
+        const auto found = find(ranking_);
+        return found != all.end() ? *found : *find(first_ranking);
+    }
+
+    void set_threshold(double value) {
+        const auto& threshold = chosen().threshold;
+        if (threshold && std::isfinite(value)) threshold_ = std::clamp(value, 0.0, threshold->most);
+    }
+
+    // ---- above the table -------------------------------------------------------------------------------------------
+
+    void draw_choice(Context& context, const RankingDefinition& definition) {
+        const float em = ImGui::GetFontSize();
+        ImGui::SetNextItemWidth(17 * em);
+        if (ImGui::BeginCombo("##ranking", definition.title.c_str(), ImGuiComboFlags_HeightLarge)) {
+            for (const RankingDefinition& other : analysis::ranking_definitions()) {
+                if (ImGui::Selectable(other.title.c_str(), &other == &definition) && &other != &definition) {
+                    ranking_ = other.name;
+                    threshold_.reset();
+                }
+                ImGui::SetItemTooltip("%s", other.summary.c_str());
+            }
+            ImGui::EndCombo();
+        }
+        ImGui::SetItemTooltip("%s", definition.summary.c_str());
+        if (definition.threshold) draw_threshold(*definition.threshold);
+        same_line_if_fits(11 * em);
+        ImGui::SetNextItemWidth(11 * em);
+        ImGui::InputTextWithHint("##filter of ranking", "filter", &order_.filter);
+        if (definition.runs != analysis::RankedRuns::two) return;
+        same_line_if_fits(32 * em);
+        choose_pair(context, "rankings");
+    }
+
+    void draw_threshold(const analysis::RankingThreshold& threshold) {
+        const float em = ImGui::GetFontSize();
+        same_line_if_fits(14 * em);
+        double value = threshold_.value_or(threshold.value);
+        ImGui::SetNextItemWidth(5 * em);
+        const std::string label = fmt::format("{} ({})##threshold of ranking", threshold.title, threshold.unit);
+        if (ImGui::InputDouble(label.c_str(), &value, 0, 0, "%g", ImGuiInputTextFlags_EnterReturnsTrue))
+            set_threshold(value);
+        if (ImGui::IsItemDeactivatedAfterEdit()) set_threshold(value);
+    }
+
+    // ---- the table -------------------------------------------------------------------------------------------------
+
+    static bool is_long_text(const Column& column) { return column.type == ColumnType::text && column.name == "text"; }
+
+    static void setup_column(const Column& column) {
+        const std::string name = column.title.empty() ? column.name : column.title;
+        ImGuiTableColumnFlags flags = column.type == ColumnType::text ? 0 : ImGuiTableColumnFlags_PreferSortDescending;
+        if (is_long_text(column)) flags |= ImGuiTableColumnFlags_WidthFixed;
+        ImGui::TableSetupColumn((column.unit.empty() ? name : fmt::format("{} ({})", name, column.unit)).c_str(), flags,
+                                is_long_text(column) ? 32 * ImGui::GetFontSize() : 0);
+    }
+
+    /// @returns whether the mouse is above the rows, where a right click has the headings' own menu
+    static bool draw_headings(int n_columns) {
+        float bottom = 0;
+        ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+        for (int i = 0; i < n_columns; ++i) {
+            if (!ImGui::TableSetColumnIndex(i)) continue;
+            ImGui::TableHeader(ImGui::TableGetColumnName(i));
+            bottom = ImGui::GetItemRectMax().y;
+        }
+        return ImGui::GetIO().MousePos.y < bottom;
+    }
+
+    void take_order() {
+        const ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs();
+        order_.column.reset();
+        if (!specs || specs->SpecsCount == 0) return;
+        order_.column = static_cast<size_t>(specs->Specs[0].ColumnIndex);
+        order_.descending = specs->Specs[0].SortDirection == ImGuiSortDirection_Descending;
+    }
+
+    void draw_table(Context& context, const OrderedRows& ordered) {
+        const RankedRows& rows = *ordered.of;
+        const auto& columns = rows.made.table.columns;
+        constexpr ImGuiTableFlags flags = ImGuiTableFlags_Sortable | ImGuiTableFlags_SortTristate |
+                                          ImGuiTableFlags_Resizable | ImGuiTableFlags_Reorderable |
+                                          ImGuiTableFlags_Hideable | ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY |
+                                          ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoBordersInBody;
+        const std::string id = fmt::format("ranking {} {}", rows.ranking, columns.size());
+        if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()), flags)) return;
+        ImGui::TableSetupScrollFreeze(0, 1);
+        for (const Column& column : columns) setup_column(column);
+        const bool on_heading = draw_headings(static_cast<int>(columns.size()));
+        take_order();
+        ImGuiListClipper clipper;
+        clipper.Begin(static_cast<int>(ordered.rows.size()));
+        while (clipper.Step())
+            for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
+                draw_row(context, rows, ordered.rows[static_cast<size_t>(i)]);
+        if (ordered.rows.empty()) {
+            ImGui::TableNextRow();
+            ImGui::TableNextColumn();
+            ImGui::TextDisabled("%s", order_.filter.empty() ? "nothing to rank" : "no row has this text");
+        }
+        ImGui::EndTable();
+        if (!on_heading || !ImGui::IsMouseReleased(ImGuiMouseButton_Right))
+            draw_table_menu(context, *this, "rankings", ordered.table);
+    }
+
+    static void draw_row(const Context& context, const RankedRows& rows, size_t row) {
+        Session& session = context.session;
+        const auto& columns = rows.made.table.columns;
+        const Cursor selected = session.selection.cursor_in(rows.document, rows.prompt);
+        ImGui::PushID(static_cast<int>(row));
+        ImGui::TableNextRow();
+        if (is_at(session.hover(), rows, row))
+            ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg1, packed(context.theme.hover, 0.06f));
+        ImGui::TableNextColumn();
+        const ImVec2 at = ImGui::GetCursorPos();
+        if (ImGui::Selectable("##ranked row", is_at(session.cursor(), rows, row),
+                              ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap))
+            session.selection.set(cursor_of(selected, rows, row));
+        if (ImGui::IsItemHovered()) {
+            Cursor over;
+            over.run = selected.run;
+            session.set_hover(cursor_of(over, rows, row));
+        }
+        ImGui::SetCursorPos(at);
+        for (size_t i = 0; i < columns.size(); ++i) {
+            if (!ImGui::TableSetColumnIndex(static_cast<int>(i))) continue;
+            draw_cell(context, columns[i], rows.texts[row][i]);
+        }
+        ImGui::PopID();
+    }
+
+    static void draw_cell(const Context& context, const Column& column, const std::string& text) {
+        const bool is_number = column.type != ColumnType::text;
+        ImGui::PushFont(is_number || analysis::is_of_tokens(column) ? context.fonts.mono : nullptr, 0);
+        const float room = ImGui::GetContentRegionAvail().x;
+        if (is_number)
+            ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(room - ImGui::CalcTextSize(text.c_str()).x, 0.0f));
+        text_item(text);
+        ImGui::PopFont();
+        if (is_long_text(column) && ImGui::IsItemHovered() && text_width(text) > room) draw_whole_text(text);
+    }
+
+    static void draw_whole_text(const std::string& text) {
+        if (!ImGui::BeginTooltip()) return;
+        for (const std::string& line : analysis::broken_lines(text, 80)) text_item(line);
+        ImGui::EndTooltip();
+    }
+
+    std::string ranking_ = first_ranking;
+    std::optional<double> threshold_;
+    RowOrder order_;
+    TaskSlot<RankedRows> ranked_;
+    TaskSlot<OrderedRows> ordered_;
+    std::shared_ptr<const OrderedRows> shown_;
+};
+
+}  // namespace
+
+ViewKind rankings_view() {
+    return {"rankings", "Rankings",
+            "Lists of what is most: sentences that A lost and B kept, heads and layers that differ, tokens that runs "
+            "disagree about, steps that diverge, answers that part",
+            Dock::bottom, []() -> std::unique_ptr<View> { return std::make_unique<RankingsView>(); }};
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,245 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "analysis/ranking_definition.h"
+#include "app/gui/session/ranked_rows.h"
+#include "tests/gui/driven_window.h"
+#include "tests/skip.h"
+#include "tests/trace/sample_trace.h"
+
+using namespace kvscope;
+using namespace kvscope::gui;
+using namespace kvscope::gui::testing;
+
+namespace {
+
+namespace sample = trace::sample;
+
+/// The sample with a sentence every six tokens, in five scripts.
+struct SentencesTrace {
+    sample::TemporaryFolder folder;
+    std::filesystem::path path = folder / "sentences.h5";
+
+    explicit SentencesTrace(size_t n_runs = 6) {
+        const sample::Options options;
+        trace::PromptRecord prompt = sample::prompt(options);
+        const std::vector<std::string> ends = {".", "。", "।", "؟", "!"};
+        for (size_t i = 5; i < prompt.token_text.size(); i += 6) prompt.token_text[i] += ends[i / 6 % ends.size()];
+        trace::Writer writer(path, sample::recipe, {.force = true, .generator = "rankings_test"});
+        writer.write_model(sample::model(options));
+        writer.write_prompt(0, prompt);
+        const auto runs = sample::runs(options, prompt);
+        for (size_t j = 0; j < n_runs; ++j) writer.write_run(0, static_cast<int>(j), runs[j]);
+        writer.finish();
+    }
+
+    AppOptions options(const std::string& layout) const {
+        AppOptions options;
+        options.traces = {path};
+        options.layout = layout;
+        return options;
+    }
+};
+
+const std::string rankings_window = DrivenApp::window_of("Rankings###rankings");
+
+/// One step: the palette's line.
+void start_by_palette(DrivenApp& driven, const std::string& name) {
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
+        c.Yield(2);
+        c.KeyCharsReplaceEnter(name.c_str());
+        c.Yield(3);
+    });
+    driven.settle();
+}
+
+/// One step: a click on a row of the table, by its place in the ranking.
+void click_row(DrivenApp& driven, size_t row) {
+    driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef(rankings_window.c_str());
+        c.ItemClick(("**/$$" + std::to_string(row) + "/##ranked row").c_str());
+    });
+    driven.settle();
+}
+
+View& rankings_of(DrivenApp& driven) {
+    for (const auto& open : driven.app().views())
+        if (open->kind->name == "rankings") return *open->view;
+    throw std::runtime_error("the view is not open");
+}
+
+analysis::Ranking ranking_of(const Session& session, const std::string& name) {
+    const RankingRequest request = ranking_request(session, analysis::ranking_definition(name), std::nullopt);
+    REQUIRE(request.document);
+    return analysis::make_ranking(*request.definition, *request.document->reader(), request.options);
+}
+
+}  // namespace
+
+TEST_CASE("which sentences A lost and B kept: two steps", "[rankings]") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SentencesTrace files;
+    DrivenApp driven(files.options("explore"));
+    driven.settle();
+    Session& session = driven.session();
+    const auto [a, b] = session.compared();
+    int steps = 0;
+    start_by_palette(driven, "rank sentences that a lost"), ++steps;
+    click_row(driven, 0), ++steps;
+    CHECK(steps == 2);
+
+    const analysis::Ranking expected = ranking_of(session, "sentences");
+    const Cursor cursor = session.cursor();
+    CHECK(cursor.first_token == expected.of[0].subject.token);
+    CHECK(cursor.last_token == expected.of[0].last_token);
+    CHECK(cursor.last_token == cursor.first_token + 5);
+    CHECK(cursor.run == a);
+    CHECK(session.compared() == std::pair(a, b));
+    const auto table = rankings_of(driven).table();
+    REQUIRE(table);
+    CHECK(table->rows.size() == 8);
+    CHECK(table->title.find(session.attributes(a).label) != std::string::npos);
+}
+
+TEST_CASE("A and B of the ranking are those of the session", "[rankings]") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SentencesTrace files;
+    DrivenApp driven(files.options("explore"));
+    driven.settle();
+    start_by_palette(driven, "rank sentences that a lost");
+    const auto [a, b] = driven.session().compared();
+    driven.drive([](ImGuiTestContext& c) {
+        c.SetRef(rankings_window.c_str());
+        c.ItemClick("swap##rankings");
+    });
+    driven.settle();
+    CHECK(driven.session().compared() == std::pair(b, a));
+    click_row(driven, 0);
+    CHECK(driven.session().cursor().run == b);
+    CHECK(driven.session().cursor().first_token == ranking_of(driven.session(), "sentences").of[0].subject.token);
+}
+
+TEST_CASE("each ranking opens by its line in the palette, and a row selects what it is of", "[rankings]") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SentencesTrace files;
+    DrivenApp driven(files.options("explore"));
+    driven.settle();
+    Session& session = driven.session();
+    for (const auto& definition : analysis::ranking_definitions()) {
+        CAPTURE(definition.name);
+        session.selection.set({});
+        start_by_palette(driven, "Rank: " + definition.title);
+        const auto table = rankings_of(driven).table();
+        REQUIRE(table);
+        CHECK(table->name == definition.name);
+        click_row(driven, 1);
+        const analysis::RankedSubject of = ranking_of(session, definition.name).of.at(1);
+        const Cursor cursor = session.cursor();
+        CHECK(cursor.layer == of.subject.layer);
+        CHECK(cursor.kv_head == of.subject.head);
+        CHECK(cursor.first_token == of.subject.token);
+        CHECK(cursor.last_token == of.last_token);
+        CHECK(cursor.step == of.subject.step);
+        const Document& document = *session.focus();
+        if (of.subject.run >= 0) CHECK(document.place_of(0, cursor.run.run) == of.subject.run);
+    }
+}
+
+TEST_CASE("a ranking is sorted by its headings and filtered", "[rankings]") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SentencesTrace files;
+    DrivenApp driven(files.options("explore"));
+    driven.settle();
+    start_by_palette(driven, "Rank: Heads that differ most");
+    const auto column = [&](size_t i) {
+        std::vector<int64_t> values;
+        const auto table = rankings_of(driven).table();
+        for (const auto& row : table.value().rows) values.push_back(std::get<int64_t>(row.cells[i]));
+        return values;
+    };
+    const auto ranked = column(0);
+    const auto click_heading = [&] {
+        driven.drive([](ImGuiTestContext& c) {
+            c.SetRef(rankings_window.c_str());
+            c.ItemClick("**/Layer");
+        });
+        driven.settle();
+    };
+    click_heading();
+    auto layers = column(0);
+    CHECK(std::is_sorted(layers.rbegin(), layers.rend()));
+    click_heading();
+    layers = column(0);
+    CHECK(std::is_sorted(layers.begin(), layers.end()));
+    click_heading();
+    CHECK(column(0) == ranked);
+
+    start_by_palette(driven, "Rank: Tokens that runs disagree about");
+    const auto filter = [&](const char* text) {
+        driven.drive([&](ImGuiTestContext& c) {
+            c.SetRef(rankings_window.c_str());
+            c.ItemInputValue("##filter of ranking", text);
+        });
+        driven.settle();
+        return rankings_of(driven).table()->rows.size();
+    };
+    CHECK(filter("W31") == 1);
+    CHECK(filter("no such text") == 0);
+    start_by_palette(driven, "Rank: Heads that differ most");  // a filter does not hide another ranking
+    CHECK(column(0) == ranked);
+}
+
+TEST_CASE("rows of what is selected are told from others", "[rankings]") {
+    const SentencesTrace files;
+    Tasks tasks([] {});
+    Session session(tasks);
+    Document& document = session.open(files.path);
+    const auto rows_of = [&](const char* name) {
+        RankedRows rows;
+        rows.made = ranking_of(session, name);
+        rows.document = document.id();
+        rows.runs = document.runs(0);
+        return rows;
+    };
+    const auto lit = [&](const RankedRows& rows) {
+        std::vector<size_t> found;
+        for (size_t row = 0; row < rows.made.of.size(); ++row)
+            if (is_at(session.cursor(), rows, row)) found.push_back(row);
+        return found;
+    };
+    const RankedRows sentences = rows_of("sentences"), heads = rows_of("heads"), steps = rows_of("steps");
+    session.selection.select_run(document.key_of(0, 2));
+    CHECK(lit(sentences).empty());
+    CHECK(lit(heads).empty());
+    session.selection.select_token(13);
+    REQUIRE(lit(sentences).size() == 1);
+    CHECK(sentences.made.of[lit(sentences)[0]].subject.token == 12);
+    session.selection.select_token(19, true);
+    CHECK(lit(sentences).size() == 2);
+    session.selection.select_head(1, 1);
+    REQUIRE(lit(heads).size() == 1);
+    CHECK(heads.made.of[lit(heads)[0]].subject == analysis::Subject{.layer = 1, .head = 1});
+    session.selection.select_step(3);
+    REQUIRE(lit(steps).size() == 1);
+    CHECK(steps.made.of[lit(steps)[0]].subject.run == 2);
+}
+
+TEST_CASE("what a ranking lacks is said in its place", "[rankings]") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const auto shown = [](size_t n_runs, const char* ranking) {  // on one line
+        const SentencesTrace files(n_runs);
+        DrivenApp driven(files.options("explore"));
+        driven.settle();
+        start_by_palette(driven, ranking);
+        std::string text = driven.shown_text();
+        std::replace(text.begin(), text.end(), '\n', ' ');
+        return text;
+    };
+    CHECK_THAT(shown(1, "rank sentences that a lost"), Catch::Contains("Choose two runs, A and B"));
+    CHECK_THAT(shown(1, "Rank: Steps that diverge most"), Catch::Contains("No compressed run is shown"));
+    CHECK_THAT(shown(2, "Rank: Tokens that runs disagree about"), Catch::Contains("two of them"));
+}
