@@ -71,7 +71,7 @@ class Refusals(ProgramTest):
                 self.bad(2, ["udget"] + ([f"'{budget}'"] if budget else []), "--policy", "h2o", "--budget", budget)
 
     def test_a_policy_without_a_budget(self):
-        self.bad(2, ["snapkv", "--budget"], "--policy", "snapkv")
+        self.bad(2, ["snapkv", "needs a budget"], "--policy", "snapkv")
 
     def test_a_budget_not_above_the_window(self):
         self.bad(2, ["snapkv", "32", "window"], "--policy", "snapkv", "--budget", 32)
