@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <memory>
 
 #include "analysis/measures/attention_kept.h"
 #include "analysis/ranking_definition.h"
@@ -43,17 +43,20 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         {SubjectKey::run, label_column(), SubjectKey::layer, SubjectKey::head,
          Column{"attention_lost", "Attention lost", "", ColumnType::real, 4},
          Column{"entries_share", "Entries kept", "", ColumnType::real, 3}}));
+    std::vector<std::shared_ptr<const trace::Kept>> kept_by;
+    for (const int run : runs) kept_by.push_back(reader.kept(options.prompt, run));
     for (const int layer : chosen_layers(reader, options.choice())) {
         const auto l = static_cast<size_t>(layer);
         const auto attention = reader.window_attention(options.prompt, l);
-        for (const int run : runs) {
-            const auto kept = reader.kept(options.prompt, run);
+        for (size_t i = 0; i < runs.size(); ++i) {
+            const int run = runs[i];
+            const trace::Kept& kept = *kept_by[i];
             const auto shares =
-                group_means(attention_kept(attention, n_heads, layer_of(kept_sets(*kept, n_tokens), l)), n_kv_heads);
+                group_means(attention_kept(attention, n_heads, layer_of(kept_sets(kept, n_tokens), l)), n_kv_heads);
             const std::string label = run_label(reader.run(options.prompt, run));
             for (size_t head = 0; head < n_kv_heads; ++head) {
                 const double lost = 1 - shares[head];
-                const double entries = entries_of_head(entry_sets(*kept, n_tokens), l, head, n_kv_heads);
+                const double entries = entries_of_head(entry_sets(kept, n_tokens), l, head, n_kv_heads);
                 rows.add({{.run = run, .layer = layer, .head = static_cast<int>(head)}}, lost,
                          {label, lost, entries / static_cast<double>(n_tokens)});
             }
