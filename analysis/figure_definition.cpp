@@ -13,12 +13,6 @@ bool contains(const std::vector<std::string>& all, const std::string& one) {
     return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-std::string dashed(std::string_view name) {
-    std::string text(name);
-    std::replace(text.begin(), text.end(), '_', '-');
-    return text;
-}
-
 /// @returns the source that is meant; empty where the figure has none
 std::string checked_source(const FigureDefinition& definition, const std::string& named) {
     const FigureOption* option = option_of(definition, "source");
@@ -56,9 +50,15 @@ std::string option_flag(const FigureOption& option) {
     return flag;
 }
 
-std::string options_in_words(const FigureDefinition& definition) {
+std::string dashed(std::string_view name) {
+    std::string text(name);
+    std::replace(text.begin(), text.end(), '_', '-');
+    return text;
+}
+
+std::string options_in_words(const std::vector<FigureOption>& options) {
     std::string words;
-    for (const FigureOption& option : definition.options) words += (words.empty() ? "" : ", ") + option_flag(option);
+    for (const FigureOption& option : options) words += (words.empty() ? "" : ", ") + option_flag(option);
     return words.empty() ? "no options" : words;
 }
 
@@ -73,7 +73,7 @@ void check_options(const FigureDefinition& definition, const FigureOptions& opti
                                           option_flag(*option), fmt::join(option->of_sources, ", "), source));
         }
         throw FigureError(fmt::format("{} does not heed {}; it heeds {}", definition.name,
-                                      option_flag(FigureOption{name, ""}), options_in_words(definition)));
+                                      option_flag(FigureOption{name, ""}), options_in_words(definition.options)));
     };
     require(!options.source.empty(), "source");
     checked_source(definition, options.source);

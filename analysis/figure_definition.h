@@ -106,7 +106,10 @@ const FigureOption* option_of(const FigureDefinition& definition, std::string_vi
 std::string option_flag(const FigureOption& option);
 
 /// "--run, --layer, --source": all that the figure heeds; "no options" where it heeds none.
-std::string options_in_words(const FigureDefinition& definition);
+std::string options_in_words(const std::vector<FigureOption>& options);
+
+/// A name as it is written on the command line: '_' becomes '-'.
+std::string dashed(std::string_view name);
 
 /// That the figure heeds every option that is set, and has the source.
 /// @throws FigureError that names what it heeds, or its sources

@@ -10,16 +10,6 @@
 #include "trace/schema.h"
 
 namespace kvscope::analysis {
-namespace {
-
-std::string dashed(std::string_view name) {
-    std::string out(name);
-    std::replace(out.begin(), out.end(), '_', '-');
-    return out;
-}
-
-}  // namespace
-
 const RankingDefinition& ranking_definition(std::string_view name) {
     std::vector<std::string> names;
     for (const RankingDefinition& definition : ranking_definitions()) {
@@ -29,12 +19,6 @@ const RankingDefinition& ranking_definition(std::string_view name) {
     throw FigureError(fmt::format("there is no ranking '{}'; there are {}", name, fmt::join(names, ", ")));
 }
 
-std::string options_in_words(const RankingDefinition& definition) {
-    std::vector<std::string> flags;
-    for (const FigureOption& option : definition.options) flags.push_back(option_flag(option));
-    return flags.empty() ? "no options" : fmt::format("{}", fmt::join(flags, ", "));
-}
-
 void check_options(const RankingDefinition& definition, const RankingOptions& options) {
     const auto require = [&](bool is_set, const char* name) {
         const auto& heeded = definition.options;
@@ -42,7 +26,7 @@ void check_options(const RankingDefinition& definition, const RankingOptions& op
             std::any_of(heeded.begin(), heeded.end(), [&](const auto& option) { return option.name == name; }))
             return;
         throw FigureError(fmt::format("the ranking {} does not heed {}; it heeds {}", definition.name,
-                                      option_flag(FigureOption{name, ""}), options_in_words(definition)));
+                                      option_flag(FigureOption{name, ""}), options_in_words(definition.options)));
     };
     require(!options.runs.empty(), "runs");
     require(!options.layers.empty(), "layers");

@@ -75,9 +75,6 @@ const std::vector<RankingDefinition>& ranking_definitions();
 /// '_' and '-' alike. @throws FigureError with the list of rankings.
 const RankingDefinition& ranking_definition(std::string_view name);
 
-/// "--run, --layer": all that the ranking heeds.
-std::string options_in_words(const RankingDefinition& definition);
-
 /// That the ranking heeds every option that is set, in its range. @throws FigureError that names what it heeds
 void check_options(const RankingDefinition& definition, const RankingOptions& options);
 

@@ -29,7 +29,7 @@ std::function<int()> declare(CLI::App& app) {
             {}};
         for (const auto& definition : analysis::figure_definitions()) {
             const auto* source = analysis::option_of(definition, "source");
-            table.rows.push_back({{definition.name, definition.summary, analysis::options_in_words(definition),
+            table.rows.push_back({{definition.name, definition.summary, analysis::options_in_words(definition.options),
                                    source ? fmt::format("{}", fmt::join(source->choices, ", ")) : ""}});
         }
         format->print(table);

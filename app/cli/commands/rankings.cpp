@@ -26,8 +26,8 @@ std::function<int()> declare(CLI::App& app) {
             {{"ranking", "Ranking", ""}, {"title", "Title", ""}, {"ranks", "Ranks", ""}, {"options", "Options", ""}},
             {}};
         for (const auto& definition : analysis::ranking_definitions())
-            table.rows.push_back(
-                {{definition.name, definition.title, definition.summary, analysis::options_in_words(definition)}});
+            table.rows.push_back({{definition.name, definition.title, definition.summary,
+                                   analysis::options_in_words(definition.options)}});
         format->print(table);
         return 0;
     };
