@@ -126,7 +126,8 @@ TEST_CASE("windows and the probabilities of pieces of a text equal the reference
 
 TEST_CASE("llmlingua-2 keeps what the reference keeps, and the model runs again on it", "[classifier]") {
     const auto& model = tiny_model();
-    for (const auto& one : golden("classifiers/prompts.json")["runs"]) {
+    const auto prompts = golden("classifiers/prompts.json");
+    for (const auto& one : prompts["runs"]) {
         const std::string name = one["classifier"];
         const auto prompt = engine::prepare_prompt(model, one["context"].get<std::string>(),
                                                    one["question"].get<std::string>(), {.n_new = 8});

@@ -49,7 +49,8 @@ TEST_CASE("a closed view comes back by undo as it was, and those that stood befo
     CHECK(is_open());
     CHECK(is_in_front(driven.app(), "retention"));
     CHECK_FALSE(is_in_front(driven.app(), "difference"));
-    for (const auto& view : driven.app().layout_state()["views"]) {
+    const nlohmann::json state = driven.app().layout_state();
+    for (const auto& view : state["views"]) {
         if (view["kind"] == "prompt") CHECK(view["state"]["by_heads"] == true);
     }
 }
