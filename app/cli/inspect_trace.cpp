@@ -26,6 +26,8 @@ namespace fs = std::filesystem;
 
 using Problems = std::vector<trace::Problem>;
 
+constexpr size_t longest_question = 200;  // bytes
+
 /// On one line, about that many bytes at most, cut between characters.
 std::string first_line(const std::string& text, size_t most) {
     if (text.size() <= most) return one_line(text);
@@ -81,7 +83,8 @@ std::string describe_prompt(const trace::Reader& reader, int index, bool whole_t
     text += fmt::format("\n  template {}, end-of-text ids", prompt.chat_template.empty() ? "none" : "applied");
     for (const int32_t id : prompt.eos_ids) text += fmt::format(" {}", id);
     text += fmt::format(", {}\n", prompt.truncated ? "cut" : "not cut");
-    if (!prompt.question.empty()) text += fmt::format("  question: {}\n", first_line(prompt.question, 200));
+    if (!prompt.question.empty())
+        text += fmt::format("  question: {}\n", first_line(prompt.question, longest_question));
     if (whole_text) {
         text += "  exact text sent to the model:\n" + prompt.text + "\n";
         if (!prompt.chat_template.empty()) text += "  template:\n" + prompt.chat_template + "\n";
@@ -295,6 +298,23 @@ void print_table(const fs::path& path, const OutputFormat& format, Problems& pro
 }
 
 }  // namespace
+
+std::string results_text(const trace::Reader& reader) {
+    constexpr int most_prompts = 8;  // what is above it would leave the terminal
+    Problems problems;
+    std::string text;
+    const int n_prompts = reader.n_prompts();
+    for (int prompt = 0; prompt < std::min(n_prompts, most_prompts); ++prompt) {
+        const auto& attributes = reader.prompt(prompt);
+        if (n_prompts > 1) text += fmt::format("\nprompt {} '{}'\n", prompt, one_line(attributes.name));
+        if (!attributes.question.empty())
+            text += fmt::format("\nasked: {}\n", first_line(attributes.question, longest_question));
+        text += describe_runs(reader, prompt, problems);
+    }
+    if (n_prompts > most_prompts) text += fmt::format("\nand {} more prompts\n", n_prompts - most_prompts);
+    for (const auto& problem : problems) text += fmt::format("\n{}: {}\n", problem.path, one_line(problem.found));
+    return text;
+}
 
 int inspect_trace(const fs::path& path, const OutputFormat& format, bool whole_text) {
     Problems problems = trace::check(path);

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "app/cli/output_option.h"
+#include "trace/reader.h"
 
 namespace kvscope::cli {
 
@@ -12,5 +14,9 @@ namespace kvscope::cli {
 /// @returns 0, or 1 where the trace breaks the format
 /// @throws what trace::Reader throws for a file that is no trace
 int inspect_trace(const std::filesystem::path& path, const OutputFormat& format, bool whole_text);
+
+/// What a command ends with that made a trace: by prompt (the first eight) the question, the table of runs and their
+/// answers, as `inspect_trace` shows them. What cannot be read is named behind them.
+std::string results_text(const trace::Reader& reader);
 
 }  // namespace kvscope::cli

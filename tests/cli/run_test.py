@@ -51,8 +51,26 @@ class Whole:
         problems = json.loads(self.made("inspect", "t.h5", "--format", "json").stdout)["problems"]
         self.assertEqual(problems, [])
 
-    def test_standard_output_is_empty_and_the_part_folder_gone(self):
-        self.assertEqual(self.done.stdout, "")
+    def test_the_table_and_the_answers_end_it(self):
+        shown = self.made("inspect", "t.h5").stdout
+        self.assertNotIn("prompt 0", self.done.stdout)  # there is one only
+        for run in self.runs:
+            lines = [line for line in self.done.stdout.splitlines() if run.attrs["label"] in line]
+            self.assertGreaterEqual(len(lines), 2, run.attrs["label"])  # in the table and before its answer
+            for line in lines:
+                self.assertIn(line, shown.splitlines())
+        again = self.make_trace(
+            "t.h5", *[argument for policy in POLICIES for argument in ("--policy", policy)], "--budget",
+            f"{SMALL},{LARGE}", model=self.model)
+        self.assertEqual(again.stdout, self.done.stdout, "of a trace that was there already")
+
+    def test_the_results_of_several_questions_are_by_prompt(self):
+        asked = ("--question", "Who?", "--question", "When?", "--query-aware", "off", "--policy", "snapkv")
+        said = self.make_trace("two.h5", *asked, "--budget", SMALL, model=self.model).stdout
+        self.assertRegex(said, r"(?s)prompt 0 .*asked: Who\?.*snapkv.*prompt 1 .*asked: When\?.*snapkv")
+        self.assertEqual(self.make_trace("q.h5", "-q", "--policy", "snapkv", "--budget", SMALL).stdout, "")
+
+    def test_the_part_folder_is_gone(self):
         self.assertFalse(self.path("t.h5.part").exists())
         self.assertEqual(int(self.trace.attrs["complete"]), 1)
 

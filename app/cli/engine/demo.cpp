@@ -1,10 +1,7 @@
 #include <fmt/format.h>
 
-#include "analysis/cost_table.h"
 #include "analysis/figure_definition.h"
-#include "analysis/tables/table_format.h"
 #include "app/cli/engine/run_in_terminal.h"
-#include "app/cli/output_option.h"
 #include "app/cli/terminal.h"
 #include "app/figures/export_figure.h"
 #include "app/program/version.h"
@@ -45,14 +42,7 @@ int run_demo_in_terminal(const fs::path& folder, bool force) {
     job.force = force;
     const int result = run_in_terminal(job, {});
 
-    const trace::Reader reader(job.output);
-    print(fmt::format(
-        "{}\n{} asked: {}\n",
-        analysis::format_table(analysis::cost_table(reader, 0), analysis::TableFormat::text, terminal_width()),
-        reader.model().name, job.prompts.front().questions.front()));
-    for (const auto& record : reader.runs(0))
-        print(fmt::format("  {:28} {}\n", record.label, one_line(record.output_text)));
-    draw_figures(reader);
+    draw_figures(trace::Reader(job.output));
     return result;
 }
 

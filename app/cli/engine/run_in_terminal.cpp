@@ -8,8 +8,11 @@
 #include <stdexcept>
 
 #include "app/cli/engine/terminal_progress.h"
+#include "app/cli/inspect_trace.h"
+#include "app/cli/terminal.h"
 #include "engine/common/error.h"
 #include "engine/model/device.h"
+#include "trace/reader.h"
 
 namespace kvscope::cli {
 namespace {
@@ -51,6 +54,7 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     try {
         const auto outcome = program::run(job, plans, model, progress, events);
         if (!outcome.was_complete && !options.timings.empty()) write_timings(options.timings, outcome.timings, load_s);
+        if (!options.quiet) print(results_text(trace::Reader(job.output)));
         if (outcome.n_failed == 0) return 0;
         progress.warning(fmt::format(
             "kvscope inspect {} --commands names a command that tries each again; --force makes the whole trace anew",

@@ -66,7 +66,7 @@ std::function<int()> declare(CLI::App& app) {
         ->check(NewFile())
         ->type_name("FILE.json");
     app.add_flag("--force", job.force, "Replace what is at the output");
-    app.add_flag("-q,--quiet", terminal.quiet, "No progress");
+    app.add_flag("-q,--quiet", terminal.quiet, "No progress, and neither table nor answers at the end");
     return [arguments] { return act(*arguments); };
 }
 
