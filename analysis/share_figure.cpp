@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "analysis/axes.h"
@@ -58,14 +59,14 @@ Panel layers_panel(std::span<const RunShares> runs, const ShareMeasure& measure,
     return panel;
 }
 
-/// Where a run's budget stands on an axis: each number of entries that a KV head keeps has a place of its own; where
-/// one of them is a share of the full cache's bytes, all are per cent of the full cache, as entries of a size are, too.
+/// Where a run's budget stands on an axis: entries that a KV head keeps, on a logarithmic scale; where one of the
+/// budgets is a share of the full cache's bytes, all are per cent of the full cache, as entries of a size are, too.
 class BudgetAxis {
  public:
     explicit BudgetAxis(std::span<const RunShares> runs) {
         for (const RunShares& run : runs) {
             is_share_ = is_share_ || has_budget_of_bytes(run.shown.attributes());
-            entries_.push_back(run.shown.attributes().budget);
+            entries_.push_back(std::max<int64_t>(run.shown.attributes().budget, 1));
         }
         std::sort(entries_.begin(), entries_.end());
         entries_.erase(std::unique(entries_.begin(), entries_.end()), entries_.end());
@@ -74,28 +75,59 @@ class BudgetAxis {
     double place(const trace::RunAttributes& run) const {
         // A budget of entries may be larger than the prompt.
         if (is_share_) return 100 * std::min(run.budget_fraction, 1.0);
-        return static_cast<double>(std::find(entries_.begin(), entries_.end(), run.budget) - entries_.begin());
+        return static_cast<double>(std::max<int64_t>(run.budget, 1));
     }
 
     Axis axis() const {
         Axis axis;
         axis.title = "Budget";
-        axis.unit = is_share_ ? "% of the full cache" : "entries a head";
-        axis.min = is_share_ ? 0 : -0.5;
-        axis.max = is_share_ ? 105 : static_cast<double>(entries_.size()) - 0.5;
-        if (is_share_)
+        if (is_share_) {
+            axis.unit = "% of the full cache";
+            axis.max = 105;
             for (const int tick : {0, 25, 50, 75, 100})
                 axis.ticks.push_back({static_cast<double>(tick), std::to_string(tick)});
-        else
-            for (size_t i = 0; i < entries_.size(); ++i)
-                axis.ticks.push_back({static_cast<double>(i), format_count(entries_[i])});
+            return axis;
+        }
+        axis.unit = "entries a head";
+        axis.scale = Scale::logarithmic;
+        const auto least = static_cast<double>(entries_.front());
+        const auto most = static_cast<double>(entries_.back());
+        const double margin = least < most ? std::pow(most / least, 0.08) : 2;
+        axis.min = least / margin;
+        axis.max = most * margin;
+        axis.ticks = ticks(std::log(axis.max / axis.min));
         return axis;
     }
 
  private:
+    /// The smallest and the largest budget, and of those between as many as leave each label its room.
+    std::vector<Tick> ticks(double span) const {
+        constexpr double room = 0.2;  // of the axis: the panel is some 40 mm wide
+        const auto distance = [span](int64_t from, int64_t to) {
+            return std::log(static_cast<double>(to) / static_cast<double>(from)) / span;
+        };
+        std::vector<Tick> ticks;
+        int64_t last_shown = 0;
+        for (const int64_t budget : entries_) {
+            const bool is_end = budget == entries_.front() || budget == entries_.back();
+            if (!is_end && (distance(last_shown, budget) < room || distance(budget, entries_.back()) < room)) continue;
+            ticks.push_back({static_cast<double>(budget), format_count(budget)});
+            last_shown = budget;
+        }
+        return ticks;
+    }
+
     bool is_share_ = false;
     std::vector<int64_t> entries_;
 };
+
+/// Points that are recorded in any order, by their budgets.
+void sort_by_x(Line& line) {
+    std::vector<std::pair<double, double>> points;
+    for (size_t i = 0; i < line.x.size(); ++i) points.emplace_back(line.x[i], line.y[i]);
+    std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (size_t i = 0; i < points.size(); ++i) std::tie(line.x[i], line.y[i]) = points[i];
+}
 
 /// The whole model's share over the budget: runs that differ in nothing else are joined.
 Panel model_panel(std::span<const RunShares> runs, const ShareMeasure& measure, bool difference) {
@@ -130,7 +162,10 @@ Panel model_panel(std::span<const RunShares> runs, const ShareMeasure& measure, 
         points.emplace_back(std::move(point));
     }
     for (const std::string& method : order) {
-        if (lines[method].x.size() > 1) panel.shapes.emplace_back(std::move(lines[method]));
+        Line& line = lines[method];
+        if (line.x.size() < 2) continue;
+        sort_by_x(line);
+        panel.shapes.emplace_back(std::move(line));
     }
     std::move(points.begin(), points.end(), std::back_inserter(panel.shapes));
     panel.y = percent_axis(measure, largest, difference);

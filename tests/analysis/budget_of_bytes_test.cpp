@@ -61,7 +61,7 @@ TEST_CASE("an axis of budgets counts entries, or per cent of the full cache wher
     };
     const Panel entries = model_panel({2, 3});
     CHECK(entries.x.unit == "entries a head");
-    CHECK(places_of(entries) == std::map<int, double>{{2, 0}, {3, 1}});
+    CHECK(places_of(entries) == std::map<int, double>{{2, 20}, {3, 30}});
     for (const auto& runs : std::vector<std::vector<RunChoice>>{{1, 4}, {1, 2, 3, 4}}) {
         const Panel shares = model_panel(runs);
         CHECK(shares.x.unit == "% of the full cache");
@@ -69,4 +69,34 @@ TEST_CASE("an axis of budgets counts entries, or per cent of the full cache wher
             CHECK(place == Approx(run == 1 ? 75 : run == 2 ? 100.0 / 3 : run == 3 ? 50 : 90));
         CHECK(places_of(shares).size() == runs.size());
     }
+}
+
+TEST_CASE("budgets are joined from the smallest to the largest, to scale, in whatever order they were recorded") {
+    const test::PolicyTrace stored({{"full", 60},
+                                    {"snapkv:window=8", 40},
+                                    {"snapkv:window=8", 10},
+                                    {"snapkv:window=8", 20},
+                                    {"snapkv:window=8", 21}});
+    const trace::Reader reader = stored.reader();
+    const Panel panel = figure_definition("coverage").make(reader, {}).panels.at(1);
+    CHECK(panel.x.scale == Scale::logarithmic);
+    std::vector<std::string> ticks;
+    for (const Tick& tick : panel.x.ticks) ticks.push_back(tick.label);
+    CHECK(ticks == std::vector<std::string>{"10", "20", "40"});  // 21 has no room for its label
+    int n_lines = 0;
+    for (const Shape& shape : panel.shapes)
+        if (const auto* line = std::get_if<Line>(&shape)) {
+            ++n_lines;
+            CHECK(line->x == std::vector<double>{10, 20, 21, 40});
+            const auto points = figure_definition("coverage").numbers(reader, {});
+            std::vector<double> shares;  // of the whole model, by the runs 2, 3, 4, 1
+            for (const int run : {2, 3, 4, 1})
+                for (const Row& row : points.rows)
+                    if (std::get<int64_t>(row.cells[column_of(points, "run")]) == run &&
+                        !std::holds_alternative<int64_t>(row.cells[column_of(points, "layer")]))
+                        shares.push_back(100 * std::get<double>(row.cells[column_of(points, "share")]));
+            REQUIRE(shares.size() == line->y.size());
+            for (size_t i = 0; i < shares.size(); ++i) CHECK(line->y[i] == Approx(shares[i]));
+        }
+    CHECK(n_lines == 1);
 }
