@@ -62,6 +62,8 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
         policy_->begin(context_);
         needs_ = policy_->needs();
         pass_ = policy_->plan(context_);
+        if (needs_.own_cache != reads_in_chunks())
+            throw std::logic_error("the policy's needs() and plan() differ on whether it reads through its own cache");
         record.pseudo_ids = pass_.appended_ids;
         // Room is taken for all of them at once.
         const int64_t ahead = std::max(pass_.lookahead, static_cast<int64_t>(pass_.appended_ids.size()));

@@ -20,7 +20,7 @@ class AsymKv : public MergingPolicy {
     explicit AsymKv(const ParameterValues& values) : MergingPolicy(values) {}
 
     Needs needs() const override {
-        Needs needs;
+        Needs needs = MergingPolicy::needs();
         needs.key_gradients = true;
         return needs;
     }

@@ -55,6 +55,12 @@ MergingPolicy::MergingPolicy(const ParameterValues& values)
       final_merge_(values.boolean("final_merge")),
       cap_(values.automatic_integer("cap")) {}
 
+Needs MergingPolicy::needs() const {
+    Needs needs;
+    needs.own_cache = true;
+    return needs;
+}
+
 void MergingPolicy::begin(const RunContext& context) {
     if (context.budget < context.n_tokens && context.budget <= sinks_ + 1)
         throw BudgetError(fmt::format(

@@ -11,7 +11,7 @@ namespace kvscope::policies {
 /// parameters of `merging_parameters`; a policy on top of it says what key a pair gets.
 class MergingPolicy : public Policy {
  public:
-    Needs needs() const override { return {}; }
+    Needs needs() const override;
 
     /// @throws BudgetError for a budget that merges something and has no room behind the sinks.
     void begin(const RunContext& context) override;

@@ -60,8 +60,10 @@ struct Needs {
     bool projection_inputs = false;  ///< what each layer's projections are applied to (N, hidden)
     /// What the full cache's own answer attends to: the run decides once that answer is known.
     bool answer_attention = false;
+    bool own_cache =
+        false;  ///< the prompt is read through the policy's own cache: PassPlan says `chunk`, and only then
     /// The gradient of each chunk's loss by the keys in the cache (MergeObservations): another way through the model
-    /// and back for each chunk that merges something. Only where PassPlan says `chunk`.
+    /// and back for each chunk that merges something. Only with `own_cache`.
     bool key_gradients = false;
 };
 
