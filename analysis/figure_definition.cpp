@@ -81,6 +81,8 @@ void check_options(const FigureDefinition& definition, const FigureOptions& opti
     require(!options.layers.empty(), "layers");
     require(!options.heads.empty(), "heads");
     require(!options.columns.empty(), "columns");
+    require(!options.over.empty(), "over");
+    require(options.threshold.has_value(), "threshold");
 }
 
 FigureOptions heeded_options(const FigureDefinition& definition, const FigureOptions& options) {
@@ -95,12 +97,14 @@ FigureOptions heeded_options(const FigureDefinition& definition, const FigureOpt
         const FigureOption* option = option_of(definition, name);
         const bool is_heeded = option && (option->of_sources.empty() ||
                                           contains(option->of_sources, checked_source(definition, heeded.source)));
-        if (!is_heeded) value.clear();
+        if (!is_heeded) value = {};
     };
     keep_heeded("runs", heeded.runs);
     keep_heeded("layers", heeded.layers);
     keep_heeded("heads", heeded.heads);
     keep_heeded("columns", heeded.columns);
+    keep_heeded("over", heeded.over);
+    keep_heeded("threshold", heeded.threshold);
     return heeded;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -30,14 +31,16 @@ using RunChoice = std::variant<std::string, int>;
 /// What a person may choose about a figure. Each definition names the ones it heeds.
 struct FigureOptions {
     int prompt = 0;
-    std::vector<RunChoice> runs;       ///< empty: the figure's own choice
-    std::vector<int> layers;           ///< empty: all, or the figure's own choice
-    std::vector<int> heads;            ///< query heads; empty: all, or the figure's own choice
-    std::vector<std::string> columns;  ///< of a table, as its CSV names them; empty: the figure's own choice
-    std::string source;                ///< which of several measures of one kind; empty: the first
-    bool title = false;                ///< draw the title (papers have captions instead)
-    double width_mm = 0;               ///< 0: the figure's own
-    double height_mm = 0;              ///< 0: the figure's own
+    std::vector<RunChoice> runs;           ///< empty: the figure's own choice
+    std::vector<int> layers;               ///< empty: all, or the figure's own choice
+    std::vector<int> heads;                ///< query heads; empty: all, or the figure's own choice
+    std::vector<std::string> columns;      ///< of a table, as its CSV names them; empty: the figure's own choice
+    std::string source;                    ///< which of several measures of one kind; empty: the first
+    std::string over = {};                 ///< what a curve is drawn over; empty: the figure's own choice
+    std::optional<double> threshold = {};  ///< a number that curves have to reach; not set: the figure's own
+    bool title = false;                    ///< draw the title (papers have captions instead)
+    double width_mm = 0;                   ///< 0: the figure's own
+    double height_mm = 0;                  ///< 0: the figure's own
 };
 
 /// What of a trace is shown in a figure that may be of several.

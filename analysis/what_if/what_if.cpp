@@ -1,4 +1,4 @@
-#include "analysis/what_if.h"
+#include "analysis/what_if/what_if.h"
 
 #include <fmt/format.h>
 #include <omp.h>
@@ -167,12 +167,10 @@ bool binds_scores(const policies::Definition& definition, const policies::Parame
 }  // namespace
 
 std::string obstacle_to_what_if(const policies::PolicySpec& spec) {
-    policies::RunContext context;
-    context.budget = 1;
-    const auto policy = spec.create();
-    if (policy->plan(context).chunk > 0) return "it reads the prompt through a cache of its own";
-    if (policy->needs().projection_inputs) return "it works on the projections' inputs, which are not kept";
-    if (policy->needs().keys_before_rope) return "it works on keys before RoPE, which are not kept";
+    const policies::Needs needs = spec.create()->needs();
+    if (needs.own_cache) return "it reads the prompt through a cache of its own";
+    if (needs.projection_inputs) return "it works on the projections' inputs, which are not kept";
+    if (needs.keys_before_rope) return "it works on keys before RoPE, which are not kept";
     return {};
 }
 

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <random>
 
-#include "analysis/what_if.h"
+#include "analysis/what_if/what_if.h"
 #include "policies/interface/reselect.h"
 #include "tests/trace/sample_trace.h"
 

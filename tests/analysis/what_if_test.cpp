@@ -1,4 +1,4 @@
-#include "analysis/what_if.h"
+#include "analysis/what_if/what_if.h"
 
 #include <catch2/catch.hpp>
 
@@ -51,6 +51,20 @@ trace::RunRecord decided(const std::string& policy, int64_t budget) {
 }
 
 }  // namespace
+
+TEST_CASE("what-if: of every policy it is told whether another budget is another run", "[what-if]") {
+    for (const policies::Definition& definition : policies::definitions()) {
+        CAPTURE(definition.name);
+        const bool has_maps = definition.name == "echokv" || definition.name == "echokv-hybrid";
+        const policies::PolicySpec spec =
+            policies::parse_policy(definition.name + (has_maps ? ":maps=of-another-machine.safetensors" : ""));
+        CHECK_NOTHROW(obstacle_to_what_if(spec));
+    }
+    CHECK_THAT(obstacle_to_what_if(policies::parse_policy("kvslimmer")), Contains("a cache of its own"));
+    CHECK_THAT(obstacle_to_what_if(policies::parse_policy("asymkv")), Contains("a cache of its own"));
+    CHECK(obstacle_to_what_if(policies::parse_policy("dapq:content=fixed-phrase,offset=-32")).empty());
+    CHECK(obstacle_to_what_if(policies::parse_policy("dapq")).empty());
+}
 
 TEST_CASE("what-if: the recorded values and budget give the recorded run", "[what-if]") {
     const PolicyTrace stored(all_runs());

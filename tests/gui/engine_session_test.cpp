@@ -16,7 +16,7 @@
 
 #include "analysis/figure_definition.h"
 #include "analysis/run_policy.h"
-#include "analysis/what_if.h"
+#include "analysis/what_if/what_if.h"
 #include "app/gui/engine/job_progress.h"
 #include "app/gui/engine/job_queue.h"
 #include "app/gui/session/run_form.h"

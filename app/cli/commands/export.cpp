@@ -266,6 +266,7 @@ void rank(const Arguments& arguments) {
     ranking.options.prompt = arguments.options.prompt;
     ranking.options.runs = arguments.options.runs;
     ranking.options.layers = arguments.options.layers;
+    ranking.options.threshold = arguments.options.threshold;
     ranking.output = arguments.output;
     ranking.force = arguments.force;
     export_ranking(ranking, arguments.traces);
@@ -276,9 +277,7 @@ void declare_rankings(CLI::App& app, Arguments& arguments) {
     app.add_option("--ranking", arguments.ranking.ranking,
                    "Which ranking instead of a figure, as listed below; a table, which without -o goes to standard "
                    "output");
-    auto& threshold = arguments.ranking.options.threshold;
     arguments.of_rankings = {
-        app.add_option("--threshold", threshold, "The number above which a ranking counts something"),
         app.add_option("--top", arguments.ranking.top, "So many rows of a ranking, the first (default: all)")
             ->check(WholeNumber(1))};
     arguments.ranking.format.declare(app);
@@ -310,6 +309,10 @@ std::function<int()> declare(CLI::App& app) {
                               ->delimiter(',')
                               ->allow_extra_args(false);
     const auto* source = app.add_option("--source", arguments->options.source, "Which of several measures of one kind");
+    const auto* over = app.add_option("--over", arguments->options.over,
+                                      "What curves are drawn over: budget, or a parameter of a policy");
+    app.add_option("--threshold", arguments->options.threshold,
+                   "The number above which a ranking counts something, or that curves have to reach");
     const auto* difference = app.add_flag("--difference", arguments->difference,
                                           "The first less the second: of two traces, or of two --run of one");
     arguments->of_pictures = {
@@ -319,7 +322,7 @@ std::function<int()> declare(CLI::App& app) {
         app.add_option("--height", arguments->options.height_mm, "Height in mm")->check(RealNumber(1, 2000)),
         app.add_option("--dpi", arguments->file.dpi, "Dots per inch of a PNG")->capture_default_str()};
     arguments->of_figures = arguments->of_pictures;
-    arguments->of_figures.insert(arguments->of_figures.end(), {heads, columns, source, difference});
+    arguments->of_figures.insert(arguments->of_figures.end(), {heads, columns, source, over, difference});
     app.add_flag("--force", arguments->force, "Replace an existing file");
     app.footer(app.get_footer() + "\n\nFigures, and the options that each heeds:\n\n" + figures_text() +
                "\nRankings, and the options that each heeds:\n\n" + rankings_text());

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "analysis/what_if.h"
+#include "analysis/what_if/what_if.h"
 #include "engine/experiment.h"
 #include "engine/inference/prefill.h"
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/figure_definition.h"
 #include "analysis/run_style.h"
@@ -45,9 +46,10 @@ std::string stamp_of_trace(const Session& session, const TraceRequest& request) 
     std::string runs;
     for (const RunId run : request.runs) runs += session.stamp({request.document, options.prompt, run}) + ' ';
     if (request.runs.empty()) runs = document->runs_stamp(options.prompt);  // the figure chooses
-    return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}x{}", document->stamp(), options.prompt, runs,
+    return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}x{}", document->stamp(), options.prompt, runs,
                        fmt::join(options.layers, ","), fmt::join(options.heads, ","), fmt::join(options.columns, ","),
-                       options.source, options.title, options.width_mm, options.height_mm);
+                       options.source, options.over, options.threshold.value_or(NAN), options.title, options.width_mm,
+                       options.height_mm);
 }
 
 /// What its runs look like and how they are called depends on what else is open.

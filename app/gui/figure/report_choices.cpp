@@ -5,6 +5,8 @@
 #include <imgui_stdlib.h>
 
 #include <charconv>
+#include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -54,6 +56,14 @@ std::vector<std::string> parse_words(const std::string& text) {
     return words;
 }
 
+/// Nothing where it is not a number alone.
+std::optional<double> number_of(const std::string& text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+    return value;
+}
+
 void draw_runs(Context& context, ReportChoices& choices, const std::string& help) {
     Session& session = context.session;
     ImGui::Checkbox("runs as in the window##report", &choices.follows_window);
@@ -87,11 +97,14 @@ void draw_option(Context& context, const FigureDefinition& definition, const ana
     if (option.name == "source") choose_source("report", definition, choices.source);
     if (option.name == "layers") numbers("layers##report", choices.layers);
     if (option.name == "heads") numbers("heads##report", choices.heads);
-    if (option.name == "columns") {
+    const auto word = [&](const char* label, const char* hint, std::string& text) {
         ImGui::SetNextItemWidth(11 * ImGui::GetFontSize());
-        ImGui::InputTextWithHint("columns##report", "coverage, kl_mean", &choices.columns);
+        ImGui::InputTextWithHint(label, hint, &text);
         ImGui::SetItemTooltip("%s", option.help.c_str());
-    }
+    };
+    if (option.name == "columns") word("columns##report", "coverage, kl_mean", choices.columns);
+    if (option.name == "over") word("over##report", "budget", choices.over);
+    if (option.name == "threshold") word("threshold##report", "90", choices.threshold);
     const bool of_no_run = definition.name == "jsd" && !choices.source.starts_with("scores");
     if (option.name == "runs" && !of_no_run) draw_runs(context, choices, option.help);
 }
@@ -110,6 +123,8 @@ void ReportChoices::set(analysis::FigureOptions& options) const {
     parse_numbers(layers, options.layers);
     parse_numbers(heads, options.heads);
     options.columns = parse_words(columns);
+    options.over = over;
+    options.threshold = number_of(threshold);
 }
 
 void draw_report_choices(Context& context, const FigureDefinition& definition, ReportChoices& choices) {

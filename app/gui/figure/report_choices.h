@@ -14,6 +14,8 @@ struct ReportChoices {
     std::string layers;  ///< "0, 3, 8-11"
     std::string heads;
     std::string columns;
+    std::string over;
+    std::string threshold;       ///< a number
     bool follows_window = true;  ///< the runs that are shown in the window
     std::set<RunKey> runs;       ///< else these
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/what_if.h"
+#include "analysis/what_if/what_if.h"
 
 namespace kvscope::gui {
 namespace {

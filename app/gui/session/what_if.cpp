@@ -4,59 +4,20 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <limits>
 
 #include "analysis/figure_definition.h"
-#include "analysis/measures/coverage.h"
 #include "analysis/run_policy.h"
 #include "analysis/run_style.h"
+#include "analysis/what_if/what_if_curve.h"
 #include "app/gui/session/engine_session.h"
 
 namespace kvscope::gui {
 namespace {
 
-KeptSummary summary_of(const analysis::KeptSets& kept, size_t n_entries, const std::vector<float>& attention,
-                       const std::vector<uint64_t>& bytes) {
-    KeptSummary summary;
-    summary.n_entries = static_cast<int64_t>(n_entries);
-    const auto all = static_cast<double>(kept.n_layers * kept.n_rows * kept.n_tokens);
-    summary.entries_share = all > 0 ? static_cast<double>(summary.n_entries) / all : 0;
-    const auto coverage = analysis::model_coverage(kept);
-    summary.n_covered = static_cast<int64_t>(coverage.count);
-    summary.coverage = coverage.share;
-    double sum = 0;
-    for (const float share : attention) sum += static_cast<double>(share);
-    summary.attention_kept =
-        attention.empty() ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(attention.size());
-    for (const uint64_t of_layer : bytes) summary.bytes += of_layer;
-    return summary;
-}
-
 constexpr const char* follows_budget =
     "the recorded scores were made for the recorded budget: the prefill has to be repeated";
 
 }  // namespace
-
-KeptSummary summarize(const RunAt& run) {
-    namespace schema = trace::schema::run;
-    const trace::Reader& reader = *run.reader;
-    const auto kept = reader.kept(run.prompt, run.run);
-    const trace::Place place = run.place();
-    const auto n = static_cast<size_t>(reader.prompt(run.prompt).visible_tokens());
-    std::vector<float> attention;
-    std::vector<uint64_t> bytes;
-    if (reader.has(place, schema::attention_kept)) attention = reader.read<float>(place, schema::attention_kept);
-    if (reader.has(place, schema::cache_bytes_predicted))
-        bytes = reader.read<uint64_t>(place, schema::cache_bytes_predicted);
-    return summary_of(analysis::kept_sets(*kept, n), kept->indices.size(), attention, bytes);
-}
-
-KeptSummary summarize(const trace::Reader& reader, int prompt, const trace::RunRecord& run) {
-    const analysis::HeldTokens held(run, static_cast<size_t>(reader.model().n_layers),
-                                    static_cast<size_t>(reader.prompt(prompt).visible_tokens()));
-    return summary_of(held.sets(), run.kept_indices.size(), run.attention_kept, run.cache_bytes_predicted);
-}
 
 void LiveWhatIf::update(Session& session, const EngineSession* engine) {
     std::erase_if(all_, [&](const auto& entry) { return !session.exists(entry.first); });
@@ -123,8 +84,9 @@ void LiveWhatIf::read_source(Session& session) {
     from_trace_ = source.current ? source.value : nullptr;
     trace_refusal_ = source.current ? source.error : "";
     is_reading_ = !source.current;
-    const auto recorded =
-        session.tasks.ask(recorded_slot_, "", stamp, [at = session.at(source_)] { return summarize(at); });
+    const auto recorded = session.tasks.ask(recorded_slot_, "", stamp, [at = session.at(source_)] {
+        return analysis::summarize(*at.reader, at.prompt, at.run);
+    });
     recorded_summary_ = recorded.current && recorded.value ? std::optional(*recorded.value) : std::nullopt;
     if (!is_reading_ && !from_trace_ && (!prefill_ || !prefill_obstacle_.empty()))
         refusal_ = trace_refusal_.find(prefill_obstacle_) != std::string::npos
@@ -161,7 +123,7 @@ void LiveWhatIf::compute(Session& session) {
             Computed computed;
             computed.record = trace ? (*trace)(spec.values, budget)
                                     : prefill->what_if(*reader, key.prompt, spec, budget, share, seed);
-            computed.summary = summarize(*reader, key.prompt, computed.record);
+            computed.summary = analysis::summarize(*reader, key.prompt, computed.record);
             computed.milliseconds =
                 std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
             computed.settings = settings;
@@ -234,11 +196,7 @@ bool LiveWhatIf::scores_follow_budget() const {
 }
 
 int64_t LiveWhatIf::least_budget() const {
-    const auto& values = settings_->values;
-    int64_t least = values.has("window") ? values.integer("window") + 1 : 1;
-    // Below a share that no policy can do with, which says so itself.
-    if (budget_of() == policies::BudgetOf::bytes) least = n_tokens() / 20;
-    return std::clamp<int64_t>(std::min(least, recorded_budget()), 1, std::max<int64_t>(n_tokens(), 1));
+    return analysis::least_budget({settings_->recorded.definition, settings_->values}, recorded_budget(), n_tokens());
 }
 
 int LiveWhatIf::widest_window() const { return prefill_ ? prefill_->widest_window() : 0; }

@@ -6,7 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "analysis/what_if.h"
+#include "analysis/what_if/kept_summary.h"
+#include "analysis/what_if/what_if.h"
 #include "app/gui/session/session.h"
 #include "policies/interface/registry.h"
 
@@ -15,19 +16,7 @@ namespace kvscope::gui {
 class EngineSession;
 class PrefillInMemory;
 
-/// What a change does, in a few numbers.
-struct KeptSummary {
-    int64_t n_entries = 0;      ///< kept, over layers and heads
-    double entries_share = 0;   ///< of all there are
-    int64_t n_covered = 0;      ///< prompt tokens that at least one head keeps
-    double coverage = 0;        ///< the same as a share of N
-    double attention_kept = 0;  ///< mean over layers and query heads; NaN where the trace does not tell
-    uint64_t bytes = 0;         ///< that the kept entries need
-};
-
-/// @throws what the reader throws
-KeptSummary summarize(const RunAt& run);
-KeptSummary summarize(const trace::Reader& reader, int prompt, const trace::RunRecord& run);
+using analysis::KeptSummary;
 
 /// The selected run under another budget and other parameters, while they are moved: computed on a worker, newest
 /// wins, and shown as a run of the document that all views can look at. Each run keeps the settings that were tried on

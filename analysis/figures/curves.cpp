@@ -1,0 +1,226 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+
+#include "analysis/figure_definition.h"
+#include "analysis/measures/recall.h"
+#include "analysis/run_choice.h"
+#include "analysis/run_style.h"
+#include "analysis/shown_runs.h"
+#include "analysis/subject_table.h"
+#include "analysis/what_if/curve_figure.h"
+#include "analysis/what_if/curve_runs.h"
+
+namespace kvscope::analysis::curves_file {
+namespace {
+
+constexpr double usual_threshold = 90;  // %
+
+std::string over_of(const FigureOptions& options) {
+    return options.over.empty() ? std::string(over_budget) : options.over;
+}
+
+/// Of one trace's shown runs.
+struct Choice {
+    const TracePart* part = nullptr;
+    size_t trace = 0;
+    std::vector<LineStyle> styles;  ///< of the prompt's runs
+    CurveChoice curves;
+
+    const trace::Reader& reader() const { return *part->reader; }
+    int prompt() const { return part->options.prompt; }
+};
+
+void require_measure(const TracePart& part, CurveMeasure measure) {
+    const trace::Reader& reader = *part.reader;
+    const auto nothing = [&](const std::string& what) {
+        return NothingToShow(fmt::format("{}: prompt {} does not say {}", reader.path().string(), part.options.prompt,
+                                         what));
+    };
+    if (measure == CurveMeasure::recall && !run_with_answer_attention(reader, part.options.prompt))
+        throw nothing("what the full cache's answer attends to (answer_attention), which recall is measured against");
+    if (measure == CurveMeasure::attention &&
+        !reader.has(trace::Place::of_prompt(part.options.prompt), trace::schema::prompt::window_attention))
+        throw nothing("what the window attends to (window_attention)");
+}
+
+Choice choose(std::span<const TracePart> parts, size_t trace) {
+    const TracePart& part = parts[trace];
+    const auto measure = curve_measure(part.options.source);
+    const std::vector<int> shown = chosen_runs(*part.reader, part.options);
+    const std::vector<trace::RunAttributes> runs = part.reader->runs(part.options.prompt);
+    Choice choice{&part, trace, part.styles.empty() ? run_styles(runs) : part.styles, {}};
+    const std::string over = over_of(part.options);
+    choice.curves = curves_of_runs(runs, shown, part.reader->prompt(part.options.prompt).visible_tokens(), over);
+    if (choice.curves.curves.empty())
+        throw NothingToShow(choice.curves.left_out.empty()
+                                ? fmt::format("{}: none of the runs asked for selects anything",
+                                              part.reader->path().string())
+                                : choice.curves.left_out.front().why);
+    require_measure(part, measure);
+    return choice;
+}
+
+void check(const trace::Reader& reader, const FigureOptions& options) {
+    const TracePart part{&reader, options};
+    const Choice choice = choose({&part, 1}, 0);
+    std::exception_ptr refused;
+    for (const CurveRuns& curve : choice.curves.curves) {
+        try {
+            selection_along(reader, options.prompt, curve, over_of(options));
+            return;
+        } catch (const NothingToShow&) {
+            if (!refused) refused = std::current_exception();
+        }
+    }
+    std::rethrow_exception(refused);
+}
+
+/// What keys and values of every token take.
+double full_bytes(const trace::Reader& reader, int prompt) {
+    const trace::ModelAttributes& model = reader.model();
+    const double element = model.dtype == "f32" ? 4 : 2;
+    return element * 2 * static_cast<double>(model.n_layers) * static_cast<double>(model.n_kv_heads) *
+           static_cast<double>(model.head_dim) * static_cast<double>(reader.prompt(prompt).visible_tokens());
+}
+
+/// A curve, with the run that it is called after.
+struct Made {
+    DrawnCurve drawn;
+    const TracePart* part = nullptr;
+    CurveRuns runs;
+};
+
+Made make_curve(const Choice& choice, const CurveRuns& runs, const std::optional<AnswerAttention>& attention) {
+    const FigureOptions& options = choice.part->options;
+    const std::string over = over_of(options);
+    const auto what_if = selection_along(choice.reader(), choice.prompt(), runs, over);
+    const auto select = [&](const policies::ParameterValues& values, int64_t budget) {
+        return (*what_if)(values, budget);
+    };
+    Made made{{}, choice.part, runs};
+    DrawnCurve& drawn = made.drawn;
+    drawn.label = choice.part->name.empty() ? runs.label : fmt::format("{}: {}", choice.part->name, runs.label);
+    drawn.style = choice.styles[static_cast<size_t>(runs.runs.front())];
+    drawn.subject = {.trace = choice.trace, .run = runs.runs.front()};
+    drawn.points = what_if_curve(choice.reader(), choice.prompt(), runs.source, over, select, attention);
+    for (size_t i = 0; i < runs.source.recorded.size(); ++i)
+        drawn.recorded.emplace_back(runs.source.recorded[i], Subject{.trace = choice.trace, .run = runs.runs[i]});
+    if (over == over_budget)
+        drawn.reaches =
+            smallest_budget(choice.reader(), choice.prompt(), runs.source, drawn.points, curve_measure(options.source),
+                            options.threshold.value_or(usual_threshold) / 100, select, attention);
+    return made;
+}
+
+struct Curves {
+    std::vector<Made> made;
+    std::vector<std::string> left_out;  ///< labels
+    double full_bytes = 0;
+};
+
+/// @throws NothingToShow where there is none, with the first reason
+Curves make_curves(std::span<const TracePart> parts) {
+    Curves curves;
+    std::exception_ptr refused;
+    for (size_t i = 0; i < parts.size(); ++i) {
+        try {
+            const Choice choice = choose(parts, i);
+            const auto attention = AnswerAttention::read(choice.reader(), choice.prompt());
+            curves.full_bytes = std::max(curves.full_bytes, full_bytes(choice.reader(), choice.prompt()));
+            for (const LeftOut& each : choice.curves.left_out) curves.left_out.push_back(each.label);
+            for (const CurveRuns& runs : choice.curves.curves) {
+                try {
+                    curves.made.push_back(make_curve(choice, runs, attention));
+                } catch (const NothingToShow&) {
+                    if (!refused) refused = std::current_exception();
+                    curves.left_out.push_back(runs.label);
+                }
+            }
+        } catch (const NothingToShow&) {
+            if (!refused) refused = std::current_exception();
+        }
+    }
+    if (curves.made.empty()) std::rethrow_exception(refused);
+    return curves;
+}
+
+std::string caption_of(const CurveAxes& axes, const Curves& curves) {
+    std::string text = fmt::format(
+        "{} of the whole model {}, from the scores that one prefill has recorded: the selection is made again at each "
+        "point. Circles are the runs of the trace.",
+        words_of(axes.measure).first,
+        axes.over == over_budget ? std::string("over the budget") : fmt::format("over the parameter {}", axes.over));
+    if (!curves.left_out.empty())
+        text += fmt::format(" Left out, since their selection cannot be made again so: {}.",
+                            fmt::join(curves.left_out, ", "));
+    return text;
+}
+
+Figure make(std::span<const TracePart> parts) {
+    const FigureOptions& options = parts.front().options;
+    const Curves curves = make_curves(parts);
+    const CurveAxes axes{curve_measure(options.source), over_of(options),
+                         options.threshold.value_or(usual_threshold) / 100, curves.full_bytes};
+    std::vector<DrawnCurve> drawn;
+    std::vector<ShownRun> shown;
+    for (const Made& made : curves.made) {
+        drawn.push_back(made.drawn);
+        for (const int run : made.runs.runs)
+            shown.push_back({made.part, run, made.drawn.label, made.drawn.style, made.drawn.subject.trace});
+    }
+    Figure figure = curve_figure(drawn, axes);
+    figure.name = "curves";
+    figure.title = axes.over == over_budget ? "What is kept at which budget" : "What is kept at which " + axes.over;
+    figure.caption = caption_of(axes, curves);
+    complete_figure(figure, parts, shown);
+    return figure;
+}
+
+Cell known(double value) { return std::isnan(value) ? Cell() : Cell(value); }
+
+Table numbers(const trace::Reader& reader, const FigureOptions& options) {
+    SubjectTable table("curves", "What is kept over the budget, or over a parameter",
+                       {SubjectKey::run, label_column(), Column{"over", "Over", "", ColumnType::text},
+                        Column{"x", "Value", "", ColumnType::real, 4},
+                        Column{"coverage", "Coverage", "", ColumnType::real, 4},
+                        Column{"attention_kept", "Attention kept", "", ColumnType::real, 4},
+                        Column{"recall", "Recall", "", ColumnType::real, 4},
+                        Column{"bytes", "Bytes", "", ColumnType::integer},
+                        Column{"reaches", "Smallest budget at the threshold", "", ColumnType::integer}});
+    const TracePart part{&reader, options};
+    for (const Made& made : make_curves({&part, 1}).made)
+        for (const CurvePoint& point : made.drawn.points)
+            table.add(made.drawn.subject,
+                      {made.drawn.label, over_of(options), point.x, point.kept.coverage,
+                       known(point.kept.attention_kept), known(point.recall), static_cast<int64_t>(point.kept.bytes),
+                       made.drawn.reaches ? Cell(*made.drawn.reaches) : Cell()});
+    return table.take();
+}
+
+}  // namespace
+}  // namespace kvscope::analysis::curves_file
+
+namespace kvscope::analysis {
+
+FigureDefinition curves_figure() {
+    using namespace curves_file;
+    FigureDefinition definition{
+        "curves",
+        "Curves over the budget or a parameter",
+        "Coverage, attention kept, recall or bytes over the budget or a policy's parameter, by making each run's "
+        "selection again from its recorded scores",
+        {{"runs", "runs by label, policy or number; default: all but full"},
+         {"source", "what is drawn", {"coverage", "attention", "recall", "bytes"}},
+         {"over", "the budget, or a parameter that acts after the scores; default: budget"},
+         {"threshold", "per cent whose smallest budget is named; default: 90"}},
+        check,
+        of_one_trace<make>,
+        numbers};
+    definition.make_joint = make;
+    return definition;
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,106 @@
+#include "analysis/what_if/curve_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <map>
+
+#include "analysis/figure_definition.h"
+#include "analysis/run_policy.h"
+#include "analysis/run_style.h"
+#include "policies/interface/names.h"
+
+namespace kvscope::analysis {
+namespace {
+
+/// The parameter's place on the axis; nullopt for `auto`, which has none.
+std::optional<double> place_of(const policies::ParameterValue& value) {
+    if (const auto* whole = std::get_if<int64_t>(&value)) return static_cast<double>(*whole);
+    if (const auto* real = std::get_if<double>(&value)) return *real;
+    return std::nullopt;
+}
+
+/// What is the same of all runs of a curve.
+std::string label_of(const trace::RunAttributes& run, const policies::PolicySpec& spec, const std::string& over) {
+    if (over == over_budget) return spec.label();
+    policies::PolicySpec others = spec;
+    for (const policies::Parameter& parameter : spec.definition->parameters)
+        if (parameter.name == over) others.values.set_value(over, parameter.fallback);
+    const policies::Budget budget{
+        .is_share = has_budget_of_bytes(run), .count = run.budget, .share = run.budget_fraction};
+    return policies::run_label(others, budget);
+}
+
+std::string why_no_curve(const policies::PolicySpec& spec, const std::string& over) {
+    if (!can_be_over(*spec.definition, over)) return fmt::format("it has no number '{}'", over);
+    if (over == over_budget && spec.own_share()) return "a parameter decides how much is kept, whatever the budget";
+    return {};
+}
+
+/// A value that differs from the recorded one, to ask whether it can be changed at all.
+policies::ParameterValues changed(const CurveSource& source, const std::string& over) {
+    policies::ParameterValues values = source.spec.values;
+    if (over == over_budget) return values;
+    for (const double x : values_to_try(source, over)) {
+        const bool is_whole = std::any_of(values.declared().begin(), values.declared().end(), [&](const auto& each) {
+            return each.name == over && each.kind == policies::ParameterKind::integer;
+        });
+        values.set_value(over, is_whole ? policies::ParameterValue{static_cast<int64_t>(x)} : x);
+        if (values.value(over) != source.spec.values.value(over)) break;
+    }
+    return values;
+}
+
+}  // namespace
+
+CurveChoice curves_of_runs(const std::vector<trace::RunAttributes>& runs, const std::vector<int>& shown,
+                           int64_t n_tokens, const std::string& over) {
+    CurveChoice choice;
+    std::map<std::string, size_t> places;
+    for (const int index : shown) {
+        const trace::RunAttributes& run = runs.at(static_cast<size_t>(index));
+        if (is_full(run)) continue;
+        policies::PolicySpec spec;
+        try {
+            spec = run_policy(run);
+        } catch (const NothingToShow& unknown) {
+            choice.left_out.push_back({run_label(run), unknown.what()});
+            continue;
+        }
+        if (const std::string why = why_no_curve(spec, over); !why.empty()) {
+            choice.left_out.push_back({run_label(run), run_label(run) + ": " + why});
+            continue;
+        }
+        const std::string label = label_of(run, spec, over);
+        const auto [found, is_new] = places.emplace(label, choice.curves.size());
+        if (is_new) choice.curves.push_back({label, {}, {spec, run.budget, n_tokens, {}}});
+        CurveRuns& curve = choice.curves[found->second];
+        curve.runs.push_back(index);
+        const auto place = over == over_budget ? static_cast<double>(std::min(run.budget, n_tokens))
+                                               : place_of(spec.values.value(over));
+        if (place) curve.source.recorded.push_back(*place);
+    }
+    return choice;
+}
+
+std::shared_ptr<const WhatIf> selection_along(const trace::Reader& reader, int prompt, const CurveRuns& curve,
+                                              const std::string& over) {
+    std::exception_ptr refused;
+    for (const int run : curve.runs) {
+        try {
+            const auto what_if = std::make_shared<const WhatIf>(reader, prompt, run);
+            const auto names = over == over_budget
+                                   ? what_if->needs_prefill(what_if->recorded(), what_if->recorded_budget() + 1)
+                                   : what_if->needs_prefill(changed(curve.source, over));
+            if (names.empty()) return what_if;
+            throw NothingToShow(fmt::format("{}: {} cannot change without another prefill", curve.label,
+                                            policies::joined(names)));
+        } catch (const NothingToShow&) {
+            if (!refused) refused = std::current_exception();
+        }
+    }
+    std::rethrow_exception(refused);
+}
+
+}  // namespace kvscope::analysis

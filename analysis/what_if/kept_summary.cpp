@@ -1,0 +1,75 @@
+#include "analysis/what_if/kept_summary.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "analysis/measures/coverage.h"
+#include "analysis/measures/recall.h"
+
+namespace kvscope::analysis {
+namespace {
+
+KeptSummary summary_of(const KeptSets& kept, size_t n_entries, const std::vector<float>& attention,
+                       const std::vector<uint64_t>& bytes) {
+    KeptSummary summary;
+    summary.n_entries = static_cast<int64_t>(n_entries);
+    const auto all = static_cast<double>(kept.n_layers * kept.n_rows * kept.n_tokens);
+    summary.entries_share = all > 0 ? static_cast<double>(summary.n_entries) / all : 0;
+    const Coverage coverage = model_coverage(kept);
+    summary.n_covered = static_cast<int64_t>(coverage.count);
+    summary.coverage = coverage.share;
+    summary.attention_kept = attention.empty() ? std::numeric_limits<double>::quiet_NaN()
+                                               : std::accumulate(attention.begin(), attention.end(), 0.0) /
+                                                     static_cast<double>(attention.size());
+    summary.bytes = std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
+    return summary;
+}
+
+size_t n_tokens_of(const trace::Reader& reader, int prompt) {
+    return static_cast<size_t>(reader.prompt(prompt).visible_tokens());
+}
+
+}  // namespace
+
+KeptSummary summarize(const trace::Reader& reader, int prompt, int run) {
+    namespace schema = trace::schema::run;
+    const auto kept = reader.kept(prompt, run);
+    const trace::Place place = trace::Place::of_run(prompt, run);
+    std::vector<float> attention;
+    std::vector<uint64_t> bytes;
+    if (reader.has(place, schema::attention_kept)) attention = reader.read<float>(place, schema::attention_kept);
+    if (reader.has(place, schema::cache_bytes_predicted))
+        bytes = reader.read<uint64_t>(place, schema::cache_bytes_predicted);
+    return summary_of(kept_sets(*kept, n_tokens_of(reader, prompt)), kept->indices.size(), attention, bytes);
+}
+
+KeptSummary summarize(const trace::Reader& reader, int prompt, const trace::RunRecord& run) {
+    const HeldTokens held(run, static_cast<size_t>(reader.model().n_layers), n_tokens_of(reader, prompt));
+    return summary_of(held.sets(), run.kept_indices.size(), run.attention_kept, run.cache_bytes_predicted);
+}
+
+std::optional<AnswerAttention> AnswerAttention::read(const trace::Reader& reader, int prompt) {
+    const auto full = run_with_answer_attention(reader, prompt);
+    if (!full) return std::nullopt;
+    AnswerAttention attention;
+    attention.n_kv_heads_ = static_cast<size_t>(reader.model().n_kv_heads);
+    attention.n_tokens_ = n_tokens_of(reader, prompt);
+    for (size_t layer = 0; layer < static_cast<size_t>(reader.model().n_layers); ++layer)
+        attention.layers_.push_back(reader.read_layer<float>(trace::Place::of_run(prompt, *full),
+                                                             trace::schema::run::answer_attention, layer));
+    return attention;
+}
+
+double AnswerAttention::recall(const trace::RunRecord& run, int64_t budget) const {
+    const HeldTokens held(run, layers_.size(), n_tokens_);
+    double sum = 0;
+    for (size_t layer = 0; layer < layers_.size(); ++layer) {
+        const auto gold =
+            gold_sets(layers_[layer], n_kv_heads_, static_cast<size_t>(std::max<int64_t>(budget, 0)));
+        const auto heads = layer_recall(gold, n_kv_heads_, held.sets(), layer);
+        sum += std::accumulate(heads.begin(), heads.end(), 0.0) / static_cast<double>(heads.size());
+    }
+    return sum / static_cast<double>(layers_.size());
+}
+
+}  // namespace kvscope::analysis
