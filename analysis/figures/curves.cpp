@@ -36,8 +36,8 @@ struct Choice {
 void require_measure(const TracePart& part, CurveMeasure measure) {
     const trace::Reader& reader = *part.reader;
     const auto nothing = [&](const std::string& what) {
-        return NothingToShow(fmt::format("{}: prompt {} does not say {}", reader.path().string(), part.options.prompt,
-                                         what));
+        return NothingToShow(
+            fmt::format("{}: prompt {} does not say {}", reader.path().string(), part.options.prompt, what));
     };
     if (measure == CurveMeasure::recall && !run_with_answer_attention(reader, part.options.prompt))
         throw nothing("what the full cache's answer attends to (answer_attention), which recall is measured against");
@@ -55,10 +55,10 @@ Choice choose(std::span<const TracePart> parts, size_t trace) {
     const std::string over = over_of(part.options);
     choice.curves = curves_of_runs(runs, shown, part.reader->prompt(part.options.prompt).visible_tokens(), over);
     if (choice.curves.curves.empty())
-        throw NothingToShow(choice.curves.left_out.empty()
-                                ? fmt::format("{}: none of the runs asked for selects anything",
-                                              part.reader->path().string())
-                                : choice.curves.left_out.front().why);
+        throw NothingToShow(
+            choice.curves.left_out.empty()
+                ? fmt::format("{}: none of the runs asked for selects anything", part.reader->path().string())
+                : choice.curves.left_out.front().why);
     require_measure(part, measure);
     return choice;
 }
@@ -76,14 +76,6 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
         }
     }
     std::rethrow_exception(refused);
-}
-
-/// What keys and values of every token take.
-double full_bytes(const trace::Reader& reader, int prompt) {
-    const trace::ModelAttributes& model = reader.model();
-    const double element = model.dtype == "f32" ? 4 : 2;
-    return element * 2 * static_cast<double>(model.n_layers) * static_cast<double>(model.n_kv_heads) *
-           static_cast<double>(model.head_dim) * static_cast<double>(reader.prompt(prompt).visible_tokens());
 }
 
 /// A curve, with the run that it is called after.
@@ -129,7 +121,7 @@ Curves make_curves(std::span<const TracePart> parts) {
         try {
             const Choice choice = choose(parts, i);
             const auto attention = AnswerAttention::read(choice.reader(), choice.prompt());
-            curves.full_bytes = std::max(curves.full_bytes, full_bytes(choice.reader(), choice.prompt()));
+            curves.full_bytes = std::max(curves.full_bytes, bytes_of_all_entries(choice.reader(), choice.prompt()));
             for (const LeftOut& each : choice.curves.left_out) curves.left_out.push_back(each.label);
             for (const CurveRuns& runs : choice.curves.curves) {
                 try {
@@ -182,14 +174,13 @@ Figure make(std::span<const TracePart> parts) {
 Cell known(double value) { return std::isnan(value) ? Cell() : Cell(value); }
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
-    SubjectTable table("curves", "What is kept over the budget, or over a parameter",
-                       {SubjectKey::run, label_column(), Column{"over", "Over", "", ColumnType::text},
-                        Column{"x", "Value", "", ColumnType::real, 4},
-                        Column{"coverage", "Coverage", "", ColumnType::real, 4},
-                        Column{"attention_kept", "Attention kept", "", ColumnType::real, 4},
-                        Column{"recall", "Recall", "", ColumnType::real, 4},
-                        Column{"bytes", "Bytes", "", ColumnType::integer},
-                        Column{"reaches", "Smallest budget at the threshold", "", ColumnType::integer}});
+    SubjectTable table(
+        "curves", "What is kept over the budget, or over a parameter",
+        {SubjectKey::run, label_column(), Column{"over", "Over", "", ColumnType::text},
+         Column{"x", "Value", "", ColumnType::real, 4}, Column{"coverage", "Coverage", "", ColumnType::real, 4},
+         Column{"attention_kept", "Attention kept", "", ColumnType::real, 4},
+         Column{"recall", "Recall", "", ColumnType::real, 4}, Column{"bytes", "Bytes", "", ColumnType::integer},
+         Column{"reaches", "Smallest budget at the threshold", "", ColumnType::integer}});
     const TracePart part{&reader, options};
     for (const Made& made : make_curves({&part, 1}).made)
         for (const CurvePoint& point : made.drawn.points)

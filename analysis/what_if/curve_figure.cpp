@@ -26,10 +26,8 @@ constexpr std::array measures = {
     MeasureWords{CurveMeasure::bytes, "bytes", "Cache", "% of the full cache's bytes"},
 };
 
-/// In per cent.
 double height_of(const CurvePoint& point, const CurveAxes& axes) {
-    const double value = measured(point, axes.measure);
-    return 100 * (axes.measure == CurveMeasure::bytes ? value / std::max(axes.full_bytes, 1.0) : value);
+    return per_cent(measured(point, axes.measure), axes.measure, axes.full_bytes);
 }
 
 Axis across(std::span<const DrawnCurve> curves, const CurveAxes& axes) {
@@ -111,10 +109,20 @@ CurveMeasure curve_measure(const std::string& name) {
     throw FigureError(fmt::format("curves have no source '{}'; there are coverage, attention, recall, bytes", name));
 }
 
+std::string name_of(CurveMeasure measure) {
+    for (const MeasureWords& each : measures)
+        if (each.measure == measure) return each.name;
+    return {};
+}
+
 std::pair<std::string, std::string> words_of(CurveMeasure measure) {
     for (const MeasureWords& each : measures)
         if (each.measure == measure) return {each.title, each.unit};
     return {};
+}
+
+double per_cent(double value, CurveMeasure measure, double full_bytes) {
+    return 100 * (measure == CurveMeasure::bytes ? value / std::max(full_bytes, 1.0) : value);
 }
 
 Figure curve_figure(std::span<const DrawnCurve> curves, const CurveAxes& axes) {

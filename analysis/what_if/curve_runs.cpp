@@ -94,8 +94,8 @@ std::shared_ptr<const WhatIf> selection_along(const trace::Reader& reader, int p
                                    ? what_if->needs_prefill(what_if->recorded(), what_if->recorded_budget() + 1)
                                    : what_if->needs_prefill(changed(curve.source, over));
             if (names.empty()) return what_if;
-            throw NothingToShow(fmt::format("{}: {} cannot change without another prefill", curve.label,
-                                            policies::joined(names)));
+            throw NothingToShow(
+                fmt::format("{}: {} cannot change without another prefill", curve.label, policies::joined(names)));
         } catch (const NothingToShow&) {
             if (!refused) refused = std::current_exception();
         }

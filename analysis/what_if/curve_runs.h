@@ -13,9 +13,9 @@ namespace kvscope::analysis {
 
 /// Runs of a prompt that differ in nothing but the budget, or in one parameter: points of one curve.
 struct CurveRuns {
-    std::string label;         ///< without what the curve is over
-    std::vector<int> runs;     ///< by their places in the prompt, one for each of `source.recorded`
-    CurveSource source;        ///< the first run's
+    std::string label;      ///< without what the curve is over
+    std::vector<int> runs;  ///< by their places in the prompt, one for each of `source.recorded`
+    CurveSource source;     ///< the first run's
 };
 
 /// A run, or runs, of which there is no curve.
@@ -25,7 +25,7 @@ struct LeftOut {
 };
 
 struct CurveChoice {
-    std::vector<CurveRuns> curves;      ///< in the order of their first runs
+    std::vector<CurveRuns> curves;  ///< in the order of their first runs
     std::vector<LeftOut> left_out;
 };
 

@@ -31,6 +31,13 @@ size_t n_tokens_of(const trace::Reader& reader, int prompt) {
 
 }  // namespace
 
+double bytes_of_all_entries(const trace::Reader& reader, int prompt) {
+    const trace::ModelAttributes& model = reader.model();
+    const double element = model.dtype == "f32" ? 4 : 2;
+    return element * 2 * static_cast<double>(model.n_layers) * static_cast<double>(model.n_kv_heads) *
+           static_cast<double>(model.head_dim) * static_cast<double>(reader.prompt(prompt).visible_tokens());
+}
+
 KeptSummary summarize(const trace::Reader& reader, int prompt, int run) {
     namespace schema = trace::schema::run;
     const auto kept = reader.kept(prompt, run);
@@ -55,8 +62,8 @@ std::optional<AnswerAttention> AnswerAttention::read(const trace::Reader& reader
     attention.n_kv_heads_ = static_cast<size_t>(reader.model().n_kv_heads);
     attention.n_tokens_ = n_tokens_of(reader, prompt);
     for (size_t layer = 0; layer < static_cast<size_t>(reader.model().n_layers); ++layer)
-        attention.layers_.push_back(reader.read_layer<float>(trace::Place::of_run(prompt, *full),
-                                                             trace::schema::run::answer_attention, layer));
+        attention.layers_.push_back(
+            reader.read_layer<float>(trace::Place::of_run(prompt, *full), trace::schema::run::answer_attention, layer));
     return attention;
 }
 
@@ -64,8 +71,7 @@ double AnswerAttention::recall(const trace::RunRecord& run, int64_t budget) cons
     const HeldTokens held(run, layers_.size(), n_tokens_);
     double sum = 0;
     for (size_t layer = 0; layer < layers_.size(); ++layer) {
-        const auto gold =
-            gold_sets(layers_[layer], n_kv_heads_, static_cast<size_t>(std::max<int64_t>(budget, 0)));
+        const auto gold = gold_sets(layers_[layer], n_kv_heads_, static_cast<size_t>(std::max<int64_t>(budget, 0)));
         const auto heads = layer_recall(gold, n_kv_heads_, held.sets(), layer);
         sum += std::accumulate(heads.begin(), heads.end(), 0.0) / static_cast<double>(heads.size());
     }

@@ -20,6 +20,9 @@ struct KeptSummary {
     uint64_t bytes = 0;         ///< that the kept entries need
 };
 
+/// What keys and values of all tokens that policies see take.
+double bytes_of_all_entries(const trace::Reader& reader, int prompt);
+
 /// Of a finished run of the trace. @throws what the reader throws
 KeptSummary summarize(const trace::Reader& reader, int prompt, int run);
 /// Of one that is not in the trace.

@@ -68,8 +68,7 @@ CurvePoint point_at(const trace::Reader& reader, int prompt, const CurveSource& 
     if (over == over_budget) {
         budget = static_cast<int64_t>(x);
     } else {
-        const bool is_whole =
-            number_parameter(*source.spec.definition, over)->kind == policies::ParameterKind::integer;
+        const bool is_whole = number_parameter(*source.spec.definition, over)->kind == policies::ParameterKind::integer;
         values.set_value(over, is_whole ? policies::ParameterValue{static_cast<int64_t>(x)} : x);
     }
     const trace::RunRecord record = select(values, budget);
@@ -81,10 +80,14 @@ CurvePoint point_at(const trace::Reader& reader, int prompt, const CurveSource& 
 
 double measured(const CurvePoint& point, CurveMeasure measure) {
     switch (measure) {
-        case CurveMeasure::coverage: return point.kept.coverage;
-        case CurveMeasure::attention: return point.kept.attention_kept;
-        case CurveMeasure::recall: return point.recall;
-        case CurveMeasure::bytes: return static_cast<double>(point.kept.bytes);
+        case CurveMeasure::coverage:
+            return point.kept.coverage;
+        case CurveMeasure::attention:
+            return point.kept.attention_kept;
+        case CurveMeasure::recall:
+            return point.recall;
+        case CurveMeasure::bytes:
+            return static_cast<double>(point.kept.bytes);
     }
     return std::numeric_limits<double>::quiet_NaN();
 }
@@ -103,9 +106,8 @@ bool can_be_over(const policies::Definition& definition, const std::string& over
 std::vector<double> values_to_try(const CurveSource& source, const std::string& over) {
     if (!can_be_over(*source.spec.definition, over))
         throw std::out_of_range(source.spec.definition->name + " has no number '" + over + "'");
-    std::set<double> values = over == over_budget
-                                  ? budgets_to_try(source)
-                                  : values_of(*number_parameter(*source.spec.definition, over), source);
+    std::set<double> values = over == over_budget ? budgets_to_try(source)
+                                                  : values_of(*number_parameter(*source.spec.definition, over), source);
     values.insert(source.recorded.begin(), source.recorded.end());
     return {values.begin(), values.end()};
 }
@@ -138,8 +140,8 @@ std::optional<int64_t> smallest_budget(const trace::Reader& reader, int prompt, 
     auto low = static_cast<int64_t>(std::prev(found)->x);  // not there yet
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;
-        const bool is_there = reaches(point_at(reader, prompt, source, over_budget, static_cast<double>(middle), select,
-                                               attention));
+        const bool is_there =
+            reaches(point_at(reader, prompt, source, over_budget, static_cast<double>(middle), select, attention));
         (is_there ? high : low) = middle;
     }
     return high;

@@ -28,7 +28,6 @@ struct CurvePoint {
     double x = 0;  ///< entries per KV head, or the parameter's value
     KeptSummary kept;
     double recall = 0;  ///< NaN where the trace does not tell
-
 };
 
 enum class CurveMeasure { coverage, attention, recall, bytes };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,8 @@ class PolicyTrace {
         writer.finish();
     }
 
-    trace::Reader reader() const { return trace::Reader(folder_ / "t.h5"); }
+    std::filesystem::path path() const { return folder_ / "t.h5"; }
+    trace::Reader reader() const { return trace::Reader(path()); }
 
  private:
     static trace::RunRecord record(policies::test::Cache& cache, const trace::sample::Options& options,
@@ -88,6 +90,10 @@ class PolicyTrace {
                               record);
         }
         storage.finish(record);
+        if (record.policy == "full") {
+            const auto n = static_cast<size_t>(shape.n_layers * shape.n_kv_heads * n_tokens);
+            for (size_t i = 0; i < n; ++i) record.answer_attention.push_back(static_cast<float>(i * 37 % 101) / 101.0f);
+        }
         record.cache_bytes_predicted.clear();
         record.cache_bytes.clear();
         record.head_bytes.assign(record.kept_offsets.size() - 1, 0);

@@ -57,14 +57,24 @@ std::vector<int> shown_runs(const Session& session, const Document& document, co
 
 }  // namespace
 
+const analysis::CurveChoice& LiveCurves::choice_of(const Session& session, const Document& document, const RunKey& of,
+                                                   const std::string& over) {
+    const std::vector<int> shown = shown_runs(session, document, of);
+    const std::string stamp =
+        fmt::format("{} {} {} {}", document.runs_stamp(of.prompt), of.prompt, over, fmt::join(shown, " "));
+    if (stamp == choice_stamp_) return choice_;
+    choice_stamp_ = stamp;
+    const auto reader = document.reader();
+    const int64_t n_tokens = reader->prompt(of.prompt).visible_tokens();
+    return choice_ = analysis::curves_of_runs(reader->runs(of.prompt), shown, n_tokens, over);
+}
+
 LiveCurvesNow LiveCurves::update(Session& session, const EngineSession* engine, const RunKey& of,
                                  const CurveSettings& settings) {
     const Document& document = *session.document(of);
     const auto reader = document.reader();
     const auto& styles = session.styles_of(document);
-    const int64_t n_tokens = reader->prompt(of.prompt).visible_tokens();
-    const auto choice = analysis::curves_of_runs(reader->runs(of.prompt), shown_runs(session, document, of), n_tokens,
-                                                 settings.over);
+    const analysis::CurveChoice& choice = choice_of(session, document, of, settings.over);
     const auto prefill = engine ? engine->prefill(of.document, of.prompt) : nullptr;
     LiveCurvesNow now;
     for (const analysis::LeftOut& each : choice.left_out) now.left_out.push_back(each.why);
@@ -72,7 +82,8 @@ LiveCurvesNow LiveCurves::update(Session& session, const EngineSession* engine, 
                             settings.threshold);
     for (const CurveRuns& runs : choice.curves) {
         const RunKey first = document.key_of(of.prompt, runs.runs.front());
-        const Worker worker{reader,  of.prompt, runs, settings.over, prefill, reader->run(of.prompt, runs.runs.front()).seed};
+        const Worker worker{reader,        of.prompt, runs,
+                            settings.over, prefill,   reader->run(of.prompt, runs.runs.front()).seed};
         std::string stamp = fmt::format("{} {}", settings.over, prefill ? prefill->number : 0);
         for (const int run : runs.runs) stamp += ' ' + session.stamp(document.key_of(of.prompt, run));
         const std::string key = fmt::format("{}/{}/{}", of.document, of.prompt, runs.label);
@@ -84,7 +95,8 @@ LiveCurvesNow LiveCurves::update(Session& session, const EngineSession* engine, 
         if (curve.current && !curve.error.empty()) now.left_out.push_back(curve.error);
         if (!curve.current) ++now.n_under_way;
         if (!curve.current || !curve.value) continue;
-        analysis::DrawnCurve drawn{runs.label, styles.at(static_cast<size_t>(runs.runs.front())), {}, *curve.value, {}, {}};
+        analysis::DrawnCurve drawn{runs.label, styles.at(static_cast<size_t>(runs.runs.front())), {}, *curve.value, {},
+                                   {}};
         drawn.subject.run = static_cast<int>(now.runs.size());
         now.runs.push_back(first);
         for (size_t i = 0; i < runs.source.recorded.size(); ++i) {
@@ -94,8 +106,7 @@ LiveCurvesNow LiveCurves::update(Session& session, const EngineSession* engine, 
         }
         if (settings.over == analysis::over_budget) {
             const auto crossing = session.tasks.ask(
-                crossings_, key,
-                fmt::format("{} {} {}", stamp, static_cast<int>(settings.measure), settings.threshold),
+                crossings_, key, fmt::format("{} {} {}", stamp, static_cast<int>(settings.measure), settings.threshold),
                 [worker, points = curve.value, settings] {
                     const auto attention = settings.measure == analysis::CurveMeasure::recall
                                                ? analysis::AnswerAttention::read(*worker.reader, worker.prompt)

@@ -40,6 +40,11 @@ class LiveCurves {
                          const CurveSettings& settings);
 
  private:
+    const analysis::CurveChoice& choice_of(const Session& session, const Document& document, const RunKey& of,
+                                           const std::string& over);
+
+    analysis::CurveChoice choice_;
+    std::string choice_stamp_;
     TaskSlot<std::vector<analysis::CurvePoint>> curves_;
     TaskSlot<std::optional<int64_t>> crossings_;
 };

@@ -8,7 +8,7 @@ const std::vector<Layout>& layouts() {
          "Explore",
          {{"all", ImGuiDir_Left, 0.15f, "left", 17},
           {"all", ImGuiDir_Right, 0.22f, "right", 17},
-          {"left", ImGuiDir_Down, 0.5f, "left below"},
+          {"left", ImGuiDir_Down, 0.6f, "left below"},
           {"all", ImGuiDir_Down, 0.36f, "below"},
           {"all", ImGuiDir_Down, 0.36f, "middle", 13, "below"}},
          {{"runs", "left"},

@@ -7,6 +7,7 @@
 
 #include "analysis/figure_definition.h"
 #include "analysis/tables/table_format.h"
+#include "app/gui/figure/curve_plot.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/measures.h"
 #include "app/gui/view/copy_command.h"
@@ -48,6 +49,7 @@ class WhatIfView : public View {
         draw_summary(context);
         draw_buttons(context);
         draw_state(context);
+        curves_.draw(context, what_if_);
         ImGui::Separator();
         for (const auto& parameter : what_if_.definition().parameters) {
             ParameterField field{&what_if_.recorded_values(), what_if_.obstacle(parameter), 0};
@@ -61,10 +63,17 @@ class WhatIfView : public View {
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"drag a slider", "select again with that value; the result is a run that all views follow"},
                 {"Ctrl-click a slider", "type the number"},
+                {"click a curve", "the slider moves there; another run's curve selects that run, too"},
+                {"click a line below the curves", "the slider moves to where the curve reaches that share"},
+                {"F", "the whole plot"},
                 {"Decode", "makes the what-if as a run: its answer and how far it is from the full cache's"},
                 {"Keep", "lets this what-if stand and goes on from its settings"},
                 {"grey", "acts before the scores are made: repeat the prefill to change it"}};
     }
+
+    void fit() override { curves_.fit(); }
+    void save(nlohmann::json& state) const override { curves_.save(state); }
+    void load(const nlohmann::json& state) override { curves_.load(state); }
 
  private:
     void draw_source(Context& context) {
@@ -96,7 +105,8 @@ class WhatIfView : public View {
         ImGui::PushStyleColor(ImGuiCol_Text, differs ? context.theme.accent : context.theme.ink);
         ImGui::TextUnformatted("budget");
         ImGui::PopStyleColor();
-        ImGui::SetItemTooltip("entries kept per KV head and layer, window and sinks included");
+        ImGui::SetItemTooltip("%s", is_of_bytes() ? "share of the full cache's bytes"
+                                                  : "entries kept per KV head and layer, window and sinks included");
         const float em = ImGui::GetFontSize();
         const float number = 4.5f * em;
         const bool is_narrow = ImGui::GetContentRegionAvail().x < 22 * em;  // the slider has a line of its own
@@ -115,8 +125,7 @@ class WhatIfView : public View {
         }
         ImGui::SetNextItemWidth(is_narrow ? -FLT_MIN : number);
         ImGui::PushFont(context.fonts.mono, 0);
-        if (ImGui::InputScalar("##budget number", ImGuiDataType_S64, &what_if_.budget()))
-            what_if_.budget() = std::clamp(what_if_.budget(), low, high);
+        edit_budget(low, high);
         ImGui::PopFont();
         ImGui::EndGroup();
         if (is_narrow) slider(-FLT_MIN);
@@ -125,15 +134,31 @@ class WhatIfView : public View {
             ImGui::SetTooltip("%s", obstacle.c_str());
         const double share = std::min(static_cast<double>(what_if_.budget()) / static_cast<double>(high), 1.0);
         ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
-        const std::string recorded = analysis::format_count(what_if_.recorded_budget());
+        const double recorded_share = static_cast<double>(what_if_.recorded_budget()) / static_cast<double>(high);
         const std::string text =
-            what_if_.budget_of() == policies::BudgetOf::bytes
-                ? fmt::format("every token, in {:.1f} % of the full cache's bytes ({:.1f} % saved); recorded: {}",
-                              100 * share, 100 - 100 * share, recorded)
+            is_of_bytes()
+                ? fmt::format("every token, in {:.1f} % of the full cache's bytes ({:.1f} % saved); recorded: {:.1f} %",
+                              100 * share, 100 - 100 * share, 100 * recorded_share)
                 : fmt::format("{:.1f} % of {} entries kept, {:.1f} % removed; recorded: {}", 100 * share,
-                              analysis::format_count(high), 100 - 100 * share, recorded);
+                              analysis::format_count(high), 100 - 100 * share,
+                              analysis::format_count(what_if_.recorded_budget()));
         if (what_if_.error().empty()) ImGui::TextWrapped("%s", text.c_str());
         ImGui::PopStyleColor();
+    }
+
+    bool is_of_bytes() const { return what_if_.budget_of() == policies::BudgetOf::bytes; }
+
+    /// In entries, or in per cent of the full cache's bytes. @param most all of them
+    void edit_budget(int64_t least, int64_t most) {
+        if (!is_of_bytes()) {
+            if (ImGui::InputScalar("##budget number", ImGuiDataType_S64, &what_if_.budget()))
+                what_if_.budget() = std::clamp(what_if_.budget(), least, most);
+            return;
+        }
+        double per_cent = 100 * static_cast<double>(what_if_.budget()) / static_cast<double>(most);
+        if (ImGui::InputDouble("##budget number", &per_cent, 0, 0, "%.1f %%"))
+            what_if_.budget() =
+                std::clamp(static_cast<int64_t>(std::llround(per_cent / 100 * static_cast<double>(most))), least, most);
     }
 
     /// Where the recorded budget is on the slider.
@@ -325,6 +350,7 @@ class WhatIfView : public View {
     }
 
     LiveWhatIf what_if_;
+    CurvePlot curves_;
 };
 
 }  // namespace

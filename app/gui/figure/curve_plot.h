@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "app/gui/figure/figure_plot.h"
+#include "app/gui/session/what_if.h"
+#include "app/gui/session/what_if_curves.h"
+
+namespace kvscope::gui {
+
+/// What the shown runs would keep over the budget or one parameter, with the place of the what-if's slider on it: a
+/// click in the plot moves the slider there, and selects the run whose curve was clicked. Below it, at which budget
+/// each curve reaches a share.
+class CurvePlot {
+ public:
+    /// Behind `what_if.update()` of the same frame, before its `follow_widgets()`. @param what_if has a source
+    void draw(Context& context, LiveWhatIf& what_if);
+
+    void fit() { plot_.fit(); }
+    void save(nlohmann::json& state) const;
+    void load(const nlohmann::json& state);
+
+ private:
+    /// Where the slider is to go once the run is selected.
+    struct Move {
+        RunKey run;
+        double x = 0;
+    };
+
+    void choose_measure();
+    void choose_over(const LiveWhatIf& what_if, const std::string& shown);
+    void prepare(const LiveCurvesNow& now, const LiveWhatIf& what_if, const trace::Reader& reader,
+                 const std::string& over);
+    void draw_plot(Context& context, const LiveCurvesNow& now, LiveWhatIf& what_if, const std::string& over);
+    void draw_tooltip(const Context& context, const LiveCurvesNow& now, const FigureHit& hit, const LiveWhatIf& what_if,
+                      const std::string& over) const;
+    void draw_crossings(Context& context, const LiveCurvesNow& now, LiveWhatIf& what_if);
+    void draw_left_out(const Context& context, const LiveCurvesNow& now) const;
+    void go_to(Context& context, LiveWhatIf& what_if, const Move& move);
+
+    bool is_open_ = true;
+    CurveSettings settings_;
+    LiveCurves curves_;
+    FigurePlot plot_;
+    std::shared_ptr<const PreparedFigure> figure_;
+    std::string figure_stamp_;
+    double full_bytes_ = 0;
+    bool is_known_ = false;  ///< whether any point of the figure has a number
+    std::optional<Move> move_;
+};
+
+}  // namespace kvscope::gui

@@ -1,0 +1,193 @@
+#include "analysis/what_if/what_if_curve.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <set>
+
+#include "analysis/figure_definition.h"
+#include "analysis/measures/coverage.h"
+#include "analysis/measures/recall.h"
+#include "analysis/what_if/curve_figure.h"
+#include "analysis/what_if/curve_runs.h"
+#include "tests/analysis/policy_trace.h"
+#include "trace/interruption.h"
+
+using namespace kvscope::analysis;
+using Catch::Matchers::Contains;
+using kvscope::analysis::test::PolicyTrace;
+namespace policies = kvscope::policies;
+namespace trace = kvscope::trace;
+
+namespace {
+
+std::vector<int> all_of(const trace::Reader& reader) {
+    std::vector<int> runs;
+    for (int run = 0; run < reader.n_runs(0); ++run) runs.push_back(run);
+    return runs;
+}
+
+CurveChoice choice_of(const trace::Reader& reader, const std::string& over) {
+    return curves_of_runs(reader.runs(0), all_of(reader), PolicyTrace::n_tokens, over);
+}
+
+SelectAgain by(const std::shared_ptr<const WhatIf>& what_if) {
+    return [what_if](const policies::ParameterValues& values, int64_t budget) { return (*what_if)(values, budget); };
+}
+
+/// Tokens that a head keeps, counted one by one.
+double coverage_of(const trace::RunRecord& run) {
+    const std::set<uint32_t> tokens(run.kept_indices.begin(), run.kept_indices.end());
+    return static_cast<double>(tokens.size()) / PolicyTrace::n_tokens;
+}
+
+double mean_of(const std::vector<float>& values) {
+    double sum = 0;
+    for (const float value : values) sum += static_cast<double>(value);
+    return sum / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+TEST_CASE("curves: runs that differ in the budget alone are points of one", "[curves]") {
+    const PolicyTrace stored({{"full", PolicyTrace::n_tokens},
+                              {"h2o", 40},
+                              {"snapkv:window=8", 20},
+                              {"h2o", 12},
+                              {"snapkv:window=16", 20},
+                              {"h2o:granularity=query_head", 20}});
+    const trace::Reader reader = stored.reader();
+    const CurveChoice choice = choice_of(reader, over_budget);
+    CHECK(choice.left_out.empty());
+    REQUIRE(choice.curves.size() == 4);
+    CHECK(choice.curves[0].label == "h2o");
+    CHECK(choice.curves[0].runs == std::vector<int>{1, 3});
+    CHECK(choice.curves[0].source.recorded == std::vector<double>{40, 12});
+    CHECK(choice.curves[1].label == "snapkv:window=8");
+    CHECK(choice.curves[3].label == "h2o:granularity=query_head");
+
+    const CurveChoice windows = choice_of(reader, "window");
+    REQUIRE(windows.curves.size() == 1);
+    CHECK(windows.curves[0].label == "snapkv @ 20");
+    CHECK(windows.curves[0].runs == std::vector<int>{2, 4});
+    CHECK(windows.curves[0].source.recorded == std::vector<double>{8, 16});
+    REQUIRE(windows.left_out.size() == 3);
+    CHECK_THAT(windows.left_out[0].why, Contains("h2o @ 40: it has no number 'window'"));
+}
+
+TEST_CASE("curves: each point is what the selection at that budget keeps", "[curves]") {
+    const PolicyTrace stored({{"full", PolicyTrace::n_tokens},
+                              {"h2o", 40},
+                              {"snapkv:window=8", 20},
+                              {"ada-snapkv:window=8", 20},
+                              {"aperturekv", 30}});
+    const trace::Reader reader = stored.reader();
+    for (const CurveRuns& runs : choice_of(reader, over_budget).curves) {
+        CAPTURE(runs.label);
+        const auto what_if = selection_along(reader, 0, runs, over_budget);
+        const auto curve = what_if_curve(reader, 0, runs.source, over_budget, by(what_if), std::nullopt);
+        REQUIRE(curve.size() >= 15);
+        CHECK(curve.back().x == PolicyTrace::n_tokens);
+        CHECK(curve.back().kept.coverage == 1);
+        CHECK(curve.back().kept.attention_kept == Approx(1).epsilon(1e-5));
+        CHECK(static_cast<double>(curve.back().kept.bytes) == bytes_of_all_entries(reader, 0));
+        std::set<double> places;
+        for (const CurvePoint& point : curve) {
+            CAPTURE(point.x);
+            places.insert(point.x);
+            const trace::RunRecord again = (*what_if)(runs.source.spec.values, static_cast<int64_t>(point.x));
+            CHECK(point.kept.coverage == Approx(coverage_of(again)).epsilon(1e-12));
+            CHECK(point.kept.attention_kept == Approx(mean_of(again.attention_kept)).epsilon(1e-6));
+            CHECK(point.kept.n_entries == static_cast<int64_t>(again.kept_indices.size()));
+            CHECK(std::isnan(point.recall));
+        }
+        CHECK(places.size() == curve.size());
+        const auto recorded = reader.run_record(0, runs.runs[0]);
+        const auto point = std::find_if(curve.begin(), curve.end(),
+                                        [&](const auto& each) { return each.x == runs.source.recorded[0]; });
+        REQUIRE(point != curve.end());
+        CHECK(point->kept.coverage == coverage_of(recorded));
+    }
+}
+
+TEST_CASE("curves: the smallest budget that reaches a share is the one that trying each finds", "[curves]") {
+    const PolicyTrace stored({{"h2o", 40}, {"snapkv:window=8", 20}, {"aperturekv", 30}, {"streaming-llm", 20}});
+    const trace::Reader reader = stored.reader();
+    for (const CurveRuns& runs : choice_of(reader, over_budget).curves) {
+        const auto what_if = selection_along(reader, 0, runs, over_budget);
+        const auto curve = what_if_curve(reader, 0, runs.source, over_budget, by(what_if), std::nullopt);
+        for (const double share : {0.3, 0.5, 0.9, 1.0}) {
+            for (const CurveMeasure measure : {CurveMeasure::coverage, CurveMeasure::attention}) {
+                CAPTURE(runs.label, share, name_of(measure));
+                const auto found = smallest_budget(reader, 0, runs.source, curve, measure, share, by(what_if), {});
+                std::optional<int64_t> first;
+                for (auto budget = static_cast<int64_t>(curve.front().x); budget <= PolicyTrace::n_tokens; ++budget) {
+                    const KeptSummary kept = summarize(reader, 0, (*what_if)(runs.source.spec.values, budget));
+                    const double value = measure == CurveMeasure::coverage ? kept.coverage : kept.attention_kept;
+                    if (!first && value >= share) first = budget;
+                }
+                CHECK(found == first);
+            }
+        }
+        CHECK(!smallest_budget(reader, 0, runs.source, curve, CurveMeasure::bytes, 0.5, by(what_if), {}));
+        CHECK(!smallest_budget(reader, 0, runs.source, curve, CurveMeasure::recall, 0.5, by(what_if), {}));
+    }
+}
+
+TEST_CASE("curves: over a parameter that acts after the scores, and not over one that acts before", "[curves]") {
+    const PolicyTrace stored(
+        {{"pyramidkv:window=8,beta=4", 20}, {"pyramidkv:window=8", 20}, {"snapkv:window=8", 20}});
+    const trace::Reader reader = stored.reader();
+    const CurveChoice choice = choice_of(reader, "beta");
+    REQUIRE(choice.curves.size() == 1);
+    CHECK(choice.left_out.size() == 1);
+    CHECK(choice.curves[0].source.recorded.size() == 2);
+    const auto what_if = selection_along(reader, 0, choice.curves[0], "beta");
+    const auto curve = what_if_curve(reader, 0, choice.curves[0].source, "beta", by(what_if), std::nullopt);
+    CHECK(curve.size() > 10);
+    for (const CurvePoint& point : curve) {
+        CAPTURE(point.x);
+        policies::ParameterValues values = choice.curves[0].source.spec.values;
+        values.set("beta", std::to_string(point.x));
+        CHECK(point.kept.coverage == coverage_of((*what_if)(values, 20)));
+    }
+    const CurveChoice kernels = choice_of(reader, "kernel");
+    REQUIRE(!kernels.curves.empty());
+    CHECK_THROWS_WITH(selection_along(reader, 0, kernels.curves.back(), "kernel"),
+                      Contains("kernel cannot change without another prefill"));
+}
+
+TEST_CASE("curves: recall is that of the recorded run at its budget", "[curves]") {
+    const PolicyTrace stored({{"full", PolicyTrace::n_tokens}, {"h2o", 20}});
+    const trace::Reader reader = stored.reader();
+    const auto attention = AnswerAttention::read(reader, 0);
+    REQUIRE(attention);
+    const CurveRuns runs = choice_of(reader, over_budget).curves.at(0);
+    const auto what_if = selection_along(reader, 0, runs, over_budget);
+    const auto curve = what_if_curve(reader, 0, runs.source, over_budget, by(what_if), attention);
+    const auto point = std::find_if(curve.begin(), curve.end(), [](const auto& each) { return each.x == 20; });
+    REQUIRE(point != curve.end());
+    CHECK(point->recall == Approx(attention->recall(reader.run_record(0, 1), 20)).epsilon(1e-12));
+    CHECK(curve.back().recall == 1);
+    for (const CurvePoint& each : curve) CHECK((each.recall >= 0 && each.recall <= 1));
+}
+
+TEST_CASE("curves: the figure says where each is, and what has none", "[curves]") {
+    const PolicyTrace stored({{"full", PolicyTrace::n_tokens}, {"h2o", 40}, {"pyramidkv:window=8", 20}});
+    const trace::Reader reader = stored.reader();
+    const FigureDefinition definition = figure_definition("curves");
+    FigureOptions options;
+    options.threshold = 50;
+    const Figure figure = definition.make(reader, options);
+    REQUIRE(figure.legend.size() == 2);
+    CHECK_THAT(figure.legend[0].label, Contains("h2o: 50.0 % at "));
+    CHECK(figure.panels.at(0).x.scale == Scale::logarithmic);
+    options.source = "nothing";
+    CHECK_THROWS_AS(definition.make(reader, options), FigureError);
+    options.source = "bytes";
+    options.over = "beta";
+    const Figure windows = definition.make(reader, options);
+    REQUIRE(windows.legend.size() == 1);
+    CHECK_THAT(windows.caption, Contains("Left out") && Contains("h2o @ 40"));
+    options.over = "no_such";
+    CHECK_THROWS_WITH(definition.make(reader, options), Contains("it has no number 'no_such'"));
+}
