@@ -134,8 +134,7 @@ TEST_CASE("curves: the smallest budget that reaches a share is the one that tryi
 }
 
 TEST_CASE("curves: over a parameter that acts after the scores, and not over one that acts before", "[curves]") {
-    const PolicyTrace stored(
-        {{"pyramidkv:window=8,beta=4", 20}, {"pyramidkv:window=8", 20}, {"snapkv:window=8", 20}});
+    const PolicyTrace stored({{"pyramidkv:window=8,beta=4", 20}, {"pyramidkv:window=8", 20}, {"snapkv:window=8", 20}});
     const trace::Reader reader = stored.reader();
     const CurveChoice choice = choice_of(reader, "beta");
     REQUIRE(choice.curves.size() == 1);

@@ -139,6 +139,30 @@ TEST_CASE("the form begins with the chat template as the window was told") {
     }
 }
 
+// The address sanitizer sees what is read beyond the text where the copy is not dropped.
+TEST_CASE("a question that was replaced while nobody types is drawn at another width") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    DrivenForm form;
+    form.fill(small_form(form.folder / "run.h5"));
+    ImGuiID question = 0;
+    form.drive([&](ImGuiTestContext& c) {
+        question = c.ItemInfo("**/##question").ID;
+        c.ItemInputValue("**/##question", std::string(400, 'w').c_str());
+        c.ItemClick("**/###aware");
+    });
+    const ImGuiInputTextState& copy = ImGui::GetCurrentContext()->InputTextState;
+    CHECK(copy.ID == question);
+    form.fill(small_form(form.folder / "run.h5"));
+    form.drive([](ImGuiTestContext& c) { c.Yield(2); });
+    CHECK(copy.ID != question);
+    form.drive([](ImGuiTestContext& c) {
+        ImGui::GetStyle().ScrollbarSize += 9;  // the form becomes narrower
+        c.Yield(3);
+        ImGui::GetStyle().ScrollbarSize -= 9;
+    });
+    CHECK(form.state()["questions"] != std::vector<std::string>{std::string(400, 'w')});
+}
+
 TEST_CASE("questions are added, written over several lines, and taken away") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;

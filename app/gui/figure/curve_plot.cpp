@@ -22,10 +22,14 @@ std::string title_of(CurveMeasure measure) { return analysis::words_of(measure).
 /// Of measures.h.
 const char* definition_of(CurveMeasure measure) {
     switch (measure) {
-        case CurveMeasure::coverage: return measure_definition("coverage");
-        case CurveMeasure::attention: return measure_definition("attention_kept");
-        case CurveMeasure::recall: return measure_definition("recall");
-        case CurveMeasure::bytes: return "bytes that the kept keys and values need, of those of the full cache";
+        case CurveMeasure::coverage:
+            return measure_definition("coverage");
+        case CurveMeasure::attention:
+            return measure_definition("attention_kept");
+        case CurveMeasure::recall:
+            return measure_definition("recall");
+        case CurveMeasure::bytes:
+            return "bytes that the kept keys and values need, of those of the full cache";
     }
     return "";
 }
@@ -103,10 +107,11 @@ void CurvePlot::draw(Context& context, LiveWhatIf& what_if) {
     move_.reset();
     ImGui::SetNextItemOpen(is_open_);
     is_open_ = ImGui::CollapsingHeader("Curves");
-    ImGui::SetItemTooltip("what the shown runs would keep over the budget or a parameter: each selection is made again");
+    ImGui::SetItemTooltip(
+        "what the shown runs would keep over the budget or a parameter: each selection is made again");
     if (!is_open_) return;
-    const std::string over = analysis::can_be_over(what_if.definition(), settings_.over) ? settings_.over
-                                                                                        : analysis::over_budget;
+    const std::string over =
+        analysis::can_be_over(what_if.definition(), settings_.over) ? settings_.over : analysis::over_budget;
     choose_measure();
     ImGui::SameLine();
     choose_over(what_if, over);
@@ -116,7 +121,8 @@ void CurvePlot::draw(Context& context, LiveWhatIf& what_if) {
     const auto reader = context.session.document(what_if.source())->reader();
     if (now.stamp != figure_stamp_) prepare(now, what_if, *reader, over);
     draw_plot(context, now, what_if, over);
-    if (over == analysis::over_budget && settings_.measure != CurveMeasure::bytes) draw_crossings(context, now, what_if);
+    if (over == analysis::over_budget && settings_.measure != CurveMeasure::bytes)
+        draw_crossings(context, now, what_if);
     draw_left_out(context, now);
 }
 
@@ -163,8 +169,8 @@ void CurvePlot::prepare(const LiveCurvesNow& now, const LiveWhatIf& what_if, con
     });
     figure_.reset();
     if (!is_known_) return;
-    auto prepared = prepare_figure(
-        analysis::curve_figure(now.curves, {settings_.measure, over, settings_.threshold, full_bytes_}));
+    auto prepared =
+        prepare_figure(analysis::curve_figure(now.curves, {settings_.measure, over, settings_.threshold, full_bytes_}));
     prepared.runs = {now.runs};
     prepared.traces = {{what_if.source().document, what_if.source().prompt}};
     figure_ = std::make_shared<const PreparedFigure>(std::move(prepared));
@@ -173,8 +179,8 @@ void CurvePlot::prepare(const LiveCurvesNow& now, const LiveWhatIf& what_if, con
 void CurvePlot::draw_plot(Context& context, const LiveCurvesNow& now, LiveWhatIf& what_if, const std::string& over) {
     const float height = 13 * ImGui::GetFontSize();
     if (!figure_) {
-        const char* why = now.n_under_way > 0    ? "selecting again at each budget …"
-                          : now.curves.empty()   ? "None of the shown runs can be selected again so."
+        const char* why = now.n_under_way > 0  ? "selecting again at each budget …"
+                          : now.curves.empty() ? "None of the shown runs can be selected again so."
                           : settings_.measure == CurveMeasure::recall
                               ? "The trace does not say what the full cache's answer attends to."
                               : "The trace does not say what the window attends to.";
@@ -296,8 +302,9 @@ void CurvePlot::draw_crossings(Context& context, const LiveCurvesNow& now, LiveW
 
 void CurvePlot::draw_left_out(const Context&, const LiveCurvesNow& now) const {
     if (now.left_out.empty()) return;
-    ImGui::TextDisabled("%s", now.left_out.size() == 1 ? "1 run has no curve"
-                                                       : fmt::format("{} runs have no curve", now.left_out.size()).c_str());
+    ImGui::TextDisabled("%s", now.left_out.size() == 1
+                                  ? "1 run has no curve"
+                                  : fmt::format("{} runs have no curve", now.left_out.size()).c_str());
     if (!ImGui::IsItemHovered()) return;
     std::string why;
     for (const std::string& each : now.left_out) why += (why.empty() ? "" : "\n") + each;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <imgui.h>
-#include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "analysis/tables/table_format.h"
 #include "app/gui/view/file_dialog.h"
+#include "app/gui/view/wrapped_field.h"
 
 namespace kvscope::gui {
 namespace {
@@ -53,10 +53,9 @@ void draw_questions(const Theme& theme, std::vector<std::string>& questions) {
         const float text_height =
             ImGui::CalcTextSize((questions[i] + " ").c_str(), nullptr, false, width - 2 * padding.x).y;
         const ImVec2 at = ImGui::GetCursorScreenPos();
-        ImGui::InputTextMultiline(("##question" + number).c_str(), &questions[i],
-                                  {width, std::min(text_height, 6 * ImGui::GetFontSize()) + 2 * padding.y},
-                                  ImGuiInputTextFlags_WordWrap | ImGuiInputTextFlags_CtrlEnterForNewLine |
-                                      ImGuiInputTextFlags_NoHorizontalScroll);
+        wrapped_field(("##question" + number).c_str(), &questions[i],
+                      {width, std::min(text_height, 6 * ImGui::GetFontSize()) + 2 * padding.y},
+                      ImGuiInputTextFlags_CtrlEnterForNewLine | ImGuiInputTextFlags_NoHorizontalScroll);
         if (questions[i].empty())
             ImGui::GetWindowDrawList()->AddText({at.x + padding.x, at.y + padding.y}, packed(theme.ink_quiet),
                                                 i == 0 ? "Question (may be empty)" : "Another question");
@@ -127,7 +126,7 @@ void PromptForm::draw(Context& context, RunForm& form, const std::optional<Token
     ImGui::SetItemTooltip("reads a text file as the prompt; a .txt or .md file can be dropped on the window, too");
     const float em = ImGui::GetFontSize();
     ImGui::PushFont(context.fonts.mono, 0);
-    ImGui::InputTextMultiline("##context", &form.request.context, {-FLT_MIN, 10 * em}, ImGuiInputTextFlags_WordWrap);
+    wrapped_field("##context", &form.request.context, {-FLT_MIN, 10 * em});
     ImGui::PopFont();
     draw_count(context, form.request, tokens);
     draw_questions(context.theme, form.request.questions);

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <imgui.h>
-#include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +17,7 @@
 #include "app/gui/tokens/further_questions.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/wrapped_field.h"
 
 namespace kvscope::gui {
 namespace {
@@ -221,9 +221,9 @@ class AnswersView : public View {
             ImGui::PushFont(context.fonts.mono, 0);
             if (sent_of_ != prompt) sent_ = prompt->text;
             sent_of_ = prompt;
-            ImGui::InputTextMultiline("##prompt as sent text", &sent_,
-                                      {-1, std::max(ImGui::GetContentRegionAvail().y, 8 * ImGui::GetFontSize())},
-                                      ImGuiInputTextFlags_ReadOnly | ImGuiInputTextFlags_WordWrap);
+            wrapped_field("##prompt as sent text", &sent_,
+                          {-1, std::max(ImGui::GetContentRegionAvail().y, 8 * ImGui::GetFontSize())},
+                          ImGuiInputTextFlags_ReadOnly);
             ImGui::PopFont();
         }
         ImGui::EndChild();
