@@ -141,8 +141,9 @@ TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedR
                                         const TaskSlot<OrderedRows>& ordered, const RankingRequest& request,
                                         const RowOrder& order) {
     const Document& document = *request.document;
-    std::string stamp = fmt::format("{} {} {} {}", request.definition->name, document.id(),
-                                    document.runs_stamp(document.prompt), request.options.threshold.value_or(-1));
+    std::string stamp =
+        fmt::format("{} {} {} {} {} {}", request.definition->name, document.id(), document.stamp(), document.prompt,
+                    document.runs_stamp(document.prompt), request.options.threshold.value_or(-1));
     for (const RunKey& key : request.runs) stamp += " " + key.text();
     const auto rows =
         session.tasks.ask(ranked, "", stamp,

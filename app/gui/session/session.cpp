@@ -34,6 +34,9 @@ Document& Session::open(const std::filesystem::path& path, bool is_written) {
         (*known)->reload();
         return **known;
     }
+    // What was written about the trace that lies there no more goes to its own file.
+    if (known != documents_.end() && (*known)->annotations_changed)
+        save_annotations(**known, load_view((*known)->path()));
     auto opened = std::make_unique<Document>(next_id_, path, is_written);
     ++next_id_;
     Document& document = *opened;

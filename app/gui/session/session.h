@@ -64,7 +64,8 @@ class Session {
     /// or a layer.
     /// @returns the document, which is the trace that was open already where it is the same file and has not become
     /// another trace since; one that has takes the document's place, with an id of its own
-    /// @throws what trace::Reader throws
+    /// @throws what trace::Reader throws; std::runtime_error where notes on the trace that was there before cannot be
+    /// saved
     /// @param is_written a job of this program is writing it: while it does, what is finished of it is shown, not the
     ///                   trace that it will replace
     Document& open(const std::filesystem::path& path, bool is_written = false);

@@ -87,9 +87,14 @@ json with_unknown(json state, const json& before) {
 }
 
 std::vector<std::string> restore_session(Session& session, const json& state, const fs::path& folder) {
+    if (!state.is_object()) return {"which traces it has open cannot be understood"};
     std::vector<std::string> problems;
     std::vector<int> ids;  // of each trace in the state, −1 where it did not open
-    for (const json& trace : state.value("traces", json::array())) {
+    const auto saved = state.find("traces");
+    const json traces = saved != state.end() && saved->is_array() ? *saved : json::array();
+    if (saved != state.end() && !saved->is_array())
+        problems.emplace_back("which traces it has open cannot be understood");
+    for (const json& trace : traces) {
         ids.push_back(-1);
         try {
             Document& document = session.open(folder / trace.at("path").get<std::string>());

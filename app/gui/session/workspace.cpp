@@ -113,6 +113,7 @@ nlohmann::json read_archive(const fs::path& path, const std::optional<fs::path>&
         if (name.is_absolute() || name.begin() == name.end() || *name.begin() == "..")
             throw WorkspaceError(
                 fmt::format("{}: the name {:?} leads out of its folder", path.string(), name.string()));
+        if (archive_entry_filetype(entry) == AE_IFDIR) continue;
         const bool is_state = name == state_name;
         if (!is_state && !folder) continue;
         std::string whole;

@@ -76,7 +76,7 @@ void CurrentWorkspace::open_now(const std::filesystem::path& path) {
 void CurrentWorkspace::show(const std::filesystem::path& path, const Unpacked& unpacked) {
     const auto& [folder, state] = unpacked;
     for (const auto& problem : restore_session(session_, state.value("session", nlohmann::json::object()), folder))
-        notices_.add(problem, true);
+        notices_.add(fmt::format("{}: {}", path.filename().string(), problem), true);
     sidecars_.take_in_as_shown();
     state_ = state;
     views_.restore(state.value("layout", nlohmann::json()));

@@ -1,0 +1,56 @@
+#include "app/gui/session/session.h"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/gui/session/session_state.h"
+#include "tests/trace/sample_trace.h"
+
+namespace kvscope::gui {
+namespace {
+
+namespace fs = std::filesystem;
+namespace sample = trace::sample;
+
+void write_trace(const fs::path& path, const std::string& recipe) {
+    const sample::Options options;
+    trace::Writer writer(path, recipe, {.force = true, .generator = "session_test"});
+    writer.write_model(sample::model(options));
+    writer.write_prompt(0, sample::prompt(options, 0));
+    writer.finish();
+}
+
+}  // namespace
+
+TEST_CASE("a note that is not saved yet survives another trace in the file's place") {
+    const sample::TemporaryFolder folder;
+    const fs::path path = folder / "n.h5";
+    write_trace(path, sample::recipe);
+    Tasks tasks{[] {}};
+    Session session{tasks};
+    Document& document = session.open(path);
+    const int id = document.id();
+    document.write_note(0, 1, 2, "important");
+    REQUIRE(document.annotations_changed);
+    write_trace(path, R"({"other": 1})");
+    CHECK(session.open(path).id() != id);
+    CHECK(fs::exists(path.string() + ".notes.json"));
+}
+
+TEST_CASE("a saved session that cannot be understood is told, and what can be is opened") {
+    const sample::TemporaryFolder folder;
+    write_trace(folder / "n.h5", sample::recipe);
+    Tasks tasks{[] {}};
+    Session session{tasks};
+    for (const nlohmann::json& state : {nlohmann::json(5), nlohmann::json::array({1}), nlohmann::json("x")}) {
+        CHECK(restore_session(session, state, folder.path()).size() == 1);
+        CHECK(session.documents().empty());
+    }
+    CHECK(restore_session(session, {{"traces", 7}}, folder.path()).size() == 2);  // and without a selection
+    const auto problems = restore_session(
+        session, {{"traces", {{{"path", "n.h5"}}, {{"path", "gone.h5"}}}}, {"selection", 3}}, folder.path());
+    CHECK(problems.size() == 2);
+    CHECK(session.documents().size() == 1);
+}
+
+}  // namespace kvscope::gui
