@@ -222,7 +222,7 @@ class Palu : public Policy {
     /// (r, d) what a head's numbers are made with.
     std::shared_ptr<const Matrix> map_of(const Group& group, const std::vector<float>& basis, int head) const {
         const auto d = static_cast<size_t>(context_.shape.head_dim);
-        auto map = std::make_shared<Matrix>(Matrix{group.rank, context_.shape.head_dim, {}});
+        auto map = std::make_shared<Matrix>(Matrix{group.rank, context_.shape.head_dim, {}, is_whitened_});
         for (int row = 0; row < group.rank; ++row) {
             const float* from = basis.data() + static_cast<size_t>(row) * static_cast<size_t>(group.width) +
                                 static_cast<size_t>(head) * d;
@@ -254,8 +254,8 @@ Definition palu_definition() {
                 integer_parameter("group_heads", 4, {.low = 1}, "KV heads whose keys (values) share their numbers."),
                 automatic_real_parameter("rank_share", "the budget, which is a share of the full cache's bytes",
                                          {.low = 0.0, .high = 1.0, .low_open = true},
-                                         "Directions that are kept, as a share of all of a group; whatever the budget, "
-                                         "the cache then needs that share of the full one's bytes."),
+                                         "Directions that are kept, as a share of all of a group, whatever the budget: "
+                                         "the share of the full cache's bytes that tokens then need."),
                 boolean_parameter("whitening", true,
                                   "Directions by the prompt's own keys and values (the paper's are by those of a "
                                   "calibration text); off: by the weights alone."),
@@ -267,7 +267,11 @@ Definition palu_definition() {
         .own_share = [](const ParameterValues& values) { return values.automatic_real("rank_share"); },
         .remark =
             "On a processor it decodes more slowly than the full cache: keys are worked out anew at each step. With "
-            "whitening=off, by the weights alone, models of few KV heads lose the answer.",
+            "whitening=on the directions are the prompt's own, stored once with it in f32, and counted: in bf16 a "
+            "group "
+            "of D numbers a token needs 2 D / N more than the share asked for, 9 % of it at 4,096 tokens and 192 "
+            "numbers. "
+            "With whitening=off, by the weights alone, models of few KV heads lose the answer.",
     };
 }
 

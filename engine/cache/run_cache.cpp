@@ -284,7 +284,12 @@ void RunCache::erase(int layer, int row, std::span<const uint32_t> entries) {
 
 size_t RunCache::stored_bytes(int layer, int row) const {
     size_t total = 0;
-    for (const auto& entries : stored(layer, row)) total += entries->own_bytes();
+    std::set<const policies::Matrix*> maps;
+    for (const auto& entries : stored(layer, row)) {
+        total += entries->own_bytes();
+        entries->add_maps(maps);
+    }
+    for (const policies::Matrix* map : maps) total += map->prompt_bytes();
     return total;
 }
 

@@ -248,6 +248,11 @@ size_t StoredVectors::own_bytes() const {
     return total;
 }
 
+void StoredVectors::add_maps(std::set<const policies::Matrix*>& maps) const {
+    for (const Part& part : parts_)
+        if (part.map) maps.insert(part.map.get());
+}
+
 StoredEntries::StoredEntries(const policies::StoredEntries& entries, const StoredSource& source)
     : positions_(entries.positions),
       masses_(entries.masses),

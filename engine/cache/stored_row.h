@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -80,8 +81,9 @@ class StoredVectors {
     void sum(int64_t begin, int64_t end, const float* weights, int n_queries, float* scratch, float* out) const;
     size_t scratch_floats(int n_queries) const;
 
-    /// Without what is stored for several.
+    /// Without what is stored for several, and without maps.
     size_t own_bytes() const;
+    void add_maps(std::set<const policies::Matrix*>& maps) const;
 
     /// Whether these could go behind: as many parts, each of the same width, channels and map, and shared alike.
     bool is_like(const policies::StoredVectors& vectors, const StoredSource& source) const;
@@ -132,8 +134,13 @@ class StoredEntries {
         keys_.read(begin, end, keys);
         values_.read(begin, end, values);
     }
-    /// Without what is stored for several.
+    /// Without what is stored for several, and without maps.
     size_t own_bytes() const { return keys_.own_bytes() + values_.own_bytes() + masses_.size() * sizeof(float); }
+
+    void add_maps(std::set<const policies::Matrix*>& maps) const {
+        keys_.add_maps(maps);
+        values_.add_maps(maps);
+    }
 
     /// A row of `attention_decode` over the entries from `first` on, without queries and output. Where keys are stored
     /// on some channels, the queries have to be, too: `key_channels`, empty for all.

@@ -121,15 +121,24 @@ void add_bytes(const StoredVectors& vectors, size_t n_entries, size_t element, S
     }
 }
 
+void add_maps(const StoredVectors& vectors, std::set<const Matrix*>& maps) {
+    for (const StoredPart& part : vectors.parts)
+        if (part.map) maps.insert(part.map.get());
+}
+
 /// What a row stores for itself.
 StoredBytes own_bytes_of(const StoredRow& row, int head_dim, size_t element) {
     StoredBytes bytes;
     bytes.whole = 2 * row.plain.size() * static_cast<size_t>(head_dim) * element;
+    std::set<const Matrix*> maps;
     for (const StoredEntries& entries : row.stored) {
         add_bytes(entries.keys, entries.positions.size(), element, bytes);
         add_bytes(entries.values, entries.positions.size(), element, bytes);
         bytes.masses += entries.masses.size() * sizeof(float);
+        add_maps(entries.keys, maps);
+        add_maps(entries.values, maps);
     }
+    for (const Matrix* map : maps) bytes.mapped += map->prompt_bytes();
     return bytes;
 }
 

@@ -15,6 +15,9 @@ struct Matrix {
     int n_rows = 0;
     int n_columns = 0;
     std::vector<float> numbers;  ///< (n_rows, n_columns)
+    /// Made from the prompt, not from the model: it belongs to the cache, which is held to need its bytes, too.
+    bool is_of_prompt = false;
+    size_t prompt_bytes() const { return is_of_prompt ? numbers.size() * sizeof(float) : 0; }
 };
 
 /// Numbers of n entries that a layer's cache stores once, in the model's type, for parts of several heads, of keys and
@@ -36,8 +39,9 @@ struct StoredPart {
     int first_column = 0;
     /// (width) the channels that the numbers are, ascending; empty without a map: all d.
     std::vector<uint16_t> channels{};
-    /// (width, d) what an entry's numbers, as a row, are multiplied by to give d channels. It belongs to the model, not
-    /// to the cache: its bytes are not counted. nullptr: the numbers are the channels themselves.
+    /// (width, d) what an entry's numbers, as a row, are multiplied by to give d channels. Where it belongs to the
+    /// model its bytes are not counted; one of the prompt's is, once in a row. nullptr: the numbers are the channels
+    /// themselves.
     std::shared_ptr<const Matrix> map{};
     /// (n) what an entry's share of the sum is multiplied by, a number in the model's type; empty: 1.
     std::vector<float> scales{};
@@ -95,7 +99,7 @@ void require_stored(std::string_view policy, int layer, const ModelShape& shape,
 struct StoredBytes {
     size_t whole = 0;     ///< keys and values of d numbers each
     size_t channels = 0;  ///< some channels of them, and which ones these are
-    size_t mapped = 0;    ///< what maps turn into them
+    size_t mapped = 0;    ///< what maps turn into them, and such maps as are the prompt's own
     size_t masses = 0;
     size_t total() const { return whole + channels + mapped + masses; }
 };

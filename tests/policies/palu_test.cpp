@@ -188,22 +188,29 @@ TEST_CASE("Palu projects onto the weights' leading directions", "[palu]") {
         }
 }
 
-TEST_CASE("Palu's bytes are its share of the full cache's, which the budget or its parameter decides", "[palu]") {
+TEST_CASE(
+    "Palu's bytes are its share of the full cache's, which the budget or its parameter decides, and its directions",
+    "[palu]") {
     Cache cache = random_cache(kShape, kTokens, 5);
     const auto bytes = [&](const std::string& policy, double share) {
         const auto selection = select(policy, cache, context_of(cache, share))[0];
         const auto rows = row_bytes_of(selection, 16, 2);
         const size_t total = std::accumulate(rows.begin(), rows.end(), size_t{0});
         CHECK(summary_of("palu", 0, kShape, kTokens, selection, 2).bytes.total() == total);
-        return total / 2 / kTokens;
+        return total;
     };
-    CHECK(bytes("palu", 0.5) == 2 * (32 + 8));
-    CHECK(bytes("palu", 0.3) == 2 * (19 + 4));
-    CHECK(bytes("palu:group_heads=1", 0.3) == 2 * 5 * 4);
-    CHECK(bytes("palu:group_heads=99", 0.3) == 2 * 24);
-    CHECK(bytes("palu:rank_share=0.25", 0.9) == 2 * (16 + 4));
-    CHECK(bytes("palu:rank_share=0.001", 0.9) == 2 * 2);
-    CHECK(bytes("palu", 1.0) == 2 * 80);
+    // Numbers of a token's keys and values in two bytes each, and once in f32 what the prompt's directions are: r D of
+    // a group of D numbers.
+    const auto whole = [](size_t numbers) { return 2 * 2 * kTokens * numbers; };
+    const auto directions = [](size_t numbers) { return 2 * sizeof(float) * numbers; };
+    CHECK(bytes("palu", 0.5) == whole(32 + 8) + directions(32 * 64 + 8 * 16));
+    CHECK(bytes("palu", 0.3) == whole(19 + 4) + directions(19 * 64 + 4 * 16));
+    CHECK(bytes("palu:group_heads=1", 0.3) == whole(5 * 4) + directions(5 * 4 * 16));
+    CHECK(bytes("palu:group_heads=99", 0.3) == whole(24) + directions(24 * 80));
+    CHECK(bytes("palu:rank_share=0.25", 0.9) == whole(16 + 4) + directions(16 * 64 + 4 * 16));
+    CHECK(bytes("palu:rank_share=0.001", 0.9) == whole(2) + directions(64 + 16));
+    CHECK(bytes("palu:whitening=off", 0.5) == whole(32 + 8));  // of the model
+    CHECK(bytes("palu", 1.0) == whole(80));
     CHECK_FALSE(select("palu", cache, context_of(cache, 1.0))[0].stored);
     CHECK(parse_policy("palu").own_share() == std::nullopt);
     CHECK(parse_policy("palu:rank_share=0.4").own_share() == 0.4);

@@ -63,12 +63,12 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
     ImGui::Dummy({side, side});
     ImGui::SameLine();
     const bool is_narrow = ImGui::GetContentRegionAvail().x < 17 * ImGui::GetFontSize();
+    std::string heads = report.n_keeping_any == 0 ? "dropped"
+                        : is_narrow               ? fmt::format("{}/{}", report.n_keeping_any, report.n_places)
+                                    : fmt::format("{} of {} heads", report.n_keeping_any, report.n_places);
     // Of a token that shares its entries with others, what it has of them.
-    const std::string kept =
-        report.n_merging > 0 ? analysis::format_number(report.n_entries, 2) : std::to_string(report.n_keeping_any);
-    const std::string heads = report.n_keeping_any == 0 ? "dropped"
-                              : is_narrow               ? fmt::format("{}/{}", kept, report.n_places)
-                                                        : fmt::format("{} of {} heads", kept, report.n_places);
+    if (report.n_merging > 0 && !is_narrow)
+        heads += fmt::format(", {} entries", analysis::format_number(report.n_entries, 2));
     const ImVec2 label = ImGui::GetCursorScreenPos();
     const float heads_at = label.x + ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(heads.c_str()).x;
     if (ImGui::Selectable(fmt::format("##{}", look.run).c_str(), key == asked.run)) session.selection.select_run(key);
