@@ -332,6 +332,45 @@ TEST_CASE("a workspace carries traces, notes, layout and selection to another fo
     unsetenv("XDG_STATE_HOME");
 }
 
+TEST_CASE("a view, a layout and a mark that the command line names go before those of a workspace") {
+    NEEDS_DISPLAY();
+    const SampleTrace sample;
+    const fs::path workspace = sample.folder / "w.kvscope";
+    setenv("XDG_STATE_HOME", (sample.folder / "state").c_str(), 1);
+    {
+        AppOptions options = explore(sample);
+        options.mark = "w1";
+        DrivenApp driven(options);
+        driven.settle();
+        driven.app().save_workspace(workspace);
+        driven.app().tasks().wait();
+        driven.settle();
+    }
+    const auto opened = [&](AppOptions options) {
+        options.traces = {workspace};
+        DrivenApp driven(options);
+        driven.settle();
+        CHECK(driven.app().n_errors() == 0);
+        CHECK(driven.session().documents().size() == 1);
+        std::vector<std::string> kinds;
+        for (const auto& view : driven.app().views()) kinds.push_back(view->kind->name);
+        return std::pair(kinds, driven.session().mark);
+    };
+    const auto [of_workspace, its_mark] = opened({});
+    CHECK(std::find(of_workspace.begin(), of_workspace.end(), "difference") != of_workspace.end());
+    CHECK(its_mark == "w1");
+    AppOptions asked;
+    asked.view = "cost";
+    asked.mark = "w2";
+    CHECK(opened(asked) == std::pair(std::vector<std::string>{"cost"}, std::string("w2")));
+    asked = {};
+    asked.layout = "report";
+    const auto of_report = opened(asked).first;
+    CHECK(std::find(of_report.begin(), of_report.end(), "report") != of_report.end());
+    CHECK(std::find(of_report.begin(), of_report.end(), "difference") == of_report.end());
+    unsetenv("XDG_STATE_HOME");
+}
+
 TEST_CASE("a picture that the disk has no room for is told, and leaves what was there") {
     const trace::sample::TemporaryFolder folder;
     const fs::path path = folder / "window.png";
