@@ -119,7 +119,7 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     } else {
         row.cells.insert(row.cells.end(), 3, Cell());
     }
-    row.cells.push_back(source.mean(schema::run::attention_kept));
+    row.cells.push_back(is_measured_by_tokens(attributes, sets) ? source.mean(schema::run::attention_kept) : Cell());
     row.cells.push_back(std::move(recall));
     row.cells.push_back(source.mean(schema::run::output_error));
     row.cells.push_back(source.total(schema::run::cache_bytes));
@@ -136,16 +136,20 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     return row;
 }
 
-/// Of every run: empty where it failed or the trace lacks what recall is measured against.
+/// Of every run: empty where it failed, is not measured by it, or the trace lacks what recall is measured against.
 std::vector<Cell> recalls(const trace::Reader& reader, int prompt) {
     std::vector<Cell> cells(static_cast<size_t>(reader.n_runs(prompt)));
     if (!run_with_answer_attention(reader, prompt)) return cells;
-    std::vector<int> finished;
+    const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
+    std::vector<int> measured;
     for (int run = 0; run < reader.n_runs(prompt); ++run) {
-        if (reader.run(prompt, run).status == schema::run::status_complete) finished.push_back(run);
+        const trace::RunAttributes& attributes = reader.run(prompt, run);
+        if (attributes.status == schema::run::status_complete &&
+            is_measured_by_tokens(attributes, kept_sets(*reader.kept(prompt, run), n_tokens)))
+            measured.push_back(run);
     }
-    const std::vector<Recall> of_finished = recall_of_runs(reader, prompt, finished);
-    for (size_t i = 0; i < finished.size(); ++i) cells[static_cast<size_t>(finished[i])] = of_finished[i].model;
+    const std::vector<Recall> of_measured = recall_of_runs(reader, prompt, measured);
+    for (size_t i = 0; i < measured.size(); ++i) cells[static_cast<size_t>(measured[i])] = of_measured[i].model;
     return cells;
 }
 

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <random>
 #include <set>
 #include <stdexcept>
+#include <string_view>
+#include <utility>
 
 #include "analysis/figure_definition.h"
 #include "policies/interface/budget.h"
@@ -131,6 +134,22 @@ std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows) {
     return groups;
 }
 
+std::vector<std::string> budgets_of(std::span<const TaskGroup> groups) {
+    const auto place_of = [](const std::string& budget) {
+        double number = 0;
+        std::from_chars(budget.data(), budget.data() + budget.size(), number);
+        return std::pair(budget.ends_with('%'), number);
+    };
+    std::vector<std::string> budgets;
+    for (const auto& group : groups)
+        if (group.policy != "full") budgets.push_back(group.budget);
+    std::sort(budgets.begin(), budgets.end(),
+              [&](const std::string& a, const std::string& b) { return place_of(a) < place_of(b); });
+    budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
+    if (budgets.empty()) budgets.emplace_back("all");
+    return budgets;
+}
+
 BootstrapMean bootstrap_mean(std::span<const double> values) {
     if (values.empty()) throw std::invalid_argument("a mean of no values");
     const double n = static_cast<double>(values.size());
@@ -181,31 +200,26 @@ Table task_scores(std::span<const trace::ResultRow> rows) {
 
 Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
     const auto groups = task_groups(rows);
-    std::vector<std::string> settings, budgets;
-    const auto place_in = [](std::vector<std::string>& all, const std::string& one) {
-        const auto found = std::find(all.begin(), all.end(), one);
-        if (found != all.end()) return static_cast<size_t>(found - all.begin());
-        all.push_back(one);
-        return all.size() - 1;
-    };
+    const auto budgets = budgets_of(groups);
     Table table{
         "task_scores", "Right answers in per cent, with 95 % bootstrap intervals", {{"policy", "Policy", ""}}, {}};
+    for (const auto& budget : budgets)
+        table.columns.push_back({budget == "all" ? budget : "budget_" + budget, budget, ""});
+    std::map<std::string, size_t> rows_of;
     for (const auto& group : groups) {
-        if (place_in(settings, group.setting) == table.rows.size())
+        const auto [place, is_new] = rows_of.try_emplace(group.setting, table.rows.size());
+        if (is_new) {
             table.rows.push_back({{group.setting}, group.policy == "full"});
-        if (group.policy != "full" && place_in(budgets, group.budget) + 1 == table.columns.size())
-            table.columns.push_back({"budget_" + group.budget, group.budget, ""});
-    }
-    if (budgets.empty()) table.columns.push_back({"all", "all", ""});
-    for (auto& row : table.rows) row.cells.resize(table.columns.size());
-    for (const auto& group : groups) {
-        auto& cells = table.rows[place_in(settings, group.setting)].cells;
+            table.rows.back().cells.resize(table.columns.size());
+        }
         std::string text = "failed";
         if (!group.answered.empty()) {
             const auto [mean, low, high] = bootstrap_mean(group.scores());
             text = fmt::format("{:.1f} [{:.1f}, {:.1f}]", 100 * mean, 100 * low, 100 * high);
         }
-        cells[group.policy == "full" ? 1 : place_in(budgets, group.budget) + 1] = text;
+        auto& cells = table.rows[place->second].cells;
+        for (size_t i = 0; i < budgets.size(); ++i)
+            if (group.policy == "full" || group.budget == budgets[i]) cells[i + 1] = text;
     }
     return table;
 }
@@ -224,6 +238,30 @@ std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows) {
     return failures;
 }
 
+namespace {
+
+/// Whether an answer ends within a sentence, as one does that is given too few tokens.
+bool breaks_off(const std::string& answer) {
+    const size_t last = answer.find_last_not_of(" \t\r\n\"')*`");
+    return last != std::string::npos && std::string_view(".!?:;,").find(answer[last]) == std::string_view::npos;
+}
+
+/// What is wrong with a full cache that is right too rarely.
+std::string wrong_answers(const TaskGroup& full, double mean) {
+    std::string text = fmt::format("the full cache is right in {:.1f} %, 90 % are needed", 100 * mean);
+    const auto n_wrong =
+        std::count_if(full.answered.begin(), full.answered.end(), [](const auto* row) { return row->score < 0.5; });
+    const auto n_broken = std::count_if(full.answered.begin(), full.answered.end(), [](const auto* row) {
+        return row->score < 0.5 && breaks_off(row->prediction);
+    });
+    if (2 * n_broken > n_wrong)
+        text += fmt::format(" ({} of its {} wrong answers break off within a sentence: allow more tokens with -n)",
+                            n_broken, n_wrong);
+    return text;
+}
+
+}  // namespace
+
 std::string task_verdict(std::span<const trace::ResultRow> rows) {
     const auto groups = task_groups(rows);
     const auto mean = [](const TaskGroup& group) { return bootstrap_mean(group.scores()).mean; };
@@ -238,8 +276,7 @@ std::string task_verdict(std::span<const trace::ResultRow> rows) {
     if (!full) return "Not usable: the full cache answered nothing.";
     std::vector<std::string> missing;
     if (full->answered.size() < 60) missing.push_back(fmt::format("{} samples, 60 are needed", full->answered.size()));
-    if (mean(*full) < 0.9)
-        missing.push_back(fmt::format("the full cache is right in {:.1f} %, 90 % are needed", 100 * mean(*full)));
+    if (mean(*full) < 0.9) missing.push_back(wrong_answers(*full, mean(*full)));
     if (!random) {
         missing.push_back("no run of the policy `random` to compare with chance");
     } else if (mean(*random) > 0.1) {

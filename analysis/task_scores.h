@@ -37,12 +37,16 @@ struct TaskGroup {
 /// In the order of the first sample. They point into `rows`. @throws FigureError for no rows
 std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows);
 
+/// The groups' budgets but that of `full`, each once, ascending: entries, then shares. "all" where there are none.
+std::vector<std::string> budgets_of(std::span<const TaskGroup> groups);
+
 /// A task's results, one row a policy setting and budget: samples, mean score with its interval, and how many failed.
 /// `full` is the control and comes first. Budgets given as shares differ between samples and are shown as shares.
 /// @throws FigureError for no rows
 Table task_scores(std::span<const trace::ResultRow> rows);
 
-/// The same with one row a policy setting and one column a budget, in per cent: "93.3 [86.7, 98.3]".
+/// The same with one row a policy setting and one column a budget, in per cent: "93.3 [86.7, 98.3]". What `full`
+/// scored, whose budget is everything, stands in each column.
 Table task_scores_by_budget(std::span<const trace::ResultRow> rows);
 
 /// Why and in which samples runs failed, each reason once a policy setting and budget: "headkv @ 64 failed in all 60
@@ -50,7 +54,8 @@ Table task_scores_by_budget(std::span<const trace::ResultRow> rows);
 std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows);
 
 /// Whether the table means anything: at least 60 samples, the full cache right in 90 % of them, and `random` in at most
-/// 10 % at its smallest budget. One sentence that says so, or what is missing.
+/// 10 % at its smallest budget. One sentence that says so, or what is missing; and whether it may be that answers were
+/// given too few tokens, where most of the full cache's wrong ones break off.
 std::string task_verdict(std::span<const trace::ResultRow> rows);
 
 }  // namespace kvscope::analysis

@@ -65,7 +65,7 @@ std::vector<RunPlan> with_full_run(std::vector<RunPlan> plans);
 /// trace already holds.
 class Experiment {
  public:
-    /// @param plans as `with_full_run` returns them
+    /// @param plans the full run first, and once; others that are the same are runs of their own
     Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer& writer,
                Progress& progress);
     /// Without a trace: what becomes of the runs is the business of `on_run`.

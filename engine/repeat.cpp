@@ -85,6 +85,28 @@ void follow_switches(const trace::Reader& reader, int prompt, int run, RunPlan& 
                                     trace::answer_length(reader, prompt, run));
 }
 
+/// Runs that are made again, as one experiment. Each has a plan of its own, also beside another of the same settings,
+/// so that no two share a policy that acts while decoding; the full cache, which none does, has one.
+struct Again {
+    std::vector<RunPlan> plans;          ///< of the experiment: the full run first
+    std::vector<size_t> places;          ///< of each run in `plans`; of no meaning beside an obstacle
+    std::vector<std::string> obstacles;  ///< of each run: why it is not made; empty where it is
+};
+
+Again plan_again(const trace::Reader& reader, int prompt, std::span<const int> runs, bool answers) {
+    Again again{with_full_run({}), {}, {}};
+    for (const int run : runs) {
+        RunPlan plan = recorded_plan(reader.run(prompt, run));
+        // What a cache is asked further begins anew with what its parameters say.
+        if (answers) follow_switches(reader, prompt, run, plan);
+        again.obstacles.push_back(files_changed(reader, prompt, run, plan.spec));
+        const bool is_full = plan.spec.definition->name == "full";
+        again.places.push_back(is_full ? 0 : again.plans.size());
+        if (!is_full && again.obstacles.back().empty()) again.plans.push_back(std::move(plan));
+    }
+    return again;
+}
+
 }  // namespace
 
 ExperimentOptions recorded_options(const trace::Reader& reader, int prompt) {
@@ -120,17 +142,10 @@ std::vector<RepeatedRun> repeat_runs(const Model& model, const trace::Reader& re
     ExperimentOptions options = recorded_options(reader, prompt);
     options.keep_caches = true;
     options.compare = options.record = answers;
-    std::vector<RunPlan> plans, possible;
-    std::vector<std::string> obstacles;
-    for (const int run : runs) {
-        plans.push_back(recorded_plan(reader.run(prompt, run)));
-        // What a cache is asked further begins anew with what its parameters say.
-        if (answers) follow_switches(reader, prompt, run, plans.back());
-        obstacles.push_back(files_changed(reader, prompt, run, plans.back().spec));
-        if (obstacles.back().empty()) possible.push_back(plans.back());
-    }
-    const bool go_by_answers = std::any_of(
-        plans.begin(), plans.end(), [](const RunPlan& plan) { return plan.spec.create()->needs().answer_attention; });
+    const Again again = plan_again(reader, prompt, runs, answers);
+    const bool go_by_answers = std::any_of(again.plans.begin(), again.plans.end(), [](const RunPlan& plan) {
+        return plan.spec.create()->needs().answer_attention;
+    });
     if (!answers && !go_by_answers) options.n_new = 1;
     std::vector<Prompt> prompts;
     size_t wanted = 0;
@@ -139,18 +154,8 @@ std::vector<RepeatedRun> repeat_runs(const Model& model, const trace::Reader& re
         prompts.push_back(stored_prompt(model, reader, i, options.n_new));
     }
 
-    const std::vector<RunPlan> all = with_full_run(possible);
-    const auto place_of = [&](const RunPlan& plan) {
-        return static_cast<size_t>(std::find_if(all.begin(), all.end(),
-                                                [&](const RunPlan& other) {
-                                                    const bool is_full = plan.spec.definition->name == "full";
-                                                    return other.spec == plan.spec &&
-                                                           (is_full || other.budget == plan.budget);
-                                                }) -
-                                   all.begin());
-    };
-    Experiment experiment(model, all, options, progress);
-    std::vector<trace::RunRecord> records(all.size());
+    Experiment experiment(model, again.plans, options, progress);
+    std::vector<trace::RunRecord> records(again.plans.size());
     experiment.on_run = [&](int at, int run, const trace::RunRecord& record) {
         if (static_cast<size_t>(at) == wanted) records[static_cast<size_t>(run)] = record;
     };
@@ -158,8 +163,8 @@ std::vector<RepeatedRun> repeat_runs(const Model& model, const trace::Reader& re
     experiment.on_prompt = [&](int at, const trace::PromptRecord&) { reading = static_cast<size_t>(at); };
     experiment.on_token = [&](int run, int32_t id) {
         if (!on_token || reading != wanted) return;
-        for (size_t i = 0; i < plans.size(); ++i)
-            if (place_of(plans[i]) == static_cast<size_t>(run)) on_token(i, id);
+        for (size_t i = 0; i < runs.size(); ++i)
+            if (again.obstacles[i].empty() && again.places[i] == static_cast<size_t>(run)) on_token(i, id);
     };
     experiment.run(prompts);
     std::vector<std::shared_ptr<Conversation>> caches;
@@ -167,13 +172,13 @@ std::vector<RepeatedRun> repeat_runs(const Model& model, const trace::Reader& re
 
     std::vector<RepeatedRun> repeated(runs.size());
     for (size_t i = 0; i < runs.size(); ++i) {
-        if (!obstacles[i].empty()) {
+        if (!again.obstacles[i].empty()) {
             static_cast<trace::RunAttributes&>(repeated[i].record) = reader.run(prompt, runs[i]);
             repeated[i].record.status = trace::schema::run::status_failed;
-            repeated[i].record.message = obstacles[i];
+            repeated[i].record.message = again.obstacles[i];
             continue;
         }
-        const size_t place = place_of(plans[i]);
+        const size_t place = again.places[i];
         repeated[i].record = records[place];
         repeated[i].cache = caches[place];
         if (!repeated[i].cache) continue;

@@ -26,7 +26,7 @@ namespace {
 class CommonKv : public Policy {
  public:
     explicit CommonKv(const ParameterValues& values)
-        : layer_step_(static_cast<int>(values.integer("layer_step"))),
+        : given_step_(static_cast<int>(values.integer("layer_step"))),
           given_rank_(values.automatic_integer("rank")),
           sinks_(values.integer("sinks")),
           recent_(values.integer("recent")),
@@ -43,6 +43,7 @@ class CommonKv : public Policy {
         context_ = context;
         const ModelShape& shape = context.shape;
         groups_.clear();
+        layer_step_ = std::min(given_step_, shape.n_layers);
         for (int first = 0; first < shape.n_layers; first += layer_step_)
             groups_.push_back({.first = first, .n_layers = std::min(layer_step_, shape.n_layers - first)});
         latents_.assign(static_cast<size_t>(shape.n_layers), {});
@@ -400,14 +401,15 @@ class CommonKv : public Policy {
         return entries;
     }
 
-    int layer_step_;
+    int given_step_;
     std::optional<int64_t> given_rank_;
     int64_t sinks_, recent_;
     double unlike_;
     bool of_model_;
     RunContext context_;
-    int rank_ = 0;    ///< numbers that are stored of a latent
-    int stride_ = 0;  ///< numbers that are worked out of one, as many as the rank may turn out to be
+    int layer_step_ = 1;  ///< at most all layers
+    int rank_ = 0;        ///< numbers that are stored of a latent
+    int stride_ = 0;      ///< numbers that are worked out of one, as many as the rank may turn out to be
     std::vector<Group> groups_;
     std::vector<float> common_;                ///< (stride, hidden) S^1/2 V^T of the group that is observed
     std::vector<std::vector<float>> latents_;  ///< of each layer that is not decided yet, (N, stride)

@@ -1,6 +1,7 @@
 #include "trace/trace_files.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <numeric>
 #include <stdexcept>
@@ -47,6 +48,15 @@ void require_valid_kept(const Kept& found, std::int64_t visible_tokens, const st
         if (position >= visible_tokens) {
             throw DamagedTrace(
                 fmt::format("{}/kept_indices: expected positions below {}, found {}", where, visible_tokens, position));
+        }
+    }
+    for (std::size_t row = 0; row + 1 < offsets.size(); ++row) {
+        const auto begin = found.indices.begin() + static_cast<std::ptrdiff_t>(offsets[row]);
+        const auto end = found.indices.begin() + static_cast<std::ptrdiff_t>(offsets[row + 1]);
+        const auto drop = std::adjacent_find(begin, end, std::greater_equal<>());
+        if (drop != end) {
+            throw DamagedTrace(fmt::format("{}/kept_indices: expected ascending positions in row {}, found {} after {}",
+                                           where, row, *(drop + 1), *drop));
         }
     }
 }

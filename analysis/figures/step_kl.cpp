@@ -4,9 +4,11 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "analysis/axes.h"
 #include "analysis/color_map.h"
+#include "analysis/compared_steps.h"
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_pairs.h"
@@ -15,9 +17,6 @@
 
 namespace kvscope::analysis::step_kl_file {
 namespace {
-
-using trace::Place;
-namespace schema = trace::schema;
 
 constexpr double kFloor = 1e-6;  // nats; smaller divergences are rounding
 constexpr double kCurvesMm = 48;
@@ -42,12 +41,9 @@ struct Run {
 
 /// @returns nothing of a run that was not compared with the full cache
 std::optional<Run> read_run(const ShownRun& shown) {
-    const trace::Reader& reader = *shown.part->reader;
-    const Place place = Place::of_run(shown.part->options.prompt, shown.index);
-    if (!reader.has(place, schema::run::step_kl) || !reader.has(place, schema::run::step_agreement))
-        return std::nullopt;
-    return Run{shown, reader.read<float>(place, schema::run::step_kl),
-               reader.read<uint8_t>(place, schema::run::step_agreement)};
+    auto steps = compared_steps(*shown.part->reader, shown.part->options.prompt, shown.index);
+    if (!steps) return std::nullopt;
+    return Run{shown, std::move(steps->kl), std::move(steps->agreement)};
 }
 
 struct Runs {
@@ -209,7 +205,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     for (const Run& run : read_runs({&part, 1}).runs) {
         for (size_t step = 0; step < run.kl.size(); ++step) {
             table.add(Subject{.run = run.shown.index, .step = static_cast<int>(step)},
-                      {run.shown.label, static_cast<double>(run.kl[step]), int64_t{run.agreement.at(step)}});
+                      {run.shown.label, static_cast<double>(run.kl[step]), int64_t{run.agreement[step]}});
         }
     }
     return table.take();
@@ -312,7 +308,7 @@ Table difference_numbers(std::span<const TracePart, 2> sides) {
         for (size_t step = 0; step < pair.n_steps(); ++step) {
             of.a.step = of.b.step = static_cast<int>(step);
             table.add(of, {pair.shown.label, static_cast<double>(pair.a.kl[step]), static_cast<double>(pair.b.kl[step]),
-                           pair.kl(step), int64_t{pair.a.agreement.at(step)}, int64_t{pair.b.agreement.at(step)}});
+                           pair.kl(step), int64_t{pair.a.agreement[step]}, int64_t{pair.b.agreement[step]}});
         }
     }
     return table.take();

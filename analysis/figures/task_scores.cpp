@@ -30,9 +30,9 @@ constexpr size_t kMostPanels = 24;
 struct Scores {
     std::string task;
     std::vector<trace::ResultRow> rows;
-    std::vector<TaskGroup> groups;  ///< the chosen ones; `full` first where it was run
+    std::vector<TaskGroup> groups;  ///< the chosen ones, by setting, then budget; `full` first where it was run
     std::vector<std::string> settings;
-    std::vector<std::string> budgets;  ///< without that of `full`
+    std::vector<std::string> budgets;  ///< as budgets_of gives them
 };
 
 size_t index_of(const std::vector<std::string>& all, const std::string& one) {
@@ -93,14 +93,19 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
         if (!is_chosen(group, options)) continue;
         scores.groups.push_back(group);
         add_once(scores.settings, group.setting);
-        if (group.policy != "full") add_once(scores.budgets, group.budget);
     }
     if (scores.groups.empty()) {
         std::vector<std::string> names;
         for (const auto& group : all) add_once(names, group.setting);
         throw FigureError(fmt::format("there is no such setting in the results; there are {}", fmt::join(names, ", ")));
     }
-    if (scores.budgets.empty()) scores.budgets.push_back("all");
+    scores.budgets = budgets_of(scores.groups);
+    std::stable_sort(scores.groups.begin(), scores.groups.end(), [&](const TaskGroup& a, const TaskGroup& b) {
+        const auto place = [&](const TaskGroup& group) {
+            return std::pair(index_of(scores.settings, group.setting), index_of(scores.budgets, group.budget));
+        };
+        return place(a) < place(b);
+    });
     return scores;
 }
 

@@ -51,6 +51,10 @@ inline KeptSets entry_sets(const trace::Kept& kept, size_t n_tokens) {
     return {kept.n_layers, kept.n_rows, n_tokens, kept.offsets, kept.indices};
 }
 
+/// Whether what a run dropped says what it lost (attention kept and lost, recall): not of one that has all tokens and
+/// stores them otherwise, or merges them. The full cache has them, too, and is what the others are held against.
+bool is_measured_by_tokens(const trace::RunAttributes& run, const KeptSets& kept);
+
 /// kept_sets of a run that is in no trace. The record has to outlive it.
 class HeldTokens {
  public:

@@ -17,6 +17,7 @@ namespace {
 struct Run {
     std::shared_ptr<const trace::Kept> kept;
     std::vector<Coverage> coverage;  ///< (L)
+    bool is_measured = false;        ///< by what it lost
 };
 
 /// The mean over the heads that have a divergence; NaN where none has.
@@ -54,9 +55,9 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const auto n_heads = static_cast<size_t>(reader.model().n_heads);
     std::vector<Run> read;
     for (const int run : runs) {
-        auto kept = reader.kept(options.prompt, run);
-        auto coverage = layer_coverage(kept_sets(*kept, n_tokens));
-        read.push_back({std::move(kept), std::move(coverage)});
+        const auto kept = reader.kept(options.prompt, run);
+        const KeptSets sets = kept_sets(*kept, n_tokens);
+        read.push_back({kept, layer_coverage(sets), is_measured_by_tokens(reader.run(options.prompt, run), sets)});
     }
     RankingRows rows(table_of(reader, options.prompt, runs));
     for (const int layer : chosen_layers(reader, options.choice())) {
@@ -65,8 +66,11 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         const auto attention = reader.window_attention(options.prompt, l);
         std::vector<Cell> cells = {divergence};
         for (const Run& run : read) {
-            const auto lost = attention_lost(attention, n_heads, kept_sets(*run.kept, n_tokens), l);
-            cells.emplace_back(std::accumulate(lost.begin(), lost.end(), 0.0));
+            cells.emplace_back();
+            if (run.is_measured) {
+                const auto lost = attention_lost(attention, n_heads, kept_sets(*run.kept, n_tokens), l);
+                cells.back() = std::accumulate(lost.begin(), lost.end(), 0.0);
+            }
             cells.emplace_back(run.coverage[l].share);
         }
         rows.add({{.layer = layer}}, divergence, std::move(cells));

@@ -1,3 +1,4 @@
+#include <limits>
 #include <memory>
 
 #include "analysis/measures/attention_kept.h"
@@ -6,6 +7,8 @@
 
 namespace kvscope::analysis::losses_file {
 namespace {
+
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 /// One layer alone. The whole has to outlive it.
 KeptSets layer_of(const KeptSets& kept, size_t layer) {
@@ -51,14 +54,15 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         for (size_t i = 0; i < runs.size(); ++i) {
             const int run = runs[i];
             const trace::Kept& kept = *kept_by[i];
-            const auto shares =
-                group_means(attention_kept(attention, n_heads, layer_of(kept_sets(kept, n_tokens), l)), n_kv_heads);
+            const KeptSets sets = kept_sets(kept, n_tokens);
+            const bool is_measured = is_measured_by_tokens(reader.run(options.prompt, run), sets);
+            const auto shares = group_means(attention_kept(attention, n_heads, layer_of(sets, l)), n_kv_heads);
             const std::string label = run_label(reader.run(options.prompt, run));
             for (size_t head = 0; head < n_kv_heads; ++head) {
-                const double lost = 1 - shares[head];
+                const double lost = is_measured ? 1 - shares[head] : unknown;
                 const double entries = entries_of_head(entry_sets(kept, n_tokens), l, head, n_kv_heads);
                 rows.add({{.run = run, .layer = layer, .head = static_cast<int>(head)}}, lost,
-                         {label, lost, entries / static_cast<double>(n_tokens)});
+                         {label, is_measured ? Cell(lost) : Cell(), entries / static_cast<double>(n_tokens)});
             }
         }
     }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "analysis/answer_places.h"
+#include "analysis/compared_steps.h"
 #include "analysis/ranking_definition.h"
 #include "analysis/run_style.h"
 
@@ -31,16 +32,14 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
          Column{"kl", "KL", "nats", ColumnType::real, 4}, Column{"same_token", "Same token", "", ColumnType::text}}));
     size_t n_compared = 0;
     for (const int run : runs) {
-        const Place place = Place::of_run(options.prompt, run);
-        if (!reader.has(place, schema::run::step_kl) || !reader.has(place, schema::run::step_agreement)) continue;
+        const auto compared = compared_steps(reader, options.prompt, run);
+        if (!compared) continue;
         ++n_compared;
-        const auto kl = reader.read<float>(place, schema::run::step_kl);
-        const auto agreement = reader.read<uint8_t>(place, schema::run::step_agreement);
-        for (size_t step = 0; step < kl.size(); ++step) {
-            const auto value = static_cast<double>(kl[step]);
+        for (size_t step = 0; step < compared->kl.size(); ++step) {
+            const auto value = static_cast<double>(compared->kl[step]);
             rows.add({{.run = run, .step = static_cast<int>(step)}}, value,
                      {run_label(reader.run(options.prompt, run)), step < tokens.size() ? Cell(tokens[step]) : Cell(),
-                      value, std::string(agreement[step] ? "yes" : "no")});
+                      value, std::string(compared->agreement[step] ? "yes" : "no")});
         }
     }
     if (n_compared == 0)

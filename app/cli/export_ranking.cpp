@@ -4,7 +4,9 @@
 
 #include <utility>
 
+#include "analysis/run_style.h"
 #include "app/cli/figures_text.h"
+#include "app/cli/terminal.h"
 #include "app/figures/export_figure.h"
 #include "trace/reader.h"
 
@@ -20,6 +22,15 @@ void require_table(const std::filesystem::path& output) {
         if (!other->is_picture()) tables.push_back(other->extension());
     throw analysis::FigureError(fmt::format("a ranking is a table, and .{} holds a picture; there are {}",
                                             format.extension(), fmt::join(tables, ", ")));
+}
+
+/// Which runs the table's A and B are.
+void name_pair(const trace::Reader& reader, const analysis::RankingOptions& options) {
+    const auto runs = analysis::compared_runs(reader, options.choice());
+    const auto named = [&](int run) {
+        return fmt::format("run {}, {}", run, one_line(analysis::run_label(reader.run(options.prompt, run))));
+    };
+    complain(fmt::format("kvscope: A is {}; B is {}", named(runs[0]), named(runs[1])));
 }
 
 }  // namespace
@@ -43,6 +54,7 @@ void export_ranking(const RankingExport& what, const std::vector<std::filesystem
         figures::export_figure({nullptr, table}, what.output, {}, what.force);
     else
         what.format.print(table());
+    if (definition.runs == analysis::RankedRuns::two) name_pair(reader, what.options);
 }
 
 std::string rankings_text(size_t columns) {

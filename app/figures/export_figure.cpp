@@ -133,6 +133,12 @@ ExportedFigures export_figures(const std::vector<const analysis::FigureDefinitio
             }
         } catch (const analysis::NothingToShow& nothing) {
             exported.left_out.push_back({definition->name, nothing.what()});
+        } catch (const OutputExists&) {
+            throw;
+        } catch (const OutputFailed&) {
+            throw;
+        } catch (const std::runtime_error& error) {
+            exported.failed.push_back({definition->name, error.what()});
         }
     }
     return exported;

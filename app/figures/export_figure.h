@@ -46,13 +46,15 @@ struct LeftOut {
 struct ExportedFigures {
     std::vector<std::filesystem::path> written;
     std::vector<LeftOut> left_out;
+    std::vector<LeftOut> failed;
 };
 
 /// "demo-retention.pdf" of "demo.pdf": where one of several figures goes.
 std::filesystem::path path_of_figure(const std::filesystem::path& path, const std::string& figure);
 
 /// Several figures, each into all of `paths` by its name (path_of_figure). Those that there is no data for
-/// (analysis::NothingToShow) are left out. @throws as export_figure
+/// (analysis::NothingToShow) are left out, and those that fail, as by a damaged data set, stop no other.
+/// @throws as export_figure what is no single figure's: what was asked for, and files that cannot be written
 ExportedFigures export_figures(const std::vector<const analysis::FigureDefinition*>& definitions,
                                const std::function<Exported(const analysis::FigureDefinition&)>& what,
                                const std::vector<std::filesystem::path>& paths, const ExportOptions& options,

@@ -79,6 +79,7 @@ class Conversation {
 /// The same question to many runs of one model, read and answered as one batch. A run whose `text_of` throws, or whose
 /// question and answer do not fit in the model's context, has its error in its reply, and the others are asked. So has
 /// one that fails on the way, beside what it answered until then.
+/// @param conversations each once, but for the full cache's: their policies act while they answer
 /// @param on_token called with each token of an answer and the number of its conversation
 /// @throws Cancelled; UsageError where `n_new` is below 1
 std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> conversations, std::string_view question,

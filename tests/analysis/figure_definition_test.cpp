@@ -10,6 +10,7 @@
 #include "analysis/measures/head_order.h"
 #include "analysis/run_choice.h"
 #include "analysis/several_traces.h"
+#include "tests/analysis/policy_trace.h"
 #include "tests/analysis/sample_figures.h"
 
 using namespace kvscope::analysis;
@@ -421,4 +422,22 @@ TEST_CASE("cost table: what the trace says of each run") {
     CHECK(std::get<std::string>(cell(6, "message")) == "expected a budget above the window");
     CHECK(std::holds_alternative<std::monostate>(cell(6, "kl_mean")));
     CHECK_THROWS_AS(cost_table(sample.reader(), 3), FigureError);
+    for (const char* name : {"attention_kept", "recall"}) {
+        CAPTURE(name);
+        CHECK(real(cell(0, name)) == 1);
+        CHECK(real(cell(1, name)) < 1);
+        for (const size_t run : {4, 5}) CHECK(std::holds_alternative<std::monostate>(cell(run, name)));
+    }
+}
+
+TEST_CASE("cost table: a run that has every token is no best of measures of what was dropped") {
+    const test::PolicyTrace stored(
+        {{"full", 60}, {"think:window=8,recent=8", 45}, {"snapkv:window=8", 20}, {"snapkv:window=8", 80}});
+    const Table table = cost_table(stored.reader(), 0);
+    const auto column = static_cast<size_t>(std::find_if(table.columns.begin(), table.columns.end(),
+                                                         [](const Column& c) { return c.name == "attention_kept"; }) -
+                                            table.columns.begin());
+    std::vector<bool> empty;
+    for (const Row& row : table.rows) empty.push_back(std::holds_alternative<std::monostate>(row.cells[column]));
+    CHECK(empty == std::vector<bool>{false, true, false, true});
 }

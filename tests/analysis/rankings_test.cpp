@@ -2,14 +2,17 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <set>
 
+#include "analysis/figure_definition.h"
 #include "analysis/measures/attention_kept.h"
 #include "analysis/measures/attention_lost.h"
 #include "analysis/ranking_definition.h"
 #include "tests/analysis/kept_example.h"
 #include "tests/trace/sample_trace.h"
+#include "trace/hdf5.h"
 #include "trace/reader.h"
 
 using namespace kvscope;
@@ -230,13 +233,13 @@ TEST_CASE("heads and layers stand by their divergence", "[rankings]") {
         }
         if (row > 0) CHECK(number(heads, row - 1, "divergence") >= number(heads, row, "divergence"));
     }
-    const Ranking layers = ranked(reader, "layers", {1, 4});
+    const Ranking layers = ranked(reader, "layers", {1, 3});
     REQUIRE(layers.table.rows.size() == 3);
     for (size_t row = 0; row < 3; ++row) {
         const auto layer = static_cast<size_t>(layers.of[row].subject.layer);
         CHECK(static_cast<int>(layer) == heads.of[2 * row].subject.layer);
         CHECK(number(layers, row, "divergence") == Approx(made.jsd(layer, 0, 1)).epsilon(1e-4));
-        for (const size_t run : {size_t{1}, size_t{4}}) {
+        for (const size_t run : {size_t{1}, size_t{3}}) {
             double lost = 0, covered = 0;
             for (size_t token = 0; token < made.n_tokens(); ++token) {
                 lost += made.lost(run, layer, token);
@@ -269,6 +272,25 @@ TEST_CASE("losses stand by the attention that each head of a run lost", "[rankin
         CHECK(number(losses, row, "attention_lost") == Approx(lost).epsilon(1e-4));
         CHECK(number(losses, row, "entries_share") == Approx(entries));
         if (row > 0) CHECK(number(losses, row - 1, "attention_lost") >= number(losses, row, "attention_lost"));
+    }
+}
+
+TEST_CASE("what was lost is unknown of runs that drop no token", "[rankings]") {
+    const RankedTrace made;
+    const auto reader = made.reader();
+    const Ranking layers = ranked(reader, "layers", {0, 1, 4, 5});
+    for (size_t row = 0; row < layers.table.rows.size(); ++row) {
+        CHECK(number(layers, row, "attention_lost_run_0") == Approx(0).margin(1e-6));
+        CHECK(number(layers, row, "attention_lost_run_1") > 0);
+        for (const char* name : {"attention_lost_run_4", "attention_lost_run_5"}) CHECK(is_empty(layers, row, name));
+        CHECK(number(layers, row, "coverage_run_4") == 1);
+    }
+    const Ranking losses = ranked(reader, "losses", {4, 1, 5});
+    for (size_t row = 0; row < losses.table.rows.size(); ++row) {
+        const bool is_lossy = losses.of[row].subject.run == 1;
+        CHECK(is_lossy == (row < 6));
+        CHECK(is_empty(losses, row, "attention_lost") == !is_lossy);
+        CHECK(number(losses, row, "entries_share") > 0);
     }
 }
 
@@ -359,6 +381,35 @@ TEST_CASE("tokens stand by how much runs disagree", "[rankings]") {
     }
 }
 
+TEST_CASE("tokens about which as many runs disagree tie, whichever runs they are", "[rankings]") {
+    RankedTrace made;
+    made.runs.resize(7, made.runs[1]);
+    for (size_t run = 1; run < 7; ++run) {
+        made.runs[run] = made.runs[1];
+        made.runs[run].label = "run " + std::to_string(run);
+        made.runs[run].kept_indices.clear();
+        made.runs[run].kept_offsets = {0};
+        made.runs[run].scores.clear();
+        made.runs[run].attention_kept.clear();
+        for (size_t row = 0; row < 6; ++row) {
+            for (uint32_t token = 0; token < 40; ++token)  // n of the six runs, from another one on
+                if ((token + run) % 6 < token % 7) made.runs[run].kept_indices.push_back(token);
+            made.runs[run].kept_offsets.push_back(made.runs[run].kept_indices.size());
+        }
+    }
+    const Ranking tokens = ranked(made.reader(), "tokens", {1, 2, 3, 4, 5, 6});
+    std::map<int, std::set<double>> found;
+    for (size_t row = 0; row < tokens.table.rows.size(); ++row) {
+        const auto n = static_cast<int>(number(tokens, row, "runs_keeping"));
+        found[std::min(n, 6 - n)].insert(number(tokens, row, "disagreement"));
+    }
+    CHECK(found.size() == 4);
+    for (const auto& [n, values] : found) {
+        CAPTURE(n, values);
+        CHECK(values.size() == 1);
+    }
+}
+
 TEST_CASE("steps stand by KL, equal ones by run and step, unknown ones last", "[rankings]") {
     RankedTrace made;
     made.runs[1].step_kl = {0.1F, 0.5F, 0.2F, std::nanf(""), 0.2F, 0.0F};
@@ -369,6 +420,30 @@ TEST_CASE("steps stand by KL, equal ones by run and step, unknown ones last", "[
     CHECK(order == std::vector<std::pair<int, int>>{
                        {2, 2}, {1, 1}, {1, 2}, {1, 4}, {2, 0}, {1, 0}, {1, 5}, {2, 1}, {2, 3}, {2, 4}, {2, 5}, {1, 3}});
     CHECK(number(steps, 0, "kl") == Approx(0.9));
+}
+
+TEST_CASE("steps of which not all have an agreement are damage that names both lengths", "[rankings]") {
+    const RankedTrace made;
+    const auto path = made.reader().path();
+    const size_t length = GENERATE(size_t{0}, size_t{4}, size_t{7});
+    {
+        const trace::h5::Guard guard;
+        const trace::h5::Handle file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+        const std::string place = "/prompts/0/runs/2/step_agreement";
+        H5Ldelete(file.get(), place.c_str(), H5P_DEFAULT);
+        const std::vector<uint8_t> same(length, 1);
+        trace::h5::write<uint8_t>(file.get(), place, same, std::vector<size_t>{length});
+    }
+    const trace::Reader reader(path);
+    const std::string says =
+        path.string() + ": /prompts/0/runs/2/step_agreement: expected one for each of the 6 steps of step_kl, found " +
+        std::to_string(length);
+    const FigureDefinition& figure = figure_definition("step-kl");
+    CHECK(why_not([&] { ranked(reader, "steps"); }) == says);
+    CHECK(why_not([&] { figure.numbers(reader, {}); }) == says);
+    CHECK(why_not([&] { figure.check(reader, {}); }) == says);
+    CHECK_THROWS_AS(ranked(reader, "steps"), trace::DamagedTrace);
+    CHECK(ranked(reader, "steps", {1}).table.rows.size() == 6);
 }
 
 TEST_CASE("what is missing is told with what to record", "[rankings]") {

@@ -67,7 +67,49 @@ TEST_CASE("scores are gathered by setting and budget, the full cache over all le
     CHECK(wide.columns[2].title == "128");
     CHECK(std::get<std::string>(wide.rows[1].cells[2]) == "100.0 [100.0, 100.0]");
     CHECK(std::holds_alternative<std::monostate>(wide.rows[2].cells[2]));
+    CHECK(std::get<std::string>(wide.rows[0].cells[1]).starts_with("95.0 ["));
+    CHECK(wide.rows[0].cells[2] == wide.rows[0].cells[1]);
     CHECK_THROWS_AS(task_scores({}), FigureError);
+}
+
+TEST_CASE("budgets ascend, in whatever order they were asked for: entries, then shares", "[task-scores]") {
+    std::vector<trace::ResultRow> rows;
+    for (const int n : {541, 1041}) {
+        rows.push_back(row(n, "full", n, 1));
+        for (const int64_t budget : {128, 64, 1000}) {
+            rows.push_back(row(n, "snapkv", budget, 1));
+            rows.back().budget_fraction = static_cast<double>(budget) / n;
+        }
+        for (const double share : {0.4, 0.7}) {
+            rows.push_back(row(n, "think", std::llround(share * n), 1));
+            rows.back().budget_fraction = share;
+        }
+        rows.push_back(row(n, "h2o", std::llround(0.5 * n), 0));
+        rows.back().budget_fraction = static_cast<double>(rows.back().budget) / n;
+    }
+    const Table wide = task_scores_by_budget(rows);
+    std::vector<std::string> titles;
+    for (const Column& column : wide.columns) titles.push_back(column.title);
+    CHECK(titles == std::vector<std::string>{"Policy", "64", "128", "1000", "40 %", "50 %", "70 %"});
+    CHECK(std::get<std::string>(wide.rows[3].cells[5]) == "0.0 [0.0, 0.0]");
+    CHECK(std::holds_alternative<std::monostate>(wide.rows[3].cells[4]));
+    const auto full_alone = std::span(rows).first(1);
+    CHECK(task_scores_by_budget(full_alone).columns.back().title == "all");
+}
+
+TEST_CASE("wrong answers that break off are blamed on too few tokens, not on the model alone", "[task-scores]") {
+    using Catch::Matchers::Contains;
+    auto rows = results(10, 2);
+    const auto says = [&](const std::string& answer) {
+        for (auto& one : rows)
+            if (one.policy == "full" && one.score < 0.5) one.prediction = answer;
+        return task_verdict(rows);
+    };
+    CHECK_THAT(says("The special magic number of the ladder is 48"),
+               Contains("83.3 %") && Contains("10 of its 10 wrong answers break off") && Contains("-n"));
+    CHECK_THAT(says("The special magic number of the ladder is 481."), !Contains("-n"));
+    CHECK_THAT(says("\"It is 481.\"\n"), !Contains("-n"));
+    CHECK_THAT(says(""), !Contains("-n"));
 }
 
 TEST_CASE("failed runs are counted and not averaged", "[task-scores]") {
@@ -119,6 +161,24 @@ TEST_CASE("a share is shown as it was asked for, whatever it comes to in each sa
     for (auto& one : counts) one.budget_fraction = 128.0 / std::stod(one.sample_id);
     for (auto& one : counts) one.budget = 128;
     CHECK(budgets({counts}) == Names{"128"});
+}
+
+TEST_CASE("task scores: a curve goes from the least budget to the most, however they were asked for", "[task-scores]") {
+    const trace::sample::TemporaryFolder folder;
+    std::vector<trace::ResultRow> rows;
+    for (int i = 0; i < 3; ++i)
+        for (const int64_t budget : {128, 32, 64}) rows.push_back(row(i, "snapkv", budget, 1));
+    {
+        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
+        trace::sample::write_parts(writer);
+        writer.write_results("niah", 0, rows);
+        writer.finish();
+    }
+    const trace::Reader reader(folder / "t.h5");
+    FigureOptions options;
+    options.source = "curves";
+    const Figure figure = test::made(reader, "task-scores", options);
+    CHECK(test::layer_of<Line>(figure, 0).x == std::vector<double>{32, 64, 128});
 }
 
 TEST_CASE("task scores: a table of settings by budgets, with intervals", "[task-scores]") {

@@ -3,6 +3,7 @@
 
 import json
 import random
+import re
 import shutil
 import unittest
 
@@ -74,6 +75,23 @@ class BadTraces(ProgramTest):
 
     def test_a_trace_that_is_not_there(self):
         self.bad(self.path("nowhere.h5"))
+
+    def test_a_damaged_data_set_costs_the_figures_that_show_it_alone(self):
+        path = self.copy()
+        self.made("export", path, "--figure", "all", "-o", "whole.csv")
+        with h5py.File(path, "r+") as trace:
+            del trace["prompts/0/full/window_attention"]
+            trace["prompts/0/full/window_attention"] = [1.0, 2.0]
+        done = self.run_program("export", path, "--figure", "all", "-o", "damaged.csv")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        failed = re.findall(r"^kvscope: failed: ([a-z-]+): (.*)$", done.stderr, re.MULTILINE)
+        self.assertIn("head-statistics", dict(failed))
+        for _, why in failed:
+            self.assertRegex(why, r"t\.h5: /prompts/0/full/window_attention: expected the shape .*, found \(2\)")
+        expected = {file.name.replace("whole", "damaged") for file in self.folder.glob("whole-*.csv")}
+        expected -= {f"damaged-{figure}.csv" for figure, _ in failed}
+        self.assertEqual({file.name for file in self.folder.glob("damaged-*")}, expected)
+        self.refuses(1, ["window_attention", "found (2)"], "export", path, "--figure", "head-statistics", "-o", "alone.csv")
 
     def test_inspect_says_what_is_wrong(self):
         """The file opens, but it breaks the format: exit code 1, the place, what was expected and what was found."""

@@ -31,6 +31,17 @@ class Failures(ProgramTest):
 
 
 @NEEDS_ENGINE
+class Tables(ProgramTest):
+    def test_budgets_ascend_and_full_stands_in_each_column(self):
+        shown = self.made("eval", "-m", HF_MODEL, "--lengths", "150,300", "--depths", 0.5, "--samples", 1, "--policy", "h2o", "--policy",
+                          "think", "--budget", "0.8,0.6", "-n", 2, "-q", "-o", "shares.h5", "--format", "md").stdout
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in shown.splitlines() if line.startswith("|")]
+        self.assertEqual(rows[0], ["Policy", "60 %", "80 %"])
+        self.assertEqual(rows[2][0], "full")
+        self.assertEqual(rows[2][1], rows[2][2])
+
+
+@NEEDS_ENGINE
 class Figures(ProgramTest):
     def test_a_trace_of_scores_alone_says_what_it_holds_and_which_figure_draws_it(self):
         self.made("eval", "-m", HF_MODEL, "--lengths", 150, "--depths", 0.5, "--samples", 1, "--policy", "h2o", "--budget", 32,

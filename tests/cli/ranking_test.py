@@ -77,6 +77,16 @@ class Ranking(ProgramTest):
         said = [row["text"] for row in rows]
         self.assertTrue(any(words.endswith("and 3.5 foxes flee.") for words in said), said)
 
+    def test_which_runs_a_and_b_are_is_said(self):
+        label = {j: self.prompt[f"runs/{j}"].attrs["label"] for j in (1, 2, 3)}
+        for form in ("--format", "text"), ("--format", "csv"), ("-o", "pair.csv"):
+            with self.subTest(form):
+                said = self.made("export", "t.h5", "--ranking", "sentences", "--run", 3, "--run", label[1], "--force", *form).stderr
+                self.assertEqual(said, f"kvscope: A is run 3, {label[3]}; B is run 1, {label[1]}\n")
+        said = self.made("export", "t.h5", "--ranking", "sentences", "--top", 1).stderr
+        self.assertEqual(said, f"kvscope: A is run 1, {label[1]}; B is run 2, {label[2]}\n")
+        self.assertEqual(self.made("export", "t.h5", "--ranking", "heads").stderr, "")
+
     def test_steps_and_answers(self):
         rows = self.rank("steps", "--run", "snapkv:window=8 @ 24")
         kl = self.prompt["runs/1/step_kl"][:].astype(float)

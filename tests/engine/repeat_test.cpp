@@ -128,6 +128,54 @@ TEST_CASE("runs of a trace are made again from its tokens, and their caches answ
     }
 }
 
+TEST_CASE("a what-if of a recorded run's settings, asked beside it, answers as it does alone") {
+    const TemporaryFolder folder;
+    const auto maps = folder.path() / "maps.safetensors";
+    std::ofstream(maps, std::ios::binary) << tiny_maps(8);
+    const auto [given, budget] = GENERATE(table<std::string, std::string>({{"h2o:rolling=on,recent=1", "8"},
+                                                                           {"h2o:rolling=on,recent=2", "20"},
+                                                                           {"echokv:recent=4,sinks=2", "100%"},
+                                                                           {"echokv-hybrid:recent=4,sinks=2", "100%"},
+                                                                           {"snapkv:window=8", "20"}}));
+    const std::string policy = given.starts_with("echokv") ? given + ",maps=" + maps.string() : given;
+    CAPTURE(policy, budget);
+    const auto prompt = engine::prepare_prompt(tiny_model(), context, first_question, {"p", false, false, n_new});
+    Session session(folder, "t.h5", tiny_model(), {prompt}, {plan("full", "100%"), plan(policy, budget)},
+                    options_of(n_new, false));
+    trace::RunRecord recorded;
+    session.experiment.on_run = [&](int, int run, const trace::RunRecord& record) {
+        if (run == 1) recorded = record;
+    };
+    session.experiment.run(session.prompts);
+    session.writer.finish();
+    const trace::Reader reader = trace::Reader(folder.path() / "t.h5").with_run(0, recorded);
+    const int runs[] = {0, 1, 2, 0};
+    engine::SilentProgress progress;
+    std::map<size_t, std::vector<int32_t>> streamed;
+    const auto again = engine::repeat_runs(tiny_model(), reader, 0, runs, true, progress,
+                                           [&](size_t i, int32_t id) { streamed[i].push_back(id); });
+    CHECK(streamed[1] == recorded.output_ids);
+    CHECK(streamed[2] == recorded.output_ids);
+    CHECK(streamed[3] == streamed[0]);
+    REQUIRE(again[1].cache);
+    REQUIRE(again[2].cache);
+    CHECK(again[1].cache != again[2].cache);
+    const engine::QuestionOptions asking{80, {}, true};
+    std::vector<engine::Conversation*> all;
+    std::vector<std::vector<int32_t>> alone;
+    for (const auto& one : again) {
+        all.push_back(one.cache.get());
+        alone.push_back(one.cache->ask(tiny_model(), second_question, asking, progress).ids);
+    }
+    CHECK(alone[1] == alone[2]);
+    const auto replies = engine::ask_all(tiny_model(), all, second_question, asking, progress);
+    for (size_t i = 0; i < replies.size(); ++i) {
+        CAPTURE(i);
+        CHECK(replies[i].error.empty());
+        CHECK(replies[i].ids == alone[i]);
+    }
+}
+
 TEST_CASE("a question that is too long for one run is answered by the others") {
     const TemporaryFolder folder;
     auto options = options_of(n_new, false);

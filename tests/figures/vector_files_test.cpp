@@ -298,3 +298,28 @@ TEST_CASE("several figures: those that the trace cannot have are left out and na
     CHECK_THAT(scores->reason, Contains("no results of a task"));
     CHECK_THROWS_AS(export_figures(all, of_trace, {folder / "t.svg"}, {}, false), OutputExists);
 }
+
+TEST_CASE("several figures: one that fails is named and stops no other, but a file that cannot be written stops all") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "t.h5");
+    const trace::Reader reader(folder / "t.h5");
+    std::vector<const FigureDefinition*> definitions;
+    for (const char* name : {"budgets", "jsd", "retention"}) definitions.push_back(&figure_definition(name));
+    const auto failing_with = [&](auto fail) {
+        return [&reader, fail](const FigureDefinition& definition) {
+            Exported one = exported(definition, reader, {});
+            if (definition.name == "jsd") one.check = fail;
+            return one;
+        };
+    };
+    const auto damaged = failing_with([] { throw trace::DamagedTrace("t.h5: not as expected"); });
+    const auto done = export_figures(definitions, damaged, {folder / "t.svg", folder / "t.csv"}, {}, false);
+    CHECK(done.written.size() == 4);
+    CHECK(done.left_out.empty());
+    REQUIRE(done.failed.size() == 1);
+    CHECK(done.failed[0].figure == "jsd");
+    CHECK(done.failed[0].reason == "t.h5: not as expected");
+    CHECK(std::filesystem::exists(folder / "t-retention.csv"));
+    const auto full_disk = failing_with([] { throw OutputFailed("no room"); });
+    CHECK_THROWS_AS(export_figures(definitions, full_disk, {folder / "u.svg"}, {}, false), OutputFailed);
+}

@@ -1,6 +1,11 @@
-#include <catch2/catch.hpp>
-#include <fstream>
+#include <sys/resource.h>
 
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <fstream>
+#include <random>
+
+#include "app/figures/output_file.h"
 #include "app/gui/drawing/heat_map.h"
 #include "app/gui/figure/figure_preview.h"
 #include "app/gui/session/annotations.h"
@@ -325,6 +330,78 @@ TEST_CASE("a workspace carries traces, notes, layout and selection to another fo
     CHECK(driven.session().focus()->pins.at(0) == std::set<int64_t>{1, 3});
     CHECK(driven.app().views().size() == find_layout("compare")->views.size());
     unsetenv("XDG_STATE_HOME");
+}
+
+TEST_CASE("a view, a layout and a mark that the command line names go before those of a workspace") {
+    NEEDS_DISPLAY();
+    const SampleTrace sample;
+    const fs::path workspace = sample.folder / "w.kvscope";
+    setenv("XDG_STATE_HOME", (sample.folder / "state").c_str(), 1);
+    {
+        AppOptions options = explore(sample);
+        options.mark = "w1";
+        DrivenApp driven(options);
+        driven.settle();
+        driven.app().save_workspace(workspace);
+        driven.app().tasks().wait();
+        driven.settle();
+    }
+    const auto opened = [&](AppOptions options) {
+        options.traces = {workspace};
+        DrivenApp driven(options);
+        driven.settle();
+        CHECK(driven.app().n_errors() == 0);
+        CHECK(driven.session().documents().size() == 1);
+        std::vector<std::string> kinds;
+        for (const auto& view : driven.app().views()) kinds.push_back(view->kind->name);
+        return std::pair(kinds, driven.session().mark);
+    };
+    const auto [of_workspace, its_mark] = opened({});
+    CHECK(std::find(of_workspace.begin(), of_workspace.end(), "difference") != of_workspace.end());
+    CHECK(its_mark == "w1");
+    AppOptions asked;
+    asked.view = "cost";
+    asked.mark = "w2";
+    CHECK(opened(asked) == std::pair(std::vector<std::string>{"cost"}, std::string("w2")));
+    asked = {};
+    asked.layout = "report";
+    const auto of_report = opened(asked).first;
+    CHECK(std::find(of_report.begin(), of_report.end(), "report") != of_report.end());
+    CHECK(std::find(of_report.begin(), of_report.end(), "difference") == of_report.end());
+    unsetenv("XDG_STATE_HOME");
+}
+
+TEST_CASE("a picture that the disk has no room for is told, and leaves what was there") {
+    const trace::sample::TemporaryFolder folder;
+    const fs::path path = folder / "window.png";
+    std::mt19937 random(1);
+    Screenshot noise{100, 100, {}};
+    for (int i = 0; i < 3 * 100 * 100; ++i) noise.rgb.push_back(static_cast<uint8_t>(random()));
+    const auto failure = [&](bool replace) {
+        rlimit before{};
+        getrlimit(RLIMIT_FSIZE, &before);
+        const rlimit limit{1000, before.rlim_max};
+        const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        std::string said;
+        try {
+            write_png(noise, path, replace);
+        } catch (const figures::OutputFailed& error) {
+            said = error.what();
+        }
+        setrlimit(RLIMIT_FSIZE, &before);
+        std::signal(SIGXFSZ, handler);
+        return said;
+    };
+    CHECK_THAT(failure(false), Catch::Contains(path.string()) && Catch::Contains("File too large"));
+    CHECK(fs::is_empty(folder.path()));
+    write_png(noise, path, false);
+    const auto size = fs::file_size(path);
+    CHECK(size > 20'000);
+    CHECK_THROWS_AS(write_png(noise, path, false), figures::OutputExists);
+    CHECK(!failure(true).empty());
+    CHECK(fs::file_size(path) == size);
+    CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 1);
 }
 
 TEST_CASE(

@@ -375,8 +375,17 @@ TEST_CASE("missing, mistyped and misshapen parts", "[trace]") {
                [&](hid_t f) { replace(f, run + "/kept_indices", std::vector<std::uint32_t>(96, 48), {96}); });
     }
     SECTION("positions that do not ascend") {
-        damage(run + "/kept_indices", false,
+        damage(run + "/kept_indices", true,
                [&](hid_t f) { replace(f, run + "/kept_indices", std::vector<std::uint32_t>(96, 5), {96}); });
+    }
+    SECTION("positions that descend in one row") {
+        damage(run + "/kept_indices", true, [&](hid_t f) {
+            auto indices = h5::read<std::uint32_t>(h5::open_data_set(f, run + "/kept_indices").get());
+            std::reverse(indices.begin() + 32, indices.begin() + 48);
+            replace(f, run + "/kept_indices", indices, {96});
+        });
+        CHECK_THAT(message_of([&] { (void)Reader(path).kept(0, 1); }),
+                   Catch::Contains("kept_indices: expected ascending positions in row 2"));
     }
     SECTION("scores as integers") {
         damage(run + "/scores", false, [&](hid_t f) {

@@ -227,8 +227,9 @@ void export_one(const Arguments& arguments, const std::vector<trace::Reader>& re
         fmt::print(stderr, "kvscope: {} has {} pages: {}\n", definition.name, written.size(), joined(written));
 }
 
-void export_several(const Arguments& arguments, const std::vector<trace::Reader>& readers,
-                    const std::vector<const analysis::FigureDefinition*>& definitions) {
+/// @returns the exit status: 1 where one of them failed
+int export_several(const Arguments& arguments, const std::vector<trace::Reader>& readers,
+                   const std::vector<const analysis::FigureDefinition*>& definitions) {
     const auto exported = figures::export_figures(
         definitions,
         [&](const analysis::FigureDefinition& definition) {
@@ -238,7 +239,10 @@ void export_several(const Arguments& arguments, const std::vector<trace::Reader>
     if (!exported.written.empty()) fmt::print(stderr, "kvscope: written: {}\n", joined(exported.written));
     for (const auto& [figure, reason] : exported.left_out)
         fmt::print(stderr, "kvscope: left out: {}: {}\n", figure, reason);
+    for (const auto& [figure, reason] : exported.failed)
+        fmt::print(stderr, "kvscope: failed: {}: {}\n", figure, reason);
     if (exported.written.empty()) throw std::runtime_error("none of these figures could be drawn");
+    return exported.failed.empty() ? 0 : 1;
 }
 
 /// That nothing is set of what is not asked for: figures, or a ranking.
@@ -341,10 +345,8 @@ std::function<int()> declare(CLI::App& app) {
         std::vector<trace::Reader> readers;
         for (const auto& trace : arguments->traces) readers.emplace_back(trace);
         check_ranges(readers, arguments->options);
-        if (definitions.size() == 1)
-            export_one(*arguments, readers, *definitions.front());
-        else
-            export_several(*arguments, readers, definitions);
+        if (definitions.size() > 1) return export_several(*arguments, readers, definitions);
+        export_one(*arguments, readers, *definitions.front());
         return 0;
     };
 }

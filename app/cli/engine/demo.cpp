@@ -13,8 +13,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Beside the trace, in three formats; those that it has no data for are named.
-void draw_figures(const trace::Reader& reader) {
+/// Beside the trace, in three formats; those that it has no data for are named. @returns whether all the others were
+/// drawn
+bool draw_figures(const trace::Reader& reader) {
     complain("drawing the figures");
     std::vector<const analysis::FigureDefinition*> definitions;
     for (const auto& definition : analysis::figure_definitions()) definitions.push_back(&definition);
@@ -30,6 +31,9 @@ void draw_figures(const trace::Reader& reader) {
     if (!exported.left_out.empty()) text += "\nLeft out, as this trace cannot have them:\n";
     for (const auto& [figure, reason] : exported.left_out) text += fmt::format("  {}: {}\n", figure, reason);
     print(text);
+    for (const auto& [figure, reason] : exported.failed)
+        complain(fmt::format("kvscope: failed: {}: {}", figure, reason));
+    return exported.failed.empty();
 }
 
 }  // namespace
@@ -41,9 +45,8 @@ int run_demo_in_terminal(const fs::path& folder, bool force) {
     auto job = program::demo_job(folder / "demo.h5");
     job.force = force;
     const int result = run_in_terminal(job, {});
-
-    draw_figures(trace::Reader(job.output));
-    return result;
+    const bool are_drawn = draw_figures(trace::Reader(job.output));
+    return result == 0 && !are_drawn ? 1 : result;
 }
 
 }  // namespace kvscope::cli

@@ -38,10 +38,12 @@ App::App(Window& window, AppOptions options)
       opener_({session_, engine_.get(), views_, sidecars_, workspace_, settings_, notices_}, options_.view.empty()) {
     add_actions();
     if (!settings().problem.empty()) notice(settings().problem, true);
-    session_.mark = options_.mark;
     session_.wanted_template = options_.use_template;
     choose_first_layout();
     opener_.open(options_.traces, true);
+    // A workspace brings its own; what was asked for goes before it.
+    apply_asked_layout();
+    if (!options_.mark.empty()) session_.mark = options_.mark;
     if (!options_.select.empty()) session_.selection.set(parse_selection(session_, options_.select));
     if (options_.run_demo && engine_) engine_->run_demo();
 }
@@ -63,14 +65,17 @@ std::unique_ptr<EngineSession> App::make_engine([[maybe_unused]] const AppOption
 
 void App::choose_first_layout() {
     if (!options_.view.empty()) {
-        apply_layout(view_alone);
         views_.dismiss_start();
-    } else {
-        // Also where a layout is named: what was typed into the views stays.
-        if (!settings().layout.is_null()) restore_layout(settings().layout);
-        if (!options_.layout.empty()) apply_layout(options_.layout);
+    } else if (!settings().layout.is_null()) {
+        restore_layout(settings().layout);  // also where a layout is named: what was typed into the views stays
     }
+    apply_asked_layout();
     if (views().empty() && !views_.awaits_layout()) apply_layout("explore");
+}
+
+void App::apply_asked_layout() {
+    const std::string asked = options_.view.empty() ? options_.layout : view_alone;
+    if (!asked.empty()) apply_layout(asked);
 }
 
 void App::add_actions() {

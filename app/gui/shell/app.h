@@ -105,6 +105,7 @@ class App {
  private:
     std::unique_ptr<EngineSession> make_engine(const AppOptions& options);
     void choose_first_layout();
+    void apply_asked_layout();
     void add_actions();
     void take_results();
     void take_input();

@@ -12,6 +12,9 @@
 #include <cstdlib>
 #include <utility>
 
+#include "app/figures/output_file.h"
+#include "app/figures/surface.h"
+
 #define GLAD_GL_IMPLEMENTATION
 #include "app/gui/drawing/gl.h"
 #include "app/gui/drawing/texture.h"
@@ -235,10 +238,10 @@ Screenshot cut_out(const Screenshot& screenshot, int left, int top, int width, i
     return part;
 }
 
-void write_png(const Screenshot& shot, const std::filesystem::path& path) {
-    cairo_surface_t* surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, shot.width, shot.height);
-    unsigned char* data = cairo_image_surface_get_data(surface);
-    const int stride = cairo_image_surface_get_stride(surface);
+void write_png(const Screenshot& shot, const std::filesystem::path& path, bool replace) {
+    const figures::Surface surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24, shot.width, shot.height));
+    unsigned char* data = cairo_image_surface_get_data(surface.get());
+    const int stride = cairo_image_surface_get_stride(surface.get());
     for (int y = 0; data && y < shot.height; ++y) {
         for (int x = 0; x < shot.width; ++x) {
             const uint8_t* from =
@@ -250,11 +253,12 @@ void write_png(const Screenshot& shot, const std::filesystem::path& path) {
             to[2] = from[0];
         }
     }
-    cairo_surface_mark_dirty(surface);
-    const cairo_status_t status = cairo_surface_write_to_png(surface, path.c_str());
-    cairo_surface_destroy(surface);
+    cairo_surface_mark_dirty(surface.get());
+    std::string bytes;
+    const cairo_status_t status = cairo_surface_write_to_png_stream(surface.get(), figures::append_bytes, &bytes);
     if (status != CAIRO_STATUS_SUCCESS)
         throw std::runtime_error(path.string() + " cannot be written: " + cairo_status_to_string(status));
+    figures::write_whole_file(path, bytes, replace);
 }
 
 }  // namespace kvscope::gui
