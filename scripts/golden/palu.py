@@ -9,7 +9,8 @@
       group_heads, rank_share, whitening
       ranks          per group, the same for keys and values and in all layers
       rank_margin    smallest relative gap between the singular values on either side of the cut
-      bytes          (L) how many numbers are stored of the prompt; the bases belong to the model
+      bytes          (L) how many numbers are stored of the prompt, with bases that are made from it; those of the
+                     weights alone belong to the model
       key_error      (L, G) 2-norm, over the prompt's tokens, of the difference between rebuilt and true keys, over that of
                      the true ones
       value_error    (L, G) the same of values
@@ -97,11 +98,12 @@ def store(exact, prepared, parameters):
 
     run = Ageing(exact, (observation, *true), hold, np.arange, range(len(inputs)))
     ranks = [basis.shape[1] for _, basis in bases[0][0]]
+    of_prompt = sum(basis.size for _, basis in bases[0][0]) if whitening else 0
     return run, {
         "group_heads": group_heads, "rank_share": rank_share, "whitening": whitening,
         "ranks": ranks,
         "rank_margin": rounded(min(gaps)),
-        "bytes": [2 * observation.n * sum(ranks)] * len(inputs),
+        "bytes": [2 * (observation.n * sum(ranks) + of_prompt)] * len(inputs),
         **cache_errors(observation, run.changed),
     }
 
