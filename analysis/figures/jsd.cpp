@@ -228,7 +228,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         figure.panels.push_back(std::move(panel));
     }
     figure.caption =
-        fmt::format("Jensen-Shannon divergence ({}) between each two heads of a layer; dark heads are alike.{}", m.of,
+        fmt::format("Jensen-Shannon divergence ({}) between each two heads of a layer: 0 where they are alike.{}", m.of,
                     m.by_similarity ? " Each layer's heads stand in an order of their own, alike ones together "
                                       "(average linkage)."
                                     : "");
@@ -266,7 +266,7 @@ FigureDefinition jsd_figure() {
     return {
         "jsd",
         "Head divergence",
-        "Jensen-Shannon divergence between the heads of each layer, one map per layer, dark where heads are alike",
+        "Jensen-Shannon divergence between the heads of each layer, one map per layer, 0 where heads are alike",
         {{"layers", "default: all"},
          {"source",
           "attention: of query heads (default); kv-heads: averaged to KV heads; scores: of a run's own scores; each "

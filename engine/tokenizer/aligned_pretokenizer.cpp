@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/files/utf8.h"
+#include "engine/tokenizer/metaspace_options.h"
 #include "engine/tokenizer/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
@@ -77,20 +78,19 @@ class WhiteSpace final : public AlignedPreTokenizer {
 /// Writes spaces as a character of their own, puts one in front, and cuts before each.
 class Metaspace final : public AlignedPreTokenizer {
  public:
-    enum class Prepend { always, first, never };
-    Metaspace(char32_t replacement, Prepend prepend, bool split)
-        : replacement_(replacement), prepend_(prepend), split_(split) {}
+    explicit Metaspace(MetaspaceOptions options) : options_(std::move(options)) {}
     void cut(const AlignedText& text, std::vector<AlignedText>& out) const override {
         AlignedText all;
         for (const AlignedCharacter& c : text) {
-            const bool may_prepend = prepend_ == Prepend::always || (prepend_ == Prepend::first && c.begin == 0);
-            const bool is_space = c.code_point == ' ' || c.code_point == replacement_;
-            if (all.empty() && may_prepend && !is_space) all.push_back({replacement_, c.begin, c.end});
-            all.push_back({is_space ? replacement_ : c.code_point, c.begin, c.end});
+            const bool may_prepend = options_.prepend == MetaspaceOptions::Prepend::always ||
+                                     (options_.prepend == MetaspaceOptions::Prepend::first && c.begin == 0);
+            const bool is_space = c.code_point == ' ' || c.code_point == options_.character;
+            if (all.empty() && may_prepend && !is_space) all.push_back({options_.character, c.begin, c.end});
+            all.push_back({is_space ? options_.character : c.code_point, c.begin, c.end});
         }
         size_t begin = 0;
         for (size_t i = 1; i <= all.size(); ++i) {
-            if (i < all.size() && !(split_ && all[i].code_point == replacement_)) continue;
+            if (i < all.size() && !(options_.split && all[i].code_point == options_.character)) continue;
             out.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(begin),
                              all.begin() + static_cast<std::ptrdiff_t>(i));
             begin = i;
@@ -98,25 +98,8 @@ class Metaspace final : public AlignedPreTokenizer {
     }
 
  private:
-    char32_t replacement_;
-    Prepend prepend_;
-    bool split_;
+    MetaspaceOptions options_;
 };
-
-std::unique_ptr<AlignedPreTokenizer> make_metaspace(const JsonNode& node) {
-    const std::string replacement = node.text_or("replacement", "▁");
-    const AlignedText characters = align(replacement);
-    if (characters.size() != 1) node.at("replacement").fail("expected a single character");
-    // Files from before prepend_scheme say add_prefix_space instead.
-    const std::string scheme =
-        node.text_or("prepend_scheme", node.boolean_or("add_prefix_space", true) ? "always" : "never");
-    const bool known = scheme == "always" || scheme == "first" || scheme == "never";
-    if (!known) node.at("prepend_scheme").fail(fmt::format("\"{}\" is not always, first or never", scheme));
-    const auto prepend = scheme == "always"  ? Metaspace::Prepend::always
-                         : scheme == "first" ? Metaspace::Prepend::first
-                                             : Metaspace::Prepend::never;
-    return std::make_unique<Metaspace>(characters[0].code_point, prepend, node.boolean_or("split", true));
-}
 
 }  // namespace
 
@@ -130,7 +113,7 @@ std::unique_ptr<AlignedPreTokenizer> make_aligned_pre_tokenizer(const JsonNode& 
     }
     if (type == "BertPreTokenizer") return std::make_unique<WhiteSpace>(true);
     if (type == "WhitespaceSplit") return std::make_unique<WhiteSpace>(false);
-    if (type == "Metaspace") return make_metaspace(node);
+    if (type == "Metaspace") return std::make_unique<Metaspace>(read_metaspace(node));
     node.fail(
         fmt::format("the pre-tokenizer \"{}\" is not supported for a token classifier; supported are Sequence, "
                     "BertPreTokenizer, WhitespaceSplit, Metaspace",

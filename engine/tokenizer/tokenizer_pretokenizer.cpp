@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/files/utf8.h"
+#include "engine/tokenizer/metaspace_options.h"
 #include "engine/tokenizer/tokenizer_byte_alphabet.h"
 #include "engine/tokenizer/tokenizer_regex.h"
 
@@ -192,36 +193,32 @@ class ByteLevel final : public PreTokenizer {
 
 class Metaspace final : public PreTokenizer {
  public:
-    enum class Prepend { always, first, never };
-
-    Metaspace(std::string replacement, char32_t character, Prepend prepend, bool split)
-        : replacement_(std::move(replacement)), character_(character), prepend_(prepend), split_(split) {}
+    explicit Metaspace(MetaspaceOptions options) : options_(std::move(options)) {}
     void cut(const Piece& piece, TextArena& arena, std::vector<Piece>& out) const override {
-        const bool may_prepend = prepend_ == Prepend::always || (prepend_ == Prepend::first && piece.at_start);
+        const bool may_prepend = options_.prepend == MetaspaceOptions::Prepend::always ||
+                                 (options_.prepend == MetaspaceOptions::Prepend::first && piece.at_start);
         std::string text;
         text.reserve(piece.text.size() * 2);
-        if (may_prepend && !piece.text.starts_with(' ') && !piece.text.starts_with(replacement_)) text = replacement_;
+        if (may_prepend && !piece.text.starts_with(' ') && !piece.text.starts_with(options_.replacement))
+            text = options_.replacement;
         for (const char c : piece.text) {
             if (c == ' ') {
-                text += replacement_;
+                text += options_.replacement;
             } else {
                 text += c;
             }
         }
         const Piece whole{arena.keep(std::move(text)), piece.at_start, -1};
-        if (!split_) {
+        if (!options_.split) {
             out.push_back(whole);
             return;
         }
-        const auto spans = cut_at_characters(whole.text, [this](char32_t c) { return c == character_; });
+        const auto spans = cut_at_characters(whole.text, [this](char32_t c) { return c == options_.character; });
         append_pieces(whole, arrange(spans, Behavior::merged_with_next), out);
     }
 
  private:
-    std::string replacement_;
-    char32_t character_;
-    Prepend prepend_;
-    bool split_;
+    MetaspaceOptions options_;
 };
 
 Behavior behavior_of(const JsonNode& node) {
@@ -232,28 +229,6 @@ Behavior behavior_of(const JsonNode& node) {
     if (name == "MergedWithNext") return Behavior::merged_with_next;
     if (name == "Contiguous") return Behavior::contiguous;
     node.fail(fmt::format("\"{}\" is not Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous", name));
-}
-
-std::unique_ptr<PreTokenizer> make_metaspace(const JsonNode& node) {
-    const std::string replacement = node.text_or("replacement", "▁");
-    const Utf8Step character = replacement.empty() ? Utf8Step{} : utf8_step(replacement, 0);
-    if (!character.valid || character.length != replacement.size()) {
-        node.at("replacement").fail("expected a single character");
-    }
-    // Files from before prepend_scheme say add_prefix_space instead.
-    const std::string scheme =
-        node.text_or("prepend_scheme", node.boolean_or("add_prefix_space", true) ? "always" : "never");
-    Metaspace::Prepend prepend;
-    if (scheme == "always") {
-        prepend = Metaspace::Prepend::always;
-    } else if (scheme == "first") {
-        prepend = Metaspace::Prepend::first;
-    } else if (scheme == "never") {
-        prepend = Metaspace::Prepend::never;
-    } else {
-        node.at("prepend_scheme").fail(fmt::format("\"{}\" is not always, first or never", scheme));
-    }
-    return std::make_unique<Metaspace>(replacement, character.code_point, prepend, node.boolean_or("split", true));
 }
 
 }  // namespace
@@ -275,7 +250,7 @@ std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonNode& node) {
         return std::make_unique<ByteLevel>(node.boolean_or("add_prefix_space", false),
                                            node.boolean_or("use_regex", true));
     }
-    if (type == "Metaspace") return make_metaspace(node);
+    if (type == "Metaspace") return std::make_unique<Metaspace>(read_metaspace(node));
     node.fail(
         fmt::format("the pre-tokenizer \"{}\" is not supported; supported are Sequence, Split, Digits, ByteLevel, "
                     "Metaspace",

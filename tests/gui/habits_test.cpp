@@ -48,6 +48,46 @@ void write_full_run(const fs::path& path) {
 
 }  // namespace
 
+TEST_CASE("places are read as they are typed") {
+    CHECK(typed_place("t700") == "token=700");
+    CHECK(typed_place(" T700-720 ") == "token=700-720");
+    CHECK(typed_place("l17 h2") == "layer=17,head=2");
+    CHECK(typed_place("layer 17, head 2, token 5") == "layer=17,head=2,token=5");
+    CHECK(typed_place("s3") == "step=3");
+    for (const char* none : {"", "t", "700", "trace", "t7x", "l17 snapkv", "h-2", "layers", "t7 t"}) {
+        CAPTURE(none);
+        CHECK(typed_place(none) == std::nullopt);
+    }
+}
+
+TEST_CASE("the palette goes to a token, a layer and head, and to a text of the prompt: two steps") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    const auto type = [&](const std::string& what) {
+        driven.drive([&](ImGuiTestContext& c) {
+            c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
+            c.Yield(2);
+            c.KeyCharsReplaceEnter(what.c_str());
+            c.Yield(3);
+        });
+        driven.settle();
+    };
+    Session& session = driven.session();
+    type("t7");
+    CHECK(session.cursor().first_token == 7);
+    CHECK(session.cursor().last_token == 7);
+    type("l2 h1");
+    CHECK(session.cursor().layer == 2);
+    CHECK(session.cursor().kv_head == 1);
+    CHECK(session.cursor().first_token == 7);
+    const Cursor before = session.cursor();
+    type("l99");
+    CHECK(session.cursor() == before);
+    CHECK(driven.shown_text().find("layers of the model: ") != std::string::npos);
+}
+
 TEST_CASE("--select finds run, layer, head and tokens, and says what there is not") {
     const SampleTrace sample;
     Tasks tasks([] {});

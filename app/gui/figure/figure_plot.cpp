@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/gui/drawing/plot_range.h"
 #include "app/gui/figure/figure_axes.h"
 #include "app/gui/figure/figure_legend.h"
 #include "app/gui/figure/panel_layout.h"
@@ -65,7 +66,10 @@ void setup_axis(ImAxis which, const Axis& axis, Axis& shown, bool zoom) {
     ImPlot::SetupAxis(which, nullptr, flags);
     if (axis.scale == Scale::logarithmic) ImPlot::SetupAxisScale(which, ImPlotScale_Log10);
     ImPlot::SetupAxisLinks(which, &shown.min, &shown.max);
-    ImPlot::SetupAxisLimitsConstraints(which, axis.min, axis.max);
+}
+
+void keep_within(ImAxis which, const Axis& axis) {
+    gui::keep_within(which, axis.min, axis.max, axis.scale == Scale::logarithmic);
 }
 
 }  // namespace
@@ -193,6 +197,8 @@ bool FigurePlot::draw_zoomable(const Drawing& drawing, size_t index, PlotFrame& 
         setup_axis(ImAxis_X1, panel.x, frame.x_axis, !drawing.wheel_scrolls && !(wheels && ImGui::GetIO().KeyShift));
         setup_axis(ImAxis_Y1, panel.y, frame.y_axis, !drawing.wheel_scrolls && !(wheels && ImGui::GetIO().KeyAlt));
         ImPlot::SetupFinish();
+        keep_within(ImAxis_X1, panel.x);
+        keep_within(ImAxis_Y1, panel.y);
         const ImPlotRect limits = ImPlot::GetPlotLimits();
         frame.x_axis.min = limits.X.Min;
         frame.x_axis.max = limits.X.Max;

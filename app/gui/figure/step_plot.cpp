@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "analysis/ticks.h"
+#include "app/gui/drawing/plot_range.h"
 #include "app/gui/figure/figure_legend.h"
 #include "app/gui/figure/figure_shapes.h"
 #include "app/gui/session/measures.h"
@@ -269,7 +270,7 @@ void StepPlot::zoom_steps(double n_steps) {
     if (wheel == 0) return;
     const double at = ImPlot::GetPlotMousePos().x + 0.5;
     const double span = last_step_ - first_step_;
-    const double zoomed = std::clamp(span * std::pow(0.9, wheel), std::min(4.0, n_steps), n_steps);
+    const double zoomed = std::clamp(span * std::pow(wheel_zoom, wheel), std::min(4.0, n_steps), n_steps);
     first_step_ = std::clamp(at - (at - first_step_) / span * zoomed, 0.0, n_steps - zoomed);
     last_step_ = first_step_ + zoomed;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <regex>
 #include <stdexcept>
 
 #include "policies/interface/registry.h"
@@ -21,7 +22,7 @@ int64_t number(const std::string& key, std::string_view text, int64_t n, const c
     if (error != std::errc{} || end != text.data() + text.size())
         throw std::invalid_argument(fmt::format("{}; found {}={}", form, key, text));
     if (value < 0 || value >= n)
-        throw std::invalid_argument(fmt::format("--select {}={}: {} {}, counted from 0", key, text, there_are, n));
+        throw std::invalid_argument(fmt::format("{}={}: {} {}, counted from 0", key, text, there_are, n));
     return value;
 }
 
@@ -33,7 +34,7 @@ RunKey run_of(const Session& session, const std::string& label) {
         labels.push_back(name);
     }
     throw std::invalid_argument(
-        fmt::format("--select run={}: there is no such run; there are: {}", label, fmt::join(labels, ", ")));
+        fmt::format("run={}: there is no such run; there are: {}", label, fmt::join(labels, ", ")));
 }
 
 /// Of the run that decoded most.
@@ -81,8 +82,7 @@ Cursor parse_selection(const Session& session, const std::string& text) {
                                     ? cursor.first_token
                                     : number(key, value.substr(dash + 1), n, "tokens in the prompt:");
             if (cursor.last_token < cursor.first_token)
-                throw std::invalid_argument(
-                    fmt::format("--select token={}: the first token stands before the last", value));
+                throw std::invalid_argument(fmt::format("token={}: the first token stands before the last", value));
         } else if (key == "layer") {
             const int64_t n = reader.has_model() ? reader.model().n_layers : 0;
             cursor.layer = static_cast<int>(number(key, value, n, "layers of the model:"));
@@ -97,6 +97,21 @@ Cursor parse_selection(const Session& session, const std::string& text) {
         }
     }
     return cursor;
+}
+
+std::optional<std::string> typed_place(const std::string& typed) {
+    static const std::regex part(R"(\s*(token|layer|head|step|t|l|h|s)\s*(\d{1,9}(?:-\d{1,9})?)(?=[\s,]|$),?)",
+                                 std::regex::icase);
+    std::string place;
+    auto at = typed.begin();
+    for (std::smatch found; at != typed.end(); at = found[0].second) {
+        if (!std::regex_search(at, typed.end(), found, part, std::regex_constants::match_continuous)) break;
+        const char letter = static_cast<char>(found[1].str()[0] | 0x20);
+        const char* key = letter == 't' ? "token" : letter == 'l' ? "layer" : letter == 'h' ? "head" : "step";
+        place += fmt::format("{}{}={}", place.empty() ? "" : ",", key, found[2].str());
+    }
+    const bool is_all = std::all_of(at, typed.end(), [](char c) { return c == ' '; });
+    return place.empty() || !is_all ? std::nullopt : std::optional(place);
 }
 
 }  // namespace kvscope::gui

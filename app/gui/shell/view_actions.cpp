@@ -1,13 +1,50 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "analysis/ranking_definition.h"
+#include "app/gui/session/prompt_text.h"
+#include "app/gui/session/selection_text.h"
 #include "app/gui/shell/menu_actions.h"
 
 namespace kvscope::gui {
 namespace {
+
+/// "Go to token 700"
+std::string name_of_place(std::string place) {
+    std::replace(place.begin(), place.end(), '=', ' ');
+    return "Go to " + std::regex_replace(place, std::regex(","), ", ");
+}
+
+void go_to(Session& session, const std::string& place) { session.selection.set(parse_selection(session, place)); }
+
+/// Where the traces have no such place, it says so when it is started.
+void offer_place(const std::string& search, std::vector<Action>& offered, Session& session) {
+    if (const auto place = typed_place(search))
+        offered.push_back({name_of_place(*place), "", 0, [&session, place] { go_to(session, *place); }, {}, {}, false});
+}
+
+void offer_texts(const std::string& search, std::vector<Action>& offered, Session& session) {
+    constexpr size_t shortest_text = 3, most_places = 5;
+    const Document* document = session.focus();
+    if (search.size() < shortest_text || !document || document->prompt >= document->reader()->n_prompts()) return;
+    const auto text = prompt_text(session, *document);
+    if (!text) return;
+    const auto spans = find_spans(*text, search);
+    for (size_t i = 0; i < std::min(spans.size(), most_places); ++i) {
+        const auto [first, last] = spans[i];
+        offered.push_back({fmt::format("Go to “{}”, token {} ({} of {})", search, first, i + 1, spans.size()),
+                           "",
+                           0,
+                           [&session, place = fmt::format("token={}-{}", first, last)] { go_to(session, place); },
+                           {},
+                           {},
+                           false});
+    }
+}
 
 void toggle_run(Session& session, const RunKey& run) { session.set_visible(run, !session.is_visible(run)); }
 
@@ -111,6 +148,11 @@ void add_view_actions(const ActionTargets& on) {
 }
 
 void add_palette_actions(const ActionTargets& on) {
+    on.actions.add_for_search = [&session = on.session](const std::string& search, std::vector<Action>& before,
+                                                        std::vector<Action>& behind) {
+        offer_place(search, before, session);
+        offer_texts(search, behind, session);
+    };
     on.actions.add_to_palette = [&session = on.session, &views = on.views, &notices = on.notices,
                                  &settings = on.settings, &opener = on.opener](std::vector<Action>& extra) {
         offer_runs(extra, session);

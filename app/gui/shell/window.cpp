@@ -17,6 +17,7 @@
 
 #define GLAD_GL_IMPLEMENTATION
 #include "app/gui/drawing/gl.h"
+#include "app/gui/drawing/plot_range.h"
 #include "app/gui/drawing/texture.h"
 
 // Dear ImGui's backend has this function for others to use, and no header that declares it.
@@ -63,6 +64,7 @@ void set_plot_mouse() {
     map.Fit = ImGuiMouseButton_Left;  // double click
     map.Menu = -1;
     map.OverrideMod = ImGuiMod_None;
+    map.ZoomRate = static_cast<float>((1 - wheel_zoom) / (2 * wheel_zoom - 1));  // as ImPlot zooms in by it
 }
 
 /// The back buffer, turned the right way up.

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "analysis/tables/number_text.h"
+#include "app/gui/drawing/plot_range.h"
 #include "app/gui/session/measures.h"
 
 namespace kvscope::gui {
@@ -89,7 +90,7 @@ void OverlapBars::zoom(double at) {
     const float wheel = ImGui::GetIO().MouseWheel;
     if (wheel == 0) return;
     const double span = to_ - from_;
-    const double zoomed = std::clamp(span * std::pow(0.9, static_cast<double>(wheel)), least_span, 1.0);
+    const double zoomed = std::clamp(span * std::pow(wheel_zoom, static_cast<double>(wheel)), least_span, 1.0);
     from_ = std::clamp(at - (at - from_) / span * zoomed, 0.0, 1 - zoomed);
     to_ = from_ + zoomed;
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "analysis/ticks.h"
+#include "app/gui/drawing/plot_range.h"
 #include "app/gui/session/prompt_text.h"
 
 namespace kvscope::gui {
@@ -144,10 +145,10 @@ void set_up_map_axes(Shown& shown, double extent, double rows) {
     ImPlot::SetupAxis(ImAxis_X1, nullptr, common);
     ImPlot::SetupAxis(ImAxis_Y1, nullptr, common | ImPlotAxisFlags_Invert | ImPlotAxisFlags_Lock);
     ImPlot::SetupAxisLinks(ImAxis_X1, &shown.min, &shown.max);
-    ImPlot::SetupAxisLimitsConstraints(ImAxis_X1, 0, extent);
     ImPlot::SetupAxisZoomConstraints(ImAxis_X1, std::min<double>(fewest_tokens, extent), extent);
     ImPlot::SetupAxisLimits(ImAxis_Y1, 0, rows, ImPlotCond_Always);
     ImPlot::SetupFinish();
+    keep_within(ImAxis_X1, 0, extent);
 }
 
 void draw_cells(const TokenMap& map, ImVec2 from, ImVec2 to) {

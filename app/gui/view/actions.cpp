@@ -154,6 +154,8 @@ void Actions::draw_palette() {
         extra_.clear();
         if (add_to_palette) add_to_palette(extra_);
         search_.clear();
+        before_.clear();
+        behind_.clear();
         chosen_ = 0;
         ImGui::OpenPopup("Command palette");
     }
@@ -165,8 +167,15 @@ void Actions::draw_palette() {
     if (ImGui::IsKeyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();  // the field would take the first for itself
     if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
     ImGui::SetNextItemWidth(-FLT_MIN);
-    if (ImGui::InputTextWithHint("##search", "What do you want to do?", &search_)) chosen_ = 0;
-    const std::vector<Match> found = matches(actions_, extra_, search_);
+    if (ImGui::InputTextWithHint("##search", "What do you want to do?", &search_)) {
+        chosen_ = 0;
+        before_.clear();
+        behind_.clear();
+        if (add_for_search && !search_.empty()) add_for_search(search_, before_, behind_);
+    }
+    std::vector<Match> found = matches(actions_, extra_, search_);
+    for (auto action = before_.rbegin(); action != before_.rend(); ++action) found.insert(found.begin(), {&*action, 0});
+    for (const Action& action : behind_) found.push_back({&action, 0});
     const int n = static_cast<int>(found.size());
     if (ImGui::IsKeyPressed(ImGuiKey_DownArrow)) ++chosen_;
     if (ImGui::IsKeyPressed(ImGuiKey_UpArrow)) --chosen_;
@@ -174,7 +183,8 @@ void Actions::draw_palette() {
     const Action* wanted = nullptr;
     ImGui::Spacing();
     const float padding = ImGui::GetStyle().FramePadding.x;
-    ImGui::BeginChild("found", {0, std::min(14.0f, static_cast<float>(n) + 0.5f) * ImGui::GetFrameHeight()});
+    ImGui::BeginChild("found",
+                      {0, std::min(14.0f, static_cast<float>(std::max(n, 1)) + 0.5f) * ImGui::GetFrameHeight()});
     for (int i = 0; i < n; ++i) {
         const Action& action = *found[static_cast<size_t>(i)].action;
         ImGui::PushID(i);

@@ -36,6 +36,11 @@ class Actions {
     /// Called before the palette shows, to add actions that depend on what is open; they last until it closes.
     std::function<void(std::vector<Action>&)> add_to_palette;
 
+    /// Called with what is typed into the palette whenever that changes: what it adds stands before or behind all
+    /// others.
+    std::function<void(const std::string& search, std::vector<Action>& before, std::vector<Action>& behind)>
+        add_for_search;
+
     const std::vector<Action>& all() const { return actions_; }
     /// The last action that was started, for the crash log.
     const std::string& last() const { return last_; }
@@ -48,6 +53,7 @@ class Actions {
  private:
     std::vector<Action> actions_;
     std::vector<Action> extra_;
+    std::vector<Action> before_, behind_;  ///< of add_for_search
     std::string last_;
     std::string search_;
     int chosen_ = 0;

@@ -11,6 +11,7 @@
 #include "app/gui/figure/comparison_choice.h"
 #include "app/gui/figure/step_plot.h"
 #include "app/gui/session/answer_output.h"
+#include "app/gui/session/engine_session.h"
 #include "app/gui/session/measures.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/tokens/answer_words.h"
@@ -262,11 +263,13 @@ class AnswersView : public View {
         ImGui::EndChild();
     }
 
-    static std::string why_empty(const Session& session, const RunKey& key) {
-        const RunAt at = session.at(key);
+    static std::string why_empty(const Context& context, const RunKey& key) {
+        const RunAt at = context.session.at(key);
         if (at.reader->is_in_file(at.prompt, at.run)) return "it answered nothing";
-        return at.reader->complete() ? "a what-if has kept sets but no answer: Decode in What-if gets one"
-                                     : "its answer appears when it is decoded";
+        if (at.reader->complete()) return "a what-if has kept sets but no answer: Decode in What-if gets one";
+        const bool is_under_way = context.engine && context.engine->status().state == EngineStatus::State::running;
+        return is_under_way ? "its answer appears when it is decoded"
+                            : "stopped before it was decoded: the command that began it goes on from here";
     }
 
     /// "as full"; "2/19 differ, 6 left out", of which the beginning where the width has no room for all
@@ -335,7 +338,7 @@ class AnswersView : public View {
         else if (!one.output)
             note("reading …", context.theme.ink_quiet);
         else if (one.output->words.empty())
-            note(why_empty(session, one.run), context.theme.ink_quiet);
+            note(why_empty(context, one.run), context.theme.ink_quiet);
         else
             at.y = draw_answer_words(context, *one.output, at, width, line,
                                      [&](int step) { take_step(context, one, step); });

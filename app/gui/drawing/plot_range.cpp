@@ -1,0 +1,28 @@
+#include "app/gui/drawing/plot_range.h"
+
+#include <implot_internal.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace kvscope::gui {
+
+std::pair<double, double> moved_within(double min, double max, double low, double high, bool is_logarithmic) {
+    if (is_logarithmic) {
+        const auto [from, to] = moved_within(std::log(min), std::log(max), std::log(low), std::log(high));
+        // The limits themselves do not come back from their logarithms to the last bit.
+        return {from <= std::log(low) ? low : std::exp(from), to >= std::log(high) ? high : std::exp(to)};
+    }
+    if (max - min >= high - low) return {low, high};
+    if (min < low) return {low, low + (max - min)};
+    if (max > high) return {high - (max - min), high};
+    return {min, max};
+}
+
+void keep_within(ImAxis which, double low, double high, bool is_logarithmic) {
+    ImPlotAxis& axis = ImPlot::GetCurrentPlot()->Axes[which];
+    const auto [min, max] = moved_within(axis.Range.Min, axis.Range.Max, low, high, is_logarithmic);
+    if (min != axis.Range.Min || max != axis.Range.Max) axis.SetRange(min, max);
+}
+
+}  // namespace kvscope::gui

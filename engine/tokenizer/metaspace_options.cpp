@@ -1,0 +1,33 @@
+#include "engine/tokenizer/metaspace_options.h"
+
+#include <fmt/format.h>
+
+#include "engine/files/utf8.h"
+
+namespace kvscope::checkpoint {
+
+MetaspaceOptions read_metaspace(const JsonNode& node) {
+    using Prepend = MetaspaceOptions::Prepend;
+    MetaspaceOptions options;
+    options.replacement = node.text_or("replacement", "▁");
+    const Utf8Step character = options.replacement.empty() ? Utf8Step{} : utf8_step(options.replacement, 0);
+    if (!character.valid || character.length != options.replacement.size())
+        node.at("replacement").fail("expected a single character");
+    options.character = character.code_point;
+    // Files from before prepend_scheme say add_prefix_space instead.
+    const std::string scheme =
+        node.text_or("prepend_scheme", node.boolean_or("add_prefix_space", true) ? "always" : "never");
+    if (scheme == "always") {
+        options.prepend = Prepend::always;
+    } else if (scheme == "first") {
+        options.prepend = Prepend::first;
+    } else if (scheme == "never") {
+        options.prepend = Prepend::never;
+    } else {
+        node.at("prepend_scheme").fail(fmt::format("\"{}\" is not always, first or never", scheme));
+    }
+    options.split = node.boolean_or("split", true);
+    return options;
+}
+
+}  // namespace kvscope::checkpoint

@@ -1,0 +1,66 @@
+#include "app/gui/drawing/plot_range.h"
+
+#include <imgui_internal.h>
+
+#include <catch2/catch.hpp>
+
+#include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
+#include "tests/skip.h"
+
+using namespace kvscope;
+using namespace kvscope::gui;
+using namespace kvscope::gui::testing;
+using Range = std::pair<double, double>;
+
+TEST_CASE("a range that is moved beyond its limits keeps its size") {
+    CHECK(moved_within(2, 5, 0, 10) == Range(2, 5));
+    CHECK(moved_within(-2, 1, 0, 10) == Range(0, 3));
+    CHECK(moved_within(8, 11, 0, 10) == Range(7, 10));
+    CHECK(moved_within(-5, 40, 0, 10) == Range(0, 10));
+    const auto [from, to] = moved_within(0.5, 50, 1, 1000, true);
+    CHECK(from == 1);
+    CHECK(to == Approx(100));
+    const auto [low, high] = moved_within(200, 20000, 1, 1000, true);
+    CHECK(low == Approx(10));
+    CHECK(high == 1000);
+    CHECK(moved_within(0.1, 5000, 1, 1000, true) == Range(1, 1000));
+}
+
+TEST_CASE("a map that is dragged beyond its end stays as wide, and a notch of the wheel zooms by a quarter") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options = explore(sample);
+    options.view = "retention";
+    DrivenApp driven(options);
+    driven.settle();
+    TokenAxis& axis = driven.session().token_axis;
+    const auto n_tokens = static_cast<double>(driven.session().focus()->reader()->prompt(0).visible_tokens());
+    TokenAxis notch, begin, end;
+    driven.drive([&](ImGuiTestContext& c) {
+        const ImRect maps = c.WindowInfo("//retention-1/maps").Window->Rect();
+        const ImVec2 middle{maps.GetCenter().x, maps.Min.y + 0.12f * maps.GetHeight()};
+        const auto drag = [&](float by) {
+            c.MouseMoveToPos(middle);
+            c.MouseDown();
+            c.MouseMoveToPos({middle.x + by, middle.y});
+            c.Yield(2);
+            c.MouseUp();
+            c.Yield(2);
+        };
+        c.MouseMoveToPos(middle);
+        c.MouseWheelY(1);
+        c.Yield(2);
+        notch = axis;
+        drag(0.45f * maps.GetWidth());
+        begin = axis;
+        drag(-0.45f * maps.GetWidth());
+        end = axis;
+    });
+    const double width = notch.max - notch.min;
+    CHECK(width == Approx(0.8 * n_tokens).epsilon(0.01));
+    CHECK(begin.min == Approx(0).margin(1e-9));
+    CHECK(begin.max == Approx(width));
+    CHECK(end.max == Approx(n_tokens));
+    CHECK(end.max - end.min == Approx(width));
+}
