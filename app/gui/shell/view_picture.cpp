@@ -35,7 +35,7 @@ void ViewPicture::take() {
         tasks_.once(
             [all, left, top, width, height] {
                 const TemporaryPng png;
-                write_png(cut_out(all, left, top, width, height), png.path(), true);
+                write_png(cut_out(all, left, top, width, height), png.path());
                 copy_png(png.path());
                 return std::string("view copied as an image");
             },

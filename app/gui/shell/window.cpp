@@ -240,7 +240,7 @@ Screenshot cut_out(const Screenshot& screenshot, int left, int top, int width, i
     return part;
 }
 
-void write_png(const Screenshot& shot, const std::filesystem::path& path, bool replace) {
+void write_png(const Screenshot& shot, const std::filesystem::path& path) {
     const figures::Surface surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24, shot.width, shot.height));
     unsigned char* data = cairo_image_surface_get_data(surface.get());
     const int stride = cairo_image_surface_get_stride(surface.get());
@@ -260,7 +260,7 @@ void write_png(const Screenshot& shot, const std::filesystem::path& path, bool r
     const cairo_status_t status = cairo_surface_write_to_png_stream(surface.get(), figures::append_bytes, &bytes);
     if (status != CAIRO_STATUS_SUCCESS)
         throw std::runtime_error(path.string() + " cannot be written: " + cairo_status_to_string(status));
-    figures::write_whole_file(path, bytes, replace);
+    figures::write_whole_file(path, bytes, true);
 }
 
 }  // namespace kvscope::gui

@@ -107,8 +107,8 @@ class Window {
 /// A part of a picture, clipped to it.
 Screenshot cut_out(const Screenshot& screenshot, int left, int top, int width, int height);
 
-/// Whole or not at all, in place of what is there where that may be replaced.
-/// @throws figures::OutputExists, figures::OutputFailed, std::runtime_error where there is no such picture
-void write_png(const Screenshot& screenshot, const std::filesystem::path& path, bool replace);
+/// Whole or not at all, in place of what is there.
+/// @throws figures::OutputFailed, std::runtime_error where there is no such picture
+void write_png(const Screenshot& screenshot, const std::filesystem::path& path);
 
 }  // namespace kvscope::gui

@@ -83,7 +83,7 @@ int view(const Arguments& arguments) {
             window.draw_frame(frame);
         }
         settle();
-        gui::write_png(window.capture(frame), arguments.screenshot, false);
+        gui::write_png(window.capture(frame), arguments.screenshot);
         return app.n_errors() == 0 ? 0 : 1;
     }
     std::atomic<bool> is_ordered = false;  // then nothing that could not be saved keeps the window open
