@@ -145,7 +145,7 @@ void set_up_map_axes(Shown& shown, double extent, double rows) {
     ImPlot::SetupAxis(ImAxis_X1, nullptr, common);
     ImPlot::SetupAxis(ImAxis_Y1, nullptr, common | ImPlotAxisFlags_Invert | ImPlotAxisFlags_Lock);
     ImPlot::SetupAxisLinks(ImAxis_X1, &shown.min, &shown.max);
-    ImPlot::SetupAxisZoomConstraints(ImAxis_X1, std::min<double>(fewest_tokens, extent), extent);
+    ImPlot::SetupAxisZoomConstraints(ImAxis_X1, std::min<double>(fewest_tokens, extent), INFINITY);
     ImPlot::SetupAxisLimits(ImAxis_Y1, 0, rows, ImPlotCond_Always);
     ImPlot::SetupFinish();
     keep_within(ImAxis_X1, 0, extent);
