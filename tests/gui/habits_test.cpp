@@ -318,6 +318,31 @@ TEST_CASE("Space shows one of the compared runs after the other, and Escape what
     CHECK(session.visible_runs() == before);
 }
 
+TEST_CASE("a window over whose item the mouse rests wakes up for the tooltip") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    AppOptions options = explore(sample);
+    options.view = "retention";
+    DrivenApp driven(options);
+    driven.settle();
+    bool is_due = true;
+    int n_waiting = 0;
+    driven.drive([&](ImGuiTestContext& c) {
+        c.MouseMove("//retention-1/overview");
+        const float delay = ImGui::GetStyle().HoverDelayNormal;
+        for (int i = 0; i < 60; ++i) {
+            c.Yield();
+            const ImGuiContext& now = *ImGui::GetCurrentContext();
+            const double seconds = test_window()->seconds_to_sleep();
+            if (now.HoverItemDelayId == 0 || now.HoverItemDelayTimer >= delay || seconds == 0) continue;
+            is_due = is_due && seconds > 0 && seconds <= static_cast<double>(delay);
+            ++n_waiting;
+        }
+    });
+    CHECK(is_due);
+    CHECK(n_waiting > 0);
+}
+
 TEST_CASE("a window that shows a notice, or waits for a task, sleeps until something changes") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;

@@ -173,6 +173,7 @@ bool Window::draw_frame(const std::function<bool()>& frame) {
     else
         glDisable(GL_RASTERIZER_DISCARD);
     ++n_frames_;
+    await_tooltip();
     return goes_on;
 }
 
@@ -199,6 +200,14 @@ void Window::run(const std::function<bool()>& frame, const std::function<void()>
         // Events of one moment may take effect in frames of their own.
         if (!ImGui::GetCurrentContext()->InputEventsQueue.empty()) draw_again();
     }
+}
+
+void Window::await_tooltip() {
+    const ImGuiContext& now = *ImGui::GetCurrentContext();
+    if (now.HoverItemDelayId == 0) return;
+    const float left = std::max(now.Style.HoverDelayNormal - now.HoverItemDelayTimer,
+                                now.Style.HoverStationaryDelay - now.MouseStationaryTimer);
+    if (left > 0) draw_within(static_cast<double>(left));
 }
 
 void Window::draw_within(double seconds) {

@@ -92,6 +92,9 @@ class Window {
     Fonts fonts;
 
  private:
+    /// Where the mouse rests on something that has a tooltip, a frame is due when that is to appear.
+    void await_tooltip();
+
     GLFWwindow* window_ = nullptr;
     std::string renderer_;
     std::string title_ = "kvscope";
