@@ -8,6 +8,7 @@
 
 #include "analysis/tables/table_format.h"
 #include "app/gui/session/annotations.h"
+#include "app/gui/session/runs_alone.h"
 #include "app/gui/session/selection_text.h"
 #include "app/gui/session/session_state.h"
 #include "app/gui/view/actions.h"
@@ -316,6 +317,56 @@ TEST_CASE("Space shows one of the compared runs after the other, and Escape what
     CHECK(session.visible_runs() == std::vector<RunKey>{before[2]});
     press(ImGuiKey_Escape);
     CHECK(session.visible_runs() == before);
+}
+
+TEST_CASE("only a run, a budget or a policy is shown, beside the full cache") {
+    const SampleTrace sample;
+    Tasks tasks([] {});
+    Session session(tasks);
+    session.open(sample.path);
+    const auto all = session.all_runs();
+    for (const RunKey& key : all) {
+        const trace::RunAttributes of = session.attributes(key);
+        if (of.policy == "full") continue;
+        for (const Alone which : {Alone::run, Alone::budget, Alone::policy}) {
+            show_alone(session, key, which);
+            for (const RunKey& other : all) {
+                const auto& run = session.attributes(other);
+                const bool is_wanted =
+                    run.policy == "full" ||
+                    (which == Alone::run      ? other == key
+                     : which == Alone::budget ? run.budget == of.budget && run.budget_of == of.budget_of
+                                              : run.policy == of.policy && run.parameters_json == of.parameters_json);
+                CAPTURE(session.look(key).label, session.look(other).label);
+                CHECK(session.is_visible(other) == is_wanted);
+            }
+        }
+    }
+    const auto named = std::find_if(all.begin(), all.end(), [&](const RunKey& key) {
+        return session.attributes(key).policy == "snapkv" && session.attributes(key).budget == 24;
+    });
+    REQUIRE(named != all.end());
+    CHECK(name_of(session, *named, Alone::run) == "Only " + session.attributes(*named).label);
+    CHECK(name_of(session, *named, Alone::budget) == "Only budget 24");
+}
+
+TEST_CASE("a right click on a run shows its budget alone: two steps") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    Session& session = driven.session();
+    const RunKey key = session.all_runs().at(1);
+    driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef("//runs-1");
+        c.MouseMove(("**/" + key.text() + "/" + session.attributes(key).label).c_str());
+        c.MouseClick(ImGuiMouseButton_Right);
+        c.Yield(2);
+        c.ItemClick(("//$FOCUSED/" + name_of(session, key, Alone::run)).c_str());
+    });
+    driven.settle();
+    for (const RunKey& other : session.all_runs())
+        CHECK(session.is_visible(other) == (other == key || session.attributes(other).policy == "full"));
 }
 
 TEST_CASE("a window over whose item the mouse rests wakes up for the tooltip") {

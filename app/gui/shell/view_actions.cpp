@@ -7,6 +7,7 @@
 
 #include "analysis/ranking_definition.h"
 #include "app/gui/session/prompt_text.h"
+#include "app/gui/session/runs_alone.h"
 #include "app/gui/session/selection_text.h"
 #include "app/gui/shell/menu_actions.h"
 
@@ -105,6 +106,15 @@ void offer_runs(std::vector<Action>& extra, Session& session) {
                          {},
                          false});
     }
+    if (const RunKey selected = session.cursor().run; session.exists(selected))
+        for (const Alone which : {Alone::run, Alone::budget, Alone::policy})
+            extra.push_back({"Show " + name_of(session, selected, which),
+                             "",
+                             0,
+                             [&session, selected, which] { show_alone(session, selected, which); },
+                             {},
+                             {},
+                             false});
     int number = 0;
     for (const RunKey& key : runs) {
         const char* verb = session.is_visible(key) ? "Hide" : "Show";

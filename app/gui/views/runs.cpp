@@ -7,6 +7,7 @@
 #include "analysis/measures/bytes_share.h"
 #include "analysis/run_style.h"
 #include "analysis/tables/table_format.h"
+#include "app/gui/session/runs_alone.h"
 #include "app/gui/session/share_of_bytes.h"
 #include "app/gui/view/actions.h"
 #include "app/gui/view/view.h"
@@ -40,6 +41,7 @@ class RunsView : public View {
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"click", "select a run"},
+                {"right click", "only this run, this budget, or this policy at all budgets, beside the full cache"},
                 {"the square", "show or hide it in all views; for the first 27 also 1 … 9, Shift+1 … 9, Ctrl+1 … 9"},
                 {"a prompt", "look at its runs; what is selected, A and B become the same runs there"},
                 {"A, B", "the two runs that are compared: Space flickers, Esc ends that, D is the difference"}};
@@ -105,6 +107,16 @@ class RunsView : public View {
                            analysis::format_count(run.budget), 100 * kept, 100 - 100 * kept);
     }
 
+    /// Of a right click on the item before.
+    static void draw_menu(Session& session, const RunKey& key) {
+        if (!ImGui::BeginPopupContextItem("run menu")) return;
+        for (const Alone which : {Alone::run, Alone::budget, Alone::policy})
+            if (ImGui::MenuItem(name_of(session, key, which).c_str())) show_alone(session, key, which);
+        if (ImGui::MenuItem("Show all", "0"))
+            for (const RunKey& other : session.all_runs()) session.set_visible(other, true);
+        ImGui::EndPopup();
+    }
+
     static void draw_run(Context& context, const RunKey& key, int number) {
         Session& session = context.session;
         const auto& run = session.attributes(key);
@@ -133,6 +145,7 @@ class RunsView : public View {
                               {ImGui::GetContentRegionAvail().x - buttons, 0}))
             session.selection.select_run(key);
         ImGui::EndDisabled();
+        draw_menu(session, key);
         if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled)) {
             Cursor over;
             over.run = key;
