@@ -374,6 +374,18 @@ TEST_CASE("answers side by side need no scrolling to the side") {
     CHECK((*outputs)->ContentSize.x <= (*outputs)->InnerRect.GetWidth());
 }
 
+TEST_CASE("no button closes all views of a place") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    for (const auto& open : driven.app().views()) {
+        const ImGuiWindow* window = ImGui::FindWindowByName(open->title().c_str());
+        REQUIRE((window && window->DockNode));
+        CHECK((window->DockNode->MergedFlags & ImGuiDockNodeFlags_NoCloseButton) != 0);
+    }
+}
+
 TEST_CASE("a part of the prompt is brushed in the overview, moved, and let go by a double click") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;

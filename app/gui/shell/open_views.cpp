@@ -177,6 +177,9 @@ void OpenViews::draw_one(OpenView& open, Context& context, ViewPicture& picture)
     if (wants_focus) ImGui::SetNextWindowFocus();
     const float em = ImGui::GetFontSize();
     ImGui::SetNextWindowSize({40 * em, 24 * em}, ImGuiCond_FirstUseEver);
+    ImGuiWindowClass docked;
+    docked.DockNodeFlagsOverrideSet = ImGuiDockNodeFlags_NoCloseButton;  // it would close all views of a place
+    ImGui::SetNextWindowClass(&docked);
     // The frame is cleared in the views' own colour; filling it once more takes a software renderer 10 ms.
     const ImGuiWindowFlags ground = open.is_docked ? ImGuiWindowFlags_NoBackground : 0;
     if (ImGui::Begin(open.title().c_str(), &open.open, ImGuiWindowFlags_NoCollapse | ground)) {
