@@ -200,7 +200,7 @@ FigureDefinition curves_figure() {
     using namespace curves_file;
     FigureDefinition definition{
         "curves",
-        "Curves over the budget or a parameter",
+        "Curves over budgets",
         "Coverage, attention kept, recall or bytes over the budget or a policy's parameter, by making each run's "
         "selection again from its recorded scores",
         {{"runs", "runs by label, policy or number; default: all but full"},

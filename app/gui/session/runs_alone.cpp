@@ -39,11 +39,13 @@ void show_alone(Session& session, const RunKey& run, Alone which) {
 std::string name_of(const Session& session, const RunKey& run, Alone which) {
     const trace::RunAttributes& of = session.attributes(run);
     switch (which) {
-        case Alone::run: return "Only " + analysis::run_label(of);
+        case Alone::run:
+            return "Only " + analysis::run_label(of);
         case Alone::budget:
             return "Only budget " + (of.budget_of ? fmt::format("{:.4g} %", 100 * of.budget_fraction)
                                                   : analysis::format_count(of.budget));
-        case Alone::policy: return policy_of(of) + " at all budgets";
+        case Alone::policy:
+            return policy_of(of) + " at all budgets";
     }
     return {};
 }
