@@ -83,6 +83,16 @@ void DrivenApp::check_views() {
     }
 }
 
+void DrivenApp::start_by_palette(const std::string& typed) {
+    drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
+        c.Yield(2);
+        c.KeyCharsReplaceEnter(typed.c_str());
+        c.Yield(3);
+    });
+    settle();
+}
+
 void DrivenApp::settle() {
     for (int i = 0; i < 4; ++i) {
         draw();

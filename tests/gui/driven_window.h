@@ -28,6 +28,8 @@ class DrivenApp {
 
     /// Runs the steps beside the frames and draws until they have ended. Fails the Catch2 test where a step does.
     void drive(const std::function<void(ImGuiTestContext&)>& steps);
+    /// The line of the palette that comes first for what is typed.
+    void start_by_palette(const std::string& typed);
     /// Draws frames until nothing is computed any more.
     void settle();
     /// Draws until the condition holds. @returns false where it does not within the frames

@@ -66,25 +66,16 @@ TEST_CASE("the palette goes to a token, a layer and head, and to a text of the p
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
     driven.settle();
-    const auto type = [&](const std::string& what) {
-        driven.drive([&](ImGuiTestContext& c) {
-            c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
-            c.Yield(2);
-            c.KeyCharsReplaceEnter(what.c_str());
-            c.Yield(3);
-        });
-        driven.settle();
-    };
     Session& session = driven.session();
-    type("t7");
+    driven.start_by_palette("t7");
     CHECK(session.cursor().first_token == 7);
     CHECK(session.cursor().last_token == 7);
-    type("l2 h1");
+    driven.start_by_palette("l2 h1");
     CHECK(session.cursor().layer == 2);
     CHECK(session.cursor().kv_head == 1);
     CHECK(session.cursor().first_token == 7);
     const Cursor before = session.cursor();
-    type("l99");
+    driven.start_by_palette("l99");
     CHECK(session.cursor() == before);
     CHECK(driven.shown_text().find("layers of the model: ") != std::string::npos);
 }
@@ -372,9 +363,7 @@ TEST_CASE("a right click on a run shows its budget alone: two steps") {
 TEST_CASE("a window over whose item the mouse rests wakes up for the tooltip") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
-    AppOptions options = explore(sample);
-    options.view = "retention";
-    DrivenApp driven(options);
+    DrivenApp driven(alone(sample, "retention"));
     driven.settle();
     bool is_due = true;
     int n_waiting = 0;

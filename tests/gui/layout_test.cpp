@@ -318,9 +318,7 @@ TEST_CASE("the overview lies below its maps, as wide as they are") {
 TEST_CASE("the map of a run that is selected elsewhere is scrolled into view") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
-    AppOptions options = explore(sample);
-    options.view = "retention";
-    DrivenApp driven(options);
+    DrivenApp driven(alone(sample, "retention"));
     driven.app().set_scale(4);  // a map or two at a time
     driven.settle();
     Session& session = driven.session();
@@ -360,9 +358,7 @@ TEST_CASE("a run that is selected from the start is in view") {
 TEST_CASE("answers side by side need no scrolling to the side") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
-    AppOptions options = explore(sample);
-    options.view = "answers";
-    DrivenApp driven(options);
+    DrivenApp driven(alone(sample, "answers"));
     driven.app().set_scale(2);
     driven.settle();
     const auto& windows = ImGui::GetCurrentContext()->Windows;
@@ -389,9 +385,7 @@ TEST_CASE("no button closes all views of a place") {
 TEST_CASE("a part of the prompt is brushed in the overview, moved, and let go by a double click") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
-    AppOptions options = explore(sample);
-    options.view = "retention";
-    DrivenApp driven(options);
+    DrivenApp driven(alone(sample, "retention"));
     driven.settle();
     TokenAxis& axis = driven.session().token_axis;
     const auto n_tokens = static_cast<double>(driven.session().focus()->reader()->prompt(0).visible_tokens());

@@ -16,16 +16,7 @@
 #include "tests/skip.h"
 
 namespace kvscope::gui::testing {
-namespace {
-
-AppOptions alone(const SampleTrace& sample, const std::string& view) {
-    AppOptions options;
-    options.traces = {sample.path};
-    options.view = view;
-    return options;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("no frame waits while another thread reads a trace, whatever it draws and is under the mouse") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");

@@ -30,9 +30,7 @@ TEST_CASE("a range that is moved beyond its limits keeps its size") {
 TEST_CASE("a map that is dragged beyond its end stays as wide, and a notch of the wheel zooms by a quarter") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
-    AppOptions options = explore(sample);
-    options.view = "retention";
-    DrivenApp driven(options);
+    DrivenApp driven(alone(sample, "retention"));
     driven.settle();
     TokenAxis& axis = driven.session().token_axis;
     const auto n_tokens = static_cast<double>(driven.session().focus()->reader()->prompt(0).visible_tokens());

@@ -46,17 +46,6 @@ struct SentencesTrace {
 
 const std::string rankings_window = DrivenApp::window_of("Rankings###rankings");
 
-/// One step: the palette's line.
-void start_by_palette(DrivenApp& driven, const std::string& name) {
-    driven.drive([&](ImGuiTestContext& c) {
-        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
-        c.Yield(2);
-        c.KeyCharsReplaceEnter(name.c_str());
-        c.Yield(3);
-    });
-    driven.settle();
-}
-
 /// One step: a click on a row of the table, by its place in the ranking.
 void click_row(DrivenApp& driven, size_t row) {
     driven.drive([&](ImGuiTestContext& c) {
@@ -88,7 +77,7 @@ TEST_CASE("which sentences A lost and B kept: two steps", "[rankings]") {
     Session& session = driven.session();
     const auto [a, b] = session.compared();
     int steps = 0;
-    start_by_palette(driven, "rank sentences that a lost"), ++steps;
+    driven.start_by_palette("rank sentences that a lost"), ++steps;
     click_row(driven, 0), ++steps;
     CHECK(steps == 2);
 
@@ -110,7 +99,7 @@ TEST_CASE("A and B of the ranking are those of the session", "[rankings]") {
     const SentencesTrace files;
     DrivenApp driven(files.options("explore"));
     driven.settle();
-    start_by_palette(driven, "rank sentences that a lost");
+    driven.start_by_palette("rank sentences that a lost");
     const auto [a, b] = driven.session().compared();
     driven.drive([](ImGuiTestContext& c) {
         c.SetRef(rankings_window.c_str());
@@ -132,7 +121,7 @@ TEST_CASE("each ranking opens by its line in the palette, and a row selects what
     for (const auto& definition : analysis::ranking_definitions()) {
         CAPTURE(definition.name);
         session.selection.set({});
-        start_by_palette(driven, "Rank: " + definition.title);
+        driven.start_by_palette("Rank: " + definition.title);
         const auto table = rankings_of(driven).table();
         REQUIRE(table);
         CHECK(table->name == definition.name);
@@ -154,7 +143,7 @@ TEST_CASE("a ranking is sorted by its headings and filtered", "[rankings]") {
     const SentencesTrace files;
     DrivenApp driven(files.options("explore"));
     driven.settle();
-    start_by_palette(driven, "Rank: Heads that differ most");
+    driven.start_by_palette("Rank: Heads that differ most");
     const auto column = [&](size_t i) {
         std::vector<int64_t> values;
         const auto table = rankings_of(driven).table();
@@ -178,7 +167,7 @@ TEST_CASE("a ranking is sorted by its headings and filtered", "[rankings]") {
     click_heading();
     CHECK(column(0) == ranked);
 
-    start_by_palette(driven, "Rank: Tokens that runs disagree about");
+    driven.start_by_palette("Rank: Tokens that runs disagree about");
     const auto filter = [&](const char* text) {
         driven.drive([&](ImGuiTestContext& c) {
             c.SetRef(rankings_window.c_str());
@@ -189,7 +178,7 @@ TEST_CASE("a ranking is sorted by its headings and filtered", "[rankings]") {
     };
     CHECK(filter("W31") == 1);
     CHECK(filter("no such text") == 0);
-    start_by_palette(driven, "Rank: Heads that differ most");  // a filter does not hide another ranking
+    driven.start_by_palette("Rank: Heads that differ most");  // a filter does not hide another ranking
     CHECK(column(0) == ranked);
 }
 
@@ -234,7 +223,7 @@ TEST_CASE("what a ranking lacks is said in its place", "[rankings]") {
         const SentencesTrace files(n_runs);
         DrivenApp driven(files.options("explore"));
         driven.settle();
-        start_by_palette(driven, ranking);
+        driven.start_by_palette(ranking);
         std::string text = driven.shown_text();
         std::replace(text.begin(), text.end(), '\n', ' ');
         return text;

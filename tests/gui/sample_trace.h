@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "app/gui/shell/app.h"
 #include "tests/trace/sample_trace.h"
@@ -19,6 +20,13 @@ inline AppOptions explore(const SampleTrace& sample) {
     AppOptions options;
     options.traces = {sample.path};
     options.layout = "explore";
+    return options;
+}
+
+/// The trace in one view that fills the window.
+inline AppOptions alone(const SampleTrace& sample, const std::string& view) {
+    AppOptions options = explore(sample);
+    options.view = view;
     return options;
 }
 
