@@ -36,6 +36,10 @@ void show_alone(Session& session, const RunKey& run, Alone which) {
     }
 }
 
+void show_all(Session& session) {
+    for (const RunKey& key : session.all_runs()) session.set_visible(key, true);
+}
+
 std::string name_of(const Session& session, const RunKey& run, Alone which) {
     const trace::RunAttributes& of = session.attributes(run);
     switch (which) {

@@ -16,6 +16,8 @@ enum class Alone {
 /// Shows these runs of all open traces, and full ones, and hides the others.
 void show_alone(Session& session, const RunKey& run, Alone which);
 
+void show_all(Session& session);
+
 /// "Only budget 256", as in a menu.
 std::string name_of(const Session& session, const RunKey& run, Alone which);
 

@@ -141,11 +141,7 @@ void add_view_actions(const ActionTargets& on) {
     });
     add_run_keys(on.actions, session);
     menu.add(
-        "Show all runs", ImGuiKey_0,
-        [&session] {
-            for (const RunKey& key : session.all_runs()) session.set_visible(key, true);
-        },
-        has_trace(session));
+        "Show all runs", ImGuiKey_0, [&session] { show_all(session); }, has_trace(session));
     for (const ViewKind& kind : view_kinds())
         on.actions.add({"Show " + kind.title, "", 0, [&views, &kind] { views.show(kind); }, {}, {}, false});
     add_rankings(on.actions, session, views);

@@ -30,9 +30,7 @@ class RunsView : public View {
         if (static_cast<size_t>(n_shown) < all.size()) {
             ImGui::TextDisabled("%s", fmt::format("{} of {} shown", n_shown, all.size()).c_str());
             ImGui::SameLine();
-            if (ImGui::TextLink("all")) {
-                for (const RunKey& key : all) session.set_visible(key, true);
-            }
+            if (ImGui::TextLink("all")) show_all(session);
             ImGui::SetItemTooltip("key 0");
         }
         int number = 0;
@@ -112,8 +110,7 @@ class RunsView : public View {
         if (!ImGui::BeginPopupContextItem("run menu")) return;
         for (const Alone which : {Alone::run, Alone::budget, Alone::policy})
             if (ImGui::MenuItem(name_of(session, key, which).c_str())) show_alone(session, key, which);
-        if (ImGui::MenuItem("Show all", "0"))
-            for (const RunKey& other : session.all_runs()) session.set_visible(other, true);
+        if (ImGui::MenuItem("Show all", "0")) show_all(session);
         ImGui::EndPopup();
     }
 
