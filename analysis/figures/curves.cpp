@@ -98,8 +98,7 @@ Made make_curve(const Choice& choice, const CurveRuns& runs, const std::optional
     drawn.style = choice.styles[static_cast<size_t>(runs.runs.front())];
     drawn.subject = {.trace = choice.trace, .run = runs.runs.front()};
     drawn.points = what_if_curve(choice.reader(), choice.prompt(), runs.source, over, select, attention);
-    for (size_t i = 0; i < runs.source.recorded.size(); ++i)
-        drawn.recorded.emplace_back(runs.source.recorded[i], Subject{.trace = choice.trace, .run = runs.runs[i]});
+    for (const auto& [x, run] : runs.places) drawn.recorded.emplace_back(x, Subject{.trace = choice.trace, .run = run});
     if (over == over_budget)
         drawn.reaches =
             smallest_budget(choice.reader(), choice.prompt(), runs.source, drawn.points, curve_measure(options.source),

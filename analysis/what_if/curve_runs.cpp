@@ -14,13 +14,6 @@
 namespace kvscope::analysis {
 namespace {
 
-/// The parameter's place on the axis; nullopt for `auto`, which has none.
-std::optional<double> place_of(const policies::ParameterValue& value) {
-    if (const auto* whole = std::get_if<int64_t>(&value)) return static_cast<double>(*whole);
-    if (const auto* real = std::get_if<double>(&value)) return *real;
-    return std::nullopt;
-}
-
 /// What is the same of all runs of a curve.
 std::string label_of(const trace::RunAttributes& run, const policies::PolicySpec& spec, const std::string& over) {
     if (over == over_budget) return spec.label();
@@ -43,10 +36,7 @@ policies::ParameterValues changed(const CurveSource& source, const std::string& 
     policies::ParameterValues values = source.spec.values;
     if (over == over_budget) return values;
     for (const double x : values_to_try(source, over)) {
-        const bool is_whole = std::any_of(values.declared().begin(), values.declared().end(), [&](const auto& each) {
-            return each.name == over && each.kind == policies::ParameterKind::integer;
-        });
-        values.set_value(over, is_whole ? policies::ParameterValue{static_cast<int64_t>(x)} : x);
+        values.set_number(over, x);
         if (values.value(over) != source.spec.values.value(over)) break;
     }
     return values;
@@ -74,12 +64,14 @@ CurveChoice curves_of_runs(const std::vector<trace::RunAttributes>& runs, const 
         }
         const std::string label = label_of(run, spec, over);
         const auto [found, is_new] = places.emplace(label, choice.curves.size());
-        if (is_new) choice.curves.push_back({label, {}, {spec, run.budget, n_tokens, {}}});
+        if (is_new) choice.curves.push_back({label, {}, {}, {spec, run.budget, n_tokens, {}}});
         CurveRuns& curve = choice.curves[found->second];
         curve.runs.push_back(index);
         const auto place = over == over_budget ? static_cast<double>(std::min(run.budget, n_tokens))
-                                               : place_of(spec.values.value(over));
-        if (place) curve.source.recorded.push_back(*place);
+                                               : policies::number_in(spec.values.value(over));
+        if (!place) continue;
+        curve.places.emplace_back(*place, index);
+        curve.source.recorded.push_back(*place);
     }
     return choice;
 }

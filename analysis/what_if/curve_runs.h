@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/what_if/what_if.h"
@@ -14,8 +15,10 @@ namespace kvscope::analysis {
 /// Runs of a prompt that differ in nothing but the budget, or in one parameter: points of one curve.
 struct CurveRuns {
     std::string label;      ///< without what the curve is over
-    std::vector<int> runs;  ///< by their places in the prompt, one for each of `source.recorded`
-    CurveSource source;     ///< the first run's
+    std::vector<int> runs;  ///< by their places in the prompt
+    /// Where on the axis each of them stands; not those that have no place there, whose parameter is `auto`.
+    std::vector<std::pair<double, int>> places;
+    CurveSource source;  ///< the first run's
 };
 
 /// A run, or runs, of which there is no curve.

@@ -25,12 +25,6 @@ const policies::Parameter* number_parameter(const policies::Definition& definiti
     return nullptr;
 }
 
-double number_of(const policies::ParameterValue& value, double otherwise) {
-    if (const auto* whole = std::get_if<int64_t>(&value)) return static_cast<double>(*whole);
-    if (const auto* real = std::get_if<double>(&value)) return *real;
-    return otherwise;  // automatic
-}
-
 std::set<double> budgets_to_try(const CurveSource& source) {
     const int64_t most = std::max<int64_t>(source.n_tokens, 1);
     const int64_t least = least_budget(source.spec, source.budget, source.n_tokens);
@@ -47,7 +41,7 @@ std::set<double> budgets_to_try(const CurveSource& source) {
 std::set<double> values_of(const policies::Parameter& parameter, const CurveSource& source) {
     const bool is_whole = parameter.kind == policies::ParameterKind::integer;
     const double unknown = is_whole ? static_cast<double>(source.budget) : 1;
-    const double recorded = number_of(source.spec.values.value(parameter.name), unknown);
+    const double recorded = policies::number_in(source.spec.values.value(parameter.name)).value_or(unknown);
     const double low = std::isfinite(parameter.range.low) ? parameter.range.low : std::min(0.0, 4 * recorded);
     double high = std::isfinite(parameter.range.high) ? parameter.range.high : std::max(4 * std::abs(recorded), 1.0);
     if (is_whole) high = std::min(high, static_cast<double>(source.n_tokens));  // they count tokens
@@ -65,12 +59,10 @@ CurvePoint point_at(const trace::Reader& reader, int prompt, const CurveSource& 
     trace::throw_if_interrupted();
     policies::ParameterValues values = source.spec.values;
     int64_t budget = source.budget;
-    if (over == over_budget) {
+    if (over == over_budget)
         budget = static_cast<int64_t>(x);
-    } else {
-        const bool is_whole = number_parameter(*source.spec.definition, over)->kind == policies::ParameterKind::integer;
-        values.set_value(over, is_whole ? policies::ParameterValue{static_cast<int64_t>(x)} : x);
-    }
+    else
+        values.set_number(over, x);
     const trace::RunRecord record = select(values, budget);
     return {x, summarize(reader, prompt, record),
             attention ? attention->recall(record, budget) : std::numeric_limits<double>::quiet_NaN()};

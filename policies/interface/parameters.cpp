@@ -242,6 +242,12 @@ std::string to_text(const ParameterValue& value) {
     return std::visit(writer, value);
 }
 
+std::optional<double> number_in(const ParameterValue& value) {
+    if (const auto* whole = std::get_if<int64_t>(&value)) return static_cast<double>(*whole);
+    if (const auto* real = std::get_if<double>(&value)) return *real;
+    return std::nullopt;
+}
+
 ParameterValues::ParameterValues(std::vector<Parameter> declared_parameters)
     : declared_(std::move(declared_parameters)) {
     for (const Parameter& parameter : declared_) values_.push_back(parameter.checked(parameter.fallback));
@@ -264,6 +270,11 @@ void ParameterValues::set(std::string_view name, std::string_view text) {
 void ParameterValues::set_value(std::string_view name, ParameterValue value) {
     const size_t i = index(name);
     values_[i] = declared_[i].checked(std::move(value));
+}
+
+void ParameterValues::set_number(std::string_view name, double number) {
+    const bool is_whole = declared_[index(name)].kind == ParameterKind::integer;
+    set_value(name, is_whole ? ParameterValue{static_cast<int64_t>(number)} : ParameterValue{number});
 }
 
 bool ParameterValues::has(std::string_view name) const {

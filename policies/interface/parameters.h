@@ -79,6 +79,9 @@ Parameter acting_after_scores(Parameter parameter);
 /// A value as written on a command line: "0.45", "on", "auto", "max". Reals in the shortest form that reads back alike.
 std::string to_text(const ParameterValue& value);
 
+/// nullopt for what is no number: `auto`, a choice, a switch, a text.
+std::optional<double> number_in(const ParameterValue& value);
+
 /// A value for every declared parameter of one policy.
 class ParameterValues {
  public:
@@ -90,6 +93,8 @@ class ParameterValues {
     /// taken.
     void set(std::string_view name, std::string_view text);
     void set_value(std::string_view name, ParameterValue value);
+    /// A real, or an integer of which this is the number: what stands behind the point goes.
+    void set_number(std::string_view name, double number);
 
     const std::vector<Parameter>& declared() const { return declared_; }
     bool has(std::string_view name) const;

@@ -74,6 +74,15 @@ TEST_CASE("curves: runs that differ in the budget alone are points of one", "[cu
     CHECK_THAT(windows.left_out[0].why, Contains("h2o @ 40: it has no number 'window'"));
 }
 
+TEST_CASE("curves: a run whose parameter is auto has no place, and takes no other run's", "[curves]") {
+    const PolicyTrace stored({{"h2o", 20}, {"h2o:recent=5", 20}, {"h2o:recent=9", 20}});
+    const CurveChoice choice = choice_of(stored.reader(), "recent");
+    REQUIRE(choice.curves.size() == 1);
+    CHECK(choice.curves[0].runs == std::vector<int>{0, 1, 2});
+    CHECK(choice.curves[0].places == std::vector<std::pair<double, int>>{{5, 1}, {9, 2}});
+    CHECK(choice.curves[0].source.recorded == std::vector<double>{5, 9});
+}
+
 TEST_CASE("curves: each point is what the selection at that budget keeps", "[curves]") {
     const PolicyTrace stored({{"full", PolicyTrace::n_tokens},
                               {"h2o", 40},

@@ -58,19 +58,16 @@ const DrawnCurve* curve_under(const LiveCurvesNow& now, const FigureHit& hit) {
     return curve_of(now, now.runs[static_cast<size_t>(hit.subject.run)]);
 }
 
-void set_number(policies::ParameterValues& values, const policies::Parameter& parameter, double x) {
-    const policies::Range& range = parameter.range;
+/// The nearest number that the parameter takes, if one is near.
+void move_parameter(policies::ParameterValues& values, const policies::Parameter& parameter, double x) {
+    const double within = std::clamp(x, parameter.range.low, parameter.range.high);
     if (parameter.kind == policies::ParameterKind::real) {
-        const double value = std::clamp(x, range.low, range.high);
-        if (range.contains(value)) values.set_value(parameter.name, value);
+        if (parameter.range.contains(within)) values.set_number(parameter.name, within);
         return;
     }
-    const int64_t nearest = std::llround(std::clamp(x, range.low, range.high));
-    for (const int64_t value : {nearest, nearest + 1, nearest - 1}) {
-        if (!range.contains(static_cast<double>(value))) continue;
-        values.set_value(parameter.name, value);
-        return;
-    }
+    const double nearest = std::round(within);
+    for (const double value : {nearest, nearest + 1, nearest - 1})  // it may have to be odd
+        if (parameter.range.contains(value)) return values.set_number(parameter.name, value);
 }
 
 const policies::Parameter* parameter_of(const LiveWhatIf& what_if, const std::string& over) {
@@ -82,10 +79,7 @@ const policies::Parameter* parameter_of(const LiveWhatIf& what_if, const std::st
 /// nullopt for `auto`.
 std::optional<double> slider_at(LiveWhatIf& what_if, const std::string& over) {
     if (over == analysis::over_budget) return static_cast<double>(what_if.budget());
-    const policies::ParameterValue& value = what_if.values().value(over);
-    if (const auto* whole = std::get_if<int64_t>(&value)) return static_cast<double>(*whole);
-    if (const auto* real = std::get_if<double>(&value)) return *real;
-    return std::nullopt;
+    return policies::number_in(what_if.values().value(over));
 }
 
 std::string obstacle_of(const LiveWhatIf& what_if, const std::string& over) {
@@ -321,7 +315,7 @@ void CurvePlot::go_to(Context& context, LiveWhatIf& what_if, const Move& move) {
     if (!obstacle_of(what_if, parameter ? settings_.over : analysis::over_budget).empty() && !what_if.is_reading())
         return;
     if (parameter)
-        set_number(what_if.values(), *parameter, move.x);
+        move_parameter(what_if.values(), *parameter, move.x);
     else
         what_if.budget() = std::clamp(static_cast<int64_t>(std::llround(move.x)), what_if.least_budget(),
                                       std::max<int64_t>(what_if.n_tokens(), 1));

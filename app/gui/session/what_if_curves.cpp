@@ -99,10 +99,9 @@ LiveCurvesNow LiveCurves::update(Session& session, const EngineSession* engine, 
                                    {}};
         drawn.subject.run = static_cast<int>(now.runs.size());
         now.runs.push_back(first);
-        for (size_t i = 0; i < runs.source.recorded.size(); ++i) {
-            drawn.recorded.emplace_back(runs.source.recorded[i],
-                                        analysis::Subject{.run = static_cast<int>(now.runs.size())});
-            now.runs.push_back(document.key_of(of.prompt, runs.runs[i]));
+        for (const auto& [x, run] : runs.places) {
+            drawn.recorded.emplace_back(x, analysis::Subject{.run = static_cast<int>(now.runs.size())});
+            now.runs.push_back(document.key_of(of.prompt, run));
         }
         if (settings.over == analysis::over_budget) {
             const auto crossing = session.tasks.ask(
