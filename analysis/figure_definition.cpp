@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "policies/interface/names.h"
 
@@ -27,6 +28,21 @@ std::string checked_source(const FigureDefinition& definition, const std::string
 
 }  // namespace
 
+std::string FigureOptions::own_text(const std::string& name, const std::string& otherwise) const {
+    const auto found = own.find(name);
+    return found == own.end() || found->second.empty() ? otherwise : found->second;
+}
+
+double FigureOptions::own_number(const std::string& name, double otherwise, double least, double most) const {
+    const std::string text = own_text(name, "");
+    if (text.empty()) return otherwise;
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool is_number = error == std::errc() && end == text.data() + text.size();
+    if (is_number && value >= least && value <= most) return value;
+    throw FigureError(fmt::format("--{} is a number from {} to {}, given: '{}'", name, least, most, text));
+}
+
 const FigureDefinition& figure_definition(std::string_view name) {
     const std::string wanted = dashed(name);
     std::vector<std::string> known;
@@ -46,7 +62,7 @@ const FigureOption* option_of(const FigureDefinition& definition, std::string_vi
 
 std::string option_flag(const FigureOption& option) {
     std::string flag = "--" + option.name;
-    if (flag.ends_with('s')) flag.pop_back();
+    if (!option.is_own() && flag.ends_with('s')) flag.pop_back();
     return flag;
 }
 
@@ -63,7 +79,7 @@ std::string options_in_words(const std::vector<FigureOption>& options) {
 }
 
 void check_options(const FigureDefinition& definition, const FigureOptions& options) {
-    const auto require = [&](bool is_set, const char* name) {
+    const auto require = [&](bool is_set, const std::string& name, const std::string& hint = {}) {
         if (!is_set) return;
         if (const FigureOption* option = option_of(definition, name)) {
             if (option->of_sources.empty()) return;
@@ -73,7 +89,8 @@ void check_options(const FigureDefinition& definition, const FigureOptions& opti
                                           option_flag(*option), fmt::join(option->of_sources, ", "), source));
         }
         throw FigureError(fmt::format("{} does not heed {}; it heeds {}", definition.name,
-                                      option_flag(FigureOption{name, ""}), options_in_words(definition.options)));
+                                      option_flag(FigureOption{name, "", {}, {}, hint}),
+                                      options_in_words(definition.options)));
     };
     require(!options.source.empty(), "source");
     checked_source(definition, options.source);
@@ -81,8 +98,7 @@ void check_options(const FigureDefinition& definition, const FigureOptions& opti
     require(!options.layers.empty(), "layers");
     require(!options.heads.empty(), "heads");
     require(!options.columns.empty(), "columns");
-    require(!options.over.empty(), "over");
-    require(options.threshold.has_value(), "threshold");
+    for (const auto& [name, text] : options.own) require(true, name, text + ' ');
 }
 
 FigureOptions heeded_options(const FigureDefinition& definition, const FigureOptions& options) {
@@ -93,18 +109,19 @@ FigureOptions heeded_options(const FigureDefinition& definition, const FigureOpt
     } catch (const FigureError&) {
         heeded.source.clear();
     }
-    const auto keep_heeded = [&](const char* name, auto& value) {
+    const auto is_heeded = [&](const std::string& name) {
         const FigureOption* option = option_of(definition, name);
-        const bool is_heeded = option && (option->of_sources.empty() ||
-                                          contains(option->of_sources, checked_source(definition, heeded.source)));
-        if (!is_heeded) value = {};
+        return option &&
+               (option->of_sources.empty() || contains(option->of_sources, checked_source(definition, heeded.source)));
+    };
+    const auto keep_heeded = [&](const char* name, auto& value) {
+        if (!is_heeded(name)) value = {};
     };
     keep_heeded("runs", heeded.runs);
     keep_heeded("layers", heeded.layers);
     keep_heeded("heads", heeded.heads);
     keep_heeded("columns", heeded.columns);
-    keep_heeded("over", heeded.over);
-    keep_heeded("threshold", heeded.threshold);
+    std::erase_if(heeded.own, [&](const auto& own) { return !is_heeded(own.first); });
     return heeded;
 }
 

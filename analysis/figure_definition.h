@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <map>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -31,16 +31,21 @@ using RunChoice = std::variant<std::string, int>;
 /// What a person may choose about a figure. Each definition names the ones it heeds.
 struct FigureOptions {
     int prompt = 0;
-    std::vector<RunChoice> runs;           ///< empty: the figure's own choice
-    std::vector<int> layers;               ///< empty: all, or the figure's own choice
-    std::vector<int> heads;                ///< query heads; empty: all, or the figure's own choice
-    std::vector<std::string> columns;      ///< of a table, as its CSV names them; empty: the figure's own choice
-    std::string source;                    ///< which of several measures of one kind; empty: the first
-    std::string over = {};                 ///< what a curve is drawn over; empty: the figure's own choice
-    std::optional<double> threshold = {};  ///< a number that curves have to reach; not set: the figure's own
-    bool title = false;                    ///< draw the title (papers have captions instead)
-    double width_mm = 0;                   ///< 0: the figure's own
-    double height_mm = 0;                  ///< 0: the figure's own
+    std::vector<RunChoice> runs;       ///< empty: the figure's own choice
+    std::vector<int> layers;           ///< empty: all, or the figure's own choice
+    std::vector<int> heads;            ///< query heads; empty: all, or the figure's own choice
+    std::vector<std::string> columns;  ///< of a table, as its CSV names them; empty: the figure's own choice
+    std::string source;                ///< which of several measures of one kind; empty: the first
+    bool title = false;                ///< draw the title (papers have captions instead)
+    double width_mm = 0;               ///< 0: the figure's own
+    double height_mm = 0;              ///< 0: the figure's own
+    /// What was typed for options that a figure declares for itself (FigureOption::is_own), by their names.
+    std::map<std::string, std::string> own = {};
+
+    /// Of an option of the figure's own. @returns `otherwise` where nothing was typed
+    std::string own_text(const std::string& name, const std::string& otherwise) const;
+    /// @throws FigureError where it is no number of [least, most]
+    double own_number(const std::string& name, double otherwise, double least, double most) const;
 };
 
 /// What of a trace is shown in a figure that may be of several.
@@ -53,10 +58,15 @@ struct TracePart {
 };
 
 struct FigureOption {
-    std::string name;                          ///< "runs", "layers", "source"
+    std::string name;                          ///< "runs", "layers", "source"; of its own: as its flag, "threshold"
     std::string help;                          ///< one line, with the default
     std::vector<std::string> choices = {};     ///< all there are, the default first; empty: not from a list
     std::vector<std::string> of_sources = {};  ///< the sources with which it is heeded; empty: with all
+    /// Of an option that this figure declares for itself: what its field shows while it is empty ("90"). The command
+    /// line and the report offer it; the figure reads it by FigureOptions::own_text or own_number.
+    std::string hint = {};
+
+    bool is_own() const { return !hint.empty(); }
 };
 
 /// One figure: how it is called, and how a trace becomes its picture and its numbers. Each file in analysis/figures/
@@ -78,8 +88,9 @@ struct FigureDefinition {
     /// Several traces in one plot, where they go into one; throws as `make`. Without it they stand side by side
     /// (analysis/several_traces.h).
     Figure (*make_joint)(std::span<const TracePart>) = nullptr;
-    /// A − B of what two parts show, where runs are paired (analysis/run_pairs.h); throw as `make`. Without them panels
-    /// are subtracted as they stand.
+    /// A − B of what two parts show, where runs are paired (analysis/run_pairs.h); throw as `make`. A figure with a
+    /// curve for each run needs them: without them maps and curves of the same name are subtracted, and must have the
+    /// same shape and the same x.
     Figure (*make_difference)(std::span<const TracePart, 2>) = nullptr;
     Table (*difference_numbers)(std::span<const TracePart, 2>) = nullptr;
     /// "snapkv @ 64 alone, the first of 24 runs" where the figure had to choose among what it could show; else empty.
@@ -105,7 +116,7 @@ const FigureDefinition& figure_definition(std::string_view name);
 /// The option of that name ("runs"), or nullptr where the figure does not heed it.
 const FigureOption* option_of(const FigureDefinition& definition, std::string_view name);
 
-/// "--run" of "runs": an option on the command line.
+/// "--run" of "runs": an option on the command line. An option of a figure's own is called by its name.
 std::string option_flag(const FigureOption& option);
 
 /// "--run, --layer, --source": all that the figure heeds; "no options" where it heeds none.

@@ -38,9 +38,11 @@ HeatMap map_difference(const HeatMap& a, const HeatMap& b, const std::string& wh
 }
 
 /// As far as both curves go.
-Line line_difference(const Line& a, const Line& b, bool as_ratio) {
+Line line_difference(const Line& a, const Line& b, bool as_ratio, const std::string& where) {
     Line line = a;
     const size_t n = std::min(a.x.size(), b.x.size());
+    if (!std::equal(a.x.begin(), a.x.begin() + static_cast<std::ptrdiff_t>(n), b.x.begin()))
+        disagree(fmt::format("the points of {} have not the same x in A and B", where));
     line.x.resize(n);
     line.y.resize(n);
     line.low.clear();
@@ -229,7 +231,7 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
                 const auto* like_it = std::get_if<Line>(&other.shapes[l]);
                 if (!like_it || !are_like(*line, *like_it))
                     disagree(fmt::format("{} of {} has no counterpart in B", line->label, where));
-                *line = line_difference(*line, *like_it, as_ratio);
+                *line = line_difference(*line, *like_it, as_ratio, where);
             } else if (std::holds_alternative<Scatter>(panel.shapes[l])) {
                 throw NothingToShow("A − B of points is not drawn: both traces can be shown side by side");
             }

@@ -18,9 +18,13 @@ namespace {
 
 constexpr double usual_threshold = 90;  // %
 
-std::string over_of(const FigureOptions& options) {
-    return options.over.empty() ? std::string(over_budget) : options.over;
+/// As a share.
+double threshold_of(const FigureOptions& options) {
+    constexpr double smallest = 0.1;  // %
+    return options.own_number("threshold", usual_threshold, smallest, 100) / 100;
 }
+
+std::string over_of(const FigureOptions& options) { return options.own_text("over", std::string(over_budget)); }
 
 /// Of one trace's shown runs.
 struct Choice {
@@ -64,6 +68,7 @@ Choice choose(std::span<const TracePart> parts, size_t trace) {
 }
 
 void check(const trace::Reader& reader, const FigureOptions& options) {
+    threshold_of(options);
     const TracePart part{&reader, options};
     const Choice choice = choose({&part, 1}, 0);
     std::exception_ptr refused;
@@ -100,9 +105,8 @@ Made make_curve(const Choice& choice, const CurveRuns& runs, const std::optional
     drawn.points = what_if_curve(choice.reader(), choice.prompt(), runs.source, over, select, attention);
     for (const auto& [x, run] : runs.places) drawn.recorded.emplace_back(x, Subject{.trace = choice.trace, .run = run});
     if (over == over_budget)
-        drawn.reaches =
-            smallest_budget(choice.reader(), choice.prompt(), runs.source, drawn.points, curve_measure(options.source),
-                            options.threshold.value_or(usual_threshold) / 100, select, attention);
+        drawn.reaches = smallest_budget(choice.reader(), choice.prompt(), runs.source, drawn.points,
+                                        curve_measure(options.source), threshold_of(options), select, attention);
     return made;
 }
 
@@ -153,8 +157,7 @@ std::string caption_of(const CurveAxes& axes, const Curves& curves) {
 Figure make(std::span<const TracePart> parts) {
     const FigureOptions& options = parts.front().options;
     const Curves curves = make_curves(parts);
-    const CurveAxes axes{curve_measure(options.source), over_of(options),
-                         options.threshold.value_or(usual_threshold) / 100, curves.full_bytes};
+    const CurveAxes axes{curve_measure(options.source), over_of(options), threshold_of(options), curves.full_bytes};
     std::vector<DrawnCurve> drawn;
     std::vector<ShownRun> shown;
     for (const Made& made : curves.made) {
@@ -204,8 +207,8 @@ FigureDefinition curves_figure() {
         "selection again from its recorded scores",
         {{"runs", "runs by label, policy or number; default: all but full"},
          {"source", "what is drawn", {"coverage", "attention", "recall", "bytes"}},
-         {"over", "the budget, or a parameter that acts after the scores; default: budget"},
-         {"threshold", "per cent whose smallest budget is named; default: 90"}},
+         {"over", "the budget, or a parameter that acts after the scores; default: budget", {}, {}, "budget"},
+         {"threshold", "per cent whose smallest budget is named; default: 90", {}, {}, "90"}},
         check,
         of_one_trace<make>,
         numbers};

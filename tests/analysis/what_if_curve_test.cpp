@@ -184,7 +184,7 @@ TEST_CASE("curves: the figure says where each is, and what has none", "[curves]"
     const trace::Reader reader = stored.reader();
     const FigureDefinition definition = figure_definition("curves");
     FigureOptions options;
-    options.threshold = 50;
+    options.own["threshold"] = "50";
     const Figure figure = definition.make(reader, options);
     REQUIRE(figure.legend.size() == 2);
     CHECK_THAT(figure.legend[0].label, Contains("h2o: 50.0 % at "));
@@ -192,10 +192,19 @@ TEST_CASE("curves: the figure says where each is, and what has none", "[curves]"
     options.source = "nothing";
     CHECK_THROWS_AS(definition.make(reader, options), FigureError);
     options.source = "bytes";
-    options.over = "beta";
+    options.own["over"] = "beta";
     const Figure windows = definition.make(reader, options);
     REQUIRE(windows.legend.size() == 1);
     CHECK_THAT(windows.caption, Contains("Left out") && Contains("h2o @ 40"));
-    options.over = "no_such";
+    options.own["over"] = "no_such";
     CHECK_THROWS_WITH(definition.make(reader, options), Contains("it has no number 'no_such'"));
+    options.own = {{"threshold", "many"}};
+    CHECK_THROWS_WITH(definition.make(reader, options),
+                      Contains("--threshold is a number from 0.1 to 100, given: 'many'"));
+    CHECK_THROWS_AS(definition.check(reader, options), FigureError);
+    options.own = {{"threshold", "101"}};
+    CHECK_THROWS_AS(definition.check(reader, options), FigureError);
+    options.own = {{"bins", "3"}};
+    CHECK_THROWS_WITH(check_options(definition, options), Contains("curves does not heed --bins; it heeds --run"));
+    CHECK(heeded_options(definition, options).own.empty());
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
+#include <map>
 #include <memory>
 #include <type_traits>
 
@@ -24,6 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* all_figures = "all";
+constexpr const char* threshold = "threshold";  // of rankings
 
 struct Arguments {
     std::vector<fs::path> traces;
@@ -270,7 +273,10 @@ void rank(const Arguments& arguments) {
     ranking.options.prompt = arguments.options.prompt;
     ranking.options.runs = arguments.options.runs;
     ranking.options.layers = arguments.options.layers;
-    ranking.options.threshold = arguments.options.threshold;
+    if (arguments.options.own.contains(threshold)) {
+        constexpr double most = std::numeric_limits<double>::max();
+        ranking.options.threshold = arguments.options.own_number(threshold, 0, -most, most);
+    }
     ranking.output = arguments.output;
     ranking.force = arguments.force;
     export_ranking(ranking, arguments.traces);
@@ -286,6 +292,21 @@ void declare_rankings(CLI::App& app, Arguments& arguments) {
             ->check(WholeNumber(1))};
     arguments.ranking.format.declare(app);
     arguments.of_rankings.push_back(app.get_option("--format")->description("How a ranking is printed"));
+}
+
+/// Those that figures declare for themselves, and the threshold of rankings: what each means, by its name.
+void declare_own_options(CLI::App& app, Arguments& arguments) {
+    std::map<std::string, std::vector<std::string>> meanings;
+    for (const auto& definition : analysis::figure_definitions())
+        for (const analysis::FigureOption& option : definition.options)
+            if (option.is_own()) meanings[option.name].push_back(fmt::format("{}: {}", definition.name, option.help));
+    meanings[threshold].emplace_back("rankings: the number above which something counts");
+    for (const auto& [name, of] : meanings) {
+        const auto take = [&arguments, name = name](const std::string& text) { arguments.options.own[name] = text; };
+        const auto* option =
+            app.add_option_function<std::string>("--" + name, take, fmt::format("Of {}", fmt::join(of, "; of ")));
+        if (name != threshold) arguments.of_figures.push_back(option);
+    }
 }
 
 std::function<int()> declare(CLI::App& app) {
@@ -313,10 +334,6 @@ std::function<int()> declare(CLI::App& app) {
                               ->delimiter(',')
                               ->allow_extra_args(false);
     const auto* source = app.add_option("--source", arguments->options.source, "Which of several measures of one kind");
-    const auto* over = app.add_option("--over", arguments->options.over,
-                                      "What curves are drawn over: budget, or a parameter of a policy");
-    app.add_option("--threshold", arguments->options.threshold,
-                   "The number above which a ranking counts something, or that curves have to reach");
     const auto* difference = app.add_flag("--difference", arguments->difference,
                                           "The first less the second: of two traces, or of two --run of one");
     arguments->of_pictures = {
@@ -326,7 +343,8 @@ std::function<int()> declare(CLI::App& app) {
         app.add_option("--height", arguments->options.height_mm, "Height in mm")->check(RealNumber(1, 2000)),
         app.add_option("--dpi", arguments->file.dpi, "Dots per inch of a PNG")->capture_default_str()};
     arguments->of_figures = arguments->of_pictures;
-    arguments->of_figures.insert(arguments->of_figures.end(), {heads, columns, source, over, difference});
+    arguments->of_figures.insert(arguments->of_figures.end(), {heads, columns, source, difference});
+    declare_own_options(app, *arguments);
     app.add_flag("--force", arguments->force, "Replace an existing file");
     app.footer(app.get_footer() + "\n\nFigures, and the options that each heeds:\n\n" + figures_text() +
                "\nRankings, and the options that each heeds:\n\n" + rankings_text());

@@ -82,6 +82,15 @@ struct FigurePlot::Drawing {
     const analysis::Figure& figure() const { return prepared.figure; }
 };
 
+std::function<float(size_t panel, size_t shape)> weight_of_runs(const Session& session, const PreparedFigure& shown) {
+    return [&](size_t panel, size_t shape) {
+        const RunKey run = shown.run_of(panel, shape);
+        const RunKey hovered = session.hover().run;
+        if (hovered.valid() && run.valid()) return run == hovered ? 2.0f : 0.35f;
+        return run.valid() && run == session.cursor().run ? 1.8f : 1.0f;
+    };
+}
+
 FigureHit FigurePlot::draw(const Context& context, const char* id, ImVec2 size,
                            const std::shared_ptr<const PreparedFigure>& figure, const FigureLook& look) {
     const ImVec2 room = ImGui::GetContentRegionAvail();

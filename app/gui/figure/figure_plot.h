@@ -29,6 +29,10 @@ struct FigureLook {
     std::function<void(size_t panel, const PlotFrame& frame, ImDrawList* list)> overlay;
 };
 
+/// FigureLook::weight of a figure with a curve for each run: the run under the mouse in any view, else the selected
+/// one. Both arguments outlive what is returned.
+std::function<float(size_t panel, size_t shape)> weight_of_runs(const Session& session, const PreparedFigure& shown);
+
 struct PanelLayout;
 
 /// Draws the same description that is exported, with ImPlot's mouse: drag pans, the wheel zooms (Alt across, Shift up

@@ -46,10 +46,11 @@ std::string stamp_of_trace(const Session& session, const TraceRequest& request) 
     std::string runs;
     for (const RunId run : request.runs) runs += session.stamp({request.document, options.prompt, run}) + ' ';
     if (request.runs.empty()) runs = document->runs_stamp(options.prompt);  // the figure chooses
-    return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}x{}", document->stamp(), options.prompt, runs,
+    std::string own;
+    for (const auto& [name, text] : options.own) own += fmt::format("{}={}|", name, text);
+    return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}{}|{}x{}", document->stamp(), options.prompt, runs,
                        fmt::join(options.layers, ","), fmt::join(options.heads, ","), fmt::join(options.columns, ","),
-                       options.source, options.over, options.threshold.value_or(NAN), options.title, options.width_mm,
-                       options.height_mm);
+                       options.source, own, options.title, options.width_mm, options.height_mm);
 }
 
 /// What its runs look like and how they are called depends on what else is open.

@@ -5,8 +5,6 @@
 #include <imgui_stdlib.h>
 
 #include <charconv>
-#include <cmath>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -56,14 +54,6 @@ std::vector<std::string> parse_words(const std::string& text) {
     return words;
 }
 
-/// Nothing where it is not a number alone.
-std::optional<double> number_of(const std::string& text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-    return value;
-}
-
 void draw_runs(Context& context, ReportChoices& choices, const std::string& help) {
     Session& session = context.session;
     ImGui::Checkbox("runs as in the window##report", &choices.follows_window);
@@ -97,14 +87,13 @@ void draw_option(Context& context, const FigureDefinition& definition, const ana
     if (option.name == "source") choose_source("report", definition, choices.source);
     if (option.name == "layers") numbers("layers##report", choices.layers);
     if (option.name == "heads") numbers("heads##report", choices.heads);
-    const auto word = [&](const char* label, const char* hint, std::string& text) {
+    const auto word = [&](const std::string& name, const std::string& hint, std::string& text) {
         ImGui::SetNextItemWidth(11 * ImGui::GetFontSize());
-        ImGui::InputTextWithHint(label, hint, &text);
+        ImGui::InputTextWithHint(fmt::format("{}##report", name).c_str(), hint.c_str(), &text);
         ImGui::SetItemTooltip("%s", option.help.c_str());
     };
-    if (option.name == "columns") word("columns##report", "coverage, kl_mean", choices.columns);
-    if (option.name == "over") word("over##report", "budget", choices.over);
-    if (option.name == "threshold") word("threshold##report", "90", choices.threshold);
+    if (option.name == "columns") word("columns", "coverage, kl_mean", choices.columns);
+    if (option.is_own()) word(option.name, option.hint, choices.own[option.name]);
     const bool of_no_run = definition.name == "jsd" && !choices.source.starts_with("scores");
     if (option.name == "runs" && !of_no_run) draw_runs(context, choices, option.help);
 }
@@ -123,8 +112,9 @@ void ReportChoices::set(analysis::FigureOptions& options) const {
     parse_numbers(layers, options.layers);
     parse_numbers(heads, options.heads);
     options.columns = parse_words(columns);
-    options.over = over;
-    options.threshold = number_of(threshold);
+    options.own.clear();
+    for (const auto& [name, text] : own)
+        if (!text.empty()) options.own[name] = text;
 }
 
 void draw_report_choices(Context& context, const FigureDefinition& definition, ReportChoices& choices) {

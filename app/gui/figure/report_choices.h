@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -14,10 +15,9 @@ struct ReportChoices {
     std::string layers;  ///< "0, 3, 8-11"
     std::string heads;
     std::string columns;
-    std::string over;
-    std::string threshold;       ///< a number
-    bool follows_window = true;  ///< the runs that are shown in the window
-    std::set<RunKey> runs;       ///< else these
+    std::map<std::string, std::string> own;  ///< of the options that the figure declares for itself, by name
+    bool follows_window = true;              ///< the runs that are shown in the window
+    std::set<RunKey> runs;                   ///< else these
 
     std::vector<RunId> runs_of(int document, int prompt) const;
     /// All but the runs. What cannot be read is left out.

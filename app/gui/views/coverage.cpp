@@ -39,12 +39,7 @@ class CoverageView : public FigureView {
         const Session& session = context.session;
         const Compared pairs = request.difference ? compared(session) : Compared{};
         FigureLook look;
-        look.weight = [&](size_t panel, size_t layer) {
-            const RunKey run = shown->run_of(panel, layer);
-            const RunKey hovered = session.hover().run;
-            if (hovered.valid() && run.valid()) return run == hovered ? 2.0f : 0.35f;
-            return run.valid() && run == session.cursor().run ? 1.8f : 1.0f;
-        };
+        look.weight = weight_of_runs(session, *shown);
         look.overlay = [&](size_t panel, const PlotFrame& frame, ImDrawList* list) {
             if (panel == 0) draw_layer_marks(context.theme, frame, list, session.cursor().layer, session.hover().layer);
         };
