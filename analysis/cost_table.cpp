@@ -77,6 +77,7 @@ std::vector<Column> columns() {
             {"cache_bytes", "Cache", "B", ColumnType::integer, 0, Best::lowest},
             {"cache_bytes_predicted", "Predicted", "B", ColumnType::integer},
             {"bytes_share", "Of full", "", ColumnType::real, 3, Best::lowest},
+            {"compression", "×", "", ColumnType::real, 1, Best::highest},
             {"select_s", "Select", "s", ColumnType::real, 3, Best::lowest},
             {"first_token_s", "First token", "s", ColumnType::real, 3, Best::lowest},
             {"decode_tokens_per_s", "Decode", "tokens/s", ColumnType::real, 1, Best::highest},
@@ -126,6 +127,7 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     row.cells.push_back(source.total(schema::run::cache_bytes_predicted));
     const double bytes_share = share_of_full_bytes(reader, prompt, run);
     row.cells.push_back(std::isnan(bytes_share) ? Cell() : Cell(bytes_share));
+    row.cells.push_back(bytes_share > 0 ? Cell(1 / bytes_share) : Cell());
     row.cells.push_back(attributes.select_s);
     row.cells.push_back(optional_real(attributes.first_token_s));
     row.cells.push_back(optional_real(attributes.decode_tokens_per_s));

@@ -117,6 +117,7 @@ const trace::RunAttributes& Session::attributes(const RunKey& key) const { retur
 bool Session::is_visible(const RunKey& key) const {
     const Document* of = document(key);
     if (pair.flicker) return key == *pair.flicker;
+    if (pair.is_alone()) return pair.has(key);
     return of && !of->hidden.contains(key);
 }
 
@@ -147,6 +148,7 @@ void Session::set_visible(const RunKey& key, bool visible) {
     Document* of = document(key);
     if (!of) return;
     pair.flicker.reset();
+    pair.alone = false;
     of->runs_were_chosen = true;
     if (visible)
         of->hidden.erase(key);

@@ -81,6 +81,7 @@ class Session {
     RunAt at(const RunKey& key) const;
     const trace::RunAttributes& attributes(const RunKey& key) const;
     bool is_visible(const RunKey& key) const;
+    /// Ends the flicker, and A and B being shown alone.
     void set_visible(const RunKey& key, bool visible);
     /// Where a trace has more runs than one looks at together and nobody chose yet: those of the largest budget alone.
     void show_one_budget(Document& document);

@@ -68,11 +68,12 @@ json session_state(const Session& session, const std::vector<fs::path>& paths) {
     };
     if (session.pair.a) state["a"] = json_of(session, *session.pair.a);
     if (session.pair.b) state["b"] = json_of(session, *session.pair.b);
+    if (session.pair.alone) state["pair_alone"] = true;
     return state;
 }
 
 json with_unknown(json state, const json& before) {
-    state.update(unknown_in(before, {"traces", "mark", "token_axis", "selection", "a", "b"}));
+    state.update(unknown_in(before, {"traces", "mark", "token_axis", "selection", "a", "b", "pair_alone"}));
     if (!before.is_object()) return state;
     state["selection"].update(
         unknown_in(before.value("selection", json()), {"run", "layer", "kv_head", "query_head", "tokens", "step"}));
@@ -123,6 +124,7 @@ std::vector<std::string> restore_session(Session& session, const json& state, co
             const char* name = slot == &session.pair.a ? "a" : "b";
             if (state.contains(name) && session.exists(key_of(state[name]))) *slot = key_of(state[name]);
         }
+        session.pair.alone = state.value("pair_alone", false);
         const json& selected = state.at("selection");
         const RunKey run = key_of(selected.at("run"));
         if (session.exists(run)) {

@@ -75,7 +75,9 @@ void App::choose_first_layout() {
 
 void App::apply_asked_layout() {
     const std::string asked = options_.view.empty() ? options_.layout : view_alone;
-    if (!asked.empty()) apply_layout(asked);
+    if (asked.empty()) return;
+    apply_layout(asked);
+    if (const Layout* layout = find_layout(asked)) session_.pair.alone = layout->of_pair;
 }
 
 void App::add_actions() {

@@ -38,7 +38,9 @@ const std::vector<Layout>& layouts() {
           {"difference", "middle"},
           {"cost", "below"},
           {"scatter", "below"},
-          {"answers", "below right"}}},
+          {"answers", "below right"},
+          {"prompt", "below right"}},
+         true},
         {"report", "Report", {}, {{"report", "all"}}},
     };
     return all;

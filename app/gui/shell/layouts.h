@@ -28,6 +28,7 @@ struct Layout {
     std::string title;  ///< "Explore"
     std::vector<Cut> cuts;
     std::vector<Placed> views;  ///< in a place with several, the first is in front
+    bool of_pair = false;       ///< A and B are shown alone in it, once both are chosen
 };
 
 /// The name of what a window begins with that was opened for one view alone; any layout can take its place.

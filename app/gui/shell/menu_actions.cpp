@@ -22,7 +22,10 @@ std::function<bool()> has_trace(const Session& session) {
 void add_layout_actions(const ActionTargets& on) {
     MenuActions menu(on.actions, "Layout");
     for (const Layout& layout : layouts())
-        menu.add(layout.title, 0, [&views = on.views, name = layout.name] { views.apply_layout(name); });
+        menu.add(layout.title, 0, [&views = on.views, &pair = on.session.pair, &layout] {
+            views.apply_layout(layout.name);
+            pair.alone = layout.of_pair;
+        });
     on.actions.add({"Light theme",
                     "Layout",
                     0,

@@ -32,7 +32,8 @@ bool UndoHistory::end_frame() {
 
 UndoHistory::Step UndoHistory::present() const {
     Step step;
-    step.choices = {session_.cursor(), session_.pair.a, session_.pair.b, session_.mark, {}, {}, {}, {}};
+    step.choices = {
+        session_.cursor(), session_.pair.a, session_.pair.b, session_.pair.alone, session_.mark, {}, {}, {}, {}};
     for (const auto& document : session_.documents()) {
         step.choices.prompts[document->id()] = document->prompt;
         step.choices.hidden[document->id()] = document->hidden;
@@ -77,6 +78,7 @@ void UndoHistory::go_to(const Step& step) {
         session_.selection.set(wanted.cursor);
     session_.pair.a = wanted.a && session_.exists(*wanted.a) ? wanted.a : std::nullopt;
     session_.pair.b = wanted.b && session_.exists(*wanted.b) ? wanted.b : std::nullopt;
+    session_.pair.alone = wanted.pair_alone;
     session_.mark = wanted.mark;
     for (const auto& document : session_.documents()) {
         const auto prompt = wanted.prompts.find(document->id());

@@ -39,6 +39,7 @@ class UndoHistory {
     struct Choices {
         Cursor cursor;
         std::optional<RunKey> a, b;
+        bool pair_alone = false;
         std::string mark;
         std::map<int, int> prompts;                            ///< that are shown, by document
         std::map<int, std::set<RunKey>> hidden;                ///< by document

@@ -49,7 +49,7 @@ void offer_texts(const std::string& search, std::vector<Action>& offered, Sessio
 
 void toggle_run(Session& session, const RunKey& run) { session.set_visible(run, !session.is_visible(run)); }
 
-void add_flicker(MenuActions& menu, Session& session) {
+void add_pair(Actions& actions, MenuActions& menu, Session& session) {
     const auto flicker = [&session] {
         const auto [a, b] = session.compared();
         session.pair.flicker = session.pair.flicker == a ? b : a;
@@ -59,6 +59,13 @@ void add_flicker(MenuActions& menu, Session& session) {
         return a.valid() && b.valid() && a != b;
     };
     menu.add("Flicker A / B", ImGuiKey_Space, flicker, can_flicker);
+    actions.add({"Only A and B", "View", ImGuiKey_O,
+                 [&session] {
+                     session.pair.flicker.reset();
+                     session.pair.alone = !session.pair.alone;
+                 },
+                 [&session] { return session.pair.is_complete(); }, [&session] { return session.pair.is_alone(); },
+                 false});
 }
 
 void add_run_keys(Actions& actions, Session& session) {
@@ -134,7 +141,7 @@ void add_view_actions(const ActionTargets& on) {
     MenuActions menu(on.actions, "View");
     Session& session = on.session;
     OpenViews& views = on.views;
-    add_flicker(menu, session);
+    add_pair(on.actions, menu, session);
     menu.add("Difference A − B", ImGuiKey_D, [&views] { views.show(*find_view_kind("difference")); });
     menu.add("Everything into view", ImGuiKey_F, [&views] {
         if (const OpenView* open = views.focused()) open->view->fit();

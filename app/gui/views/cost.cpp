@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "analysis/cost_difference.h"
 #include "analysis/cost_table.h"
+#include "analysis/memory_at.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/figure/comparison_choice.h"
 #include "app/gui/figure/figure_menu.h"
@@ -15,6 +17,7 @@
 #include "app/gui/session/comparison.h"
 #include "app/gui/session/measures.h"
 #include "app/gui/session/runs_table.h"
+#include "app/gui/view/memory_choice.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -45,7 +48,7 @@ class CostView : public View {
             draw_nothing(context, "Open a trace or run the demo to compare what the runs cost.");
             return;
         }
-        std::vector<std::shared_ptr<const TableOfRuns>> tables;
+        std::deque<Table> tables;  // what rows point into
         std::vector<RunsTable::Row> rows;
         std::string error;
         for (const auto& document : session.documents()) {
@@ -53,10 +56,12 @@ class CostView : public View {
             const auto answer = ask_table(session, *document);
             if (!answer.error.empty()) error = answer.error;
             if (!answer.value) continue;
-            tables.push_back(answer.value);
-            for (size_t i = 0; i < answer.value->table.rows.size(); ++i) {
+            Table& table = tables.emplace_back(answer.value->table);
+            if (const auto at = memory_.at(document->reader()->model()))
+                analysis::add_memory(table, answer.value->attributes, answer.value->n_tokens, *at);
+            for (size_t i = 0; i < table.rows.size(); ++i) {
                 const RunKey& key = answer.value->runs.at(i);
-                if (session.exists(key)) rows.push_back({key, &answer.value->table.rows[i], {}, {}});
+                if (session.exists(key)) rows.push_back({key, &table.rows[i], {}, {}});
             }
         }
         if (rows.empty()) {
@@ -67,16 +72,23 @@ class CostView : public View {
                                                      : "No run has ended yet: rows appear as they do.");
             return;
         }
-        choose_comparison("cost", session, automatic, comparison_);
+        if (choose_comparison("cost", session, automatic, comparison_)) ImGui::SameLine();
+        memory_.draw(context, session.focus()->reader()->model());
         const Compared compared = resolve(session, comparison_, automatic, false);
-        RunsTable runs(tables.front()->table.columns, std::move(rows), compared);
+        RunsTable runs(tables.front().columns, std::move(rows), compared);
         draw_table(context, compared, runs);
     }
 
     std::optional<Table> table() const override { return shown_.rows.empty() ? std::nullopt : std::optional(shown_); }
 
-    void save(nlohmann::json& state) const override { save_comparison(state, comparison_); }
-    void load(const nlohmann::json& state) override { load_comparison(state, comparison_); }
+    void save(nlohmann::json& state) const override {
+        save_comparison(state, comparison_);
+        memory_.save(state);
+    }
+    void load(const nlohmann::json& state) override {
+        load_comparison(state, comparison_);
+        memory_.load(state);
+    }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"click a row", "select the run"},
@@ -85,6 +97,7 @@ class CostView : public View {
                 {"two − one",
                  "of two traces: behind each number, under Δ, what it is more or less than the same run's in "
                  "the other; green is better, orange worse; Δ sorts, too"},
+                {"memory at", "what each cache would take with a longer text, in this model or another"},
                 {"A − B", "A, B and their difference stand above the other runs"},
                 {"right-click", "copy or export the table"},
                 {"bold", "the best of a column among the runs that are shown"}};
@@ -97,6 +110,8 @@ class CostView : public View {
     struct TableOfRuns {
         Table table;
         std::vector<RunKey> runs;
+        std::vector<trace::RunAttributes> attributes;  ///< (rows)
+        int64_t n_tokens = 0;                          ///< of the prompt, as the policies see it
     };
 
     static TaskResult<TableOfRuns> ask_table(Session& session, const Document& document) {
@@ -104,7 +119,8 @@ class CostView : public View {
         return session.tasks.ask(
             slot, fmt::format("{} {}", document.id(), document.prompt), document.runs_stamp(document.prompt),
             [reader = document.reader(), prompt = document.prompt, runs = document.keys(document.prompt)] {
-                return TableOfRuns{analysis::cost_table(*reader, prompt), runs};
+                return TableOfRuns{analysis::cost_table(*reader, prompt), runs, reader->runs(prompt),
+                                   reader->prompt(prompt).visible_tokens()};
             });
     }
 
@@ -115,7 +131,9 @@ class CostView : public View {
                                           ImGuiTableFlags_Hideable | ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY |
                                           ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoBordersInBody;
         const bool has_differences = compared.kind == Comparison::Kind::traces;
-        if (!ImGui::BeginTable(has_differences ? "runs and differences" : "runs and costs", n_columns, flags)) return;
+        const std::string id = fmt::format("runs and {}{}", has_differences ? "differences" : "costs",
+                                           memory_.is_on() ? " and memory" : "");
+        if (!ImGui::BeginTable(id.c_str(), n_columns, flags)) return;
         ImGui::TableSetupScrollFreeze(0, 1 + static_cast<int>(runs.n_pinned()));
         for (size_t i = 0; i < runs.columns.size(); ++i) setup_column(runs.columns[i], runs.is_empty(i));
         draw_headings(runs.columns, compared);
@@ -304,6 +322,7 @@ class CostView : public View {
     }
 
     Comparison comparison_;
+    MemoryChoice memory_;
     float heading_bottom_ = 0;
     Table shown_;  ///< as it stands on the screen
 };

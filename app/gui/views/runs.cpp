@@ -33,6 +33,10 @@ class RunsView : public View {
             if (ImGui::TextLink("all")) show_all(session);
             ImGui::SetItemTooltip("key 0");
         }
+        if (session.pair.is_complete()) {
+            ImGui::Checkbox("A and B alone", &session.pair.alone);
+            ImGui::SetItemTooltip("No other run is shown, in any view (key O); the squares stay as they are");
+        }
         int number = 0;
         for (const auto& document : session.documents()) draw_document(context, *document, number);
     }
@@ -42,7 +46,9 @@ class RunsView : public View {
                 {"right click", "only this run, this budget, or this policy at all budgets, beside the full cache"},
                 {"the square", "show or hide it in all views; for the first 27 also 1 … 9, Shift+1 … 9, Ctrl+1 … 9"},
                 {"a prompt", "look at its runs; what is selected, A and B become the same runs there"},
-                {"A, B", "the two runs that are compared: Space flickers, Esc ends that, D is the difference"}};
+                {"A, B",
+                 "the two runs that are compared: O shows them alone, Space flickers, Esc ends that, D is the "
+                 "difference"}};
     }
 
  private:

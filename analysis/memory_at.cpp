@@ -1,0 +1,59 @@
+#include "analysis/memory_at.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/tables/table_format.h"
+
+namespace kvscope::analysis {
+
+const std::vector<CacheShape>& known_cache_shapes() {
+    static const std::vector<CacheShape> shapes = {
+        {"Llama-2-7B", 32, 32, 128},   {"Llama-3.1-8B", 32, 8, 128}, {"Llama-3.1-70B", 80, 8, 128},
+        {"Llama-3.2-1B", 16, 8, 64},   {"Llama-3.2-3B", 28, 8, 128}, {"Mistral-7B", 32, 8, 128},
+        {"Phi-3-mini", 32, 32, 96},    {"Qwen2.5-7B", 28, 4, 128},   {"Qwen2.5-72B", 80, 8, 128},
+        {"Qwen3-8B", 36, 8, 128},      {"SmolLM2-135M", 30, 3, 64},  {"SmolLM2-1.7B", 24, 32, 64},
+    };
+    return shapes;
+}
+
+CacheShape cache_shape(const trace::ModelAttributes& model) {
+    return {model.name, model.n_layers, model.n_kv_heads, model.head_dim, model.dtype == "f32" ? 4 : 2};
+}
+
+double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens) {
+    if (run.policy == "full" || run.budget_of || at.budgets == BudgetsAt::shares || n_tokens <= 0)
+        return share * at.full_bytes();
+    // What is held beside the budget, or less than it, goes with the budget: a window's tokens, what other layers give.
+    const auto nominal = static_cast<double>(std::clamp<std::int64_t>(run.budget, 1, n_tokens));
+    const double held = share * static_cast<double>(n_tokens) / nominal * static_cast<double>(run.budget);
+    return std::min(held, static_cast<double>(at.n_tokens)) * static_cast<double>(at.shape.bytes_per_token());
+}
+
+void add_memory(Table& runs_table, const std::vector<trace::RunAttributes>& runs, std::int64_t n_tokens,
+                const MemoryAt& at) {
+    const auto place_of = [&](const char* name) {
+        return std::find_if(runs_table.columns.begin(), runs_table.columns.end(),
+                            [&](const Column& column) { return column.name == name; }) -
+               runs_table.columns.begin();
+    };
+    const auto share_at = static_cast<size_t>(place_of("bytes_share"));
+    const auto behind = place_of("compression") + 1;
+    const std::string where = format_count(at.n_tokens);
+    const Column bytes{"bytes_at", "At " + where, "B", ColumnType::integer, 0, Best::lowest};
+    const Column times{"compression_at", "× at " + where, "", ColumnType::real, 1, Best::highest};
+    runs_table.columns.insert(runs_table.columns.begin() + behind, {bytes, times});
+    for (size_t i = 0; i < runs_table.rows.size(); ++i) {
+        std::vector<Cell>& cells = runs_table.rows[i].cells;
+        std::vector<Cell> added(2);
+        if (const auto* share = std::get_if<double>(&cells.at(share_at))) {
+            const double of_run = bytes_at(at, runs.at(i), *share, n_tokens);
+            added = {static_cast<std::int64_t>(std::llround(of_run)), at.full_bytes() / of_run};
+        }
+        cells.insert(cells.begin() + behind, added.begin(), added.end());
+    }
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/tables/table.h"
+#include "trace/reader.h"
+
+/// What the runs' caches would take of memory with another text, in another model.
+namespace kvscope::analysis {
+
+/// What one model's cache is made of.
+struct CacheShape {
+    std::string name;  ///< "Llama-3.1-8B"
+    std::int64_t n_layers = 0;
+    std::int64_t n_kv_heads = 0;
+    std::int64_t head_dim = 0;
+    int bytes_per_number = 2;
+
+    /// Keys and values of one token in all layers.
+    std::int64_t bytes_per_token() const { return 2 * n_layers * n_kv_heads * head_dim * bytes_per_number; }
+};
+
+/// Models in common use, as their configurations have them, in 16-bit numbers.
+const std::vector<CacheShape>& known_cache_shapes();
+
+/// With the number type that the model was run in.
+CacheShape cache_shape(const trace::ModelAttributes& model);
+
+enum class BudgetsAt {
+    entries,  ///< a budget of entries stays as it is, however long the text
+    shares,   ///< a budget grows with the text
+};
+
+struct MemoryAt {
+    std::int64_t n_tokens = 0;
+    CacheShape shape;
+    BudgetsAt budgets = BudgetsAt::entries;
+
+    double full_bytes() const {
+        return static_cast<double>(n_tokens) * static_cast<double>(shape.bytes_per_token());
+    }
+};
+
+/// What a run's cache would take, from what it takes of the full cache's bytes at the prompt's end. A budget of bytes
+/// is a share of whichever text.
+/// @param share of the full cache's bytes with `n_tokens` tokens (share_of_full_bytes)
+double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens);
+
+/// The table of runs with two columns behind `compression`: `bytes_at` and `compression_at`, empty where the share of
+/// the full cache's bytes is not known.
+/// @param runs (rows), of a prompt of n_tokens
+void add_memory(Table& runs_table, const std::vector<trace::RunAttributes>& runs, std::int64_t n_tokens,
+                const MemoryAt& at);
+
+}  // namespace kvscope::analysis

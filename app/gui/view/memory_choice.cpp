@@ -1,0 +1,85 @@
+#include "app/gui/view/memory_choice.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "analysis/tables/table_format.h"
+
+namespace kvscope::gui {
+namespace {
+
+constexpr int64_t most_tokens = 1'000'000'000;
+
+const analysis::CacheShape* known(const std::string& name) {
+    const auto& all = analysis::known_cache_shapes();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& shape) { return shape.name == name; });
+    return found == all.end() ? nullptr : &*found;
+}
+
+std::string text_of(const analysis::CacheShape& shape) {
+    return fmt::format("{} layers, {} KV heads of {}, {} bytes a number: {} bytes a token", shape.n_layers,
+                       shape.n_kv_heads, shape.head_dim, shape.bytes_per_number,
+                       analysis::format_count(shape.bytes_per_token()));
+}
+
+}  // namespace
+
+analysis::CacheShape MemoryChoice::shape(const trace::ModelAttributes& model) const {
+    const analysis::CacheShape* chosen = known(model_);
+    return chosen ? *chosen : analysis::cache_shape(model);
+}
+
+std::optional<analysis::MemoryAt> MemoryChoice::at(const trace::ModelAttributes& model) const {
+    if (!is_on_) return std::nullopt;
+    return analysis::MemoryAt{n_tokens_, shape(model),
+                              budgets_grow_ ? analysis::BudgetsAt::shares : analysis::BudgetsAt::entries};
+}
+
+void MemoryChoice::draw(const Context& context, const trace::ModelAttributes& model) {
+    const float em = ImGui::GetFontSize();
+    const float gap = 4 * context.scale;
+    ImGui::Checkbox("memory at", &is_on_);
+    ImGui::SetItemTooltip("Columns with what each cache would take with a longer text, or in another model");
+    if (!is_on_) return;
+    ImGui::SameLine(0, gap);
+    ImGui::SetNextItemWidth(8 * em);
+    ImGui::InputScalar("tokens of##memory", ImGuiDataType_S64, &n_tokens_);
+    n_tokens_ = std::clamp<int64_t>(n_tokens_, 1, most_tokens);
+    ImGui::SameLine(0, gap);
+    ImGui::SetNextItemWidth(10 * em);
+    const analysis::CacheShape own = analysis::cache_shape(model);
+    if (ImGui::BeginCombo("##memory model", known(model_) ? model_.c_str() : own.name.c_str())) {
+        const auto choice = [&](const analysis::CacheShape& each, const std::string& name) {
+            if (ImGui::Selectable(fmt::format("{}##{}", each.name, name).c_str(), name == model_)) model_ = name;
+            ImGui::SetItemTooltip("%s", text_of(each).c_str());
+        };
+        choice(own, "");
+        for (const auto& each : analysis::known_cache_shapes()) choice(each, each.name);
+        ImGui::EndCombo();
+    }
+    ImGui::SetItemTooltip("%s", text_of(shape(model)).c_str());
+    ImGui::SameLine(0, gap);
+    ImGui::Checkbox("budgets grow##memory", &budgets_grow_);
+    ImGui::SetItemTooltip(
+        "On: each run keeps its share of the longer text.\nOff: a budget of entries stays as it is; one of bytes is a "
+        "share of either text.");
+    ImGui::SameLine(0, gap);
+    ImGui::TextDisabled("full: %s B", analysis::format_count(static_cast<int64_t>(at(model)->full_bytes())).c_str());
+}
+
+void MemoryChoice::save(nlohmann::json& state) const {
+    state["memory"] = {{"on", is_on_}, {"tokens", n_tokens_}, {"model", model_}, {"budgets grow", budgets_grow_}};
+}
+
+void MemoryChoice::load(const nlohmann::json& state) {
+    const auto saved = state.value("memory", nlohmann::json::object());
+    is_on_ = saved.value("on", is_on_);
+    n_tokens_ = std::clamp<int64_t>(saved.value("tokens", n_tokens_), 1, most_tokens);
+    model_ = saved.value("model", model_);
+    budgets_grow_ = saved.value("budgets grow", budgets_grow_);
+}
+
+}  // namespace kvscope::gui

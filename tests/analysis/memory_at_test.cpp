@@ -1,0 +1,83 @@
+#include "analysis/memory_at.h"
+
+#include <catch2/catch.hpp>
+
+#include "analysis/cost_table.h"
+#include "tests/analysis/sample_figures.h"
+
+namespace kvscope::analysis {
+namespace {
+
+trace::RunAttributes run_of(const std::string& policy, int64_t budget) {
+    trace::RunAttributes run;
+    run.policy = policy;
+    run.budget = budget;
+    return run;
+}
+
+const CacheShape& known(const std::string& name) {
+    for (const CacheShape& shape : known_cache_shapes())
+        if (shape.name == name) return shape;
+    throw std::out_of_range(name);
+}
+
+}  // namespace
+
+TEST_CASE("memory at another length: a token of Llama-3.1-8B takes 128 KiB, of Llama-2-7B 512 KiB") {
+    CHECK(known("Llama-3.1-8B").bytes_per_token() == 131'072);
+    CHECK(known("Llama-2-7B").bytes_per_token() == 524'288);
+    CHECK(known("SmolLM2-135M").bytes_per_token() == 2 * 30 * 3 * 64 * 2);
+    const MemoryAt at{131'072, known("Llama-3.1-8B"), BudgetsAt::entries};
+    CHECK(at.full_bytes() == 16.0 * 1024 * 1024 * 1024);
+}
+
+TEST_CASE("memory at another length: entries stay, shares grow, bytes are a share of either text") {
+    const CacheShape shape{"m", 2, 1, 4, 2};  // 32 bytes a token
+    MemoryAt at{1000, shape, BudgetsAt::entries};
+    const auto snapkv = run_of("snapkv", 20);
+    CHECK(bytes_at(at, snapkv, 0.2, 100) == 20 * 32);
+    CHECK(bytes_at(at, snapkv, 0.25, 100) == 25 * 32);  // it holds more than its budget, and does so there
+    at.budgets = BudgetsAt::shares;
+    CHECK(bytes_at(at, snapkv, 0.2, 100) == 200 * 32);
+    at.budgets = BudgetsAt::entries;
+    CHECK(bytes_at(at, run_of("full", 100), 1, 100) == 1000 * 32);
+    auto think = run_of("think", 75);
+    think.budget_of = trace::schema::run::budget_of_bytes;
+    CHECK(bytes_at(at, think, 0.75, 100) == 750 * 32);
+    // A budget above the prompt kept all of it, and keeps no more than the budget of a longer one.
+    CHECK(bytes_at(at, run_of("snapkv", 300), 1, 100) == 300 * 32);
+    CHECK(bytes_at(at, run_of("snapkv", 5000), 1, 100) == 1000 * 32);
+}
+
+TEST_CASE("memory at another length: two columns behind the compression, empty where a run failed") {
+    const test::SampleTrace sample;
+    const trace::Reader& reader = sample.reader();
+    Table table = cost_table(reader, 0);
+    const size_t n_columns = table.columns.size();
+    const MemoryAt at{480, cache_shape(reader.model()), BudgetsAt::entries};
+    add_memory(table, reader.runs(0), reader.prompt(0).visible_tokens(), at);
+    REQUIRE(table.columns.size() == n_columns + 2);
+    size_t place = 0;
+    while (table.columns[place].name != "bytes_at") ++place;
+    CHECK(table.columns[place - 1].name == "compression");
+    CHECK(table.columns[place + 1].name == "compression_at");
+    CHECK(table.columns[place].title == "At 480");
+    CHECK(std::get<int64_t>(table.rows[0].cells[place]) == 10 * 3 * 2 * 48 * 8 * 2 * 4);
+    CHECK(std::get<double>(table.rows[0].cells[place + 1]) == 1);
+    bool is_any_empty = false;
+    for (size_t i = 0; i < table.rows.size(); ++i) {
+        const Row& row = table.rows[i];
+        REQUIRE(row.cells.size() == table.columns.size());
+        const bool has_share = std::holds_alternative<double>(row.cells[place - 1]);
+        CHECK(std::holds_alternative<int64_t>(row.cells[place]) == has_share);
+        is_any_empty = is_any_empty || !has_share;
+        // 480 tokens are ten prompts: a budget of entries saves ten times as much, one of bytes the same.
+        const double times = reader.run(0, static_cast<int>(i)).budget_of || row.control ? 1 : 10;
+        if (has_share)
+            CHECK(std::get<double>(row.cells[place + 1]) ==
+                  Approx(times * std::get<double>(row.cells[place - 1])).epsilon(0.01));
+    }
+    CHECK(is_any_empty);
+}
+
+}  // namespace kvscope::analysis

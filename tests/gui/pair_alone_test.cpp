@@ -1,0 +1,128 @@
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/gui/session/runs_alone.h"
+#include "app/gui/session/session_state.h"
+#include "app/gui/shell/layouts.h"
+#include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+/// Clicks A or B beside a run.
+void choose(DrivenApp& driven, const RunKey& run, const char* letter) {
+    const std::string label = "//runs-1/**/" + run.text() + "/" + letter;
+    driven.drive([&](ImGuiTestContext& c) { c.ItemClick(label.c_str()); });
+}
+
+size_t n_shown(const Session& session) { return session.visible_runs(true).size(); }
+
+}  // namespace
+
+TEST_CASE("A and B alone: three clicks, and the shown runs are as before when it ends") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    Session& session = driven.session();
+    const auto runs = session.all_runs();
+    session.set_visible(runs.at(1), false);
+    const auto before = session.visible_runs(true);
+    driven.drive([&](ImGuiTestContext& c) { CHECK_FALSE(c.ItemExists("//runs-1/A and B alone")); });
+    choose(driven, runs.at(2), "A");
+    choose(driven, runs.at(3), "B");
+    driven.settle();
+    CHECK(session.visible_runs(true) == before);
+    driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//runs-1/A and B alone"); });
+    driven.settle();
+    CHECK(session.visible_runs(true) == std::vector{runs.at(2), runs.at(3)});
+    // B may change meanwhile, and undo goes through all of it.
+    choose(driven, runs.at(4), "B");
+    driven.settle();
+    CHECK(session.visible_runs(true) == std::vector{runs.at(2), runs.at(4)});
+    driven.start_by_palette("undo");
+    driven.settle();
+    CHECK(session.visible_runs(true) == std::vector{runs.at(2), runs.at(3)});
+    driven.start_by_palette("only a and b");
+    driven.settle();
+    CHECK(session.visible_runs(true) == before);
+    driven.start_by_palette("only a and b");
+    CHECK(n_shown(session) == 2);
+    show_all(session);
+    CHECK(n_shown(session) == runs.size() - 1);  // one failed
+    CHECK_FALSE(session.pair.alone);
+}
+
+TEST_CASE("A and B alone: Compare begins so, Explore shows the runs that were shown") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    Session& session = driven.session();
+    const auto runs = session.all_runs();
+    const size_t all = n_shown(session);
+    driven.start_by_palette("compare");
+    driven.settle();
+    CHECK(n_shown(session) == all);  // nothing is chosen yet
+    choose(driven, runs.at(2), "A");
+    choose(driven, runs.at(3), "B");
+    driven.settle();
+    CHECK(n_shown(session) == 2);
+    CHECK(session.compared() == std::pair(runs.at(2), runs.at(3)));
+    driven.start_by_palette("explore");
+    driven.settle();
+    CHECK(n_shown(session) == all);
+}
+
+TEST_CASE("A and B alone is remembered with them") {
+    const SampleTrace sample;
+    Tasks tasks([] {});
+    Session session(tasks);
+    session.open(sample.path);
+    const auto runs = session.all_runs();
+    session.pair = {runs.at(2), runs.at(3), true, {}};
+    const nlohmann::json state = session_state(session, {sample.path});
+    Session other(tasks);
+    CHECK(restore_session(other, state, sample.folder.path()).empty());
+    CHECK(other.pair.is_alone());
+    CHECK(other.visible_runs(true).size() == 2);
+    other.pair.forget(*other.pair.b);
+    CHECK(other.visible_runs(true).size() > 2);
+}
+
+TEST_CASE("memory at a length and in a model of one's choice: three steps") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(alone(sample, "cost"));
+    driven.settle();
+    View& cost = *driven.app().views().at(0)->view;
+    const auto column = [&](const std::string& name) {
+        const auto table = cost.table();
+        REQUIRE(table);
+        for (size_t i = 0; i < table->columns.size(); ++i)
+            if (table->columns[i].name == name) return std::optional(i);
+        return std::optional<size_t>();
+    };
+    CHECK(column("compression"));
+    CHECK_FALSE(column("bytes_at"));
+    driven.drive([](ImGuiTestContext& c) {
+        c.SetRef(DrivenApp::window_of("Cost###cost").c_str());
+        c.ItemClick("memory at");
+        c.ItemInputValue("tokens of##memory", 32768);
+        c.ComboClick("##memory model/Llama-3.1-8B##Llama-3.1-8B");
+    });
+    driven.settle();
+    REQUIRE(column("bytes_at"));
+    const auto table = cost.table();
+    CHECK(table->columns[*column("bytes_at")].title == "At 32,768");
+    CHECK(std::get<int64_t>(table->rows[0].cells[*column("bytes_at")]) == int64_t{4} * 1024 * 1024 * 1024);
+    // It comes back with the view.
+    nlohmann::json state;
+    cost.save(state);
+    CHECK(state["memory"]["model"] == "Llama-3.1-8B");
+    CHECK(state["memory"]["tokens"] == 32768);
+}
+
+}  // namespace kvscope::gui::testing
