@@ -11,10 +11,10 @@ namespace kvscope::analysis {
 
 const std::vector<CacheShape>& known_cache_shapes() {
     static const std::vector<CacheShape> shapes = {
-        {"Llama-2-7B", 32, 32, 128},   {"Llama-3.1-8B", 32, 8, 128}, {"Llama-3.1-70B", 80, 8, 128},
-        {"Llama-3.2-1B", 16, 8, 64},   {"Llama-3.2-3B", 28, 8, 128}, {"Mistral-7B", 32, 8, 128},
-        {"Phi-3-mini", 32, 32, 96},    {"Qwen2.5-7B", 28, 4, 128},   {"Qwen2.5-72B", 80, 8, 128},
-        {"Qwen3-8B", 36, 8, 128},      {"SmolLM2-135M", 30, 3, 64},  {"SmolLM2-1.7B", 24, 32, 64},
+        {"Llama-2-7B", 32, 32, 128}, {"Llama-3.1-8B", 32, 8, 128}, {"Llama-3.1-70B", 80, 8, 128},
+        {"Llama-3.2-1B", 16, 8, 64}, {"Llama-3.2-3B", 28, 8, 128}, {"Mistral-7B", 32, 8, 128},
+        {"Phi-3-mini", 32, 32, 96},  {"Qwen2.5-7B", 28, 4, 128},   {"Qwen2.5-72B", 80, 8, 128},
+        {"Qwen3-8B", 36, 8, 128},    {"SmolLM2-135M", 30, 3, 64},  {"SmolLM2-1.7B", 24, 32, 64},
     };
     return shapes;
 }

@@ -38,9 +38,7 @@ struct MemoryAt {
     CacheShape shape;
     BudgetsAt budgets = BudgetsAt::entries;
 
-    double full_bytes() const {
-        return static_cast<double>(n_tokens) * static_cast<double>(shape.bytes_per_token());
-    }
+    double full_bytes() const { return static_cast<double>(n_tokens) * static_cast<double>(shape.bytes_per_token()); }
 };
 
 /// What a run's cache would take, from what it takes of the full cache's bytes at the prompt's end. A budget of bytes

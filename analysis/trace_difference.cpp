@@ -120,6 +120,28 @@ void set_limits(Figure& figure) {
     }
 }
 
+/// Text that stands on a map was set for the colours of A alone.
+void set_inks(Figure& figure) {
+    for (Panel& panel : figure.panels) {
+        const HeatMap* map = nullptr;
+        for (const Shape& shape : panel.shapes)
+            if (!map) map = std::get_if<HeatMap>(&shape);
+        if (!map || map->rows == 0 || map->columns == 0) continue;
+        const ColorScale& scale = figure.color_scales.at(map->color_scale);
+        for (Shape& shape : panel.shapes) {
+            auto* label = std::get_if<TextLabel>(&shape);
+            if (!label) continue;
+            const double row = (label->y - map->y_begin) / (map->y_end - map->y_begin);
+            const double column = (label->x - map->x_begin) / (map->x_end - map->x_begin);
+            if (!(row >= 0 && row < 1 && column >= 0 && column < 1)) continue;
+            const float value = map->values[static_cast<size_t>(row * static_cast<double>(map->rows)) * map->columns +
+                                            static_cast<size_t>(column * static_cast<double>(map->columns))];
+            const double shown = std::isfinite(value) ? static_cast<double>(value) : 0;
+            label->color = ink_on(color_at(scale.map, place_on(scale, shown)));
+        }
+    }
+}
+
 void set_axis(Panel& panel, bool as_ratio) {
     double farthest = 0;
     for (const Shape& shape : panel.shapes) {
@@ -253,6 +275,7 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
         if (figure.color_scales[i].of != sides.b.color_scales[i].of) figure.color_scales[i].of.clear();
     }
     set_limits(figure);
+    set_inks(figure);
     figure.title += ", A − B";
     figure.caption = fmt::format("A − B ({}): {}", both, figure.caption);
     add_recipe(figure, sides.b, "B");

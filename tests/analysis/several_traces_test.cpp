@@ -124,3 +124,25 @@ TEST_CASE("A − B of spectra is a ratio where the axis is logarithmic, and of u
     const TracePart deeper{&more_layers.reader(), {}, "other.h5"};
     CHECK_THROWS_WITH(make_difference(figure_definition("jsd"), parts[0], deeper), Contains("has 3") && Contains("5"));
 }
+
+TEST_CASE("A − B of curves needs the same x as far as both go") {
+    const SampleTrace sample;
+    FigureDefinition halves;
+    halves.name = "halves";
+    halves.make = [](const trace::Reader&, const FigureOptions& options) {
+        Line line;
+        line.x = {0, options.title ? 0.5 : 1.0};
+        line.y = {3, 4};
+        if (options.prompt == 1) line.x.push_back(2), line.y.push_back(5);
+        Figure figure;
+        figure.panels.resize(1);
+        figure.panels[0].shapes.emplace_back(line);
+        return figure;
+    };
+    const TracePart a{&sample.reader(), {}, "a"};
+    TracePart b = a;
+    b.options.prompt = 1;
+    CHECK(layer_of<Line>(make_difference(halves, a, b), 0).y == std::vector<double>{0, 0});
+    b.options.title = true;
+    CHECK_THROWS_WITH(make_difference(halves, a, b), Contains("have not the same x in A and B"));
+}

@@ -1,6 +1,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "analysis/color_map.h"
+#include "app/gui/figure/figure_source.h"
 #include "app/gui/session/runs_alone.h"
 #include "app/gui/session/session_state.h"
 #include "app/gui/shell/layouts.h"
@@ -90,6 +92,55 @@ TEST_CASE("A and B alone is remembered with them") {
     CHECK(other.visible_runs(true).size() == 2);
     other.pair.forget(*other.pair.b);
     CHECK(other.visible_runs(true).size() > 2);
+}
+
+TEST_CASE("A − B in Prompt: one step, its figure and numbers are the difference") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(alone(sample, "prompt"));
+    driven.settle();
+    Session& session = driven.session();
+    const auto runs = session.all_runs();
+    session.pair.a = runs.at(1);  // snapkv 16
+    session.pair.b = runs.at(3);  // aperturekv 20
+    driven.drive([](ImGuiTestContext& c) {
+        c.SetRef(DrivenApp::window_of("Prompt###prompt").c_str());
+        c.ComboClick("##prompt colour/A − B");
+    });
+    driven.settle();
+    CHECK_THAT(driven.shown_text(), Catch::Contains("A in more"));
+    View& view = *driven.app().views().at(0)->view;
+    const auto request = view.figure(session);
+    REQUIRE(request);
+    CHECK(request->difference);
+    const FigureJob job(session, *request);
+    const analysis::Figure figure = job.figure();
+    const analysis::Table numbers = job.numbers();
+    CHECK(figure.panels.front().title == "snapkv 16 − aperturekv 20");
+    CHECK(numbers.name == "prompt-difference");
+    CHECK(!numbers.rows.empty());
+    // Words on the map can be read: none has the colour that is under it.
+    const auto& map = std::get<analysis::HeatMap>(figure.panels.front().shapes.front());
+    size_t n_words = 0;
+    for (const auto& shape : figure.panels.front().shapes) {
+        const auto* word = std::get_if<analysis::TextLabel>(&shape);
+        if (!word) continue;
+        const float value = map.values.at(static_cast<size_t>(word->y) * map.columns + static_cast<size_t>(word->x));
+        const auto& scale = figure.color_scales.at(map.color_scale);
+        const auto ground = analysis::color_at(scale.map, analysis::place_on(scale, static_cast<double>(value)));
+        CHECK(word->color == analysis::ink_on(ground));
+        ++n_words;
+    }
+    CHECK(n_words > 10);
+    // Without a pair it says what to do.
+    nlohmann::json state;
+    view.save(state);
+    CHECK(state["difference"] == true);
+    for (const RunKey& run : runs) session.set_visible(run, false);
+    session.pair = {};
+    driven.settle();
+    CHECK_THAT(driven.shown_text(), Catch::Contains("choose two runs of this prompt as A and B"));
+    CHECK_FALSE(view.figure(session).has_value());
 }
 
 TEST_CASE("memory at a length and in a model of one's choice: three steps") {

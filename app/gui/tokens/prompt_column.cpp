@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/gui/drawing/shaped_text.h"
+#include "app/gui/tokens/run_difference.h"
 
 namespace kvscope::gui {
 namespace {
@@ -211,12 +212,19 @@ void draw_prompt_column(Context& context, const PromptColumn& one, const PromptG
     const auto& reader = *one.document->reader();
     const size_t layers = reader.has_model() ? static_cast<size_t>(reader.model().n_layers) : 1;
     const size_t rows = one.counts ? one.counts->kept->n_rows : 1;
-    const MapColors colors = prompt_colors(context.theme, grid.by_heads ? layers * rows : layers, grid.least);
-    const auto* counts = one.counts ? (grid.by_heads ? &one.counts->heads : &one.counts->layers) : nullptr;
+    const size_t most = grid.by_heads ? layers * rows : layers;
+    const auto in = [&](const std::shared_ptr<const PromptCounts>& of, size_t token) {
+        if (!of) return 0.0;
+        const auto& counts = grid.by_heads ? of->heads : of->layers;
+        return token < counts.size() ? counts[token] : 0.0;
+    };
+    const MapColors colors =
+        one.less ? prompt_difference_colors(context.theme, most) : prompt_colors(context.theme, most, grid.least);
     const float below = std::round((grid.line - ImGui::GetFontSize()) / 2);
     const auto ground_of = [&](const PlacedToken& piece) {
-        const bool is_kept = counts && piece.token < counts->size() && (*counts)[piece.token] > 0;
-        return is_kept ? color_of(colors, static_cast<float>((*counts)[piece.token])) : ImU32{0};
+        const double value = in(one.counts, piece.token) - in(one.less, piece.token);
+        if (one.less && value != 0) return color_of(colors, drawn_difference(static_cast<float>(value), colors.max));
+        return value > 0 ? color_of(colors, static_cast<float>(value)) : ImU32{0};
     };
     for (size_t i = first; i < last; ++i) {
         const auto pieces = one.lines->line(i);

@@ -22,6 +22,7 @@ struct PromptColumn {
     std::shared_ptr<const PromptText> prompt;
     std::shared_ptr<const PromptLines> lines;
     std::shared_ptr<const PromptCounts> counts;
+    std::shared_ptr<const PromptCounts> less;  ///< of a run that keeps the same prompt: the colour is the difference
     std::string error;
     TokenSpans marks;
     const std::set<int64_t>* pins = nullptr;

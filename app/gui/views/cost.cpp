@@ -240,7 +240,7 @@ class CostView : public View {
             const std::string text =
                 is_difference ? difference_text(column, row.cells[i]) : text_of(column, row.cells[i]);
             const auto value = number_in(row.cells[i]);
-            const bool is_best = value && *value == best[i] && is_run && !row.row->control;
+            const bool is_best = value && *value == best[i] && is_run && visible && !row.row->control;
             const ImVec2 at = ImGui::GetCursorScreenPos();
             const float width = ImGui::GetContentRegionAvail().x;
             const bool is_number = column.type != ColumnType::text;

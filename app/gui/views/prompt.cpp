@@ -36,6 +36,11 @@ class PromptView : public View {
             draw_nothing(context, why_no_prompt(*focus));
             return;
         }
+        if (color_ == Color::difference && !pair(session)) {
+            choose_color();
+            draw_nothing(context, "A − B: choose two runs of this prompt as A and B in Runs.");
+            return;
+        }
         const auto runs = columns(session);
         is_low_ = ImGui::GetContentRegionAvail().y < 14 * ImGui::GetFontSize();
         draw_header(context, *focus, runs);
@@ -58,7 +63,13 @@ class PromptView : public View {
         if (!focus || focus->prompt >= focus->reader()->n_prompts()) return std::nullopt;
         FigureRequest request{focus->id(), "prompt", {}};
         request.options.prompt = focus->prompt;
-        request.options.source = by_heads_ ? "heads" : "layers";
+        request.options.source = by_heads() ? "heads" : "layers";
+        if (const auto both = pair(session); both && color_ == Color::difference) {
+            request.runs = {both->first.run};
+            request.others = {{both->second.document, request.options, {both->second.run}}};
+            request.difference = true;
+            return request;
+        }
         for (const RunKey& key : columns(session)) {
             if (key.document == focus->id()) request.runs.push_back(key.run);
         }
@@ -68,16 +79,39 @@ class PromptView : public View {
 
     void fit() override { wanted_token_ = 0; }
     void save(nlohmann::json& state) const override {
-        state = {{"by_heads", by_heads_}, {"selected_only", selected_only_}, {"answers", answers_.is_open}};
+        state = {{"by_heads", by_heads()},
+                 {"difference", color_ == Color::difference},
+                 {"selected_only", selected_only_},
+                 {"answers", answers_.is_open}};
     }
     void load(const nlohmann::json& state) override {
-        by_heads_ = state.value("by_heads", false);
+        color_ = state.value("difference", false) ? Color::difference
+                 : state.value("by_heads", false) ? Color::heads
+                                                  : Color::layers;
         selected_only_ = state.value("selected_only", false);
         answers_.is_open = state.value("answers", false);
     }
 
  private:
+    /// What a token's colour counts.
+    enum class Color { layers, heads, difference };
+
+    bool by_heads() const { return color_ == Color::heads; }
+
+    /// A and B, where both are runs of the prompt that is shown.
+    static std::optional<std::pair<RunKey, RunKey>> pair(const Session& session) {
+        const Document* focus = session.focus();
+        const auto both = session.compared();
+        for (const RunKey& run : {both.first, both.second})
+            if (!focus || !session.exists(run) || run.document != focus->id() || run.prompt != focus->prompt)
+                return std::nullopt;
+        if (both.first == both.second) return std::nullopt;
+        return both;
+    }
+
     std::vector<RunKey> columns(const Session& session) const {
+        if (color_ == Color::difference)
+            if (const auto both = pair(session)) return {both->first};
         const RunKey selected = session.cursor().run;
         if (selected_only_ && session.exists(selected) && session.attributes(selected).status == "complete")
             return {selected};
@@ -102,7 +136,7 @@ class PromptView : public View {
                 draw_mark_field(context);
                 ImGui::EndPopup();
             }
-            if (has_scale && same_line_if_fits(14 * em)) draw_scale(context, document, runs);
+            if (has_scale && same_line_if_fits(scale_width() * em)) draw_scale(context, document, runs);
             return;
         }
         choose_color();
@@ -113,21 +147,22 @@ class PromptView : public View {
         same_line_if_fits(9 * em);
         draw_mark_field(context);
         if (!has_scale) return;
-        same_line_if_fits(14 * em);
+        same_line_if_fits(scale_width() * em);
         draw_scale(context, document, runs);
     }
 
     void choose_color() {
-        int color_by = by_heads_ ? 1 : 0;
+        int color_by = static_cast<int>(color_);
         ImGui::SetNextItemWidth(6 * ImGui::GetFontSize());
-        if (ImGui::Combo("##prompt colour", &color_by, "by layers\0by heads\0")) by_heads_ = color_by == 1;
+        if (ImGui::Combo("##prompt colour", &color_by, "by layers\0by heads\0A − B\0"))
+            color_ = static_cast<Color>(color_by);
         ImGui::SetItemTooltip(
             "what the colour counts: layers that keep a token in at least one head, or heads of all layers; a token in "
-            "an "
-            "entry of n as 1/n");
+            "an entry of n as 1/n. A − B: layers that keep it in A less those in B");
     }
 
     void choose_columns() {
+        if (color_ == Color::difference) return;
         int which = selected_only_ ? 1 : 0;
         ImGui::SetNextItemWidth(9 * ImGui::GetFontSize());
         if (ImGui::Combo("##prompt columns", &which, "all shown runs\0selected run\0")) selected_only_ = which == 1;
@@ -139,11 +174,15 @@ class PromptView : public View {
         ImGui::SetItemTooltip("outlined in every view; below: was it kept, and where?");
     }
 
+    /// In ems.
+    float scale_width() const { return color_ == Color::difference ? 21.0f : 14.0f; }
+
     void draw_scale(const Context& context, const Document& document, const std::vector<RunKey>& runs) const {
         const auto& reader = *document.reader();
         const auto layers = static_cast<size_t>(reader.model().n_layers);
         const size_t rows = context.session.at(runs.front()).n_rows();
-        const size_t most = by_heads_ ? layers * rows : layers;
+        if (color_ == Color::difference) return draw_difference_scale(context, layers);
+        const size_t most = by_heads() ? layers * rows : layers;
         const MapColors colors = prompt_colors(context.theme, most, least_);
         const float side = ImGui::GetFontSize();
         const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -168,9 +207,32 @@ class PromptView : public View {
                                 color_of(colors, value));
         }
         x += width + gap;
-        label(
-            fmt::format("{} {}{}", most, by_heads_ ? "heads" : "layers", least_ < 1 ? "  (1/n in an entry of n)" : ""));
+        label(fmt::format("{} {}{}", most, by_heads() ? "heads" : "layers",
+                          least_ < 1 ? "  (1/n in an entry of n)" : ""));
         ImGui::Dummy({x - at.x, ImGui::GetFrameHeight()});
+    }
+
+    static void draw_difference_scale(const Context& context, size_t layers) {
+        const MapColors colors = prompt_difference_colors(context.theme, layers);
+        const float side = ImGui::GetFontSize();
+        const auto label = [](const std::string& text) {
+            ImGui::AlignTextToFramePadding();
+            ImGui::TextDisabled("%s", text.c_str());
+        };
+        label(fmt::format("B in more  −{}", layers));
+        ImGui::SameLine(0, 0.3f * side);
+        const ImVec2 at = ImGui::GetCursorScreenPos();
+        const float y = at.y + ImGui::GetStyle().FramePadding.y;
+        constexpr int n_steps = 64;
+        const float step = 6 * side / n_steps;
+        for (int i = 0; i < n_steps; ++i) {
+            const float value = colors.max * (2 * (static_cast<float>(i) + 0.5f) / n_steps - 1);
+            const float x = at.x + step * static_cast<float>(i);
+            ImGui::GetWindowDrawList()->AddRectFilled({x, y}, {x + step, y + side}, color_of(colors, value));
+        }
+        ImGui::Dummy({6 * side, ImGui::GetFrameHeight()});
+        ImGui::SameLine(0, 0.3f * side);
+        label(fmt::format("+{} layers  A in more", layers));
     }
 
     // ---- the text --------------------------------------------------------------------------------------------------
@@ -180,7 +242,7 @@ class PromptView : public View {
         ImGui::PushFont(context.fonts.mono, 0);
         const float em = ImGui::GetFontSize();
         PromptGrid grid;
-        grid.by_heads = by_heads_;
+        grid.by_heads = by_heads();
         grid.cell = ImGui::CalcTextSize("MMMMMMMMMM").x / 10;
         grid.line = std::round(1.4f * em);
         const float n = static_cast<float>(std::max<size_t>(runs.size(), 1));
@@ -202,10 +264,12 @@ class PromptView : public View {
         for (size_t i = 0; i < std::max<size_t>(runs.size(), 1); ++i) {
             const RunKey key = without_runs ? RunKey{focus.id(), focus.prompt, {}} : runs[i];
             all.push_back(prompt_column(context.session, key, lines_, grid));
+            if (const auto both = pair(context.session); both && color_ == Color::difference)
+                all.back().less = prompt_counts(context.session, both->second).value;
             all.back().x = grid.origin.x + grid.column * static_cast<float>(i);
             if (all.back().lines) n_lines = std::max(n_lines, all.back().lines->size());
             if (const auto& counts = all.back().counts)
-                grid.least = std::min(grid.least, by_heads_ ? counts->least_heads : counts->least_layers);
+                grid.least = std::min(grid.least, by_heads() ? counts->least_heads : counts->least_layers);
         }
         least_ = grid.least;
         ImGui::Dummy({grid.column * n, labels + grid.line * static_cast<float>(n_lines)});
@@ -260,11 +324,24 @@ class PromptView : public View {
             list->PushClipRect({one.x, at.y}, {one.x + grid.column - side, at.y + height}, true);
             list->AddText({one.x + 1.6f * side, at.y},
                           packed(one.error.empty() ? context.theme.ink : context.theme.error),
-                          label_that_fits(look, grid.column - 2.6f * side).c_str());
+                          label_of(context, look, grid.column - 2.6f * side).c_str());
             list->PopClipRect();
             if (is_selected) ImGui::PopFont();
             ImGui::PopID();
         }
+    }
+
+    std::string label_of(const Context& context, const RunLook& look, float width) const {
+        const auto both = pair(context.session);
+        if (!both || color_ != Color::difference) return label_that_fits(look, width);
+        return fmt::format("{} − {}", look.run, context.session.look(both->second).run);
+    }
+
+    /// What the tooltip of a token says where it is kept.
+    std::vector<RunKey> told_runs(const Session& session) const {
+        const auto both = pair(session);
+        if (!both || color_ != Color::difference) return columns(session);
+        return {both->first, both->second};
     }
 
     // ---- mouse and keys --------------------------------------------------------------------------------------------
@@ -290,7 +367,7 @@ class PromptView : public View {
             menu_document_ = one.run.document;
             ImGui::OpenPopup("token menu");
         }
-        if (!ImGui::IsPopupOpen("token menu")) draw_token_tooltip(context, one, columns(session), token);
+        if (!ImGui::IsPopupOpen("token menu")) draw_token_tooltip(context, one, told_runs(session), token);
     }
 
     void draw_menu(Context& context) {
@@ -383,7 +460,7 @@ class PromptView : public View {
         if (is_placed) seen_ = selected;
     }
 
-    bool by_heads_ = false;
+    Color color_ = Color::layers;
     bool selected_only_ = false;
     double least_ = 1;     ///< PromptGrid::least
     bool is_low_ = false;  ///< there is room for the text and little else
