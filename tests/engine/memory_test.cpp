@@ -12,6 +12,8 @@
 #include "tests/engine/same_bits.h"
 #include "tests/engine/whole_cache.h"
 #include "tests/policies/echo_maps_file.h"
+#include "tests/sanitized.h"
+#include "tests/skip.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;
@@ -135,6 +137,7 @@ uint64_t in_memory() {
 }  // namespace
 
 TEST_CASE("a longer prompt takes as much more of the process's memory as the records of its caches say", "[alone]") {
+    if (kvscope::tests::sanitized) KVSCOPE_SKIP("a sanitizer keeps memory that was freed");
     const auto& model = default_model_f32();
     const auto shape = model.transformer().shape();
     const policies::test::EchoMapsFile maps({shape.n_layers, shape.n_kv_heads, shape.head_dim, 2, 0},

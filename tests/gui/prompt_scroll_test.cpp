@@ -1,0 +1,68 @@
+#include <imgui_internal.h>
+
+#include <catch2/catch.hpp>
+
+#include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+void scroll_to_end(DrivenApp& driven) {
+    driven.drive([](ImGuiTestContext& c) { c.ScrollToBottom(c.WindowInfo("//prompt-1/text").ID); });
+    driven.settle();
+}
+
+/// Whether the mouse finds a token somewhere in the text.
+bool has_text(DrivenApp& driven) {
+    bool found = false;
+    driven.drive([&](ImGuiTestContext& c) {
+        const ImRect text = c.WindowInfo("//prompt-1/text").Window->InnerRect;
+        for (float y = text.Min.y + 30; y < text.Max.y && !found; y += 14) {
+            c.MouseTeleportToPos({text.Min.x + 30, y});
+            c.Yield(2);
+            found = driven.session().hover().has_tokens();
+        }
+    });
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("Prompt shows a shorter prompt, too, that is looked at while a long one was scrolled to its end") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    trace::sample::Options sizes;
+    sizes.n_tokens = 6000;
+    trace::sample::write(sample.folder / "long.h5", sizes);
+    AppOptions options = alone(sample, "prompt");
+    options.traces = {sample.folder / "long.h5"};
+    DrivenApp driven(options);
+    driven.settle();
+    Session& session = driven.session();
+    scroll_to_end(driven);
+    const ImGuiWindow* text = nullptr;
+    driven.drive([&](ImGuiTestContext& c) { text = c.WindowInfo("//prompt-1/text").Window; });
+    REQUIRE(text->Scroll.y > 500);
+    const int shorter = session.open(sample.path).id();
+    session.selection.select_run(session.document(shorter)->key_of(0, 1));
+    driven.settle();
+    CHECK(session.focus()->id() == shorter);
+    CHECK(has_text(driven));
+    CHECK(text->Scroll.y <= text->ScrollMax.y);
+
+    // A run in the place of the long trace.
+    session.close(shorter);
+    driven.settle();
+    scroll_to_end(driven);
+    REQUIRE(text->Scroll.y > 500);
+    trace::sample::write(sample.folder / "other.h5", {});
+    std::filesystem::rename(sample.folder / "other.h5", sample.folder / "long.h5");
+    driven.start_by_palette("reload");
+    driven.settle();
+    CHECK(session.focus()->reader()->prompt(0).n_tokens == 48);
+    CHECK(has_text(driven));
+}
+
+}  // namespace kvscope::gui::testing
