@@ -19,18 +19,22 @@ const RankingDefinition& ranking_definition(std::string_view name) {
     throw FigureError(fmt::format("there is no ranking '{}'; there are {}", name, fmt::join(names, ", ")));
 }
 
+const FigureOption* option_of(const RankingDefinition& definition, std::string_view name) {
+    const auto found = std::find_if(definition.options.begin(), definition.options.end(),
+                                    [&](const FigureOption& option) { return option.name == name; });
+    return found == definition.options.end() ? nullptr : &*found;
+}
+
 void check_options(const RankingDefinition& definition, const RankingOptions& options) {
     const auto require = [&](bool is_set, const char* name) {
-        const auto& heeded = definition.options;
-        if (!is_set ||
-            std::any_of(heeded.begin(), heeded.end(), [&](const auto& option) { return option.name == name; }))
-            return;
+        if (!is_set || option_of(definition, name)) return;
         throw FigureError(fmt::format("the ranking {} does not heed {}; it heeds {}", definition.name,
                                       option_flag(FigureOption{name, ""}), options_in_words(definition.options)));
     };
     require(!options.runs.empty(), "runs");
     require(!options.layers.empty(), "layers");
     require(options.threshold.has_value(), "threshold");
+    require(options.tokens.has_value(), "tokens");
     if (!options.threshold || !definition.threshold) return;
     const RankingThreshold& threshold = *definition.threshold;
     if (*options.threshold >= 0 && *options.threshold <= threshold.most) return;

@@ -12,12 +12,19 @@
 /// Rankings: things of a trace in the order of a number, as tables whose rows say what they are of.
 namespace kvscope::analysis {
 
+/// Tokens first to last, both included.
+struct TokenRange {
+    int64_t first = 0;
+    int64_t last = 0;
+};
+
 /// What a person may choose about a ranking. Each definition names the options that it heeds.
 struct RankingOptions {
     int prompt = 0;
-    std::vector<RunChoice> runs;      ///< empty: the ranking's own choice
-    std::vector<int> layers;          ///< empty: all
-    std::optional<double> threshold;  ///< not set: the ranking's own
+    std::vector<RunChoice> runs;            ///< empty: the ranking's own choice
+    std::vector<int> layers;                ///< empty: all
+    std::optional<double> threshold;        ///< not set: the ranking's own
+    std::optional<TokenRange> tokens = {};  ///< not set: all that policies see
 
     /// For chosen_runs, compared_runs and chosen_layers.
     FigureOptions choice() const {
@@ -71,6 +78,9 @@ struct RankingDefinition {
 
 /// All rankings, by name.
 const std::vector<RankingDefinition>& ranking_definitions();
+
+/// The option of that name ("tokens"), or nullptr where the ranking does not heed it.
+const FigureOption* option_of(const RankingDefinition& definition, std::string_view name);
 
 /// '_' and '-' alike. @throws FigureError with the list of rankings.
 const RankingDefinition& ranking_definition(std::string_view name);

@@ -275,6 +275,79 @@ TEST_CASE("losses stand by the attention that each head of a run lost", "[rankin
     }
 }
 
+TEST_CASE("a range stands by what runs keep of it, with its bytes, attention and scores", "[rankings]") {
+    const RankedTrace made;
+    const trace::Reader reader = made.reader();
+    RankingOptions options;
+    options.runs = {1, 3, 4};
+    options.tokens = TokenRange{10, 33};
+    const Ranking range = make_ranking(ranking_definition("range"), reader, options);
+    REQUIRE(range.table.rows.size() == 3);
+    CHECK(range.table.title == "What runs keep of tokens 10 to 33");
+    for (size_t row = 0; row < 3; ++row) {
+        const auto run = static_cast<size_t>(range.of[row].subject.run);
+        CAPTURE(run);
+        double kept = 0, lost = 0, all = 0, bytes = 0;
+        int64_t n_tokens = 0;
+        for (size_t token = 10; token <= 33; ++token) {
+            kept += made.kept_share(run, token) / 24;
+            n_tokens += made.kept_share(run, token) > 0;
+            for (size_t layer = 0; layer < 3; ++layer) {
+                lost += made.lost(run, layer, token) / 3;
+                for (size_t head = 0; head < 4; ++head)
+                    all += static_cast<double>(
+                               made.prompt.window_attention[(layer * 4 + head) * made.n_tokens() + token]) /
+                           12;
+            }
+        }
+        for (size_t layer = 0; layer < 3; ++layer) {
+            double within = 0, entries = 0;
+            for (size_t token = 0; token < made.n_tokens(); ++token)
+                for (size_t head = 0; head < 2; ++head) {
+                    entries += made.part(run, layer, head, token);
+                    if (token >= 10 && token <= 33) within += made.part(run, layer, head, token);
+                }
+            bytes += static_cast<double>(made.runs[run].cache_bytes[layer]) * within / entries;
+        }
+        CHECK(number(range, row, "kept_share") == Approx(kept));
+        CHECK(number(range, row, "tokens") == static_cast<double>(n_tokens));
+        CHECK(number(range, row, "bytes") == Approx(bytes).margin(0.6));
+        CHECK(number(range, row, "attention") == Approx(all).epsilon(1e-4));
+        if (run != 4) CHECK(number(range, row, "attention_lost") == Approx(lost).epsilon(1e-4));
+        if (row > 0) CHECK(number(range, row - 1, "kept_share") >= number(range, row, "kept_share"));
+        double sum = 0, least = INFINITY, most = -INFINITY;
+        size_t n = 0;
+        if (!reader.has(trace::Place::of_run(0, static_cast<int>(run)), trace::schema::run::scores)) {
+            CHECK(is_empty(range, row, "score_mean"));
+            continue;
+        }
+        for (size_t layer = 0; layer < 3; ++layer) {
+            const auto scores = reader.scores(0, static_cast<int>(run), layer);
+            for (size_t i = 0; i < scores.size(); ++i) {
+                const size_t token = i % made.n_tokens();
+                if (token < 10 || token > 33 || std::isnan(scores[i])) continue;
+                sum += scores[i], ++n;
+                least = std::min(least, scores[i]);
+                most = std::max(most, scores[i]);
+            }
+        }
+        REQUIRE(n > 0);
+        CHECK(number(range, row, "score_mean") == Approx(sum / static_cast<double>(n)));
+        CHECK(number(range, row, "score_least") == least);
+        CHECK(number(range, row, "score_most") == most);
+    }
+    // All tokens are the prompt, and a range that is no part of it is refused.
+    options.tokens.reset();
+    const Ranking whole = make_ranking(ranking_definition("range"), reader, options);
+    CHECK(whole.table.title == "What runs keep of tokens 0 to 47");
+    for (const auto& [first, last] : {std::pair{-1, 3}, {5, 4}, {40, 48}}) {
+        options.tokens = TokenRange{first, last};
+        CHECK_THROWS_WITH(make_ranking(ranking_definition("range"), reader, options),
+                          Catch::Contains("policies see the prompt's tokens 0 to 47, given: "));
+    }
+    CHECK_THROWS_AS(make_ranking(ranking_definition("losses"), reader, options), FigureError);
+}
+
 TEST_CASE("what was lost is unknown of runs that drop no token", "[rankings]") {
     const RankedTrace made;
     const auto reader = made.reader();

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+#include <imgui_internal.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -92,6 +95,42 @@ TEST_CASE("which sentences A lost and B kept: two steps", "[rankings]") {
     REQUIRE(table);
     CHECK(table->rows.size() == 8);
     CHECK(table->title.find(session.attributes(a).label) != std::string::npos);
+}
+
+TEST_CASE("what each run keeps of a range: drag over its tokens, then the palette, two steps", "[rankings]") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SentencesTrace files;
+    DrivenApp driven(files.options("explore"));
+    driven.settle();
+    Session& session = driven.session();
+    driven.start_by_palette("show prompt");
+    driven.settle();
+    Cursor during;
+    driven.drive([&](ImGuiTestContext& c) {
+        const ImRect text = c.WindowInfo("//prompt-1/text").Window->InnerRect;
+        c.MouseTeleportToPos({text.Min.x + 12, text.Min.y + 40});
+        c.Yield(2);
+        c.MouseDown();
+        c.MouseMoveToPos({text.Min.x + 90, text.Min.y + 40});
+        c.Yield(2);
+        during = session.hover();
+        c.MouseUp();
+        c.Yield(2);
+    });
+    const Cursor selected = session.cursor();
+    REQUIRE(selected.has_tokens());
+    CHECK(selected.last_token > selected.first_token);
+    CHECK(during.first_token == selected.first_token);
+    CHECK(during.last_token == selected.last_token);
+    driven.start_by_palette("rank what runs keep");
+    driven.settle();
+    const auto table = rankings_of(driven).table();
+    REQUIRE(table);
+    CHECK(table->title == fmt::format("What runs keep of tokens {} to {}", selected.first_token, selected.last_token));
+    CHECK(table->rows.size() == session.visible_runs().size());
+    click_row(driven, 0);
+    CHECK(session.cursor().first_token == selected.first_token);
+    CHECK(session.cursor().last_token == selected.last_token);
 }
 
 TEST_CASE("A and B of the ranking are those of the session", "[rankings]") {

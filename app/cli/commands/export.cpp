@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -34,6 +35,7 @@ struct Arguments {
     std::vector<std::string> runs;
     std::string layers;
     std::string heads;
+    std::string tokens;
     bool difference = false;
     analysis::FigureOptions options;
     figures::ExportOptions file;
@@ -268,6 +270,19 @@ void check_kind(const Arguments& arguments) {
         throw analysis::FigureError("-o FILE is missing: where the figure goes to; its extension says how");
 }
 
+/// "100-220", or one token.
+analysis::TokenRange token_range(const std::string& text) {
+    analysis::TokenRange range;
+    const char* const end = text.data() + text.size();
+    const auto first = std::from_chars(text.data(), end, range.first);
+    range.last = range.first;
+    auto last = first;
+    if (first.ec == std::errc() && first.ptr < end && *first.ptr == '-')
+        last = std::from_chars(first.ptr + 1, end, range.last);
+    if (last.ec == std::errc() && last.ptr == end) return range;
+    throw analysis::FigureError(fmt::format("--tokens is one range, as in 100-220, given: '{}'", text));
+}
+
 void rank(const Arguments& arguments) {
     RankingExport ranking = arguments.ranking;
     ranking.options.prompt = arguments.options.prompt;
@@ -277,6 +292,7 @@ void rank(const Arguments& arguments) {
         constexpr double most = std::numeric_limits<double>::max();
         ranking.options.threshold = arguments.options.own_number(threshold, 0, -most, most);
     }
+    if (!arguments.tokens.empty()) ranking.options.tokens = token_range(arguments.tokens);
     ranking.output = arguments.output;
     ranking.force = arguments.force;
     export_ranking(ranking, arguments.traces);
@@ -288,6 +304,8 @@ void declare_rankings(CLI::App& app, Arguments& arguments) {
                    "Which ranking instead of a figure, as listed below; a table, which without -o goes to standard "
                    "output");
     arguments.of_rankings = {
+        app.add_option("--token,--tokens", arguments.tokens,
+                       "Tokens of a ranking, the first and the last, as in 100-220"),
         app.add_option("--top", arguments.ranking.top, "So many rows of a ranking, the first (default: all)")
             ->check(WholeNumber(1))};
     arguments.ranking.format.declare(app);

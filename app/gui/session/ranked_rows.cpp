@@ -109,6 +109,12 @@ RankingRequest ranking_request(const Session& session, const analysis::RankingDe
     request.options.prompt = request.document->prompt;
     for (const RunKey& key : request.runs) request.options.runs.emplace_back(session.at(key).run);
     if (definition.threshold) request.options.threshold = threshold;
+    const Cursor selected = session.cursor();
+    const bool is_here =
+        selected.run.document == request.document->id() && selected.run.prompt == request.options.prompt;
+    const int64_t n_tokens = request.document->reader()->prompt(request.options.prompt).visible_tokens();
+    if (analysis::option_of(definition, "tokens") && is_here && selected.has_tokens() && selected.last_token < n_tokens)
+        request.options.tokens = {selected.first_token, selected.last_token};
     return request;
 }
 
@@ -144,6 +150,7 @@ TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedR
     std::string stamp =
         fmt::format("{} {} {} {} {} {}", request.definition->name, document.id(), document.stamp(), document.prompt,
                     document.runs_stamp(document.prompt), request.options.threshold.value_or(-1));
+    if (const auto& tokens = request.options.tokens) stamp += fmt::format(" t{}-{}", tokens->first, tokens->last);
     for (const RunKey& key : request.runs) stamp += " " + key.text();
     const auto rows =
         session.tasks.ask(ranked, "", stamp,

@@ -20,7 +20,7 @@ struct RankingRequest {
 };
 
 /// Of two runs: A and B (Session::compared); of any: those that are shown, of the trace in focus.
-/// @param threshold not set: the ranking's own
+/// A ranking of a range is of the selected tokens. @param threshold not set: the ranking's own
 RankingRequest ranking_request(const Session& session, const analysis::RankingDefinition& definition,
                                std::optional<double> threshold);
 

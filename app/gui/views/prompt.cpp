@@ -52,7 +52,7 @@ class PromptView : public View {
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"move the mouse", "a token's id, position and where it is kept; it lights up everywhere"},
-                {"click, Shift-click", "select a token in that run; extend to a span"},
+                {"click, drag, Shift-click", "select a token in that run, a span, or all up to here"},
                 {"Ctrl+F, F3, Shift+F3", "search, next match, match before"},
                 {"P, right-click", "pin a token; more about it"},
                 {"F", "back to the prompt's begin"}};
@@ -277,6 +277,8 @@ class PromptView : public View {
                     context.session.cursor().first_token);
         scroll_to_selection(context, all, grid, labels);
 
+        if (!ImGui::IsMouseDown(ImGuiMouseButton_Left) && !ImGui::IsMouseReleased(ImGuiMouseButton_Left))
+            drag_token_ = -1;
         ImDrawList* list = ImGui::GetWindowDrawList();
         list->PushClipRect({ImGui::GetWindowPos().x, grid.top},
                            {ImGui::GetWindowPos().x + ImGui::GetWindowWidth(), grid.bottom}, true);
@@ -346,6 +348,9 @@ class PromptView : public View {
 
     // ---- mouse and keys --------------------------------------------------------------------------------------------
 
+    /// Whether the button went down on a token of that run's column and is released now, at the earliest.
+    bool drags(const RunKey& run) const { return drag_token_ >= 0 && drag_run_ == run; }
+
     void take_mouse(Context& context, const PromptColumn& one, int64_t token) {
         Session& session = context.session;
         Cursor over = session.cursor();
@@ -355,7 +360,18 @@ class PromptView : public View {
         Cursor next = over;
         over.first_token = over.last_token = token;
         session.set_hover(over);
+        if (drags(one.run) && token != drag_token_) {
+            over.first_token = next.first_token = std::min(drag_token_, token);
+            over.last_token = next.last_token = std::max(drag_token_, token);
+            session.set_hover(over);
+            if (!ImGui::IsMouseDown(ImGuiMouseButton_Left)) {
+                session.selection.set(next);
+                seen_ = next;
+            }
+        }
         if (ImGui::IsMouseClicked(ImGuiMouseButton_Left) && over.run.valid()) {
+            drag_run_ = one.run;
+            drag_token_ = token;
             const bool extend = ImGui::GetIO().KeyShift && next.has_tokens();
             next.first_token = extend ? std::min(next.first_token, token) : token;
             next.last_token = extend ? std::max(next.last_token, token) : token;
@@ -472,6 +488,8 @@ class PromptView : public View {
     std::optional<std::string> seen_mark_;  ///< that was brought into view; nullopt: nothing was asked yet
     int64_t hovered_ = -1;
     int64_t wanted_token_ = -1;
+    RunKey drag_run_;          ///< in whose column the button went down …
+    int64_t drag_token_ = -1;  ///< … on this token; −1: on none
     int64_t menu_token_ = -1;
     int menu_document_ = -1;
 };

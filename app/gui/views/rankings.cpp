@@ -34,8 +34,8 @@ class RankingsView : public View {
             return;
         }
         const RankingDefinition& definition = chosen();
-        draw_choice(context, definition);
         const RankingRequest request = ranking_request(session, definition, threshold_);
+        draw_choice(context, definition, request);
         if (!request.document) {
             draw_nothing(context, request.why_not);
             return;
@@ -104,7 +104,7 @@ class RankingsView : public View {
 
     // ---- above the table -------------------------------------------------------------------------------------------
 
-    void draw_choice(Context& context, const RankingDefinition& definition) {
+    void draw_choice(Context& context, const RankingDefinition& definition, const RankingRequest& request) {
         const float em = ImGui::GetFontSize();
         ImGui::SetNextItemWidth(17 * em);
         if (ImGui::BeginCombo("##ranking", definition.title.c_str(), ImGuiComboFlags_HeightLarge)) {
@@ -119,6 +119,13 @@ class RankingsView : public View {
         }
         ImGui::SetItemTooltip("%s", definition.summary.c_str());
         if (definition.threshold) draw_threshold(*definition.threshold);
+        if (analysis::option_of(definition, "tokens")) {
+            const auto& tokens = request.options.tokens;
+            same_line_if_fits(12 * em);
+            ImGui::AlignTextToFramePadding();
+            ImGui::TextDisabled("%s", tokens ? fmt::format("tokens {} to {}", tokens->first, tokens->last).c_str()
+                                             : "all tokens: select some");
+        }
         same_line_if_fits(11 * em);
         ImGui::SetNextItemWidth(11 * em);
         ImGui::InputTextWithHint("##filter of ranking", "filter", &order_.filter);

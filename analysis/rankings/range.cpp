@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "analysis/measures/attention_lost.h"
+#include "analysis/measures/retention.h"
+#include "analysis/ranking_definition.h"
+#include "analysis/run_style.h"
+
+namespace kvscope::analysis::range_file {
+namespace {
+
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+/// A number that is not known is an empty cell.
+Cell known(double value) { return std::isnan(value) ? Cell() : Cell(value); }
+
+/// @throws FigureError where it is no part of the prompt
+TokenRange chosen_range(const trace::Reader& reader, const RankingOptions& options) {
+    const int64_t n = reader.prompt(options.prompt).visible_tokens();
+    const TokenRange range = options.tokens.value_or(TokenRange{0, n - 1});
+    if (range.first >= 0 && range.first <= range.last && range.last < n) return range;
+    throw FigureError(fmt::format("policies see the prompt's tokens 0 to {}, given: {} to {}", n - 1, range.first,
+                                  range.last));
+}
+
+struct Scores {
+    double mean = unknown, least = unknown, most = unknown;
+};
+
+/// Of the range in all chosen layers and rows; NaN: no position of it was scored.
+Scores scores_of(const trace::Reader& reader, int prompt, int run, std::span<const int> layers, TokenRange range) {
+    if (!reader.has(trace::Place::of_run(prompt, run), trace::schema::run::scores)) return {};
+    const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
+    double sum = 0, least = std::numeric_limits<double>::infinity(), most = -least;
+    size_t count = 0;
+    for (const int layer : layers) {
+        const std::vector<double> scores = reader.scores(prompt, run, static_cast<size_t>(layer));
+        for (size_t i = 0; i < scores.size(); ++i) {
+            const auto token = static_cast<int64_t>(i % n);
+            if (token < range.first || token > range.last || !std::isfinite(scores[i])) continue;
+            sum += scores[i];
+            least = std::min(least, scores[i]);
+            most = std::max(most, scores[i]);
+            ++count;
+        }
+    }
+    if (count == 0) return {};
+    return {sum / static_cast<double>(count), least, most};
+}
+
+/// Of the cache's bytes in these layers what the range's entries take, each layer's entries alike; NaN: not recorded.
+double bytes_of(const trace::Reader& reader, int prompt, int run, const KeptSets& sets, std::span<const int> layers,
+                TokenRange range) {
+    if (!reader.has(trace::Place::of_run(prompt, run), trace::schema::run::cache_bytes)) return unknown;
+    const auto bytes = reader.read<uint64_t>(trace::Place::of_run(prompt, run), trace::schema::run::cache_bytes);
+    double sum = 0;
+    for (const int layer : layers) {
+        double entries = 0, within = 0;
+        for (size_t row = 0; row < sets.n_rows; ++row)
+            sets.each(static_cast<size_t>(layer), row, [&](uint32_t token, double share) {
+                entries += share;
+                if (token >= range.first && token <= range.last) within += share;
+            });
+        if (entries > 0) sum += static_cast<double>(bytes.at(static_cast<size_t>(layer))) * within / entries;
+    }
+    return sum;
+}
+
+/// The mean over layers and query heads of what the full cache's window attends to in the range, and what of it falls
+/// on tokens that each run dropped; empty: not recorded.
+struct Attention {
+    double all = unknown;
+    std::vector<double> lost;
+};
+
+Attention attention_of(const trace::Reader& reader, int prompt, std::span<const KeptSets> runs,
+                       std::span<const int> layers, TokenRange range) {
+    Attention attention{unknown, std::vector<double>(runs.size(), unknown)};
+    if (!reader.has(trace::Place::of_prompt(prompt), trace::schema::prompt::window_attention)) return attention;
+    const auto n_heads = static_cast<size_t>(reader.model().n_heads);
+    const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
+    const auto within = [&](const std::vector<double>& values) {
+        return std::accumulate(values.begin() + range.first, values.begin() + range.last + 1, 0.0) /
+               static_cast<double>(layers.size());
+    };
+    attention.all = 0;
+    std::fill(attention.lost.begin(), attention.lost.end(), 0.0);
+    const std::vector<uint64_t> no_rows(n_heads + 1, 0);
+    const KeptSets nothing{1, n_heads, n, no_rows, {}};
+    for (const int layer : layers) {
+        const auto values = reader.window_attention(prompt, static_cast<size_t>(layer));
+        attention.all += within(attention_lost(values, n_heads, nothing, 0));
+        for (size_t i = 0; i < runs.size(); ++i)
+            attention.lost[i] += within(attention_lost(values, n_heads, runs[i], static_cast<size_t>(layer)));
+    }
+    return attention;
+}
+
+Ranking make(const trace::Reader& reader, const RankingOptions& options) {
+    check_prompt(reader, options.prompt);
+    const std::vector<int> runs = chosen_runs(reader, options.choice());
+    const std::vector<int> layers = chosen_layers(reader, options.choice());
+    const TokenRange range = chosen_range(reader, options);
+    const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
+    std::vector<std::shared_ptr<const trace::Kept>> kept;
+    std::vector<KeptSets> sets;
+    for (const int run : runs) {
+        kept.push_back(reader.kept(options.prompt, run));
+        sets.push_back(kept_sets(*kept.back(), n));
+    }
+    const Attention attention = attention_of(reader, options.prompt, sets, layers, range);
+    RankingRows rows(SubjectTable(
+        "range", fmt::format("What runs keep of tokens {} to {}", range.first, range.last),
+        {SubjectKey::run, label_column(), Column{"kept_share", "Kept", "", ColumnType::real, 3},
+         Column{"tokens", "Tokens in any head", "", ColumnType::integer},
+         Column{"bytes", "Bytes", "B", ColumnType::integer}, Column{"attention", "Attention", "", ColumnType::real, 4},
+         Column{"attention_lost", "Attention lost", "", ColumnType::real, 4},
+         Column{"score_mean", "Score, mean", "", ColumnType::real, 5},
+         Column{"score_least", "Score, least", "", ColumnType::real, 5},
+         Column{"score_most", "Score, most", "", ColumnType::real, 5}}));
+    for (size_t i = 0; i < runs.size(); ++i) {
+        const std::vector<double> shares = kept_shares(sets[i], layers);
+        const auto begin = shares.begin() + range.first, end = shares.begin() + range.last + 1;
+        const double share = std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
+        const bool is_measured = is_measured_by_tokens(reader.run(options.prompt, runs[i]), sets[i]);
+        const double bytes = bytes_of(reader, options.prompt, runs[i], sets[i], layers, range);
+        const Scores scores = scores_of(reader, options.prompt, runs[i], layers, range);
+        rows.add({{.run = runs[i]}}, share,
+                 {run_label(reader.run(options.prompt, runs[i])), share,
+                  static_cast<int64_t>(std::count_if(begin, end, [](double each) { return each > 0; })),
+                  std::isnan(bytes) ? Cell() : Cell(static_cast<int64_t>(std::llround(bytes))), known(attention.all),
+                  known(is_measured ? attention.lost[i] : unknown), known(scores.mean), known(scores.least),
+                  known(scores.most)});
+    }
+    return rows.take();
+}
+
+}  // namespace
+}  // namespace kvscope::analysis::range_file
+
+namespace kvscope::analysis {
+
+RankingDefinition range_ranking() {
+    return {"range",
+            "What runs keep of the selected tokens",
+            "Runs by the share of a range's entries that they keep, with its bytes, the full cache's attention on it, "
+            "what of that falls on dropped tokens, and its scores",
+            RankedRuns::any,
+            {{"runs", "labels, policies or numbers of runs; default: all but full"},
+             {"layers", "default: all"},
+             {"tokens", "the first and the last, as in 100-220; default: all"}},
+            range_file::make};
+}
+
+}  // namespace kvscope::analysis
