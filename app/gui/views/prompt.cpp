@@ -237,72 +237,90 @@ class PromptView : public View {
 
     // ---- the text --------------------------------------------------------------------------------------------------
 
-    void draw_columns(Context& context, const Document& focus, const std::vector<RunKey>& runs, float height) {
-        const bool without_runs = runs.empty();
-        ImGui::PushFont(context.fonts.mono, 0);
+    /// Sizes for that many columns. With the text's font.
+    PromptGrid grid_of(size_t n_columns) const {
         const float em = ImGui::GetFontSize();
         PromptGrid grid;
         grid.by_heads = by_heads();
         grid.cell = ImGui::CalcTextSize("MMMMMMMMMM").x / 10;
         grid.line = std::round(1.4f * em);
-        const float n = static_cast<float>(std::max<size_t>(runs.size(), 1));
-        const float gap = em;
-        const float scrollbar = ImGui::GetStyle().ScrollbarSize;
-        const float available = ImGui::GetContentRegionAvail().x - scrollbar;
-        grid.column = std::max(available / n, 26 * grid.cell + gap);
-        grid.cells = static_cast<size_t>(std::max((grid.column - gap) / grid.cell, 4.0f));
-        ImGui::SetNextWindowContentSize({grid.column * n, 0});
+        const float available = ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize;
+        grid.column = std::max(available / static_cast<float>(n_columns), 26 * grid.cell + em);
+        grid.cells = static_cast<size_t>(std::max((grid.column - em) / grid.cell, 4.0f));
+        return grid;
+    }
+
+    /// Of each run, or of the prompt alone where there is none. Sets the grid's least.
+    std::vector<PromptColumn> ask_columns(Session& session, const Document& focus, const std::vector<RunKey>& runs,
+                                          PromptGrid& grid) const {
+        std::vector<PromptColumn> all;
+        const auto both = color_ == Color::difference ? pair(session) : std::nullopt;
+        for (size_t i = 0; i < std::max<size_t>(runs.size(), 1); ++i) {
+            const RunKey key = runs.empty() ? RunKey{focus.id(), focus.prompt, {}} : runs[i];
+            PromptColumn& column = all.emplace_back(prompt_column(session, key, lines_, grid));
+            column.x = grid.origin.x + grid.column * static_cast<float>(i);
+            if (both) {
+                const auto less = prompt_counts(session, both->second);
+                column.less = less.value;
+                if (column.error.empty()) column.error = less.error;
+                if (!column.less) column.counts.reset();  // A alone is not the difference
+            }
+            if (const auto& counts = column.counts)
+                grid.least = std::min(grid.least, by_heads() ? counts->least_heads : counts->least_layers);
+        }
+        return all;
+    }
+
+    void draw_columns(Context& context, const Document& focus, const std::vector<RunKey>& runs, float height) {
+        ImGui::PushFont(context.fonts.mono, 0);
+        PromptGrid grid = grid_of(std::max<size_t>(runs.size(), 1));
+        const float width = grid.column * static_cast<float>(std::max<size_t>(runs.size(), 1));
+        ImGui::SetNextWindowContentSize({width, 0});
         ImGui::BeginChild("text", {0, height}, ImGuiChildFlags_None, ImGuiWindowFlags_HorizontalScrollbar);
-        const float labels = without_runs ? 0 : std::round(1.6f * em);
+        const float labels = runs.empty() ? 0 : std::round(1.6f * ImGui::GetFontSize());
         grid.origin = ImGui::GetCursorScreenPos();
         grid.origin.y += labels;
         grid.top = ImGui::GetWindowPos().y + labels;
         grid.bottom = ImGui::GetWindowPos().y + ImGui::GetWindowHeight();
-
-        std::vector<PromptColumn> all;
+        const std::vector<PromptColumn> all = ask_columns(context.session, focus, runs, grid);
         size_t n_lines = 0;
-        for (size_t i = 0; i < std::max<size_t>(runs.size(), 1); ++i) {
-            const RunKey key = without_runs ? RunKey{focus.id(), focus.prompt, {}} : runs[i];
-            all.push_back(prompt_column(context.session, key, lines_, grid));
-            if (const auto both = pair(context.session); both && color_ == Color::difference)
-                all.back().less = prompt_counts(context.session, both->second).value;
-            all.back().x = grid.origin.x + grid.column * static_cast<float>(i);
-            if (all.back().lines) n_lines = std::max(n_lines, all.back().lines->size());
-            if (const auto& counts = all.back().counts)
-                grid.least = std::min(grid.least, by_heads() ? counts->least_heads : counts->least_layers);
-        }
+        for (const PromptColumn& one : all)
+            if (one.lines) n_lines = std::max(n_lines, one.lines->size());
         least_ = grid.least;
-        ImGui::Dummy({grid.column * n, labels + grid.line * static_cast<float>(n_lines)});
+        ImGui::Dummy({width, labels + grid.line * static_cast<float>(n_lines)});
         place_.keep(all.front().lines, all.front().run, grid.line, ImGui::GetWindowHeight() - labels,
                     context.session.cursor().first_token);
         scroll_to_selection(context, all, grid, labels);
-
-        if (!ImGui::IsMouseDown(ImGuiMouseButton_Left) && !ImGui::IsMouseReleased(ImGuiMouseButton_Left))
-            drag_token_ = -1;
-        ImDrawList* list = ImGui::GetWindowDrawList();
-        list->PushClipRect({ImGui::GetWindowPos().x, grid.top},
-                           {ImGui::GetWindowPos().x + ImGui::GetWindowWidth(), grid.bottom}, true);
-        int64_t under_mouse = -1;
-        const PromptColumn* column = nullptr;  // in which it is
-        for (const PromptColumn& one : all) {
-            const float left = ImGui::GetWindowPos().x;
-            if (one.x > left + ImGui::GetWindowWidth() || one.x + grid.column < left) continue;
-            draw_prompt_column(context, one, grid, search_);
-            const int64_t over = token_under_mouse(one, grid);
-            if (over >= 0) {
-                under_mouse = over;
-                column = &one;
-                take_mouse(context, one, over);
-            }
-        }
-        list->PopClipRect();
+        const auto [column, token] = draw_texts(context, all, grid);
         ImGui::PopFont();
-        if (!without_runs) draw_labels(context, all, grid, labels);
+        if (!runs.empty()) draw_labels(context, all, grid, labels);
         draw_menu(context);
         const RunKey selected = context.session.cursor().run;
         const RunKey run = column ? column->run : selected.document < 0 ? all.front().run : selected;
-        take_keys(context, run, column ? under_mouse : context.session.cursor().first_token);
+        take_keys(context, run, column ? token : context.session.cursor().first_token);
         ImGui::EndChild();
+    }
+
+    /// @returns the column and token under the mouse; nullptr: over none
+    std::pair<const PromptColumn*, int64_t> draw_texts(Context& context, const std::vector<PromptColumn>& all,
+                                                       const PromptGrid& grid) {
+        if (!ImGui::IsMouseDown(ImGuiMouseButton_Left) && !ImGui::IsMouseReleased(ImGuiMouseButton_Left))
+            drag_token_ = -1;
+        const float left = ImGui::GetWindowPos().x;
+        const float right = left + ImGui::GetWindowWidth();
+        ImDrawList* list = ImGui::GetWindowDrawList();
+        list->PushClipRect({left, grid.top}, {right, grid.bottom}, true);
+        std::pair<const PromptColumn*, int64_t> under_mouse{nullptr, -1};
+        for (const PromptColumn& one : all) {
+            if (one.x > right || one.x + grid.column < left) continue;
+            draw_prompt_column(context, one, grid, search_);
+            const int64_t over = token_under_mouse(one, grid);
+            if (over < 0) continue;
+            under_mouse = {&one, over};
+            take_mouse(context, one, over);
+        }
+        list->PopClipRect();
+        return under_mouse;
     }
 
     void draw_labels(Context& context, const std::vector<PromptColumn>& all, const PromptGrid& grid,
