@@ -149,13 +149,21 @@ void OpenViews::set_state(OpenView& open, const nlohmann::json& state) {
     }
 }
 
-void OpenViews::begin_frame() { frames_to_settle_ = std::max(frames_to_settle_ - 1, 0); }
+void OpenViews::begin_frame() {
+    frames_to_settle_ = std::max(frames_to_settle_ - 1, 0);
+    if (is_maximised()) end_maximised_where_due();
+}
 
 void OpenViews::await_places() { frames_to_settle_ = frames_until_settled; }
+
+void OpenViews::toggle_maximised() {
+    if (const OpenView* open = focused()) wanted_maximised_ = open->id();
+}
 
 bool OpenViews::draw_dock_space() {
     dock_space_ =
         ImGui::DockSpaceOverViewport(ImGui::GetID("dock space"), nullptr, ImGuiDockNodeFlags_PassthruCentralNode);
+    if (!wanted_maximised_.empty() && !is_maximised()) maximise(std::exchange(wanted_maximised_, {}));
     if (!awaits_layout()) return false;
     build_layout();
     return true;
@@ -183,6 +191,10 @@ void OpenViews::draw_one(OpenView& open, Context& context, ViewPicture& picture)
     // The frame is cleared in the views' own colour; filling it once more takes a software renderer 10 ms.
     const ImGuiWindowFlags ground = open.is_docked ? ImGuiWindowFlags_NoBackground : 0;
     if (ImGui::Begin(open.title().c_str(), &open.open, ImGuiWindowFlags_NoCollapse | ground)) {
+        // Of a docked window the last item is its tab.
+        if (open.is_docked && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) &&
+            ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
+            wanted_maximised_ = open.id();
         focus_where_clicked();
         if (ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows)) focused_ = open.id();
         guard_.draw(open, context);

@@ -47,7 +47,11 @@ class OpenViews {
     /// they are set, with all that was typed into them; others are put away.
     void apply_layout(const std::string& name) { wanted_layout_ = name; }
     bool awaits_layout() const { return !wanted_layout_.empty(); }
-    /// Views with their state and places, those that are put away, and what a later kvscope left among them.
+    /// The view that has the keyboard alone in the window, from the next frame on; where one is, all as they were.
+    void toggle_maximised();
+    bool is_maximised() const { return !before_maximised_.is_null(); }
+    /// Views with their state and places, those that are put away, and what a later kvscope left among them. While one
+    /// is maximised, as they stand when it no longer is.
     nlohmann::json state() const;
     /// Unknown kinds of view and damaged parts are left out.
     /// @param keep_views views that are open stay as they are set; else everything is as the state has it
@@ -83,6 +87,9 @@ class OpenViews {
                                           std::optional<int> number = {});
     void put_away(std::vector<std::unique_ptr<OpenView>> views);
     void draw_one(OpenView& open, Context& context, ViewPicture& picture);
+    /// Since a person asks for it, or the maximised view was closed. Before the dock space of the frame.
+    void end_maximised_where_due();
+    void maximise(const std::string& id);
     void build_layout();
     void fill(const Layout& layout, std::vector<std::unique_ptr<OpenView>>& before);
     void restore_put_away(const nlohmann::json& state);
@@ -95,8 +102,11 @@ class OpenViews {
     std::vector<std::unique_ptr<OpenView>> put_away_;  ///< not in the layout, with what is typed into them
     std::vector<nlohmann::json> views_of_later_;       ///< in the layout, of kinds that this program has not
     std::string focused_;                              ///< id
-    std::string focus_in_the_end_;  ///< title of the view that has the keyboard after a layout is built
-    std::string wanted_layout_;     ///< built at the next frame, when the dock space is known
+    std::string focus_in_the_end_;     ///< title of the view that has the keyboard after a layout is built
+    nlohmann::json before_maximised_;  ///< state() then; null: no view is
+    std::string maximised_;            ///< id
+    std::string wanted_maximised_;     ///< id of the view that is maximised, or no longer is, in the next frame
+    std::string wanted_layout_;        ///< built at the next frame, when the dock space is known
     ImGuiID dock_space_ = 0;
     int frames_to_settle_ = 0;
     bool start_dismissed_ = false;

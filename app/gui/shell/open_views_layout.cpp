@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <imgui.h>
 #include <imgui_internal.h>
 #include <spdlog/spdlog.h>
@@ -46,7 +47,50 @@ nlohmann::json OpenViews::state_of(const OpenView& open) {
     return {{"kind", open.kind->name}, {"number", open.number}, {"state", state}};
 }
 
+void OpenViews::end_maximised_where_due() {
+    const auto is_it = [&](const auto& open) { return open->id() == maximised_; };
+    const bool was_closed = std::none_of(views_.begin(), views_.end(), is_it);
+    if (!was_closed && wanted_maximised_.empty()) return;
+    wanted_maximised_.clear();
+    nlohmann::json all = state();
+    auto& views = all["views"];
+    for (auto at = views.begin(); was_closed && at != views.end();) {
+        const bool is_closed = fmt::format("{}-{}", stored(*at, "kind", std::string()), number_of(*at)) == maximised_;
+        at = is_closed ? views.erase(at) : at + 1;
+    }
+    restore(all, true);
+}
+
+void OpenViews::maximise(const std::string& id) {
+    const auto wanted =
+        std::find_if(views_.begin(), views_.end(), [&](const auto& open) { return open->id() == id && open->view; });
+    if (wanted == views_.end() || views_.size() < 2) return;
+    nlohmann::json as_they_are = state();
+    auto alone = std::move(*wanted);
+    views_.erase(wanted);
+    put_away(std::exchange(views_, {}));
+    views_of_later_.clear();
+    alone->focus = true;
+    focus_in_the_end_ = alone->title();
+    const auto places = cut_into_places(dock_space_, {});
+    ImGui::DockBuilderDockWindow(alone->title().c_str(), places.at("all"));
+    ImGui::DockBuilderFinish(dock_space_);
+    views_.push_back(std::move(alone));
+    before_maximised_ = std::move(as_they_are);
+    maximised_ = id;
+    await_places();
+}
+
 nlohmann::json OpenViews::state() const {
+    if (is_maximised()) {
+        nlohmann::json then = before_maximised_;
+        for (auto& saved : then["views"])
+            for (const auto* views : {&views_, &put_away_})
+                for (const auto& open : *views)
+                    if (open->kind->name == stored(saved, "kind", std::string()) && open->number == number_of(saved))
+                        saved["state"] = state_of(*open)["state"];
+        return then;
+    }
     nlohmann::json views = nlohmann::json::array();
     for (const auto& open : views_) {
         const ImGuiWindow* window = ImGui::FindWindowByName(open->title().c_str());
@@ -64,6 +108,7 @@ nlohmann::json OpenViews::state() const {
 
 void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
     if (!state.is_object() || !state.contains("views") || !state["views"].is_array()) return;
+    before_maximised_ = nullptr;
     auto before = std::exchange(views_, {});
     if (!keep_views) {
         before.clear();
@@ -113,6 +158,7 @@ void OpenViews::build_layout() {
     const Layout* layout = wanted_layout_ == view_alone ? &alone : find_layout(wanted_layout_);
     wanted_layout_.clear();
     if (!layout) return;
+    before_maximised_ = nullptr;
     auto before = std::exchange(views_, {});
     views_of_later_.clear();
     await_places();

@@ -146,6 +146,13 @@ void add_view_actions(const ActionTargets& on) {
     menu.add("Everything into view", ImGuiKey_F, [&views] {
         if (const OpenView* open = views.focused()) open->view->fit();
     });
+    on.actions.add({"Maximise the view",
+                    "View",
+                    ImGuiKey_M,
+                    [&views] { views.toggle_maximised(); },
+                    {},
+                    [&views] { return views.is_maximised(); },
+                    false});
     add_run_keys(on.actions, session);
     menu.add(
         "Show all runs", ImGuiKey_0, [&session] { show_all(session); }, has_trace(session));

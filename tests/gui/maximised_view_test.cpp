@@ -1,0 +1,97 @@
+#include <imgui_internal.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+std::vector<std::string> open_views(DrivenApp& driven) {
+    std::vector<std::string> ids;
+    for (const auto& open : driven.app().views()) ids.push_back(open->id());
+    return ids;
+}
+
+void double_click_tab(DrivenApp& driven, const char* title) {
+    driven.drive([&](ImGuiTestContext& c) {
+        const ImGuiWindow* window = ImGui::FindWindowByName(title);
+        REQUIRE(window);
+        c.MouseTeleportToPos(window->DC.DockTabItemRect.GetCenter());
+        c.Yield(2);
+        c.MouseDoubleClick(ImGuiMouseButton_Left);
+        c.Yield(4);
+    });
+    driven.settle();
+}
+
+/// The views that are in front in their places.
+std::vector<std::string> in_front(DrivenApp& driven) {
+    std::vector<std::string> ids;
+    for (const auto& open : driven.app().views())
+        if (ImGui::FindWindowByName(open->title().c_str())->DockTabIsVisible) ids.push_back(open->id());
+    return ids;
+}
+
+ImVec2 size_of(const char* title) { return ImGui::FindWindowByName(title)->Size; }
+
+}  // namespace
+
+TEST_CASE("a double click on a tab maximises its view, a second one brings all back as they were") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    const auto before = open_views(driven);
+    const auto front = in_front(driven);
+    const ImVec2 size = size_of("Retention###retention-1");
+    const float runs_width = size_of("Runs###runs-1").x;
+    double_click_tab(driven, "Retention###retention-1");
+    CHECK(open_views(driven) == std::vector<std::string>{"retention-1"});
+    CHECK(size_of("Retention###retention-1").x == ImGui::GetMainViewport()->WorkSize.x);
+    // What is saved meanwhile are all views, so that the next start has them.
+    nlohmann::json state = driven.app().layout_state();
+    CHECK(state["views"].size() == before.size());
+    double_click_tab(driven, "Retention###retention-1");
+    CHECK(open_views(driven) == before);
+    CHECK(in_front(driven) == front);
+    CHECK(size_of("Retention###retention-1").x == size.x);
+    CHECK(size_of("Retention###retention-1").y == size.y);
+    CHECK(size_of("Runs###runs-1").x == runs_width);
+}
+
+TEST_CASE("a maximised view that is closed stays closed, and the others come back") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    auto before = open_views(driven);
+    driven.start_by_palette("maximise the view");  // the one that has the keyboard
+    driven.settle();
+    CHECK(open_views(driven) == std::vector<std::string>{"retention-1"});
+    driven.start_by_palette("maximise the view");
+    driven.settle();
+    CHECK(open_views(driven) == before);
+    double_click_tab(driven, "Inspector###inspector-1");
+    CHECK(open_views(driven) == std::vector<std::string>{"inspector-1"});
+    driven.app().views().front()->open = false;
+    driven.settle();
+    before.erase(std::find(before.begin(), before.end(), "inspector-1"));
+    CHECK(open_views(driven) == before);
+    // Undo and a layout end it, too.
+    double_click_tab(driven, "Retention###retention-1");
+    driven.start_by_palette("compare");
+    driven.settle();
+    CHECK(open_views(driven).size() > 3);
+    double_click_tab(driven, "Retention###retention-1");
+    CHECK(open_views(driven).size() == 1);
+    driven.start_by_palette("undo");
+    driven.settle();
+    CHECK(open_views(driven).size() > 3);
+}
+
+}  // namespace kvscope::gui::testing
