@@ -77,7 +77,7 @@ std::vector<Column> columns() {
             {"cache_bytes", "Cache", "B", ColumnType::integer, 0, Best::lowest},
             {"cache_bytes_predicted", "Predicted", "B", ColumnType::integer},
             {"bytes_share", "Of full", "", ColumnType::real, 3, Best::lowest},
-            {"compression", "×", "", ColumnType::real, 1, Best::highest},
+            {"compression", "Compression", "×", ColumnType::real, 1, Best::highest},
             {"select_s", "Select", "s", ColumnType::real, 3, Best::lowest},
             {"first_token_s", "First token", "s", ColumnType::real, 3, Best::lowest},
             {"decode_tokens_per_s", "Decode", "tokens/s", ColumnType::real, 1, Best::highest},

@@ -9,6 +9,14 @@
 
 namespace kvscope::analysis {
 
+namespace {
+
+/// Of entries, too, a budget may have been asked for as a share: the trace holds what it came to, and the label how it
+/// was asked for.
+bool is_share(const trace::RunAttributes& run) { return run.budget_of || run.label.ends_with(" %"); }
+
+}  // namespace
+
 const std::vector<CacheShape>& known_cache_shapes() {
     static const std::vector<CacheShape> shapes = {
         {"Llama-2-7B", 32, 32, 128}, {"Llama-3.1-8B", 32, 8, 128}, {"Llama-3.1-70B", 80, 8, 128},
@@ -24,7 +32,7 @@ CacheShape cache_shape(const trace::ModelAttributes& model) {
 }
 
 double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens) {
-    if (run.policy == "full" || run.budget_of || at.budgets == BudgetsAt::shares || n_tokens <= 0)
+    if (run.policy == "full" || is_share(run) || at.budgets == BudgetsAt::shares || n_tokens <= 0)
         return share * at.full_bytes();
     // What is held beside the budget, or less than it, goes with the budget: a window's tokens, what other layers give.
     const auto nominal = static_cast<double>(std::clamp<std::int64_t>(run.budget, 1, n_tokens));
@@ -43,7 +51,7 @@ void add_memory(Table& runs_table, const std::vector<trace::RunAttributes>& runs
     const auto behind = place_of("compression") + 1;
     const std::string where = format_count(at.n_tokens);
     const Column bytes{"bytes_at", "At " + where, "B", ColumnType::integer, 0, Best::lowest};
-    const Column times{"compression_at", "× at " + where, "", ColumnType::real, 1, Best::highest};
+    const Column times{"compression_at", "Compression at " + where, "×", ColumnType::real, 1, Best::highest};
     runs_table.columns.insert(runs_table.columns.begin() + behind, {bytes, times});
     for (size_t i = 0; i < runs_table.rows.size(); ++i) {
         std::vector<Cell>& cells = runs_table.rows[i].cells;

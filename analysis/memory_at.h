@@ -29,7 +29,7 @@ const std::vector<CacheShape>& known_cache_shapes();
 CacheShape cache_shape(const trace::ModelAttributes& model);
 
 enum class BudgetsAt {
-    entries,  ///< a budget of entries stays as it is, however long the text
+    entries,  ///< a budget of so many entries stays as it is, however long the text
     shares,   ///< a budget grows with the text
 };
 
@@ -41,8 +41,8 @@ struct MemoryAt {
     double full_bytes() const { return static_cast<double>(n_tokens) * static_cast<double>(shape.bytes_per_token()); }
 };
 
-/// What a run's cache would take, from what it takes of the full cache's bytes at the prompt's end. A budget of bytes
-/// is a share of whichever text.
+/// What a run's cache would take, from what it takes of the full cache's bytes at the prompt's end. A budget of bytes,
+/// or one that was asked for as a share, is that share of whichever text.
 /// @param share of the full cache's bytes with `n_tokens` tokens (share_of_full_bytes)
 double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens);
 

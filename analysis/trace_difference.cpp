@@ -120,8 +120,9 @@ void set_limits(Figure& figure) {
     }
 }
 
-/// Text that stands on a map was set for the colours of A alone.
-void set_inks(Figure& figure) {
+/// Text that stands on a map was set for the colours and the numbers of A alone: the prompt's words stay, numbers
+/// become the difference.
+void set_texts(Figure& figure) {
     for (Panel& panel : figure.panels) {
         const HeatMap* map = nullptr;
         for (const Shape& shape : panel.shapes)
@@ -138,6 +139,7 @@ void set_inks(Figure& figure) {
                                             static_cast<size_t>(column * static_cast<double>(map->columns))];
             const double shown = std::isfinite(value) ? static_cast<double>(value) : 0;
             label->color = ink_on(color_at(scale.map, place_on(scale, shown)));
+            if (label->subject.token < 0) label->text = std::isfinite(value) ? fmt::format("{:+.3g}", shown) : "";
         }
     }
 }
@@ -275,7 +277,7 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
         if (figure.color_scales[i].of != sides.b.color_scales[i].of) figure.color_scales[i].of.clear();
     }
     set_limits(figure);
-    set_inks(figure);
+    set_texts(figure);
     figure.title += ", A − B";
     figure.caption = fmt::format("A − B ({}): {}", both, figure.caption);
     add_recipe(figure, sides.b, "B");

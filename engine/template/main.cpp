@@ -24,6 +24,9 @@ extern "C" const char* __asan_default_options() {
     return "hard_rss_limit_mb=1024:max_allocation_size_mb=1024:detect_leaks=0:exitcode=3";
 }
 #endif
+#if defined(__SANITIZE_THREAD__)
+extern "C" const char* __tsan_default_options() { return "hard_rss_limit_mb=1024:max_allocation_size_mb=1024"; }
+#endif
 
 namespace {
 
@@ -39,7 +42,7 @@ void set_limits() {
     limit(RLIMIT_CORE, 0, 0);
     limit(RLIMIT_CPU, seconds_of_processor, seconds_of_processor + 1);  // SIGXCPU, and SIGKILL a second later
     limit(RLIMIT_STACK, megabytes_of_stack * megabyte, megabytes_of_stack * megabyte);
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     limit(RLIMIT_AS, megabytes_of_memory * megabyte, megabytes_of_memory * megabyte);
 #endif
     // The interpreter takes a failed allocation for an error of the template like others.

@@ -44,6 +44,9 @@ TEST_CASE("memory at another length: entries stay, shares grow, bytes are a shar
     auto think = run_of("think", 75);
     think.budget_of = trace::schema::run::budget_of_bytes;
     CHECK(bytes_at(at, think, 0.75, 100) == 750 * 32);
+    auto share = run_of("snapkv", 20);
+    share.label = "snapkv @ 20 %";
+    CHECK(bytes_at(at, share, 0.2, 100) == 200 * 32);
     // A budget above the prompt kept all of it, and keeps no more than the budget of a longer one.
     CHECK(bytes_at(at, run_of("snapkv", 300), 1, 100) == 300 * 32);
     CHECK(bytes_at(at, run_of("snapkv", 5000), 1, 100) == 1000 * 32);

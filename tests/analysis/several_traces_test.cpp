@@ -146,3 +146,24 @@ TEST_CASE("A − B of curves needs the same x as far as both go") {
     b.options.title = true;
     CHECK_THROWS_WITH(make_difference(halves, a, b), Contains("have not the same x in A and B"));
 }
+
+TEST_CASE("numbers that stand on a map are those of the difference") {
+    const SampleTrace sample;
+    FigureDefinition cells;
+    cells.name = "cells";
+    cells.make = [](const trace::Reader&, const FigureOptions& options) {
+        HeatMap map;
+        map.rows = map.columns = 1;
+        map.values = {options.title ? 30.0f : 90.0f};
+        Figure figure;
+        figure.panels.resize(1);
+        figure.color_scales.resize(1);
+        figure.panels[0].shapes.emplace_back(map);
+        figure.panels[0].shapes.emplace_back(TextLabel{0.5, 0.5, "90", {}});
+        return figure;
+    };
+    const TracePart a{&sample.reader(), {}, "a"};
+    TracePart b = a;
+    b.options.title = true;
+    CHECK(layer_of<TextLabel>(make_difference(cells, a, b), 0, 1).text == "+60");
+}

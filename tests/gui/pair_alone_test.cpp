@@ -84,7 +84,9 @@ TEST_CASE("A and B alone is remembered with them") {
     Session session(tasks);
     session.open(sample.path);
     const auto runs = session.all_runs();
-    session.pair = {runs.at(2), runs.at(3), true, {}};
+    session.pair.a = runs.at(2);
+    session.pair.b = runs.at(3);
+    session.pair.alone = true;
     const nlohmann::json state = session_state(session, {sample.path});
     Session other(tasks);
     CHECK(restore_session(other, state, sample.folder.path()).empty());
@@ -92,6 +94,7 @@ TEST_CASE("A and B alone is remembered with them") {
     CHECK(other.visible_runs(true).size() == 2);
     other.pair.forget(*other.pair.b);
     CHECK(other.visible_runs(true).size() > 2);
+    CHECK_FALSE(other.pair.alone);
 }
 
 TEST_CASE("A − B in Prompt: one step, its figure and numbers are the difference") {

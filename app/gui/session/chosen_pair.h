@@ -16,14 +16,21 @@ struct ChosenPair {
     bool is_alone() const { return alone && is_complete(); }
     bool has(const RunKey& run) const { return a == run || b == run; }
 
-    /// A run, or all runs of a document, are gone.
+    /// A run, or all runs of a document, are gone. Another pair is not shown alone unasked.
     void forget(const RunKey& run) {
-        for (auto* slot : {&a, &b, &flicker})
-            if (*slot == run) slot->reset();
+        forget_where([&](const RunKey& each) { return each == run; });
     }
     void forget_document(int document) {
+        forget_where([&](const RunKey& each) { return each.document == document; });
+    }
+
+ private:
+    template <class IsGone>
+    void forget_where(const IsGone& is_gone) {
+        const bool was_complete = is_complete();
         for (auto* slot : {&a, &b, &flicker})
-            if (*slot && (*slot)->document == document) slot->reset();
+            if (*slot && is_gone(**slot)) slot->reset();
+        alone = alone && (is_complete() || !was_complete);
     }
 };
 

@@ -113,8 +113,11 @@ RankingRequest ranking_request(const Session& session, const analysis::RankingDe
     const bool is_here =
         selected.run.document == request.document->id() && selected.run.prompt == request.options.prompt;
     const int64_t n_tokens = request.document->reader()->prompt(request.options.prompt).visible_tokens();
-    if (analysis::option_of(definition, "tokens") && is_here && selected.has_tokens() && selected.last_token < n_tokens)
-        request.options.tokens = {selected.first_token, selected.last_token};
+    if (analysis::option_of(definition, "tokens") && is_here && selected.has_tokens()) {
+        if (selected.first_token >= n_tokens)
+            return no_ranking("The selected tokens are of the question, which policies do not see: select others.");
+        request.options.tokens = {selected.first_token, std::min(selected.last_token, n_tokens - 1)};
+    }
     return request;
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/tables/table_format.h"
+#include "app/gui/view/wrapped_row.h"
 
 namespace kvscope::gui {
 namespace {
@@ -38,17 +39,16 @@ std::optional<analysis::MemoryAt> MemoryChoice::at(const trace::ModelAttributes&
                               budgets_grow_ ? analysis::BudgetsAt::shares : analysis::BudgetsAt::entries};
 }
 
-void MemoryChoice::draw(const Context& context, const trace::ModelAttributes& model) {
+void MemoryChoice::draw(const trace::ModelAttributes& model) {
     const float em = ImGui::GetFontSize();
-    const float gap = 4 * context.scale;
     ImGui::Checkbox("memory at", &is_on_);
     ImGui::SetItemTooltip("Columns with what each cache would take with a longer text, or in another model");
     if (!is_on_) return;
-    ImGui::SameLine(0, gap);
+    ImGui::SameLine();
     ImGui::SetNextItemWidth(8 * em);
     ImGui::InputScalar("tokens of##memory", ImGuiDataType_S64, &n_tokens_);
     n_tokens_ = std::clamp<int64_t>(n_tokens_, 1, most_tokens);
-    ImGui::SameLine(0, gap);
+    same_line_if_fits(10 * em);
     ImGui::SetNextItemWidth(10 * em);
     const analysis::CacheShape own = analysis::cache_shape(model);
     if (ImGui::BeginCombo("##memory model", known(model_) ? model_.c_str() : own.name.c_str())) {
@@ -61,12 +61,13 @@ void MemoryChoice::draw(const Context& context, const trace::ModelAttributes& mo
         ImGui::EndCombo();
     }
     ImGui::SetItemTooltip("%s", text_of(shape(model)).c_str());
-    ImGui::SameLine(0, gap);
+    same_line_if_fits(9 * em);
     ImGui::Checkbox("budgets grow##memory", &budgets_grow_);
     ImGui::SetItemTooltip(
-        "On: each run keeps its share of the longer text.\nOff: a budget of entries stays as it is; one of bytes is a "
-        "share of either text.");
-    ImGui::SameLine(0, gap);
+        "On: each run keeps its share of the longer text.\nOff: a budget of entries stays as it is; one of bytes, or "
+        "in per cent, is a share of either text.");
+    same_line_if_fits(12 * em);
+    ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("full: %s B", analysis::format_count(static_cast<int64_t>(at(model)->full_bytes())).c_str());
 }
 

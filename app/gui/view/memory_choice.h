@@ -6,7 +6,7 @@
 #include <string>
 
 #include "analysis/memory_at.h"
-#include "app/gui/view/view.h"
+#include "trace/records.h"
 
 namespace kvscope::gui {
 
@@ -14,7 +14,7 @@ namespace kvscope::gui {
 class MemoryChoice {
  public:
     /// "memory at … tokens of …", in a line that wraps. @param model the trace's own
-    void draw(const Context& context, const trace::ModelAttributes& model);
+    void draw(const trace::ModelAttributes& model);
     /// Nothing while nobody asked for it.
     std::optional<analysis::MemoryAt> at(const trace::ModelAttributes& model) const;
 

@@ -51,12 +51,15 @@ class CostView : public View {
         std::deque<Table> tables;  // what rows point into
         std::vector<RunsTable::Row> rows;
         std::string error;
+        std::shared_ptr<const trace::Reader> model;  // the first that has one and rows
         for (const auto& document : session.documents()) {
             if (document->prompt >= document->reader()->n_prompts()) continue;
             const auto answer = ask_table(session, *document);
             if (!answer.error.empty()) error = answer.error;
             if (!answer.value) continue;
             Table& table = tables.emplace_back(answer.value->table);
+            if (!document->reader()->has_model()) continue;
+            model = model ? model : document->reader();
             if (const auto at = memory_.at(document->reader()->model()))
                 analysis::add_memory(table, answer.value->attributes, answer.value->n_tokens, *at);
             for (size_t i = 0; i < table.rows.size(); ++i) {
@@ -73,7 +76,7 @@ class CostView : public View {
             return;
         }
         if (choose_comparison("cost", session, automatic, comparison_)) ImGui::SameLine();
-        memory_.draw(context, session.focus()->reader()->model());
+        memory_.draw(model->model());
         const Compared compared = resolve(session, comparison_, automatic, false);
         RunsTable runs(tables.front().columns, std::move(rows), compared);
         draw_table(context, compared, runs);

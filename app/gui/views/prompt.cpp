@@ -263,7 +263,8 @@ class PromptView : public View {
                 const auto less = prompt_counts(session, both->second);
                 column.less = less.value;
                 if (column.error.empty()) column.error = less.error;
-                if (!column.less) column.counts.reset();  // A alone is not the difference
+                if (!column.less) column.counts.reset();  // one alone is not the difference
+                if (!column.counts) column.less.reset();
             }
             if (const auto& counts = column.counts)
                 grid.least = std::min(grid.least, by_heads() ? counts->least_heads : counts->least_layers);

@@ -161,6 +161,7 @@ class RunsView : public View {
         const auto letter = [&](const char* name, std::optional<RunKey>& slot) {
             ImGui::SameLine(0, gap);
             const bool is_set = slot == key;
+            ImGui::BeginDisabled(failed);
             ImGui::PushStyleColor(ImGuiCol_Text, is_set ? context.theme.accent : context.theme.ink_quiet);
             if (ImGui::SmallButton(name)) {
                 if (is_set)
@@ -169,6 +170,7 @@ class RunsView : public View {
                     slot = key;
             }
             ImGui::PopStyleColor();
+            ImGui::EndDisabled();
         };
         letter("A", session.pair.a);
         letter("B", session.pair.b);
