@@ -120,7 +120,7 @@ const std::vector<std::string> kModels{"llama3-gqa-sharded", "mistral-window", "
 }  // namespace
 
 // Float64, transformers' modules and NumPy: scripts/golden/kvslimmer.py.
-TEST_CASE("KVSlimmer and AsymKV merge what the reference merges, and answer as it does") {
+TEST_CASE("KVSlimmer and AsymKV merge what the reference merges, and answer as it does", "[arithmetic]") {
     const auto& model = default_model_f32();
     const auto golden_runs = golden("engine/chunked_runs.json")["prompts"];
     const auto prompt_ids = golden("engine/prompt_ids.json")["prompts"];

@@ -206,7 +206,7 @@ TEST_CASE("merging while decoding depends neither on the mode nor on what runs b
         }
 }
 
-TEST_CASE("what is merged while the full answer is read is what the reference merges", "[kvslimmer]") {
+TEST_CASE("what is merged while the full answer is read is what the reference merges", "[kvslimmer][arithmetic]") {
     const auto& model = default_model_f32();
     const auto golden_runs = golden("engine/chunked_runs.json")["prompts"];
     const auto full_runs = golden("engine/runs.json")["prompts"];

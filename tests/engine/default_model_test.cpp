@@ -10,7 +10,7 @@ using namespace kvscope;
 using namespace kvscope::engine::testing;
 
 // The default model in f32 against transformers on the same dequantised weights; scripts/golden/ says how.
-TEST_CASE("the default model's tokens and greedy continuation equal the reference's") {
+TEST_CASE("the default model's tokens and greedy continuation equal the reference's", "[arithmetic]") {
     const auto& model = default_model_f32();
     engine::SilentProgress progress;
     const auto prompts = golden("engine/prompt_ids.json")["prompts"];

@@ -136,7 +136,8 @@ uint64_t in_memory() {
 
 }  // namespace
 
-TEST_CASE("a longer prompt takes as much more of the process's memory as the records of its caches say", "[alone]") {
+TEST_CASE("a longer prompt takes as much more of the process's memory as the records of its caches say",
+          "[alone][arithmetic]") {
     if (kvscope::tests::sanitized) KVSCOPE_SKIP("a sanitizer keeps memory that was freed");
     const auto& model = default_model_f32();
     const auto shape = model.transformer().shape();

@@ -38,7 +38,7 @@ class Waits : public policies::throwaway::KeepFirst {
 }  // namespace
 
 TEST_CASE("what MiniCache does to the output equals the reference, and its bytes are those of what it stores",
-          "[minicache]") {
+          "[minicache][arithmetic]") {
     check_reference_runs(
         "engine/minicache_runs.json", [](const nlohmann::json& one) { return plan(one["policy"], "100%"); },
         [](const trace::RunRecord& record, const nlohmann::json& one) {

@@ -43,7 +43,8 @@ TEST_CASE("a needle prompt has its length, its depth and its answer once", "[nee
     CHECK_THROWS_WITH(engine::make_needle(tokenizer, {.depth = 1.5}), Contains("1.5"));
 }
 
-TEST_CASE("the profile of heads is a file that headkv reads, and its retrieval heads are few", "[needle][model]") {
+TEST_CASE("the profile of heads is a file that headkv reads, and its retrieval heads are few",
+          "[needle][model][arithmetic]") {
     engine::HeadProfileOptions options;
     options.lengths = {200};
     options.depths = {0.3, 0.7};

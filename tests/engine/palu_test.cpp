@@ -6,7 +6,8 @@
 using namespace kvscope;
 using namespace kvscope::engine::testing;
 
-TEST_CASE("what Palu does to the output equals the reference, and its bytes are those of what it stores", "[palu]") {
+TEST_CASE("what Palu does to the output equals the reference, and its bytes are those of what it stores",
+          "[palu][arithmetic]") {
     check_reference_runs("engine/palu_runs.json", [](const nlohmann::json& one) {
         auto made = plan(one["policy"], "100%");
         made.budget.share = *made.spec.own_share();

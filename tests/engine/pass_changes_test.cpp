@@ -170,11 +170,13 @@ class StopsAt final : public engine::Progress {
 }  // namespace
 
 // The default model in f32 against NumPy and transformers in f64: scripts/golden/pass_changes.py.
-TEST_CASE("policies that change the pass keep, generate and diverge as the reference on the short prompt") {
+TEST_CASE("policies that change the pass keep, generate and diverge as the reference on the short prompt",
+          "[arithmetic]") {
     compare_changed_passes("short");
 }
 
-TEST_CASE("policies that change the pass keep, generate and diverge as the reference on the rewrite prompt") {
+TEST_CASE("policies that change the pass keep, generate and diverge as the reference on the rewrite prompt",
+          "[arithmetic]") {
     compare_changed_passes("rewrite");
 }
 

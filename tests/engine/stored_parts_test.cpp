@@ -398,7 +398,8 @@ TEST_CASE("each question finds a cache that is stored in parts as it was") {
 }
 
 // Brute force by transformers and NumPy in f64: scripts/golden/stored_runs.py.
-TEST_CASE("what ThinK does to the output equals the reference, and its bytes are those of fewer channels") {
+TEST_CASE("what ThinK does to the output equals the reference, and its bytes are those of fewer channels",
+          "[arithmetic]") {
     const auto shape = default_model_f32().transformer().shape();
     const auto d = static_cast<size_t>(shape.head_dim);
     const auto plan_of = [](const nlohmann::json& one) {
