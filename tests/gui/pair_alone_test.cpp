@@ -91,6 +91,13 @@ TEST_CASE("A and B alone is remembered with them") {
     Session other(tasks);
     CHECK(restore_session(other, state, sample.folder.path()).empty());
     CHECK(other.pair.is_alone());
+    // With the trace, too, as the next start looks at it.
+    const nlohmann::json view = view_state(session, *session.documents().front());
+    Session third(tasks);
+    third.open(sample.path);
+    third.pair = {};
+    restore_view(third, *third.documents().front(), view);
+    CHECK(third.pair.is_alone());
     CHECK(other.visible_runs(true).size() == 2);
     other.pair.forget(*other.pair.b);
     CHECK(other.visible_runs(true).size() > 2);

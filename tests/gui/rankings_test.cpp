@@ -133,6 +133,33 @@ TEST_CASE("what each run keeps of a range: drag over its tokens, then the palett
     CHECK(session.cursor().last_token == selected.last_token);
 }
 
+TEST_CASE("a drag over tokens that ends beside the text selects as far as it went", "[rankings]") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SentencesTrace files;
+    DrivenApp driven(files.options("explore"));
+    driven.settle();
+    Cursor during;
+    driven.start_by_palette("show prompt");
+    driven.settle();
+    driven.drive([&](ImGuiTestContext& c) {
+        const ImRect text = c.WindowInfo("//prompt-1/text").Window->InnerRect;
+        c.MouseTeleportToPos({text.Min.x + 12, text.Min.y + 40});
+        c.Yield(2);
+        c.MouseDown();
+        c.MouseTeleportToPos({text.Min.x + 90, text.Min.y + 40});
+        c.Yield(2);
+        during = driven.session().hover();
+        c.MouseTeleportToPos({text.Max.x + 30, text.Min.y - 60});
+        c.Yield(2);
+        c.MouseUp();
+        c.Yield(2);
+    });
+    const Cursor selected = driven.session().cursor();
+    CHECK(selected.last_token > selected.first_token);
+    CHECK(selected.first_token == during.first_token);
+    CHECK(selected.last_token == during.last_token);
+}
+
 TEST_CASE("A and B of the ranking are those of the session", "[rankings]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SentencesTrace files;

@@ -152,6 +152,7 @@ json view_state(const Session& session, const Document& document) {
     json state = {{"prompt", document.prompt}, {"hidden", hidden}, {"mark", session.mark}};
     if (session.pair.a) state["a"] = named(*session.pair.a);
     if (session.pair.b) state["b"] = named(*session.pair.b);
+    if (session.pair.alone) state["pair_alone"] = true;
     const Cursor cursor = session.cursor();
     if (json run = named(cursor.run); !run.is_null())
         state["selection"] = {{"run", run},
@@ -179,10 +180,12 @@ void restore_view(Session& session, Document& document, const json& state) {
         document.prompt = std::clamp(state.value("prompt", 0), 0, std::max(reader.n_prompts() - 1, 0));
         document.hidden = std::move(hidden);
         document.runs_were_chosen = true;
+        const bool had_pair = session.pair.a || session.pair.b;
         for (auto* slot : {&session.pair.a, &session.pair.b}) {
             const RunKey run = found(state.value(slot == &session.pair.a ? "a" : "b", json()));
             if (!*slot && run.valid()) *slot = run;
         }
+        if (!had_pair && session.pair.is_complete()) session.pair.alone = state.value("pair_alone", session.pair.alone);
         if (session.documents().size() > 1) return;
         if (session.mark.empty()) session.mark = state.value("mark", std::string());
         const json selected = state.value("selection", json::object());

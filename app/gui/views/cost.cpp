@@ -107,6 +107,7 @@ class CostView : public View {
     }
 
  private:
+    static constexpr int n_columns_to_label = 2;  // "run", which is hidden at first, and "label" stay in view
     static constexpr AutomaticComparison automatic = AutomaticComparison::traces_or_runs;
 
     /// With the run of each row.
@@ -137,7 +138,7 @@ class CostView : public View {
         const std::string id = fmt::format("runs and {}{}", has_differences ? "differences" : "costs",
                                            memory_.is_on() ? " and memory" : "");
         if (!ImGui::BeginTable(id.c_str(), n_columns, flags)) return;
-        ImGui::TableSetupScrollFreeze(0, 1 + static_cast<int>(runs.n_pinned()));
+        ImGui::TableSetupScrollFreeze(n_columns_to_label, 1 + static_cast<int>(runs.n_pinned()));
         for (size_t i = 0; i < runs.columns.size(); ++i) setup_column(runs.columns[i], runs.is_empty(i));
         draw_headings(runs.columns, compared);
         const ImGuiTableSortSpecs* order = ImGui::TableGetSortSpecs();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/session/prompt_text.h"
@@ -321,6 +322,11 @@ class PromptView : public View {
             take_mouse(context, one, over);
         }
         list->PopClipRect();
+        // Also where the button is released beside the text.
+        if (ImGui::IsMouseReleased(ImGuiMouseButton_Left) && drag_token_ >= 0 && dragged_.has_tokens()) {
+            context.session.selection.set(dragged_);
+            seen_ = std::exchange(dragged_, {});
+        }
         return under_mouse;
     }
 
@@ -383,12 +389,12 @@ class PromptView : public View {
             over.first_token = next.first_token = std::min(drag_token_, token);
             over.last_token = next.last_token = std::max(drag_token_, token);
             session.set_hover(over);
-            if (!ImGui::IsMouseDown(ImGuiMouseButton_Left)) {
-                session.selection.set(next);
-                seen_ = next;
-            }
+            dragged_ = next;
+        } else if (drags(one.run)) {
+            dragged_ = {};  // back on the first
         }
         if (ImGui::IsMouseClicked(ImGuiMouseButton_Left) && over.run.valid()) {
+            dragged_ = {};
             drag_run_ = one.run;
             drag_token_ = token;
             const bool extend = ImGui::GetIO().KeyShift && next.has_tokens();
@@ -507,7 +513,8 @@ class PromptView : public View {
     std::optional<std::string> seen_mark_;  ///< that was brought into view; nullopt: nothing was asked yet
     int64_t hovered_ = -1;
     int64_t wanted_token_ = -1;
-    RunKey drag_run_;          ///< in whose column the button went down …
+    Cursor dragged_;   ///< the span from there to the token that the mouse was over last; no tokens: of one token
+    RunKey drag_run_;  ///< in whose column the button went down …
     int64_t drag_token_ = -1;  ///< … on this token; −1: on none
     int64_t menu_token_ = -1;
     int menu_document_ = -1;
