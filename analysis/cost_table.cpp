@@ -126,7 +126,7 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     row.cells.push_back(source.total(schema::run::cache_bytes));
     row.cells.push_back(source.total(schema::run::cache_bytes_predicted));
     const double bytes_share = share_of_full_bytes(reader, prompt, run);
-    row.cells.push_back(std::isnan(bytes_share) ? Cell() : Cell(bytes_share));
+    row.cells.push_back(known_cell(bytes_share));
     row.cells.push_back(bytes_share > 0 ? Cell(1 / bytes_share) : Cell());
     row.cells.push_back(attributes.select_s);
     row.cells.push_back(optional_real(attributes.first_token_s));

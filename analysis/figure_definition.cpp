@@ -54,10 +54,14 @@ const FigureDefinition& figure_definition(std::string_view name) {
                                   policies::joined(known)));
 }
 
+const FigureOption* option_of(const std::vector<FigureOption>& options, std::string_view name) {
+    const auto found =
+        std::find_if(options.begin(), options.end(), [&](const FigureOption& option) { return option.name == name; });
+    return found == options.end() ? nullptr : &*found;
+}
+
 const FigureOption* option_of(const FigureDefinition& definition, std::string_view name) {
-    const auto found = std::find_if(definition.options.begin(), definition.options.end(),
-                                    [&](const FigureOption& option) { return option.name == name; });
-    return found == definition.options.end() ? nullptr : &*found;
+    return option_of(definition.options, name);
 }
 
 std::string option_flag(const FigureOption& option) {
@@ -79,26 +83,25 @@ std::string options_in_words(const std::vector<FigureOption>& options) {
 }
 
 void check_options(const FigureDefinition& definition, const FigureOptions& options) {
-    const auto require = [&](bool is_set, const std::string& name, const std::string& hint = {}) {
+    const auto require = [&](bool is_set, const FigureOption& asked) {
         if (!is_set) return;
-        if (const FigureOption* option = option_of(definition, name)) {
+        if (const FigureOption* option = option_of(definition, asked.name)) {
             if (option->of_sources.empty()) return;
             const std::string source = checked_source(definition, options.source);
             if (contains(option->of_sources, source)) return;
             throw FigureError(fmt::format("{} heeds {} with --source {} alone, and shows {}", definition.name,
                                           option_flag(*option), fmt::join(option->of_sources, ", "), source));
         }
-        throw FigureError(fmt::format("{} does not heed {}; it heeds {}", definition.name,
-                                      option_flag(FigureOption{name, "", {}, {}, hint}),
+        throw FigureError(fmt::format("{} does not heed {}; it heeds {}", definition.name, option_flag(asked),
                                       options_in_words(definition.options)));
     };
-    require(!options.source.empty(), "source");
+    require(!options.source.empty(), {"source", ""});
     checked_source(definition, options.source);
-    require(!options.runs.empty(), "runs");
-    require(!options.layers.empty(), "layers");
-    require(!options.heads.empty(), "heads");
-    require(!options.columns.empty(), "columns");
-    for (const auto& [name, text] : options.own) require(true, name, text + ' ');
+    require(!options.runs.empty(), {"runs", ""});
+    require(!options.layers.empty(), {"layers", ""});
+    require(!options.heads.empty(), {"heads", ""});
+    require(!options.columns.empty(), {"columns", ""});
+    for (const auto& [name, text] : options.own) require(true, {name, "", {}, {}, "a figure's own"});
 }
 
 FigureOptions heeded_options(const FigureDefinition& definition, const FigureOptions& options) {

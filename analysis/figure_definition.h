@@ -113,6 +113,9 @@ const std::vector<FigureDefinition>& figure_definitions();
 /// '_' and '-' alike. @throws FigureError with the list of figures.
 const FigureDefinition& figure_definition(std::string_view name);
 
+/// The option of that name, or nullptr.
+const FigureOption* option_of(const std::vector<FigureOption>& options, std::string_view name);
+
 /// The option of that name ("runs"), or nullptr where the figure does not heed it.
 const FigureOption* option_of(const FigureDefinition& definition, std::string_view name);
 

@@ -20,9 +20,7 @@ const RankingDefinition& ranking_definition(std::string_view name) {
 }
 
 const FigureOption* option_of(const RankingDefinition& definition, std::string_view name) {
-    const auto found = std::find_if(definition.options.begin(), definition.options.end(),
-                                    [&](const FigureOption& option) { return option.name == name; });
-    return found == definition.options.end() ? nullptr : &*found;
+    return option_of(definition.options, name);
 }
 
 void check_options(const RankingDefinition& definition, const RankingOptions& options) {

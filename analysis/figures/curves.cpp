@@ -173,8 +173,6 @@ Figure make(std::span<const TracePart> parts) {
     return figure;
 }
 
-Cell known(double value) { return std::isnan(value) ? Cell() : Cell(value); }
-
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     SubjectTable table(
         "curves", "What is kept over the budget, or over a parameter",
@@ -186,10 +184,10 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     const TracePart part{&reader, options};
     for (const Made& made : make_curves({&part, 1}).made)
         for (const CurvePoint& point : made.drawn.points)
-            table.add(made.drawn.subject,
-                      {made.drawn.label, over_of(options), point.x, point.kept.coverage,
-                       known(point.kept.attention_kept), known(point.recall), static_cast<int64_t>(point.kept.bytes),
-                       made.drawn.reaches ? Cell(*made.drawn.reaches) : Cell()});
+            table.add(made.drawn.subject, {made.drawn.label, over_of(options), point.x, point.kept.coverage,
+                                           known_cell(point.kept.attention_kept), known_cell(point.recall),
+                                           static_cast<int64_t>(point.kept.bytes),
+                                           made.drawn.reaches ? Cell(*made.drawn.reaches) : Cell()});
     return table.take();
 }
 

@@ -15,9 +15,6 @@ namespace {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-/// A number that is not known is an empty cell.
-Cell known(double value) { return std::isnan(value) ? Cell() : Cell(value); }
-
 /// @throws FigureError where it is no part of the prompt
 TokenRange chosen_range(const trace::Reader& reader, const RankingOptions& options) {
     const int64_t n = reader.prompt(options.prompt).visible_tokens();
@@ -132,9 +129,9 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         rows.add({{.run = runs[i]}}, share,
                  {run_label(reader.run(options.prompt, runs[i])), share,
                   static_cast<int64_t>(std::count_if(begin, end, [](double each) { return each > 0; })),
-                  std::isnan(bytes) ? Cell() : Cell(static_cast<int64_t>(std::llround(bytes))), known(attention.all),
-                  known(is_measured ? attention.lost[i] : unknown), known(scores.mean), known(scores.least),
-                  known(scores.most)});
+                  std::isnan(bytes) ? Cell() : Cell(static_cast<int64_t>(std::llround(bytes))),
+                  known_cell(attention.all), known_cell(is_measured ? attention.lost[i] : unknown),
+                  known_cell(scores.mean), known_cell(scores.least), known_cell(scores.most)});
     }
     return rows.take();
 }

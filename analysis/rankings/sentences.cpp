@@ -77,7 +77,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         const double lost = of.lost.empty() ? unknown : sum_of(of.lost, span);
         rows.add({{.run = runs[0], .token = static_cast<int>(span.first)}, static_cast<int>(span.last)}, b - a,
                  {static_cast<int64_t>(span.first), static_cast<int64_t>(span.last), static_cast<int64_t>(n),
-                  said(texts, span), a, b, a - b, std::isnan(lost) ? Cell() : Cell(lost)});
+                  said(texts, span), a, b, a - b, known_cell(lost)});
     }
     return rows.take();
 }

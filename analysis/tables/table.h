@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -23,6 +24,9 @@ struct Column {
 
 /// Empty: unknown or not applicable. Reals may be NaN or infinite.
 using Cell = std::variant<std::monostate, std::string, int64_t, double>;
+
+/// NaN, a number that is not known, is an empty cell.
+inline Cell known_cell(double value) { return std::isnan(value) ? Cell() : Cell(value); }
 
 struct Row {
     std::vector<Cell> cells;  ///< one for each column

@@ -70,6 +70,28 @@ analysis::Ranking ranking_of(const Session& session, const std::string& name) {
     return analysis::make_ranking(*request.definition, *request.document->reader(), request.options);
 }
 
+/// Drags over some tokens of Prompt. @param to_beside where the button is released: there, or beside the text
+/// @returns what was lit while the mouse was over the last of them
+Cursor drag_in_prompt(DrivenApp& driven, bool to_beside) {
+    driven.start_by_palette("show prompt");
+    driven.settle();
+    Cursor during;
+    driven.drive([&](ImGuiTestContext& c) {
+        const ImRect text = c.WindowInfo("//prompt-1/text").Window->InnerRect;
+        c.MouseTeleportToPos({text.Min.x + 12, text.Min.y + 40});
+        c.Yield(2);
+        c.MouseDown();
+        c.MouseMoveToPos({text.Min.x + 90, text.Min.y + 40});
+        c.Yield(2);
+        during = driven.session().hover();
+        if (to_beside) c.MouseTeleportToPos({text.Max.x + 30, text.Min.y - 60});
+        c.Yield(2);
+        c.MouseUp();
+        c.Yield(2);
+    });
+    return during;
+}
+
 }  // namespace
 
 TEST_CASE("which sentences A lost and B kept: two steps", "[rankings]") {
@@ -103,20 +125,7 @@ TEST_CASE("what each run keeps of a range: drag over its tokens, then the palett
     DrivenApp driven(files.options("explore"));
     driven.settle();
     Session& session = driven.session();
-    driven.start_by_palette("show prompt");
-    driven.settle();
-    Cursor during;
-    driven.drive([&](ImGuiTestContext& c) {
-        const ImRect text = c.WindowInfo("//prompt-1/text").Window->InnerRect;
-        c.MouseTeleportToPos({text.Min.x + 12, text.Min.y + 40});
-        c.Yield(2);
-        c.MouseDown();
-        c.MouseMoveToPos({text.Min.x + 90, text.Min.y + 40});
-        c.Yield(2);
-        during = session.hover();
-        c.MouseUp();
-        c.Yield(2);
-    });
+    const Cursor during = drag_in_prompt(driven, false);
     const Cursor selected = session.cursor();
     REQUIRE(selected.has_tokens());
     CHECK(selected.last_token > selected.first_token);
@@ -138,22 +147,7 @@ TEST_CASE("a drag over tokens that ends beside the text selects as far as it wen
     const SentencesTrace files;
     DrivenApp driven(files.options("explore"));
     driven.settle();
-    Cursor during;
-    driven.start_by_palette("show prompt");
-    driven.settle();
-    driven.drive([&](ImGuiTestContext& c) {
-        const ImRect text = c.WindowInfo("//prompt-1/text").Window->InnerRect;
-        c.MouseTeleportToPos({text.Min.x + 12, text.Min.y + 40});
-        c.Yield(2);
-        c.MouseDown();
-        c.MouseTeleportToPos({text.Min.x + 90, text.Min.y + 40});
-        c.Yield(2);
-        during = driven.session().hover();
-        c.MouseTeleportToPos({text.Max.x + 30, text.Min.y - 60});
-        c.Yield(2);
-        c.MouseUp();
-        c.Yield(2);
-    });
+    const Cursor during = drag_in_prompt(driven, true);
     const Cursor selected = driven.session().cursor();
     CHECK(selected.last_token > selected.first_token);
     CHECK(selected.first_token == during.first_token);

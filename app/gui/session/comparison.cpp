@@ -50,8 +50,7 @@ std::vector<ComparedRuns> pairs_of(const Session& session, const Document& trace
 }  // namespace
 
 bool has_pair(const Session& session) {
-    return session.pair.a && session.pair.b && session.exists(*session.pair.a) && session.exists(*session.pair.b) &&
-           *session.pair.a != *session.pair.b;
+    return session.pair.is_complete() && session.exists(*session.pair.a) && session.exists(*session.pair.b);
 }
 
 std::string title_of_both(const Session& session, const Document& trace, const Document& less) {

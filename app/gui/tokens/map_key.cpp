@@ -34,4 +34,13 @@ MapColors count_colors(const Theme& theme, float least, float most) {
     return colors;
 }
 
+MapColors difference_colors(const Theme& theme, float most) {
+    MapColors colors;
+    colors.map = map_on_ground(analysis::ColorMap::blue_white_red, theme);
+    colors.min = -most;
+    colors.max = most;
+    colors.ground = packed(theme.ground);
+    return colors;
+}
+
 }  // namespace kvscope::gui

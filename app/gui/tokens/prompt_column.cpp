@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/gui/drawing/shaped_text.h"
+#include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/run_difference.h"
 
 namespace kvscope::gui {
@@ -218,8 +219,8 @@ void draw_prompt_column(Context& context, const PromptColumn& one, const PromptG
         const auto& counts = grid.by_heads ? of->heads : of->layers;
         return token < counts.size() ? counts[token] : 0.0;
     };
-    const MapColors colors =
-        one.less ? prompt_difference_colors(context.theme, most) : prompt_colors(context.theme, most, grid.least);
+    const MapColors colors = one.less ? difference_colors(context.theme, static_cast<float>(most))
+                                      : prompt_colors(context.theme, most, grid.least);
     const float below = std::round((grid.line - ImGui::GetFontSize()) / 2);
     const auto ground_of = [&](const PlacedToken& piece) {
         const double value = in(one.counts, piece.token) - in(one.less, piece.token);

@@ -6,7 +6,6 @@
 
 #include "analysis/measures/retention.h"
 #include "analysis/tables/number_text.h"
-#include "app/gui/drawing/ground_colors.h"
 #include "app/gui/tokens/map_key.h"
 
 namespace kvscope::gui {
@@ -75,15 +74,6 @@ MapColors prompt_colors(const Theme& theme, size_t most, double least) {
     MapColors colors = count_colors(theme, least < 1 ? 0.999f * static_cast<float>(least) : 1.0f,
                                     static_cast<float>(std::max<size_t>(most, 2)));
     colors.logarithmic = least < 1;
-    return colors;
-}
-
-MapColors prompt_difference_colors(const Theme& theme, size_t most) {
-    MapColors colors;
-    colors.ground = packed(theme.ground);
-    colors.map = map_on_ground(analysis::ColorMap::blue_white_red, theme);
-    colors.max = static_cast<float>(std::max<size_t>(most, 1));
-    colors.min = -colors.max;
     return colors;
 }
 

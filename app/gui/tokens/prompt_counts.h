@@ -30,7 +30,5 @@ std::string where_kept(const trace::Kept& kept, int64_t token);
 /// Ground for 0, and from `least` to `most` the part of the colour map that text can be read on.
 /// @param least 1, or below it where tokens share entries: then logarithmic
 MapColors prompt_colors(const Theme& theme, size_t most, double least);
-/// From −most, where a second run keeps more, to most; the ground where both keep as much.
-MapColors prompt_difference_colors(const Theme& theme, size_t most);
 
 }  // namespace kvscope::gui

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -48,20 +47,17 @@ class CostView : public View {
             draw_nothing(context, "Open a trace or run the demo to compare what the runs cost.");
             return;
         }
-        std::deque<Table> tables;  // what rows point into
+        std::vector<std::shared_ptr<const Table>> tables;  // what rows point into
         std::vector<RunsTable::Row> rows;
         std::string error;
         std::shared_ptr<const trace::Reader> model;  // the first that has one and rows
         for (const auto& document : session.documents()) {
-            if (document->prompt >= document->reader()->n_prompts()) continue;
+            if (document->prompt >= document->reader()->n_prompts() || !document->reader()->has_model()) continue;
             const auto answer = ask_table(session, *document);
             if (!answer.error.empty()) error = answer.error;
             if (!answer.value) continue;
-            Table& table = tables.emplace_back(answer.value->table);
-            if (!document->reader()->has_model()) continue;
             model = model ? model : document->reader();
-            if (const auto at = memory_.at(document->reader()->model()))
-                analysis::add_memory(table, answer.value->attributes, answer.value->n_tokens, *at);
+            const Table& table = *tables.emplace_back(with_memory(answer.value, document->reader()->model()));
             for (size_t i = 0; i < table.rows.size(); ++i) {
                 const RunKey& key = answer.value->runs.at(i);
                 if (session.exists(key)) rows.push_back({key, &table.rows[i], {}, {}});
@@ -78,7 +74,7 @@ class CostView : public View {
         if (choose_comparison("cost", session, automatic, comparison_)) ImGui::SameLine();
         memory_.draw(model->model());
         const Compared compared = resolve(session, comparison_, automatic, false);
-        RunsTable runs(tables.front().columns, std::move(rows), compared);
+        RunsTable runs(tables.front()->columns, std::move(rows), compared);
         draw_table(context, compared, runs);
     }
 
@@ -126,6 +122,16 @@ class CostView : public View {
                 return TableOfRuns{analysis::cost_table(*reader, prompt), runs, reader->runs(prompt),
                                    reader->prompt(prompt).visible_tokens()};
             });
+    }
+
+    /// The table itself while nobody asked for the memory of another text.
+    std::shared_ptr<const Table> with_memory(const std::shared_ptr<const TableOfRuns>& runs,
+                                             const trace::ModelAttributes& model) const {
+        const auto at = memory_.at(model);
+        if (!at) return {runs, &runs->table};
+        const auto table = std::make_shared<Table>(runs->table);
+        analysis::add_memory(*table, runs->attributes, runs->n_tokens, *at);
+        return table;
     }
 
     void draw_table(Context& context, const Compared& compared, RunsTable& runs) {

@@ -113,15 +113,10 @@ class DifferenceView : public View {
     }
 
     MapColors colors_for(const Context& context, float most) const {
+        if (!classes_) return difference_colors(context.theme, most);
         MapColors colors;
         colors.ground = packed(context.theme.ground);
-        if (classes_) {
-            colors.classes = class_colors(context.theme);
-            return colors;
-        }
-        colors.map = map_on_ground(analysis::ColorMap::blue_white_red, context.theme);
-        colors.min = -most;
-        colors.max = most;
+        colors.classes = class_colors(context.theme);
         return colors;
     }
 

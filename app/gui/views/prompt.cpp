@@ -10,6 +10,7 @@
 
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/session/prompt_text.h"
+#include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/prompt_column.h"
 #include "app/gui/tokens/prompt_counts.h"
 #include "app/gui/tokens/prompt_search.h"
@@ -37,7 +38,7 @@ class PromptView : public View {
             draw_nothing(context, why_no_prompt(*focus));
             return;
         }
-        if (color_ == Color::difference && !pair(session)) {
+        if (color_ == Color::difference && !subtracted(session)) {
             choose_color();
             draw_nothing(context, "A − B: choose two runs of this prompt as A and B in Runs.");
             return;
@@ -65,7 +66,7 @@ class PromptView : public View {
         FigureRequest request{focus->id(), "prompt", {}};
         request.options.prompt = focus->prompt;
         request.options.source = by_heads() ? "heads" : "layers";
-        if (const auto both = pair(session); both && color_ == Color::difference) {
+        if (const auto both = subtracted(session)) {
             request.runs = {both->first.run};
             request.others = {{both->second.document, request.options, {both->second.run}}};
             request.difference = true;
@@ -99,8 +100,9 @@ class PromptView : public View {
 
     bool by_heads() const { return color_ == Color::heads; }
 
-    /// A and B, where both are runs of the prompt that is shown.
-    static std::optional<std::pair<RunKey, RunKey>> pair(const Session& session) {
+    /// A and B, where their difference is asked for and both are runs of the prompt that is shown.
+    std::optional<std::pair<RunKey, RunKey>> subtracted(const Session& session) const {
+        if (color_ != Color::difference) return std::nullopt;
         const Document* focus = session.focus();
         const auto both = session.compared();
         for (const RunKey& run : {both.first, both.second})
@@ -111,8 +113,7 @@ class PromptView : public View {
     }
 
     std::vector<RunKey> columns(const Session& session) const {
-        if (color_ == Color::difference)
-            if (const auto both = pair(session)) return {both->first};
+        if (const auto both = subtracted(session)) return {both->first};
         const RunKey selected = session.cursor().run;
         if (selected_only_ && session.exists(selected) && session.attributes(selected).status == "complete")
             return {selected};
@@ -214,7 +215,7 @@ class PromptView : public View {
     }
 
     static void draw_difference_scale(const Context& context, size_t layers) {
-        const MapColors colors = prompt_difference_colors(context.theme, layers);
+        const MapColors colors = difference_colors(context.theme, static_cast<float>(layers));
         const float side = ImGui::GetFontSize();
         const auto label = [](const std::string& text) {
             ImGui::AlignTextToFramePadding();
@@ -255,7 +256,7 @@ class PromptView : public View {
     std::vector<PromptColumn> ask_columns(Session& session, const Document& focus, const std::vector<RunKey>& runs,
                                           PromptGrid& grid) const {
         std::vector<PromptColumn> all;
-        const auto both = color_ == Color::difference ? pair(session) : std::nullopt;
+        const auto both = subtracted(session);
         for (size_t i = 0; i < std::max<size_t>(runs.size(), 1); ++i) {
             const RunKey key = runs.empty() ? RunKey{focus.id(), focus.prompt, {}} : runs[i];
             PromptColumn& column = all.emplace_back(prompt_column(session, key, lines_, grid));
@@ -359,15 +360,15 @@ class PromptView : public View {
     }
 
     std::string label_of(const Context& context, const RunLook& look, float width) const {
-        const auto both = pair(context.session);
-        if (!both || color_ != Color::difference) return label_that_fits(look, width);
+        const auto both = subtracted(context.session);
+        if (!both) return label_that_fits(look, width);
         return fmt::format("{} − {}", look.run, context.session.look(both->second).run);
     }
 
     /// What the tooltip of a token says where it is kept.
     std::vector<RunKey> told_runs(const Session& session) const {
-        const auto both = pair(session);
-        if (!both || color_ != Color::difference) return columns(session);
+        const auto both = subtracted(session);
+        if (!both) return columns(session);
         return {both->first, both->second};
     }
 
