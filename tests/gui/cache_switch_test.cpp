@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <condition_variable>
 #include <limits>
+#include <map>
 #include <mutex>
 
 #include "app/gui/session/engine_session.h"
@@ -126,6 +127,60 @@ TEST_CASE("Make full is in view in the layout Explore, and dead once the run is 
     CHECK(has_reason);
     steps.allow_all();
     REQUIRE(driven.draw_until([&] { return !engine.status().busy(); }, patience));
+}
+
+TEST_CASE("answers stream in Answers, which comes to the front, and what a cancelled run has decoded stays") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    HeldSteps steps;
+    AppOptions options;
+    options.layout = "explore";
+    options.traces = {small_model};
+    options.before_step = [&steps] { steps.before_step(); };
+    DrivenApp driven(options);
+    const AllowedAtTheEnd at_the_end{steps};
+    driven.app().show_view(*find_view_kind("run"));
+    EngineSession& engine = *driven.app().engine();
+    REQUIRE(driven.draw_until([&] { return engine.status().model_path == small_model; }, patience));
+    driven.settle();
+    const policies::test::EchoMapsFile maps({.n_layers = 2, .n_kv_heads = 2, .head_dim = 16, .group = 2, .local = 4},
+                                            checkpoint::open_checkpoint(small_model)->fingerprint());
+    RunForm form = echo_form(folder / "run.h5", maps.path());
+    form.request.questions = {"What does the fox find?"};
+    for (const auto& open : driven.app().views()) {
+        if (open->kind->name == "run") open->view->load(form.to_json());
+    }
+    const auto is_in_front = [] {
+        const ImGuiWindow* answers = ImGui::FindWindowByName("Answers###answers-1");
+        return answers && answers->DockTabIsVisible;
+    };
+    CHECK(!is_in_front());
+    steps.allow(3);
+    driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//run-1/Run"); });
+    REQUIRE(driven.draw_until([&] { return steps.waits_behind(3) && engine.partial_answers().size() == 3; }, patience));
+    driven.settle();
+    CHECK(is_in_front());
+    std::map<std::string, std::string> so_far;
+    for (const PartialAnswer& answer : engine.partial_answers()) {
+        REQUIRE(driven.session().exists(answer.key));
+        CHECK(driven.session().attributes(answer.key).label == answer.label);
+        CHECK(!answer.text.empty());
+        so_far[answer.label] = answer.text;
+    }
+    const std::string streamed = driven.shown_text();
+    CAPTURE(streamed);
+    for (const auto& [label, text_of_run] : so_far) CHECK(streamed.find(text_of_run) != std::string::npos);
+    engine.cancel();
+    steps.allow_all();
+    REQUIRE(driven.draw_until([&] { return !engine.status().busy(); }, patience));
+    driven.settle();
+    for (const RunKey& run : driven.session().visible_runs()) {
+        const trace::RunAttributes& attributes = driven.session().attributes(run);
+        CAPTURE(attributes.label);
+        CHECK(attributes.output_text.starts_with(so_far.at(attributes.label)));
+        CHECK(attributes.message.starts_with("cancelled: "));
+    }
+    CHECK(driven.shown_text().find("tokens of its answer were decoded") != std::string::npos);
 }
 
 TEST_CASE("Make full and Compress, clicked in the middle of an answer, change the cache there") {

@@ -278,7 +278,7 @@ class ThreadedSession final : public EngineSession {
         jobs_.deliver();
         if (running_) {
             running_->update(session_);
-            partial_ = running_->partial_answers(session_.tasks);
+            partial_ = running_->partial_answers(session_);
         }
         prefills_.drop_closed(session_);
         caches_.drop_closed(session_);
@@ -393,13 +393,13 @@ class ThreadedSession final : public EngineSession {
         });
     }
 
-    void set_partial(const std::string& label, const std::string& text) {
+    void set_partial(const RunKey& key, const std::string& label, const std::string& text) {
         const auto found = std::find_if(partial_.begin(), partial_.end(),
-                                        [&](const PartialAnswer& partial) { return partial.label == label; });
+                                        [&](const PartialAnswer& partial) { return partial.key == key; });
         if (found != partial_.end())
             found->text = text;
         else
-            partial_.push_back({.label = label, .text = text});
+            partial_.push_back({.key = key, .label = label, .text = text});
     }
 
     /// Figures of these traces are made anew.
@@ -427,9 +427,8 @@ class ThreadedSession final : public EngineSession {
         const auto repeated =
             engine::repeat_runs(model, reader, prompt, runs, true, progress_, [&](size_t i, int32_t id) {
                 ids[i].push_back(id);
-                jobs_.post([this, label = reader.run(prompt, runs[i]).label, text = model.answer_text(ids[i])] {
-                    set_partial(label, text);
-                });
+                jobs_.post([this, key = what_ifs[i].key, label = reader.run(prompt, runs[i]).label,
+                            text = model.answer_text(ids[i])] { set_partial(key, label, text); });
             });
         std::string failed;
         for (size_t i = 0; i < runs.size(); ++i) {

@@ -134,23 +134,53 @@ void RunInWindow::finish(Session& session) {
 void RunInWindow::stop(Session& session) {
     update(session);
     if (!session.document(document_)) return;
+    try {
+        keep_partial_answers(session);
+    } catch (const std::exception& error) {
+        notice_(error.what(), true);
+    }
     notice_(fmt::format("what was finished is in {}.part, and the same run goes on from there; kept sets that were not "
                         "written stay in memory until the trace is closed",
                         output_.string()),
             false);
 }
 
-std::vector<PartialAnswer> RunInWindow::partial_answers(Tasks& tasks) {
+RunKey RunInWindow::key_of_answered(const Session& session, size_t run) const {
+    const Document* document = session.document(document_);
+    if (!document || answered_ >= document->reader()->n_prompts() || run >= labels_.size()) return {};
+    const auto id = document->run_called(answered_, static_cast<int>(run), labels_[run]);
+    return id ? RunKey{document_, answered_, *id} : RunKey{};
+}
+
+void RunInWindow::keep_partial_answers(Session& session) {
+    const std::lock_guard lock(mutex_);
+    std::map<int, trace::RunRecord> records;
+    for (size_t run = 0; run < answers_.size(); ++run) {
+        const RunKey key = key_of_answered(session, run);
+        if (answers_[run].empty() || !session.exists(key) || !session.document(key)->is_pending(key.run)) continue;
+        const RunAt at = session.at(key);
+        trace::RunRecord record = at.reader->run_record(at.prompt, at.run);
+        record.output_ids = answers_[run];
+        record.output_text = model_->answer_text(answers_[run]);
+        if (!ended_.contains(static_cast<int>(run)))
+            record.message = fmt::format("cancelled: {} tokens of its answer were decoded", answers_[run].size());
+        records[static_cast<int>(run)] = std::move(record);
+    }
+    if (!records.empty()) session.document(document_)->set_pending_runs(answered_, std::move(records));
+}
+
+std::vector<PartialAnswer> RunInWindow::partial_answers(Session& session) {
     const std::lock_guard lock(mutex_);
     const auto question = questions_.find(answered_);
     std::vector<PartialAnswer> answers;
     for (size_t run = 0; run < answers_.size(); ++run) {
         const std::vector<int32_t>& tokens = answers_[run];
         if (tokens.empty() || run >= labels_.size()) continue;
-        const auto text = tasks.ask(texts_, fmt::format("{}/{}", answered_, run), std::to_string(tokens.size()),
-                                    [model = model_, tokens] { return model->answer_text(tokens); });
+        const auto text = session.tasks.ask(texts_, fmt::format("{}/{}", answered_, run), std::to_string(tokens.size()),
+                                            [model = model_, tokens] { return model->answer_text(tokens); });
         auto& answer = answers.emplace_back();
         answer.run = static_cast<int>(run);
+        answer.key = key_of_answered(session, run);
         answer.label = labels_[run];
         if (question != questions_.end()) answer.question = question->second;
         if (text.value)

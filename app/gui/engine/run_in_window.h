@@ -34,13 +34,12 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     // The window's thread.
     void update(Session& session);
     void finish(Session& session);
-    /// What is in memory stays to be looked at.
+    /// What is in memory stays to be looked at, with as much of each answer as was decoded.
     void stop(Session& session);
     /// −1 where its trace is not open.
     int document() const { return document_; }
     /// Of the prompt that is answered.
-    /// @param tasks where tokens become text, beside the frames
-    std::vector<PartialAnswer> partial_answers(Tasks& tasks);
+    std::vector<PartialAnswer> partial_answers(Session& session);
     /// As EngineSession::switch_cache.
     void switch_cache(int run);
 
@@ -59,6 +58,8 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     void select_first(Session& session) const;
     void answer(int prompt);
     void end_answer(int run);
+    RunKey key_of_answered(const Session& session, size_t run) const;
+    void keep_partial_answers(Session& session);
 
     std::filesystem::path output_;
     std::function<void(const std::string&, bool)> notice_;

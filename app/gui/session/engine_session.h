@@ -88,6 +88,7 @@ struct EngineStatus {
 /// An answer as far as it is decoded, of a run of the job under way.
 struct PartialAnswer {
     int run = -1;  ///< its number in the trace; −1: of a what-if
+    RunKey key{};  ///< not valid where no document has the run yet
     std::string label{};
     std::string question{};  ///< that is answered; empty where none was asked
     std::string text{};

@@ -3,6 +3,7 @@
 #include <imgui.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "app/gui/session/saved_what_ifs.h"
@@ -148,6 +149,17 @@ void App::take_results() {
         restore_what_ifs(session_, [this](const std::string& text) { notice(text, false); });
     });
     opener_.remember_loaded_model();
+    show_first_answers();
+}
+
+void App::show_first_answers() {
+    if (!engine_ || !engine_->status().busy()) are_answers_shown_ = false;
+    if (!engine_ || are_answers_shown_) return;
+    const auto& answers = engine_->partial_answers();
+    are_answers_shown_ = std::any_of(answers.begin(), answers.end(), [](const PartialAnswer& answer) {
+        return answer.key.valid() && !answer.question.empty();
+    });
+    if (are_answers_shown_) views_.bring_to_front(*find_view_kind("answers"));
 }
 
 void App::take_input() {

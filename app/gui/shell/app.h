@@ -108,6 +108,7 @@ class App {
     void apply_asked_layout();
     void add_actions();
     void take_results();
+    void show_first_answers();
     void take_input();
     void draw_middle();
     void draw_views();
@@ -134,6 +135,7 @@ class App {
     FileOpener opener_;
     HelpPopups help_;
     FileDialog dialog_;
+    bool are_answers_shown_ = false;  ///< those of the job under way were brought to the front
     bool quit_ = false;
 };
 

@@ -110,6 +110,15 @@ OpenView& OpenViews::show(const ViewKind& kind) {
     return shown;
 }
 
+void OpenViews::bring_to_front(const ViewKind& kind) const {
+    for (const auto& open : views_) {
+        const ImGuiWindow* window = open->kind == &kind ? ImGui::FindWindowByName(open->title().c_str()) : nullptr;
+        if (!window || !window->DockNode || !window->DockNode->TabBar) continue;
+        window->DockNode->TabBar->NextSelectedTabId = window->TabId;
+        return;
+    }
+}
+
 void OpenViews::start_or_show(const ViewKind& kind) {
     start_dismissed_ = true;
     const auto first =

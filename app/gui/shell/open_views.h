@@ -32,6 +32,8 @@ class OpenViews {
     void open(const std::string& kind, const nlohmann::json& state);
     /// Brings the first of its kind to the front, with the keyboard, or opens one; leaves the start cards.
     OpenView& show(const ViewKind& kind);
+    /// Its tab in front, where one of the kind is open; the keyboard stays where it is.
+    void bring_to_front(const ViewKind& kind) const;
     /// Starts what the view of this kind is there to do where it has the keyboard; else shows it.
     void start_or_show(const ViewKind& kind);
     /// The view that has, or last had, the keyboard; nullptr where there is none.

@@ -268,8 +268,24 @@ class AnswersView : public View {
         if (at.reader->is_in_file(at.prompt, at.run)) return "it answered nothing";
         if (at.reader->complete()) return "a what-if has kept sets but no answer: Decode in What-if gets one";
         const bool is_under_way = context.engine && context.engine->status().state == EngineStatus::State::running;
-        return is_under_way ? "its answer appears when it is decoded"
+        return is_under_way ? "its answer appears as it is decoded"
                             : "stopped before it was decoded: the command that began it goes on from here";
+    }
+
+    /// nullptr where nothing of it is decoded, or all.
+    static const PartialAnswer* partial_answer(const Context& context, const RunKey& run) {
+        if (!context.engine) return nullptr;
+        const auto& all = context.engine->partial_answers();
+        const auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.key == run; });
+        return found == all.end() ? nullptr : &*found;
+    }
+
+    static float draw_partial_answer(const Context& context, const PartialAnswer& answer, ImVec2 at, float width,
+                                     float line) {
+        AnswerOutput so_far;
+        so_far.text = answer.text + (answer.has_ended ? "" : " …");
+        so_far.words = words_of(so_far.text);
+        return draw_answer_words(context, so_far, at, width, line, [](int) {});
     }
 
     /// "as full"; "2/19 differ, 6 left out", of which the beginning where the width has no room for all
@@ -333,10 +349,16 @@ class AnswersView : public View {
             at.y += ImGui::CalcTextSize(text.c_str(), nullptr, false, width).y;
         };
         if (one.output && !one.output->switches.empty()) note(one.output->switches, context.theme.ink_quiet);
+        const PartialAnswer* partial = partial_answer(context, one.run);
+        if (const std::string& message = session.attributes(one.run).message;
+            !partial && session.document(one.run)->is_pending(one.run.run) && !message.empty())
+            note(message, context.theme.warning);
         if (!one.error.empty())
             note(one.error, context.theme.error);
         else if (!one.output)
             note("reading …", context.theme.ink_quiet);
+        else if (one.output->words.empty() && partial)
+            at.y = draw_partial_answer(context, *partial, at, width, line);
         else if (one.output->words.empty())
             note(why_empty(context, one.run), context.theme.ink_quiet);
         else

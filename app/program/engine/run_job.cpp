@@ -123,6 +123,14 @@ void require_file(const policies::PolicySpec& spec) {
     }
 }
 
+/// Spectra can take longer than all answers: they are added when those are there.
+void write_model(trace::Writer& writer, const engine::Model& model, bool with_spectra, engine::Progress& progress) {
+    trace::ModelRecord record;
+    static_cast<trace::ModelAttributes&>(record) = model.attributes();
+    if (with_spectra) engine::add_spectra(model.checkpoint(), model.fingerprint(), record, progress);
+    writer.write_model(record);
+}
+
 }  // namespace
 
 std::vector<engine::RunPlan> plans_of(const RunJob& job) {
@@ -192,12 +200,7 @@ RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
         is_begun = !writer.resumed();
         if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
         for (const auto& damaged : writer.set_aside()) warn(events, progress, damaged);
-        if (!writer.has_model()) {
-            trace::ModelRecord record;
-            static_cast<trace::ModelAttributes&>(record) = model.attributes();
-            if (job.experiment.analyze) engine::add_spectra(model.checkpoint(), model.fingerprint(), record, progress);
-            writer.write_model(record);
-        }
+        if (!writer.has_model()) write_model(writer, model, false, progress);
         engine::Experiment experiment(model, plans, job.experiment, writer, progress);
         if (events.on_begin) events.on_begin(experiment);
         const auto on_run = std::move(experiment.on_run);
@@ -213,6 +216,7 @@ RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
             throw;
         }
         if (events.on_end) events.on_end(experiment);
+        if (job.experiment.analyze) write_model(writer, model, true, progress);
         writer.finish();
         progress.message(fmt::format("{} written", job.output.string()));
         return {false, failures.tell_all(trace::Reader(job.output)), experiment.timings()};
