@@ -4,15 +4,13 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
-#include <condition_variable>
-#include <limits>
 #include <map>
-#include <mutex>
 
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/run_form.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/held_steps.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"
 #include "tests/policies/echo_maps_file.h"
@@ -23,41 +21,6 @@
 
 namespace kvscope::gui::testing {
 namespace {
-
-/// Where the engine waits before a step of the answer, until it may go on. Steps are counted from 0.
-class HeldSteps {
- public:
-    /// The engine's thread, before each step.
-    void before_step() {
-        std::unique_lock lock(mutex_);
-        ++n_begun_;
-        changed_.wait(lock, [this] { return n_begun_ <= allowed_; });
-    }
-    /// Lets n steps begin, in all.
-    void allow(int n) {
-        const std::lock_guard lock(mutex_);
-        allowed_ = n;
-        changed_.notify_all();
-    }
-    void allow_all() { allow(std::numeric_limits<int>::max()); }
-    /// Whether the engine waits with n steps done.
-    bool waits_behind(int n) {
-        const std::lock_guard lock(mutex_);
-        return n_begun_ == n + 1 && allowed_ == n;
-    }
-
- private:
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    int n_begun_ = 0;
-    int allowed_ = 0;
-};
-
-/// The engine goes on when the test ends, however it does: the window waits for it when it closes.
-struct AllowedAtTheEnd {
-    HeldSteps& steps;
-    ~AllowedAtTheEnd() { steps.allow_all(); }
-};
 
 RunForm echo_form(const fs::path& output, const std::string& maps) {
     RunForm form;

@@ -124,6 +124,7 @@ bool App::frame() {
     guard_.attempt("the file dialog", [this] { dialog_.draw(); });
     help_.draw_keys(focused_view(), actions_);
     help_.draw_about(window_);
+    draw_quit_question();
     notices_.draw(appearance_.theme());
     sidecars_.save_annotations();
     if (undo_.end_frame()) window_.draw_again();
@@ -179,10 +180,23 @@ void App::end_frame() {
     if (const auto next = session_.end_frame()) window_.draw_within(next->count());
 }
 
-bool App::may_close() {
+bool App::may_close(bool is_ordered) {
+    const EngineStatus status = engine_ ? engine_->status() : EngineStatus{};
+    if (status.state == EngineStatus::State::running && !is_ordered) {
+        quit_question_.ask(status.what);
+        window_.draw_again();
+        return false;
+    }
     if (!autosave_.may_leave()) return false;
-    if (engine_ && engine_->status().busy()) engine_->cancel();  // finished runs are on disk
+    if (status.busy()) engine_->cancel();  // finished runs are on disk
     return true;
+}
+
+void App::draw_quit_question() {
+    const bool is_under_way = engine_ && engine_->status().busy();
+    if (quit_question_.draw(is_under_way) != QuitQuestion::Answer::quit) return;
+    if (engine_) engine_->cancel();
+    quit_ = autosave_.may_leave();
 }
 
 void App::draw_middle() {

@@ -19,6 +19,7 @@
 #include "app/gui/shell/help_popups.h"
 #include "app/gui/shell/notices.h"
 #include "app/gui/shell/open_views.h"
+#include "app/gui/shell/quit_question.h"
 #include "app/gui/shell/settings_store.h"
 #include "app/gui/shell/trace_sidecars.h"
 #include "app/gui/shell/undo_history.h"
@@ -55,8 +56,10 @@ class App {
     bool frame();
     /// In place of a frame while the window cannot be seen: what the engine and the tasks hand over is taken.
     void unseen_frame();
-    /// Before the window closes: settings are saved. False where something has to be finished or confirmed first.
-    bool may_close();
+    /// Before the window closes: settings are saved. False where something has to be finished or confirmed first; the
+    /// question is then shown, and its answer closes the window.
+    /// @param is_ordered by the system: nobody is asked
+    bool may_close(bool is_ordered = false);
 
     /// Opens a trace or, beside those that are open, a further one; what goes wrong becomes a notice.
     void open_trace(const std::filesystem::path& path) { opener_.open_trace(path); }
@@ -113,6 +116,7 @@ class App {
     void draw_middle();
     void draw_views();
     void draw_start();
+    void draw_quit_question();
     void end_frame();
 
     // What is below works with what is above it, and is gone before it.
@@ -134,6 +138,7 @@ class App {
     Autosave autosave_;
     FileOpener opener_;
     HelpPopups help_;
+    QuitQuestion quit_question_;
     FileDialog dialog_;
     bool are_answers_shown_ = false;  ///< those of the job under way were brought to the front
     bool quit_ = false;

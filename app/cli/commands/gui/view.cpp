@@ -93,7 +93,7 @@ int view(const Arguments& arguments) {
         gui::Window::wake();
     });
     window.run(
-        frame, [&] { app.unseen_frame(); }, [&] { return app.may_close() || is_ordered; });
+        frame, [&] { app.unseen_frame(); }, [&] { return app.may_close(is_ordered) || is_ordered; });
     if (end.signal() != 0) note_stop_signal(end.signal());
     return 0;
 }

@@ -1,0 +1,35 @@
+#include "app/gui/shell/quit_question.h"
+
+#include <imgui.h>
+
+#include <utility>
+
+namespace kvscope::gui {
+
+void QuitQuestion::ask(std::string what) {
+    what_ = std::move(what);
+    is_wanted_ = true;
+}
+
+QuitQuestion::Answer QuitQuestion::draw(bool is_under_way) {
+    constexpr const char* title = "Quit kvscope?";
+    if (std::exchange(is_wanted_, false)) ImGui::OpenPopup(title);
+    ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5f, 0.5f});
+    if (!ImGui::BeginPopupModal(title, nullptr, ImGuiWindowFlags_AlwaysAutoResize)) return Answer::none;
+    Answer answer = Answer::none;
+    if (is_under_way)
+        ImGui::Text("%s: still under way.", what_.c_str());
+    else
+        ImGui::Text("%s: ended meanwhile.", what_.c_str());
+    ImGui::TextDisabled("What is finished is on disk. The same run, started again, goes on from there.");
+    ImGui::Dummy({0, 0.3f * ImGui::GetFontSize()});
+    if (ImGui::Button("Quit")) answer = Answer::quit;
+    ImGui::SameLine();
+    if (ImGui::Button("Stay") || ImGui::IsKeyPressed(ImGuiKey_Escape)) answer = Answer::stay;
+    if (ImGui::IsWindowAppearing()) ImGui::SetItemDefaultFocus();
+if (answer != Answer::none) ImGui::CloseCurrentPopup();
+    ImGui::EndPopup();
+    return answer;
+}
+
+}  // namespace kvscope::gui

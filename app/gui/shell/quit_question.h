@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+namespace kvscope::gui {
+
+/// Asks whether the window is to close although a run, or a training, is under way.
+class QuitQuestion {
+ public:
+    enum class Answer { none, quit, stay };
+
+    /// Shown from the next frame on. @param what is under way: "demo.h5: 15 runs"
+    void ask(std::string what);
+    /// @param is_under_way what was asked about has not ended yet
+    Answer draw(bool is_under_way);
+
+ private:
+    std::string what_;
+    bool is_wanted_ = false;
+};
+
+}  // namespace kvscope::gui

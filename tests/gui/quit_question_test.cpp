@@ -1,0 +1,123 @@
+// Closing the window while a run is under way.
+#ifdef KVSCOPE_WITH_ENGINE
+
+#include <imgui_internal.h>
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <vector>
+
+#include "app/gui/session/engine_session.h"
+#include "app/gui/session/run_form.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "tests/gui/driven_window.h"
+#include "tests/gui/held_steps.h"
+#include "tests/gui/session_with_engine.h"
+#include "tests/gui/small_model.h"
+#include "tests/policies/echo_maps_file.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+/// A run that waits in the middle of its answer; only one of a cache that changes its form can.
+class WaitingRun {
+ public:
+    WaitingRun() {
+        AppOptions options;
+        options.traces = {small_model};
+        options.before_step = [this] { steps_.before_step(); };
+        driven = std::make_unique<DrivenApp>(options);
+        EngineSession& engine = *driven->app().engine();
+        REQUIRE(driven->draw_until([&] { return engine.status().model_path == small_model; }, patience));
+        RunRequest request;
+        request.model = small_model;
+        request.context = text;
+        request.policies = {"echokv:recent=9,maps=" + maps_.path()};
+        request.budgets = "16";
+        request.options.n_new = 24;
+        request.options.ignore_eos = true;
+        request.output = folder_ / "run.h5";
+        steps_.allow(3);
+        engine.run(request);
+        REQUIRE(driven->draw_until([&] { return steps_.waits_behind(3); }, patience));
+        driven->draw_until([] { return false; }, 5);
+    }
+    ~WaitingRun() { steps_.allow_all(); }
+
+    EngineSession& engine() { return *driven->app().engine(); }
+    void let_it_end() {
+        steps_.allow_all();
+        REQUIRE(driven->draw_until([&] { return !engine().status().busy(); }, patience));
+    }
+
+ private:
+    const trace::sample::TemporaryFolder folder_;
+    HeldSteps steps_;
+    const policies::test::EchoMapsFile maps_{{.n_layers = 2, .n_kv_heads = 2, .head_dim = 16, .group = 2, .local = 4},
+                                             checkpoint::open_checkpoint(small_model)->fingerprint()};
+
+ public:
+    std::unique_ptr<DrivenApp> driven;
+};
+
+constexpr const char* stay = "//Quit kvscope?/Stay";
+
+bool is_shown() {
+    const ImGuiWindow* question = ImGui::FindWindowByName("Quit kvscope?");
+    return question && question->Active;
+}
+
+}  // namespace
+
+TEST_CASE("Quit during a run asks: Stay and Escape go on with it, Quit cancels it and closes") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    WaitingRun run;
+    DrivenApp& driven = *run.driven;
+    std::vector<bool> is_asked;
+    // One drive: each begins without popups.
+    driven.drive([&](ImGuiTestContext& c) {
+        const auto note = [&] {
+            c.Yield(2);
+            is_asked.push_back(is_shown());
+        };
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_Q);
+        note();
+        c.ItemClick(stay);
+        note();
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_Q);
+        note();
+        c.KeyPress(ImGuiKey_Escape);
+        note();
+    });
+    CHECK(is_asked == std::vector<bool>{true, false, true, false});
+    CHECK(!driven.has_ended());
+    CHECK(run.engine().status().state == EngineStatus::State::running);
+    driven.drive([&](ImGuiTestContext& c) {
+        CHECK(!driven.app().may_close());  // the window's own button
+        c.Yield(3);
+        c.ItemClick("//Quit kvscope?/Quit", 0, ImGuiTestOpFlags_NoError);
+    });
+    CHECK(driven.has_ended());
+    CHECK(run.engine().status().state == EngineStatus::State::cancelling);
+}
+
+TEST_CASE("Quit asks nothing where nothing runs, and where the system orders the end") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    WaitingRun run;
+    CHECK(run.driven->app().may_close(true));
+    run.driven->drive([&](ImGuiTestContext& c) {
+        c.Yield(3);
+        CHECK(!is_shown());
+    });
+    run.let_it_end();
+    CHECK(run.driven->app().may_close());
+    run.driven->drive([&](ImGuiTestContext& c) {
+        c.Yield(3);
+        CHECK(!is_shown());
+    });
+}
+
+}  // namespace kvscope::gui::testing
+
+#endif
