@@ -16,6 +16,7 @@
 #include "tests/gui/small_model.h"
 #include "tests/policies/echo_maps_file.h"
 #include "tests/skip.h"
+#include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui::testing {
 namespace {

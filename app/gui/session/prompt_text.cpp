@@ -42,8 +42,8 @@ std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& 
     return answer.value && answer.value->prompt == prompt ? answer.value : nullptr;
 }
 
-std::vector<std::pair<int64_t, int64_t>> find_spans(const PromptText& prompt, std::string_view search) {
-    std::vector<std::pair<int64_t, int64_t>> spans;
+TokenSpans find_spans(const PromptText& prompt, std::string_view search) {
+    TokenSpans spans;
     if (search.empty()) return spans;
     const std::string text = lowered(prompt.text);
     const std::string wanted = lowered(search);
@@ -56,16 +56,31 @@ std::vector<std::pair<int64_t, int64_t>> find_spans(const PromptText& prompt, st
     return spans;
 }
 
-std::vector<std::pair<int64_t, int64_t>> marked_spans(Session& session, const Document& document) {
-    using Spans = std::vector<std::pair<int64_t, int64_t>>;
-    if (session.mark.empty()) return {};
+namespace {
+
+/// nullptr until they are found.
+std::shared_ptr<const TokenSpans> spans_of(Session& session, const Document& document, const TaskSlot<TokenSpans>& slot,
+                                           const std::string& text) {
+    if (text.empty()) return nullptr;
     const auto prompt = prompt_text(session, document);
-    if (!prompt) return {};
-    static const TaskSlot<Spans> slot;
+    if (!prompt) return nullptr;
     const auto answer =
-        session.tasks.ask(slot, std::to_string(document.id()), fmt::format("{}/{}", prompt->number, session.mark),
-                          [prompt, mark = session.mark] { return find_spans(*prompt, mark); });
-    return answer.value && answer.current ? *answer.value : Spans{};
+        session.tasks.ask(slot, std::to_string(document.id()), fmt::format("{}/{}", prompt->number, text),
+                          [prompt, text] { return find_spans(*prompt, text); });
+    return answer.current ? answer.value : nullptr;
+}
+
+}  // namespace
+
+TokenSpans marked_spans(Session& session, const Document& document) {
+    static const TaskSlot<TokenSpans> slot;
+    const auto spans = spans_of(session, document, slot, session.mark);
+    return spans ? *spans : TokenSpans{};
+}
+
+std::shared_ptr<const TokenSpans> searched_spans(Session& session, const Document& document) {
+    static const TaskSlot<TokenSpans> slot;
+    return spans_of(session, document, slot, session.search);
 }
 
 }  // namespace kvscope::gui

@@ -31,10 +31,15 @@ using analysis::whole_characters;
 /// The document's shown prompt; nullptr until it is read, whatever was shown before.
 std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& document);
 
-/// Token ranges (first, last) whose text holds the search, in order; upper and lower ASCII letters are alike.
-std::vector<std::pair<int64_t, int64_t>> find_spans(const PromptText& prompt, std::string_view search);
+/// (first, last) token of each.
+using TokenSpans = std::vector<std::pair<int64_t, int64_t>>;
 
-/// The spans of Session::mark in the document's shown prompt.
-std::vector<std::pair<int64_t, int64_t>> marked_spans(Session& session, const Document& document);
+/// Token ranges whose text holds the search, in order; upper and lower ASCII letters are alike.
+TokenSpans find_spans(const PromptText& prompt, std::string_view search);
+
+/// The spans of Session::mark in the document's shown prompt; none until they are found.
+TokenSpans marked_spans(Session& session, const Document& document);
+/// Those of Session::search; nullptr where nothing is searched, and until they are found.
+std::shared_ptr<const TokenSpans> searched_spans(Session& session, const Document& document);
 
 }  // namespace kvscope::gui

@@ -15,11 +15,27 @@
 
 namespace kvscope::gui {
 
+float MapMargins::share(float left, float right, float needed) {
+    const std::pair window(static_cast<int>(std::lround(left)), static_cast<int>(std::lround(right)));
+    float& now = now_[window];
+    now = std::max(now, needed);
+    const auto before = before_.find(window);
+    return before == before_.end() ? now : std::max(now, before->second);
+}
+
+bool MapMargins::end_frame() {
+    const bool has_changed = now_ != before_;
+    before_ = std::exchange(now_, {});
+    return has_changed;
+}
+
 std::optional<Tasks::Seconds> Session::end_frame() {
     hover_.end_frame();
+    const bool is_moved = map_margins.end_frame();
     auto& flicker = pair.flicker;
     if (flicker && (!exists(*flicker) || document(*flicker)->prompt != flicker->prompt)) flicker.reset();
-    return tasks.end_frame();
+    const auto next = tasks.end_frame();
+    return is_moved ? Tasks::Seconds(0) : next;
 }
 
 Document& Session::open(const std::filesystem::path& path, bool is_written) {

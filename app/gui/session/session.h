@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,21 @@ struct TokenAxis {
     void show_everything() { min = max = 0; }
 };
 
+/// What token maps that stand above one another, in windows of the same left and right edge, leave free on their right:
+/// as much as that one which has something beside it, so that a token has one x in all of them.
+class MapMargins {
+ public:
+    /// @param left, right of the window, pixels @param needed by this map @returns what to leave, in pixels: the most
+    /// that was needed there in this frame, so far, or in the one before
+    float share(float left, float right, float needed);
+    /// @returns whether the margins are other than in the frame before
+    bool end_frame();
+
+ private:
+    using Margins = std::map<std::pair<int, int>, float>;
+    Margins now_, before_;
+};
+
 /// Everything that the views share: the open traces, the one selection, which runs are shown, A and B. Views read and
 /// write it and never one another. Knows no ImGui. All calls from the window's thread.
 class Session {
@@ -45,7 +61,9 @@ class Session {
     Selection selection;
     ChosenPair pair;
     TokenAxis token_axis;
+    MapMargins map_margins;
     std::string mark;                     ///< text whose occurrences are outlined in every view; empty: none
+    std::string search;                   ///< text that is searched in prompts, found places lit in every view
     std::optional<bool> wanted_template;  ///< the chat template, for the next form of a run; unset: as it is there
 
     Cursor cursor() const { return selection.current(); }

@@ -27,7 +27,7 @@ QuitQuestion::Answer QuitQuestion::draw(bool is_under_way) {
     ImGui::SameLine();
     if (ImGui::Button("Stay") || ImGui::IsKeyPressed(ImGuiKey_Escape)) answer = Answer::stay;
     if (ImGui::IsWindowAppearing()) ImGui::SetItemDefaultFocus();
-if (answer != Answer::none) ImGui::CloseCurrentPopup();
+    if (answer != Answer::none) ImGui::CloseCurrentPopup();
     ImGui::EndPopup();
     return answer;
 }

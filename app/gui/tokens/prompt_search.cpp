@@ -1,13 +1,11 @@
 #include "app/gui/tokens/prompt_search.h"
 
-#include <fmt/format.h>
 #include <imgui.h>
 #include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
 #include <tuple>
-
-#include "app/gui/session/prompt_text.h"
+#include <utility>
 
 namespace kvscope::gui {
 
@@ -16,17 +14,17 @@ void PromptSearch::draw(Context& context, const Document& document) {
     constexpr ImGuiInputFlags route = ImGuiInputFlags_RouteGlobal | ImGuiInputFlags_RouteOverActive;
     if (ImGui::Shortcut(ImGuiMod_Ctrl | ImGuiKey_F, route)) ImGui::SetKeyboardFocusHere();
     ImGui::SetNextItemWidth(9 * em);
-    const bool entered =
-        ImGui::InputTextWithHint("##prompt search", "search  (Ctrl+F)", &text_, ImGuiInputTextFlags_EnterReturnsTrue);
+    const bool entered = ImGui::InputTextWithHint("##prompt search", "search  (Ctrl+F)", &context.session.search,
+                                                  ImGuiInputTextFlags_EnterReturnsTrue);
     if (entered) ImGui::SetKeyboardFocusHere(-1);
     const TokenSpans& found = matches(context, document);
     const bool forward = entered || ImGui::Shortcut(ImGuiKey_F3, route);
     const bool back = ImGui::Shortcut(ImGuiMod_Shift | ImGuiKey_F3, route);
     if (!found.empty() && (forward || back)) go_to(context, document, found, back);
-    if (text_.empty()) return;
+    if (context.session.search.empty()) return;
     ImGui::SameLine(0, 4);
     if (found.empty())
-        ImGui::TextDisabled("%s", found_is_current_ ? "no match" : "…");
+        ImGui::TextDisabled("%s", found_ ? "no match" : "…");
     else if (match_ < found.size())
         ImGui::TextDisabled("%zu of %zu", match_ + 1, found.size());
     else
@@ -35,19 +33,8 @@ void PromptSearch::draw(Context& context, const Document& document) {
 
 const TokenSpans& PromptSearch::matches(Context& context, const Document& document) {
     static const TokenSpans none;
-    found_.reset();
-    found_is_current_ = true;
-    if (text_.empty()) return none;
-    const auto prompt = prompt_text(context.session, document);
-    if (!prompt) return none;
-    const std::string stamp = fmt::format("{}/{}", prompt->number, text_);
-    const auto answer = context.session.tasks.ask(matches_, std::to_string(document.id()), stamp,
-                                                  [prompt, search = text_] { return find_spans(*prompt, search); });
-    found_is_current_ = answer.current;
-    if (!answer.current) return none;
-    if (stamp != searched_) match_ = std::string::npos;
-    searched_ = stamp;
-    found_ = answer.value;
+    found_ = searched_spans(context.session, document);
+    if (found_ && std::exchange(counted_, found_) != found_) match_ = std::string::npos;
     return found_ ? *found_ : none;
 }
 

@@ -1,6 +1,6 @@
 #include "app/gui/tokens/token_map.h"
 
-#include <imgui.h>
+#include <imgui_internal.h>
 #include <implot.h>
 
 #include <algorithm>
@@ -73,6 +73,18 @@ void draw_band(ImDrawList* list, int64_t first, int64_t last, ImU32 color, bool 
         list->AddRect({left - 1, origin.y}, {right + 1, origin.y + size.y}, color, 0.0f, 1.0f);
 }
 
+/// A wedge at the upper and the lower edge points at a place that a search has found: the cells stay to be seen.
+void draw_found(ImDrawList* list, int64_t first, int64_t last, ImU32 color) {
+    const float top = ImPlot::GetPlotPos().y;
+    const float bottom = top + ImPlot::GetPlotSize().y;
+    const float left = ImPlot::PlotToPixels(static_cast<double>(first), 0.0).x;
+    const float right = ImPlot::PlotToPixels(static_cast<double>(last + 1), 0.0).x;
+    const float middle = (left + right) / 2;
+    constexpr float wedge = 4;
+    list->AddTriangleFilled({middle - wedge, top}, {middle + wedge, top}, {middle, top + wedge}, color);
+    list->AddTriangleFilled({middle - wedge, bottom}, {middle, bottom - wedge}, {middle + wedge, bottom}, color);
+}
+
 void draw_row(ImDrawList* list, int row, ImU32 color) {
     const ImVec2 origin = ImPlot::GetPlotPos();
     const float right = origin.x + ImPlot::GetPlotSize().x;
@@ -101,6 +113,8 @@ void draw_selection(Context& context, const TokenMap& map) {
     ImPlot::PushPlotClipRect();
     for (const auto& [first, last] : marked_spans(context.session, *map.document))
         draw_band(list, first, last, packed(context.theme.mark), false);
+    if (const auto found = searched_spans(context.session, *map.document))
+        for (const auto& [first, last] : *found) draw_found(list, first, last, packed(context.theme.ink));
     const auto pins = map.document->pins.find(map.document->prompt);
     if (pins != map.document->pins.end()) {
         for (const int64_t token : pins->second)
@@ -161,6 +175,14 @@ void draw_cells(const TokenMap& map, ImVec2 from, ImVec2 to) {
                   {limits.X.Min, last, limits.Y.Min, limits.Y.Max}, map.colors);
 }
 
+/// @param wanted pixels; 0: all there is @returns as many, or fewer where a map above or below ends further on the left
+float shared_width(Session& session, float wanted) {
+    const float width = wanted > 0 ? wanted : ImGui::GetContentRegionAvail().x;
+    const ImGuiWindow& window = *ImGui::GetCurrentWindow()->RootWindow;
+    const float free = window.WorkRect.Max.x - (ImGui::GetCursorScreenPos().x + width);
+    return width - (session.map_margins.share(window.Pos.x, window.Pos.x + window.Size.x, free) - free);
+}
+
 /// A click selects the cell under the mouse; with Shift, the tokens up to it.
 void select_cell(Session& session, const Cursor& over) {
     Cursor next = over;
@@ -215,7 +237,7 @@ DrawnTokenMap draw_token_map(Context& context, const char* id, ImVec2 size, cons
                                   ImPlotFlags_NoMenus | ImPlotFlags_NoFrame;
     const float tick = 3 * context.scale;
     const float row_axis = row_axis_width(map.map->rows(), tick);
-    size.x = std::max((size.x > 0 ? size.x : ImGui::GetContentRegionAvail().x) - row_axis, 1.0f);
+    size.x = std::max(shared_width(context.session, size.x) - row_axis, 1.0f);
     ImGui::SetCursorPosX(ImGui::GetCursorPosX() + row_axis);
     ImPlot::PushStyleVar(ImPlotStyleVar_PlotPadding, ImVec2(0, 2));
     ImPlot::PushStyleColor(ImPlotCol_PlotBg, ImVec4(0, 0, 0, 0));  // the map fills it
@@ -281,6 +303,13 @@ void draw_token_overview(Context& context, const char* id, const DrawnTokenMap& 
             {x_of(static_cast<double>(first)), at.y},
             {std::max(x_of(static_cast<double>(last + 1)), x_of(static_cast<double>(first)) + 2), at.y + 4},
             packed(context.theme.mark));
+    }
+    if (const auto found = searched_spans(context.session, document)) {
+        for (const auto& [first, last] : *found) {
+            const float middle = (x_of(static_cast<double>(first)) + x_of(static_cast<double>(last + 1))) / 2;
+            list->AddTriangleFilled({middle - 4, at.y + height}, {middle, at.y + height - 4},
+                                    {middle + 4, at.y + height}, packed(context.theme.ink));
+        }
     }
     TokenAxis& axis = context.session.token_axis;
     if (ImGui::IsItemActive()) {

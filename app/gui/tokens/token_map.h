@@ -50,7 +50,8 @@ struct DrawnTokenMap {
 
 /// Draws a token map on the session's token axis, with its rows' numbers on the left, selection, hover, marks and pins,
 /// and takes its mouse: hover is transient, click is sticky, Shift-click extends the tokens, drag pans, the wheel
-/// zooms, Ctrl-drag zooms into a box. @param size height in pixels; a width of 0 is all there is
+/// zooms, Ctrl-drag zooms into a box. Of maps in windows above one another all end at the same x.
+/// @param size height in pixels; a width of 0 is all there is
 DrawnTokenMap draw_token_map(Context& context, const char* id, ImVec2 size, const TokenMap& map);
 
 /// A line with the positions of the shown tokens, below maps of `n_tokens` that lie at `place`.

@@ -433,7 +433,7 @@ class PromptView : public View {
             }
             ImGui::Separator();
             if (ImGui::MenuItem("Mark this text")) context.session.mark = text;
-            if (ImGui::MenuItem("Search for this text")) search_.set_text(text);
+            if (ImGui::MenuItem("Search for this text")) context.session.search = text;
             if (ImGui::MenuItem("Copy text")) ImGui::SetClipboardText(text.c_str());
             ImGui::Separator();
             draw_figure_items(context, *this, "prompt", figure(context.session));
