@@ -33,6 +33,7 @@ void check_options(const RankingDefinition& definition, const RankingOptions& op
     require(!options.layers.empty(), "layers");
     require(options.threshold.has_value(), "threshold");
     require(options.tokens.has_value(), "tokens");
+    require(!options.mark.empty(), "mark");
     if (!options.threshold || !definition.threshold) return;
     const RankingThreshold& threshold = *definition.threshold;
     if (*options.threshold >= 0 && *options.threshold <= threshold.most) return;

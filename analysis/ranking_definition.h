@@ -25,6 +25,7 @@ struct RankingOptions {
     std::vector<int> layers;                ///< empty: all
     std::optional<double> threshold;        ///< not set: the ranking's own
     std::optional<TokenRange> tokens = {};  ///< not set: all that policies see
+    std::string mark = {};                  ///< text that is looked for; empty: none
 
     /// For chosen_runs, compared_runs and chosen_layers.
     FigureOptions choice() const {

@@ -130,4 +130,11 @@ std::vector<TokenSpan> sentences_of(const TokenTexts& texts, size_t n_tokens) {
     return parts;
 }
 
+std::string trimmed_text(const TokenTexts& texts, TokenSpan span) {
+    const std::string_view text = whole_characters(texts, span.first, span.last);
+    const size_t begin = text.find_first_not_of(" \t\r\n");
+    if (begin == std::string_view::npos) return std::string(text);
+    return std::string(text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin));
+}
+
 }  // namespace kvscope::analysis

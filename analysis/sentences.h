@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "analysis/token_texts.h"
@@ -21,5 +22,8 @@ struct TokenSpan {
 /// sentence in which it begins.
 /// @param n_tokens of `texts`, how many; the text ends there
 std::vector<TokenSpan> sentences_of(const TokenTexts& texts, size_t n_tokens);
+
+/// What a span says, without the white space around it.
+std::string trimmed_text(const TokenTexts& texts, TokenSpan span);
 
 }  // namespace kvscope::analysis

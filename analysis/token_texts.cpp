@@ -3,11 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "analysis/tables/utf8.h"
 
 namespace kvscope::analysis {
+namespace {
+
+std::string lower_case(std::string_view text) {
+    std::string out(text);
+    for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return out;
+}
+
+}  // namespace
 
 TokenTexts token_texts(std::vector<std::string> tokens) {
     TokenTexts out;
@@ -51,6 +61,20 @@ std::string shown_token(std::string_view token) {
         at += bytes;
     }
     return out;
+}
+
+std::vector<std::pair<int64_t, int64_t>> find_text(const WholeText& texts, std::string_view searched) {
+    std::vector<std::pair<int64_t, int64_t>> places;
+    if (searched.empty()) return places;
+    const std::string text = lower_case(texts.text);
+    const std::string wanted = lower_case(searched);
+    const auto token_at = [&](size_t byte) {
+        const auto after = std::upper_bound(texts.begins.begin(), texts.begins.end(), byte);
+        return static_cast<int64_t>(after - texts.begins.begin()) - 1;
+    };
+    for (size_t at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + wanted.size()))
+        places.emplace_back(token_at(at), token_at(at + wanted.size() - 1));
+    return places;
 }
 
 }  // namespace kvscope::analysis

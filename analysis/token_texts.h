@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/tables/token_text.h"
@@ -19,6 +21,10 @@ TokenTexts token_texts(std::vector<std::string> tokens);
 
 /// What tokens first … last say, with the whole of characters that they have only bytes of.
 std::string_view whole_characters(const TokenTexts& texts, size_t first, size_t last);
+
+/// First and last token of each place, in order, whose text holds what is searched; upper and lower ASCII letters are
+/// alike. Places do not overlap.
+std::vector<std::pair<int64_t, int64_t>> find_text(const WholeText& texts, std::string_view searched);
 
 /// A token with its white space made visible.
 std::string shown_token(std::string_view token);

@@ -48,14 +48,6 @@ double sum_of(const std::vector<double>& values, TokenSpan span) {
     return sum;
 }
 
-/// Without the white space around it.
-std::string said(const TokenTexts& texts, TokenSpan span) {
-    const std::string_view text = whole_characters(texts, span.first, span.last);
-    const size_t begin = text.find_first_not_of(" \t\r\n");
-    if (begin == std::string_view::npos) return std::string(text);
-    return std::string(text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin));
-}
-
 Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const std::vector<int> runs = compared_runs(reader, options.choice());
     const OfTokens of = read_tokens(reader, options.prompt, runs, chosen_layers(reader, options.choice()));
@@ -77,7 +69,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         const double lost = of.lost.empty() ? unknown : sum_of(of.lost, span);
         rows.add({{.run = runs[0], .token = static_cast<int>(span.first)}, static_cast<int>(span.last)}, b - a,
                  {static_cast<int64_t>(span.first), static_cast<int64_t>(span.last), static_cast<int64_t>(n),
-                  said(texts, span), a, b, a - b, known_cell(lost)});
+                  trimmed_text(texts, span), a, b, a - b, known_cell(lost)});
     }
     return rows.take();
 }

@@ -11,6 +11,8 @@ from program import NEEDS_ENGINE, SOURCE, ProgramTest, csv_rows, json_rows, json
 
 RANKING_FILES = sorted(path.stem.replace("_", "-") for path in (SOURCE / "analysis" / "rankings").glob("*.cpp"))
 
+NEEDED = {"marks": ("--mark", "it")}  # what a ranking cannot do without
+
 
 @NEEDS_ENGINE
 class Ranking(ProgramTest):
@@ -24,7 +26,7 @@ class Ranking(ProgramTest):
         cls.prompt = cls.trace["prompts/0"]
 
     def rank(self, name, *arguments):
-        return json_rows(self.made("export", "t.h5", "--ranking", name, "--format", "json", *arguments).stdout)
+        return json_rows(self.made("export", "t.h5", "--ranking", name, "--format", "json", *NEEDED.get(name, ()), *arguments).stdout)
 
     def kept_share(self, j):
         """(tokens): share of the heads of all layers that keep each token."""
@@ -44,7 +46,23 @@ class Ranking(ProgramTest):
         for name in RANKING_FILES:
             with self.subTest(name):
                 self.assertGreater(len(self.rank(name)), 1)
-                self.assertNotIn("\x1b", self.made("export", "t.h5", "--ranking", name).stdout)
+                self.assertNotIn("\x1b", self.made("export", "t.h5", "--ranking", name, *NEEDED.get(name, ())).stdout)
+
+    def test_places_of_a_mark_are_what_the_prompt_says(self):
+        rows = self.rank("marks")
+        text = ["".join(t.decode() for t in self.prompt["token_text"][row["first_token"]:row["last_token"] + 1]) for row in rows]
+        whole = "".join(t.decode() for t in self.prompt["token_text"][:])
+        self.assertEqual(len(rows), whole.lower().count("it"))
+        for said, row in zip(text, rows):
+            self.assertIn("it", said.lower())
+            for j in 1, 2, 3, 4:
+                share = self.kept_share(j)[row["first_token"]:row["last_token"] + 1].mean()
+                self.assertAlmostEqual(row[f"kept_run_{j}"], share, places=3)
+        kept = [sum(row[f"kept_run_{j}"] for j in (1, 2, 3, 4)) for row in rows]
+        self.assertEqual(kept, sorted(kept))
+        self.refuses(2, ["--mark is missing"], "export", "t.h5", "--ranking", "marks")
+        self.refuses(2, ["does not say", "zebra"], "export", "t.h5", "--ranking", "marks", "--mark", "zebra")
+        self.refuses(2, ["does not heed --mark"], "export", "t.h5", "--ranking", "heads", "--mark", "it")
 
     def test_all_forms_agree(self):
         for name in RANKING_FILES:
@@ -52,13 +70,13 @@ class Ranking(ProgramTest):
                 made = {}
                 for extension in "csv", "json", "jsonl", "md", "tex":
                     output = self.path(f"{name}.{extension}")
-                    self.assertEqual(self.made("export", "t.h5", "--ranking", name, "-o", output).stdout, "")
+                    self.assertEqual(self.made("export", "t.h5", "--ranking", name, *NEEDED.get(name, ()), "-o", output).stdout, "")
                     made[extension] = output.read_text(encoding="utf-8")
                 rows = json.loads(made["json"])
                 self.assertEqual(rows, jsonl_rows(made["jsonl"]))
                 self.assertEqual(rows, self.rank(name, "-o", "-"))
                 self.assertEqual([list(row) for row in rows], [list(row) for row in csv_rows(made["csv"])])
-                self.assertEqual(made["csv"], self.made("export", "t.h5", "--ranking", name, "--format", "csv").stdout)
+                self.assertEqual(made["csv"], self.made("export", "t.h5", "--ranking", name, *NEEDED.get(name, ()), "--format", "csv").stdout)
 
     def test_sentences(self):
         rows = self.rank("sentences", "--run", 3, "--run", 1)

@@ -115,10 +115,10 @@ TEST_CASE("a searched text is found across tokens") {
     }
     prompt.begins.push_back(prompt.text.size());
     using Spans = std::vector<std::pair<int64_t, int64_t>>;
-    CHECK(find_spans(prompt, "paris") == Spans{{2, 3}, {3, 3}});
-    CHECK(find_spans(prompt, "the treaty") == Spans{{0, 2}});
-    CHECK(find_spans(prompt, "London").empty());
-    CHECK(find_spans(prompt, "").empty());
+    CHECK(analysis::find_text(prompt, "paris") == Spans{{2, 3}, {3, 3}});
+    CHECK(analysis::find_text(prompt, "the treaty") == Spans{{0, 2}});
+    CHECK(analysis::find_text(prompt, "London").empty());
+    CHECK(analysis::find_text(prompt, "").empty());
 }
 
 TEST_CASE("settings survive being written and read, and a damaged file gives the defaults") {

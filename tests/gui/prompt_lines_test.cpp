@@ -110,7 +110,7 @@ TEST_CASE("a character whose bytes are spread over tokens stands across them") {
     CHECK(cells == std::vector<uint32_t>{1, 2, 0, 2, 2, 1});
 
     CHECK(prompt.text == "a测试😀!");
-    CHECK(find_spans(prompt, "测") == std::vector<std::pair<int64_t, int64_t>>{{1, 2}});
+    CHECK(analysis::find_text(prompt, "测") == std::vector<std::pair<int64_t, int64_t>>{{1, 2}});
     CHECK(whole_characters(prompt, 2, 2) == "测");
     CHECK(whole_characters(prompt, 2, 4) == "测试😀");
 

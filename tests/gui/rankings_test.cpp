@@ -178,6 +178,7 @@ TEST_CASE("each ranking opens by its line in the palette, and a row selects what
     DrivenApp driven(files.options("explore"));
     driven.settle();
     Session& session = driven.session();
+    session.mark = ".";
     for (const auto& definition : analysis::ranking_definitions()) {
         CAPTURE(definition.name);
         session.selection.set({});

@@ -306,6 +306,7 @@ void declare_rankings(CLI::App& app, Arguments& arguments) {
     arguments.of_rankings = {
         app.add_option("--token,--tokens", arguments.tokens,
                        "Tokens of a ranking, the first and the last, as in 100-220"),
+        app.add_option("--mark", arguments.ranking.options.mark, "Text whose places a ranking is of"),
         app.add_option("--top", arguments.ranking.top, "So many rows of a ranking, the first (default: all)")
             ->check(WholeNumber(1))};
     arguments.ranking.format.declare(app);

@@ -2,23 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "app/gui/session/session.h"
 
 namespace kvscope::gui {
-namespace {
-
-std::string lowered(std::string_view text) {
-    std::string out(text);
-    for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return out;
-}
-
-}  // namespace
-
 PromptText make_prompt_text(std::vector<int32_t> ids, std::vector<std::string> tokens) {
     PromptText out;
     static_cast<analysis::TokenTexts&>(out) = analysis::token_texts(std::move(tokens));
@@ -42,20 +30,6 @@ std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& 
     return answer.value && answer.value->prompt == prompt ? answer.value : nullptr;
 }
 
-TokenSpans find_spans(const PromptText& prompt, std::string_view search) {
-    TokenSpans spans;
-    if (search.empty()) return spans;
-    const std::string text = lowered(prompt.text);
-    const std::string wanted = lowered(search);
-    const auto token_at = [&](size_t place) {
-        const auto after = std::upper_bound(prompt.begins.begin(), prompt.begins.end(), place);
-        return static_cast<int64_t>(after - prompt.begins.begin()) - 1;
-    };
-    for (size_t at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + wanted.size()))
-        spans.emplace_back(token_at(at), token_at(at + wanted.size() - 1));
-    return spans;
-}
-
 namespace {
 
 /// nullptr until they are found.
@@ -66,7 +40,7 @@ std::shared_ptr<const TokenSpans> spans_of(Session& session, const Document& doc
     if (!prompt) return nullptr;
     const auto answer =
         session.tasks.ask(slot, std::to_string(document.id()), fmt::format("{}/{}", prompt->number, text),
-                          [prompt, text] { return find_spans(*prompt, text); });
+                          [prompt, text] { return analysis::find_text(*prompt, text); });
     return answer.current ? answer.value : nullptr;
 }
 

@@ -34,9 +34,6 @@ std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& 
 /// (first, last) token of each.
 using TokenSpans = std::vector<std::pair<int64_t, int64_t>>;
 
-/// Token ranges whose text holds the search, in order; upper and lower ASCII letters are alike.
-TokenSpans find_spans(const PromptText& prompt, std::string_view search);
-
 /// The spans of Session::mark in the document's shown prompt; none until they are found.
 TokenSpans marked_spans(Session& session, const Document& document);
 /// Those of Session::search; nullptr where nothing is searched, and until they are found.

@@ -109,6 +109,10 @@ RankingRequest ranking_request(const Session& session, const analysis::RankingDe
     request.options.prompt = request.document->prompt;
     for (const RunKey& key : request.runs) request.options.runs.emplace_back(session.at(key).run);
     if (definition.threshold) request.options.threshold = threshold;
+    if (analysis::option_of(definition, "mark")) {
+        if (session.mark.empty()) return no_ranking("Type a text into Prompt's field mark: its places are listed.");
+        request.options.mark = session.mark;
+    }
     const Cursor selected = session.cursor();
     const bool is_here =
         selected.run.document == request.document->id() && selected.run.prompt == request.options.prompt;
@@ -155,6 +159,7 @@ TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedR
                     document.runs_stamp(document.prompt), request.options.threshold.value_or(-1));
     if (const auto& tokens = request.options.tokens) stamp += fmt::format(" t{}-{}", tokens->first, tokens->last);
     for (const RunKey& key : request.runs) stamp += " " + key.text();
+    stamp += " m" + request.options.mark;
     const auto rows =
         session.tasks.ask(ranked, "", stamp,
                           [reader = document.reader(), definition = request.definition, options = request.options,

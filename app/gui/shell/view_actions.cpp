@@ -34,7 +34,7 @@ void offer_texts(const std::string& search, std::vector<Action>& offered, Sessio
     if (search.size() < shortest_text || !document || document->prompt >= document->reader()->n_prompts()) return;
     const auto text = prompt_text(session, *document);
     if (!text) return;
-    const auto spans = find_spans(*text, search);
+    const auto spans = analysis::find_text(*text, search);
     for (size_t i = 0; i < std::min(spans.size(), most_places); ++i) {
         const auto [first, last] = spans[i];
         offered.push_back({fmt::format("Go to “{}”, token {} ({} of {})", search, first, i + 1, spans.size()),
