@@ -52,8 +52,7 @@ double sum_of(const std::vector<double>& values, std::pair<int64_t, int64_t> pla
 SubjectTable table_of(const trace::Reader& reader, const RankingOptions& options, const std::vector<int>& runs) {
     std::vector<std::variant<SubjectKey, Column>> columns = {
         Column{"first_token", "First token", "", ColumnType::integer},
-        Column{"last_token", "Last token", "", ColumnType::integer},
-        Column{"text", "Sentence", "", ColumnType::text}};
+        Column{"last_token", "Last token", "", ColumnType::integer}, Column{"text", "Sentence", "", ColumnType::text}};
     for (const int run : runs)
         columns.emplace_back(Column{fmt::format("kept_run_{}", run),
                                     "Kept, " + run_label(reader.run(options.prompt, run)), "", ColumnType::real, 3});
@@ -100,15 +99,16 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 namespace kvscope::analysis {
 
 RankingDefinition marks_ranking() {
-    return {"marks",
-            "Places of the mark",
-            "Where the prompt says a text, by the share that runs keep of it, least first; beside it the attention that "
-            "each lost there",
-            RankedRuns::any,
-            {{"mark", "the text, as it stands in the prompt; upper and lower case are alike"},
-             {"runs", "labels, policies or numbers of runs; default: all but full"},
-             {"layers", "default: all"}},
-            marks_file::make};
+    return {
+        "marks",
+        "Places of the mark",
+        "Where the prompt says a text, by the share that runs keep of it, least first; beside it the attention that "
+        "each lost there",
+        RankedRuns::any,
+        {{"mark", "the text, as it stands in the prompt; upper and lower case are alike"},
+         {"runs", "labels, policies or numbers of runs; default: all but full"},
+         {"layers", "default: all"}},
+        marks_file::make};
 }
 
 }  // namespace kvscope::analysis

@@ -37,6 +37,16 @@ std::vector<std::string> in_front(DrivenApp& driven) {
     return ids;
 }
 
+/// The tabs beside a view's, from left to right.
+std::vector<std::string> tabs_beside(const char* title) {
+    std::vector<std::string> names;
+    const ImGuiDockNode* node = ImGui::FindWindowByName(title)->DockNode;
+    REQUIRE(node);
+    REQUIRE(node->TabBar);
+    for (const ImGuiTabItem& tab : node->TabBar->Tabs) names.emplace_back(tab.Window ? tab.Window->Name : "");
+    return names;
+}
+
 ImVec2 size_of(const char* title) { return ImGui::FindWindowByName(title)->Size; }
 
 }  // namespace
@@ -62,6 +72,23 @@ TEST_CASE("a double click on a tab maximises its view, a second one brings all b
     CHECK(size_of("Retention###retention-1").x == size.x);
     CHECK(size_of("Retention###retention-1").y == size.y);
     CHECK(size_of("Runs###runs-1").x == runs_width);
+}
+
+TEST_CASE("tabs stand in their order after one of them was maximised") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    const char* title = GENERATE("Cost###cost-1", "Head divergence###head_divergence-1", "Log###log-1");
+    const auto before = tabs_beside(title);
+    CHECK(before.size() > 3);
+    double_click_tab(driven, title);
+    CHECK(open_views(driven).size() == 1);
+    double_click_tab(driven, title);
+    driven.settle();
+    driven.settle();
+    CHECK(tabs_beside(title) == before);
+    CHECK(ImGui::FindWindowByName(title)->DockTabIsVisible);
 }
 
 TEST_CASE("a maximised view that is closed stays closed, and the others come back") {

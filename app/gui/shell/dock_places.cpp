@@ -4,6 +4,7 @@
 #include <imgui_internal.h>
 
 #include <algorithm>
+#include <climits>
 
 namespace kvscope::gui {
 namespace {
@@ -24,6 +25,18 @@ void describe_node(const ImGuiDockNode* node, std::string& text) {
         for (const ImGuiWindow* window : node->Windows) text += fmt::format("{:x} ", window->TabId);
     }
     text += ';';
+}
+
+void sort_tabs(ImGuiDockNode* node, const std::map<ImGuiID, int>& order) {
+    if (!node) return;
+    for (ImGuiDockNode* child : node->ChildNodes) sort_tabs(child, order);
+    if (!node->TabBar) return;
+    const auto place_of = [&](const ImGuiTabItem& tab) {
+        const auto found = tab.Window ? order.find(tab.Window->ID) : order.end();
+        return found == order.end() ? INT_MAX : found->second;
+    };
+    std::stable_sort(node->TabBar->Tabs.begin(), node->TabBar->Tabs.end(),
+                     [&](const auto& a, const auto& b) { return place_of(a) < place_of(b); });
 }
 
 }  // namespace
@@ -47,6 +60,10 @@ std::map<std::string, ImGuiID> cut_into_places(ImGuiID dock_space, const std::ve
         places[cut.from] = rest;
     }
     return places;
+}
+
+void sort_tabs(ImGuiID dock_space, const std::map<ImGuiID, int>& order) {
+    sort_tabs(ImGui::DockBuilderGetNode(dock_space), order);
 }
 
 std::string describe_places(ImGuiID dock_space) {

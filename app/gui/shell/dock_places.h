@@ -18,4 +18,8 @@ std::map<std::string, ImGuiID> cut_into_places(ImGuiID dock_space, const std::ve
 /// Splitters and the order of tabs of a dock space, as a text that changes with them.
 std::string describe_places(ImGuiID dock_space);
 
+/// Puts the tabs of all places into this order, by window; those of other windows stay behind.
+/// @param order by ImGuiWindow::ID
+void sort_tabs(ImGuiID dock_space, const std::map<ImGuiID, int>& order);
+
 }  // namespace kvscope::gui

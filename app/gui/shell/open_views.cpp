@@ -160,6 +160,8 @@ void OpenViews::set_state(OpenView& open, const nlohmann::json& state) {
 
 void OpenViews::begin_frame() {
     frames_to_settle_ = std::max(frames_to_settle_ - 1, 0);
+    if (!tab_order_.empty()) sort_tabs(dock_space_, tab_order_);
+    if (is_settled()) tab_order_.clear();
     if (is_maximised()) end_maximised_where_due();
 }
 

@@ -2,6 +2,7 @@
 
 #include <imgui.h>
 
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -94,6 +95,8 @@ class OpenViews {
     void maximise(const std::string& id);
     void build_layout();
     void fill(const Layout& layout, std::vector<std::unique_ptr<OpenView>>& before);
+    /// The order in which tabs were saved: Dear ImGui keeps it for those alone that it has not shown before.
+    void note_tab_order();
     void restore_put_away(const nlohmann::json& state);
 
     Window& window_;
@@ -104,11 +107,12 @@ class OpenViews {
     std::vector<std::unique_ptr<OpenView>> put_away_;  ///< not in the layout, with what is typed into them
     std::vector<nlohmann::json> views_of_later_;       ///< in the layout, of kinds that this program has not
     std::string focused_;                              ///< id
-    std::string focus_in_the_end_;     ///< title of the view that has the keyboard after a layout is built
-    nlohmann::json before_maximised_;  ///< state() then; null: no view is
-    std::string maximised_;            ///< id
-    std::string wanted_maximised_;     ///< id of the view that is maximised, or no longer is, in the next frame
-    std::string wanted_layout_;        ///< built at the next frame, when the dock space is known
+    std::string focus_in_the_end_;      ///< title of the view that has the keyboard after a layout is built
+    nlohmann::json before_maximised_;   ///< state() then; null: no view is
+    std::string maximised_;             ///< id
+    std::string wanted_maximised_;      ///< id of the view that is maximised, or no longer is, in the next frame
+    std::string wanted_layout_;         ///< built at the next frame, when the dock space is known
+    std::map<ImGuiID, int> tab_order_;  ///< by window, as it is restored; empty once places are settled
     ImGuiID dock_space_ = 0;
     int frames_to_settle_ = 0;
     bool start_dismissed_ = false;

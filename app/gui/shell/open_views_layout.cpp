@@ -135,8 +135,18 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
     if (!keep_views) restore_put_away(state);
     const std::string windows = stored(state, "windows", std::string());
     ImGui::LoadIniSettingsFromMemory(windows.data(), windows.size());
+    note_tab_order();
     wanted_layout_.clear();
     await_places();
+}
+
+void OpenViews::note_tab_order() {
+    tab_order_.clear();
+    for (const auto& open : views_) {
+        const ImGuiID window = ImHashStr(open->title().c_str());
+        const ImGuiWindowSettings* saved = ImGui::FindWindowSettingsByID(window);
+        if (saved && saved->DockOrder >= 0) tab_order_[window] = saved->DockOrder;
+    }
 }
 
 void OpenViews::restore_put_away(const nlohmann::json& state) {
