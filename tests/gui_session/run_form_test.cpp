@@ -164,7 +164,8 @@ TEST_CASE("a state that is not the form's changes what it can, and breaks nothin
     expected.top_p = 0.5;
     expected.n_new = 9'000'000'000'000'000'000;
     CHECK(form.request.options == expected);
-    CHECK_THAT(form.problem(TokenCount{9, 9, 100, ""}), Catch::Contains("more than the model's context of 100"));
+    CHECK_THAT(form.problem(TokenCount{9, 9, 100, ""}),
+               Catch::Contains("do not fit the context of 100: generate at most 91"));
 }
 
 TEST_CASE("a prompt is read from a text file in UTF-8, and from nothing else") {
