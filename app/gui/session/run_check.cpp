@@ -47,7 +47,8 @@ std::string file_problem(const policies::PolicySpec& spec) {
     const policies::Parameter* parameter = policies::file_parameter(spec);
     if (!parameter) return {};
     const std::string& path = spec.values.text(parameter->name);
-    if (path.empty()) return fmt::format("It needs a file: set {}. {}", parameter->name, without_options(parameter->help));
+    if (path.empty())
+        return fmt::format("It needs a file: set {}. {}", parameter->name, without_options(parameter->help));
     std::error_code error;
     if (!fs::exists(path, error)) return fmt::format("{}: there is nothing at {}", parameter->name, path);
     if (access(path.c_str(), R_OK) != 0) return fmt::format("{}: {} cannot be read", parameter->name, path);
@@ -125,11 +126,11 @@ void note_refused(const std::string& budget, const RunCheck& check, std::vector<
         }
     }
     for (const auto& [least, names] : by_least) {
-        const std::string needed =
-            least ? fmt::format(", which need{} at least {} entries", names.size() == 1 ? "s" : "",
-                                analysis::format_count(*least))
-                  : "";
-        notes.push_back({BudgetNote::Kind::error, fmt::format("{} is too small for {}{}", budget, joined(names), needed)});
+        const std::string needed = least ? fmt::format(", which need{} at least {} entries",
+                                                       names.size() == 1 ? "s" : "", analysis::format_count(*least))
+                                         : "";
+        notes.push_back(
+            {BudgetNote::Kind::error, fmt::format("{} is too small for {}{}", budget, joined(names), needed)});
     }
 }
 
@@ -137,10 +138,10 @@ void note_refused(const std::string& budget, const RunCheck& check, std::vector<
 void note_nothing_dropped(const Budget& budget, int64_t n_tokens, std::vector<BudgetNote>& notes) {
     if (budget.is_share ? budget.share < 1 : budget.count < n_tokens) return;
     const std::string n = analysis::format_count(n_tokens);
-    const std::string what = budget.is_share || budget.count == n_tokens
-                                 ? fmt::format("{} is all of the prompt's {} tokens", budget.label(), n)
-                                 : fmt::format("{} is more than the prompt's {} tokens",
-                                               analysis::format_count(budget.count), n);
+    const std::string what =
+        budget.is_share || budget.count == n_tokens
+            ? fmt::format("{} is all of the prompt's {} tokens", budget.label(), n)
+            : fmt::format("{} is more than the prompt's {} tokens", analysis::format_count(budget.count), n);
     notes.push_back({BudgetNote::Kind::warning, what + ": nothing is dropped"});
 }
 
@@ -178,10 +179,10 @@ void note_bytes(const RunForm& form, const std::vector<Budget>& budgets, const s
         shares.push_back(fmt::format("{}: {}", budget.label(), share_of_bytes_text(share, token_bytes)));
     }
     const bool one = names.size() == 1;
-    notes.push_back({BudgetNote::Kind::fact,
-                     fmt::format("{} keep{} every token; to {} a budget is a share of the full cache's bytes{}{}",
-                                 joined(names), one ? "s" : "", one ? "it" : "them", shares.empty() ? "" : ". ",
-                                 fmt::join(shares, "; "))});
+    notes.push_back(
+        {BudgetNote::Kind::fact,
+         fmt::format("{} keep{} every token; to {} a budget is a share of the full cache's bytes{}{}", joined(names),
+                     one ? "s" : "", one ? "it" : "them", shares.empty() ? "" : ". ", fmt::join(shares, "; "))});
 }
 
 }  // namespace
@@ -199,9 +200,9 @@ std::string RunCheck::Row::brief() const {
     std::vector<std::string> budgets;
     for (const Refused& one : refused) budgets.push_back(one.budget);
     const std::string at = can_run() ? fmt::format("not at {}", joined(budgets)) : "at none of the budgets";
-    return refused[0].least ? fmt::format("{}: it needs at least {} entries", at,
-                                          analysis::format_count(*refused[0].least))
-                            : fmt::format("{}: {}", at, refused[0].reason);
+    return refused[0].least
+               ? fmt::format("{}: it needs at least {} entries", at, analysis::format_count(*refused[0].least))
+               : fmt::format("{}: {}", at, refused[0].reason);
 }
 
 const RunCheck::Row* RunCheck::find(int id) const {
@@ -225,9 +226,9 @@ std::string RunCheck::problem() const {
         ++n_ticked;
     }
     if (!first) return {};
-    return n_ticked == 1 ? fmt::format("{} cannot run: {}", first->policy, first->brief())
-                         : fmt::format("None of the {} policies can run. {}: {}", n_ticked, first->policy,
-                                       first->brief());
+    return n_ticked == 1
+               ? fmt::format("{} cannot run: {}", first->policy, first->brief())
+               : fmt::format("None of the {} policies can run. {}: {}", n_ticked, first->policy, first->brief());
 }
 
 RunCheck check_runs(const RunForm& form, const std::optional<TokenCount>& tokens) {

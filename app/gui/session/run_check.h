@@ -16,11 +16,11 @@ struct RunCheck {
         std::optional<int64_t> least;  ///< entries that the policy would take
     };
     struct Row {
-        int id = 0;             ///< PolicyRow::id
-        std::string policy{};   ///< "SnapKV", "SnapKV (window=8)"
+        int id = 0;            ///< PolicyRow::id
+        std::string policy{};  ///< "SnapKV", "SnapKV (window=8)"
         bool ticked = false;
-        int n_runs = 0;         ///< of each prompt
-        int n_refused = 0;      ///< of them
+        int n_runs = 0;     ///< of each prompt
+        int n_refused = 0;  ///< of them
         std::vector<Refused> refused{};
 
         bool can_run() const { return n_refused < n_runs; }

@@ -70,6 +70,7 @@ class RunView : public View {
         actions.push_back(std::move(copy));
     }
 
+    bool holds_text() const override { return true; }
     void save(nlohmann::json& state) const override {
         state = form_.to_json();
         state["more"] = more_is_open_;
@@ -301,9 +302,12 @@ class RunView : public View {
 
     void draw_output(Context& context, const EngineStatus& status) {
         ImGui::SeparatorText("Output");
-        ImGui::SetNextItemWidth(8 * ImGui::GetFontSize());
+        const char* label = "tokens to generate";
+        const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(label).x;
+        const float em = ImGui::GetFontSize();
+        ImGui::SetNextItemWidth(std::clamp(room - ImGui::GetStyle().ItemInnerSpacing.x, 5 * em, 8 * em));
         const int64_t step = 1, fast = 100;
-        ImGui::InputScalar("tokens to generate", ImGuiDataType_S64, &form_.request.options.n_new, &step, &fast);
+        ImGui::InputScalar(label, ImGuiDataType_S64, &form_.request.options.n_new, &step, &fast);
         draw_problem(form_.problem_with(&RunOptions::n_new), context.theme);
         draw_spectra(status);
         std::string output = form_.request.output.string();
@@ -383,6 +387,7 @@ class RunView : public View {
         bool wanted = spectra_wanted(status);
         if (ImGui::Checkbox("spectra of the projections", &wanted)) form_.request.spectra = wanted;
         ImGui::SetItemTooltip("eigenvalues of the Q, K and V projections into the trace, for the view Spectrum");
+        ImGui::PushTextWrapPos();
         if (status.model.empty())
             ImGui::TextDisabled("computed once for each model, then kept");
         else if (seconds <= 0)
@@ -390,6 +395,7 @@ class RunView : public View {
         else
             ImGui::TextDisabled(
                 "%s", fmt::format("about {:.{}f} s, once for {}", seconds, seconds < 10 ? 1 : 0, status.model).c_str());
+        ImGui::PopTextWrapPos();
     }
 
     RunForm form_;
