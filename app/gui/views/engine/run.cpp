@@ -17,6 +17,7 @@
 #include "app/gui/view/prompt_form.h"
 #include "app/gui/view/run_options_form.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/wrapped_row.h"
 #include "app/program/paths.h"
 
 namespace kvscope::gui {
@@ -148,11 +149,11 @@ class RunView : public View {
             ImGui::BeginDisabled(is_cancelling);
             if (ImGui::Button("Cancel##run")) context.engine->cancel();
             ImGui::EndDisabled();
-            ImGui::SameLine();
             const std::string left =
                 status.seconds_left >= 0 ? fmt::format("  {:.0f} s left", status.seconds_left) : "";
-            ImGui::ProgressBar(static_cast<float>(status.share), {-FLT_MIN, 0},
-                               (is_cancelling ? "cancelling" : status.phase + left).c_str());
+            const std::string progress = is_cancelling ? "cancelling" : status.phase + left;
+            same_line_if_fits(ImGui::CalcTextSize(progress.c_str()).x + ImGui::GetFontSize());
+            ImGui::ProgressBar(static_cast<float>(status.share), {-FLT_MIN, 0}, progress.c_str());
             ImGui::TextDisabled("%s", status.what.c_str());
             draw_switches(*context.engine);
         } else {
@@ -160,6 +161,7 @@ class RunView : public View {
             if (ImGui::Button("Copy command")) copy_command([this] { return command(); }, context.host.notice);
             ImGui::EndDisabled();
             ImGui::SetItemTooltip("the kvscope run … that makes the same trace in a terminal");
+            draw_maximise(context.actions);
             // A form that is not filled in yet is no error.
             if (form_.is_begun())
                 draw_problem(problem, context.theme);
@@ -169,6 +171,21 @@ class RunView : public View {
             draw_problem(context.engine->error_of(job_), context.theme);
         }
         ImGui::Separator();
+    }
+
+    /// The way to two columns and back, where the view is narrow or maximised.
+    static void draw_maximise(Actions& actions) {
+        const auto& all = actions.all();
+        const auto found =
+            std::find_if(all.begin(), all.end(), [](const Action& each) { return each.name == "Maximise the view"; });
+        if (found == all.end()) return;
+        const bool is_maximised = found->checked();
+        if (!is_maximised && ImGui::GetWindowWidth() >= least_for_columns * ImGui::GetFontSize()) return;
+        const char* label = is_maximised ? "Restore" : "Maximise";
+        same_line_if_fits(ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x);
+        if (ImGui::Button(label)) actions.start(*found);
+        ImGui::SetItemTooltip(is_maximised ? "M: the view back among the others"
+                                           : "M: the form alone in the window, in two columns");
     }
 
     void draw_extent(const Theme& theme) const {
