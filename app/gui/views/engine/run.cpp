@@ -281,9 +281,11 @@ class RunView : public View {
             if (is_loaded) ImGui::SetItemTooltip("%s", status.model_path.c_str());
         }
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
-        const bool entered = ImGui::InputTextWithHint("##model path", "GGUF file or Hugging Face folder", &model_path_,
+        const bool entered = ImGui::InputTextWithHint("##model path", "GGUF file or folder", &model_path_,
                                                       ImGuiInputTextFlags_EnterReturnsTrue);
-        if (entered || ImGui::IsItemDeactivatedAfterEdit()) context.host.load_model(without_tilde(model_path_));
+        const bool is_chosen = entered || ImGui::IsItemDeactivatedAfterEdit();
+        ImGui::SetItemTooltip("a GGUF file, or a Hugging Face folder with config.json");
+        if (is_chosen) context.host.load_model(without_tilde(model_path_));
         ImGui::SameLine();
         if (ImGui::Button("Browse…##model")) {
             context.host.files.ask({.kind = FileDialog::Kind::open_folder_or_file,
@@ -329,7 +331,7 @@ class RunView : public View {
         draw_spectra(status);
         std::string output = form_.request.output.string();
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
-        if (ImGui::InputTextWithHint("##output", "a new kvscope-N.h5 in this folder", &output)) {
+        if (ImGui::InputTextWithHint("##output", "a new kvscope-N.h5", &output)) {
             form_.request.output = output;
             form_.request.force = false;  // that was meant for another file
         }
