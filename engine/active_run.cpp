@@ -9,6 +9,7 @@
 #include "engine/common/guarded.h"
 #include "engine/inference/measures.h"
 #include "engine/model/projection.h"
+#include "policies/interface/feasibility.h"
 #include "policies/interface/validation.h"
 
 namespace kvscope::engine {
@@ -71,9 +72,7 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
             fail("it looks " + std::to_string(ahead) +
                  " tokens ahead of the prompt, and the model's whole context is " +
                  std::to_string(model_.config().context_length) + ": give fewer");
-        if (pass_.filter_layer >= model_.shape().n_layers)
-            fail("layer " + std::to_string(pass_.filter_layer) + " does not exist: the model has layers 0 to " +
-                 std::to_string(model_.shape().n_layers - 1));
+        policies::require_filter_layer(pass_, model_.shape());
         for (const int32_t id : pass_.appended_ids) {
             if (id < 0 || id >= model_.config().vocab_size)
                 fail("it puts token " + std::to_string(id) + " behind the prompt, and the model has " +

@@ -118,7 +118,7 @@ Prompt prepare_prompt(const Model& model, std::string_view context, std::string_
     if (question.empty()) prompt.n_context = static_cast<int64_t>(prompt.ids.size());
 
     require_embeddings(model, prompt.ids, origin);
-    require_room(model, prompt, options.n_new, origin);
+    if (!options.may_exceed) require_room(model, prompt, options.n_new, origin);
     prompt.token_text.reserve(prompt.ids.size());
     for (const int32_t id : prompt.ids) prompt.token_text.push_back(tokenizer.shown(id));
     return prompt;

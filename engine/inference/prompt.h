@@ -38,6 +38,7 @@ struct PromptOptions {
     bool query_aware = true;
     int64_t n_new = 0;        ///< tokens that have to fit behind the prompt
     std::string origin = {};  ///< what messages call the text: a file; empty: the prompt by its name
+    bool may_exceed = false;  ///< prepared also where it is longer than the model's context: to count its tokens
 };
 
 /// That a text can be tokenised. @param origin what messages call it @throws UsageError where it is not UTF-8

@@ -1,3 +1,5 @@
+#include <imgui_internal.h>
+
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -37,7 +39,13 @@ TEST_CASE("a dialog that a view has opened closes with the view, and nothing is 
     bool is_asked_after = false;
     driven.drive([&](ImGuiTestContext& c) {
         const auto asks = [&] { return c.ItemExists("//$FOCUSED/##path"); };
-        if (window.empty()) c.SetRef(c.WindowInfo("//run-1/form").ID);
+        if (window.empty()) {
+            // Model and prompt have a column of their own where the view is wide.
+            const bool is_of_text = button.ends_with("##model") || button.ends_with("##prompt");
+            const auto text = c.WindowInfo("//run-1/text", ImGuiTestOpFlags_NoError);
+            const bool has_columns = text.Window && text.Window->Active;
+            c.SetRef(is_of_text && has_columns ? text.ID : c.WindowInfo("//run-1/form").ID);
+        }
         c.ItemClick((window + button).c_str());
         c.Yield(3);
         is_asked = asks();

@@ -109,6 +109,60 @@ TEST_CASE("no layout takes away what was typed into a view") {
     unsetenv("XDG_CONFIG_HOME");
 }
 
+#ifdef KVSCOPE_WITH_ENGINE
+TEST_CASE("what was typed into Run stays while the view is maximised, closed and opened again") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    const ViewKind& run = *find_view_kind("run");
+    driven.app().show_view(run);
+    driven.settle();
+    const auto type = [&](const char* field, const char* typed) {
+        driven.drive([&](ImGuiTestContext& c) {
+            c.SetRef("//run-1");
+            c.ItemInput(fmt::format("**/{}", field).c_str());
+            c.KeyCharsReplace(typed);
+        });
+    };
+    const auto state = [&] {
+        driven.settle();
+        nlohmann::json now;
+        for (const auto& open : driven.app().views())
+            if (open->kind == &run) open->view->save(now);
+        return now;
+    };
+    const auto close = [&] {
+        driven.drive([](ImGuiTestContext& c) { c.WindowClose(DrivenApp::window_of("Run###run").c_str()); });
+        driven.settle();
+    };
+    type("##context", "a text of mine");
+    driven.start_by_palette("maximise the view");
+    CHECK(state()["context"] == "a text of mine");
+    CHECK(driven.app().views().size() == 1);
+    type("##context", "another text");
+    type("##budgets", "w17");
+    driven.start_by_palette("maximise the view");
+    CHECK(state()["context"] == "another text");
+    CHECK(driven.app().views().size() > 1);
+    close();
+    CHECK(state().is_null());
+    driven.app().show_view(run);
+    CHECK(state()["context"] == "another text");
+    CHECK(state()["budgets"] == "w17");
+    driven.start_by_palette("maximise the view");
+    driven.settle();
+    CHECK(driven.app().views().size() == 1);
+    close();
+    CHECK(state().is_null());
+    CHECK(driven.app().views().size() > 1);
+    driven.app().apply_layout("compare");  // which has no Run
+    driven.settle();
+    driven.app().apply_layout("explore");
+    CHECK(state()["context"] == "another text");
+    CHECK(state()["budgets"] == "w17");
+}
+#endif
+
 TEST_CASE("a window whose views are all closed offers what brings them back") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;

@@ -1,10 +1,12 @@
 #ifdef KVSCOPE_WITH_ENGINE
 
+#include <fmt/format.h>
 #include <imgui_internal.h>
 
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/run_form.h"
@@ -67,7 +69,155 @@ RunForm small_form(const fs::path& output) {
     return form;
 }
 
+/// Buttons, boxes, fields and rows of the form, among those in view, that its right or left border cuts off.
+std::vector<std::string> cut_off(ImGuiTestContext& c, const std::vector<const char*>& parts) {
+    std::vector<std::string> cut;
+    for (const char* part : parts) {
+        const ImGuiTestItemInfo window = c.WindowInfo(part);
+        ImGuiTestItemList items;
+        c.GatherItems(&items, window.ID);
+        CHECK(items.GetSize() > 3);
+        for (const ImGuiTestItemInfo& item : items) {
+            const bool is_in_view = item.RectClipped.GetHeight() > 1 && item.RectFull.GetHeight() > 1;
+            if (is_in_view && item.RectClipped.GetWidth() < item.RectFull.GetWidth()) cut.push_back(item.DebugLabel);
+        }
+    }
+    return cut;
+}
+
 }  // namespace
+
+TEST_CASE("nothing of the form is cut off, in the narrow panel of Explore and in two columns") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const bool is_wide = GENERATE(false, true);
+    CAPTURE(is_wide);
+    const trace::sample::TemporaryFolder folder;
+    AppOptions options;
+    options.traces = {small_model};
+    if (is_wide)
+        options.view = "run";
+    else
+        options.layout = "explore";
+    DrivenApp driven(options);
+    driven.app().show_view(*find_view_kind("run"));
+    const auto& engine = *driven.app().engine();
+    REQUIRE(driven.draw_until([&] { return engine.status().model_path == small_model; }, patience));
+    for (const auto& open : driven.app().views()) {
+        RunForm form = small_form(folder / "run.h5");
+        form.request.questions = {"Who jumps?", "Over whom?"};
+        if (open->kind->name == "run") open->view->load(form.to_json());
+    }
+    driven.settle();
+    const std::vector<const char*> parts =
+        is_wide ? std::vector<const char*>{"//run-1/text", "//run-1/form"} : std::vector<const char*>{"//run-1/form"};
+    driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef(c.WindowInfo("//run-1/form").ID);
+        c.ItemOpen("###more");
+        ImGuiWindow* form = c.WindowInfo("//run-1/form").Window;
+        for (float y = 0; y <= form->ScrollMax.y; y += 0.7f * form->InnerRect.GetHeight()) {
+            c.ScrollToY(form->ID, y);
+            c.Yield(2);
+            CHECK(cut_off(c, parts) == std::vector<std::string>{});
+        }
+        const ImRect run = c.ItemInfo("//run-1/Run").RectFull, copy = c.ItemInfo("//run-1/Copy command").RectFull;
+        CHECK(c.WindowInfo("//run-1").Window->InnerRect.Contains(run));
+        CHECK(c.WindowInfo("//run-1").Window->InnerRect.Contains(copy));
+        if (!is_wide) return;
+        // The text takes the height that there is, and nothing of its column has to be scrolled to.
+        const ImGuiWindow* text = c.WindowInfo("//run-1/text").Window;
+        CHECK(text->ScrollMax.y == 0);
+        CHECK(c.ItemInfo("//run-1/**/###aware").RectClipped.GetHeight() > 1);
+    });
+}
+
+TEST_CASE("what cannot run is marked before Run, which is dead only where nothing could") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    DrivenForm form;
+    RunForm filled = small_form(form.folder / "run.h5");
+    for (PolicyRow& row : filled.rows) {
+        const std::string& name = row.spec.definition->name;
+        row.ticked = name == "snapkv" || name == "h2o";
+        if (name == "snapkv") row.spec.values.set("window", "16");
+    }
+    filled.request.budgets = "8,1000";
+    form.fill(filled);
+    const auto shown = [&] { return form.driven.shown_text(); };
+    const auto is_dead = [&] {
+        bool dead = false;
+        form.drive(
+            [&](ImGuiTestContext& c) { dead = (c.ItemInfo("//run-1/Run").ItemFlags & ImGuiItemFlags_Disabled) != 0; });
+        return dead;
+    };
+    const auto is_counted = [&] { return shown().find("tokens of a context of") != std::string::npos; };
+    REQUIRE(form.driven.draw_until(is_counted, patience));
+    form.driven.settle();
+    std::string text = shown();
+    CAPTURE(text);
+    CHECK(!is_dead());
+    CHECK(text.find("8 is too small for SnapKV (window=16), which needs at least 17 entries") != std::string::npos);
+    CHECK(text.find("not at 8: it needs at least 17 entries") != std::string::npos);
+    CHECK(text.find("1 of them will fail") != std::string::npos);
+    CHECK(text.find("1,000 is more than the prompt's") != std::string::npos);
+    CHECK(text.find("nothing is dropped") != std::string::npos);
+    form.drive([&](ImGuiTestContext& c) {
+        CHECK(c.ItemExists("**/some budgets fail"));  // snapkv's
+        CHECK(c.ItemExists("**/cannot run"));         // those without their files
+        c.MouseMove("**/some budgets fail");
+        c.SleepNoSkip(2, 0.1f);
+        const ImGuiWindow* tooltip = c.GetWindowByRef("//##Tooltip_00");
+        CHECK((tooltip && tooltip->Active && !tooltip->Hidden));
+        c.ItemInputValue("**/##budgets", "8");
+    });
+    form.driven.settle();
+    CHECK(!is_dead());
+    CHECK(shown().find("at none of the budgets") != std::string::npos);
+    for (PolicyRow& row : filled.rows) row.ticked = row.spec.definition->name == "snapkv";
+    filled.request.budgets = "8";
+    form.fill(filled);
+    form.driven.settle();
+    CHECK(is_dead());
+    CHECK(shown().find("SnapKV (window=16) cannot run") != std::string::npos);
+    form.drive([&](ImGuiTestContext& c) { c.ItemInputValue("**/##budgets", "17"); });
+    form.driven.settle();
+    CHECK(!is_dead());
+    form.drive([&](ImGuiTestContext& c) { c.ItemInputValue("**/tokens to generate", "600"); });
+    form.driven.settle();
+    text = shown();
+    CHECK(is_dead());
+    CHECK(text.find("600 new ones do not fit the context of 512: generate at most") != std::string::npos);
+    CHECK(!std::regex_search(text, std::regex("--[a-z]")));
+}
+
+TEST_CASE("the form of a narrow panel is maximised to two columns by its button, and goes back by it") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.app().show_view(*find_view_kind("run"));
+    driven.settle();
+    const size_t n_views = driven.app().views().size();
+    const auto click = [&](const char* label) {
+        driven.drive([&](ImGuiTestContext& c) {
+            CHECK(!c.ItemExists("//run-1/Cancel##run"));
+            c.ItemClick(fmt::format("//run-1/{}", label).c_str());
+        });
+        driven.settle();
+    };
+    const auto has_columns = [&] {
+        bool has = false;
+        driven.drive([&](ImGuiTestContext& c) {
+            const ImGuiWindow* text = c.WindowInfo("//run-1/text", ImGuiTestOpFlags_NoError).Window;
+            has = text && text->Active;
+        });
+        return has;
+    };
+    CHECK(!has_columns());
+    click("Maximise");
+    CHECK(driven.app().views().size() == 1);
+    CHECK(has_columns());
+    click("Restore");
+    CHECK(driven.app().views().size() == n_views);
+    CHECK(!has_columns());
+}
 
 TEST_CASE("what is seldom changed is behind More, marked where it is changed, and one button back") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");

@@ -161,9 +161,10 @@ TEST_CASE("the view Run says why its own run failed, and not why another job did
     CHECK(window.engine().status().error.find("no such text") != std::string::npos);
     CHECK(!shows("no such text"));
     RunForm form;
-    for (PolicyRow& row : form.rows) row.ticked = row.spec.definition->name == "snapkv";
+    for (PolicyRow& row : form.rows) row.ticked = row.spec.definition->name == "h2o";
     form.request.context = text;
-    form.request.budgets = "4";  // not above the policy's window
+    form.request.budgets = "16";
+    std::ofstream(folder / "run.h5") << "another file, which the run does not replace";
     form.request.output = folder / "run.h5";
     window.driven.app().views()[0]->view->load(form.to_json());
     window.driven.settle();

@@ -1,10 +1,12 @@
 #include "app/gui/session/run_form.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "app/gui/session/run_check.h"
 #include "app/gui/session/session.h"
 #include "tests/run_options.h"
 #include "tests/trace/sample_trace.h"
@@ -35,7 +37,169 @@ std::string refusal(const fs::path& path) {
     return "";
 }
 
+/// With these policies alone, ticked.
+RunForm form_of(const std::vector<std::string>& policies, const std::string& budgets) {
+    RunForm form = filled_form();
+    form.rows.clear();
+    for (const auto& policy : policies)
+        form.rows.push_back({static_cast<int>(form.rows.size()), true, policies::parse_policy(policy)});
+    form.request.budgets = budgets;
+    return form;
+}
+
+/// 2,000 tokens for a model of two layers.
+TokenCount counted() {
+    TokenCount tokens{2000, 2000, 8192, ""};
+    tokens.shape = policies::ModelShape{2, 4, 2, 64};
+    tokens.model_fingerprint = "a model";
+    tokens.token_bytes = 2048;
+    return tokens;
+}
+
+std::vector<std::string> texts(const RunForm& form, BudgetNote::Kind kind) {
+    std::vector<std::string> texts;
+    for (const BudgetNote& note : budget_notes(form, counted(), check_runs(form, counted())))
+        if (note.kind == kind) texts.push_back(note.text);
+    return texts;
+}
+
 }  // namespace
+
+TEST_CASE("a budget that is not above a policy's window is refused with the least that it takes") {
+    const RunForm form = form_of({"snapkv:window=40", "h2o:recent=100", "streaming-llm"}, "40,256");
+    const RunCheck check = check_runs(form, counted());
+    REQUIRE(check.rows[0].refused.size() == 1);
+    CHECK(check.rows[0].refused[0].budget == "40");
+    CHECK(check.rows[0].refused[0].least == 41);
+    CHECK_THAT(check.rows[0].reasons(), Catch::Contains("not above the window of 40"));
+    CHECK(check.rows[0].brief() == "not at 40: it needs at least 41 entries");
+    CHECK(check.rows[1].refused.at(0).least == 101);
+    CHECK(check.rows[2].refused.empty());
+    CHECK(check.n_refused() == 2);
+    CHECK(check.problem().empty());
+    CHECK(texts(form, BudgetNote::Kind::error) ==
+          std::vector<std::string>{"40 is too small for SnapKV (window=40), which needs at least 41 entries",
+                                   "40 is too small for H2O (recent=100), which needs at least 101 entries"});
+}
+
+TEST_CASE("a run is held back only where no ticked policy can run at any budget") {
+    RunForm form = form_of({"snapkv:window=40", "h2o:recent=40", "streaming-llm"}, "8,40");
+    form.rows[2].ticked = false;
+    const RunCheck check = check_runs(form, counted());
+    CHECK_FALSE(check.rows[0].can_run());
+    CHECK(check.rows[2].can_run());
+    CHECK(check.problem() ==
+          "None of the 2 policies can run. SnapKV (window=40): at none of the budgets: it needs at least 41 entries");
+    form.rows[2].ticked = true;
+    CHECK(check_runs(form, counted()).problem().empty());
+    CHECK(texts(form, BudgetNote::Kind::error)[0] ==
+          "8 is too small for SnapKV (window=40) and H2O (recent=40), which need at least 41 entries");
+}
+
+TEST_CASE("a policy without its file, with one that is not there or with one that is none of its, cannot run") {
+    const trace::sample::TemporaryFolder folder;
+    write_file(folder / "scores.json", "[]");
+    const std::string missing = folder / "nothing.json", wrong = folder / "scores.json";
+    const RunCheck check = check_runs(
+        form_of({"headkv", "headkv:importance=" + missing, "headkv:importance=" + wrong, "echokv:maps=" + wrong},
+                "64,256"),
+        counted());
+    for (const RunCheck::Row& row : check.rows) {
+        CAPTURE(row.policy, row.reasons());
+        CHECK_FALSE(row.can_run());
+        CHECK(row.refused.size() == 1);
+        CHECK(row.refused[0].budget.empty());
+        CHECK(row.reasons().find(" -") == std::string::npos);
+    }
+    CHECK_THAT(check.rows[0].brief(), Catch::StartsWith("It needs a file: set importance."));
+    CHECK(check.rows[1].brief() == "importance: there is nothing at " + missing);
+    CHECK_THAT(check.rows[2].brief(), Catch::Contains("expected a JSON object"));
+    CHECK_THAT(check.rows[2].brief(), Catch::Contains("`kvscope profile-heads` makes such a file"));
+}
+
+TEST_CASE("a file that comes, changes or goes is looked at again, and nothing else is") {
+    const trace::sample::TemporaryFolder folder;
+    const fs::path file = folder / "scores.json";
+    const RunForm form = form_of({"headkv:importance=" + file.string()}, "64");
+    const std::string before = stamp_of_check(form, counted());
+    CHECK(stamp_of_check(form, counted()) == before);
+    write_file(file, "[]");
+    const std::string there = stamp_of_check(form, counted());
+    CHECK(there != before);
+    fs::last_write_time(file, fs::last_write_time(file) + std::chrono::hours(1));
+    CHECK(stamp_of_check(form, counted()) != there);
+    CHECK(stamp_of_check(form_of({"headkv:importance=" + file.string()}, "65"), counted()) != there);
+}
+
+TEST_CASE("parameters that contradict each other or the model cannot run, whatever the budget") {
+    const RunCheck check =
+        check_runs(form_of({"dapq:content=first-last,first=3,last=3", "gemfilter:layer=40"}, "64,256"), counted());
+    for (const RunCheck::Row& row : check.rows) {
+        CAPTURE(row.policy);
+        CHECK_FALSE(row.can_run());
+        CHECK(row.refused.size() == 1);
+    }
+    CHECK_THAT(check.rows[0].brief(), Catch::Contains("first=3 and last=3"));
+    CHECK_THAT(check.rows[1].brief(), Catch::Contains("layer 40 does not exist: the model has layers 0 to 1"));
+}
+
+TEST_CASE("budgets that drop nothing are warned of") {
+    const RunForm form = form_of({"snapkv"}, "256,2000,4096");
+    CHECK(texts(form, BudgetNote::Kind::warning) ==
+          std::vector<std::string>{"2000 is all of the prompt's 2,000 tokens: nothing is dropped",
+                                   "4,096 is more than the prompt's 2,000 tokens: nothing is dropped"});
+    CHECK(texts(form_of({"palu"}, "4096"), BudgetNote::Kind::warning).empty());
+}
+
+TEST_CASE("a budget of bytes is said as a share and as bytes a token, and one that is too small is refused") {
+    const RunForm form = form_of({"think", "palu"}, "1000,0.01");
+    const auto facts = texts(form, BudgetNote::Kind::fact);
+    REQUIRE(facts.size() == 1);
+    CHECK_THAT(facts[0], Catch::StartsWith("ThinK and Palu keep every token; to them a budget is a share of the full "
+                                           "cache's bytes. 1000: 50 % ("));
+    CHECK_THAT(facts[0], Catch::Contains(" a token); 1 %: 1 % ("));
+    const RunCheck check = check_runs(form, counted());
+    CHECK(check.rows[0].n_refused >= 1);
+    CHECK_FALSE(check.rows[0].refused.back().least);
+    CHECK_THAT(check.rows[0].reasons(), Catch::Contains("is the least it can do with"));
+    CHECK_THAT(texts(form_of({"palu:rank_share=0.5"}, "64"), BudgetNote::Kind::fact).at(0),
+               Catch::StartsWith("Palu (rank_share=0.5) keeps every token in 50 % ("));
+}
+
+TEST_CASE("before tokens are counted only what no prompt could change is refused") {
+    const RunCheck check =
+        check_runs(form_of({"snapkv:window=64", "k-vec:window=64", "palu", "snapkv"}, "64,0.0001"), {});
+    CHECK(check.rows[0].refused.at(0).least == 65);
+    CHECK(check.rows[0].n_refused == 1);
+    CHECK(check.rows[1].n_refused == 1);
+    CHECK(check.rows[2].n_refused == 0);
+    CHECK(texts(form_of({"snapkv:window=8"}, "64"), BudgetNote::Kind::warning).empty());
+}
+
+TEST_CASE("every policy that needs no file runs as it is declared") {
+    RunForm form = filled_form();
+    form.request.budgets = "256,1999";
+    for (const RunCheck::Row& row : check_runs(form, counted()).rows) {
+        CAPTURE(row.policy, row.reasons());
+        const auto& spec = form.rows[static_cast<size_t>(row.id) - static_cast<size_t>(form.rows[0].id)].spec;
+        CHECK((row.n_refused > 0) == (spec.definition->needs_file || spec.definition->name == "minicache" ||
+                                      spec.definition->name == "think"));
+    }
+}
+
+TEST_CASE("a text that does not fit the model's context is told in numbers, with what to do") {
+    RunForm form = form_of({"snapkv"}, "64");
+    form.request.options.n_new = 64;
+    CHECK(form.problem(TokenCount{2431, 2431, 2048, ""}) ==
+          "2,431 tokens and 64 new ones do not fit the context of 2,048: shorten the text by 447 tokens");
+    CHECK(form.problem(TokenCount{2000, 2000, 2048, ""}) ==
+          "2,000 tokens and 64 new ones do not fit the context of 2,048: shorten the text by 16 tokens, or generate at "
+          "most 48");
+    form.request.options.n_new = 5000;
+    CHECK(form.problem(TokenCount{2000, 2000, 2048, ""}) ==
+          "2,000 tokens and 5,000 new ones do not fit the context of 2,048: generate at most 48");
+    CHECK(form.length_problem({}).empty());
+}
 
 TEST_CASE("what is wrong with an option is said as kvscope run says it") {
     RunForm form = filled_form();
@@ -164,7 +328,8 @@ TEST_CASE("a state that is not the form's changes what it can, and breaks nothin
     expected.top_p = 0.5;
     expected.n_new = 9'000'000'000'000'000'000;
     CHECK(form.request.options == expected);
-    CHECK_THAT(form.problem(TokenCount{9, 9, 100, ""}), Catch::Contains("more than the model's context of 100"));
+    CHECK_THAT(form.problem(TokenCount{9, 9, 100, ""}),
+               Catch::Contains("do not fit the context of 100: generate at most 91"));
 }
 
 TEST_CASE("a prompt is read from a text file in UTF-8, and from nothing else") {

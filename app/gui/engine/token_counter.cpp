@@ -14,13 +14,19 @@ constexpr auto rest = std::chrono::milliseconds(150);
 TokenCount count(const RunRequest& request, const engine::Model& model) {
     TokenCount found;
     found.context_length = model.transformer().config().context_length;
+    found.shape = model.transformer().shape();
+    found.model_fingerprint = model.fingerprint();
+    found.token_bytes = 2.0 * found.shape->n_layers * found.shape->n_kv_heads * found.shape->head_dim *
+                        static_cast<double>(kernels::size_of(model.transformer().dtype()));
     try {
         auto questions = request.asked_questions();
         if (questions.empty()) questions.emplace_back();
         for (const auto& question : questions) {
-            const auto prompt =
-                engine::prepare_prompt(model, request.context, question,
-                                       {request.name, request.options.use_template, request.options.query_aware, 0});
+            const engine::PromptOptions options{.name = request.name,
+                                                .use_template = request.options.use_template,
+                                                .query_aware = request.options.query_aware,
+                                                .may_exceed = true};
+            const auto prompt = engine::prepare_prompt(model, request.context, question, options);
             if (static_cast<int64_t>(prompt.ids.size()) <= found.n_tokens) continue;
             found.n_tokens = static_cast<int64_t>(prompt.ids.size());
             found.n_visible = prompt.n_visible();

@@ -102,6 +102,9 @@ struct TokenCount {
     int64_t n_visible = 0;  ///< of them, what policies see
     int64_t context_length = 0;
     std::string error;
+    std::optional<policies::ModelShape> shape{};  ///< of that model
+    std::string model_fingerprint{};
+    double token_bytes = 0;  ///< that its full cache holds of a token; 0: not known
 };
 
 /// What a prompt's prefill left behind, in memory: a policy can decide again with any parameters. Thread-safe.

@@ -110,6 +110,8 @@ int RunForm::n_ticked() const {
     return static_cast<int>(std::count_if(rows.begin(), rows.end(), [](const PolicyRow& row) { return row.ticked; }));
 }
 
+bool RunForm::is_begun() const { return !is_blank(request.context) && n_ticked() > 0; }
+
 std::string RunForm::problem(const std::optional<TokenCount>& tokens) const {
     if (is_blank(request.context)) return "Write a prompt, or take one of the samples.";
     if (n_ticked() == 0) return "Tick at least one policy.";
@@ -120,14 +122,7 @@ std::string RunForm::problem(const std::optional<TokenCount>& tokens) const {
     }
     if (std::string wrong = engine::problem_of(request.options); !wrong.empty()) return wrong;
     if (std::string wrong = output_problem(); !wrong.empty()) return wrong;
-    if (tokens && !tokens->error.empty()) return tokens->error;
-    if (tokens && tokens->context_length > 0) {
-        const auto context_length = static_cast<uint64_t>(tokens->context_length);
-        const auto n = static_cast<uint64_t>(tokens->n_tokens) + static_cast<uint64_t>(request.options.n_new);
-        if (n > context_length)
-            return fmt::format("{} tokens and {} to generate are {} more than the model's context of {}.",
-                               tokens->n_tokens, request.options.n_new, n - context_length, context_length);
-    }
+    if (std::string wrong = length_problem(tokens); !wrong.empty()) return wrong;
     for (size_t i = 0; i < rows.size(); ++i) {
         for (size_t j = 0; j < i; ++j) {
             if (rows[i].ticked && rows[j].ticked && rows[i].spec == rows[j].spec)
@@ -135,6 +130,19 @@ std::string RunForm::problem(const std::optional<TokenCount>& tokens) const {
         }
     }
     return {};
+}
+
+std::string RunForm::length_problem(const std::optional<TokenCount>& tokens) const {
+    using analysis::format_count;
+    if (!tokens || !tokens->error.empty()) return tokens ? tokens->error : "";
+    const int64_t context = tokens->context_length, n = tokens->n_tokens, n_new = request.options.n_new;
+    if (context <= 0 || n_new <= context - n) return {};
+    const std::string what = fmt::format("{} tokens and {} new ones do not fit the context of {}: ", format_count(n),
+                                         format_count(n_new), format_count(context));
+    const std::string fewer = n < context ? fmt::format("generate at most {}", format_count(context - n)) : "";
+    if (n_new >= context) return what + (fewer.empty() ? "shorten the text, and generate fewer" : fewer);
+    return fmt::format("{}shorten the text by {} tokens{}{}", what, format_count(n_new - (context - n)),
+                       fewer.empty() ? "" : ", or ", fewer);
 }
 
 std::string RunForm::problem_with(RunOption::Member option) const {

@@ -48,9 +48,14 @@ class RunForm {
     /// The last row of a policy stays. @returns whether the row went
     bool remove(size_t row);
     int n_ticked() const;
+    /// Whether there is a text and a policy to run on it.
+    bool is_begun() const;
 
     /// What is wrong, first thing first; empty where it can be run. @param tokens as far as they were counted
     std::string problem(const std::optional<TokenCount>& tokens) const;
+    /// Why the text and the new tokens do not fit the model's context, and what to do; empty where they do, or where
+    /// they are not counted yet.
+    std::string length_problem(const std::optional<TokenCount>& tokens) const;
     /// What is wrong with one option, as `kvscope run` says it; empty: nothing.
     std::string problem_with(engine::RunOption::Member option) const;
     /// What is wrong with the output; looks at the disk.

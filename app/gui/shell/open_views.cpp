@@ -182,13 +182,21 @@ bool OpenViews::draw_dock_space() {
 
 void OpenViews::draw(Context& context, ViewPicture& picture) {
     for (size_t i = 0; i < views_.size(); ++i) draw_one(*views_[i], context, picture);
-    std::erase_if(views_, [](const auto& open) { return !open->open; });
+    put_closed_away();
     if (!focus_in_the_end_.empty()) ImGui::SetWindowFocus(focus_in_the_end_.c_str());
     const bool is_focus_set = std::none_of(views_.begin(), views_.end(), [](const auto& open) { return open->focus; });
     if (is_focus_set)
         focus_in_the_end_.clear();
     else
         window_.draw_again();
+}
+
+void OpenViews::put_closed_away() {
+    std::vector<std::unique_ptr<OpenView>> with_text;
+    for (auto& open : views_)
+        if (!open->open && open->view && open->view->holds_text()) with_text.push_back(std::move(open));
+    std::erase_if(views_, [](const auto& open) { return !open || !open->open; });
+    put_away(std::move(with_text));
 }
 
 void OpenViews::draw_one(OpenView& open, Context& context, ViewPicture& picture) {

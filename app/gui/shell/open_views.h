@@ -89,6 +89,8 @@ class OpenViews {
     static std::unique_ptr<OpenView> take(std::vector<std::unique_ptr<OpenView>>& views, const ViewKind& kind,
                                           std::optional<int> number = {});
     void put_away(std::vector<std::unique_ptr<OpenView>> views);
+    /// Views that a person has closed: those with text are kept, the others go.
+    void put_closed_away();
     void draw_one(OpenView& open, Context& context, ViewPicture& picture);
     /// Since a person asks for it, or the maximised view was closed. Before the dock space of the frame.
     void end_maximised_where_due();

@@ -9,6 +9,7 @@
 
 #include "analysis/tables/table_format.h"
 #include "app/gui/view/file_dialog.h"
+#include "app/gui/view/run_options_form.h"
 #include "app/gui/view/wrapped_field.h"
 
 namespace kvscope::gui {
@@ -22,22 +23,21 @@ void take_sample(const Context& context, RunForm& form, const std::string& name)
     }
 }
 
-void draw_count(const Context& context, const RunRequest& request, const std::optional<TokenCount>& tokens) {
+void draw_count(const Context& context, const RunForm& form, const std::optional<TokenCount>& tokens) {
     const EngineStatus status = context.engine->status();
     const bool is_coming = status.busy() || !status.model.empty();
-    if (request.context.empty()) {
+    if (form.request.context.empty()) {
         ImGui::TextDisabled("no text yet");
     } else if (!tokens) {
+        ImGui::PushTextWrapPos();
         ImGui::TextDisabled(is_coming ? "counting tokens …" : "tokens are counted once the model is loaded");
-    } else if (!tokens->error.empty()) {
-        ImGui::TextDisabled("%s", tokens->error.c_str());
+        ImGui::PopTextWrapPos();
+    } else if (const std::string problem = form.length_problem(tokens); !problem.empty()) {
+        draw_problem(problem, context.theme);
     } else {
-        const bool fits = request.options.n_new <= tokens->context_length - tokens->n_tokens;
-        ImGui::PushStyleColor(ImGuiCol_Text, fits ? context.theme.ink_quiet : context.theme.error);
-        ImGui::TextUnformatted(fmt::format("{} tokens of a context of {}", analysis::format_count(tokens->n_tokens),
-                                           analysis::format_count(tokens->context_length))
-                                   .c_str());
-        ImGui::PopStyleColor();
+        ImGui::TextDisabled("%s", fmt::format("{} tokens of a context of {}", analysis::format_count(tokens->n_tokens),
+                                              analysis::format_count(tokens->context_length))
+                                      .c_str());
     }
 }
 
@@ -112,7 +112,7 @@ void PromptForm::update(Context& context, RunForm& form) {
     }
 }
 
-void PromptForm::draw(Context& context, RunForm& form, const std::optional<TokenCount>& tokens) {
+void PromptForm::draw(Context& context, RunForm& form, const std::optional<TokenCount>& tokens, bool fills) {
     ImGui::SeparatorText("Prompt");
     ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
     if (ImGui::BeginCombo("##sample", "Samples", ImGuiComboFlags_HeightLarge)) {
@@ -124,13 +124,16 @@ void PromptForm::draw(Context& context, RunForm& form, const std::optional<Token
     ImGui::SameLine();
     if (ImGui::Button("File…##prompt")) ask_for_file(context);
     ImGui::SetItemTooltip("reads a text file as the prompt; a .txt or .md file can be dropped on the window, too");
-    const float em = ImGui::GetFontSize();
+    const float least = 10 * ImGui::GetFontSize();
+    const float height = fills ? std::max(ImGui::GetContentRegionAvail().y - below_text_, least) : least;
     ImGui::PushFont(context.fonts.mono, 0);
-    wrapped_field("##context", &form.request.context, {-FLT_MIN, 10 * em});
+    wrapped_field("##context", &form.request.context, {-FLT_MIN, height});
     ImGui::PopFont();
-    draw_count(context, form.request, tokens);
+    const float end_of_text = ImGui::GetItemRectMax().y;
+    draw_count(context, form, tokens);
     draw_questions(context.theme, form.request.questions);
     draw_switches(form.request);
+    below_text_ = ImGui::GetItemRectMax().y - end_of_text;
 }
 
 }  // namespace kvscope::gui

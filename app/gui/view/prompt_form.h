@@ -25,10 +25,12 @@ class PromptForm {
     void update(Context& context, RunForm& form);
 
     /// @param tokens as far as they were counted
-    void draw(Context& context, RunForm& form, const std::optional<TokenCount>& tokens);
+    /// @param fills  the text takes the height that the rest leaves of the window
+    void draw(Context& context, RunForm& form, const std::optional<TokenCount>& tokens, bool fills = false);
 
  private:
     std::filesystem::path file_;  ///< to be read
+    float below_text_ = 0;        ///< pixels of what stood there in the last frame
     const Lifetime& lifetime_;
 };
 

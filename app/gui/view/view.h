@@ -77,6 +77,9 @@ class View {
     virtual void add_to_palette(std::vector<Action>&, const std::function<void(const std::string&, bool)>& /*notice*/) {
     }
 
+    /// Whether a person types into it what must not be lost: closed, it is put away, and comes back as it was.
+    virtual bool holds_text() const { return false; }
+
     virtual void save(nlohmann::json&) const {}
     virtual void load(const nlohmann::json&) {}
 

@@ -285,6 +285,7 @@ class AnswersView : public View {
         AnswerOutput so_far;
         so_far.text = answer.text + (answer.has_ended ? "" : " …");
         so_far.words = words_of(so_far.text);
+        ImGui::LogText("%s\n", so_far.text.c_str());
         return draw_answer_words(context, so_far, at, width, line, [](int) {});
     }
 

@@ -12,6 +12,7 @@
 #include "app/program/version.h"
 #include "engine/spectra.h"
 #include "policies/interface/budget.h"
+#include "policies/interface/feasibility.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
 
@@ -109,18 +110,12 @@ RunJob demo_job(const std::filesystem::path& output) {
 
 namespace {
 
-/// Of a policy that needs a file, its first parameter that is a text names it. Each of its runs would fail without, and
-/// only once a model is loaded.
+/// Each run of a policy without its file would fail, and only once a model is loaded.
 void require_file(const policies::PolicySpec& spec) {
-    if (!spec.definition->needs_file) return;
-    for (const auto& parameter : spec.values.declared()) {
-        if (parameter.kind != policies::ParameterKind::text) continue;
-        if (spec.values.text(parameter.name).empty())
-            throw std::invalid_argument(
-                fmt::format("--policy {0}: expected {1}, as in {0}:{1}=PATH, found none. {1}: {2}",
-                            spec.definition->name, parameter.name, parameter.help));
-        return;
-    }
+    const policies::Parameter* file = policies::file_parameter(spec);
+    if (file && spec.values.text(file->name).empty())
+        throw std::invalid_argument(fmt::format("--policy {0}: expected {1}, as in {0}:{1}=PATH, found none. {1}: {2}",
+                                                spec.definition->name, file->name, file->help));
 }
 
 /// Spectra can take longer than all answers: they are added when those are there.

@@ -2,18 +2,22 @@
 #include <imgui.h>
 #include <misc/cpp/imgui_stdlib.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "app/gui/session/engine_session.h"
+#include "app/gui/session/run_check.h"
 #include "app/gui/session/run_form.h"
 #include "app/gui/view/actions.h"
 #include "app/gui/view/copy_command.h"
 #include "app/gui/view/file_dialog.h"
-#include "app/gui/view/parameter_form.h"
+#include "app/gui/view/policy_form.h"
 #include "app/gui/view/prompt_form.h"
 #include "app/gui/view/run_options_form.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/wrapped_row.h"
 #include "app/program/paths.h"
 
 namespace kvscope::gui {
@@ -30,19 +34,15 @@ class RunView : public View {
         prompt_.update(context, form_);
         const EngineStatus status = context.engine->status();
         const auto tokens = context.engine->count_tokens(form_.request);
+        check(context.session.tasks, tokens);
         if (!status.busy()) is_running_ = false;
-        if (start_wanted_ && !is_running_ && form_.problem(tokens).empty()) run(context);
+        if (start_wanted_ && !is_running_ && problem(tokens).empty()) run(context);
         start_wanted_ = false;
         draw_button(context, status, tokens);
-        ImGui::BeginChild("form");
-        draw_model(context, status);
-        prompt_.draw(context, form_, tokens);
-        draw_policies(context);
-        draw_budgets(context, tokens);
-        draw_output(context, status);
-        draw_more(context);
-        draw_menu(context);
-        ImGui::EndChild();
+        if (ImGui::GetContentRegionAvail().x < least_for_columns * ImGui::GetFontSize())
+            draw_in_one_column(context, status, tokens);
+        else
+            draw_in_two_columns(context, status, tokens);
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
@@ -71,6 +71,7 @@ class RunView : public View {
         actions.push_back(std::move(copy));
     }
 
+    bool holds_text() const override { return true; }
     void save(nlohmann::json& state) const override {
         state = form_.to_json();
         state["more"] = more_is_open_;
@@ -81,6 +82,54 @@ class RunView : public View {
     }
 
  private:
+    static constexpr float least_for_columns = 46;  ///< ems
+
+    void draw_in_one_column(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens) {
+        ImGui::BeginChild("form");
+        draw_model(context, status);
+        prompt_.draw(context, form_, tokens);
+        draw_runs(context, status, tokens);
+        draw_menu(context);
+        ImGui::EndChild();
+    }
+
+    /// What is read at the left, as high as the view; what is made of it at the right.
+    void draw_in_two_columns(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens) {
+        const float gap = ImGui::GetFontSize();
+        const float width = std::floor((ImGui::GetContentRegionAvail().x - gap) / 2);
+        ImGui::BeginChild("text", {width, 0});
+        draw_model(context, status);
+        prompt_.draw(context, form_, tokens, true);
+        draw_menu(context);
+        ImGui::EndChild();
+        ImGui::SameLine(0, gap);
+        ImGui::BeginChild("form");
+        draw_runs(context, status, tokens);
+        draw_menu(context);
+        ImGui::EndChild();
+    }
+
+    void draw_runs(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens) {
+        draw_policies(context.theme, form_, *check_);
+        draw_budgets(context.theme, form_, tokens, *check_);
+        draw_output(context, status);
+        draw_more(context);
+    }
+
+    /// Which runs would fail, as of the last time that it was found out.
+    void check(Tasks& tasks, const std::optional<TokenCount>& tokens) {
+        const auto found = tasks.ask(checks_, "", stamp_of_check(form_, tokens),
+                                     [form = form_, tokens] { return check_runs(form, tokens); });
+        if (found.value) check_ = found.value;
+        is_checked_ = found.current;
+    }
+
+    /// What is wrong with the form, or with all that it would run.
+    std::string problem(const std::optional<TokenCount>& tokens) const {
+        if (std::string wrong = form_.problem(tokens); !wrong.empty()) return wrong;
+        return is_checked_ ? check_->problem() : "";
+    }
+
     /// Where a model is being loaded, or another job is under way, the run waits for its turn.
     void run(Context& context) {
         job_ = context.engine->run(form_.filled_in());
@@ -88,7 +137,7 @@ class RunView : public View {
     }
 
     void draw_button(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens) {
-        const std::string problem = form_.problem(tokens);
+        const std::string problem = this->problem(tokens);
         ImGui::BeginDisabled(!problem.empty() || is_running_);
         if (ImGui::Button("Run")) run(context);
         ImGui::EndDisabled();
@@ -100,28 +149,46 @@ class RunView : public View {
             ImGui::BeginDisabled(is_cancelling);
             if (ImGui::Button("Cancel##run")) context.engine->cancel();
             ImGui::EndDisabled();
-            ImGui::SameLine();
             const std::string left =
                 status.seconds_left >= 0 ? fmt::format("  {:.0f} s left", status.seconds_left) : "";
-            ImGui::ProgressBar(static_cast<float>(status.share), {-FLT_MIN, 0},
-                               (is_cancelling ? "cancelling" : status.phase + left).c_str());
+            const std::string progress = is_cancelling ? "cancelling" : status.phase + left;
+            same_line_if_fits(ImGui::CalcTextSize(progress.c_str()).x + ImGui::GetFontSize());
+            ImGui::ProgressBar(static_cast<float>(status.share), {-FLT_MIN, 0}, progress.c_str());
             ImGui::TextDisabled("%s", status.what.c_str());
-            draw_partial_answers(*context.engine);
+            draw_switches(*context.engine);
         } else {
             ImGui::BeginDisabled(!form_.problem({}).empty());
             if (ImGui::Button("Copy command")) copy_command([this] { return command(); }, context.host.notice);
             ImGui::EndDisabled();
             ImGui::SetItemTooltip("the kvscope run … that makes the same trace in a terminal");
-            if (!problem.empty())
-                ImGui::TextWrapped("%s", problem.c_str());
+            draw_maximise(context.actions);
+            // A form that is not filled in yet is no error.
+            if (form_.is_begun())
+                draw_problem(problem, context.theme);
             else
-                draw_extent();
+                ImGui::TextWrapped("%s", problem.c_str());
+            if (problem.empty()) draw_extent(context.theme);
             draw_problem(context.engine->error_of(job_), context.theme);
         }
         ImGui::Separator();
     }
 
-    void draw_extent() const {
+    /// The way to two columns and back, where the view is narrow or maximised.
+    static void draw_maximise(Actions& actions) {
+        const auto& all = actions.all();
+        const auto found =
+            std::find_if(all.begin(), all.end(), [](const Action& each) { return each.name == "Maximise the view"; });
+        if (found == all.end()) return;
+        const bool is_maximised = found->checked();
+        if (!is_maximised && ImGui::GetWindowWidth() >= least_for_columns * ImGui::GetFontSize()) return;
+        const char* label = is_maximised ? "Restore" : "Maximise";
+        same_line_if_fits(ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x);
+        if (ImGui::Button(label)) actions.start(*found);
+        ImGui::SetItemTooltip(is_maximised ? "M: the view back among the others"
+                                           : "M: the form alone in the window, in two columns");
+    }
+
+    void draw_extent(const Theme& theme) const {
         const int n = form_.n_prompts();
         const bool share = n > 1 && !form_.request.options.query_aware && !form_.request.options.isolated;
         std::string text = fmt::format("{} runs, the full cache among them", form_.n_runs());
@@ -129,6 +196,12 @@ class RunView : public View {
         ImGui::PushStyleColor(ImGuiCol_Text, ImGui::GetStyleColorVec4(ImGuiCol_TextDisabled));
         ImGui::TextWrapped("%s", text.c_str());
         ImGui::PopStyleColor();
+        if (const int refused = is_checked_ ? check_->n_refused() : 0; refused > 0) {
+            ImGui::PushStyleColor(ImGuiCol_Text, theme.warning);
+            ImGui::TextWrapped(
+                "%s", fmt::format("{} of them will fail: the marks say why. The others are made.", refused).c_str());
+            ImGui::PopStyleColor();
+        }
     }
 
     std::string command() const {
@@ -154,29 +227,21 @@ class RunView : public View {
         return form_.request.spectra.value_or(status.spectra_seconds <= little_for_spectra_seconds);
     }
 
-    /// What the runs have decoded so far.
-    static void draw_partial_answers(EngineSession& engine) {
+    /// The runs whose cache can change its form now; what all have decoded streams in Answers.
+    static void draw_switches(EngineSession& engine) {
         const auto& answers = engine.partial_answers();
-        if (answers.empty()) return;
+        const bool any = std::any_of(answers.begin(), answers.end(), [](const auto& one) { return one.is_full; });
+        if (!any) return;
         ImGui::SetNextWindowSizeConstraints({0, 0}, {FLT_MAX, 14 * ImGui::GetFontSize()});
         ImGui::BeginChild("answers", {0, 0}, ImGuiChildFlags_AutoResizeY);
-        if (const auto& question = answers.front().question; !question.empty())
-            ImGui::TextWrapped("%s", question.c_str());
-        // Those with something to click first: a narrow view shows few.
-        for (const bool can_switch : {true, false}) {
-            for (const auto& answer : answers) {
-                if (answer.is_full.has_value() == can_switch) draw_partial_answer(engine, answer);
-            }
+        for (const auto& answer : answers) {
+            if (!answer.is_full) continue;
+            draw_switch(engine, answer);  // first, since a label can be wider than the view
+            ImGui::TextDisabled("%s", answer.label.c_str());
+            ImGui::SetItemTooltip("%s", answer.label.c_str());
+            ImGui::TextWrapped("%s", answer.text.c_str());
         }
         ImGui::EndChild();
-    }
-
-    static void draw_partial_answer(EngineSession& engine, const PartialAnswer& answer) {
-        // The button first, since a label can be wider than the view.
-        if (answer.is_full) draw_switch(engine, answer);
-        ImGui::TextDisabled("%s", answer.label.c_str());
-        ImGui::SetItemTooltip("%s", answer.label.c_str());
-        ImGui::TextWrapped("%s", answer.text.c_str());
     }
 
     static void draw_switch(EngineSession& engine, const PartialAnswer& answer) {
@@ -216,9 +281,11 @@ class RunView : public View {
             if (is_loaded) ImGui::SetItemTooltip("%s", status.model_path.c_str());
         }
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
-        const bool entered = ImGui::InputTextWithHint("##model path", "GGUF file or Hugging Face folder", &model_path_,
+        const bool entered = ImGui::InputTextWithHint("##model path", "GGUF file or folder", &model_path_,
                                                       ImGuiInputTextFlags_EnterReturnsTrue);
-        if (entered || ImGui::IsItemDeactivatedAfterEdit()) context.host.load_model(without_tilde(model_path_));
+        const bool is_chosen = entered || ImGui::IsItemDeactivatedAfterEdit();
+        ImGui::SetItemTooltip("a GGUF file, or a Hugging Face folder with config.json");
+        if (is_chosen) context.host.load_model(without_tilde(model_path_));
         ImGui::SameLine();
         if (ImGui::Button("Browse…##model")) {
             context.host.files.ask({.kind = FileDialog::Kind::open_folder_or_file,
@@ -252,68 +319,19 @@ class RunView : public View {
         ImGui::EndCombo();
     }
 
-    void draw_policies(Context& context) {
-        ImGui::SeparatorText("Policies");
-        std::optional<size_t> duplicated;
-        std::optional<size_t> removed;
-        for (size_t i = 0; i < form_.rows.size(); ++i) {
-            PolicyRow& row = form_.rows[i];
-            const auto& definition = *row.spec.definition;
-            ImGui::PushID(row.id);
-            ImGui::Checkbox("##ticked", &row.ticked);
-            ImGui::SameLine();
-            const std::string changes = row.spec.values.text_of_changes();
-            const std::string title =
-                changes.empty() ? definition.title : fmt::format("{}  {}", definition.title, changes);
-            const bool open = ImGui::TreeNodeEx(fmt::format("{}###{}", title, definition.name).c_str(),
-                                                ImGuiTreeNodeFlags_SpanAvailWidth | ImGuiTreeNodeFlags_AllowOverlap);
-            ImGui::SetItemTooltip("%s: %s\n%s%s%s", definition.name.c_str(), definition.summary.c_str(),
-                                  definition.remark.c_str(), definition.remark.empty() ? "" : "\n",
-                                  definition.paper.c_str());
-            ImGui::SameLine(ImGui::GetContentRegionMax().x - 2.5f * ImGui::GetFrameHeight());
-            if (ImGui::SmallButton("+")) duplicated = i;
-            ImGui::SetItemTooltip("the same policy once more, with other parameters");
-            ImGui::SameLine();
-            if (ImGui::SmallButton("−")) removed = i;
-            ImGui::SetItemTooltip("takes this row away, where the policy has another");
-            if (open) {
-                for (const auto& parameter : definition.parameters)
-                    edit_parameter(parameter, row.spec.values, context.theme, {});
-                if (definition.parameters.empty()) ImGui::TextDisabled("no parameters");
-                ImGui::TreePop();
-            }
-            ImGui::PopID();
-        }
-        if (duplicated) form_.duplicate(*duplicated);
-        if (removed) form_.remove(*removed);
-    }
-
-    void draw_budgets(Context& context, const std::optional<TokenCount>& tokens) {
-        ImGui::SeparatorText("Budgets");
-        ImGui::SetNextItemWidth(-FLT_MIN);
-        ImGui::InputTextWithHint("##budgets", "64,256   0.1   64-512*2", &form_.request.budgets);
-        ImGui::SetItemTooltip(
-            "entries kept per KV head and layer: counts, or the share that is kept\n"
-            "the share of bytes for policies that keep every token");
-        try {
-            for (const auto& line : form_.budget_lines(tokens)) ImGui::TextDisabled("%s", line.c_str());
-        } catch (const std::invalid_argument& error) {
-            ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
-            ImGui::TextWrapped("%s", error.what());
-            ImGui::PopStyleColor();
-        }
-    }
-
     void draw_output(Context& context, const EngineStatus& status) {
         ImGui::SeparatorText("Output");
-        ImGui::SetNextItemWidth(8 * ImGui::GetFontSize());
+        const char* label = "tokens to generate";
+        const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(label).x;
+        const float em = ImGui::GetFontSize();
+        ImGui::SetNextItemWidth(std::clamp(room - ImGui::GetStyle().ItemInnerSpacing.x, 5 * em, 8 * em));
         const int64_t step = 1, fast = 100;
-        ImGui::InputScalar("tokens to generate", ImGuiDataType_S64, &form_.request.options.n_new, &step, &fast);
+        ImGui::InputScalar(label, ImGuiDataType_S64, &form_.request.options.n_new, &step, &fast);
         draw_problem(form_.problem_with(&RunOptions::n_new), context.theme);
         draw_spectra(status);
         std::string output = form_.request.output.string();
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
-        if (ImGui::InputTextWithHint("##output", "a new kvscope-N.h5 in this folder", &output)) {
+        if (ImGui::InputTextWithHint("##output", "a new kvscope-N.h5", &output)) {
             form_.request.output = output;
             form_.request.force = false;  // that was meant for another file
         }
@@ -388,6 +406,7 @@ class RunView : public View {
         bool wanted = spectra_wanted(status);
         if (ImGui::Checkbox("spectra of the projections", &wanted)) form_.request.spectra = wanted;
         ImGui::SetItemTooltip("eigenvalues of the Q, K and V projections into the trace, for the view Spectrum");
+        ImGui::PushTextWrapPos();
         if (status.model.empty())
             ImGui::TextDisabled("computed once for each model, then kept");
         else if (seconds <= 0)
@@ -395,9 +414,13 @@ class RunView : public View {
         else
             ImGui::TextDisabled(
                 "%s", fmt::format("about {:.{}f} s, once for {}", seconds, seconds < 10 ? 1 : 0, status.model).c_str());
+        ImGui::PopTextWrapPos();
     }
 
     RunForm form_;
+    TaskSlot<RunCheck> checks_;
+    std::shared_ptr<const RunCheck> check_ = std::make_shared<const RunCheck>();
+    bool is_checked_ = false;  ///< `check_` is of the form as it is
     PromptForm prompt_{lifetime};
     EngineSession* engine_ = nullptr;
     std::string model_path_;

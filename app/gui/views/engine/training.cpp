@@ -75,6 +75,7 @@ class TrainingView : public View {
     }
 
     void fit() override { plot_.fit(); }
+    bool holds_text() const override { return true; }
     void save(nlohmann::json& state) const override {
         state = {{"texts", text_},
                  {"ratio", request_.ratio},

@@ -1,0 +1,111 @@
+#include "app/gui/view/policy_form.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+#include <misc/cpp/imgui_stdlib.h>
+
+#include "app/gui/view/parameter_form.h"
+
+namespace kvscope::gui {
+namespace {
+
+void draw_wrapped(const std::string& text, const ImVec4& color) {
+    ImGui::PushStyleColor(ImGuiCol_Text, color);
+    ImGui::TextWrapped("%s", text.c_str());
+    ImGui::PopStyleColor();
+}
+
+void wrapped_tooltip(const std::string& text) {
+    if (!ImGui::BeginItemTooltip()) return;
+    ImGui::PushTextWrapPos(30 * ImGui::GetFontSize());
+    ImGui::TextUnformatted(text.c_str());
+    ImGui::PopTextWrapPos();
+    ImGui::EndTooltip();
+}
+
+const ImVec4& color_of(const Theme& theme, const RunCheck::Row& row) {
+    return row.can_run() ? theme.warning : theme.error;
+}
+
+/// A disc with what is beneath the mouse as its reason, at x of the row; an item, so that tests and readers find it.
+void draw_mark(const Theme& theme, const RunCheck::Row& row, float x) {
+    ImGui::SameLine(x);
+    const float size = ImGui::GetFrameHeight();
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    ImGui::InvisibleButton(row.can_run() ? "some budgets fail" : "cannot run", {size, size});
+    wrapped_tooltip(row.reasons());
+    const ImVec2 middle{at.x + size / 2, at.y + size / 2};
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    list->AddCircleFilled(middle, 0.34f * size, packed(color_of(theme, row)));
+    const ImVec2 extent = ImGui::CalcTextSize("!");
+    list->AddText({middle.x - extent.x / 2, middle.y - extent.y / 2}, packed(theme.panel), "!");
+}
+
+enum class Wanted { nothing, another, none };
+
+/// Its name, which opens its parameters, its mark and its buttons.
+Wanted draw_row(const Theme& theme, PolicyRow& row, const RunCheck::Row* checked) {
+    const auto& definition = *row.spec.definition;
+    ImGui::Checkbox("##ticked", &row.ticked);
+    ImGui::SameLine();
+    const std::string changes = row.spec.values.text_of_changes();
+    const std::string title = changes.empty() ? definition.title : fmt::format("{}  {}", definition.title, changes);
+    const bool open = ImGui::TreeNodeEx(fmt::format("{}###{}", title, definition.name).c_str(),
+                                        ImGuiTreeNodeFlags_SpanAvailWidth | ImGuiTreeNodeFlags_AllowOverlap);
+    ImGui::SetItemTooltip("%s: %s\n%s%s%s", definition.name.c_str(), definition.summary.c_str(),
+                          definition.remark.c_str(), definition.remark.empty() ? "" : "\n", definition.paper.c_str());
+    const bool is_marked = checked && checked->n_refused > 0;
+    const float buttons = ImGui::GetContentRegionMax().x - 2.5f * ImGui::GetFrameHeight();
+    if (is_marked) draw_mark(theme, *checked, buttons - 1.2f * ImGui::GetFrameHeight());
+    Wanted wanted = Wanted::nothing;
+    ImGui::SameLine(buttons);
+    if (ImGui::SmallButton("+")) wanted = Wanted::another;
+    ImGui::SetItemTooltip("the same policy once more, with other parameters");
+    ImGui::SameLine();
+    if (ImGui::SmallButton("−")) wanted = Wanted::none;
+    ImGui::SetItemTooltip("takes this row away, where the policy has another");
+    if (is_marked && row.ticked) draw_wrapped(checked->brief(), color_of(theme, *checked));
+    if (!open) return wanted;
+    for (const auto& parameter : definition.parameters) edit_parameter(parameter, row.spec.values, theme, {});
+    if (definition.parameters.empty()) ImGui::TextDisabled("no parameters");
+    ImGui::TreePop();
+    return wanted;
+}
+
+}  // namespace
+
+void draw_policies(const Theme& theme, RunForm& form, const RunCheck& check) {
+    ImGui::SeparatorText("Policies");
+    std::optional<size_t> duplicated;
+    std::optional<size_t> removed;
+    for (size_t i = 0; i < form.rows.size(); ++i) {
+        PolicyRow& row = form.rows[i];
+        ImGui::PushID(row.id);
+        const Wanted wanted = draw_row(theme, row, check.find(row.id));
+        ImGui::PopID();
+        if (wanted == Wanted::another) duplicated = i;
+        if (wanted == Wanted::none) removed = i;
+    }
+    if (duplicated) form.duplicate(*duplicated);
+    if (removed) form.remove(*removed);
+}
+
+void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCount>& tokens, const RunCheck& check) {
+    ImGui::SeparatorText("Budgets");
+    ImGui::SetNextItemWidth(-FLT_MIN);
+    ImGui::InputTextWithHint("##budgets", "64,256   0.1   64-512*2", &form.request.budgets);
+    ImGui::SetItemTooltip(
+        "entries kept per KV head and layer: counts, or the share that is kept\n"
+        "the share of bytes for policies that keep every token");
+    try {
+        for (const auto& line : form.budget_lines(tokens)) draw_wrapped(line, theme.ink_quiet);
+        for (const BudgetNote& note : budget_notes(form, tokens, check))
+            draw_wrapped(note.text, note.kind == BudgetNote::Kind::error     ? theme.error
+                                    : note.kind == BudgetNote::Kind::warning ? theme.warning
+                                                                             : theme.ink_quiet);
+    } catch (const std::invalid_argument& error) {
+        draw_wrapped(error.what(), theme.error);
+    }
+}
+
+}  // namespace kvscope::gui

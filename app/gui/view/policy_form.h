@@ -1,0 +1,18 @@
+#pragma once
+
+#include <optional>
+
+#include "app/gui/session/run_check.h"
+#include "app/gui/view/view.h"
+
+namespace kvscope::gui {
+
+/// The part of the run's form with the policies, each with its parameters and, where it cannot run, a mark that says
+/// why.
+void draw_policies(const Theme& theme, RunForm& form, const RunCheck& check);
+
+/// The part with the budgets: the field, what they come to, which policies cannot take them.
+/// @param tokens as far as they were counted
+void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCount>& tokens, const RunCheck& check);
+
+}  // namespace kvscope::gui

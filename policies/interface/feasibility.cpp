@@ -1,0 +1,88 @@
+#include "policies/interface/feasibility.h"
+
+#include <exception>
+#include <vector>
+
+namespace kvscope::policies {
+namespace {
+
+/// For a prompt whose tokens are not counted yet: longer than any budget that is worth a warning.
+constexpr int64_t many_tokens = int64_t{1} << 20;
+/// For a model that is not known yet: no policy refuses a larger one for less.
+constexpr ModelShape smallest_shape{1, 1, 1, 64};
+
+struct Refusal {
+    std::string reason;         ///< empty: none
+    bool is_of_budget = false;  ///< BudgetError
+};
+
+/// @param context.n_tokens,context.shape known, or stand-ins
+void begin_and_plan(const PolicySpec& spec, RunContext context, const PromptAhead& prompt) {
+    const std::vector<int32_t> any_ids(prompt.n_tokens > 0 ? static_cast<size_t>(prompt.n_tokens) : 0, 0);
+    context.token_ids = any_ids;
+    context.n_vocabulary = 1;
+    context.tokenize = [](std::string_view text) { return std::vector<int32_t>(text.empty() ? 0 : 1, 0); };
+    const auto policy = spec.create();
+    policy->begin(context);
+    if (!any_ids.empty() && prompt.shape) require_filter_layer(policy->plan(context), *prompt.shape);
+}
+
+Refusal refusal_of(const PolicySpec& spec, const Budget& budget, const PromptAhead& prompt) {
+    const bool is_known = prompt.shape && prompt.n_tokens > 0;
+    const BudgetOf of = spec.definition->budget_of;
+    RunContext context;
+    context.shape = prompt.shape.value_or(smallest_shape);
+    context.model_fingerprint = prompt.model_fingerprint;
+    context.n_tokens = prompt.n_tokens > 0 ? prompt.n_tokens : many_tokens;
+    if (budget.is_share) context.budget_share = budget.share;
+    try {
+        if (!is_known && (budget.is_share || of == BudgetOf::bytes || spec.definition->needs_file)) {
+            spec.create();  // refuses parameters that contradict each other
+            return {};
+        }
+        context.budget = budget.resolve(context.n_tokens, of);
+        begin_and_plan(spec, context, prompt);
+    } catch (const BudgetError& error) {
+        return {error.what(), true};
+    } catch (const std::exception& error) {
+        if (is_known) return {error.what()};
+        // Else it can be the stand-in's fault.
+    }
+    return {};
+}
+
+}  // namespace
+
+const Parameter* file_parameter(const PolicySpec& spec) {
+    if (!spec.definition->needs_file) return nullptr;
+    for (const auto& parameter : spec.values.declared())
+        if (parameter.kind == ParameterKind::text) return &parameter;
+    return nullptr;
+}
+
+std::string obstacle_to(const PolicySpec& spec, const Budget& budget, const PromptAhead& prompt) {
+    return refusal_of(spec, budget, prompt).reason;
+}
+
+std::optional<int64_t> least_entries(const PolicySpec& spec, int64_t refused, const PromptAhead& prompt) {
+    if (spec.definition->budget_of == BudgetOf::bytes) return std::nullopt;
+    const auto takes = [&](int64_t entries) { return refusal_of(spec, {.count = entries}, prompt).reason.empty(); };
+    int64_t enough = refused;
+    do {
+        if (enough >= many_tokens) return std::nullopt;
+        enough *= 2;
+    } while (!takes(enough));
+    while (enough - refused > 1) {
+        const int64_t between = refused + (enough - refused) / 2;
+        (takes(between) ? enough : refused) = between;
+    }
+    return enough;
+}
+
+void require_filter_layer(const PassPlan& plan, const ModelShape& shape) {
+    if (plan.filter_layer >= shape.n_layers)
+        throw ParameterError("layer " + std::to_string(plan.filter_layer) +
+                             " does not exist: the model has layers 0 to " + std::to_string(shape.n_layers - 1));
+}
+
+}  // namespace kvscope::policies
