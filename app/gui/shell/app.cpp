@@ -82,9 +82,10 @@ void App::apply_asked_layout() {
 }
 
 void App::add_actions() {
-    const ActionTargets on{actions_, session_, engine_.get(), settings_.values(), appearance_,
-                           views_,   picture_, undo_,         autosave_,          workspace_,
-                           opener_,  dialog_,  help_,         notices_,           [this] { quit_ = may_close(); }};
+    const ActionTargets on{actions_,    session_,  engine_.get(), settings_.values(),
+                           appearance_, views_,    picker_,       picture_,
+                           undo_,       autosave_, workspace_,    opener_,
+                           dialog_,     help_,     notices_,      [this] { quit_ = may_close(); }};
     add_file_actions(on);
     add_edit_actions(on);
     add_view_actions(on);
@@ -121,6 +122,8 @@ bool App::frame() {
     opener_.show_what_waits(was_layout_built);
     draw_middle();
     guard_.attempt("the command palette", [this] { actions_.draw_palette(); });
+    guard_.attempt("the picker of views",
+                   [this] { picker_.draw(actions_, views_, appearance_.theme(), window_.fonts); });
     guard_.attempt("the file dialog", [this] { dialog_.draw(); });
     help_.draw_keys(focused_view(), actions_);
     help_.draw_about(window_);

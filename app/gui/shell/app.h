@@ -22,6 +22,7 @@
 #include "app/gui/shell/settings_store.h"
 #include "app/gui/shell/trace_sidecars.h"
 #include "app/gui/shell/undo_history.h"
+#include "app/gui/shell/view_picker.h"
 #include "app/gui/shell/view_picture.h"
 #include "app/gui/shell/window.h"
 #include "app/gui/view/actions.h"
@@ -127,6 +128,7 @@ class App {
     Appearance appearance_;
     std::unique_ptr<EngineSession> engine_;  ///< nullptr in a build without the engine
     OpenViews views_;
+    ViewPicker picker_;
     ViewPicture picture_;
     UndoHistory undo_;
     TraceSidecars sidecars_;

@@ -13,6 +13,7 @@
 #include "app/gui/shell/notices.h"
 #include "app/gui/shell/open_views.h"
 #include "app/gui/shell/undo_history.h"
+#include "app/gui/shell/view_picker.h"
 #include "app/gui/shell/view_picture.h"
 #include "app/gui/view/actions.h"
 #include "app/gui/view/file_dialog.h"
@@ -27,6 +28,7 @@ struct ActionTargets {
     Settings& settings;
     Appearance& appearance;
     OpenViews& views;
+    ViewPicker& picker;
     ViewPicture& picture;
     UndoHistory& undo;
     Autosave& autosave;

@@ -159,12 +159,15 @@ void add_view_actions(const ActionTargets& on) {
     for (const ViewKind& kind : view_kinds())
         on.actions.add({"Show " + kind.title, "", 0, [&views, &kind] { views.show(kind); }, {}, {}, false});
     add_rankings(on.actions, session, views);
-    bool is_first = true;
-    for (const ViewKind& kind : view_kinds()) {
-        menu.add(
-            "New view: " + kind.title, 0, [&views, &kind] { views.open(kind); }, {}, is_first);
-        is_first = false;
-    }
+    menu.add(
+        "Open a view…", ImGuiKey_V, [&picker = on.picker] { picker.open(); }, {}, true);
+    const auto open_further = [&views](const ViewKind& kind) {
+        views.dismiss_start();
+        views.open(kind);
+    };
+    for (const ViewKind& kind : view_kinds())
+        on.actions.add(
+            {"New view: " + kind.title, "", 0, [open_further, &kind] { open_further(kind); }, {}, {}, false});
 }
 
 void add_palette_actions(const ActionTargets& on) {
