@@ -177,7 +177,18 @@ void add_palette_actions(const ActionTargets& on) {
         offer_texts(search, behind, session);
     };
     on.actions.add_to_palette = [&session = on.session, &views = on.views, &notices = on.notices,
-                                 &settings = on.settings, &opener = on.opener](std::vector<Action>& extra) {
+                                 &settings = on.settings, &opener = on.opener,
+                                 &layouts = on.layouts](std::vector<Action>& extra) {
+        for (const auto& name : layouts.names()) {
+            extra.push_back(apply_saved(layouts, name));
+            extra.push_back({fmt::format("Remove the layout {}…", name),
+                             "Layout",
+                             0,
+                             [&layouts, name] { layouts.ask_to_remove(name); },
+                             {},
+                             {},
+                             false});
+        }
         offer_runs(extra, session);
         for (const auto& open : views.all()) open->view->add_to_palette(extra, notices.function());
         for (const auto& path : settings.recent_traces)

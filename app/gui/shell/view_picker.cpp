@@ -88,9 +88,8 @@ struct Card {
 bool draw_card(const Card& card, ImVec2 size, const Theme& theme, const Fonts& fonts) {
     const float em = ImGui::GetFontSize(), inset = 0.5f * em;
     const ImVec2 at = ImGui::GetCursorScreenPos();
-    const bool is_clicked =
-        ImGui::Selectable(fmt::format("##{}", card.kind.title).c_str(), card.is_chosen,
-                          ImGuiSelectableFlags_NoAutoClosePopups, size);
+    const bool is_clicked = ImGui::Selectable(fmt::format("##{}", card.kind.title).c_str(), card.is_chosen,
+                                              ImGuiSelectableFlags_NoAutoClosePopups, size);
     ImGui::SetItemTooltip("%s", card.kind.summary.c_str());
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const ImVec2 picture{6 * em, 3 * em};

@@ -9,8 +9,8 @@
 
 namespace kvscope::gui {
 
-/// A panel with a picture, the title and the summary of every kind of view, which what is typed narrows down. Enter or a
-/// click shows the view where one is open and opens it where none is; with Shift it opens a further one.
+/// A panel with a picture, the title and the summary of every kind of view, which what is typed narrows down. Enter or
+/// a click shows the view where one is open and opens it where none is; with Shift it opens a further one.
 class ViewPicker {
  public:
     void open() { is_wanted_ = true; }
