@@ -1,3 +1,5 @@
+#include "app/gui/shell/saved_layouts.h"
+
 #include <fmt/format.h>
 #include <imgui_internal.h>
 
@@ -6,7 +8,6 @@
 #include <fstream>
 
 #include "app/gui/session/settings.h"
-#include "app/gui/shell/saved_layouts.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
@@ -148,9 +149,8 @@ TEST_CASE("a layout goes through a file; a damaged one is told and changes nothi
     const auto in_compare = kinds(driven);
     const fs::path file = sample.folder / "mine.json";
     constexpr const char* import = "//##MainMenuBar/Layout/Import a layout…";
-    driven.drive([&](ImGuiTestContext& c) {
-        answer_dialog(c, "//##MainMenuBar/Layout/Export this layout…", file, "Save");
-    });
+    driven.drive(
+        [&](ImGuiTestContext& c) { answer_dialog(c, "//##MainMenuBar/Layout/Export this layout…", file, "Save"); });
     REQUIRE(fs::exists(file));
     driven.app().apply_layout("report");
     driven.settle();

@@ -11,7 +11,8 @@ constexpr double seconds_between_looks = 2;
 
 RecentFile looked_up(const fs::path& path, bool is_trace) {
     std::error_code error;
-    if (path.extension() == ".part") return {path, fs::exists(path, error) ? RecentFile::State::unfinished : RecentFile::State::gone};
+    if (path.extension() == ".part")
+        return {path, fs::exists(path, error) ? RecentFile::State::unfinished : RecentFile::State::gone};
     if (fs::exists(path, error)) return {path, RecentFile::State::there};
     const bool is_begun = is_trace && fs::is_directory(trace::part_folder_of(path), error);
     return {path, is_begun ? RecentFile::State::unfinished : RecentFile::State::gone};

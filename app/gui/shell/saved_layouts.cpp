@@ -109,11 +109,8 @@ void SavedLayouts::ask_to_export() {
 }
 
 void SavedLayouts::ask_to_import() {
-    dialog_.ask({FileDialog::Kind::open,
-                 "Import a layout",
-                 {".json"},
-                 {},
-                 [this](const auto& path) { import_from(path); }});
+    dialog_.ask(
+        {FileDialog::Kind::open, "Import a layout", {".json"}, {}, [this](const auto& path) { import_from(path); }});
 }
 
 void SavedLayouts::export_to(const fs::path& path) {
