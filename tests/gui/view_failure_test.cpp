@@ -75,8 +75,9 @@ class FailingView : public View {
     }
 };
 
-const ViewKind failing = {"failing", "Failing", "A view of the tests", Dock::center,
-                          []() -> std::unique_ptr<View> { return std::make_unique<FailingView>(); }};
+const ViewKind failing = {
+    "failing",    "Failing",    "A view of the tests",
+    Dock::center, Topic::files, []() -> std::unique_ptr<View> { return std::make_unique<FailingView>(); }};
 
 }  // namespace
 

@@ -18,6 +18,7 @@
 #include "app/gui/engine/run_caches.h"
 #include "app/gui/engine/run_in_window.h"
 #include "app/gui/engine/token_counter.h"
+#include "app/gui/engine/unfinished_run.h"
 #include "app/gui/session/run_form.h"
 #include "app/gui/session/session.h"
 #include "app/gui/session/whole_path.h"
@@ -114,6 +115,19 @@ class ThreadedSession final : public EngineSession {
             begun_ = Begun{request, job.output};
         }
         return start_run(job, request.spectra);
+    }
+
+    uint64_t go_on(const fs::path& path) override {
+        const fs::path output = path.extension() == ".part" ? fs::path(path).replace_extension() : path;
+        if (is_taken(output)) return 0;
+        try {
+            const UnfinishedRun unfinished = unfinished_run(output);
+            auto find_model = [model = unfinished.model, places = known_models_()] { return place_of(model, places); };
+            return start_run(unfinished.job, std::nullopt, unfinished.plans, std::move(find_model));
+        } catch (const std::exception& error) {
+            notice_(error.what(), true);
+            return 0;
+        }
     }
 
     void run_demo() override {
@@ -315,6 +329,12 @@ class ThreadedSession final : public EngineSession {
             notice_(error.what(), true);
             return 0;
         }
+        return start_run(std::move(job), spectra, plans, nullptr);
+    }
+
+    /// @param find_model called on the jobs' thread for the job's model; empty: it has it
+    uint64_t start_run(program::RunJob job, std::optional<bool> spectra, const std::vector<engine::RunPlan>& plans,
+                       std::function<fs::path()> find_model) {
         job.experiment.keep_prefill = !job.experiment.isolated;
         job.experiment.keep_caches = !job.experiment.isolated;
         const std::string what = fmt::format("{}: {} runs", job.output.filename().string(), plans.size());
@@ -322,8 +342,10 @@ class ThreadedSession final : public EngineSession {
         const auto output = std::make_shared<const fs::path>(whole_path(job.output).lexically_normal());
         std::erase_if(outputs_, [](const auto& of_job) { return of_job.expired(); });
         outputs_.push_back(output);
-        return jobs_.enqueue(
-            what, [this, job, spectra, plans, run, what, output] { execute(job, spectra, plans, run, what); });
+        return jobs_.enqueue(what, [this, job, spectra, plans, run, what, output, find_model]() mutable {
+            if (find_model) job.model = find_model();
+            execute(job, spectra, plans, run, what);
+        });
     }
 
     /// @param change what becomes of the answer, where it is still there

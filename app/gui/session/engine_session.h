@@ -135,6 +135,9 @@ class EngineSession {
     /// goes on from there.
     /// @returns the job's number, for `error_of`; 0 where the request was refused
     virtual uint64_t run(const RunRequest& request) = 0;
+    /// Goes on with the run whose unfinished trace stands in the folder `<output>.part`, as its recipe says, on the
+    /// trace's model among those known. @param output that name, or the folder's @returns as `run`
+    virtual uint64_t go_on(const std::filesystem::path& output) = 0;
     /// The demo's trace in kvscope-demo/ of the current folder: opened where it is complete, else run.
     virtual void run_demo() = 0;
     /// @param path empty: the default model

@@ -46,11 +46,24 @@ size_t n_new(const std::vector<std::string>& list, std::vector<std::string> befo
     return list.size();
 }
 
-/// What is in the file, with what came into `list` since `before` in front of it.
+/// What is in the file without what was removed from `list` since `before`, and with what came into it in front.
 std::vector<std::string> merged(const std::vector<std::string>& list, const std::vector<std::string>& before,
                                 std::vector<std::string> in_file) {
+    // Of a full list entries go by themselves; of another one a person has removed them.
+    if (list.size() < Settings::most_recent)
+        for (const std::string& old : before)
+            if (std::find(list.begin(), list.end(), old) == list.end()) std::erase(in_file, old);
     for (size_t n = n_new(list, before); n > 0; --n) put_first(in_file, list[n - 1]);
     return in_file;
+}
+
+/// Those that are objects; none where it is no object itself.
+std::map<std::string, nlohmann::json> layouts_in(const nlohmann::json& json) {
+    std::map<std::string, nlohmann::json> layouts;
+    if (!json.is_object()) return layouts;
+    for (const auto& [name, layout] : json.items())
+        if (layout.is_object()) layouts[name] = layout;
+    return layouts;
 }
 
 /// Empty where it is absent or damaged.
@@ -60,6 +73,20 @@ std::vector<std::string> list_in(const nlohmann::json& json, const char* key) {
     } catch (const nlohmann::json::exception&) {
         return {};
     }
+}
+
+/// What has changed since `before` into the file's; nullptr: as they are.
+void put_layouts(nlohmann::json& in_file, std::map<std::string, nlohmann::json>& layouts,
+                 const std::map<std::string, nlohmann::json>* before) {
+    if (!before || !in_file.is_object()) in_file = nlohmann::json::object();
+    if (before)
+        for (const auto& [name, layout] : *before)
+            if (!layouts.contains(name)) in_file.erase(name);
+    for (const auto& [name, layout] : layouts) {
+        const bool is_new = !before || !before->contains(name) || before->at(name) != layout;
+        if (is_new) in_file[name] = layout;
+    }
+    layouts = layouts_in(in_file);
 }
 
 /// While it lives no other kvscope that asks for it writes into the folder. It waits for a moment at most: rather a
@@ -113,6 +140,10 @@ Settings load_settings(const fs::path& path) {
     take("width", read.width);
     take("height", read.height);
     take("layout", read.layout);
+    nlohmann::json layouts = nlohmann::json::object();
+    take("layouts", layouts);
+    read.layouts = layouts_in(layouts);
+    if (!layouts.is_object()) wrong += wrong.empty() ? "layouts" : ", layouts";
     read.ui_scale = std::clamp(read.ui_scale, 0.0f, 4.0f);
     read.width = std::clamp(read.width, 320, 16384);
     read.height = std::clamp(read.height, 240, 16384);
@@ -150,6 +181,7 @@ std::vector<std::string> save_settings(Settings& settings, const fs::path& path,
     put("width", &Settings::width);
     put("height", &Settings::height);
     put("layout", &Settings::layout);
+    put_layouts(json["layouts"], settings.layouts, before ? &before->layouts : nullptr);
     write_stored_json(path, json);
     return told;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -15,8 +16,9 @@ struct Settings {
     std::vector<std::string> recent_models;
     int width = 1600;
     int height = 1000;
-    nlohmann::json layout;  ///< App's views and their places; null at the first start
-    std::string problem;    ///< why the file was not understood, or not all of it; not saved
+    nlohmann::json layout;                          ///< App's views and their places; null at the first start
+    std::map<std::string, nlohmann::json> layouts;  ///< that a person has saved, by name; each an object
+    std::string problem;                            ///< why the file was not understood, or not all of it; not saved
 
     bool operator==(const Settings&) const = default;
 
@@ -34,8 +36,9 @@ Settings load_settings(const std::filesystem::path& file);
 /// is renamed first, and one that a later kvscope made is left as it is.
 ///
 /// Another window may have written the file meanwhile: what is as it was `before` is left as that one has written it,
-/// and what was opened since goes in front of the recent ones that are there. `settings` then has these, too. From
-/// reading to writing no other kvscope writes.
+/// and what was opened since goes in front of the recent ones that are there; of the saved layouts those are written
+/// that are new or other, and those go that were removed. `settings` then has these, too. From reading to writing no
+/// other kvscope writes.
 /// @param before as this window read the file, or wrote it last; nullptr: all is written as it is here
 /// @returns what a person is to be told @throws std::runtime_error where it cannot be written
 std::vector<std::string> save_settings(Settings& settings, const std::filesystem::path& file,

@@ -36,7 +36,9 @@ App::App(Window& window, AppOptions options)
       sidecars_(session_, notices_, options_.remember),
       workspace_(session_, sidecars_, views_, notices_),
       autosave_(window, settings_, sidecars_, views_, notices_, options_.view.empty()),
-      opener_({session_, engine_.get(), views_, sidecars_, workspace_, settings_, notices_}, options_.view.empty()) {
+      opener_({session_, engine_.get(), views_, sidecars_, workspace_, settings_, notices_}, options_.view.empty()),
+      saved_layouts_(settings_.values(), views_, dialog_, notices_),
+      recent_(settings_.values()) {
     add_actions();
     if (!settings().problem.empty()) notice(settings().problem, true);
     session_.wanted_template = options_.use_template;
@@ -75,6 +77,7 @@ void App::choose_first_layout() {
 }
 
 void App::apply_asked_layout() {
+    if (!options_.saved_layout.is_null()) return restore_layout(options_.saved_layout, true);
     const std::string asked = options_.view.empty() ? options_.layout : view_alone;
     if (asked.empty()) return;
     apply_layout(asked);
@@ -82,9 +85,23 @@ void App::apply_asked_layout() {
 }
 
 void App::add_actions() {
-    const ActionTargets on{actions_, session_, engine_.get(), settings_.values(), appearance_,
-                           views_,   picture_, undo_,         autosave_,          workspace_,
-                           opener_,  dialog_,  help_,         notices_,           [this] { quit_ = may_close(); }};
+    const ActionTargets on{actions_,
+                           session_,
+                           engine_.get(),
+                           settings_.values(),
+                           appearance_,
+                           views_,
+                           picker_,
+                           picture_,
+                           undo_,
+                           autosave_,
+                           workspace_,
+                           opener_,
+                           dialog_,
+                           help_,
+                           saved_layouts_,
+                           notices_,
+                           [this] { quit_ = may_close(); }};
     add_file_actions(on);
     add_edit_actions(on);
     add_view_actions(on);
@@ -114,13 +131,20 @@ bool App::frame() {
     take_results();
     views_.begin_frame();
     take_input();
-    sidecars_.take_in_new();  // those that the engine has opened
-    guard_.attempt("the menus", [this] { draw_menu_bar(actions_, opener_, settings(), appearance_.theme()); });
+    for (const auto& path : sidecars_.take_in_new())  // those that the engine has opened
+        settings_.values().remember_trace(path);
+    if (!session_.documents().empty()) views_.end_alone();
+    recent_.update(ImGui::GetTime());
+    guard_.attempt("the menus",
+                   [this] { draw_menu_bar(actions_, opener_, saved_layouts_, recent_, appearance_.theme()); });
     guard_.attempt("the status bar", [this] { draw_status_bar(session_, engine_.get(), appearance_.theme()); });
     const bool was_layout_built = views_.draw_dock_space();
     opener_.show_what_waits(was_layout_built);
     draw_middle();
     guard_.attempt("the command palette", [this] { actions_.draw_palette(); });
+    guard_.attempt("the picker of views",
+                   [this] { picker_.draw(actions_, views_, appearance_.theme(), window_.fonts); });
+    guard_.attempt("the questions on layouts", [this] { saved_layouts_.draw(); });
     guard_.attempt("the file dialog", [this] { dialog_.draw(); });
     help_.draw_keys(focused_view(), actions_);
     help_.draw_about(window_);
@@ -222,9 +246,13 @@ void App::draw_views() {
     views_.draw(context, picture_);
 }
 
-void App::draw_start() {
+std::vector<StartCard> App::start_cards() {
     std::vector<StartCard> cards;
     if (engine_) {
+        cards.push_back({"Try your own prompt",
+                         "A text and a question of yours, policies and budgets: on the model that came with kvscope, "
+                         "or one of yours.",
+                         "Write it (Ctrl+R)", [this] { views_.show_alone(*find_view_kind("run")); }});
         cards.push_back({"Run the demo",
                          "A dozen policies on a prompt of about 2,000 tokens, on the model that came with kvscope.",
                          "Run it", [this] { engine_->run_demo(); }});
@@ -237,9 +265,20 @@ void App::draw_start() {
                          "A GGUF file or a Hugging Face directory; then write a prompt and tick policies.", "Browse…",
                          [this] { ask_for_model(dialog_, opener_, views_); }});
     }
-    draw_start_cards(
-        cards, settings().recent_traces, [this](const std::string& path) { open_trace(path); }, appearance_.theme(),
-        window_.fonts);
+    return cards;
+}
+
+void App::draw_start() {
+    RecentActions actions;
+    actions.open_trace = [this](const std::filesystem::path& path) { open_trace(path); };
+    if (engine_) {
+        actions.go_on = [this](const std::filesystem::path& path) { engine_->go_on(path); };
+        actions.load_model = [this](const std::filesystem::path& path) {
+            opener_.open_model(path);
+            views_.show_alone(*find_view_kind("run"));
+        };
+    }
+    draw_start_cards(start_cards(), recent_, actions, appearance_.theme(), window_.fonts);
 }
 
 }  // namespace kvscope::gui

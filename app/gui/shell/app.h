@@ -20,9 +20,13 @@
 #include "app/gui/shell/notices.h"
 #include "app/gui/shell/open_views.h"
 #include "app/gui/shell/quit_question.h"
+#include "app/gui/shell/recent_files.h"
+#include "app/gui/shell/saved_layouts.h"
 #include "app/gui/shell/settings_store.h"
+#include "app/gui/shell/start_cards.h"
 #include "app/gui/shell/trace_sidecars.h"
 #include "app/gui/shell/undo_history.h"
+#include "app/gui/shell/view_picker.h"
 #include "app/gui/shell/view_picture.h"
 #include "app/gui/shell/window.h"
 #include "app/gui/view/actions.h"
@@ -35,6 +39,7 @@ struct AppOptions {
     std::string mark;                   ///< text to outline in every view
     std::string select;                 ///< what parse_selection takes; empty: nothing
     std::string layout;                 ///< explore | compare | report; empty: the remembered one
+    nlohmann::json saved_layout;        ///< one of Settings::layouts in place of `layout`; null: none
     std::string view;                   ///< this view alone, filling the window
     bool remember = true;               ///< read and write the person's settings
     bool run_demo = false;              ///< start the demo job at once (in a build with the engine)
@@ -117,6 +122,7 @@ class App {
     void draw_views();
     void draw_start();
     void draw_quit_question();
+    std::vector<StartCard> start_cards();
     void end_frame();
 
     // What is below works with what is above it, and is gone before it.
@@ -131,6 +137,7 @@ class App {
     Appearance appearance_;
     std::unique_ptr<EngineSession> engine_;  ///< nullptr in a build without the engine
     OpenViews views_;
+    ViewPicker picker_;
     ViewPicture picture_;
     UndoHistory undo_;
     TraceSidecars sidecars_;
@@ -140,6 +147,8 @@ class App {
     HelpPopups help_;
     QuitQuestion quit_question_;
     FileDialog dialog_;
+    SavedLayouts saved_layouts_;
+    RecentFiles recent_;
     bool are_answers_shown_ = false;  ///< those of the job under way were brought to the front
     bool quit_ = false;
 };

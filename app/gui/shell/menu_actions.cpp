@@ -19,6 +19,10 @@ std::function<bool()> has_trace(const Session& session) {
     return [&session] { return !session.documents().empty(); };
 }
 
+Action apply_saved(SavedLayouts& layouts, const std::string& name) {
+    return {name, "Layout", 0, [&layouts, name] { layouts.apply(name); }, {}, {}, false};
+}
+
 void add_layout_actions(const ActionTargets& on) {
     MenuActions menu(on.actions, "Layout");
     for (const Layout& layout : layouts())
@@ -26,6 +30,10 @@ void add_layout_actions(const ActionTargets& on) {
             views.apply_layout(layout.name);
             pair.alone = layout.of_pair;
         });
+    menu.add(
+        "Save this layout as…", 0, [&saved = on.layouts] { saved.ask_to_save(); }, {}, true);
+    menu.add("Export this layout…", 0, [&saved = on.layouts] { saved.ask_to_export(); });
+    menu.add("Import a layout…", 0, [&saved = on.layouts] { saved.ask_to_import(); });
     on.actions.add({"Light theme",
                     "Layout",
                     0,
@@ -66,18 +74,45 @@ void add_run_actions(const ActionTargets& on) {
         "Cancel", 0, [&engine] { engine.cancel(); }, [&engine] { return engine.status().busy(); });
 }
 
-void draw_menu_bar(Actions& actions, FileOpener& opener, const Settings& settings, const Theme& theme) {
+namespace {
+
+void draw_saved_layouts(Actions& actions, SavedLayouts& layouts) {
+    const auto names = layouts.names();
+    if (names.empty()) return;
+    ImGui::SeparatorText("Saved");
+    for (const auto& name : names)
+        if (ImGui::MenuItem(name.c_str())) actions.start(apply_saved(layouts, name));
+    if (!ImGui::BeginMenu("Remove")) return;
+    for (const auto& name : names)
+        if (ImGui::MenuItem((name + "…").c_str())) layouts.ask_to_remove(name);
+    ImGui::EndMenu();
+}
+
+void draw_recent(FileOpener& opener, RecentFiles& recent) {
+    if (!ImGui::BeginMenu("Open recent", !recent.traces().empty())) return;
+    const auto files = recent.traces();  // opening one changes the list
+    for (const RecentFile& file : files) {
+        const bool is_gone = file.state == RecentFile::State::gone;
+        const std::string hint = file.folder() + (is_gone ? ", not there any more" : "");
+        ImGui::PushID(file.path.c_str());
+        if (ImGui::MenuItem(file.name().c_str(), hint.c_str(), false, !is_gone)) opener.open_trace(file.path);
+        ImGui::PopID();
+    }
+    ImGui::Separator();
+    if (ImGui::MenuItem("Clear")) recent.clear_traces();
+    ImGui::EndMenu();
+}
+
+}  // namespace
+
+void draw_menu_bar(Actions& actions, FileOpener& opener, SavedLayouts& layouts, RecentFiles& recent,
+                   const Theme& theme) {
     if (!ImGui::BeginMainMenuBar()) return;
     for (const char* menu : {"File", "Edit", "Run", "View", "Layout", "Help"}) {
         if (!ImGui::BeginMenu(menu)) continue;
         actions.draw_menu(menu);
-        if (std::string_view(menu) == "File" && !settings.recent_traces.empty() && ImGui::BeginMenu("Recent traces")) {
-            const auto recent = settings.recent_traces;
-            for (const auto& path : recent) {
-                if (ImGui::MenuItem(path.c_str())) opener.open_trace(path);
-            }
-            ImGui::EndMenu();
-        }
+        if (std::string_view(menu) == "Layout") draw_saved_layouts(actions, layouts);
+        if (std::string_view(menu) == "File") draw_recent(opener, recent);
         ImGui::EndMenu();
     }
     const char* hint = "Ctrl+K  commands";

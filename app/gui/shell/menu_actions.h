@@ -12,7 +12,10 @@
 #include "app/gui/shell/help_popups.h"
 #include "app/gui/shell/notices.h"
 #include "app/gui/shell/open_views.h"
+#include "app/gui/shell/recent_files.h"
+#include "app/gui/shell/saved_layouts.h"
 #include "app/gui/shell/undo_history.h"
+#include "app/gui/shell/view_picker.h"
 #include "app/gui/shell/view_picture.h"
 #include "app/gui/view/actions.h"
 #include "app/gui/view/file_dialog.h"
@@ -27,6 +30,7 @@ struct ActionTargets {
     Settings& settings;
     Appearance& appearance;
     OpenViews& views;
+    ViewPicker& picker;
     ViewPicture& picture;
     UndoHistory& undo;
     Autosave& autosave;
@@ -34,6 +38,7 @@ struct ActionTargets {
     FileOpener& opener;
     FileDialog& dialog;
     HelpPopups& help;
+    SavedLayouts& layouts;
     Notices& notices;
     std::function<void()> quit;
 };
@@ -63,12 +68,15 @@ void add_edit_actions(const ActionTargets& on);
 void add_view_actions(const ActionTargets& on);
 void add_layout_actions(const ActionTargets& on);
 void add_help_actions(const ActionTargets& on);
+/// Applies a layout that a person has saved.
+Action apply_saved(SavedLayouts& layouts, const std::string& name);
 /// None in a build without the engine.
 void add_run_actions(const ActionTargets& on);
 /// What the palette offers besides, which depends on what is open.
 void add_palette_actions(const ActionTargets& on);
 
 /// File, Edit, Run, View, Layout and Help, and the way to the palette.
-void draw_menu_bar(Actions& actions, FileOpener& opener, const Settings& settings, const Theme& theme);
+void draw_menu_bar(Actions& actions, FileOpener& opener, SavedLayouts& layouts, RecentFiles& recent,
+                   const Theme& theme);
 
 }  // namespace kvscope::gui

@@ -7,8 +7,6 @@
 #include <functional>
 #include <string>
 
-#include "app/gui/view/view.h"
-
 namespace kvscope::gui {
 namespace {
 
@@ -29,10 +27,9 @@ void start_of_menu(Actions& actions, const std::string& menu, const std::string&
 
 void draw_no_views(Actions& actions, const Theme& theme) {
     constexpr const char* title = "All views are closed.";
-    constexpr const char* views = "views to open";
     const std::array<Suggestion, 4> suggestions{{
         {"The usual layout", "Layout > Explore", [&] { start_of_menu(actions, "Layout", "Explore"); }},
-        {"One view", "View", [&] { ImGui::OpenPopup(views); }},
+        {"One view", "View > Open a view…", [&] { start_of_menu(actions, "View", "Open a view…"); }},
         {"What was closed last", "Ctrl+Z", [&] { start_of_menu(actions, "Edit", "Undo"); }},
         {"Commands", "Ctrl+K", [&] { actions.open_palette(); }},
     }};
@@ -50,13 +47,6 @@ void draw_no_views(Actions& actions, const Theme& theme) {
         ImGui::TextUnformatted(suggestion.where.c_str());
     }
     ImGui::PopStyleColor();
-    if (ImGui::BeginPopup(views)) {
-        for (const ViewKind& kind : view_kinds()) {
-            if (ImGui::MenuItem(kind.title.c_str())) start_of_menu(actions, "View", "New view: " + kind.title);
-            ImGui::SetItemTooltip("%s", kind.summary.c_str());
-        }
-        ImGui::EndPopup();
-    }
     ImGui::End();
 }
 

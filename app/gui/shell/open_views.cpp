@@ -134,6 +134,17 @@ void OpenViews::start_or_show(const ViewKind& kind) {
     focus_in_the_end_ = (*first)->title();
 }
 
+void OpenViews::show_alone(const ViewKind& kind) {
+    const OpenView& shown = show(kind);
+    if (is_maximised()) return;
+    wanted_maximised_ = shown.id();
+    is_alone_ = true;
+}
+
+void OpenViews::end_alone() {
+    if (std::exchange(is_alone_, false) && is_maximised()) wanted_maximised_ = maximised_;
+}
+
 OpenView* OpenViews::focused() const {
     for (const auto& view : views_) {
         if (view->id() == focused_) return view.get();

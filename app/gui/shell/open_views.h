@@ -37,6 +37,10 @@ class OpenViews {
     void bring_to_front(const ViewKind& kind) const;
     /// Starts what the view of this kind is there to do where it has the keyboard; else shows it.
     void start_or_show(const ViewKind& kind);
+    /// Shows it alone in the window until `end_alone`; where it is the only view, or a person has brought the others
+    /// back, that does nothing.
+    void show_alone(const ViewKind& kind);
+    void end_alone();
     /// The view that has, or last had, the keyboard; nullptr where there is none.
     OpenView* focused() const;
     /// nullptr where it is no open view's.
@@ -115,6 +119,7 @@ class OpenViews {
     std::string wanted_maximised_;      ///< id of the view that is maximised, or no longer is, in the next frame
     std::string wanted_layout_;         ///< built at the next frame, when the dock space is known
     std::map<ImGuiID, int> tab_order_;  ///< by window, as it is restored; empty once places are settled
+    bool is_alone_ = false;             ///< maximised by `show_alone`
     ImGuiID dock_space_ = 0;
     int frames_to_settle_ = 0;
     bool start_dismissed_ = false;

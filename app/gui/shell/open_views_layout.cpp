@@ -95,7 +95,8 @@ nlohmann::json OpenViews::state() const {
     for (const auto& open : views_) {
         const ImGuiWindow* window = ImGui::FindWindowByName(open->title().c_str());
         views.push_back(state_of(*open));
-        views.back()["in_front"] = window && (!window->DockIsActive || window->DockTabIsVisible);
+        // One that was never drawn, behind the start cards, is in front where it is to come there.
+        views.back()["in_front"] = window ? !window->DockIsActive || window->DockTabIsVisible : open->focus;
     }
     for (const auto& view : views_of_later_) views.push_back(view);
     nlohmann::json put_away = nlohmann::json::array();
@@ -109,6 +110,7 @@ nlohmann::json OpenViews::state() const {
 void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
     if (!state.is_object() || !state.contains("views") || !state["views"].is_array()) return;
     before_maximised_ = nullptr;
+    is_alone_ = false;
     auto before = std::exchange(views_, {});
     if (!keep_views) {
         before.clear();
@@ -169,6 +171,7 @@ void OpenViews::build_layout() {
     wanted_layout_.clear();
     if (!layout) return;
     before_maximised_ = nullptr;
+    is_alone_ = false;
     auto before = std::exchange(views_, {});
     views_of_later_.clear();
     await_places();

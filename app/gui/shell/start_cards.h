@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/gui/drawing/theme.h"
+#include "app/gui/shell/recent_files.h"
 
 namespace kvscope::gui {
 
@@ -16,8 +17,15 @@ struct StartCard {
     std::function<void()> run;
 };
 
-/// What a window without a trace shows in its middle. @param open called with one of the recent traces
-void draw_start_cards(const std::vector<StartCard>& cards, const std::vector<std::string>& recent_traces,
-                      const std::function<void(const std::string&)>& open, const Theme& theme, const Fonts& fonts);
+/// What is done with the recent files.
+struct RecentActions {
+    std::function<void(const std::filesystem::path&)> open_trace;
+    std::function<void(const std::filesystem::path&)> go_on;       ///< with an unfinished trace; empty: that cannot be
+    std::function<void(const std::filesystem::path&)> load_model;  ///< empty: models are not listed
+};
+
+/// What a window without a trace shows in its middle.
+void draw_start_cards(const std::vector<StartCard>& cards, const RecentFiles& recent, const RecentActions& actions,
+                      const Theme& theme, const Fonts& fonts);
 
 }  // namespace kvscope::gui

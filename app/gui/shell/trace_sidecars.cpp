@@ -20,10 +20,14 @@ void TraceSidecars::take_in(Document& document) {
     view.last = view_state(session_, document);
 }
 
-void TraceSidecars::take_in_new() {
+std::vector<std::filesystem::path> TraceSidecars::take_in_new() {
+    std::vector<std::filesystem::path> taken;
     for (const auto& document : session_.documents()) {
-        if (!remembered_.contains(document->id())) take_in(*document);
+        if (remembered_.contains(document->id())) continue;
+        take_in(*document);
+        taken.push_back(document->path());
     }
+    return taken;
 }
 
 void TraceSidecars::take_in_as_shown() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -23,8 +24,8 @@ class TraceSidecars {
 
     /// A trace was opened: it is shown as it was looked at last.
     void take_in(Document& document);
-    /// The same for each open trace that was not taken in yet: the engine opens some.
-    void take_in_new();
+    /// The same for each open trace that was not taken in yet: the engine opens some. @returns their paths
+    std::vector<std::filesystem::path> take_in_new();
     /// The open traces stay as they are looked at now, which is how a workspace has set them.
     void take_in_as_shown();
 

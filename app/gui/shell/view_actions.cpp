@@ -159,12 +159,15 @@ void add_view_actions(const ActionTargets& on) {
     for (const ViewKind& kind : view_kinds())
         on.actions.add({"Show " + kind.title, "", 0, [&views, &kind] { views.show(kind); }, {}, {}, false});
     add_rankings(on.actions, session, views);
-    bool is_first = true;
-    for (const ViewKind& kind : view_kinds()) {
-        menu.add(
-            "New view: " + kind.title, 0, [&views, &kind] { views.open(kind); }, {}, is_first);
-        is_first = false;
-    }
+    menu.add(
+        "Open a view…", ImGuiKey_V, [&picker = on.picker] { picker.open(); }, {}, true);
+    const auto open_further = [&views](const ViewKind& kind) {
+        views.dismiss_start();
+        views.open(kind);
+    };
+    for (const ViewKind& kind : view_kinds())
+        on.actions.add(
+            {"New view: " + kind.title, "", 0, [open_further, &kind] { open_further(kind); }, {}, {}, false});
 }
 
 void add_palette_actions(const ActionTargets& on) {
@@ -174,7 +177,18 @@ void add_palette_actions(const ActionTargets& on) {
         offer_texts(search, behind, session);
     };
     on.actions.add_to_palette = [&session = on.session, &views = on.views, &notices = on.notices,
-                                 &settings = on.settings, &opener = on.opener](std::vector<Action>& extra) {
+                                 &settings = on.settings, &opener = on.opener,
+                                 &layouts = on.layouts](std::vector<Action>& extra) {
+        for (const auto& name : layouts.names()) {
+            extra.push_back(apply_saved(layouts, name));
+            extra.push_back({fmt::format("Remove the layout {}…", name),
+                             "Layout",
+                             0,
+                             [&layouts, name] { layouts.ask_to_remove(name); },
+                             {},
+                             {},
+                             false});
+        }
         offer_runs(extra, session);
         for (const auto& open : views.all()) open->view->add_to_palette(extra, notices.function());
         for (const auto& path : settings.recent_traces)

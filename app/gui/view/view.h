@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/gui/drawing/sketch.h"
 #include "app/gui/drawing/theme.h"
 #include "app/gui/session/figure_request.h"
 #include "app/gui/session/lifetime.h"
@@ -94,6 +95,9 @@ class View {
 /// Where a view opens in a new layout.
 enum class Dock { left, center, right, bottom };
 
+/// What a view is about. The picker of views has one group each, in this order.
+enum class Topic { runs, tokens, heads, results, files };
+
 /// Each file in app/gui/views/ defines one, by a function called after the file: `ViewKind retention_view()` in
 /// retention.cpp. The build lists them.
 struct ViewKind {
@@ -101,7 +105,9 @@ struct ViewKind {
     std::string title;    ///< "Retention"
     std::string summary;  ///< one line: what it shows, from which measure
     Dock dock = Dock::center;
+    Topic topic = Topic::tokens;
     std::unique_ptr<View> (*create)() = nullptr;
+    Sketch sketch{};  ///< what it looks like; empty: it has no picture in the picker
 };
 
 /// All kinds, by file name.

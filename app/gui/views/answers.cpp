@@ -401,9 +401,21 @@ class AnswersView : public View {
 }  // namespace
 
 ViewKind answers_view() {
-    return {"answers", "Answers",
-            "Outputs side by side, what differs from a reference's answer, and KL per decode step", Dock::bottom,
-            []() -> std::unique_ptr<View> { return std::make_unique<AnswersView>(); }};
+    return {"answers",
+            "Answers",
+            "Outputs side by side, what differs from a reference's answer, and KL per decode step",
+            Dock::bottom,
+            Topic::results,
+            []() -> std::unique_ptr<View> { return std::make_unique<AnswersView>(); },
+            R"(
+---.----.---.---
+----.--..----.--
+................
+###.###*.###.###
+##.**###.##.####
+................
+---.****.**.----
+--.----..***.--.)"};
 }
 
 }  // namespace kvscope::gui

@@ -34,8 +34,17 @@ class BudgetsView : public HeadMapsView {
 }  // namespace
 
 ViewKind budgets_view() {
-    return {"budgets", "Budgets", "How many entries each head of each layer keeps, one map per run on one scale",
-            Dock::bottom, []() -> std::unique_ptr<View> { return std::make_unique<BudgetsView>(); }};
+    return {"budgets",    "Budgets",    "How many entries each head of each layer keeps, one map per run on one scale",
+            Dock::bottom, Topic::heads, []() -> std::unique_ptr<View> { return std::make_unique<BudgetsView>(); },
+            R"(
+338.115.992.446.
+338.115.992.446.
+................
+772.664.118.553.
+772.664.118.553.
+................
+559.338.266.911.
+559.338.266.911.)"};
 }
 
 }  // namespace kvscope::gui

@@ -111,9 +111,18 @@ class ChannelsView : public FigureView {
 }  // namespace
 
 ViewKind channels_view() {
-    return {"channels", "Key channels",
-            "Which channels of the keys the heads of each layer keep, of runs that drop some", Dock::bottom,
-            []() -> std::unique_ptr<View> { return std::make_unique<ChannelsView>(); }};
+    return {
+        "channels",   "Key channels", "Which channels of the keys the heads of each layer keep, of runs that drop some",
+        Dock::bottom, Topic::heads,   []() -> std::unique_ptr<View> { return std::make_unique<ChannelsView>(); },
+        R"(
+9099009909990090
+9090009909900990
+9099009909990090
+................
+0990990090990909
+0990090090990909
+0990990099990900
+0990990090990909)"};
 }
 
 }  // namespace kvscope::gui

@@ -340,8 +340,18 @@ class CostView : public View {
 }  // namespace
 
 ViewKind cost_view() {
-    return {"cost", "Cost", "The runs with what they keep and cost and how far they move from the full cache",
-            Dock::bottom, []() -> std::unique_ptr<View> { return std::make_unique<CostView>(); }};
+    return {
+        "cost",       "Cost",         "The runs with what they keep and cost and how far they move from the full cache",
+        Dock::bottom, Topic::results, []() -> std::unique_ptr<View> { return std::make_unique<CostView>(); },
+        R"(
+-----.----.-----
+................
+#####.9999.*****
+................
+####..666..***..
+................
+#####.33...*....
+................)"};
 }
 
 }  // namespace kvscope::gui

@@ -88,9 +88,21 @@ class CoverageView : public FigureView {
 }  // namespace
 
 ViewKind coverage_view() {
-    return {"coverage", "Coverage",
-            "Share of the prompt that at least one head keeps, by layer and for the whole model", Dock::bottom,
-            []() -> std::unique_ptr<View> { return std::make_unique<CoverageView>(); }};
+    return {"coverage",
+            "Coverage",
+            "Share of the prompt that at least one head keeps, by layer and for the whole model",
+            Dock::bottom,
+            Topic::tokens,
+            []() -> std::unique_ptr<View> { return std::make_unique<CoverageView>(); },
+            R"(
+.............***
+........*****...
+.....***.....###
+...**....####...
+..*...###.......
+.*..##..........
+*.##............
+----------------)"};
 }
 
 }  // namespace kvscope::gui

@@ -278,8 +278,17 @@ class DifferenceView : public View {
 }  // namespace
 
 ViewKind difference_view() {
-    return {"difference", "Difference", "Where run A keeps more heads' entries than run B, and where less",
-            Dock::center, []() -> std::unique_ptr<View> { return std::make_unique<DifferenceView>(); }};
+    return {"difference", "Difference",  "Where run A keeps more heads' entries than run B, and where less",
+            Dock::center, Topic::tokens, []() -> std::unique_ptr<View> { return std::make_unique<DifferenceView>(); },
+            R"(
+.a...b..a.a...b.
+.a......aa...bb.
+aa...b..a.....b.
+.a..bb....a..b..
+.a...b..aa....bb
+aa...b..a.a...b.
+.a..b....aa..bb.
+.a...b..a.....b.)"};
 }
 
 }  // namespace kvscope::gui

@@ -300,9 +300,21 @@ class HeadDivergenceView : public View {
 }  // namespace
 
 ViewKind head_divergence_view() {
-    return {"head_divergence", "Head divergence",
+    return {"head_divergence",
+            "Head divergence",
             "Jensen-Shannon divergence between the heads of each layer: of their attention, or of a run's scores",
-            Dock::bottom, []() -> std::unique_ptr<View> { return std::make_unique<HeadDivergenceView>(); }};
+            Dock::bottom,
+            Topic::heads,
+            []() -> std::unique_ptr<View> { return std::make_unique<HeadDivergenceView>(); },
+            R"(
+04.06...06284675
+40.60...60538264
+........25047386
+05.03...83405627
+50.30...47560395
+........68263048
+07.02...72839405
+70.20...56473840)"};
 }
 
 }  // namespace kvscope::gui

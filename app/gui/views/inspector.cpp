@@ -230,8 +230,17 @@ class InspectorView : public View {
 }  // namespace
 
 ViewKind inspector_view() {
-    return {"inspector", "Inspector", "Why a token was kept or dropped: score, rank, cut-off and the border, by head",
-            Dock::right, []() -> std::unique_ptr<View> { return std::make_unique<InspectorView>(); }};
+    return {"inspector", "Inspector",   "Why a token was kept or dropped: score, rank, cut-off and the border, by head",
+            Dock::right, Topic::tokens, []() -> std::unique_ptr<View> { return std::make_unique<InspectorView>(); },
+            R"(
+9999999999#9999.
+................
+8888888888#88...
+................
+7777777777#.....
+..........#.....
+4444444...#.....
+2222......#.....)"};
 }
 
 }  // namespace kvscope::gui

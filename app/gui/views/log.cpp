@@ -109,8 +109,17 @@ class LogView : public View {
 
 ViewKind log_view() {
     install_log();
-    return {"log", "Log", "What was opened, what ran, what went wrong", Dock::bottom,
-            []() -> std::unique_ptr<View> { return std::make_unique<LogView>(); }};
+    return {"log",        "Log",        "What was opened, what ran, what went wrong",
+            Dock::bottom, Topic::files, []() -> std::unique_ptr<View> { return std::make_unique<LogView>(); },
+            R"(
+--..########.###
+--..#####.......
+--..######.####.
+--..####........
+--..#######.##..
+--..***.*******.
+--..######......
+--..####........)"};
 }
 
 }  // namespace kvscope::gui

@@ -229,9 +229,21 @@ class MergingView : public View {
 }  // namespace
 
 ViewKind merging_view() {
-    return {"merging", "Merged entries",
-            "Which tokens of a layer went into one entry; runs that merge, on one token axis", Dock::center,
-            []() -> std::unique_ptr<View> { return std::make_unique<MergingView>(); }};
+    return {"merging",
+            "Merged entries",
+            "Which tokens of a layer went into one entry; runs that merge, on one token axis",
+            Dock::center,
+            Topic::tokens,
+            []() -> std::unique_ptr<View> { return std::make_unique<MergingView>(); },
+            R"(
+...###....####..
+..#...#..#....#.
+.#.....##.....#.
+.#.....##......#
+.9.4.6.8.3.7.5.9
+................
+.**..*****..***.
+................)"};
 }
 
 }  // namespace kvscope::gui

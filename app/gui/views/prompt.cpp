@@ -524,8 +524,17 @@ class PromptView : public View {
 }  // namespace
 
 ViewKind prompt_view() {
-    return {"prompt", "Prompt", "The text itself, each token coloured by how many layers or heads keep it",
-            Dock::center, []() -> std::unique_ptr<View> { return std::make_unique<PromptView>(); }};
+    return {"prompt",     "Prompt",      "The text itself, each token coloured by how many layers or heads keep it",
+            Dock::center, Topic::tokens, []() -> std::unique_ptr<View> { return std::make_unique<PromptView>(); },
+            R"(
+55.9999.222.7777
+................
+999.33333.44.888
+................
+66666.1111.99999
+................
+33.777.5555.22.9
+................)"};
 }
 
 }  // namespace kvscope::gui

@@ -264,9 +264,21 @@ class QuerySimilarityView : public View {
 }  // namespace
 
 ViewKind query_similarity_view() {
-    return {"query_similarity", "Query similarity",
-            "Cosine similarity of the last queries: a map per layer and head, and each layer's mean", Dock::bottom,
-            []() -> std::unique_ptr<View> { return std::make_unique<QuerySimilarityView>(); }};
+    return {"query_similarity",
+            "Query similarity",
+            "Cosine similarity of the last queries: a map per layer and head, and each layer's mean",
+            Dock::bottom,
+            Topic::heads,
+            []() -> std::unique_ptr<View> { return std::make_unique<QuerySimilarityView>(); },
+            R"(
+96421111...**...
+69642211..*..*..
+46964221.*....*.
+24696422.*.....*
+12469642*.......
+12246964........
+11224696.###....
+11122469#...####)"};
 }
 
 }  // namespace kvscope::gui

@@ -259,10 +259,22 @@ class RankingsView : public View {
 }  // namespace
 
 ViewKind rankings_view() {
-    return {"rankings", "Rankings",
+    return {"rankings",
+            "Rankings",
             "Lists of what is most: sentences that A lost and B kept, heads and layers that differ, tokens that runs "
             "disagree about, steps that diverge, answers that part",
-            Dock::bottom, []() -> std::unique_ptr<View> { return std::make_unique<RankingsView>(); }};
+            Dock::bottom,
+            Topic::results,
+            []() -> std::unique_ptr<View> { return std::make_unique<RankingsView>(); },
+            R"(
+#.99999999999999
+................
+#.888888888.....
+................
+#.6666666.......
+................
+#.444...........
+................)"};
 }
 
 }  // namespace kvscope::gui

@@ -30,9 +30,21 @@ class ReconstructionView : public HeadMapsView {
 }  // namespace
 
 ViewKind reconstruction_view() {
-    return {"reconstruction", "Reconstruction error",
-            "How far the keys and values that a cache gives are from the true ones, by layer and head", Dock::bottom,
-            []() -> std::unique_ptr<View> { return std::make_unique<ReconstructionView>(); }};
+    return {"reconstruction",
+            "Reconstruction error",
+            "How far the keys and values that a cache gives are from the true ones, by layer and head",
+            Dock::bottom,
+            Topic::heads,
+            []() -> std::unique_ptr<View> { return std::make_unique<ReconstructionView>(); },
+            R"(
+2.3.1.4...4.5.3.
+................
+3.2.2.5...6.5.4.
+................
+4.3.5.4...7.6.8.
+................
+6.5.4.7...9.7.8.
+................)"};
 }
 
 }  // namespace kvscope::gui

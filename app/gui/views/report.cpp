@@ -336,8 +336,21 @@ class ReportView : public View {
 }  // namespace
 
 ViewKind report_view() {
-    return {"report", "Report", "All figures with a preview exactly as they are exported, one by one or all at once",
-            Dock::center, []() -> std::unique_ptr<View> { return std::make_unique<ReportView>(); }};
+    return {"report",
+            "Report",
+            "All figures with a preview exactly as they are exported, one by one or all at once",
+            Dock::center,
+            Topic::files,
+            []() -> std::unique_ptr<View> { return std::make_unique<ReportView>(); },
+            R"(
+----------------
+-.#####..#####.-
+-.#999#..#*..#.-
+-.#666#..#.*.#.-
+-.#333#..#..*#.-
+-.#####..#####.-
+-.-----..-----.-
+----------------)"};
 }
 
 }  // namespace kvscope::gui

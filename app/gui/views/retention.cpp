@@ -336,9 +336,21 @@ class RetentionView : public View {
 }  // namespace
 
 ViewKind retention_view() {
-    return {"retention", "Retention",
-            "Which tokens each layer, or each head of a layer, keeps; all runs on one token axis", Dock::center,
-            []() -> std::unique_ptr<View> { return std::make_unique<RetentionView>(); }};
+    return {"retention",
+            "Retention",
+            "Which tokens each layer, or each head of a layer, keeps; all runs on one token axis",
+            Dock::center,
+            Topic::tokens,
+            []() -> std::unique_ptr<View> { return std::make_unique<RetentionView>(); },
+            R"(
+9300100300010099
+9200200410020099
+9400100730010199
+8300300620040099
+9100210910020199
+9500100840010299
+8200400750030099
+9300100910010199)"};
 }
 
 }  // namespace kvscope::gui

@@ -181,8 +181,21 @@ class RunsView : public View {
 }  // namespace
 
 ViewKind runs_view() {
-    return {"runs", "Runs", "The open traces and their runs: which are shown, which is selected, which are compared",
-            Dock::left, []() -> std::unique_ptr<View> { return std::make_unique<RunsView>(); }};
+    return {"runs",
+            "Runs",
+            "The open traces and their runs: which are shown, which is selected, which are compared",
+            Dock::left,
+            Topic::runs,
+            []() -> std::unique_ptr<View> { return std::make_unique<RunsView>(); },
+            R"(
+-------.........
+................
+**.######...a.b.
+................
+77.####.....-.-.
+................
+44.#######..-.-.
+................)"};
 }
 
 }  // namespace kvscope::gui

@@ -317,10 +317,22 @@ class SpectrumView : public FigureView {
 }  // namespace
 
 ViewKind spectrum_view() {
-    return {"spectrum", "Spectrum",
+    return {"spectrum",
+            "Spectrum",
             "Eigenvalues of the Q, K and V projections by layer and head, how alike neighbouring tokens, layers and "
             "heads are, and how the loss's gradient lies to c11, c12 and c22",
-            Dock::bottom, []() -> std::unique_ptr<View> { return std::make_unique<SpectrumView>(); }};
+            Dock::bottom,
+            Topic::heads,
+            []() -> std::unique_ptr<View> { return std::make_unique<SpectrumView>(); },
+            R"(
+9...............
+98..............
+98*.............
+987*............
+9876**..........
+98765.***.......
+9876543..****...
+98765432211..***)"};
 }
 
 }  // namespace kvscope::gui

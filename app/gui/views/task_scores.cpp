@@ -101,8 +101,21 @@ class TaskScoresView : public FigureView {
 }  // namespace
 
 ViewKind task_scores_view() {
-    return {"task_scores", "Task scores", "What `kvscope eval` found, by policy and budget or by a needle's depth",
-            Dock::center, []() -> std::unique_ptr<View> { return std::make_unique<TaskScoresView>(); }};
+    return {"task_scores",
+            "Task scores",
+            "What `kvscope eval` found, by policy and budget or by a needle's depth",
+            Dock::center,
+            Topic::results,
+            []() -> std::unique_ptr<View> { return std::make_unique<TaskScoresView>(); },
+            R"(
+99.98.97.86.54.2
+99.99.86.75.43.1
+................
+98.97.75.54.32.1
+99.98.86.64.53.2
+................
+98.96.64.43.21.0
+99.97.75.53.42.1)"};
 }
 
 }  // namespace kvscope::gui

@@ -402,8 +402,17 @@ class TraceView : public View {
 }  // namespace
 
 ViewKind trace_view() {
-    return {"trace", "Trace", "The file's tree with its attributes, and a look at any data set", Dock::bottom,
-            []() -> std::unique_ptr<View> { return std::make_unique<TraceView>(); }};
+    return {"trace",      "Trace",      "The file's tree with its attributes, and a look at any data set",
+            Dock::bottom, Topic::files, []() -> std::unique_ptr<View> { return std::make_unique<TraceView>(); },
+            R"(
+####............
+#.-----.........
+#.###...........
+#..#.----..9630.
+#..#.----..7412.
+#..#............
+#.###...........
+...#.----..8520.)"};
 }
 
 }  // namespace kvscope::gui

@@ -356,9 +356,18 @@ class WhatIfView : public View {
 }  // namespace
 
 ViewKind what_if_view() {
-    return {"what_if", "What-if",
-            "Another budget, other parameters: the selection is made again while the slider moves", Dock::left,
-            []() -> std::unique_ptr<View> { return std::make_unique<WhatIfView>(); }};
+    return {
+        "what_if",  "What-if",   "Another budget, other parameters: the selection is made again while the slider moves",
+        Dock::left, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<WhatIfView>(); },
+        R"(
+------***-------
+......***.......
+................
+9999999997000000
+8888886000000000
+9999999999970000
+7777000000000000
+................)"};
 }
 
 }  // namespace kvscope::gui

@@ -63,6 +63,10 @@ int view(const Arguments& arguments) {
     options.vsync = !for_picture;
     gui::AppOptions app_options = arguments.app;
     app_options.remember = !for_picture;
+    if (const auto saved = remembered.layouts.find(app_options.layout); saved != remembered.layouts.end()) {
+        app_options.saved_layout = saved->second;
+        app_options.layout.clear();
+    }
     gui::install_crash_log();
     gui::Window window(options);
     gui::App app(window, app_options);
@@ -122,8 +126,16 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option(
         "--select", arguments->app.select,
         "Begin with this selected, as in token=964,layer=21,run=snapkv @ 256; also head=1, token=3-9, step=5");
-    app.add_option("--layout", arguments->app.layout, "explore, compare or report (default: as last time)")
-        ->transform(OneOf(gui::App::layout_names()));
+    app.add_option("--layout", arguments->app.layout,
+                   "explore, compare, report, or one that was saved in the window (default: as last time)")
+        ->transform(CLI::Validator(
+            [](std::string& name) {
+                std::vector<std::string> names = gui::App::layout_names();
+                for (const auto& [saved, layout] : gui::load_settings(gui::settings_file()).layouts)
+                    names.push_back(saved);
+                return OneOf(names)(name);
+            },
+            ""));
     std::vector<std::string> views;
     for (const gui::ViewKind& kind : gui::view_kinds()) views.push_back(kind.name);
     app.add_option("--view", arguments->app.view, "Open this view alone")

@@ -437,8 +437,17 @@ class RunView : public View {
 }  // namespace
 
 ViewKind run_view() {
-    return {"run", "Run", "Policies and budgets on a prompt of yours", Dock::left,
-            []() -> std::unique_ptr<View> { return std::make_unique<RunView>(); }};
+    return {"run",      "Run",       "Policies and budgets on a prompt of yours",
+            Dock::left, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<RunView>(); },
+            R"(
+----------------
+-.######..####.-
+-.####.........-
+----------------
+................
+*..#####...----.
+-..###.....----.
+.........*******)"};
 }
 
 }  // namespace kvscope::gui

@@ -236,8 +236,17 @@ class TrainingView : public View {
 }  // namespace
 
 ViewKind training_view() {
-    return {"training", "Training", "Trains the maps by which EchoKV rebuilds keys and values, and shows the loss",
-            Dock::right, []() -> std::unique_ptr<View> { return std::make_unique<TrainingView>(); }};
+    return {"training",  "Training",  "Trains the maps by which EchoKV rebuilds keys and values, and shows the loss",
+            Dock::right, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<TrainingView>(); },
+            R"(
+#*..............
+#.*.............
+#.*.............
+#..*............
+#...**..........
+#.....***.......
+#........*******
+################)"};
 }
 
 }  // namespace kvscope::gui

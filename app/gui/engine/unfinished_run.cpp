@@ -1,0 +1,49 @@
+#include "app/gui/engine/unfinished_run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <stdexcept>
+
+#include "engine/repeat.h"
+#include "json/bounded_json.h"
+#include "policies/interface/recorded_policy.h"
+#include "trace/part_folder.h"
+#include "trace/reader.h"
+
+namespace kvscope::gui {
+
+UnfinishedRun unfinished_run(const std::filesystem::path& output) {
+    const std::filesystem::path part = trace::part_folder_of(output);
+    const trace::Reader reader(part);
+    const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
+    const auto cannot = [&](const char* why) {
+        return std::runtime_error(fmt::format(
+            "{} cannot go on by itself: {}; run it as it was begun, and it goes on from there", part.string(), why));
+    };
+    try {
+        const size_t n_prompts = recipe.at("prompts").size();
+        if (!reader.has_model() || reader.n_prompts() == 0 || static_cast<size_t>(reader.n_prompts()) != n_prompts)
+            throw cannot("it ended before all of its prompts were read");
+        UnfinishedRun unfinished;
+        unfinished.model = reader.model();
+        unfinished.job.output = output;
+        std::vector<int> numbers(n_prompts);
+        std::iota(numbers.begin(), numbers.end(), 0);
+        unfinished.job.prompt_from = fmt::format("{}:{}", part.string(), fmt::join(numbers, ","));
+        static_cast<engine::RunOptions&>(unfinished.job.experiment) = engine::recorded_options(reader, 0);
+        unfinished.job.experiment.dtype = recipe.at("dtype").get<std::string>();
+        unfinished.job.experiment.isolated = recipe.at("mode") == "isolated";
+        for (const auto& run : recipe.at("runs"))
+            unfinished.plans.push_back(
+                {policies::recorded_policy(run.at("policy").get<std::string>(), run.at("parameters").dump()),
+                 policies::parse_budget(run.at("budget").get<std::string>())});
+        return unfinished;
+    } catch (const nlohmann::json::exception&) {
+        throw cannot("its recipe is not understood");
+    }
+}
+
+}  // namespace kvscope::gui

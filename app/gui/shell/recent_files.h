@@ -1,0 +1,39 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "app/gui/session/settings.h"
+
+namespace kvscope::gui {
+
+/// A trace or a model that was opened before, and what has become of it.
+struct RecentFile {
+    enum class State { there, unfinished, gone };
+    std::filesystem::path path;
+    State state = State::there;  ///< unfinished: of a trace there is what a run left that did not come to its end
+    std::string name() const { return path.filename().string(); }
+    std::string folder() const { return path.parent_path().string(); }
+    bool operator==(const RecentFile&) const = default;
+};
+
+/// The recent traces and models of the settings. The disk is asked once in a while, not in each frame.
+class RecentFiles {
+ public:
+    explicit RecentFiles(Settings& settings) : settings_(settings) {}
+
+    const std::vector<RecentFile>& traces() const { return traces_; }
+    const std::vector<RecentFile>& models() const { return models_; }
+    /// Once a frame. @param now in seconds, of any clock that goes on
+    void update(double now);
+    void clear_traces() { settings_.recent_traces.clear(); }
+
+ private:
+    Settings& settings_;
+    std::vector<RecentFile> traces_, models_;
+    std::vector<std::string> seen_traces_, seen_models_;  ///< as the settings had them then
+    double look_again_at_ = -1;
+};
+
+}  // namespace kvscope::gui

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+#include <imgui_internal.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+#include "app/gui/session/settings.h"
+#include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Settings in a folder of their own, in which the sample, one that is gone and an unfinished one were opened last.
+struct RecentSettings {
+    SampleTrace sample;
+    fs::path gone = sample.folder / "gone.h5";
+    fs::path unfinished = sample.folder / "begun.h5";
+
+    RecentSettings() {
+        setenv("XDG_CONFIG_HOME", sample.folder.path().c_str(), 1);
+        fs::create_directories(unfinished.string() + ".part");
+        Settings settings;
+        for (const auto& path : {unfinished, gone, sample.path}) settings.remember_trace(path);
+        settings.remember_model(sample.folder / "some.gguf");
+        save_settings(settings, settings_file());
+    }
+    ~RecentSettings() { unsetenv("XDG_CONFIG_HOME"); }
+};
+
+bool has_word_in(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
+
+std::vector<std::string> open_kinds(DrivenApp& driven) {
+    std::vector<std::string> names;
+    for (const auto& open : driven.app().views()) names.push_back(open->kind->name);
+    return names;
+}
+
+}  // namespace
+
+TEST_CASE("of two windows one may clear the recent traces; what the other opens meanwhile stays") {
+    const trace::sample::TemporaryFolder folder;
+    const fs::path file = folder / "settings.json";
+    Settings at_first;
+    for (const char* path : {"/a.h5", "/b.h5"}) at_first.remember_trace(path);
+    save_settings(at_first, file);
+    const Settings before = load_settings(file);
+    Settings one = before, other = before;
+    other.remember_trace("/other.h5");
+    save_settings(other, file, &before);
+    one.recent_traces.clear();
+    one.remember_trace("/one.h5");
+    save_settings(one, file, &before);
+    CHECK(load_settings(file).recent_traces == std::vector<std::string>{"/one.h5", "/other.h5"});
+}
+
+TEST_CASE("the start page lists the recent traces with their folders, marks what is gone, and opens one by a click") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const RecentSettings recent;
+    DrivenApp driven(AppOptions{}, true);
+    driven.settle();
+    const std::string shown = driven.shown_text();
+    CHECK(has_word_in(shown, "sample.h5"));
+    CHECK(has_word_in(shown, recent.sample.folder.path().string()));
+    CHECK(has_word_in(shown, "gone.h5"));
+    CHECK(has_word_in(shown, "not there any more"));
+    CHECK(has_word_in(shown, "unfinished"));
+    if (driven.app().engine()) CHECK(has_word_in(shown, "some.gguf"));
+    driven.drive([](ImGuiTestContext& c) { c.ItemClick("//Start/**/sample.h5"); });
+    driven.settle();
+    CHECK(driven.session().documents().size() == 1);
+}
+
+TEST_CASE("File > Open recent opens a trace, and Clear empties the list for good") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const RecentSettings recent;
+    {
+        DrivenApp driven(AppOptions{}, true);
+        driven.drive([&](ImGuiTestContext& c) {
+            c.MenuClick("//##MainMenuBar/File/Open recent");
+            c.Yield(2);
+            c.SetRef("//$FOCUSED");
+            c.ItemClick("**/sample.h5");
+            c.Yield(2);
+        });
+        driven.settle();
+        CHECK(driven.session().documents().size() == 1);
+        driven.drive([&](ImGuiTestContext& c) { c.MenuClick("//##MainMenuBar/File/Open recent/Clear"); });
+        CHECK(driven.app().settings().recent_traces.empty());
+        CHECK(driven.app().may_close());
+    }
+    CHECK(load_settings(settings_file()).recent_traces.empty());
+}
+
+TEST_CASE("Try your own prompt shows Run alone until the first trace opens, and then all views as they were") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    if (!find_view_kind("run")) KVSCOPE_SKIP("built without the engine");
+    const SampleTrace sample;
+    AppOptions options;
+    options.layout = "explore";
+    DrivenApp driven(options);
+    driven.settle();
+    const auto before = open_kinds(driven);
+    driven.drive([](ImGuiTestContext& c) { c.ItemClick("//Start/**/##Try your own prompt"); });
+    driven.settle();
+    CHECK(open_kinds(driven) == std::vector<std::string>{"run"});
+    CHECK(ImGui::FindWindowByName("Run###run-1")->Size.x == ImGui::GetMainViewport()->WorkSize.x);
+    driven.app().open_trace(sample.path);
+    driven.settle();
+    CHECK(open_kinds(driven) == before);
+    driven.settle();
+    CHECK(ImGui::FindWindowByName("Retention###retention-1")->DockTabIsVisible);
+}
+
+}  // namespace kvscope::gui::testing
