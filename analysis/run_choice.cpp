@@ -17,7 +17,7 @@ namespace {
 std::string known_runs(const std::vector<trace::RunAttributes>& runs) {
     std::vector<std::string> names;
     for (size_t j = 0; j < runs.size(); ++j) {
-        names.push_back(fmt::format("{} ({})", j, run_label(runs[j])));
+        names.push_back(fmt::format("{} ({})", j, recorded_label(runs[j])));
     }
     return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -31,11 +31,15 @@ std::optional<size_t> as_number(const std::string& text) {
     return value;
 }
 
-/// A label before a policy's name before a number, as a label may well be a number.
+/// The recorded label before a given one before a policy's name before a number, as a label may well be a number.
 std::vector<size_t> runs_called(const std::vector<trace::RunAttributes>& runs, const std::string& name) {
     std::vector<size_t> found;
     for (size_t j = 0; j < runs.size(); ++j) {
-        if (policies::same_run_label(run_label(runs[j]), name)) found.push_back(j);
+        if (policies::same_run_label(recorded_label(runs[j]), name)) found.push_back(j);
+    }
+    if (!found.empty()) return found;
+    for (size_t j = 0; j < runs.size(); ++j) {
+        if (runs[j].given_label == name && !name.empty()) found.push_back(j);
     }
     if (!found.empty()) return found;
     for (size_t j = 0; j < runs.size(); ++j) {
@@ -193,7 +197,7 @@ std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Read
     for (const int j : runs) {
         const trace::RunAttributes& run = reader.run(prompt, j);
         recipe.emplace_back(fmt::format("Run {}", j),
-                            fmt::format("{}: {} {}, {}, window {}, seed {}", run_label(run), run.policy,
+                            fmt::format("{}: {} {}, {}, window {}, seed {}", recorded_label(run), run.policy,
                                         run.parameters_json, budget_in_words(run), run.window, run.seed));
     }
     recipe.emplace_back("Trace", reader.path().filename().string());
@@ -204,6 +208,11 @@ void complete_figure(Figure& figure, const trace::Reader& reader, const FigureOp
                      const std::vector<int>& runs) {
     figure.recipe = figure_recipe(reader, options.prompt, runs);
     figure.created_utc = reader.created_utc();
+    for (Panel& panel : figure.panels) {
+        if (panel.subject.run < 0) continue;
+        const trace::RunAttributes& run = reader.run(options.prompt, panel.subject.run);
+        if (!run.given_label.empty()) panel.whole_title = recorded_label(run);
+    }
     shorten_labels(figure);
     figure.show_title = options.title;
     if (options.width_mm < 0 || options.height_mm < 0) {

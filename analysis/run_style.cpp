@@ -137,9 +137,13 @@ std::vector<std::vector<LineStyle>> joint_run_styles(const std::vector<std::vect
     return of_traces;
 }
 
-std::string run_label(const trace::RunAttributes& run) {
+std::string recorded_label(const trace::RunAttributes& run) {
     if (!run.label.empty()) return run.label;
     return is_full(run) ? run.policy : fmt::format("{} {}", run.policy, run.budget);
+}
+
+std::string run_label(const trace::RunAttributes& run) {
+    return run.given_label.empty() ? recorded_label(run) : run.given_label;
 }
 
 namespace {
@@ -164,12 +168,16 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
         place_of(budgets, budget_key(attributes));
         policies.insert(attributes.policy);
     }
-    // A policy's name says which runs are meant only while no two sets of parameters share it.
-    const bool grouped = methods.size() > 1 && budgets.size() > 1 && policies.size() == methods.size();
+    const bool is_renamed = std::any_of(shown.begin(), shown.end(),
+                                        [&](int run) { return !runs[static_cast<size_t>(run)].given_label.empty(); });
+    // A policy's name says which runs are meant only while no two sets of parameters share it, and says nothing of a
+    // label that was given to one of its runs.
+    const bool grouped = methods.size() > 1 && budgets.size() > 1 && policies.size() == methods.size() && !is_renamed;
     if (!grouped) {
         for (const int run : shown) {
             const auto i = static_cast<size_t>(run);
-            legend.push_back({run_label(runs[i]), LegendEntry::Symbol::line, styles[i]});
+            const std::string whole = runs[i].given_label.empty() ? "" : recorded_label(runs[i]);
+            legend.push_back({run_label(runs[i]), LegendEntry::Symbol::line, styles[i], whole});
         }
         return legend;
     }

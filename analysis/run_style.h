@@ -40,10 +40,15 @@ std::vector<std::vector<LineStyle>> joint_run_styles(const std::vector<std::vect
                                                      const std::vector<trace::RunAttributes>& recorded = {});
 
 /// "snapkv 128": as the trace's label has it, else policy and budget.
+std::string recorded_label(const trace::RunAttributes& run);
+
+/// What a run is called on the screen, in figures and in tables: the label that a person gave it, else
+/// recorded_label(). What is stored, and what the recipe says, has the recorded one.
 std::string run_label(const trace::RunAttributes& run);
 
 /// Legend of some of a prompt's runs. Where several policies share several budgets: one entry per policy, then one per
-/// budget; otherwise one per run. @param styles run_styles(runs), or what they are beside other traces
+/// budget; otherwise, and where one of them was renamed, one per run. @param styles run_styles(runs), or what they are
+/// beside other traces
 std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& runs, const std::vector<LineStyle>& styles,
                                     const std::vector<int>& shown);
 

@@ -1,5 +1,7 @@
 #include "analysis/short_label.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -77,7 +79,7 @@ void shorten_labels(Figure& figure) {
     for_each_label(figure, [&](std::string& label, std::string& whole) {
         const std::string& text = shorts.at(label);
         if (text == label) return;
-        whole = label;
+        whole = whole.empty() ? label : fmt::format("{} ({})", label, whole);
         label = text;
     });
 }

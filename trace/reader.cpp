@@ -16,7 +16,7 @@ namespace kvscope::trace {
 
 namespace {
 
-// A prompt's runs, those in no file last.
+// A prompt's runs, those in no file last, with the labels that they were given.
 struct Extended {
     std::vector<RunAttributes> runs;
     std::vector<std::shared_ptr<const AddedRun>> added;
@@ -26,7 +26,7 @@ struct Extended {
 
 struct Reader::Impl {
     std::shared_ptr<const TraceFiles> files;
-    std::map<int, std::shared_ptr<const Extended>> extended = {};  // prompts with added runs
+    std::map<int, std::shared_ptr<const Extended>> extended = {};  // prompts with added or renamed runs
 
     const std::vector<RunAttributes>& runs(int prompt) const {
         const auto found = extended.find(prompt);
@@ -66,6 +66,26 @@ Reader Reader::with_run(int prompt, RunRecord run) const {
     after->added.push_back(std::make_shared<const AddedRun>(std::move(run), model(), attributes));
     auto impl = std::make_unique<Impl>(*impl_);
     impl->extended[prompt] = std::move(after);
+    return Reader(std::move(impl));
+}
+
+Reader Reader::with_labels(const std::map<std::pair<int, int>, std::string>& labels) const {
+    for (const auto& [place, label] : labels) impl_->run(place.first, place.second);
+    auto impl = std::make_unique<Impl>(*impl_);
+    for (int prompt = 0; prompt < n_prompts(); ++prompt) {
+        const auto before = impl_->extended.find(prompt);
+        const auto of_prompt = labels.lower_bound({prompt, 0});
+        if (before == impl_->extended.end() && (of_prompt == labels.end() || of_prompt->first.first != prompt))
+            continue;
+        auto after = std::make_shared<Extended>();
+        after->runs = runs(prompt);
+        if (before != impl_->extended.end()) after->added = before->second->added;
+        for (int run = 0; run < n_runs(prompt); ++run) {
+            const auto label = labels.find({prompt, run});
+            after->runs[static_cast<std::size_t>(run)].given_label = label == labels.end() ? "" : label->second;
+        }
+        impl->extended[prompt] = std::move(after);
+    }
     return Reader(std::move(impl));
 }
 
@@ -255,6 +275,7 @@ RunRecord Reader::run_record(int prompt, int run) const {
     if (const AddedRun* added = impl_->added(place)) return added->record();
     RunRecord out;
     static_cast<RunAttributes&>(out) = this->run(prompt, run);
+    out.given_label.clear();
     const FillFrom fill{*this, place};
     const bool doubles =
         has(place, schema::run::scores) && impl_->files->with_data_set(place, schema::run::scores, [](hid_t open) {

@@ -9,10 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trace/errors.h"
@@ -53,6 +55,10 @@ class Reader {
     /// Throws std::invalid_argument naming the data set, what was expected and what was found, where a
     /// vector has not the shape of schema.h or the kept entries break the format.
     [[nodiscard]] Reader with_run(int prompt, RunRecord run) const;
+    /// A reader of the same trace whose runs are called otherwise: `RunAttributes::given_label` of the run at a prompt
+    /// and a place, by {prompt, run}; runs that are not named are called by no such label any more. As cheap as
+    /// with_run(). Throws std::out_of_range where there is no such run.
+    [[nodiscard]] Reader with_labels(const std::map<std::pair<int, int>, std::string>& labels) const;
     /// False for a run that with_run() added.
     [[nodiscard]] bool is_in_file(int prompt, int run) const;
 

@@ -69,6 +69,7 @@ struct PromptRecord : PromptAttributes {
 struct RunAttributes {
     std::string policy;
     std::string label;
+    std::string given_label;  ///< in no file: what a person calls it (Reader::with_labels); empty: nothing
     std::string parameters_json;
     std::int64_t budget = 0;
     double budget_fraction = 0;

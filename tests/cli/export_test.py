@@ -86,6 +86,18 @@ class Export(ProgramTest):
         self.assertNotIn("task-scores", self.figures)
         self.refuses(1, ["all-", "--force"], "export", "t.h5", "--figure", "all", "-o", "all.csv")
 
+    def test_renamed_runs(self):
+        label = "snapkv:window=8 @ 24"
+        rows = csv_rows(self.export("step-kl", "csv", "--rename", f"{label}=SnapKV, B = 24").decode())
+        labels = {row["label"] for row in rows}
+        self.assertIn("SnapKV, B = 24", labels)
+        self.assertNotIn(label, labels)
+        svg = self.export("step-kl", "svg", "--rename", f"{label}=SnapKV, B = 24", "--run", "SnapKV, B = 24")
+        self.assertIn(label, svg.decode())  # the recipe
+        self.refuses(2, ["snapkv:window=8 @ 64"], "export", "t.h5", "--figure", "step-kl", "--rename", "h2o @ 24=H2O", "-o",
+                     "no.csv")
+        self.refuses(2, ["--rename is of figures"], "export", "t.h5", "--ranking", "losses", "--rename", f"{label}=S")
+
     def test_several_figures(self):
         done = self.made("export", "t.h5", "--figure", "jsd,coverage", "--figure", "task-scores", "-o", "some.svg")
         self.assertIn("left out: task-scores", done.stderr)

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "analysis/figure_definition.h"
+#include "analysis/renamed_runs.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/several_traces.h"
@@ -33,6 +34,7 @@ struct Arguments {
     std::vector<fs::path> traces;
     std::vector<std::string> figures;
     std::vector<std::string> runs;
+    std::vector<std::string> renames;
     std::string layers;
     std::string heads;
     std::string tokens;
@@ -346,6 +348,10 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--prompt", arguments->options.prompt, "Which prompt, from 0")->capture_default_str();
     app.add_option("--run,--runs", arguments->runs, "Runs by label, policy or number; repeatable")
         ->allow_extra_args(false);
+    const auto* rename = app.add_option("--rename", arguments->renames,
+                                        "LABEL=NEW LABEL: what a run is called in the figure; repeatable. The recipe "
+                                        "keeps the run's own label")
+                             ->allow_extra_args(false);
     app.add_option("--layer,--layers", arguments->layers, "Layers, as in 0,5,10-12");
     const auto* heads = app.add_option("--head,--heads", arguments->heads, "Query heads, as in 0,5-7");
     const auto* columns = app.add_option("--column,--columns", arguments->options.columns,
@@ -362,7 +368,7 @@ std::function<int()> declare(CLI::App& app) {
         app.add_option("--height", arguments->options.height_mm, "Height in mm")->check(RealNumber(1, 2000)),
         app.add_option("--dpi", arguments->file.dpi, "Dots per inch of a PNG")->capture_default_str()};
     arguments->of_figures = arguments->of_pictures;
-    arguments->of_figures.insert(arguments->of_figures.end(), {heads, columns, source, difference});
+    arguments->of_figures.insert(arguments->of_figures.end(), {heads, columns, source, difference, rename});
     declare_own_options(app, *arguments);
     app.add_flag("--force", arguments->force, "Replace an existing file");
     app.footer(app.get_footer() + "\n\nFigures, and the options that each heeds:\n\n" + figures_text() +
@@ -381,6 +387,7 @@ std::function<int()> declare(CLI::App& app) {
         check_arguments(*arguments, definitions);
         std::vector<trace::Reader> readers;
         for (const auto& trace : arguments->traces) readers.emplace_back(trace);
+        if (!arguments->renames.empty()) readers = analysis::renamed(readers, arguments->renames);
         check_ranges(readers, arguments->options);
         if (definitions.size() > 1) return export_several(*arguments, readers, definitions);
         export_one(*arguments, readers, *definitions.front());

@@ -21,7 +21,7 @@ using nlohmann::json;
 
 constexpr const char* notes_key = "kvscope_notes";
 constexpr int notes_version = 1;
-constexpr std::initializer_list<const char*> annotation_lists = {"notes", "further_answers", "what_ifs"};
+constexpr std::initializer_list<const char*> annotation_lists = {"notes", "further_answers", "what_ifs", "labels"};
 
 fs::path usual_path(const fs::path& trace) { return trace.string() + ".notes.json"; }
 fs::path path_beside_later(const fs::path& trace) {
@@ -52,6 +52,7 @@ struct Annotations {
     std::vector<Note> notes;
     std::vector<FurtherAnswer> answers;
     std::vector<KeptWhatIf> what_ifs;
+    std::vector<GivenLabel> labels;
     std::vector<std::string> not_understood;  ///< "notes[2]"
 };
 
@@ -111,6 +112,12 @@ Annotations annotations_in(const json& contents) {
                                   parameters.dump(), saved_integer(saved, "budget", 0), false,
                                   unknown_text(saved, {"prompt", "run", "run_number", "parameters", "budget"})});
     });
+    each_member(contents, "labels", true, found, [&](const std::string&, const json& saved) {
+        found.labels.push_back({static_cast<int>(saved_integer(saved, "prompt", 0)),
+                                static_cast<int>(saved_integer(saved, "run_number", -1)), saved_text(saved, "run"),
+                                saved_text(saved, "label"),
+                                unknown_text(saved, {"prompt", "run", "run_number", "label"})});
+    });
     if (contents.contains("view") && !contents["view"].is_object() && !contents["view"].is_null())
         found.not_understood.emplace_back("view");
     return found;
@@ -123,21 +130,18 @@ json with_unknown(json object, const std::string& unknown_json) {
     return object;
 }
 
-json annotations_json(const std::map<int, std::set<int64_t>>& pins, const std::vector<Note>& notes,
-                      const std::vector<FurtherAnswer>& answers, const std::vector<KeptWhatIf>& what_ifs) {
-    json all = {{"pins", json::object()},
-                {"notes", json::array()},
-                {"further_answers", json::array()},
-                {"what_ifs", json::array()}};
-    for (const auto& [prompt, tokens] : pins) {
+json annotations_json(const Annotations& of) {
+    json all = {{"pins", json::object()}};
+    for (const char* list : annotation_lists) all[list] = json::array();
+    for (const auto& [prompt, tokens] : of.pins) {
         if (!tokens.empty()) all["pins"][std::to_string(prompt)] = tokens;
     }
-    for (const Note& note : notes) {
+    for (const Note& note : of.notes) {
         const json known = {
             {"prompt", note.prompt}, {"tokens", {note.first_token, note.last_token}}, {"text", note.text}};
         all["notes"].push_back(with_unknown(known, note.unknown_json));
     }
-    for (const FurtherAnswer& answer : answers) {
+    for (const FurtherAnswer& answer : of.answers) {
         if (!answer.finished || !answer.error.empty()) continue;
         json known = {{"prompt", answer.prompt},
                       {"run", answer.run},
@@ -147,7 +151,12 @@ json annotations_json(const std::map<int, std::set<int64_t>>& pins, const std::v
         if (!answer.remark.empty()) known["remark"] = answer.remark;
         all["further_answers"].push_back(with_unknown(known, answer.unknown_json));
     }
-    for (const KeptWhatIf& what_if : what_ifs) {
+    for (const GivenLabel& given : of.labels) {
+        const json known = {
+            {"prompt", given.prompt}, {"run", given.run}, {"run_number", given.run_number}, {"label", given.label}};
+        all["labels"].push_back(with_unknown(known, given.unknown_json));
+    }
+    for (const KeptWhatIf& what_if : of.what_ifs) {
         const json known = {{"prompt", what_if.prompt},
                             {"run", what_if.run},
                             {"run_number", what_if.run_number},
@@ -159,7 +168,12 @@ json annotations_json(const std::map<int, std::set<int64_t>>& pins, const std::v
 }
 
 json annotations_json(const Document& document) {
-    return annotations_json(document.pins, document.notes, document.further_answers(), document.kept_what_ifs());
+    return annotations_json(Annotations{document.pins,
+                                        document.notes,
+                                        document.further_answers(),
+                                        document.kept_what_ifs(),
+                                        document.given_labels(),
+                                        {}});
 }
 
 // ---- what others wrote since -------------------------------------------------------------------------------------
@@ -230,10 +244,9 @@ struct InFile {
 /// What a document holds as it would be written into a file that is now as `file`.
 json file_contents(const json& base, const json& ours, const InFile& file) {
     const bool is_known = file.stored.state != StoredJson::State::absent && !file.stored.contents.empty();
-    const json theirs =
-        is_known ? annotations_json(file.known.pins, file.known.notes, file.known.answers, file.known.what_ifs) : base;
+    const json theirs = is_known ? annotations_json(file.known) : base;
     const json their_view = is_known ? view_of(file.stored.contents) : view_of(base);
-    json all = unknown_in(file.stored.contents, {"pins", "notes", "further_answers", "what_ifs", "view"});
+    json all = unknown_in(file.stored.contents, {"pins", "notes", "further_answers", "what_ifs", "labels", "view"});
     all.emplace(notes_key, notes_version);
     all["pins"] = merged_pins(base["pins"], ours["pins"], theirs["pins"]);
     for (const char* list : annotation_lists) {
@@ -281,13 +294,14 @@ void load_annotations(Document& document) {
     document.notes = std::move(file.known.notes);
     document.saved_what_ifs = std::move(file.known.what_ifs);
     document.set_further_answers(std::move(file.known.answers));
+    document.set_given_labels(std::move(file.known.labels));
     json base = annotations_json(document);
     base["view"] = view_of(file.stored.contents);
     document.annotations_in_file = base.dump();
 }
 
 void save_annotations(Document& document, const json& view) {
-    json base = document.annotations_in_file.empty() ? annotations_json({}, {}, {}, {})
+    json base = document.annotations_in_file.empty() ? annotations_json(Annotations{})
                                                      : json::parse(document.annotations_in_file);
     json ours = annotations_json(document);
     ours["view"] = view;

@@ -8,7 +8,8 @@
 
 namespace kvscope::gui {
 
-/// The file beside a trace that holds what the window adds to it: pins, notes, further answers, kept what-ifs, how it
+/// The file beside a trace that holds what the window adds to it: pins, notes, labels of runs, further answers, kept
+/// what-ifs, how it
 /// was looked at. The trace itself is never edited. Where a later kvscope has written it, this one leaves it as it is
 /// and has a file of its own, "….notes.v1.json".
 std::filesystem::path annotations_path(const std::filesystem::path& trace);

@@ -75,6 +75,7 @@ void Document::set_pending_runs(int prompt_index, std::map<int, trace::RunRecord
 }
 
 RunId Document::add_run(int prompt_index, trace::RunRecord run, RunId source) {
+    run.given_label.clear();
     auto memory = memory_;
     const RunId id{next_id_++};
     memory[prompt_index].added.push_back({.id = id,
@@ -122,7 +123,7 @@ void Document::keep_run(RunId what_if, const std::string& unknown_json) {
 std::optional<std::pair<int, std::string>> Document::number_of(int prompt_index, RunId run) const {
     const auto at = place_of(prompt_index, run);
     if (!at || is_what_if(run)) return std::nullopt;
-    const std::string label = analysis::run_label(reader_->run(prompt_index, *at));
+    const std::string label = analysis::recorded_label(reader_->run(prompt_index, *at));
     if (reader_->is_in_file(prompt_index, *at)) return std::pair{reader_->run_number(prompt_index, *at), label};
     for (const auto& [number, pending] : memory_.at(prompt_index).pending)
         if (pending.id == run) return std::pair{number, label};
@@ -225,6 +226,40 @@ void Document::show(std::shared_ptr<const trace::Reader> file, std::map<int, Mem
         for (const auto& [number, pending] : in_memory.pending) runs_[prompt_index].push_back(pending.id);
         for (const MemoryRun& added : in_memory.added) runs_[prompt_index].push_back(added.id);
     }
+    label_runs();
+}
+
+void Document::label_runs() {
+    std::map<std::pair<int, int>, std::string> labels;
+    for (const GivenLabel& given : given_labels_) {
+        const auto run = given.run_number >= 0 ? run_called(given.prompt, given.run_number, given.run) : std::nullopt;
+        if (run) labels[{given.prompt, place_of(given.prompt, *run).value()}] = given.label;
+    }
+    const bool had_labels = labels_version_ > 0;
+    if (had_labels || !labels.empty()) reader_ = std::make_shared<const trace::Reader>(reader_->with_labels(labels));
+}
+
+void Document::set_given_labels(std::vector<GivenLabel> labels) {
+    if (labels == given_labels_) return;
+    given_labels_ = std::move(labels);
+    ++labels_version_;
+    label_runs();
+}
+
+void Document::give_label(int prompt_index, RunId run, const std::string& label) {
+    const auto number = number_of(prompt_index, run);
+    if (!number) return;
+    GivenLabel given{prompt_index, number->first, number->second, label};
+    std::vector<GivenLabel> labels = given_labels_;
+    std::erase_if(labels, [&](const GivenLabel& old) {
+        const bool is_of_run = old.prompt == given.prompt && old.run_number == given.run_number && old.run == given.run;
+        if (is_of_run) given.unknown_json = old.unknown_json;
+        return is_of_run;
+    });
+    if (!label.empty() && label != number->second) labels.push_back(std::move(given));
+    if (labels == given_labels_) return;
+    set_given_labels(std::move(labels));
+    annotations_changed = true;
 }
 
 const Note* Document::note_on(int of_prompt, int64_t first_token, int64_t last_token) const {
@@ -269,7 +304,7 @@ int Document::add_further_answer(const RunKey& run, const std::string& question)
     answer.prompt = run.prompt;
     answer.asked = run.run;
     if (const auto number = number_of(run.prompt, run.run)) answer.run_number = number->first;
-    answer.run = analysis::run_label(reader_->run(run.prompt, at));
+    answer.run = analysis::recorded_label(reader_->run(run.prompt, at));
     answer.question = question;
     further_answers_.push_back(std::move(answer));
     return further_answers_.back().id;
@@ -285,7 +320,8 @@ std::optional<RunId> Document::run_called(int prompt_index, int run_number, cons
     for (const RunId run : runs(prompt_index)) {
         const auto number = number_of(prompt_index, run);
         const int at = place_of(prompt_index, run).value();
-        if ((number ? number->first : -1) == run_number && analysis::run_label(reader_->run(prompt_index, at)) == label)
+        if ((number ? number->first : -1) == run_number &&
+            analysis::recorded_label(reader_->run(prompt_index, at)) == label)
             return run;
     }
     return std::nullopt;
@@ -296,7 +332,7 @@ RunId Document::run_of(const FurtherAnswer& answer) const {
     return answer.asked.valid() ? RunId{} : run_called(answer.prompt, answer.run_number, answer.run).value_or(RunId{});
 }
 
-std::string Document::stamp() const { return fmt::format("{}.{}", id_, file_version_); }
+std::string Document::stamp() const { return fmt::format("{}.{}.{}", id_, file_version_, labels_version_); }
 
 std::string Document::runs_stamp(int prompt_index) const {
     std::string all;

@@ -51,6 +51,16 @@ struct KeptWhatIf {
     std::string unknown_json;  ///< what a later kvscope saved with it; empty: nothing
 };
 
+/// What a person calls a run of the trace.
+struct GivenLabel {
+    int prompt = 0;
+    int run_number = -1;  ///< in the trace
+    std::string run;      ///< its recorded label
+    std::string label;
+    std::string unknown_json = {};  ///< what a later kvscope saved with it; empty: nothing
+    bool operator==(const GivenLabel&) const = default;
+};
+
 /// A run as one reader has it: what a worker thread is given.
 struct RunAt {
     std::shared_ptr<const trace::Reader> reader;
@@ -111,6 +121,14 @@ class Document {
     /// A job has kept it, and it is not in the file yet.
     bool is_pending(RunId run) const;
 
+    /// The labels that a person gave runs, of runs that are not there (yet), too; the reader has them.
+    const std::vector<GivenLabel>& given_labels() const { return given_labels_; }
+    void set_given_labels(std::vector<GivenLabel> labels);
+    /// A what-if cannot.
+    bool can_be_renamed(int prompt, RunId run) const { return number_of(prompt, run).has_value(); }
+    /// An empty label, or the recorded one, takes it away; does nothing where the run cannot be renamed.
+    void give_label(int prompt, RunId run, const std::string& label);
+
     /// The run that stands at a place of the reader's prompt. @throws std::out_of_range where there is none
     RunId id_of(int prompt, int run) const;
     RunKey key_of(int prompt, int run) const { return {id_, prompt, id_of(prompt, run)}; }
@@ -122,7 +140,8 @@ class Document {
     /// In the order in which they are shown: each what-if behind the run that it came from.
     std::vector<RunId> shown_order(int prompt) const;
 
-    /// Changes whenever the file's part of the contents does, and whenever this run does: stamps for Tasks.
+    /// Changes whenever the file's part of the contents or a given label does, and whenever this run does: stamps for
+    /// Tasks.
     std::string stamp() const;
     std::string run_stamp(int prompt, RunId run) const;
     /// Of all of a prompt's runs.
@@ -134,8 +153,8 @@ class Document {
     std::map<int, std::set<int64_t>> pins;  ///< pinned tokens by prompt
     std::vector<Note> notes;
     std::vector<KeptWhatIf> saved_what_ifs;  ///< beside the trace, but not among the runs (restore_what_ifs())
-    bool annotations_changed = false;        ///< pins, notes, further answers or kept what-ifs, since they were saved
-    std::string annotations_in_file;         ///< what of them annotations.h read or wrote last, as JSON
+    bool annotations_changed = false;  ///< pins, notes, labels, further answers or kept what-ifs, since they were saved
+    std::string annotations_in_file;   ///< what of them annotations.h read or wrote last, as JSON
     std::vector<std::string> annotations_notices;  ///< what a person is to be told about that file
 
     /// The note on exactly these tokens of the shown prompt; nullptr where there is none.
@@ -187,6 +206,7 @@ class Document {
     std::filesystem::path source() const;
     void show(std::shared_ptr<const trace::Reader> file, std::map<int, MemoryRuns> memory);
     void number_runs_of_file();
+    void label_runs();
     RunId numbered(int prompt, int number, const std::string& label);
     const MemoryRun* memory_run(RunId run) const;
     /// The run's number and label, for what is stored beside the trace; nullopt for a what-if.
@@ -200,6 +220,8 @@ class Document {
     std::map<int, MemoryRuns> memory_;
     uint64_t file_version_ = 0;
     uint64_t run_version_ = 0;
+    std::vector<GivenLabel> given_labels_;
+    uint64_t labels_version_ = 0;
     std::map<int, std::vector<RunId>> in_file_;         ///< by prompt
     std::map<int, std::vector<RunId>> runs_;            ///< by prompt, as in the reader
     std::map<std::pair<int, int>, Numbered> numbered_;  ///< by prompt and number in the trace

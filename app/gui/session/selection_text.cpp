@@ -29,8 +29,11 @@ int64_t number(const std::string& key, std::string_view text, int64_t n, const c
 RunKey run_of(const Session& session, const std::string& label) {
     std::vector<std::string> labels;
     for (const RunKey& key : session.all_runs()) {
-        const std::string name = session.look(key).label;
+        const RunLook look = session.look(key);
+        const std::string name = look.label;
         if (policies::same_run_label(name, label)) return key;
+        const std::string before = look.trace.empty() ? "" : look.trace + ": ";
+        if (!look.recorded.empty() && policies::same_run_label(before + look.recorded, label)) return key;
         labels.push_back(name);
     }
     throw std::invalid_argument(

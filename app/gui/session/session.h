@@ -23,9 +23,10 @@ namespace kvscope::gui {
 
 /// How a run looks in every view.
 struct RunLook {
-    std::string label;  ///< "snapkv 128"; with the file's name before it where several traces are open
-    std::string trace;  ///< that name; empty where one trace is open
-    std::string run;    ///< the rest
+    std::string label;          ///< "snapkv 128"; with the file's name before it where several traces are open
+    std::string trace;          ///< that name; empty where one trace is open
+    std::string run;            ///< the rest
+    std::string recorded = {};  ///< the run's own label where a person gave it another; else empty
     analysis::LineStyle style;
 };
 

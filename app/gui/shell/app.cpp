@@ -99,6 +99,7 @@ void App::add_actions() {
                            opener_,
                            dialog_,
                            help_,
+                           rename_,
                            saved_layouts_,
                            notices_,
                            [this] { quit_ = may_close(); }};
@@ -146,6 +147,7 @@ bool App::frame() {
                    [this] { picker_.draw(actions_, views_, appearance_.theme(), window_.fonts); });
     guard_.attempt("the questions on layouts", [this] { saved_layouts_.draw(); });
     guard_.attempt("the file dialog", [this] { dialog_.draw(); });
+    guard_.attempt("the run's label", [this] { rename_.draw(session_); });
     help_.draw_keys(focused_view(), actions_);
     help_.draw_about(window_);
     draw_quit_question();
@@ -240,7 +242,8 @@ void App::draw_views() {
                       if (const OpenView* open = views_.find(view)) picture_.ask_for(*open);
                   },
                   [this](const std::filesystem::path& path) { opener_.open_model(path); },
-                  settings().recent_models};
+                  settings().recent_models,
+                  [this](const RunKey& run) { rename_.ask(session_, run); }};
     Context context{
         session_, appearance_.theme(), window_.fonts, actions_, host, engine_.get(), ImGui::GetStyle().FontScaleMain};
     views_.draw(context, picture_);

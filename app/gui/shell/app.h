@@ -31,6 +31,7 @@
 #include "app/gui/shell/window.h"
 #include "app/gui/view/actions.h"
 #include "app/gui/view/file_dialog.h"
+#include "app/gui/view/rename_dialog.h"
 
 namespace kvscope::gui {
 
@@ -147,6 +148,7 @@ class App {
     HelpPopups help_;
     QuitQuestion quit_question_;
     FileDialog dialog_;
+    RenameDialog rename_;
     SavedLayouts saved_layouts_;
     RecentFiles recent_;
     bool are_answers_shown_ = false;  ///< those of the job under way were brought to the front

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/gui/figure/export_dialog.h"
+#include "app/gui/session/renaming.h"
 #include "app/gui/shell/menu_actions.h"
 #include "app/gui/view/copy_command.h"
 
@@ -57,6 +58,9 @@ void add_copy_actions(MenuActions& menu, const ActionTargets& on) {
         "Copy the command that reproduces this run", 0,
         [&session, &notices = on.notices] { copy_command_of(session, session.cursor().run, notices.function()); },
         [&session] { return session.exists(session.cursor().run); });
+    menu.add(
+        "Rename the selected run…", 0, [&session, &rename = on.rename] { rename.ask(session, session.cursor().run); },
+        [&session] { return can_rename(session, session.cursor().run); });
 }
 
 void select_next_layer(Session& session, int by) {

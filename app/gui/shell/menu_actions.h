@@ -19,6 +19,7 @@
 #include "app/gui/shell/view_picture.h"
 #include "app/gui/view/actions.h"
 #include "app/gui/view/file_dialog.h"
+#include "app/gui/view/rename_dialog.h"
 
 namespace kvscope::gui {
 
@@ -38,6 +39,7 @@ struct ActionTargets {
     FileOpener& opener;
     FileDialog& dialog;
     HelpPopups& help;
+    RenameDialog& rename;
     SavedLayouts& layouts;
     Notices& notices;
     std::function<void()> quit;

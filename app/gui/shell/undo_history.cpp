@@ -33,10 +33,11 @@ bool UndoHistory::end_frame() {
 UndoHistory::Step UndoHistory::present() const {
     Step step;
     step.choices = {
-        session_.cursor(), session_.pair.a, session_.pair.b, session_.pair.alone, session_.mark, {}, {}, {}, {}};
+        session_.cursor(), session_.pair.a, session_.pair.b, session_.pair.alone, session_.mark, {}, {}, {}, {}, {}};
     for (const auto& document : session_.documents()) {
         step.choices.prompts[document->id()] = document->prompt;
         step.choices.hidden[document->id()] = document->hidden;
+        step.choices.labels[document->id()] = document->given_labels();
         auto& pins = step.choices.pins[document->id()] = document->pins;
         std::erase_if(pins, [](const auto& of_prompt) { return of_prompt.second.empty(); });
     }
@@ -86,6 +87,11 @@ void UndoHistory::go_to(const Step& step) {
             document->prompt = prompt->second;
         const auto hidden = wanted.hidden.find(document->id());
         if (hidden != wanted.hidden.end()) document->hidden = hidden->second;
+        const auto labels = wanted.labels.find(document->id());
+        if (labels != wanted.labels.end() && labels->second != document->given_labels()) {
+            document->set_given_labels(labels->second);
+            document->annotations_changed = true;
+        }
         const auto pins = wanted.pins.find(document->id());
         if (pins == wanted.pins.end() || now.choices.pins.at(document->id()) == pins->second) continue;
         document->pins = pins->second;

@@ -13,9 +13,9 @@
 
 namespace kvscope::gui {
 
-/// Undo and redo of what a person has chosen and moved: selection, A and B, mark, prompts, hidden runs, pins, and the
-/// views and their places. What the program does by itself, and what a window's other size moves, is no step of its
-/// own.
+/// Undo and redo of what a person has chosen and moved: selection, A and B, mark, prompts, hidden runs, runs' labels,
+/// pins, and the views and their places. What the program does by itself, and what a window's other size moves, is no
+/// step of its own.
 class UndoHistory {
  public:
     UndoHistory(Session& session, OpenViews& views) : session_(session), views_(views) {}
@@ -44,6 +44,7 @@ class UndoHistory {
         std::map<int, int> prompts;                            ///< that are shown, by document
         std::map<int, std::set<RunKey>> hidden;                ///< by document
         std::map<int, std::map<int, std::set<int64_t>>> pins;  ///< by document and prompt
+        std::map<int, std::vector<GivenLabel>> labels;         ///< by document
         std::vector<std::string> views;
         bool operator==(const Choices&) const = default;
     };

@@ -73,6 +73,12 @@ std::vector<Question> questions_of(const Document& document) {
     return questions;
 }
 
+/// What the run is called now.
+std::string asked_run(const Document& document, const FurtherAnswer& answer) {
+    const auto at = document.place_of(answer.prompt, document.run_of(answer));
+    return at ? analysis::run_label(document.reader()->run(answer.prompt, *at)) : answer.run;
+}
+
 std::string as_markdown(const Document& document, const std::string& question) {
     std::string text = "**" + question + "**\n\n| run | answer |\n| --- | --- |\n";
     for (const FurtherAnswer& answer : document.further_answers()) {
@@ -80,7 +86,7 @@ std::string as_markdown(const Document& document, const std::string& question) {
         std::string cell = answer.error.empty() ? answer.text : answer.error;
         for (size_t at = 0; (at = cell.find_first_of("\n|", at)) != std::string::npos; at += 2)
             cell.replace(at, 1, cell[at] == '|' ? "\\|" : "  ");
-        text += fmt::format("| {} | {} |\n", answer.run, cell);
+        text += fmt::format("| {} | {} |\n", asked_run(document, answer), cell);
     }
     return text;
 }
@@ -180,9 +186,11 @@ bool FurtherQuestions::draw_answer(Context& context, const Document& document, c
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float right = ImGui::GetWindowPos().x + 11.5f * em;
     ImGui::PushClipRect(at, {right, at.y + ImGui::GetTextLineHeight()}, true);
-    ImGui::TextDisabled("%s", answer.run.c_str());
+    const std::string label = asked_run(document, answer);
+    ImGui::TextDisabled("%s", label.c_str());
     ImGui::PopClipRect();
-    if (at.x + ImGui::CalcTextSize(answer.run.c_str()).x > right) ImGui::SetItemTooltip("%s", answer.run.c_str());
+    if (at.x + ImGui::CalcTextSize(label.c_str()).x > right || label != answer.run)
+        ImGui::SetItemTooltip("%s", answer.run.c_str());
     if (run.valid() && ImGui::IsItemClicked()) context.session.selection.select_run(key);
     ImGui::SameLine(12 * em);
     ImGui::BeginGroup();

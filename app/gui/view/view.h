@@ -34,6 +34,8 @@ struct ViewHost {
     /// Loads a model, the default where the path is empty, and remembers among the recent ones what could be loaded.
     std::function<void(const std::filesystem::path&)> load_model;
     const std::vector<std::string>& recent_models;
+    /// Asks for another label of a run.
+    std::function<void(const RunKey&)> rename_run = {};
 };
 
 /// What a view draws with.

@@ -7,6 +7,7 @@
 #include "analysis/measures/bytes_share.h"
 #include "analysis/run_style.h"
 #include "analysis/tables/table_format.h"
+#include "app/gui/session/renaming.h"
 #include "app/gui/session/runs_alone.h"
 #include "app/gui/session/share_of_bytes.h"
 #include "app/gui/view/actions.h"
@@ -43,7 +44,8 @@ class RunsView : public View {
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"click", "select a run"},
-                {"right click", "only this run, this budget, or this policy at all budgets, beside the full cache"},
+                {"right click",
+                 "only this run, this budget, or this policy at all budgets, beside the full cache; rename it"},
                 {"the square", "show or hide it in all views; for the first 27 also 1 … 9, Shift+1 … 9, Ctrl+1 … 9"},
                 {"a prompt", "look at its runs; what is selected, A and B become the same runs there"},
                 {"A, B",
@@ -112,11 +114,14 @@ class RunsView : public View {
     }
 
     /// Of a right click on the item before.
-    static void draw_menu(Session& session, const RunKey& key) {
+    static void draw_menu(Context& context, const RunKey& key) {
+        Session& session = context.session;
         if (!ImGui::BeginPopupContextItem("run menu")) return;
         for (const Alone which : {Alone::run, Alone::budget, Alone::policy})
             if (ImGui::MenuItem(name_of(session, key, which).c_str())) show_alone(session, key, which);
         if (ImGui::MenuItem("Show all", "0")) show_all(session);
+        ImGui::Separator();
+        if (ImGui::MenuItem("Rename…", nullptr, false, can_rename(session, key))) context.host.rename_run(key);
         ImGui::EndPopup();
     }
 
@@ -148,7 +153,7 @@ class RunsView : public View {
                               {ImGui::GetContentRegionAvail().x - buttons, 0}))
             session.selection.select_run(key);
         ImGui::EndDisabled();
-        draw_menu(session, key);
+        draw_menu(context, key);
         if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled)) {
             Cursor over;
             over.run = key;
@@ -156,7 +161,8 @@ class RunsView : public View {
             if (failed)
                 ImGui::SetTooltip("failed: %s", run.message.c_str());
             else
-                ImGui::SetTooltip("%s", share_text(session, key).c_str());
+                ImGui::SetTooltip("%s%s", look.recorded.empty() ? "" : (look.recorded + "\n").c_str(),
+                                  share_text(session, key).c_str());
         }
         const auto letter = [&](const char* name, std::optional<RunKey>& slot) {
             ImGui::SameLine(0, gap);

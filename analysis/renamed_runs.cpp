@@ -1,0 +1,73 @@
+#include "analysis/renamed_runs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "analysis/figure_definition.h"
+#include "analysis/run_style.h"
+#include "policies/interface/registry.h"
+
+namespace kvscope::analysis {
+namespace {
+
+struct Rename {
+    std::string from, to;
+};
+
+std::vector<std::string> labels_in(const std::vector<trace::Reader>& readers) {
+    std::vector<std::string> labels;
+    for (const trace::Reader& reader : readers)
+        for (int prompt = 0; prompt < reader.n_prompts(); ++prompt)
+            for (const trace::RunAttributes& run : reader.runs(prompt)) {
+                const std::string label = recorded_label(run);
+                if (std::find(labels.begin(), labels.end(), label) == labels.end()) labels.push_back(label);
+            }
+    return labels;
+}
+
+Rename parsed(const std::string& text, const std::vector<std::string>& labels) {
+    for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1)) {
+        const std::string from = text.substr(0, at);
+        const auto is_called = [&](const std::string& label) { return policies::same_run_label(label, from); };
+        if (std::any_of(labels.begin(), labels.end(), is_called)) return {from, text.substr(at + 1)};
+    }
+    throw FigureError(fmt::format("--rename '{}' begins with no run's label; it takes LABEL=NEW LABEL, and there are {}",
+                                  text, fmt::join(labels, ", ")));
+}
+
+std::map<std::pair<int, int>, std::string> labels_of(const trace::Reader& reader, const std::vector<Rename>& renames) {
+    std::map<std::pair<int, int>, std::string> given;
+    for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
+        std::set<std::string> called;
+        for (int run = 0; run < reader.n_runs(prompt); ++run) {
+            std::string label = recorded_label(reader.run(prompt, run));
+            for (const Rename& rename : renames) {
+                if (rename.to.empty() || !policies::same_run_label(recorded_label(reader.run(prompt, run)), rename.from))
+                    continue;
+                given[{prompt, run}] = label = rename.to;
+            }
+            if (!called.insert(label).second && given.contains({prompt, run}))
+                throw FigureError(fmt::format("--rename: two runs of prompt {} would be called '{}'", prompt, label));
+        }
+    }
+    return given;
+}
+
+}  // namespace
+
+std::vector<trace::Reader> renamed(const std::vector<trace::Reader>& readers, const std::vector<std::string>& renames) {
+    const std::vector<std::string> labels = labels_in(readers);
+    std::vector<Rename> all;
+    for (const std::string& text : renames) all.push_back(parsed(text, labels));
+    std::vector<trace::Reader> with_labels;
+    for (const trace::Reader& reader : readers) with_labels.push_back(reader.with_labels(labels_of(reader, all)));
+    return with_labels;
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,53 @@
+#include "app/gui/session/renaming.h"
+
+#include <fmt/format.h>
+
+#include "analysis/run_style.h"
+
+namespace kvscope::gui {
+namespace {
+
+bool are_alike(const trace::RunAttributes& a, const trace::RunAttributes& b) {
+    return a.policy == b.policy && a.parameters_json == b.parameters_json &&
+           analysis::budget_key(a) == analysis::budget_key(b);
+}
+
+}  // namespace
+
+bool can_rename(const Session& session, const RunKey& run) {
+    return session.exists(run) && session.document(run)->can_be_renamed(run.prompt, run.run);
+}
+
+std::vector<RunKey> alike_in_other_prompts(const Session& session, const RunKey& run) {
+    std::vector<RunKey> alike;
+    if (!session.exists(run)) return alike;
+    const Document& document = *session.document(run);
+    for (int prompt = 0; prompt < document.reader()->n_prompts(); ++prompt) {
+        if (prompt == run.prompt) continue;
+        for (const RunKey& other : document.keys(prompt))
+            if (can_rename(session, other) && are_alike(session.attributes(other), session.attributes(run)))
+                alike.push_back(other);
+    }
+    return alike;
+}
+
+std::string why_not_called(const Session& session, const RunKey& run, const std::string& label) {
+    if (label.empty() || !session.exists(run)) return {};
+    for (const RunKey& other : session.document(run)->keys(run.prompt)) {
+        const auto& attributes = session.attributes(other);
+        if (other == run) continue;
+        if (analysis::run_label(attributes) == label || analysis::recorded_label(attributes) == label)
+            return fmt::format("another run is called so: {}", analysis::recorded_label(attributes));
+    }
+    return {};
+}
+
+void rename(Session& session, const RunKey& run, const std::string& label, bool in_all_prompts) {
+    std::vector<RunKey> all = in_all_prompts ? alike_in_other_prompts(session, run) : std::vector<RunKey>();
+    all.push_back(run);
+    for (const RunKey& key : all)
+        if (can_rename(session, key) && why_not_called(session, key, label).empty())
+            session.document(key)->give_label(key.prompt, key.run, label);
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,58 @@
+#include "app/gui/view/rename_dialog.h"
+
+#include <fmt/format.h>
+#include <imgui.h>
+#include <misc/cpp/imgui_stdlib.h>
+
+#include <utility>
+
+#include "analysis/run_style.h"
+#include "app/gui/session/renaming.h"
+
+namespace kvscope::gui {
+namespace {
+
+constexpr const char* popup = "Rename run";
+
+}  // namespace
+
+void RenameDialog::ask(const Session& session, const RunKey& run) {
+    if (can_rename(session, run)) wanted_ = run;
+}
+
+void RenameDialog::draw(Session& session) {
+    const bool opens = wanted_ && session.exists(*wanted_);
+    if (opens) {
+        run_ = *wanted_;
+        label_ = session.attributes(run_).given_label;
+        in_all_prompts_ = true;
+        ImGui::OpenPopup(popup);
+    }
+    wanted_.reset();
+    ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5f, 0.5f});
+    if (!ImGui::BeginPopup(popup)) return;
+    if (!session.exists(run_)) {
+        ImGui::CloseCurrentPopup();
+        return ImGui::EndPopup();
+    }
+    const std::string recorded = analysis::recorded_label(session.attributes(run_));
+    ImGui::TextUnformatted(recorded.c_str());
+    ImGui::SetNextItemWidth(24 * ImGui::GetFontSize());
+    if (opens) ImGui::SetKeyboardFocusHere();
+    const bool is_entered =
+        ImGui::InputTextWithHint("##label", recorded.c_str(), &label_, ImGuiInputTextFlags_EnterReturnsTrue);
+    ImGui::SetItemTooltip("in the window and in figures; the trace keeps its own label. Empty: the trace's own again");
+    const size_t n_alike = alike_in_other_prompts(session, run_).size();
+    if (n_alike > 0) ImGui::Checkbox("Also in the other prompts", &in_all_prompts_);
+    const std::string objection = why_not_called(session, run_, label_);
+    if (!objection.empty()) ImGui::TextDisabled("%s", objection.c_str());
+    ImGui::BeginDisabled(!objection.empty());
+    if ((ImGui::Button("Rename") || is_entered) && objection.empty()) {
+        rename(session, run_, label_, in_all_prompts_);
+        ImGui::CloseCurrentPopup();
+    }
+    ImGui::EndDisabled();
+    ImGui::EndPopup();
+}
+
+}  // namespace kvscope::gui

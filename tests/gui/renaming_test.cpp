@@ -1,0 +1,48 @@
+#include <catch2/catch.hpp>
+
+#include "app/gui/figure/figure_source.h"
+#include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+
+TEST_CASE("a run is renamed by a right click or in the palette, everywhere in the window, and undo takes it back") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    Session& session = driven.session();
+    const RunKey key = session.all_runs().at(1);
+    driven.drive([&](ImGuiTestContext& c) {
+        c.SetRef("//runs-1");
+        c.MouseMove(("**/" + key.text() + "/snapkv 16").c_str());
+        c.MouseClick(ImGuiMouseButton_Right);
+        c.Yield(2);
+        c.ItemClick("//$FOCUSED/Rename…");
+        c.Yield(2);
+        c.KeyCharsReplaceEnter("SnapKV, B = 16");
+        c.Yield(2);
+        CHECK(c.ItemExists(("//runs-1/**/" + key.text() + "/SnapKV, B = 16").c_str()));
+    });
+    driven.settle();
+    CHECK(session.look(key).label == "SnapKV, B = 16");
+    const FigureRequest request = shown_request(session, "retention", true);
+    const analysis::Figure figure = FigureJob(session, request).figure();
+    CHECK(figure.panels.front().title == "SnapKV, B = 16");
+    driven.start_by_palette("undo");
+    driven.settle();
+    CHECK(session.look(key).label == "snapkv 16");
+    driven.start_by_palette("redo");
+    driven.settle();
+    CHECK(session.look(key).label == "SnapKV, B = 16");
+
+    session.selection.select_run(key);
+    driven.start_by_palette("rename the selected");
+    driven.settle();
+    driven.drive([&](ImGuiTestContext& c) { c.KeyCharsReplaceEnter(""); });
+    driven.settle();
+    CHECK(session.look(key).label == "snapkv 16");
+}
+
+}  // namespace kvscope::gui::testing
