@@ -1,5 +1,9 @@
 #include "app/figures/draw_figure.h"
 
+#include <string>
+#include <vector>
+
+#include "analysis/panel_titles.h"
 #include "app/figures/draw_axes.h"
 #include "app/figures/draw_legend.h"
 #include "app/figures/draw_shapes.h"
@@ -18,22 +22,32 @@ bool has_map(const analysis::Panel& panel) {
 }
 
 /// Notes are drawn where they fit beside the titles in all panels: some alone would look like a difference.
-bool notes_fit(const analysis::Figure& figure, const FigureLayout& layout) {
+bool notes_fit(const analysis::Figure& figure, const std::vector<std::string>& titles, const FigureLayout& layout) {
     for (size_t i = 0; i < figure.panels.size(); ++i) {
-        const double needed = measure_text(figure.panels[i].title, panel_title_style()).width + theme::space_pt +
+        const double needed = measure_text(titles[i], panel_title_style()).width + theme::space_pt +
                               measure_text(figure.panels[i].note, panel_note_style()).width;
         if (needed > layout.panels[i].data.width) return false;
     }
     return true;
 }
 
-void draw_panel_title(const Canvas& canvas, const analysis::Panel& panel, const Box& data, bool with_note) {
+/// Panels of one policy are told apart by the budget: of a run's label what stands before it is cut.
+std::string fit_title(const std::string& title, double width) {
+    const TextStyle style = panel_title_style();
+    const size_t budget = title.rfind(" @ ");
+    if (budget == std::string::npos || measure_text(title, style).width <= width) return fit_text(title, style, width);
+    const std::string tail = title.substr(budget);
+    const std::string policy = fit_text(title.substr(0, budget), style, width - measure_text(tail, style).width);
+    return policy.empty() ? fit_text(tail.substr(1), style, width) : policy + tail;
+}
+
+/// @param note empty: none is drawn
+void draw_panel_title(const Canvas& canvas, const std::string& title, const std::string& note, const Box& data) {
     const double y = data.y - theme::gap_pt / 2;
-    draw_text(canvas.cr, fit_text(panel.title, panel_title_style(), data.width), panel_title_style(), data.x, y,
-              HorizontalAlign::left, VerticalAlign::bottom);
-    if (with_note) {
-        draw_text(canvas.cr, panel.note, panel_note_style(), data.right(), y, HorizontalAlign::right,
-                  VerticalAlign::bottom);
+    draw_text(canvas.cr, fit_title(title, data.width), panel_title_style(), data.x, y, HorizontalAlign::left,
+              VerticalAlign::bottom);
+    if (!note.empty()) {
+        draw_text(canvas.cr, note, panel_note_style(), data.right(), y, HorizontalAlign::right, VerticalAlign::bottom);
     }
 }
 
@@ -47,7 +61,10 @@ void draw_figure(const Canvas& canvas, const analysis::Figure& figure, const Fig
         draw_text(canvas.cr, title, figure_title_style(), layout.width / 2, layout.title_y, HorizontalAlign::center,
                   VerticalAlign::top);
     }
-    const bool with_notes = notes_fit(figure, layout);
+    const auto titles = analysis::panel_titles(figure, [&](size_t panel, const std::string& text) {
+        return measure_text(text, panel_title_style()).width <= layout.panels[panel].data.width;
+    });
+    const bool with_notes = notes_fit(figure, titles, layout);
     bool x_title_drawn = false;
     bool y_title_drawn = false;
     for (size_t i = 0; i < figure.panels.size(); ++i) {
@@ -62,7 +79,7 @@ void draw_figure(const Canvas& canvas, const analysis::Figure& figure, const Fig
         for (const analysis::Shape& shape : panel.shapes) draw_shape(canvas, figure, panel, place.data, shape);
         cairo_restore(canvas.cr);
         draw_axes(canvas, panel, place, map);
-        draw_panel_title(canvas, panel, place.data, with_notes);
+        draw_panel_title(canvas, titles[i], with_notes ? panel.note : "", place.data);
         // A title that all panels share stands once, in the middle of them all.
         if (place.x_labels && !(figure.shared_x && x_title_drawn)) {
             draw_x_title(canvas, panel, place, figure.shared_x ? layout.grid : place.data, layout.width);

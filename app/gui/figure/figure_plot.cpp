@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/panel_titles.h"
 #include "app/gui/drawing/plot_range.h"
 #include "app/gui/figure/figure_axes.h"
 #include "app/gui/figure/figure_legend.h"
@@ -19,17 +20,6 @@ namespace {
 using analysis::Axis;
 using analysis::Panel;
 using analysis::Scale;
-
-/// "12" of what is of layer 12 alone, else the title.
-std::string shorter_title(const Panel& panel) {
-    return panel.subject.layer >= 0 && panel.subject.head < 0 ? std::to_string(panel.subject.layer) : panel.title;
-}
-
-/// Small panels are called by their numbers alone, all of them where one has no room for more.
-bool titles_fit(const analysis::Figure& figure, float width) {
-    return std::all_of(figure.panels.begin(), figure.panels.end(),
-                       [&](const Panel& panel) { return small_text_size(panel.title).x <= width; });
-}
 
 /// Such a panel needs neither ground nor grid.
 bool has_map(const Panel& panel) {
@@ -159,9 +149,10 @@ void FigurePlot::draw_title(const Drawing& drawing, size_t index, ImVec2 min, Im
     const float width = max.x - min.x;
     const bool framed = static_cast<int>(index) == drawing.look.framed;
     ImDrawList* list = ImGui::GetWindowDrawList();
+    const auto titles = analysis::panel_titles(
+        drawing.figure(), [&](size_t, const std::string& text) { return small_text_size(text).x <= width; });
     list->PushClipRect(min, max, true);
-    add_small_text(list, min, packed(framed ? theme.accent : theme.ink),
-                   titles_fit(drawing.figure(), width) ? panel.title : shorter_title(panel));
+    add_small_text(list, min, packed(framed ? theme.accent : theme.ink), titles[index]);
     const float note = small_text_size(panel.note).x;
     if (note + small_text_size(panel.title).x + ImGui::GetFontSize() < width)
         add_small_text(list, {max.x - note, min.y}, packed(theme.ink_quiet), panel.note);
