@@ -40,7 +40,11 @@ TEST_CASE("a run is renamed by a right click or in the palette, everywhere in th
     session.selection.select_run(key);
     driven.start_by_palette("rename the selected");
     driven.settle();
-    driven.drive([&](ImGuiTestContext& c) { c.KeyCharsReplaceEnter(""); });
+    driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_A);
+        c.KeyPress(ImGuiKey_Delete);
+        c.KeyPress(ImGuiKey_Enter);
+    });
     driven.settle();
     CHECK(session.look(key).label == "snapkv 16");
 }
