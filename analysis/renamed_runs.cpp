@@ -37,8 +37,9 @@ Rename parsed(const std::string& text, const std::vector<std::string>& labels) {
         const auto is_called = [&](const std::string& label) { return policies::same_run_label(label, from); };
         if (std::any_of(labels.begin(), labels.end(), is_called)) return {from, text.substr(at + 1)};
     }
-    throw FigureError(fmt::format("--rename '{}' begins with no run's label; it takes LABEL=NEW LABEL, and there are {}",
-                                  text, fmt::join(labels, ", ")));
+    throw FigureError(
+        fmt::format("--rename '{}' begins with no run's label; it takes LABEL=NEW LABEL, and there are {}", text,
+                    fmt::join(labels, ", ")));
 }
 
 std::map<std::pair<int, int>, std::string> labels_of(const trace::Reader& reader, const std::vector<Rename>& renames) {
@@ -48,7 +49,8 @@ std::map<std::pair<int, int>, std::string> labels_of(const trace::Reader& reader
         for (int run = 0; run < reader.n_runs(prompt); ++run) {
             std::string label = recorded_label(reader.run(prompt, run));
             for (const Rename& rename : renames) {
-                if (rename.to.empty() || !policies::same_run_label(recorded_label(reader.run(prompt, run)), rename.from))
+                if (rename.to.empty() ||
+                    !policies::same_run_label(recorded_label(reader.run(prompt, run)), rename.from))
                     continue;
                 given[{prompt, run}] = label = rename.to;
             }

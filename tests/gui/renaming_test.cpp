@@ -38,12 +38,16 @@ TEST_CASE("a run is renamed by a right click or in the palette, everywhere in th
     CHECK(session.look(key).label == "SnapKV, B = 16");
 
     session.selection.select_run(key);
-    driven.start_by_palette("rename the selected");
-    driven.settle();
+    // One drive: each begins without popups.
     driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
+        c.Yield(2);
+        c.KeyCharsReplaceEnter("rename the selected");
+        c.Yield(3);
         c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_A);
         c.KeyPress(ImGuiKey_Delete);
         c.KeyPress(ImGuiKey_Enter);
+        c.Yield(2);
     });
     driven.settle();
     CHECK(session.look(key).label == "snapkv 16");

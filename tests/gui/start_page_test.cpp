@@ -8,6 +8,10 @@
 #include "app/gui/session/settings.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
+#ifdef KVSCOPE_WITH_ENGINE
+#include "tests/gui/session_with_engine.h"
+#include "tests/gui/small_model.h"
+#endif
 #include "tests/skip.h"
 
 namespace kvscope::gui::testing {
@@ -115,5 +119,41 @@ TEST_CASE("Try your own prompt shows Run alone until the first trace opens, and 
     driven.settle();
     CHECK(ImGui::FindWindowByName("Retention###retention-1")->DockTabIsVisible);
 }
+
+#ifdef KVSCOPE_WITH_ENGINE
+
+TEST_CASE("Continue the run, one click on the start page, ends a run that was interrupted while it decoded") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const RecentSettings recent;
+    SessionWithEngine before("interrupted");
+    auto request = before.request({"snapkv:window=4", "h2o"}, "16");
+    request.options.n_new = 200;
+    request.options.ignore_eos = true;
+    before.engine->run(request);
+    while (before.engine->status().busy() && before.engine->partial_answers().empty()) before.frame();
+    before.engine->cancel();
+    before.until_idle();
+    REQUIRE(fs::exists(request.output.string() + ".part"));
+    REQUIRE_FALSE(fs::exists(request.output));
+    Settings settings;
+    settings.remember_trace(request.output);
+    settings.remember_model(small_model);
+    save_settings(settings, settings_file());
+
+    DrivenApp driven(AppOptions{}, true);
+    driven.settle();
+    driven.drive([](ImGuiTestContext& c) { c.ItemClick("//Start/**/Continue the run"); });
+    REQUIRE(driven.draw_until([&] { return fs::exists(request.output); }, patience));
+    REQUIRE(driven.draw_until([&] { return !driven.app().engine()->status().busy(); }, patience));
+    driven.settle();
+    REQUIRE(driven.session().documents().size() == 1);
+    CHECK(driven.session().documents().front()->reader()->complete());
+    CHECK(driven.session().documents().front()->reader()->n_runs(0) == 3);
+    CHECK(driven.app().n_errors() == 0);
+    driven.draw_until([&] { return !driven.app().settings().recent_traces.empty(); }, 20);
+    CHECK(driven.app().settings().recent_traces.front() == request.output);
+}
+
+#endif
 
 }  // namespace kvscope::gui::testing

@@ -51,8 +51,7 @@ TEST_CASE("a run's label is kept beside the trace, by prompt, number and its own
     CHECK(t.called(1, 1) == "SnapKV, B = 16");
     CHECK(t.called(0, 2) == "snapkv 24");
     CHECK(t.session.look(t.document->key_of(0, 2)).recorded.empty());
-    for (const char* name : {"run=SnapKV, B = 16", "run=snapkv 16"})
-        CHECK(parse_selection(t.session, name).run == run);
+    for (const char* name : {"run=SnapKV, B = 16", "run=snapkv 16"}) CHECK(parse_selection(t.session, name).run == run);
 
     save_annotations(*t.document, json());
     CHECK(saved(t.path)["labels"].size() == 2);

@@ -119,7 +119,10 @@ class ThreadedSession final : public EngineSession {
 
     uint64_t go_on(const fs::path& path) override {
         const fs::path output = path.extension() == ".part" ? fs::path(path).replace_extension() : path;
-        if (is_taken(output)) return 0;
+        if (is_taken(output)) {
+            notice_(fmt::format("{} is being written already", output.filename().string()), false);
+            return 0;
+        }
         try {
             const UnfinishedRun unfinished = unfinished_run(output);
             auto find_model = [model = unfinished.model, places = known_models_()] { return place_of(model, places); };

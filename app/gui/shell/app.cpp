@@ -85,24 +85,10 @@ void App::apply_asked_layout() {
 }
 
 void App::add_actions() {
-    const ActionTargets on{actions_,
-                           session_,
-                           engine_.get(),
-                           settings_.values(),
-                           appearance_,
-                           views_,
-                           picker_,
-                           picture_,
-                           undo_,
-                           autosave_,
-                           workspace_,
-                           opener_,
-                           dialog_,
-                           help_,
-                           rename_,
-                           saved_layouts_,
-                           notices_,
-                           [this] { quit_ = may_close(); }};
+    const ActionTargets on{
+        actions_, session_, engine_.get(), settings_.values(), appearance_, views_,
+        picker_,  picture_, undo_,         autosave_,          workspace_,  opener_,
+        dialog_,  help_,    rename_,       saved_layouts_,     notices_,    [this] { quit_ = may_close(); }};
     add_file_actions(on);
     add_edit_actions(on);
     add_view_actions(on);
@@ -252,13 +238,13 @@ void App::draw_views() {
 std::vector<StartCard> App::start_cards() {
     std::vector<StartCard> cards;
     if (engine_) {
+        cards.push_back({"Run the demo",
+                         "A dozen policies on a prompt of about 2,000 tokens, on the model that came with kvscope.",
+                         "Run it", [this] { engine_->run_demo(); }});
         cards.push_back({"Try your own prompt",
                          "A text and a question of yours, policies and budgets: on the model that came with kvscope, "
                          "or one of yours.",
                          "Write it (Ctrl+R)", [this] { views_.show_alone(*find_view_kind("run")); }});
-        cards.push_back({"Run the demo",
-                         "A dozen policies on a prompt of about 2,000 tokens, on the model that came with kvscope.",
-                         "Run it", [this] { engine_->run_demo(); }});
     }
     cards.push_back({"Open a trace",
                      "What kvscope run, the window or a script of yours has recorded. Files can be dropped, too.",
