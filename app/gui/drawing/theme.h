@@ -19,7 +19,9 @@ struct Theme {
     ImVec4 accent;     ///< the one accent: selection, active things
     ImVec4 hover;      ///< under the mouse
     ImVec4 mark;       ///< the marked span
-    ImVec4 warning;
+    ImVec4 differs;    ///< of an answer, what its reference has not
+    ImVec4 pin;        ///< what a person has pinned or noted
+    ImVec4 warning;    ///< nothing else is orange but a run whose policy is
     ImVec4 error;
 };
 

@@ -207,8 +207,7 @@ bool App::may_close(bool is_ordered) {
 void App::draw_quit_question() {
     const bool is_under_way = engine_ && engine_->status().busy();
     if (quit_question_.draw(is_under_way) != QuitQuestion::Answer::quit) return;
-    if (engine_) engine_->cancel();
-    quit_ = autosave_.may_leave();
+    quit_ = may_close(true);
 }
 
 void App::draw_middle() {

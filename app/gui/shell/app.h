@@ -64,7 +64,7 @@ class App {
     void unseen_frame();
     /// Before the window closes: settings are saved. False where something has to be finished or confirmed first; the
     /// question is then shown, and its answer closes the window.
-    /// @param is_ordered by the system: nobody is asked
+    /// @param is_ordered by the system, or confirmed: nobody is asked
     bool may_close(bool is_ordered = false);
 
     /// Opens a trace or, beside those that are open, a further one; what goes wrong becomes a notice.

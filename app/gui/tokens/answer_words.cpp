@@ -83,10 +83,10 @@ void draw_word(const Context& context, const WordBox& box, float line,
         const float begin = left <= 0 ? -beyond : left;
         const float end = right >= box.width ? box.width + beyond : right;
         part(from, begin, context.theme.ink);
-        part(begin, end, context.theme.warning);
+        part(begin, end, context.theme.differs);
         from = end;
         list->AddLine({box.x + left, box.y + line - 2}, {box.x + right, box.y + line - 2},
-                      packed(context.theme.warning, 0.7f));
+                      packed(context.theme.differs, 0.7f));
     }
     part(from, box.width + beyond, context.theme.ink);
 }
@@ -104,7 +104,7 @@ void draw_gap(const Context& context, const WordBox& box, size_t byte, bool is_l
         x = box.x + (is_right_to_left(box.text) ? right : left);
     }
     ImGui::GetWindowDrawList()->AddLine({x, box.y + 0.1f * line}, {x, box.y + line - 2},
-                                        packed(context.theme.warning, 0.9f), 1.5f);
+                                        packed(context.theme.differs, 0.9f), 1.5f);
 }
 
 /// Blanks alone that the reference has not: a line below those of a line, a sign for a line break.
@@ -119,9 +119,9 @@ void draw_marked_blanks(const Context& context, const AnswerOutput& output, cons
     const float right = before.x + before.width;
     const float bottom = before.y + line - 2;
     if (after && after->y == before.y && after->x > right)
-        list->AddLine({right, bottom}, {after->x, bottom}, packed(context.theme.warning, 0.7f));
+        list->AddLine({right, bottom}, {after->x, bottom}, packed(context.theme.differs, 0.7f));
     else
-        draw_text(list, {right + 2, before.y + (line - ImGui::GetFontSize()) / 2 - 1}, packed(context.theme.warning),
+        draw_text(list, {right + 2, before.y + (line - ImGui::GetFontSize()) / 2 - 1}, packed(context.theme.differs),
                   "↵");
 }
 

@@ -243,7 +243,7 @@ void FurtherQuestions::draw_words(const Context& context, const FurtherAnswer& a
     for (const Word& word : words) {
         if (word.line_breaks > 0 && word.begin > 0) put("↵", context.theme.ink_quiet, false);
         put(std::string_view(answer.text).substr(word.begin, word.end - word.begin),
-            word.differs ? context.theme.warning : context.theme.ink, word.glued);
+            word.differs ? context.theme.differs : context.theme.ink, word.glued);
     }
     if (!answer.finished)
         put("…", context.theme.ink_quiet, false);

@@ -141,10 +141,10 @@ void draw_outlines(Context& context, const PromptColumn& one, const PromptSearch
         return after != spans.begin() && (--after)->second >= token ? after : spans.end();
     };
     if (one.pins && one.pins->contains(token)) {
-        list->AddTriangleFilled(from, {from.x + 6, from.y}, {from.x, from.y + 6}, packed(theme.warning));
-        list->AddLine({from.x, to.y - 2}, {to.x, to.y - 2}, packed(theme.warning), 2);
+        list->AddTriangleFilled(from, {from.x + 6, from.y}, {from.x, from.y + 6}, packed(theme.pin));
+        list->AddLine({from.x, to.y - 2}, {to.x, to.y - 2}, packed(theme.pin), 2);
     }
-    if (note_at(*one.document, token)) list->AddLine({from.x, to.y - 1}, {to.x, to.y - 1}, packed(theme.warning), 2);
+    if (note_at(*one.document, token)) list->AddLine({from.x, to.y - 1}, {to.x, to.y - 1}, packed(theme.pin), 2);
     if (const auto mark = containing(one.marks); mark != one.marks.end())
         outline(mark->first, mark->second, packed(theme.mark), 2);
     if (search.found() && one.document->id() == context.session.focus()->id()) {

@@ -117,8 +117,7 @@ void draw_selection(Context& context, const TokenMap& map) {
         for (const auto& [first, last] : *found) draw_found(list, first, last, packed(context.theme.ink));
     const auto pins = map.document->pins.find(map.document->prompt);
     if (pins != map.document->pins.end()) {
-        for (const int64_t token : pins->second)
-            draw_band(list, token, token, packed(context.theme.warning, 0.8f), false);
+        for (const int64_t token : pins->second) draw_band(list, token, token, packed(context.theme.pin, 0.8f), false);
     }
     const Cursor selected = context.session.cursor();
     const bool same_prompt = selected.run.document == map.document->id() && selected.run.prompt == map.document->prompt;

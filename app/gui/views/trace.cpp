@@ -87,11 +87,15 @@ class TraceView : public View {
         }
         const Contents& contents = *answer.value;
         const float em = ImGui::GetFontSize();
-        const float left = std::clamp(0.4f * ImGui::GetContentRegionAvail().x, 14 * em, 34 * em);
-        ImGui::BeginChild("tree", {left, 0}, ImGuiChildFlags_ResizeX);
+        const ImVec2 room = ImGui::GetContentRegionAvail();
+        const bool is_narrow = room.x < 34 * em;  // then one below the other
+        const ImVec2 tree = is_narrow ? ImVec2{0, std::max(0.4f * room.y, 6 * em)}
+                                      : ImVec2{std::clamp(0.4f * room.x, 14 * em, 34 * em), 0};
+        ImGui::BeginChild(is_narrow ? "tree above" : "tree", tree,
+                          is_narrow ? ImGuiChildFlags_ResizeY : ImGuiChildFlags_ResizeX);
         if (!contents.nodes.empty()) draw_node(context, contents, 0);  // the root
         ImGui::EndChild();
-        ImGui::SameLine();
+        is_narrow ? ImGui::Separator() : ImGui::SameLine();
         ImGui::BeginChild("details");
         const auto selected = contents.by_path.find(selected_);
         if (selected == contents.by_path.end())
