@@ -186,4 +186,25 @@ TEST_CASE("memory at a length and in a model of one's choice: three steps") {
     CHECK(state["memory"]["tokens"] == 32768);
 }
 
+TEST_CASE("Answers offers to ask a run that is shown, also where another is selected") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(alone(sample, "answers"));
+    if (!driven.app().engine()) KVSCOPE_SKIP("built without the engine");
+    driven.settle();
+    Session& session = driven.session();
+    const auto runs = session.visible_runs();
+    REQUIRE(runs.size() >= 3);
+    const auto is_offered = [&](const RunKey& run) {
+        return driven.shown_text().find("ask the cache of " + session.look(run).label) != std::string::npos;
+    };
+    session.selection.select_run(runs[2]);
+    driven.settle();
+    CHECK(is_offered(runs[2]));
+    session.set_visible(runs[2], false);
+    driven.settle();
+    CHECK(!is_offered(runs[2]));
+    CHECK(driven.shown_text().find("ask the cache of ") != std::string::npos);
+}
+
 }  // namespace kvscope::gui::testing

@@ -115,9 +115,12 @@ void FurtherQuestions::draw(Context& context) {
 
 void FurtherQuestions::draw_field(Context& context) {
     const Document& document = *context.session.focus();
-    const RunKey selected = context.session.cursor().run;
-    const std::string obstacle = context.engine->obstacle_to_asking(selected);
     const std::vector<RunKey> shown = shown_runs(context, document);
+    RunKey selected = context.session.cursor().run;
+    const std::vector<RunKey> visible = context.session.visible_runs(true);
+    const bool is_hidden = std::find(visible.begin(), visible.end(), selected) == visible.end();
+    if (is_hidden && !shown.empty()) selected = shown.front();  // of a hidden one no answer stands above
+    const std::string obstacle = context.engine->obstacle_to_asking(selected);
     const std::string hint =
         obstacle.empty() ? fmt::format("ask the cache of {} another question", context.session.look(selected).label)
                          : obstacle + ": no question can be asked of its cache";
