@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "analysis/figure_definition.h"
@@ -45,7 +44,7 @@ Rename parsed(const std::string& text, const std::vector<std::string>& labels) {
 std::map<std::pair<int, int>, std::string> labels_of(const trace::Reader& reader, const std::vector<Rename>& renames) {
     std::map<std::pair<int, int>, std::string> given;
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
-        std::set<std::string> called;
+        std::map<std::string, std::vector<int>> called;  // runs by label
         for (int run = 0; run < reader.n_runs(prompt); ++run) {
             std::string label = recorded_label(reader.run(prompt, run));
             for (const Rename& rename : renames) {
@@ -54,7 +53,11 @@ std::map<std::pair<int, int>, std::string> labels_of(const trace::Reader& reader
                     continue;
                 given[{prompt, run}] = label = rename.to;
             }
-            if (!called.insert(label).second && given.contains({prompt, run}))
+            called[label].push_back(run);
+        }
+        for (const auto& [label, runs] : called) {
+            const auto is_renamed = [&, p = prompt](int run) { return given.contains({p, run}); };
+            if (runs.size() > 1 && std::any_of(runs.begin(), runs.end(), is_renamed))
                 throw FigureError(fmt::format("--rename: two runs of prompt {} would be called '{}'", prompt, label));
         }
     }

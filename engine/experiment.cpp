@@ -275,6 +275,7 @@ struct Experiment::Impl {
             if (first == 1) {
                 if (owner.on_token)
                     for (const int32_t id : known->generation.ids) owner.on_token(runs[0]->index(), id);
+                if (owner.on_answered) owner.on_answered(runs[0]->index());
                 generations[0] = std::move(known->generation);
                 no_reference = known->error;
                 if (no_reference.empty()) reference = std::move(known->reference);

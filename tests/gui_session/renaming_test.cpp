@@ -73,6 +73,7 @@ TEST_CASE("a run's label is kept beside the trace, by prompt, number and its own
 TEST_CASE("two runs of a prompt are not called alike, and a what-if keeps its label") {
     TwoQuestions t;
     const RunKey run = t.document->key_of(0, 1);
+    for (const char* label : {"  ", "##a", "a###b"}) CHECK(!why_not_called(t.session, run, label).empty());
     CHECK(why_not_called(t.session, run, "aperturekv 20").find("aperturekv 20") != std::string::npos);
     rename(t.session, run, "aperturekv 20", true);
     CHECK(t.called(0, 1) == "snapkv 16");

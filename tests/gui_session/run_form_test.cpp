@@ -166,6 +166,12 @@ TEST_CASE("a budget of bytes is said as a share and as bytes a token, and one th
                Catch::StartsWith("Palu (rank_share=0.5) keeps every token in 50 % ("));
 }
 
+TEST_CASE("a share that comes to no entry is refused with the least that a policy takes, one entry included") {
+    const RunCheck check = check_runs(form_of({"random", "snapkv:window=40"}, "0.0001"), counted());
+    CHECK(check.rows[0].refused.at(0).least == 1);
+    CHECK(check.rows[1].refused.at(0).least == 41);
+}
+
 TEST_CASE("before tokens are counted only what no prompt could change is refused") {
     const RunCheck check =
         check_runs(form_of({"snapkv:window=64", "k-vec:window=64", "palu", "snapkv"}, "64,0.0001"), {});

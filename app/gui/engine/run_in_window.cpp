@@ -160,6 +160,7 @@ void RunInWindow::keep_partial_answers(Session& session) {
         if (answers_[run].empty() || !session.exists(key) || !session.document(key)->is_pending(key.run)) continue;
         const RunAt at = session.at(key);
         trace::RunRecord record = at.reader->run_record(at.prompt, at.run);
+        if (!record.output_ids.empty()) continue;  // it is whole
         record.output_ids = answers_[run];
         record.output_text = model_->answer_text(answers_[run]);
         if (!ended_.contains(static_cast<int>(run)))

@@ -8,7 +8,8 @@ namespace kvscope::gui {
 namespace {
 
 bool are_alike(const trace::RunAttributes& a, const trace::RunAttributes& b) {
-    return a.policy == b.policy && a.parameters_json == b.parameters_json &&
+    return a.policy == b.policy && a.parameters_json == b.parameters_json && a.seed == b.seed &&
+           analysis::recorded_label(a) == analysis::recorded_label(b) &&
            analysis::budget_key(a) == analysis::budget_key(b);
 }
 
@@ -33,6 +34,8 @@ std::vector<RunKey> alike_in_other_prompts(const Session& session, const RunKey&
 
 std::string why_not_called(const Session& session, const RunKey& run, const std::string& label) {
     if (label.empty() || !session.exists(run)) return {};
+    if (label.find_first_not_of(" \t") == std::string::npos || label.find("##") != std::string::npos)
+        return "a label is not of spaces alone, and has no ## in it";
     for (const RunKey& other : session.document(run)->keys(run.prompt)) {
         const auto& attributes = session.attributes(other);
         if (other == run) continue;

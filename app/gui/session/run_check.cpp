@@ -59,6 +59,14 @@ RunCheck::Refused refusal(std::string budget, const std::string& reason, std::op
     return {std::move(budget), without_options(reason), least};
 }
 
+/// The least count of entries that a policy takes which refuses a budget; nullopt where another one does not help.
+std::optional<int64_t> least_instead_of(const policies::PolicySpec& spec, const Budget& refused,
+                                        const policies::PromptAhead& prompt) {
+    if (spec.definition->budget_of != BudgetOf::entries) return std::nullopt;
+    if (!refused.is_share) return policies::least_entries(spec, refused.count, prompt);
+    return policies::obstacle_to(spec, {.count = 1}, prompt).empty() ? 1 : policies::least_entries(spec, 1, prompt);
+}
+
 /// Of a policy that no file and no parameter of its own stands against.
 void check_budgets(const policies::PolicySpec& spec, const std::vector<Budget>& budgets,
                    const policies::PromptAhead& prompt, RunCheck::Row& row) {
@@ -67,16 +75,13 @@ void check_budgets(const policies::PolicySpec& spec, const std::vector<Budget>& 
         const std::string reason = policies::obstacle_to(spec, budget, prompt);
         if (reason.empty()) continue;
         ++row.n_refused;
-        if (!least && spec.definition->budget_of == BudgetOf::entries) {
-            const int64_t entries = budget.is_share ? 1 : budget.count;
-            least = policies::least_entries(spec, entries, prompt);
-            if (!least) {  // another budget would not help
-                row.refused = {refusal("", reason)};
-                row.n_refused = row.n_runs;
-                return;
-            }
-        }
+        if (!least) least = least_instead_of(spec, budget, prompt);
         row.refused.push_back(refusal(budget.label(), reason, least));
+    }
+    const bool helps_none = row.n_refused > 0 && row.n_refused == row.n_runs && !least;
+    if (helps_none && spec.definition->budget_of == BudgetOf::entries) {
+        row.refused.resize(1);
+        row.refused.front().budget.clear();
     }
 }
 

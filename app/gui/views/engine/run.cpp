@@ -127,7 +127,8 @@ class RunView : public View {
     /// What is wrong with the form, or with all that it would run.
     std::string problem(const std::optional<TokenCount>& tokens) const {
         if (std::string wrong = form_.problem(tokens); !wrong.empty()) return wrong;
-        return is_checked_ ? check_->problem() : "";
+        // A prompt that is shorter than every budget can be run with any: until it is counted nothing is refused.
+        return is_checked_ && tokens && tokens->error.empty() ? check_->problem() : "";
     }
 
     /// Where a model is being loaded, or another job is under way, the run waits for its turn.
