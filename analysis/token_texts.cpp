@@ -3,21 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "analysis/tables/utf8.h"
 
 namespace kvscope::analysis {
-namespace {
-
-std::string lower_case(std::string_view text) {
-    std::string out(text);
-    for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return out;
-}
-
-}  // namespace
 
 TokenTexts token_texts(std::vector<std::string> tokens) {
     TokenTexts out;

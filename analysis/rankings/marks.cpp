@@ -19,7 +19,7 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 /// Of one run, for each token (N).
 struct OfRun {
     std::vector<double> kept;  ///< share of the layers' rows that keep it
-    std::vector<double> lost;  ///< of the full cache's attention, what falls on it and is lost; empty: not recorded
+    std::vector<double> lost;  ///< of the full cache's attention, what falls on it and is lost; empty: not known
 };
 
 std::vector<OfRun> read_runs(const trace::Reader& reader, int prompt, const std::vector<int>& runs,
@@ -33,10 +33,12 @@ std::vector<OfRun> read_runs(const trace::Reader& reader, int prompt, const std:
     }
     if (!reader.has(trace::Place::of_prompt(prompt), trace::schema::prompt::window_attention)) return of;
     const auto n_heads = static_cast<size_t>(reader.model().n_heads);
-    for (OfRun& run : of) run.lost.assign(n, 0.0);
+    for (size_t i = 0; i < of.size(); ++i)
+        if (is_measured_by_tokens(reader.run(prompt, runs[i]), kept_sets(*kept[i], n))) of[i].lost.assign(n, 0.0);
     for (const int layer : layers) {
         const auto attention = reader.window_attention(prompt, static_cast<size_t>(layer));
         for (size_t i = 0; i < of.size(); ++i) {
+            if (of[i].lost.empty()) continue;
             const auto lost = attention_lost(attention, n_heads, kept_sets(*kept[i], n), static_cast<size_t>(layer));
             for (size_t token = 0; token < n; ++token)
                 of[i].lost[token] += lost[token] / static_cast<double>(layers.size());

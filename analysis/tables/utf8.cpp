@@ -12,4 +12,11 @@ Utf8Character utf8_character(std::string_view text, size_t at) {
     return {static_cast<uint32_t>(code), static_cast<size_t>(length)};
 }
 
+std::string lower_case(std::string_view text) {
+    std::string out(text);
+    for (char& c : out)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return out;
+}
+
 }  // namespace kvscope::analysis

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace kvscope::analysis {
@@ -13,5 +14,8 @@ struct Utf8Character {
 
 /// The character that begins at a byte of a text; no bytes where none does.
 Utf8Character utf8_character(std::string_view text, size_t at);
+
+/// With ASCII letters in lower case, and every other byte as it is.
+std::string lower_case(std::string_view text);
 
 }  // namespace kvscope::analysis

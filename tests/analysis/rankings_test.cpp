@@ -358,6 +358,16 @@ TEST_CASE("what was lost is unknown of runs that drop no token", "[rankings]") {
         for (const char* name : {"attention_lost_run_4", "attention_lost_run_5"}) CHECK(is_empty(layers, row, name));
         CHECK(number(layers, row, "coverage_run_4") == 1);
     }
+    RankingOptions marked;
+    marked.mark = ".";
+    marked.runs = {0, 1, 4, 5};
+    const Ranking marks = make_ranking(ranking_definition("marks"), reader, marked);
+    REQUIRE(!marks.table.rows.empty());
+    for (size_t row = 0; row < marks.table.rows.size(); ++row) {
+        CHECK(number(marks, row, "lost_run_0") == Approx(0).margin(1e-6));
+        CHECK(!is_empty(marks, row, "lost_run_1"));
+        for (const char* name : {"lost_run_4", "lost_run_5"}) CHECK(is_empty(marks, row, name));
+    }
     const Ranking losses = ranked(reader, "losses", {4, 1, 5});
     for (size_t row = 0; row < losses.table.rows.size(); ++row) {
         const bool is_lossy = losses.of[row].subject.run == 1;

@@ -8,12 +8,10 @@
 
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/run_form.h"
-#include "engine/checkpoint/checkpoint.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/held_steps.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"
-#include "tests/policies/echo_maps_file.h"
 #include "tests/skip.h"
 #include "trace/check.h"
 #include "trace/reader.h"
@@ -39,31 +37,28 @@ RunForm echo_form(const fs::path& output, const std::string& maps) {
     return form;
 }
 
+AppOptions explore() {
+    AppOptions options;
+    options.layout = "explore";
+    return options;
+}
+
 }  // namespace
 
 TEST_CASE("Make full is in view in the layout Explore, and dead once the run is cancelled") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const trace::sample::TemporaryFolder folder;
-    HeldSteps steps;
-    AppOptions options;
-    options.layout = "explore";
-    options.traces = {small_model};
-    options.before_step = [&steps] { steps.before_step(); };
-    DrivenApp driven(options);
-    const AllowedAtTheEnd at_the_end{steps};
+    HeldWindow held(explore());
+    DrivenApp& driven = held.driven;
+    EngineSession& engine = held.engine();
+    HeldSteps& steps = held.steps;
     driven.app().show_view(*find_view_kind("run"));
-    EngineSession& engine = *driven.app().engine();
-    REQUIRE(driven.draw_until([&] { return engine.status().model_path == small_model; }, patience));
     driven.settle();
-    const policies::test::EchoMapsFile maps({.n_layers = 2, .n_kv_heads = 2, .head_dim = 16, .group = 2, .local = 4},
-                                            checkpoint::open_checkpoint(small_model)->fingerprint());
     for (const auto& open : driven.app().views()) {
-        if (open->kind->name == "run") open->view->load(echo_form(folder / "run.h5", maps.path()).to_json());
+        if (open->kind->name == "run") open->view->load(echo_form(held.folder / "run.h5", held.maps.path()).to_json());
     }
     steps.allow(3);
     driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//run-1/Run"); });
-    REQUIRE(driven.draw_until([&] { return steps.waits_behind(3) && !engine.partial_answers().empty(); }, patience));
-    driven.settle();
+    held.wait_behind(3);
     ImGuiTestItemInfo button;
     ImRect view;
     driven.drive([&](ImGuiTestContext& c) {
@@ -94,21 +89,13 @@ TEST_CASE("Make full is in view in the layout Explore, and dead once the run is 
 
 TEST_CASE("answers stream in Answers, which comes to the front, and what a cancelled run has decoded stays") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const trace::sample::TemporaryFolder folder;
-    HeldSteps steps;
-    AppOptions options;
-    options.layout = "explore";
-    options.traces = {small_model};
-    options.before_step = [&steps] { steps.before_step(); };
-    DrivenApp driven(options);
-    const AllowedAtTheEnd at_the_end{steps};
+    HeldWindow held(explore());
+    DrivenApp& driven = held.driven;
+    EngineSession& engine = held.engine();
+    HeldSteps& steps = held.steps;
     driven.app().show_view(*find_view_kind("run"));
-    EngineSession& engine = *driven.app().engine();
-    REQUIRE(driven.draw_until([&] { return engine.status().model_path == small_model; }, patience));
     driven.settle();
-    const policies::test::EchoMapsFile maps({.n_layers = 2, .n_kv_heads = 2, .head_dim = 16, .group = 2, .local = 4},
-                                            checkpoint::open_checkpoint(small_model)->fingerprint());
-    RunForm form = echo_form(folder / "run.h5", maps.path());
+    RunForm form = echo_form(held.folder / "run.h5", held.maps.path());
     form.request.questions = {"What does the fox find?"};
     for (const auto& open : driven.app().views()) {
         if (open->kind->name == "run") open->view->load(form.to_json());
@@ -148,22 +135,15 @@ TEST_CASE("answers stream in Answers, which comes to the front, and what a cance
 
 TEST_CASE("Make full and Compress, clicked in the middle of an answer, change the cache there") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const trace::sample::TemporaryFolder folder;
-    HeldSteps steps;
     AppOptions options;
     options.view = "run";
-    options.traces = {small_model};
-    options.before_step = [&steps] { steps.before_step(); };
-    DrivenApp driven(options);
-    const AllowedAtTheEnd at_the_end{steps};
+    HeldWindow held(options);
+    DrivenApp& driven = held.driven;
+    EngineSession& engine = held.engine();
+    HeldSteps& steps = held.steps;
     driven.app().dismiss_start();
-    EngineSession& engine = *driven.app().engine();
-    REQUIRE(driven.draw_until([&] { return engine.status().model_path == small_model; }, patience));
-    driven.settle();
-    const fs::path output = folder / "switched.h5";
-    const policies::test::EchoMapsFile maps({.n_layers = 2, .n_kv_heads = 2, .head_dim = 16, .group = 2, .local = 4},
-                                            checkpoint::open_checkpoint(small_model)->fingerprint());
-    driven.app().views()[0]->view->load(echo_form(output, maps.path()).to_json());
+    const fs::path output = held.folder / "switched.h5";
+    driven.app().views()[0]->view->load(echo_form(output, held.maps.path()).to_json());
 
     /// @returns false also where the run ends before
     const auto draw_until = [&](const std::function<bool()>& condition) {

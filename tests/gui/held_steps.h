@@ -1,8 +1,17 @@
 #pragma once
 
+#include <catch2/catch.hpp>
 #include <condition_variable>
 #include <limits>
 #include <mutex>
+#include <utility>
+
+#include "app/gui/session/engine_session.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "tests/gui/driven_window.h"
+#include "tests/gui/small_model.h"
+#include "tests/policies/echo_maps_file.h"
+#include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui::testing {
 
@@ -39,6 +48,43 @@ class HeldSteps {
 struct AllowedAtTheEnd {
     HeldSteps& steps;
     ~AllowedAtTheEnd() { steps.allow_all(); }
+};
+
+/// The window with the small model loaded, in which a run of EchoKV, whose cache can change its form, waits before each
+/// step of its answer.
+class HeldWindow {
+ public:
+    explicit HeldWindow(AppOptions options) : driven(held(std::move(options))) {
+        REQUIRE(driven.draw_until([&] { return engine().status().model_path == small_model; }, patience));
+        driven.settle();
+    }
+
+    EngineSession& engine() { return *driven.app().engine(); }
+    /// Draws until the run waits with n steps done, and has told what they were.
+    void wait_behind(int n) {
+        REQUIRE(
+            driven.draw_until([&] { return steps.waits_behind(n) && !engine().partial_answers().empty(); }, patience));
+        driven.settle();
+    }
+    void let_it_end() {
+        steps.allow_all();
+        REQUIRE(driven.draw_until([&] { return !engine().status().busy(); }, patience));
+    }
+
+    const trace::sample::TemporaryFolder folder;
+    const policies::test::EchoMapsFile maps{{.n_layers = 2, .n_kv_heads = 2, .head_dim = 16, .group = 2, .local = 4},
+                                            checkpoint::open_checkpoint(small_model)->fingerprint()};
+    HeldSteps steps;
+    DrivenApp driven;
+
+ private:
+    AppOptions held(AppOptions options) {
+        options.traces = {small_model};
+        options.before_step = [this] { steps.before_step(); };
+        return options;
+    }
+
+    const AllowedAtTheEnd at_the_end_{steps};
 };
 
 }  // namespace kvscope::gui::testing

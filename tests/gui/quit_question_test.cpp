@@ -4,62 +4,34 @@
 #include <imgui_internal.h>
 
 #include <catch2/catch.hpp>
-#include <memory>
 #include <vector>
 
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/run_form.h"
-#include "engine/checkpoint/checkpoint.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/held_steps.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"
-#include "tests/policies/echo_maps_file.h"
 #include "tests/skip.h"
-#include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui::testing {
 namespace {
 
-/// A run that waits in the middle of its answer; only one of a cache that changes its form can.
-class WaitingRun {
- public:
-    WaitingRun() {
-        AppOptions options;
-        options.traces = {small_model};
-        options.before_step = [this] { steps_.before_step(); };
-        driven = std::make_unique<DrivenApp>(options);
-        EngineSession& engine = *driven->app().engine();
-        REQUIRE(driven->draw_until([&] { return engine.status().model_path == small_model; }, patience));
+/// In the middle of its answer.
+struct WaitingRun : HeldWindow {
+    WaitingRun() : HeldWindow(AppOptions{}) {
         RunRequest request;
         request.model = small_model;
         request.context = text;
-        request.policies = {"echokv:recent=9,maps=" + maps_.path()};
+        request.policies = {"echokv:recent=9,maps=" + maps.path()};
         request.budgets = "16";
         request.options.n_new = 24;
         request.options.ignore_eos = true;
-        request.output = folder_ / "run.h5";
-        steps_.allow(3);
-        engine.run(request);
-        REQUIRE(driven->draw_until([&] { return steps_.waits_behind(3); }, patience));
-        driven->draw_until([] { return false; }, 5);
+        request.output = folder / "run.h5";
+        steps.allow(3);
+        engine().run(request);
+        wait_behind(3);
     }
-    ~WaitingRun() { steps_.allow_all(); }
-
-    EngineSession& engine() { return *driven->app().engine(); }
-    void let_it_end() {
-        steps_.allow_all();
-        REQUIRE(driven->draw_until([&] { return !engine().status().busy(); }, patience));
-    }
-
- private:
-    const trace::sample::TemporaryFolder folder_;
-    HeldSteps steps_;
-    const policies::test::EchoMapsFile maps_{{.n_layers = 2, .n_kv_heads = 2, .head_dim = 16, .group = 2, .local = 4},
-                                             checkpoint::open_checkpoint(small_model)->fingerprint()};
-
- public:
-    std::unique_ptr<DrivenApp> driven;
 };
 
 constexpr const char* stay = "//Quit kvscope?/Stay";
@@ -74,7 +46,7 @@ bool is_shown() {
 TEST_CASE("Quit during a run asks: Stay and Escape go on with it, Quit cancels it and closes") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     WaitingRun run;
-    DrivenApp& driven = *run.driven;
+    DrivenApp& driven = run.driven;
     std::vector<bool> is_asked;
     // One drive: each begins without popups.
     driven.drive([&](ImGuiTestContext& c) {
@@ -106,14 +78,14 @@ TEST_CASE("Quit during a run asks: Stay and Escape go on with it, Quit cancels i
 TEST_CASE("Quit asks nothing where nothing runs, and where the system orders the end") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     WaitingRun run;
-    CHECK(run.driven->app().may_close(true));
-    run.driven->drive([&](ImGuiTestContext& c) {
+    CHECK(run.driven.app().may_close(true));
+    run.driven.drive([&](ImGuiTestContext& c) {
         c.Yield(3);
         CHECK(!is_shown());
     });
     run.let_it_end();
-    CHECK(run.driven->app().may_close());
-    run.driven->drive([&](ImGuiTestContext& c) {
+    CHECK(run.driven.app().may_close());
+    run.driven.drive([&](ImGuiTestContext& c) {
         c.Yield(3);
         CHECK(!is_shown());
     });

@@ -21,6 +21,11 @@ using analysis::Axis;
 using analysis::Panel;
 using analysis::Scale;
 
+std::vector<std::string> titles_within(const analysis::Figure& figure, float width) {
+    return analysis::panel_titles(figure,
+                                  [&](size_t, const std::string& text) { return small_text_size(text).x <= width; });
+}
+
 /// Such a panel needs neither ground nor grid.
 bool has_map(const Panel& panel) {
     return std::any_of(panel.shapes.begin(), panel.shapes.end(), [](const analysis::Shape& shape) {
@@ -121,6 +126,8 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
     const ImVec2 origin = ImGui::GetCursorScreenPos();
     const float below = 2 * small_text * ImGui::GetFontSize() + 8;
     FigureHit hit;
+    std::vector<std::string> titles;
+    float width_of_titles = -1;  // most figures' panels are all as wide
     for (size_t i = 0; i < figure.panels.size(); ++i) {
         const Panel& panel = figure.panels[i];
         const PanelPlace& place = layout.panels[i];
@@ -131,7 +138,11 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
             max = {min.x + size.x, min.y + size.y};
         }
         if (!ImGui::IsRectVisible({min.x, min.y - layout.title}, {max.x, max.y + below})) continue;
-        if (layout.has_titles) draw_title(drawing, i, {min.x, min.y - layout.title}, {max.x, min.y});
+        if (layout.has_titles) {
+            if (const float width = max.x - min.x; std::exchange(width_of_titles, width) != width)
+                titles = titles_within(figure, width);
+            draw_title(drawing, i, titles[i], {min.x, min.y - layout.title}, {max.x, min.y});
+        }
         const FigureHit here = draw_panel(drawing, i, min, max);
         if (here.panel >= 0) hit = here;
         if (drawing.look.small) continue;
@@ -143,16 +154,14 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
     return hit;
 }
 
-void FigurePlot::draw_title(const Drawing& drawing, size_t index, ImVec2 min, ImVec2 max) {
+void FigurePlot::draw_title(const Drawing& drawing, size_t index, const std::string& title, ImVec2 min, ImVec2 max) {
     const Panel& panel = drawing.figure().panels[index];
     const Theme& theme = drawing.context.theme;
     const float width = max.x - min.x;
     const bool framed = static_cast<int>(index) == drawing.look.framed;
     ImDrawList* list = ImGui::GetWindowDrawList();
-    const auto titles = analysis::panel_titles(
-        drawing.figure(), [&](size_t, const std::string& text) { return small_text_size(text).x <= width; });
     list->PushClipRect(min, max, true);
-    add_small_text(list, min, packed(framed ? theme.accent : theme.ink), titles[index]);
+    add_small_text(list, min, packed(framed ? theme.accent : theme.ink), title);
     const float note = small_text_size(panel.note).x;
     if (note + small_text_size(panel.title).x + ImGui::GetFontSize() < width)
         add_small_text(list, {max.x - note, min.y}, packed(theme.ink_quiet), panel.note);

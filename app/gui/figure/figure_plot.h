@@ -60,7 +60,7 @@ class FigurePlot {
     FigureHit draw_panels(const Drawing& drawing);
     /// Where they find no room: by key, and to the framed one where that has changed.
     void scroll_panels(int framed, const PanelLayout& layout);
-    void draw_title(const Drawing& drawing, size_t panel, ImVec2 min, ImVec2 max);
+    void draw_title(const Drawing& drawing, size_t panel, const std::string& title, ImVec2 min, ImVec2 max);
     /// A panel whose axes the mouse zooms and pans. @param frame its axes become what is in view
     /// @returns whether the mouse is over it
     bool draw_zoomable(const Drawing& drawing, size_t index, PlotFrame& frame);

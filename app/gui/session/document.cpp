@@ -317,13 +317,17 @@ FurtherAnswer* Document::further_answer(int id) {
 }
 
 std::optional<RunId> Document::run_called(int prompt_index, int run_number, const std::string& label) const {
-    for (const RunId run : runs(prompt_index)) {
-        const auto number = number_of(prompt_index, run);
-        const int at = place_of(prompt_index, run).value();
-        if ((number ? number->first : -1) == run_number &&
-            analysis::recorded_label(reader_->run(prompt_index, at)) == label)
-            return run;
+    const auto is_called_so = [&](RunId run) {
+        const auto at = place_of(prompt_index, run);
+        return at && analysis::recorded_label(reader_->run(prompt_index, *at)) == label;
+    };
+    if (run_number >= 0) {
+        const auto found = numbered_.find({prompt_index, run_number});
+        return found != numbered_.end() && is_called_so(found->second.id) ? std::optional(found->second.id)
+                                                                          : std::nullopt;
     }
+    for (const RunId run : runs(prompt_index))
+        if (is_what_if(run) && is_called_so(run)) return run;
     return std::nullopt;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "analysis/tables/utf8.h"
 #include "app/gui/session/cell_text.h"
 #include "app/gui/session/own_number.h"
 #include "app/gui/session/prompt_text.h"
@@ -67,12 +68,6 @@ RankedRows ranked_rows(const trace::Reader& reader, const analysis::RankingDefin
     return rows;
 }
 
-std::string lower_case(std::string text) {
-    for (char& c : text)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    return text;
-}
-
 /// −1, 0 or 1 of cells that have something.
 int compare_cells(const Cell& x, const Cell& y) {
     const auto a = number_in(x), b = number_in(y);
@@ -128,11 +123,11 @@ RankingRequest ranking_request(const Session& session, const analysis::RankingDe
 OrderedRows order_rows(std::shared_ptr<const RankedRows> of, const RowOrder& order) {
     OrderedRows out;
     const analysis::Table& all = of->made.table;
-    const std::string wanted = lower_case(order.filter);
+    const std::string wanted = analysis::lower_case(order.filter);
     for (size_t row = 0; row < all.rows.size(); ++row) {
         const auto& texts = of->texts[row];
         if (wanted.empty() || std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
-                return lower_case(text).find(wanted) != std::string::npos;
+                return analysis::lower_case(text).find(wanted) != std::string::npos;
             }))
             out.rows.push_back(row);
     }

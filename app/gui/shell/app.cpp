@@ -121,7 +121,6 @@ bool App::frame() {
     for (const auto& path : sidecars_.take_in_new())  // those that the engine has opened
         settings_.values().remember_trace(path);
     if (!session_.documents().empty()) views_.end_alone();
-    recent_.update(ImGui::GetTime());
     guard_.attempt("the menus",
                    [this] { draw_menu_bar(actions_, opener_, saved_layouts_, recent_, appearance_.theme()); });
     guard_.attempt("the status bar", [this] { draw_status_bar(session_, engine_.get(), appearance_.theme()); });
@@ -228,7 +227,9 @@ void App::draw_views() {
                   },
                   [this](const std::filesystem::path& path) { opener_.open_model(path); },
                   settings().recent_models,
-                  [this](const RunKey& run) { rename_.ask(session_, run); }};
+                  [this](const RunKey& run) { rename_.ask(session_, run); },
+                  [this] { views_.toggle_maximised(); },
+                  views_.is_maximised()};
     Context context{
         session_, appearance_.theme(), window_.fonts, actions_, host, engine_.get(), ImGui::GetStyle().FontScaleMain};
     views_.draw(context, picture_);
@@ -257,6 +258,7 @@ std::vector<StartCard> App::start_cards() {
 }
 
 void App::draw_start() {
+    recent_.update(ImGui::GetTime());
     RecentActions actions;
     actions.open_trace = [this](const std::filesystem::path& path) { open_trace(path); };
     if (engine_) {

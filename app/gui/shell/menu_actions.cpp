@@ -89,6 +89,7 @@ void draw_saved_layouts(Actions& actions, SavedLayouts& layouts) {
 }
 
 void draw_recent(FileOpener& opener, RecentFiles& recent) {
+    recent.update(ImGui::GetTime());
     if (!ImGui::BeginMenu("Open recent", !recent.traces().empty())) return;
     const auto files = recent.traces();  // opening one changes the list
     for (const RecentFile& file : files) {

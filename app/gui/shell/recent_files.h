@@ -25,7 +25,7 @@ class RecentFiles {
 
     const std::vector<RecentFile>& traces() const { return traces_; }
     const std::vector<RecentFile>& models() const { return models_; }
-    /// Once a frame. @param now in seconds, of any clock that goes on
+    /// In each frame that shows them. @param now in seconds, of any clock that goes on
     void update(double now);
     void clear_traces() { settings_.recent_traces.clear(); }
 

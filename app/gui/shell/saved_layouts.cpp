@@ -5,10 +5,10 @@
 #include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
-#include <cctype>
 #include <stdexcept>
 #include <utility>
 
+#include "analysis/tables/utf8.h"
 #include "app/gui/session/stored_json.h"
 #include "app/gui/shell/layouts.h"
 
@@ -28,9 +28,7 @@ std::string without_space_around(const std::string& text) {
 }
 
 bool is_same_name(const std::string& x, const std::string& y) {
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](unsigned char a, unsigned char b) {
-        return a == b || (a < 0x80 && b < 0x80 && std::tolower(a) == std::tolower(b));
-    });
+    return analysis::lower_case(x) == analysis::lower_case(y);
 }
 
 /// Which views there are and where, without what is set in them.

@@ -4,7 +4,6 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <optional>
 
 namespace kvscope::gui {
 namespace {
@@ -33,9 +32,9 @@ bool draw_recent(const RecentFile& file, float folder_at) {
     return is_clicked;
 }
 
-/// @returns what was chosen, after which the lists may change
-std::optional<std::function<void()>> draw_lists(const RecentFiles& recent, const RecentActions& actions) {
-    std::optional<std::function<void()>> chosen;
+/// @returns what was chosen, after which the lists may change; empty: nothing
+std::function<void()> draw_lists(const RecentFiles& recent, const RecentActions& actions) {
+    std::function<void()> chosen;
     const float folder_at = 16 * ImGui::GetFontSize();
     if (!recent.traces().empty()) ImGui::TextDisabled("Recent traces");
     for (const RecentFile& file : recent.traces()) {
@@ -96,7 +95,7 @@ void draw_start_cards(const std::vector<StartCard>& cards, const RecentFiles& re
     const auto chosen = draw_lists(recent, actions);
     ImGui::EndChild();
     ImGui::End();
-    if (chosen) (*chosen)();
+    if (chosen) chosen();
 }
 
 }  // namespace kvscope::gui

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <sstream>
 #include <utility>
 
+#include "analysis/tables/utf8.h"
 #include "app/gui/drawing/ground_colors.h"
 #include "app/gui/view/view.h"
 
@@ -23,16 +23,10 @@ constexpr std::array<std::pair<Topic, const char*>, 5> topics = {{{Topic::runs, 
                                                                   {Topic::results, "Answers and measures"},
                                                                   {Topic::files, "Files and messages"}}};
 
-std::string lower(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char c) { return static_cast<char>(c < 0x80 ? std::tolower(c) : c); });
-    return text;
-}
-
 /// Every word of the search is somewhere in its title or summary.
 bool fits(const ViewKind& kind, const std::string& search) {
-    const std::string text = lower(kind.title + " " + kind.summary);
-    std::istringstream words(lower(search));
+    const std::string text = analysis::lower_case(kind.title + " " + kind.summary);
+    std::istringstream words(analysis::lower_case(search));
     for (std::string word; words >> word;) {
         if (text.find(word) == std::string::npos) return false;
     }
@@ -50,9 +44,9 @@ std::vector<const ViewKind*> kinds_for(const std::string& search) {
 
 /// A title that begins with what is typed goes before a summary that mentions it.
 const ViewKind* best_of(const std::vector<const ViewKind*>& found, const std::string& search) {
-    const std::string typed = lower(search);
+    const std::string typed = analysis::lower_case(search);
     const auto named = std::find_if(found.begin(), found.end(), [&](const ViewKind* kind) {
-        return !typed.empty() && lower(kind->title).starts_with(typed);
+        return !typed.empty() && analysis::lower_case(kind->title).starts_with(typed);
     });
     if (named != found.end()) return *named;
     return found.empty() ? nullptr : found.front();

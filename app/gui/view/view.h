@@ -36,6 +36,9 @@ struct ViewHost {
     const std::vector<std::string>& recent_models;
     /// Asks for another label of a run.
     std::function<void(const RunKey&)> rename_run = {};
+    /// The view that has the keyboard alone in the window; where one is, all as they were.
+    std::function<void()> toggle_maximised = {};
+    bool is_maximised = false;
 };
 
 /// What a view draws with.

@@ -162,7 +162,7 @@ class RunView : public View {
             if (ImGui::Button("Copy command")) copy_command([this] { return command(); }, context.host.notice);
             ImGui::EndDisabled();
             ImGui::SetItemTooltip("the kvscope run … that makes the same trace in a terminal");
-            draw_maximise(context.actions);
+            draw_maximise(context.host);
             // A form that is not filled in yet is no error.
             if (form_.is_begun())
                 draw_problem(problem, context.theme);
@@ -175,16 +175,12 @@ class RunView : public View {
     }
 
     /// The way to two columns and back, where the view is narrow or maximised.
-    static void draw_maximise(Actions& actions) {
-        const auto& all = actions.all();
-        const auto found =
-            std::find_if(all.begin(), all.end(), [](const Action& each) { return each.name == "Maximise the view"; });
-        if (found == all.end()) return;
-        const bool is_maximised = found->checked();
+    static void draw_maximise(const ViewHost& host) {
+        const bool is_maximised = host.is_maximised;
         if (!is_maximised && ImGui::GetWindowWidth() >= least_for_columns * ImGui::GetFontSize()) return;
         const char* label = is_maximised ? "Restore" : "Maximise";
         same_line_if_fits(ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x);
-        if (ImGui::Button(label)) actions.start(*found);
+        if (ImGui::Button(label)) host.toggle_maximised();
         ImGui::SetItemTooltip(is_maximised ? "M: the view back among the others"
                                            : "M: the form alone in the window, in two columns");
     }
