@@ -75,6 +75,24 @@ TEST_CASE("Quit during a run asks: Stay and Escape go on with it, Quit cancels i
     CHECK(run.engine().status().state == EngineStatus::State::cancelling);
 }
 
+TEST_CASE("Quit, asked for once more while the question is shown, is the answer") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    WaitingRun run;
+    const bool is_by_key = GENERATE(true, false);
+    bool may_close = false;
+    run.driven.drive([&](ImGuiTestContext& c) {
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_Q);
+        c.Yield(2);
+        CHECK(is_shown());
+        if (is_by_key)
+            c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_Q);
+        else
+            may_close = run.driven.app().may_close();  // the window's own button
+    });
+    CHECK((is_by_key ? run.driven.has_ended() : may_close));
+    CHECK(run.engine().status().state == EngineStatus::State::cancelling);
+}
+
 TEST_CASE("Quit asks nothing where nothing runs, and where the system orders the end") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     WaitingRun run;

@@ -182,7 +182,12 @@ void App::take_input() {
         note_last_action(click);
         undo_.complete_step();
     }
-    guard_.attempt("a key", [this] { actions_.handle_keys(window_.take_chords()); });
+    guard_.attempt("a key", [this] {
+        const std::vector<int> chords = window_.take_chords();
+        // Other actions wait until a question is answered.
+        if (quit_question_.is_shown() && actions_.is_called(quit_key, chords)) quit_ = may_close();
+        actions_.handle_keys(chords);
+    });
 }
 
 void App::end_frame() {
@@ -193,7 +198,7 @@ void App::end_frame() {
 
 bool App::may_close(bool is_ordered) {
     const EngineStatus status = engine_ ? engine_->status() : EngineStatus{};
-    if (status.state == EngineStatus::State::running && !is_ordered) {
+    if (status.state == EngineStatus::State::running && !is_ordered && !quit_question_.is_shown()) {
         quit_question_.ask(status.what);
         window_.draw_again();
         return false;

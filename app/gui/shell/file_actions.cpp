@@ -44,7 +44,7 @@ void add_file_actions(const ActionTargets& on) {
         "Export this view…", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_E,
         [&session, &notices, &dialog, &views = on.views] { ask_for_export(dialog, views.focused(), session, notices); },
         has_trace(session), true);
-    menu.add("Quit", ImGuiMod_Ctrl | ImGuiKey_Q, on.quit, {}, true);
+    menu.add("Quit", quit_key, on.quit, {}, true);
 }
 
 }  // namespace kvscope::gui

@@ -24,6 +24,8 @@
 namespace kvscope::gui {
 
 /// What the menus' actions work on. They are kept in `actions`, and all of it stays as long as they do.
+constexpr ImGuiKeyChord quit_key = ImGuiMod_Ctrl | ImGuiKey_Q;
+
 struct ActionTargets {
     Actions& actions;
     Session& session;

@@ -15,7 +15,8 @@ QuitQuestion::Answer QuitQuestion::draw(bool is_under_way) {
     constexpr const char* title = "Quit kvscope?";
     if (std::exchange(is_wanted_, false)) ImGui::OpenPopup(title);
     ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5f, 0.5f});
-    if (!ImGui::BeginPopupModal(title, nullptr, ImGuiWindowFlags_AlwaysAutoResize)) return Answer::none;
+    is_shown_ = ImGui::BeginPopupModal(title, nullptr, ImGuiWindowFlags_AlwaysAutoResize);
+    if (!is_shown_) return Answer::none;
     Answer answer = Answer::none;
     if (is_under_way)
         ImGui::Text("%s: still under way.", what_.c_str());

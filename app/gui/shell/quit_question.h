@@ -11,12 +11,15 @@ class QuitQuestion {
 
     /// Shown from the next frame on. @param what is under way: "demo.h5: 15 runs"
     void ask(std::string what);
+    /// Whoever asks for the end once more while it is shown has answered it.
+    bool is_shown() const { return is_shown_; }
     /// @param is_under_way what was asked about has not ended yet
     Answer draw(bool is_under_way);
 
  private:
     std::string what_;
     bool is_wanted_ = false;
+    bool is_shown_ = false;
 };
 
 }  // namespace kvscope::gui

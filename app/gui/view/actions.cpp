@@ -31,14 +31,14 @@ bool is_sign(ImGuiKeyChord chord) {
 }
 
 /// @param has_keyboard whether characters and chords come from one, as a person typed them
-bool is_called(const Action& action, const std::vector<int>& chords, bool has_keyboard) {
-    if (has_keyboard && is_sign(action.key)) {
+bool is_pressed(ImGuiKeyChord key, const std::vector<int>& chords, bool has_keyboard) {
+    if (has_keyboard && is_sign(key)) {
         const auto& typed = ImGui::GetIO().InputQueueCharacters;
-        return std::find(typed.begin(), typed.end(), static_cast<ImWchar>(key_text(action.key).front())) != typed.end();
+        return std::find(typed.begin(), typed.end(), static_cast<ImWchar>(key_text(key).front())) != typed.end();
     }
-    if (has_keyboard && (action.key & ImGuiMod_Mask_) != 0)
-        return std::find(chords.begin(), chords.end(), action.key) != chords.end();
-    return ImGui::Shortcut(action.key, ImGuiInputFlags_RouteGlobal | ImGuiInputFlags_RouteOverActive);
+    if (has_keyboard && (key & ImGuiMod_Mask_) != 0)
+        return std::find(chords.begin(), chords.end(), key) != chords.end();
+    return ImGui::Shortcut(key, ImGuiInputFlags_RouteGlobal | ImGuiInputFlags_RouteOverActive);
 }
 
 struct Match {
@@ -128,11 +128,15 @@ void Actions::handle_keys(const std::vector<int>& chords) {
         if (is_plain && io.WantTextInput) continue;
         if (io.WantTextInput && std::find(editing.begin(), editing.end(), action.key) != editing.end()) continue;
         if (ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) return;
-        if (is_called(action, chords, has_keyboard_) && is_enabled(action)) {
+        if (is_pressed(action.key, chords, has_keyboard_) && is_enabled(action)) {
             start(action);
             return;
         }
     }
+}
+
+bool Actions::is_called(ImGuiKeyChord key, const std::vector<int>& chords) const {
+    return is_pressed(key, chords, has_keyboard_);
 }
 
 void Actions::draw_menu(const char* menu) {

@@ -28,6 +28,8 @@ class Actions {
     /// Runs the actions whose keys were pressed. Plain keys, and those that edit, stay with a text field that is being
     /// edited. @param chords Window::take_chords(); a driver without a keyboard has none
     void handle_keys(const std::vector<int>& chords);
+    /// Whether these keys were pressed, whatever has the keyboard. @param chords as handle_keys has them
+    bool is_called(ImGuiKeyChord key, const std::vector<int>& chords) const;
     void draw_menu(const char* menu);
 
     void open_palette() { palette_wanted_ = true; }
