@@ -27,6 +27,12 @@ const std::vector<CacheShape>& known_cache_shapes() {
     return shapes;
 }
 
+const CacheShape* find_cache_shape(const std::string& name) {
+    const auto& all = known_cache_shapes();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& shape) { return shape.name == name; });
+    return found == all.end() ? nullptr : &*found;
+}
+
 CacheShape cache_shape(const trace::ModelAttributes& model) {
     return {model.name, model.n_layers, model.n_kv_heads, model.head_dim, model.dtype == "f32" ? 4 : 2};
 }
@@ -48,7 +54,7 @@ void add_memory(Table& runs_table, const std::vector<trace::RunAttributes>& runs
                runs_table.columns.begin();
     };
     const auto share_at = static_cast<size_t>(place_of("bytes_share"));
-    const auto behind = place_of("compression") + 1;
+    const auto behind = place_of("budget") + 1;
     const std::string where = format_count(at.n_tokens);
     const Column bytes{"bytes_at", "At " + where, "B", ColumnType::integer, 0, Best::lowest};
     const Column times{"compression_at", "Compression at " + where, "×", ColumnType::real, 1, Best::highest};

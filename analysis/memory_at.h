@@ -25,6 +25,9 @@ struct CacheShape {
 /// Models in common use, as their configurations have them, in 16-bit numbers.
 const std::vector<CacheShape>& known_cache_shapes();
 
+/// nullptr where none of them is called so.
+const CacheShape* find_cache_shape(const std::string& name);
+
 /// With the number type that the model was run in.
 CacheShape cache_shape(const trace::ModelAttributes& model);
 
@@ -46,7 +49,7 @@ struct MemoryAt {
 /// @param share of the full cache's bytes with `n_tokens` tokens (share_of_full_bytes)
 double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens);
 
-/// The table of runs with two columns behind `compression`: `bytes_at` and `compression_at`, empty where the share of
+/// The table of runs with two columns behind `budget`: `bytes_at` and `compression_at`, empty where the share of
 /// the full cache's bytes is not known.
 /// @param runs (rows), of a prompt of n_tokens
 void add_memory(Table& runs_table, const std::vector<trace::RunAttributes>& runs, std::int64_t n_tokens,

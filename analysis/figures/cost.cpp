@@ -16,7 +16,8 @@
 namespace kvscope::analysis::cost_file {
 namespace {
 
-constexpr double kDecades = 2;  ///< above which an axis is logarithmic
+constexpr double kDecades = 2;      ///< above which an axis is logarithmic
+constexpr double kMostEmpty = 0.5;  ///< of an axis from zero, before its first point
 
 struct Point {
     ShownRun run;
@@ -108,7 +109,8 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
     read_points({&part, 1});
 }
 
-/// From zero, or on decades where values above zero spread over more than two.
+/// On decades where values above zero spread over more than two; else from zero, but where that would leave most of the
+/// axis empty.
 Axis axis_of(const Column& column, const std::vector<double>& values) {
     Axis axis;
     axis.title = column.title.empty() ? column.name : column.title;
@@ -120,10 +122,15 @@ Axis axis_of(const Column& column, const std::vector<double>& values) {
         axis.max = *most * 1.6;
         return axis;
     }
-    const double span = std::max(*most, 0.0) - std::min(*least, 0.0);
-    axis.min = *least < 0 ? *least - 0.06 * span : 0;
-    axis.max = *most > 0 ? *most + 0.06 * span : 0;
-    if (!(axis.max > axis.min)) axis.max = axis.min + 1;
+    const bool is_far_from_zero = std::min(std::abs(*least), std::abs(*most)) > kMostEmpty * std::max(-*least, *most) &&
+                                  (*least > 0 || *most < 0);
+    const double span = is_far_from_zero ? *most - *least : std::max(*most, 0.0) - std::min(*least, 0.0);
+    axis.min = is_far_from_zero || *least < 0 ? *least - 0.06 * span : 0;
+    axis.max = is_far_from_zero || *most > 0 ? *most + 0.06 * span : 0;
+    if (axis.max > axis.min) return axis;
+    const double around = std::max(std::abs(*most) / 10, 1e-3);  // all points have one value
+    axis.min = *least == 0 ? 0 : *least - around;
+    axis.max = *most + around;
     return axis;
 }
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "analysis/renamed_runs.h"
 #include "analysis/run_style.h"
 #include "app/cli/figures_text.h"
 #include "app/cli/terminal.h"
@@ -42,7 +43,10 @@ void export_ranking(const RankingExport& what, const std::vector<std::filesystem
         throw analysis::FigureError(fmt::format("--ranking is of one trace, given: {}", traces.size()));
     const bool to_file = !what.output.empty() && what.output != "-";
     if (to_file) require_table(what.output);
-    const trace::Reader reader(traces.front());
+    std::vector<trace::Reader> readers;
+    readers.emplace_back(traces.front());
+    if (!what.renames.empty()) readers = analysis::renamed(readers, what.renames);
+    const trace::Reader& reader = readers.front();
     const std::string extension = to_file ? what.output.extension().string() : "." + what.format.name();
     const bool is_for_people = extension == ".text" || extension == ".md" || extension == ".tex";
     const auto table = [&] {

@@ -18,6 +18,7 @@ struct RankingExport {
     std::filesystem::path output;  ///< its extension says how; empty or "-": standard output, in `format`
     OutputFormat format;
     bool force = false;
+    std::vector<std::string> renames = {};  ///< as analysis::renamed() takes them
 };
 
 /// Ranks and writes the table.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/cost_table.h"
+#include "analysis/memory_at.h"
 #include "analysis/tables/table_format.h"
 #include "analysis/task_scores.h"
 #include "engine/options/run_options.h"
@@ -127,11 +128,22 @@ std::string describe_large_budgets(const trace::Reader& reader, int prompt) {
                        reader.prompt(prompt).visible_tokens(), fmt::join(labels, ", "));
 }
 
-std::string describe_runs(const trace::Reader& reader, int prompt, Problems& problems) {
+/// The table of runs, with the memory that was asked for.
+analysis::Table run_table(const trace::Reader& reader, int prompt, const MemoryAsked& memory) {
+    analysis::Table table = analysis::cost_table(reader, prompt);
+    if (memory.n_tokens <= 0) return table;
+    const analysis::CacheShape* known = analysis::find_cache_shape(memory.model);
+    const auto budgets = memory.budgets_grow ? analysis::BudgetsAt::shares : analysis::BudgetsAt::entries;
+    analysis::add_memory(table, reader.runs(prompt), reader.prompt(prompt).visible_tokens(),
+                         {memory.n_tokens, known ? *known : analysis::cache_shape(reader.model()), budgets});
+    return table;
+}
+
+std::string describe_runs(const trace::Reader& reader, int prompt, const MemoryAsked& memory, Problems& problems) {
     std::string text;
     if (reader.n_runs(prompt) > 0) {
         const auto table = readable(problems, group_of_prompt(reader, prompt), "runs that can be put into a table",
-                                    [&] { return analysis::cost_table(reader, prompt); });
+                                    [&] { return run_table(reader, prompt, memory); });
         if (table) text += "\n" + analysis::format_table(*table, analysis::TableFormat::text, terminal_width());
     }
     text += describe_large_budgets(reader, prompt);
@@ -158,7 +170,7 @@ std::string describe_scores(const trace::Reader& reader, const std::string& task
     return text + analysis::task_verdict(rows) + "\n";
 }
 
-std::string describe(const trace::Reader& reader, bool whole_text, Problems& problems) {
+std::string describe(const trace::Reader& reader, bool whole_text, const MemoryAsked& memory, Problems& problems) {
     std::string text = fmt::format("{}: kvscope trace {}, {}, by {} on {}\n", one_line(reader.path().string()),
                                    one_line(reader.version()), reader.complete() ? "complete" : "incomplete",
                                    one_line(reader.generator()), one_line(reader.created_utc()));
@@ -169,7 +181,7 @@ std::string describe(const trace::Reader& reader, bool whole_text, Problems& pro
                         model.head_dim, one_line(model.fingerprint.substr(0, 16)));
     if (const auto sampling = sampling_of(reader.recipe_json()); !sampling.empty()) text += sampling + "\n";
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt)
-        text += describe_prompt(reader, prompt, whole_text) + describe_runs(reader, prompt, problems);
+        text += describe_prompt(reader, prompt, whole_text) + describe_runs(reader, prompt, memory, problems);
     for (const auto& task : reader.result_tasks())
         text += readable(problems, "/results/" + task, "scores that can be put into a table", [&] {
                     return describe_scores(reader, task);
@@ -223,11 +235,12 @@ void add_answers(const trace::Reader& reader, int prompt, analysis::Table& table
 }
 
 /// The runs of all prompts as one table, so that one header names its columns.
-analysis::Table runs_of_all_prompts(const trace::Reader& reader, bool with_answers, Problems& problems) {
+analysis::Table runs_of_all_prompts(const trace::Reader& reader, bool with_answers, const MemoryAsked& memory,
+                                    Problems& problems) {
     analysis::Table all;
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
         auto table = readable(problems, group_of_prompt(reader, prompt), "runs that can be put into a table",
-                              [&] { return analysis::cost_table(reader, prompt); });
+                              [&] { return run_table(reader, prompt, memory); });
         if (!table) continue;
         if (with_answers) add_answers(reader, prompt, *table);
         for (auto& row : table->rows) row.cells.insert(row.cells.begin(), int64_t{reader.prompt_number(prompt)});
@@ -252,11 +265,11 @@ std::optional<trace::Reader> open_trace(const fs::path& path, Problems& problems
     return readable(problems, "/", "a trace that can be opened", [&] { return trace::Reader(path); });
 }
 
-void print_json(const fs::path& path, Problems& problems) {
+void print_json(const fs::path& path, const MemoryAsked& memory, Problems& problems) {
     nlohmann::ordered_json answer{{"tree", tree_json(path)}, {"runs", nlohmann::ordered_json::array()}};
     if (const auto reader = open_trace(path, problems); reader && reader->has_model()) {
         const auto runs =
-            analysis::format_table(runs_of_all_prompts(*reader, true, problems), analysis::TableFormat::json);
+            analysis::format_table(runs_of_all_prompts(*reader, true, memory, problems), analysis::TableFormat::json);
         answer["runs"] = nlohmann::ordered_json::parse(runs);
     }
     auto& listed = answer["problems"] = nlohmann::ordered_json::array();
@@ -268,8 +281,9 @@ void print_json(const fs::path& path, Problems& problems) {
     print_data(answer.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
-void print_text(const fs::path& path, const OutputFormat& format, bool whole_text, Problems& problems) {
-    if (const auto reader = open_trace(path, problems)) print(describe(*reader, whole_text, problems));
+void print_text(const fs::path& path, const OutputFormat& format, bool whole_text, const MemoryAsked& memory,
+                Problems& problems) {
+    if (const auto reader = open_trace(path, problems)) print(describe(*reader, whole_text, memory, problems));
     if (!problems.empty()) {
         print("\n");
         format.print(problem_table(problems));
@@ -280,11 +294,11 @@ void print_text(const fs::path& path, const OutputFormat& format, bool whole_tex
                              : "no errors: the trace keeps to the format"));
 }
 
-void print_table(const fs::path& path, const OutputFormat& format, Problems& problems) {
+void print_table(const fs::path& path, const OutputFormat& format, const MemoryAsked& memory, Problems& problems) {
     if (const auto reader = open_trace(path, problems)) {
         const auto tasks = reader->result_tasks();
         if (reader->n_prompts() > 0) {
-            format.print(runs_of_all_prompts(*reader, !format.is_for_people(), problems));
+            format.print(runs_of_all_prompts(*reader, !format.is_for_people(), memory, problems));
         } else if (!tasks.empty()) {
             if (const auto scores =
                     readable(problems, "/results/" + tasks.front(), "scores that can be put into a table",
@@ -309,21 +323,21 @@ std::string results_text(const trace::Reader& reader) {
         if (n_prompts > 1) text += fmt::format("\nprompt {} '{}'\n", prompt, one_line(attributes.name));
         if (!attributes.question.empty())
             text += fmt::format("\nasked: {}\n", first_line(attributes.question, longest_question));
-        text += describe_runs(reader, prompt, problems);
+        text += describe_runs(reader, prompt, {}, problems);
     }
     if (n_prompts > most_prompts) text += fmt::format("\nand {} more prompts\n", n_prompts - most_prompts);
     for (const auto& problem : problems) text += fmt::format("\n{}: {}\n", problem.path, one_line(problem.found));
     return text;
 }
 
-int inspect_trace(const fs::path& path, const OutputFormat& format, bool whole_text) {
+int inspect_trace(const fs::path& path, const OutputFormat& format, bool whole_text, const MemoryAsked& memory) {
     Problems problems = trace::check(path);
     if (format.name() == "json") {
-        print_json(path, problems);
+        print_json(path, memory, problems);
     } else if (format.is_text()) {
-        print_text(path, format, whole_text, problems);
+        print_text(path, format, whole_text, memory, problems);
     } else {
-        print_table(path, format, problems);
+        print_table(path, format, memory, problems);
     }
     return n_errors(problems) > 0 ? 1 : 0;
 }

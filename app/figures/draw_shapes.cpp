@@ -111,8 +111,8 @@ struct ShapePainter {
         if (rule.horizontal) {
             const double y = y_of(rule.value);
             stroke_segment(canvas.cr, data.x, y, data.right(), y);
-            draw_text(canvas.cr, rule.label, style, data.right() - theme::gap_pt, y, HorizontalAlign::right,
-                      VerticalAlign::bottom);
+            draw_text(canvas.cr, rule.label, style, data.x + theme::gap_pt, y, HorizontalAlign::left,
+                      VerticalAlign::bottom);  // curves end at the right
         } else {
             const double x = x_of(rule.value);
             stroke_segment(canvas.cr, x, data.y, x, data.bottom());

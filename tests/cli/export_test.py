@@ -96,7 +96,8 @@ class Export(ProgramTest):
         self.assertIn(label, svg.decode())  # the recipe
         self.refuses(2, ["snapkv:window=8 @ 64"], "export", "t.h5", "--figure", "step-kl", "--rename", "h2o @ 24=H2O", "-o",
                      "no.csv")
-        self.refuses(2, ["--rename is of figures"], "export", "t.h5", "--ranking", "losses", "--rename", f"{label}=S")
+        ranked = self.made("export", "t.h5", "--ranking", "losses", "--rename", f"{label}=SnapKV, B = 24", "--format", "csv")
+        self.assertIn("SnapKV, B = 24", ranked.stdout)
 
     def test_several_figures(self):
         done = self.made("export", "t.h5", "--figure", "jsd,coverage", "--figure", "task-scores", "-o", "some.svg")

@@ -216,9 +216,10 @@ TEST_CASE("head divergence shows both traces on one scale, and A − B of two wh
             context.ComboClick((std::string("##traces head_divergence/") + traces).c_str());
         });
     };
-    choose("A − B");
     session.pair.a = run_called(session, "one.h5: snapkv 16");
     session.pair.b = run_called(session, "two.h5: snapkv 16");
+    driven.settle();
+    choose("A − B");
     driven.settle();
     const analysis::Figure difference = shown_by(driven);
     REQUIRE(difference.panels.size() == 3);

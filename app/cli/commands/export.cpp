@@ -297,6 +297,7 @@ void rank(const Arguments& arguments) {
     if (!arguments.tokens.empty()) ranking.options.tokens = token_range(arguments.tokens);
     ranking.output = arguments.output;
     ranking.force = arguments.force;
+    ranking.renames = arguments.renames;
     export_ranking(ranking, arguments.traces);
 }
 
@@ -348,10 +349,10 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--prompt", arguments->options.prompt, "Which prompt, from 0")->capture_default_str();
     app.add_option("--run,--runs", arguments->runs, "Runs by label, policy or number; repeatable")
         ->allow_extra_args(false);
-    const auto* rename = app.add_option("--rename", arguments->renames,
-                                        "LABEL=NEW LABEL: what a run is called in the figure; repeatable. The recipe "
-                                        "keeps the run's own label")
-                             ->allow_extra_args(false);
+    app.add_option("--rename", arguments->renames,
+                   "LABEL=NEW LABEL: what a run is called in figure and ranking; repeatable. The recipe "
+                   "keeps the run's own label")
+        ->allow_extra_args(false);
     app.add_option("--layer,--layers", arguments->layers, "Layers, as in 0,5,10-12");
     const auto* heads = app.add_option("--head,--heads", arguments->heads, "Query heads, as in 0,5-7");
     const auto* columns = app.add_option("--column,--columns", arguments->options.columns,
@@ -368,7 +369,7 @@ std::function<int()> declare(CLI::App& app) {
         app.add_option("--height", arguments->options.height_mm, "Height in mm")->check(RealNumber(1, 2000)),
         app.add_option("--dpi", arguments->file.dpi, "Dots per inch of a PNG")->capture_default_str()};
     arguments->of_figures = arguments->of_pictures;
-    arguments->of_figures.insert(arguments->of_figures.end(), {heads, columns, source, difference, rename});
+    arguments->of_figures.insert(arguments->of_figures.end(), {heads, columns, source, difference});
     declare_own_options(app, *arguments);
     app.add_flag("--force", arguments->force, "Replace an existing file");
     app.footer(app.get_footer() + "\n\nFigures, and the options that each heeds:\n\n" + figures_text() +

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "analysis/figure_definition.h"
+#include "analysis/memory_at.h"
 #include "analysis/reproduce.h"
 #include "analysis/run_style.h"
 #include "analysis/shell_command.h"
@@ -11,6 +12,7 @@
 #include "app/cli/inspect_maps.h"
 #include "app/cli/inspect_model.h"
 #include "app/cli/inspect_trace.h"
+#include "app/cli/option_checks.h"
 #include "app/cli/output_option.h"
 #include "app/cli/terminal.h"
 #include "app/program/find_model.h"
@@ -63,9 +65,23 @@ std::function<int()> declare(CLI::App& app) {
         app.add_flag("--commands", *as_commands, "Only the commands that make each run's kept entries again");
     app.add_option("-m,--model", *model, "The model that those commands name (default: the model that comes along)")
         ->needs(commands_flag);
+    const auto memory = std::make_shared<MemoryAsked>();
+    auto* memory_at = app.add_option("--memory-at", memory->n_tokens,
+                                     "Columns with what each cache would take of so many tokens, in bytes and as how "
+                                     "many times less than the full cache's")
+                          ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}));
+    std::vector<std::string> models;
+    for (const auto& shape : analysis::known_cache_shapes()) models.push_back(shape.name);
+    app.add_option("--memory-model", memory->model, "… in this model, with 16-bit numbers (default: the trace's own)")
+        ->transform(OneOf(models))
+        ->needs(memory_at);
+    app.add_flag("--budgets-grow", memory->budgets_grow,
+                 "… each run with its share of the longer text; else a budget of entries stays as it is")
+        ->needs(memory_at);
+    commands_flag->excludes(memory_at);
     format->declare(app);
     for (const char* other : {"--prompt-text", "--format"}) commands_flag->excludes(app.get_option(other));
-    return [path, format, whole_text, as_commands, model] {
+    return [path, format, whole_text, as_commands, model, memory] {
         std::error_code error;
         const bool is_unfinished = !fs::exists(*path, error) && fs::exists(path->string() + ".part", error);
         const fs::path found = is_unfinished ? *path : program::find_model(*path);
@@ -77,7 +93,7 @@ std::function<int()> declare(CLI::App& app) {
         if (is_maps(found)) return inspect_maps(found, *format);
         const bool is_of_hub = found != *path;
         return is_of_hub || is_model(found) ? inspect_model(found, *format)
-                                            : inspect_trace(found, *format, *whole_text);
+                                            : inspect_trace(found, *format, *whole_text, *memory);
     };
 }
 
@@ -89,7 +105,8 @@ namespace kvscope::cli {
 Command inspect_command() {
     using namespace inspect_file;
     return {"inspect", "What is in a trace, a model or a file of maps, checked",
-            "  kvscope inspect demo.h5\n  kvscope inspect demo.h5 --format json\n  kvscope inspect model.gguf",
+            "  kvscope inspect demo.h5\n  kvscope inspect demo.h5 --format json\n"
+            "  kvscope inspect demo.h5 --memory-at 131072 --memory-model Llama-3.1-8B\n  kvscope inspect model.gguf",
             declare};
 }
 

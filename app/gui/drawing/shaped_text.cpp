@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/tables/utf8.h"
+#include "app/gui/drawing/missing_fonts.h"
 #include "app/gui/drawing/texture.h"
 
 namespace kvscope::gui {
@@ -106,6 +107,19 @@ Layout make_layout(const std::string& text, float pixels, bool mono) {
     return layout;
 }
 
+void note_boxes(PangoLayout* layout) {
+    if (pango_layout_get_unknown_glyphs_count(layout) == 0) return;
+    const auto free = [](PangoLayoutIter* iter) { pango_layout_iter_free(iter); };
+    const std::unique_ptr<PangoLayoutIter, decltype(free)> iter(pango_layout_get_iter(layout), free);
+    do {
+        const PangoLayoutRun* run = pango_layout_iter_get_run_readonly(iter.get());
+        for (int i = 0; run && i < run->glyphs->num_glyphs; ++i) {
+            const PangoGlyph glyph = run->glyphs->glyphs[i].glyph;
+            if (glyph & PANGO_GLYPH_UNKNOWN_FLAG) note_missing_character(glyph & ~PANGO_GLYPH_UNKNOWN_FLAG);
+        }
+    } while (pango_layout_iter_next_run(iter.get()));
+}
+
 /// Cairo's premultiplied BGRA as RGBA that Dear ImGui blends. What was drawn in white and is not has colours of its
 /// own.
 std::vector<uint8_t> straight(const uint8_t* data, int width, int height, int stride, bool& is_colored) {
@@ -132,6 +146,7 @@ GLuint upload(const std::vector<uint8_t>& rgba, int width, int height) {
 
 Shaped set(const std::string& text, float pixels, bool mono, ImVec4 color) {
     const Layout layout = make_layout(text, pixels, mono);
+    note_boxes(layout.get());
     PangoRectangle ink;
     PangoRectangle logical;
     pango_layout_get_pixel_extents(layout.get(), &ink, &logical);

@@ -7,6 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "app/gui/session/comparison.h"
+
 namespace kvscope::gui {
 namespace {
 
@@ -58,12 +60,16 @@ bool choose_traces(const char* view, const Session& session, Traces& traces) {
     static const std::array<const char*, 3> meanings = {
         "of the run that is selected", "side by side on one scale",
         "what belongs to run A less what belongs to run B, which are set in Runs and may be of two traces"};
-    const bool has_pair = session.pair.a && session.pair.b;
-    if (session.documents().size() < 2 && !has_pair && traces != Traces::difference) return false;
-    const auto chosen = static_cast<size_t>(traces);
+    const bool has_several = session.documents().size() > 1;
+    if (!has_several && !has_pair(session) && traces != Traces::difference) return false;
+    const auto can_be = [&](Traces each) {
+        return each == Traces::focused || each == traces || (each == Traces::all ? has_several : has_pair(session));
+    };
+    const auto chosen = static_cast<size_t>(!has_several && traces == Traces::all ? Traces::focused : traces);
     ImGui::SetNextItemWidth(10 * ImGui::GetFontSize());
     if (ImGui::BeginCombo((std::string("##traces ") + view).c_str(), names[chosen])) {
         for (size_t i = 0; i < names.size(); ++i) {
+            if (!can_be(static_cast<Traces>(i)) || (!has_several && static_cast<Traces>(i) == Traces::all)) continue;
             if (ImGui::Selectable(names[i], i == chosen)) traces = static_cast<Traces>(i);
             ImGui::SetItemTooltip("%s", meanings[i]);
         }

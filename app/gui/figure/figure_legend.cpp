@@ -8,6 +8,7 @@
 
 #include "analysis/tables/table_format.h"
 #include "analysis/ticks.h"
+#include "app/gui/drawing/run_marks.h"
 #include "app/gui/figure/figure_axes.h"
 #include "app/gui/figure/figure_shapes.h"
 

@@ -7,6 +7,7 @@
 
 #include "analysis/strokes.h"
 #include "analysis/ticks.h"
+#include "app/gui/drawing/run_marks.h"
 
 namespace kvscope::gui {
 namespace {
@@ -14,10 +15,6 @@ namespace {
 using analysis::Axis;
 using analysis::Marker;
 using analysis::Scale;
-
-constexpr float pixels_a_point = 1.6f;  // of line widths and markers, at the usual size of text
-
-float unit() { return pixels_a_point * ImGui::GetStyle().FontScaleMain; }
 
 double share_of(const Axis& axis, double value) {
     if (axis.scale == Scale::logarithmic) return std::log(value / axis.min) / std::log(axis.max / axis.min);
@@ -27,17 +24,6 @@ double share_of(const Axis& axis, double value) {
 double value_at(const Axis& axis, double share) {
     if (axis.scale == Scale::logarithmic) return axis.min * std::pow(axis.max / axis.min, share);
     return axis.min + share * (axis.max - axis.min);
-}
-
-/// On light ground, as on paper.
-bool wants_rim(const Theme& theme, analysis::Rgb color) {
-    return theme.brightness == Brightness::light && analysis::wants_rim(color);
-}
-
-ImU32 rim_of(analysis::Rgb color, float alpha) {
-    const analysis::Rgb rim = analysis::rim_of(color);
-    const auto part = [](uint8_t channel) { return static_cast<float>(channel) / 255; };
-    return packed(ImVec4{part(rim.r), part(rim.g), part(rim.b), 1}, alpha);
 }
 
 /// Labels stand on maps, which are turned round on dark ground.
@@ -162,8 +148,8 @@ struct ShapePainter {
         for (size_t i = 0; i < line.x.size(); ++i) {
             if (std::isnan(line.y[i])) continue;
             draw_marker(theme, line.style.marker, place(line.x[i], line.y[i]),
-                        static_cast<float>(analysis::marker_size(line.style)) * unit(), line.style.color, alpha(),
-                        list);
+                        static_cast<float>(analysis::marker_size(line.style)) * pixels_of_point(), line.style.color,
+                        alpha(), list);
         }
     }
 
@@ -172,7 +158,8 @@ struct ShapePainter {
             return {frame.x_of(line.x[i]), frame.y_of(line.y[i])};
         };
         const size_t last = line.x.size() - 1;
-        const auto head = analysis::arrow_head(corner(last - 1), corner(last), unit() * std::clamp(weight, 1.0f, 1.5f));
+        const auto head =
+            analysis::arrow_head(corner(last - 1), corner(last), pixels_of_point() * std::clamp(weight, 1.0f, 1.5f));
         if (head.empty()) return;
         const auto pixel = [](const analysis::Corner& at) {
             return ImVec2{static_cast<float>(at[0]), static_cast<float>(at[1])};
@@ -196,8 +183,8 @@ struct ShapePainter {
         for (size_t i = 0; i < scatter.x.size(); ++i) {
             if (std::isnan(scatter.x[i]) || std::isnan(scatter.y[i])) continue;
             draw_marker(theme, scatter.marker, place(scatter.x[i], scatter.y[i]),
-                        static_cast<float>(scatter.size_pt) * unit() * std::max(weight, 1.0f), scatter.color, alpha(),
-                        list);
+                        static_cast<float>(scatter.size_pt) * pixels_of_point() * std::max(weight, 1.0f), scatter.color,
+                        alpha(), list);
         }
     }
 
@@ -208,7 +195,7 @@ struct ShapePainter {
         const std::array<ImVec2, 2> points = {from, to};
         draw_stroke(theme, rule.style, points, weight, list);
         const ImVec2 size = ImGui::CalcTextSize(rule.label.c_str());
-        const ImVec2 at = rule.horizontal ? ImVec2{to.x - size.x - 4, to.y - size.y - 1} : ImVec2{to.x + 3, from.y + 2};
+        const ImVec2 at = rule.horizontal ? ImVec2{from.x + 4, from.y - size.y - 1} : ImVec2{to.x + 3, from.y + 2};
         list->AddText(at, packed(seen_on_ground(rule.style.color, theme)), rule.label.c_str());
     }
 
@@ -244,38 +231,14 @@ double PlotFrame::y_at(float pixel) const {
 
 void draw_stroke(const Theme& theme, const analysis::LineStyle& style, std::span<const ImVec2> points, float weight,
                  ImDrawList* list) {
-    const float width = std::max(static_cast<float>(style.width_pt) * unit(), 1.0f) * std::max(weight, 1.0f);
+    const float width = std::max(static_cast<float>(style.width_pt) * pixels_of_point(), 1.0f) * std::max(weight, 1.0f);
     std::vector<float> dashes;
-    for (const double length : analysis::dash_lengths(style)) dashes.push_back(static_cast<float>(length) * unit());
+    for (const double length : analysis::dash_lengths(style))
+        dashes.push_back(static_cast<float>(length) * pixels_of_point());
     const float alpha = std::min(weight, 1.0f);
     if (weight > 2) add_line(points, {}, width + 2, packed(theme.ink, 0.85f), list);
     if (wants_rim(theme, style.color)) add_line(points, dashes, width + 1, rim_of(style.color, alpha), list);
     add_line(points, dashes, width, packed(line_on_ground(style.color, theme), alpha), list);
-}
-
-void draw_marker(const Theme& theme, Marker marker, ImVec2 at, float size, analysis::Rgb color, float alpha,
-                 ImDrawList* list) {
-    const float r = size / 2;
-    const ImU32 fill = packed(line_on_ground(color, theme), alpha);
-    const bool rim = wants_rim(theme, color);
-    if (marker == Marker::none) return;
-    if (marker == Marker::circle) {
-        list->AddCircleFilled(at, r, fill);
-        if (rim) list->AddCircle(at, r, rim_of(color, alpha));
-        return;
-    }
-    std::vector<ImVec2> corners;
-    for (const auto& [across, down] : analysis::marker_corners(marker))
-        corners.push_back({at.x + r * static_cast<float>(across), at.y + r * static_cast<float>(down)});
-    if (marker == Marker::cross) {
-        const float width = static_cast<float>(analysis::cross_width(static_cast<double>(size / unit()))) * unit();
-        for (size_t i = 0; i < corners.size(); i += 2) list->AddLine(corners[i], corners[i + 1], fill, width);
-        return;
-    }
-    list->AddConvexPolyFilled(corners.data(), static_cast<int>(corners.size()), fill);
-    if (rim)
-        list->AddPolyline(corners.data(), static_cast<int>(corners.size()), rim_of(color, alpha), 1.0f,
-                          ImDrawFlags_Closed);
 }
 
 void draw_shape(const Theme& theme, const analysis::Figure& figure, const analysis::Shape& shape, const HeatMap* map,

@@ -30,10 +30,8 @@ struct PlotFrame {
 void draw_shape(const Theme& theme, const analysis::Figure& figure, const analysis::Shape& shape, const HeatMap* map,
                 const PlotFrame& frame, float weight, ImDrawList* list);
 
-/// A line between two points in the style's dash, and a marker, as legends show them.
+/// A line between two points in the style's dash, as legends show it.
 void draw_stroke(const Theme& theme, const analysis::LineStyle& style, std::span<const ImVec2> points, float weight,
-                 ImDrawList* list);
-void draw_marker(const Theme& theme, analysis::Marker marker, ImVec2 at, float size, analysis::Rgb color, float alpha,
                  ImDrawList* list);
 
 /// The map and range of a scale for the shader.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "app/gui/drawing/run_marks.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/wrapped_row.h"
 
@@ -17,20 +18,13 @@ float choice_width(const Session& session) { return (session.documents().size() 
 void choose_run(const Context& context, const char* letter, const char* view, const RunKey& shown,
                 std::optional<RunKey>& slot) {
     Session& session = context.session;
-    const float em = ImGui::GetFontSize();
-    const auto square = [&](const RunKey& key, float height) {
-        const ImVec2 at = ImGui::GetCursorScreenPos();
-        const float side = 0.65f * em;
-        const float top = at.y + (height - side) / 2;
-        ImGui::GetWindowDrawList()->AddRectFilled({at.x, top}, {at.x + side, top + side},
-                                                  packed(on_ground(session.look(key).style.color, context.theme)));
-        ImGui::Dummy({side, height});
-        ImGui::SameLine();
+    const auto chip = [&](const RunKey& key, float height) {
+        run_chip(context.theme, session.look(key).style, height);
     };
     ImGui::AlignTextToFramePadding();
     ImGui::TextUnformatted(letter);
     ImGui::SameLine();
-    if (shown.valid()) square(shown, ImGui::GetFrameHeight());
+    if (shown.valid()) chip(shown, ImGui::GetFrameHeight());
     const float width = choice_width(session);
     ImGui::SetNextItemWidth(width);
     const float room = width - ImGui::GetFrameHeight() - 2 * ImGui::GetStyle().FramePadding.x;
@@ -39,7 +33,7 @@ void choose_run(const Context& context, const char* letter, const char* view, co
         for (const RunKey& key : session.all_runs()) {
             if (session.attributes(key).status != "complete") continue;
             ImGui::PushID(key.text().c_str());
-            square(key, ImGui::GetTextLineHeight());
+            chip(key, ImGui::GetTextLineHeight());
             if (ImGui::Selectable(session.look(key).label.c_str(), key == shown)) {
                 slot = key;
             }

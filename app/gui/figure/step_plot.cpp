@@ -9,6 +9,7 @@
 
 #include "analysis/ticks.h"
 #include "app/gui/drawing/plot_range.h"
+#include "app/gui/drawing/run_marks.h"
 #include "app/gui/figure/figure_legend.h"
 #include "app/gui/figure/figure_shapes.h"
 #include "app/gui/session/measures.h"
@@ -53,10 +54,6 @@ void set_ticks(double min, double max, float height) {
     std::vector<const char*> texts;
     for (const std::string& label : labels) texts.push_back(label.c_str());
     ImPlot::SetupAxisTicks(ImAxis_Y1, values.data(), static_cast<int>(values.size()), texts.data());
-}
-
-void draw_chip(const Theme& theme, const RunLook& look, ImVec2 from, ImVec2 to, ImDrawList* list) {
-    list->AddRectFilled(from, to, packed(on_ground(look.style.color, theme)));
 }
 
 std::string title_of_values(const std::string& less, bool is_short) {
@@ -126,18 +123,19 @@ void StepPlot::draw_bars(const Frame& frame) {
     draw_step_band(session.hover().step, frame.n_steps, packed(theme.hover, 0.08f));
     const double each = bars_share / static_cast<double>(frame.series.size());
     double left = -bars_share / 2;
+    ImPlot::PushPlotClipRect();
     for (const StepSeries& one : frame.series) {
-        std::vector<double> x;
-        std::vector<double> y;
         for (size_t step = 0; step < one.values.size(); ++step) {
-            x.push_back(static_cast<double>(step) + left + each / 2);
-            y.push_back(static_cast<double>(one.values[step]));
+            const auto value = static_cast<double>(one.values[step]);
+            const double begin = static_cast<double>(step) + left;
+            if (!std::isfinite(value) || begin + each < first_step_ - 0.5 || begin > last_step_ - 0.5) continue;
+            const ImVec2 top = ImPlot::PlotToPixels(begin, std::max(value, 0.0));
+            const ImVec2 bottom = ImPlot::PlotToPixels(begin + each, std::min(value, 0.0));
+            draw_run_bar(theme, one.look.style, top, bottom, ImPlot::GetPlotDrawList());
         }
-        const std::string id = fmt::format("{}##{}", one.look.label, one.run.text());
-        ImPlot::PlotBars(id.c_str(), x.data(), y.data(), static_cast<int>(x.size()), each,
-                         {ImPlotProp_FillColor, on_ground(one.look.style.color, theme)});
         left += each;
     }
+    ImPlot::PopPlotClipRect();
     if (frame.is_difference()) {
         const float zero = ImPlot::PlotToPixels(0.0, 0.0).y;
         const ImVec2 from = ImPlot::GetPlotPos();
@@ -259,7 +257,8 @@ void StepPlot::draw_chips(const Frame& frame, ImVec2 from, ImVec2 to) {
         const float gap = next - row > 4 ? 1.0f : 0.0f;
         const float high = std::min(next - row - gap, chip);
         const float top = (row + next - high) / 2;
-        draw_chip(frame.context.theme, frame.series[i].look, {from.x - chip - 3, top}, {from.x - 3, top + high}, list);
+        draw_run_chip(frame.context.theme, frame.series[i].look.style, {from.x - chip - 3 + (chip - high) / 2, top},
+                      high, list);
     }
     list->PopClipRect();
 }
@@ -307,14 +306,9 @@ void StepPlot::scrub(const Frame& frame) {
     ImGui::Text("step %d: KL(full ‖ run) of the distributions it is drawn from", step);
     if (frame.is_difference()) ImGui::Text("less %s at the same step", frame.less.c_str());
     ImGui::TextDisabled("%s", measure_definition("kl"));
-    const float side = 0.65f * ImGui::GetFontSize();
     for (const StepSeries& one : frame.series) {
         if (t >= one.values.size() || (row && row != &one)) continue;
-        const ImVec2 at = ImGui::GetCursorScreenPos();
-        const float top = at.y + (ImGui::GetTextLineHeight() - side) / 2;
-        draw_chip(frame.context.theme, one.look, {at.x, top}, {at.x + side, top + side}, ImGui::GetWindowDrawList());
-        ImGui::Dummy({side, side});
-        ImGui::SameLine();
+        run_chip(frame.context.theme, one.look.style);
         const bool other_token = t < one.output->agreement.size() && one.output->agreement[t] == 0;
         const std::string value = frame.is_difference() ? fmt::format("{:+.4g} nats: {:.4g} less {:.4g}", one.values[t],
                                                                       one.output->kl[t], one.output->reference_kl[t])

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analysis/tables/number_text.h"
+#include "app/gui/drawing/run_marks.h"
 #include "app/gui/session/span_reports.h"
 
 namespace kvscope::gui {
@@ -55,11 +56,9 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
     ImGui::PushID(key.text().c_str());
     const float side = 0.65f * ImGui::GetFontSize();
     const ImVec2 at = ImGui::GetCursorScreenPos();
-    const ImU32 color = packed(on_ground(look.style.color, context.theme));
     ImDrawList* list = ImGui::GetWindowDrawList();
-    const ImVec2 from{at.x, at.y + (ImGui::GetTextLineHeight() - side) / 2};
-    const ImVec2 to{from.x + side, from.y + side};
-    report.n_keeping_any > 0 ? list->AddRectFilled(from, to, color) : list->AddRect(from, to, color);
+    draw_run_chip(context.theme, look.style, {at.x, at.y + (ImGui::GetTextLineHeight() - side) / 2}, side, list,
+                  report.n_keeping_any > 0);
     ImGui::Dummy({side, side});
     ImGui::SameLine();
     const bool is_narrow = ImGui::GetContentRegionAvail().x < 17 * ImGui::GetFontSize();

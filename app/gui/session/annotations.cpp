@@ -117,6 +117,10 @@ Annotations annotations_in(const json& contents) {
                                 static_cast<int>(saved_integer(saved, "run_number", -1)), saved_text(saved, "run"),
                                 saved_text(saved, "label"),
                                 unknown_text(saved, {"prompt", "run", "run_number", "label"})});
+        if (!can_be_label(found.labels.back().label)) {
+            found.labels.pop_back();
+            throw std::invalid_argument("no label");
+        }
     });
     if (contents.contains("view") && !contents["view"].is_object() && !contents["view"].is_null())
         found.not_understood.emplace_back("view");

@@ -95,6 +95,7 @@ Compared resolve(const Session& session, const Comparison& comparison, Automatic
         compared.less = less;
         compared.title = title_of_both(session, *trace, *less);
         compared.pairs = pairs_of(session, *trace, *less, shown_only);
+        if (compared.pairs.empty() && !is_chosen) compared = {};
     }
     return compared;
 }

@@ -229,6 +229,10 @@ void Document::show(std::shared_ptr<const trace::Reader> file, std::map<int, Mem
     label_runs();
 }
 
+bool can_be_label(const std::string& label) {
+    return label.find_first_not_of(" \t") != std::string::npos && label.find("##") == std::string::npos;
+}
+
 void Document::label_runs() {
     std::map<std::pair<int, int>, std::string> labels;
     for (const GivenLabel& given : given_labels_) {

@@ -61,6 +61,9 @@ struct GivenLabel {
     bool operator==(const GivenLabel&) const = default;
 };
 
+/// Not of spaces alone, and without "##", which would end what a widget shows of it.
+bool can_be_label(const std::string& label);
+
 /// A run as one reader has it: what a worker thread is given.
 struct RunAt {
     std::shared_ptr<const trace::Reader> reader;

@@ -34,8 +34,7 @@ std::vector<RunKey> alike_in_other_prompts(const Session& session, const RunKey&
 
 std::string why_not_called(const Session& session, const RunKey& run, const std::string& label) {
     if (label.empty() || !session.exists(run)) return {};
-    if (label.find_first_not_of(" \t") == std::string::npos || label.find("##") != std::string::npos)
-        return "a label is not of spaces alone, and has no ## in it";
+    if (!can_be_label(label)) return "a label is not of spaces alone, and has no ## in it";
     for (const RunKey& other : session.document(run)->keys(run.prompt)) {
         const auto& attributes = session.attributes(other);
         if (other == run) continue;

@@ -35,7 +35,7 @@ int order_of(const Cell& a, const Cell& b, bool descending) {
 
 RunsTable::RunsTable(const std::vector<analysis::Column>& all, std::vector<Row> runs, const Compared& compared)
     : rows(std::move(runs)) {
-    add_columns(all, compared.kind == Comparison::Kind::traces);
+    add_columns(all, compared.kind == Comparison::Kind::traces && !compared.pairs.empty());
     fill_cells(compared);
     if (compared.kind == Comparison::Kind::runs) pin(compared.pairs.front());
 }

@@ -15,6 +15,7 @@
 #include "app/gui/session/chosen_pair.h"
 #include "app/gui/session/document.h"
 #include "app/gui/session/hover.h"
+#include "app/gui/session/model_names.h"
 #include "app/gui/session/run_styles.h"
 #include "app/gui/session/selection.h"
 #include "app/gui/session/tasks.h"
@@ -65,6 +66,7 @@ class Session {
     MapMargins map_margins;
     std::string mark;                     ///< text whose occurrences are outlined in every view; empty: none
     std::string search;                   ///< text that is searched in prompts, found places lit in every view
+    ModelNames model_names;               ///< of all traces
     std::optional<bool> wanted_template;  ///< the chat template, for the next form of a run; unset: as it is there
 
     Cursor cursor() const { return selection.current(); }

@@ -57,13 +57,16 @@ std::vector<std::string> merged(const std::vector<std::string>& list, const std:
     return in_file;
 }
 
-/// Those that are objects; none where it is no object itself.
-std::map<std::string, nlohmann::json> layouts_in(const nlohmann::json& json) {
-    std::map<std::string, nlohmann::json> layouts;
-    if (!json.is_object()) return layouts;
-    for (const auto& [name, layout] : json.items())
-        if (layout.is_object()) layouts[name] = layout;
-    return layouts;
+/// Those of an object that can be what is wanted: layouts are objects, names are texts.
+template <class Value>
+std::map<std::string, Value> entries_in(const nlohmann::json& json) {
+    std::map<std::string, Value> entries;
+    if (!json.is_object()) return entries;
+    for (const auto& [name, value] : json.items()) {
+        const bool fits = std::is_same_v<Value, std::string> ? value.is_string() : value.is_object();
+        if (fits) entries[name] = value.template get<Value>();
+    }
+    return entries;
 }
 
 /// Empty where it is absent or damaged.
@@ -76,17 +79,18 @@ std::vector<std::string> list_in(const nlohmann::json& json, const char* key) {
 }
 
 /// What has changed since `before` into the file's; nullptr: as they are.
-void put_layouts(nlohmann::json& in_file, std::map<std::string, nlohmann::json>& layouts,
-                 const std::map<std::string, nlohmann::json>* before) {
+template <class Value>
+void put_entries(nlohmann::json& in_file, std::map<std::string, Value>& entries,
+                 const std::map<std::string, Value>* before) {
     if (!before || !in_file.is_object()) in_file = nlohmann::json::object();
     if (before)
-        for (const auto& [name, layout] : *before)
-            if (!layouts.contains(name)) in_file.erase(name);
-    for (const auto& [name, layout] : layouts) {
-        const bool is_new = !before || !before->contains(name) || before->at(name) != layout;
-        if (is_new) in_file[name] = layout;
+        for (const auto& [name, value] : *before)
+            if (!entries.contains(name)) in_file.erase(name);
+    for (const auto& [name, value] : entries) {
+        const bool is_new = !before || !before->contains(name) || before->at(name) != value;
+        if (is_new) in_file[name] = value;
     }
-    layouts = layouts_in(in_file);
+    entries = entries_in<Value>(in_file);
 }
 
 /// While it lives no other kvscope that asks for it writes into the folder. It waits for a moment at most: rather a
@@ -140,10 +144,14 @@ Settings load_settings(const fs::path& path) {
     take("width", read.width);
     take("height", read.height);
     take("layout", read.layout);
-    nlohmann::json layouts = nlohmann::json::object();
-    take("layouts", layouts);
-    read.layouts = layouts_in(layouts);
-    if (!layouts.is_object()) wrong += wrong.empty() ? "layouts" : ", layouts";
+    const auto take_entries = [&](const char* key, auto& entries) {
+        nlohmann::json stored_entries = nlohmann::json::object();
+        take(key, stored_entries);
+        entries = entries_in<typename std::decay_t<decltype(entries)>::mapped_type>(stored_entries);
+        if (!stored_entries.is_object()) wrong += fmt::format("{}{}", wrong.empty() ? "" : ", ", key);
+    };
+    take_entries("layouts", read.layouts);
+    take_entries("model_names", read.model_names);
     read.ui_scale = std::clamp(read.ui_scale, 0.0f, 4.0f);
     read.width = std::clamp(read.width, 320, 16384);
     read.height = std::clamp(read.height, 240, 16384);
@@ -181,7 +189,8 @@ std::vector<std::string> save_settings(Settings& settings, const fs::path& path,
     put("width", &Settings::width);
     put("height", &Settings::height);
     put("layout", &Settings::layout);
-    put_layouts(json["layouts"], settings.layouts, before ? &before->layouts : nullptr);
+    put_entries(json["layouts"], settings.layouts, before ? &before->layouts : nullptr);
+    put_entries(json["model_names"], settings.model_names, before ? &before->model_names : nullptr);
     write_stored_json(path, json);
     return told;
 }

@@ -16,9 +16,10 @@ struct Settings {
     std::vector<std::string> recent_models;
     int width = 1600;
     int height = 1000;
-    nlohmann::json layout;                          ///< App's views and their places; null at the first start
-    std::map<std::string, nlohmann::json> layouts;  ///< that a person has saved, by name; each an object
-    std::string problem;                            ///< why the file was not understood, or not all of it; not saved
+    nlohmann::json layout;                           ///< App's views and their places; null at the first start
+    std::map<std::string, nlohmann::json> layouts;   ///< that a person has saved, by name; each an object
+    std::map<std::string, std::string> model_names;  ///< that a person has chosen, by the model's fingerprint
+    std::string problem;                             ///< why the file was not understood, or not all of it; not saved
 
     bool operator==(const Settings&) const = default;
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/gui/drawing/missing_fonts.h"
 #include "app/gui/session/saved_what_ifs.h"
 #include "app/gui/session/selection_text.h"
 #include "app/gui/shell/crash_log.h"
@@ -42,6 +43,7 @@ App::App(Window& window, AppOptions options)
     add_actions();
     if (!settings().problem.empty()) notice(settings().problem, true);
     session_.wanted_template = options_.use_template;
+    session_.model_names = settings().model_names;
     choose_first_layout();
     opener_.open(options_.traces, true);
     // A workspace brings its own; what was asked for goes before it.
@@ -136,9 +138,11 @@ bool App::frame() {
     help_.draw_keys(focused_view(), actions_);
     help_.draw_about(window_);
     draw_quit_question();
+    for (const auto& text : take_missing_fonts()) notice(text);
     notices_.draw(appearance_.theme());
     sidecars_.save_annotations();
     if (undo_.end_frame()) window_.draw_again();
+    settings_.values().model_names = session_.model_names;
     autosave_.end_frame();
     end_frame();
     const Document* focus = session_.focus();

@@ -63,8 +63,14 @@ void add_run_actions(const ActionTargets& on) {
     MenuActions menu(on.actions, "Run");
     EngineSession& engine = *on.engine;
     // Pressed once more, in the view itself, it runs.
-    menu.add("Policies on a prompt…", ImGuiMod_Ctrl | ImGuiKey_R, [&views = on.views] {
-        if (const ViewKind* kind = find_view_kind("run")) views.start_or_show(*kind);
+    menu.add("Policies on a prompt…", ImGuiMod_Ctrl | ImGuiKey_R, [&views = on.views, &session = on.session] {
+        const ViewKind* kind = find_view_kind("run");
+        if (!kind) return;
+        const bool is_there = views.focused() && views.focused()->kind == kind && views.is_start_dismissed();
+        if (session.documents().empty() && !is_there)
+            views.show_alone(*kind);  // there is nothing to be looked at beside it
+        else
+            views.start_or_show(*kind);
     });
     menu.add(
         "Run the demo", 0, [&engine] { engine.run_demo(); }, [&engine] { return !engine.status().busy(); });

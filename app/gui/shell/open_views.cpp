@@ -183,8 +183,9 @@ void OpenViews::toggle_maximised() {
 }
 
 bool OpenViews::draw_dock_space() {
-    dock_space_ =
-        ImGui::DockSpaceOverViewport(ImGui::GetID("dock space"), nullptr, ImGuiDockNodeFlags_PassthruCentralNode);
+    const ImGuiID id = ImGui::GetID("dock space");
+    sizes_.fit(id, ImGui::GetMainViewport()->WorkSize);
+    dock_space_ = ImGui::DockSpaceOverViewport(id, nullptr, ImGuiDockNodeFlags_PassthruCentralNode);
     if (!wanted_maximised_.empty() && !is_maximised()) maximise(std::exchange(wanted_maximised_, {}));
     if (!awaits_layout()) return false;
     build_layout();

@@ -12,6 +12,7 @@
 #include "app/gui/session/session.h"
 #include "app/gui/shell/notices.h"
 #include "app/gui/shell/open_view.h"
+#include "app/gui/shell/place_sizes.h"
 #include "app/gui/shell/view_guard.h"
 #include "app/gui/shell/view_picture.h"
 #include "app/gui/shell/window.h"
@@ -121,6 +122,7 @@ class OpenViews {
     std::map<ImGuiID, int> tab_order_;  ///< by window, as it is restored; empty once places are settled
     bool is_alone_ = false;             ///< maximised by `show_alone`
     ImGuiID dock_space_ = 0;
+    PlaceSizes sizes_;
     int frames_to_settle_ = 0;
     bool start_dismissed_ = false;
 };

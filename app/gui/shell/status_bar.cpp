@@ -54,7 +54,7 @@ void draw_mark_answer(Session& session, const Theme& theme) {
 }
 
 /// The trace in focus in a few words; in fewer where the room is short, never in half a word.
-std::string trace_line(const Document& focus, float room) {
+std::string trace_line(const Session& session, const Document& focus, float room) {
     const auto& reader = *focus.reader();
     if (!reader.has_model() || reader.n_prompts() <= focus.prompt) return {};
     const auto& model = reader.model();
@@ -62,7 +62,8 @@ std::string trace_line(const Document& focus, float room) {
     const std::string tokens =
         analysis::format_count(reader.prompt(focus.prompt).visible_tokens()) + " tokens" + incomplete;
     const std::string shape = fmt::format("{} layers · {} KV heads · {}", model.n_layers, model.n_kv_heads, tokens);
-    for (const std::string& line : {fmt::format("{} · {} · {}", model.name, model.dtype, shape), shape, tokens}) {
+    for (const std::string& line :
+         {fmt::format("{} · {} · {}", model_name(session.model_names, model), model.dtype, shape), shape, tokens}) {
         if (ImGui::CalcTextSize(line.c_str()).x <= room) return line;
     }
     return {};
@@ -106,7 +107,7 @@ void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme
         if (session.tasks.n_pending() > 0) ImGui::TextDisabled("computing");
         if (const Document* focus = session.focus()) {
             const float room = end - ImGui::GetCursorPosX();
-            if (const std::string line = trace_line(*focus, room); !line.empty())
+            if (const std::string line = trace_line(session, *focus, room); !line.empty())
                 ImGui::TextDisabled("%s", line.c_str());
         }
         ImGui::PopClipRect();

@@ -11,6 +11,7 @@
 
 #include "analysis/run_style.h"
 #include "analysis/tables/table_format.h"
+#include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/session/engine_session.h"
 
@@ -36,7 +37,8 @@ std::string how_it_is_asked(const Context& context, const std::vector<RunKey>& r
     return fmt::format(
         "{} of {} caches {} not in memory: made again first from the trace's own {} tokens with {}, by one prefill",
         n_missing, runs.size(), n_missing == 1 ? "is" : "are",
-        analysis::format_count(reader.prompt(document.prompt).n_tokens), reader.model().name);
+        analysis::format_count(reader.prompt(document.prompt).n_tokens),
+        model_name(context.session.model_names, reader.model()));
 }
 
 std::vector<RunKey> shown_runs(const Context& context, const Document& document) {
@@ -182,10 +184,10 @@ bool FurtherQuestions::draw_answer(Context& context, const Document& document, c
                                    const std::string& full) {
     const float em = ImGui::GetFontSize();
     const RunKey key{document.id(), document.prompt, run};
-    const ImVec4 color =
-        !run.valid() ? context.theme.ink_quiet : on_ground(context.session.look(key).style.color, context.theme);
-    ImGui::TextColored(color, "■");
-    ImGui::SameLine(0, em / 3);
+    if (run.valid())
+        run_chip(context.theme, context.session.look(key).style);
+    else
+        run_chip(context.theme, analysis::LineStyle{{128, 128, 128}});
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float right = ImGui::GetWindowPos().x + 11.5f * em;
     ImGui::PushClipRect(at, {right, at.y + ImGui::GetTextLineHeight()}, true);

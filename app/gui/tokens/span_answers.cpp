@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/session/span_reports.h"
@@ -69,12 +70,7 @@ void SpanAnswers::draw(Context& context, const Document& document) {
     ImGui::BeginChild("span answers");
     for (const auto& [key, report] : answer.value->runs) {
         if (!session.exists(key) || !session.is_visible(key)) continue;
-        const float side = 0.65f * ImGui::GetFontSize();
-        const ImVec2 at = ImGui::GetCursorScreenPos();
-        ImGui::GetWindowDrawList()->AddRectFilled({at.x, at.y + 5}, {at.x + side, at.y + 5 + side},
-                                                  packed(on_ground(session.look(key).style.color, context.theme)));
-        ImGui::Dummy({side, 0});
-        ImGui::SameLine();
+        run_chip(context.theme, session.look(key).style);
         ImGui::TextUnformatted(report.sentence.c_str());
         if (ImGui::IsItemClicked()) session.selection.select_run(key);
     }

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include <algorithm>
+
 #include "analysis/tables/table_format.h"
+#include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/session/measures.h"
 
@@ -18,8 +21,36 @@ void draw_shared_character(const PromptText& prompt, size_t token) {
     ImGui::SameLine();
 }
 
+namespace {
+
+/// The next tooltip where it covers nothing of the current window's text: left or right of it, or in the corner away
+/// from the mouse.
+void place_beside_window() {
+    const float em = ImGui::GetFontSize();
+    const float least = 16 * em;
+    const float gap = 0.4f * em;
+    const ImVec2 from = ImGui::GetWindowPos();
+    const ImVec2 to{from.x + ImGui::GetWindowWidth(), from.y + ImGui::GetWindowHeight()};
+    const ImGuiViewport& viewport = *ImGui::GetMainViewport();
+    const float right = viewport.Pos.x + viewport.Size.x - to.x;
+    const float left = from.x - viewport.Pos.x;
+    const float y = ImGui::GetMousePos().y;
+    const float down = std::clamp((y - viewport.Pos.y) / viewport.Size.y, 0.0f, 1.0f);
+    if (right >= least && right >= left)
+        ImGui::SetNextWindowPos({to.x + gap, y}, ImGuiCond_Always, {0, down});
+    else if (left >= least)
+        ImGui::SetNextWindowPos({from.x - gap, y}, ImGuiCond_Always, {1, down});
+    else if (y > (from.y + to.y) / 2)
+        ImGui::SetNextWindowPos({to.x - gap, from.y + gap}, ImGuiCond_Always, {1, 0});
+    else
+        ImGui::SetNextWindowPos({to.x - gap, to.y - gap}, ImGuiCond_Always, {1, 1});
+}
+
+}  // namespace
+
 void draw_token_tooltip(Context& context, const PromptColumn& one, const std::vector<RunKey>& runs, int64_t token) {
     const auto t = static_cast<size_t>(token);
+    place_beside_window();
     ImGui::BeginTooltip();
     text_item(one.prompt->shown[t]);
     ImGui::SameLine();
@@ -34,7 +65,6 @@ void draw_token_tooltip(Context& context, const PromptColumn& one, const std::ve
         ImGui::TextUnformatted(note->text.c_str());
         ImGui::PopTextWrapPos();
     }
-    const float side = 0.65f * ImGui::GetFontSize();
     bool any = false;
     for (const RunKey& key : runs) {
         if (key.document != one.run.document || key.prompt != one.run.prompt) continue;
@@ -42,13 +72,8 @@ void draw_token_tooltip(Context& context, const PromptColumn& one, const std::ve
         if (token >= document->reader()->prompt(key.prompt).visible_tokens()) break;
         const auto answer = prompt_counts(context.session, key);
         if (!answer.value) continue;
-        const ImVec2 at = ImGui::GetCursorScreenPos();
         const RunLook look = context.session.look(key);
-        const float top = at.y + (ImGui::GetTextLineHeight() - side) / 2;
-        ImGui::GetWindowDrawList()->AddRectFilled({at.x, top}, {at.x + side, top + side},
-                                                  packed(on_ground(look.style.color, context.theme)));
-        ImGui::Dummy({side, 0});
-        ImGui::SameLine();
+        run_chip(context.theme, look.style);
         if (key == one.run) ImGui::PushFont(context.fonts.bold, 0);
         ImGui::TextUnformatted(look.label.c_str());
         if (key == one.run) ImGui::PopFont();

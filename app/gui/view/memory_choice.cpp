@@ -14,12 +14,6 @@ namespace {
 
 constexpr int64_t most_tokens = 1'000'000'000;
 
-const analysis::CacheShape* known(const std::string& name) {
-    const auto& all = analysis::known_cache_shapes();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& shape) { return shape.name == name; });
-    return found == all.end() ? nullptr : &*found;
-}
-
 std::string text_of(const analysis::CacheShape& shape) {
     return fmt::format("{} layers, {} KV heads of {}, {} bytes a number: {} bytes a token", shape.n_layers,
                        shape.n_kv_heads, shape.head_dim, shape.bytes_per_number,
@@ -29,7 +23,7 @@ std::string text_of(const analysis::CacheShape& shape) {
 }  // namespace
 
 analysis::CacheShape MemoryChoice::shape(const trace::ModelAttributes& model) const {
-    const analysis::CacheShape* chosen = known(model_);
+    const analysis::CacheShape* chosen = analysis::find_cache_shape(model_);
     return chosen ? *chosen : analysis::cache_shape(model);
 }
 
@@ -39,7 +33,7 @@ std::optional<analysis::MemoryAt> MemoryChoice::at(const trace::ModelAttributes&
                               budgets_grow_ ? analysis::BudgetsAt::shares : analysis::BudgetsAt::entries};
 }
 
-void MemoryChoice::draw(const trace::ModelAttributes& model) {
+void MemoryChoice::draw(const trace::ModelAttributes& model, const ModelNames& names) {
     const float em = ImGui::GetFontSize();
     ImGui::Checkbox("memory at", &is_on_);
     ImGui::SetItemTooltip("Columns with what each cache would take with a longer text, or in another model");
@@ -50,8 +44,9 @@ void MemoryChoice::draw(const trace::ModelAttributes& model) {
     n_tokens_ = std::clamp<int64_t>(n_tokens_, 1, most_tokens);
     same_line_if_fits(10 * em);
     ImGui::SetNextItemWidth(10 * em);
-    const analysis::CacheShape own = analysis::cache_shape(model);
-    if (ImGui::BeginCombo("##memory model", known(model_) ? model_.c_str() : own.name.c_str())) {
+    analysis::CacheShape own = analysis::cache_shape(model);
+    own.name = model_name(names, model);
+    if (ImGui::BeginCombo("##memory model", analysis::find_cache_shape(model_) ? model_.c_str() : own.name.c_str())) {
         const auto choice = [&](const analysis::CacheShape& each, const std::string& name) {
             if (ImGui::Selectable(fmt::format("{}##{}", each.name, name).c_str(), name == model_)) model_ = name;
             ImGui::SetItemTooltip("%s", text_of(each).c_str());

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analysis/memory_at.h"
+#include "app/gui/session/model_names.h"
 #include "trace/records.h"
 
 namespace kvscope::gui {
@@ -14,7 +15,8 @@ namespace kvscope::gui {
 class MemoryChoice {
  public:
     /// "memory at … tokens of …", in a line that wraps. @param model the trace's own
-    void draw(const trace::ModelAttributes& model);
+    /// @param names what a person calls models
+    void draw(const trace::ModelAttributes& model, const ModelNames& names);
     /// Nothing while nobody asked for it.
     std::optional<analysis::MemoryAt> at(const trace::ModelAttributes& model) const;
 

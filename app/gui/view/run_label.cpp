@@ -42,4 +42,8 @@ std::string label_that_fits(const RunLook& look, float width) {
     return look.run;
 }
 
+std::string label_in_full(const RunLook& look) {
+    return look.recorded.empty() ? look.label : look.label + "\nin the trace: " + look.recorded;
+}
+
 }  // namespace kvscope::gui

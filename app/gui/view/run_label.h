@@ -11,4 +11,7 @@ namespace kvscope::gui {
 /// in the middle; where that does not do, the run alone. The whole label belongs into a tooltip.
 std::string label_that_fits(const RunLook& look, float width);
 
+/// For a tooltip: the whole label, and below it the trace's own where a person has given the run another.
+std::string label_in_full(const RunLook& look);
+
 }  // namespace kvscope::gui

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/tables/table_format.h"
+#include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/comparison_choice.h"
 #include "app/gui/figure/step_plot.h"
@@ -63,9 +64,11 @@ class AnswersView : public View {
         const bool has_kl = !series.empty();
         const float ask = further_.height(context, ImGui::GetContentRegionAvail().y);
         const float room = ImGui::GetContentRegionAvail().y - ask;
-        const float plot = has_kl && room > 11 * em
-                               ? std::clamp(room - text_height_, std::min(0.42f * room, 14 * em), 0.7f * room)
-                               : 0;
+        const float lowest_plot = 6.5f * em;
+        const float plot =
+            has_kl && room > 2 * lowest_plot
+                ? std::clamp(room - text_height_, std::clamp(0.42f * room, lowest_plot, 14 * em), 0.7f * room)
+                : 0;
         draw_outputs(context, shown, std::max(room - plot - (plot > 0 ? ImGui::GetStyle().ItemSpacing.y : 0), 3 * em));
         if (plot > 0) steps_.draw(context, series, plot, reference_.is_full() ? "" : reference_.possessive());
         if (ask > 0) further_.draw(context);
@@ -320,10 +323,10 @@ class AnswersView : public View {
         ImGui::SetCursorScreenPos(at);
         if (ImGui::InvisibleButton("run", {width, line})) session.selection.select_run(one.run);
         const bool is_marked = one.output && one.output->has_reference;
-        ImGui::SetItemTooltip("%s", (one.look.label + (is_marked ? long_difference(*one.output) : "")).c_str());
+        ImGui::SetItemTooltip("%s",
+                              (label_in_full(one.look) + (is_marked ? long_difference(*one.output) : "")).c_str());
         const float top = at.y + (em - side) / 2;
-        list->AddRectFilled({at.x, top}, {at.x + side, top + side},
-                            packed(on_ground(one.look.style.color, context.theme)));
+        draw_run_chip(context.theme, one.look.style, {at.x, top}, side, list);
         const float begin = 1.6f * side;
         const bool is_selected = one.run == session.cursor().run;
         if (is_selected) ImGui::PushFont(context.fonts.bold, 0);

@@ -10,6 +10,7 @@
 #include "analysis/cost_table.h"
 #include "analysis/memory_at.h"
 #include "analysis/tables/table_format.h"
+#include "app/gui/drawing/run_marks.h"
 #include "app/gui/figure/comparison_choice.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/session/cell_text.h"
@@ -17,6 +18,7 @@
 #include "app/gui/session/measures.h"
 #include "app/gui/session/runs_table.h"
 #include "app/gui/view/memory_choice.h"
+#include "app/gui/view/run_label.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -29,11 +31,11 @@ using analysis::Column;
 using analysis::ColumnType;
 using analysis::Table;
 
-/// Okabe and Ito's green and vermilion, which colour-blind eyes tell apart.
+/// Okabe and Ito's green and reddish purple, which colour-blind eyes tell apart; orange is for warnings.
 ImVec4 color_of(Change change, const Theme& theme) {
     const float darker = theme.brightness == Brightness::light ? 0.78f : 1.12f;
     if (change == Change::better) return {0, darker * 0.62f, darker * 0.45f, 1};
-    if (change == Change::worse) return {darker * 0.835f, darker * 0.369f, darker * 0.08f, 1};
+    if (change == Change::worse) return {darker * 0.8f, darker * 0.475f, darker * 0.655f, 1};
     return theme.ink_quiet;
 }
 
@@ -72,8 +74,10 @@ class CostView : public View {
             return;
         }
         if (choose_comparison("cost", session, automatic, comparison_)) ImGui::SameLine();
-        memory_.draw(model->model());
+        memory_.draw(model->model(), session.model_names);
         const Compared compared = resolve(session, comparison_, automatic, false);
+        if (compared.kind == Comparison::Kind::traces && compared.pairs.empty())
+            ImGui::TextDisabled("%s", why_no_pairs(compared).c_str());
         RunsTable runs(tables.front()->columns, std::move(rows), compared);
         draw_table(context, compared, runs);
     }
@@ -95,7 +99,7 @@ class CostView : public View {
                 {"right-click a heading", "show and hide columns"},
                 {"two − one",
                  "of two traces: behind each number, under Δ, what it is more or less than the same run's in "
-                 "the other; green is better, orange worse; Δ sorts, too"},
+                 "the other; green is better, purple worse; Δ sorts, too"},
                 {"memory at", "what each cache would take with a longer text, in this model or another"},
                 {"A − B", "A, B and their difference stand above the other runs"},
                 {"right-click", "copy or export the table"},
@@ -140,7 +144,7 @@ class CostView : public View {
                                           ImGuiTableFlags_Resizable | ImGuiTableFlags_Reorderable |
                                           ImGuiTableFlags_Hideable | ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY |
                                           ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoBordersInBody;
-        const bool has_differences = compared.kind == Comparison::Kind::traces;
+        const bool has_differences = compared.kind == Comparison::Kind::traces && !compared.pairs.empty();
         const std::string id = fmt::format("runs and {}{}", has_differences ? "differences" : "costs",
                                            memory_.is_on() ? " and memory" : "");
         if (!ImGui::BeginTable(id.c_str(), n_columns, flags)) return;
@@ -243,7 +247,7 @@ class CostView : public View {
             if (!ImGui::TableSetColumnIndex(static_cast<int>(i))) continue;
             const Column& column = columns[i].column;
             if (column.name == "label") {
-                is_run ? draw_label(context, row, visible, color) : ImGui::TextUnformatted(row.pinned.c_str());
+                is_run ? draw_label(context, row, visible) : ImGui::TextUnformatted(row.pinned.c_str());
                 continue;
             }
             const bool is_difference = columns[i].is_difference || !is_run;
@@ -303,7 +307,7 @@ class CostView : public View {
         ImGui::SetTooltip("%s", words.c_str());
     }
 
-    static void draw_label(Context& context, const RunsTable::Row& row, bool visible, const ImVec4& color) {
+    static void draw_label(Context& context, const RunsTable::Row& row, bool visible) {
         Session& session = context.session;
         const auto& run = session.attributes(row.run);
         const float side = 0.65f * ImGui::GetFontSize();
@@ -312,10 +316,9 @@ class CostView : public View {
             ImGui::SameLine();
         }
         const ImVec2 at = ImGui::GetCursorScreenPos();
-        ImDrawList* list = ImGui::GetWindowDrawList();
-        const ImVec2 from{at.x, at.y + (ImGui::GetTextLineHeight() - side) / 2};
-        visible ? list->AddRectFilled(from, {from.x + side, from.y + side}, packed(color))
-                : list->AddRect(from, {from.x + side, from.y + side}, packed(color));
+        draw_run_chip(context.theme, session.look(row.run).style,
+                      {at.x, at.y + (ImGui::GetTextLineHeight() - side) / 2}, side, ImGui::GetWindowDrawList(),
+                      visible);
         ImGui::SetCursorPosX(ImGui::GetCursorPosX() + 1.6f * side);
         ImGui::PushStyleColor(ImGuiCol_Text, visible ? context.theme.ink : context.theme.ink_quiet);
         const std::string label =
@@ -328,7 +331,11 @@ class CostView : public View {
         Cursor over;
         over.run = row.run;
         session.set_hover(over);
-        if (run.status != "complete") ImGui::SetTooltip("failed: %s", run.message.c_str());
+        const RunLook look = session.look(row.run);
+        if (run.status != "complete")
+            ImGui::SetTooltip("failed: %s", run.message.c_str());
+        else if (!look.recorded.empty())
+            ImGui::SetTooltip("%s", label_in_full(look).c_str());
     }
 
     Comparison comparison_;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "app/gui/drawing/run_marks.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/tokens/map_key.h"
@@ -343,10 +344,9 @@ class PromptView : public View {
             ImGui::SetCursorScreenPos({one.x, at.y});
             if (ImGui::InvisibleButton("run", {grid.column - ImGui::GetFontSize(), height}))
                 context.session.selection.select_run(one.run);
-            ImGui::SetItemTooltip("%s", one.error.empty() ? look.label.c_str() : one.error.c_str());
+            ImGui::SetItemTooltip("%s", (one.error.empty() ? label_in_full(look) : one.error).c_str());
             const float top = at.y + (ImGui::GetFontSize() - side) / 2;
-            list->AddRectFilled({one.x, top}, {one.x + side, top + side},
-                                packed(on_ground(look.style.color, context.theme)));
+            draw_run_chip(context.theme, look.style, {one.x, top}, side, list);
             const bool is_selected = one.run == context.session.cursor().run;
             if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
             list->PushClipRect({one.x, at.y}, {one.x + grid.column - side, at.y + height}, true);

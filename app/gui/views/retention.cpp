@@ -11,6 +11,7 @@
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
 #include "analysis/token_report.h"
+#include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_shapes.h"
@@ -248,13 +249,7 @@ class RetentionView : public View {
         const RunLook look = session.look(key);
         const auto& run = session.attributes(key);
         ImGui::PushID(key.text().c_str());
-        const ImVec2 at = ImGui::GetCursorScreenPos();
-        const float side = 0.65f * ImGui::GetFontSize();
-        const float top = at.y + (ImGui::GetTextLineHeight() - side) / 2;
-        ImGui::GetWindowDrawList()->AddRectFilled({at.x, top}, {at.x + side, top + side},
-                                                  packed(on_ground(look.style.color, context.theme)));
-        ImGui::Dummy({side, 0});
-        ImGui::SameLine();
+        run_chip(context.theme, look.style);
         if (key == session.cursor().run) ImGui::PushFont(context.fonts.bold, 0);
         ImGui::TextUnformatted(look.label.c_str());
         if (key == session.cursor().run) ImGui::PopFont();

@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 #include <imgui.h>
+#include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "analysis/measures/bytes_share.h"
+#include "analysis/model_in_words.h"
 #include "analysis/run_style.h"
 #include "analysis/tables/table_format.h"
+#include "app/gui/drawing/run_marks.h"
 #include "app/gui/session/renaming.h"
 #include "app/gui/session/runs_alone.h"
 #include "app/gui/session/share_of_bytes.h"
@@ -28,16 +31,7 @@ class RunsView : public View {
         const auto all = session.all_runs();
         const auto n_shown =
             std::count_if(all.begin(), all.end(), [&](const RunKey& key) { return session.is_visible(key); });
-        if (static_cast<size_t>(n_shown) < all.size()) {
-            ImGui::TextDisabled("%s", fmt::format("{} of {} shown", n_shown, all.size()).c_str());
-            ImGui::SameLine();
-            if (ImGui::TextLink("all")) show_all(session);
-            ImGui::SetItemTooltip("key 0");
-        }
-        if (session.pair.is_complete()) {
-            ImGui::Checkbox("A and B alone", &session.pair.alone);
-            ImGui::SetItemTooltip("No other run is shown, in any view (key O); the squares stay as they are");
-        }
+        draw_what_is_shown(session, static_cast<size_t>(n_shown), all.size());
         int number = 0;
         for (const auto& document : session.documents()) draw_document(context, *document, number);
     }
@@ -46,7 +40,7 @@ class RunsView : public View {
         return {{"click", "select a run"},
                 {"right click",
                  "only this run, this budget, or this policy at all budgets, beside the full cache; rename it"},
-                {"the square", "show or hide it in all views; for the first 27 also 1 … 9, Shift+1 … 9, Ctrl+1 … 9"},
+                {"the marker", "show or hide it in all views; for the first 27 also 1 … 9, Shift+1 … 9, Ctrl+1 … 9"},
                 {"a prompt", "look at its runs; what is selected, A and B become the same runs there"},
                 {"A, B",
                  "the two runs that are compared: O shows them alone, Space flickers, Esc ends that, D is the "
@@ -54,6 +48,25 @@ class RunsView : public View {
     }
 
  private:
+    /// Always as high, so that the list below stays under the mouse.
+    static void draw_what_is_shown(Session& session, size_t n_shown, size_t n_runs) {
+        if (n_runs < 2) return;
+        ImGui::TextDisabled("%s", fmt::format("{} of {} shown", n_shown, n_runs).c_str());
+        if (n_shown < n_runs) {
+            ImGui::SameLine();
+            if (ImGui::TextLink("all")) show_all(session);
+            ImGui::SetItemTooltip("key 0");
+        }
+        ImGui::BeginDisabled(!session.pair.is_complete());
+        ImGui::Checkbox("A and B alone", &session.pair.alone);
+        ImGui::EndDisabled();
+        if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled | ImGuiHoveredFlags_ForTooltip))
+            ImGui::SetTooltip(
+                session.pair.is_complete()
+                    ? "No other run is shown, in any view (key O); the markers stay as they are"
+                    : "Choose A and B in the list first: then no other run is shown, in any view (key O)");
+    }
+
     void draw_document(Context& context, Document& document, int& number) {
         const trace::Reader& reader = *document.reader();
         ImGui::PushID(document.id());
@@ -63,7 +76,7 @@ class RunsView : public View {
         ImGui::SetItemTooltip("%s\n%s%s", document.path().c_str(), reader.generator().c_str(),
                               reader.complete() ? "" : "\nincomplete: a run is going on, or was stopped");
         if (open) {
-            if (reader.has_model()) ImGui::TextDisabled("%s", reader.model().name.c_str());
+            if (reader.has_model()) draw_model(context.session, reader.model());
             for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
                 if (reader.n_prompts() > 1) draw_prompt_choice(context.session, document, prompt);
                 if (prompt == document.prompt) draw_runs(context, document, number);
@@ -74,6 +87,26 @@ class RunsView : public View {
             ImGui::TreePop();
         }
         ImGui::PopID();
+    }
+
+    static void draw_model(Session& session, const trace::ModelAttributes& model) {
+        const std::string shown = model_name(session.model_names, model);
+        const std::vector<std::string> names = own_names(model);
+        ImGui::TextDisabled("%s", shown.c_str());
+        std::string words = fmt::format("{}, {}", analysis::model_in_words(model), "right click: another name");
+        if (names.size() > 1) words = fmt::format("in its file's metadata: {}\n{}", names.back(), words);
+        ImGui::SetItemTooltip("%s", words.c_str());
+        if (!ImGui::BeginPopupContextItem("model menu")) return;
+        ImGui::TextDisabled("what the model is called here, in every trace");
+        for (const std::string& name : names)
+            if (ImGui::MenuItem(fmt::format("{}##{}", name, "own").c_str(), nullptr, name == shown))
+                choose_model_name(session.model_names, model, name);
+        ImGui::SetNextItemWidth(20 * ImGui::GetFontSize());
+        std::string typed = session.model_names.contains(model.fingerprint) ? shown : "";
+        if (ImGui::InputTextWithHint("##model name", "a name of your own", &typed))
+            choose_model_name(session.model_names, model, typed);
+        if (ImGui::IsItemDeactivatedAfterEdit() && ImGui::IsKeyPressed(ImGuiKey_Enter)) ImGui::CloseCurrentPopup();
+        ImGui::EndPopup();
     }
 
     /// By its question where several prompts have one name.
@@ -137,12 +170,9 @@ class RunsView : public View {
         if (ImGui::InvisibleButton("shown", {side, side})) session.set_visible(key, !visible);
         ImGui::SetItemTooltip("%s%s", visible ? "hide" : "show",
                               number <= n_run_keys ? fmt::format(" (key {})", key_text(run_key(number))).c_str() : "");
-        const ImU32 color = packed(on_ground(look.style.color, context.theme));
-        ImDrawList* list = ImGui::GetWindowDrawList();
         const float inset = std::round(0.17f * side);
-        const ImVec2 from{at.x + inset, at.y + inset};
-        const ImVec2 to{at.x + side - inset, at.y + side - inset};
-        visible ? list->AddRectFilled(from, to, color) : list->AddRect(from, to, color);
+        draw_run_chip(context.theme, look.style, {at.x + inset, at.y + inset}, side - 2 * inset,
+                      ImGui::GetWindowDrawList(), visible);
         const float gap = 4 * context.scale;
         ImGui::SameLine(0, gap);
         ImGui::BeginDisabled(failed);

@@ -7,6 +7,7 @@
 
 #include "analysis/figure_definition.h"
 #include "analysis/tables/table_format.h"
+#include "app/gui/drawing/run_marks.h"
 #include "app/gui/figure/curve_plot.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/measures.h"
@@ -78,10 +79,7 @@ class WhatIfView : public View {
  private:
     void draw_source(Context& context) {
         const RunLook look = context.session.look(what_if_.source());
-        ImGui::PushStyleColor(ImGuiCol_Text, on_ground(look.style.color, context.theme));
-        ImGui::TextUnformatted("■");
-        ImGui::PopStyleColor();
-        ImGui::SameLine(0, 4);
+        run_chip(context.theme, look.style);
         ImGui::PushFont(context.fonts.bold, 0);
         const char* from = what_if_.has_prefill() ? "prefill in memory" : "from the trace";
         const float whole = ImGui::GetContentRegionAvail().x;
@@ -177,7 +175,7 @@ class WhatIfView : public View {
         if (!context.engine || !what_if_.wants_prefill()) return;
         const EngineStatus status = context.engine->status();
         const Document& document = *context.session.document(what_if_.source());
-        const std::string name = document.reader()->model().name;
+        const std::string name = model_name(context.session.model_names, document.reader()->model());
         ImGui::BeginDisabled(status.busy());
         if (ImGui::Button("Repeat the prefill"))
             context.engine->repeat_prefill(document.id(), what_if_.source().prompt, {});

@@ -39,10 +39,9 @@ class RunView : public View {
         if (start_wanted_ && !is_running_ && problem(tokens).empty()) run(context);
         start_wanted_ = false;
         draw_button(context, status, tokens);
-        if (ImGui::GetContentRegionAvail().x < least_for_columns * ImGui::GetFontSize())
-            draw_in_one_column(context, status, tokens);
-        else
-            draw_in_two_columns(context, status, tokens);
+        const bool is_wide = ImGui::GetContentRegionAvail().x >= least_for_columns * ImGui::GetFontSize();
+        if (std::exchange(was_wide_, is_wide) != is_wide) scroll_to_top_ = true;  // what is where is another matter
+        is_wide ? draw_in_two_columns(context, status, tokens) : draw_in_one_column(context, status, tokens);
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
@@ -85,10 +84,14 @@ class RunView : public View {
     static constexpr float least_for_columns = 46;  ///< ems
 
     void draw_in_one_column(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens) {
+        if (std::exchange(scroll_to_top_, false)) ImGui::SetNextWindowScroll({0, 0});
         ImGui::BeginChild("form");
         draw_model(context, status);
         prompt_.draw(context, form_, tokens);
-        draw_runs(context, status, tokens);
+        draw_policies(context.theme, form_, *check_);
+        draw_budgets(context.theme, form_, tokens, *check_);
+        draw_output(context, status);
+        draw_more(context);
         draw_menu(context);
         ImGui::EndChild();
     }
@@ -103,17 +106,14 @@ class RunView : public View {
         draw_menu(context);
         ImGui::EndChild();
         ImGui::SameLine(0, gap);
+        if (std::exchange(scroll_to_top_, false)) ImGui::SetNextWindowScroll({0, 0});
         ImGui::BeginChild("form");
-        draw_runs(context, status, tokens);
-        draw_menu(context);
-        ImGui::EndChild();
-    }
-
-    void draw_runs(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens) {
+        draw_budgets(context.theme, form_, tokens, *check_);  // above the long list, so that they are seen at once
         draw_policies(context.theme, form_, *check_);
-        draw_budgets(context.theme, form_, tokens, *check_);
         draw_output(context, status);
         draw_more(context);
+        draw_menu(context);
+        ImGui::EndChild();
     }
 
     /// Which runs would fail, as of the last time that it was found out.
@@ -415,6 +415,8 @@ class RunView : public View {
     }
 
     RunForm form_;
+    bool was_wide_ = false;
+    bool scroll_to_top_ = false;
     TaskSlot<RunCheck> checks_;
     std::shared_ptr<const RunCheck> check_ = std::make_shared<const RunCheck>();
     bool is_checked_ = false;  ///< `check_` is of the form as it is

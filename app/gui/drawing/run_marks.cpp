@@ -1,0 +1,129 @@
+#include "app/gui/drawing/run_marks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "analysis/strokes.h"
+#include "app/gui/drawing/ground_colors.h"
+
+namespace kvscope::gui {
+namespace {
+
+using analysis::Dash;
+using analysis::Marker;
+
+constexpr float pixels_a_point = 1.6f;
+constexpr float thinnest_pattern = 5;  // pixels of a bar
+
+std::vector<ImVec2> corners_of(Marker marker, ImVec2 at, float r) {
+    std::vector<ImVec2> corners;
+    for (const auto& [across, down] : analysis::marker_corners(marker))
+        corners.push_back({at.x + r * static_cast<float>(across), at.y + r * static_cast<float>(down)});
+    return corners;
+}
+
+void draw_hollow_marker(Marker marker, ImVec2 at, float size, ImU32 color, ImDrawList* list) {
+    const float r = size / 2 - 0.5f;
+    if (marker == Marker::circle) return list->AddCircle(at, r, color);
+    const std::vector<ImVec2> corners = corners_of(marker, at, r);
+    if (marker == Marker::cross) {  // which has no inside: thin instead
+        for (size_t i = 0; i < corners.size(); i += 2) list->AddLine(corners[i], corners[i + 1], color);
+        return;
+    }
+    list->AddPolyline(corners.data(), static_cast<int>(corners.size()), color, 1.0f, ImDrawFlags_Closed);
+}
+
+/// Of a bar too thin for a pattern.
+float alpha_of(Dash dash) {
+    switch (dash) {
+        case Dash::solid:
+            return 1;
+        case Dash::dashed:
+            return 0.6f;
+        case Dash::dotted:
+            return 0.3f;
+        case Dash::dash_dotted:
+            return 0.8f;
+    }
+    return 1;
+}
+
+/// Lines through a rectangle, `rise` pixels up for each one across.
+void hatch(ImVec2 min, ImVec2 max, float rise, ImU32 color, ImDrawList* list) {
+    const float gap = std::max(4.0f, 2.5f * pixels_of_point());
+    list->PushClipRect(min, max, true);
+    const float climb = rise * (max.x - min.x);
+    for (float y = min.y + gap / 2; y < max.y + climb; y += gap)
+        list->AddLine({min.x, y}, {max.x, y - climb}, color, std::max(1.0f, 0.8f * pixels_of_point()));
+    list->PopClipRect();
+}
+
+}  // namespace
+
+float pixels_of_point() { return pixels_a_point * ImGui::GetStyle().FontScaleMain; }
+
+bool wants_rim(const Theme& theme, analysis::Rgb color) {
+    return theme.brightness == Brightness::light && analysis::wants_rim(color);
+}
+
+ImU32 rim_of(analysis::Rgb color, float alpha) {
+    const analysis::Rgb rim = analysis::rim_of(color);
+    const auto part = [](uint8_t channel) { return static_cast<float>(channel) / 255; };
+    return packed(ImVec4{part(rim.r), part(rim.g), part(rim.b), 1}, alpha);
+}
+
+void draw_marker(const Theme& theme, Marker marker, ImVec2 at, float size, analysis::Rgb color, float alpha,
+                 ImDrawList* list) {
+    const float r = size / 2;
+    const ImU32 fill = packed(line_on_ground(color, theme), alpha);
+    const bool rim = wants_rim(theme, color);
+    if (marker == Marker::none) return;
+    if (marker == Marker::circle) {
+        list->AddCircleFilled(at, r, fill);
+        if (rim) list->AddCircle(at, r, rim_of(color, alpha));
+        return;
+    }
+    const std::vector<ImVec2> corners = corners_of(marker, at, r);
+    if (marker == Marker::cross) {
+        const float width = static_cast<float>(analysis::cross_width(static_cast<double>(size / pixels_of_point()))) *
+                            pixels_of_point();
+        for (size_t i = 0; i < corners.size(); i += 2) list->AddLine(corners[i], corners[i + 1], fill, width);
+        return;
+    }
+    list->AddConvexPolyFilled(corners.data(), static_cast<int>(corners.size()), fill);
+    if (rim)
+        list->AddPolyline(corners.data(), static_cast<int>(corners.size()), rim_of(color, alpha), 1.0f,
+                          ImDrawFlags_Closed);
+}
+
+void draw_run_chip(const Theme& theme, const analysis::LineStyle& style, ImVec2 from, float side, ImDrawList* list,
+                   bool is_filled) {
+    const Marker marker = style.marker == Marker::none ? Marker::circle : style.marker;
+    const ImVec2 at{from.x + side / 2, from.y + side / 2};
+    if (is_filled)
+        draw_marker(theme, marker, at, side, style.color, 1, list);
+    else
+        draw_hollow_marker(marker, at, side, packed(line_on_ground(style.color, theme)), list);
+}
+
+void run_chip(const Theme& theme, const analysis::LineStyle& style, float height) {
+    const float side = 0.7f * ImGui::GetFontSize();
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float line = height > 0 ? height : ImGui::GetTextLineHeight();
+    draw_run_chip(theme, style, {at.x, at.y + (line - side) / 2}, side, ImGui::GetWindowDrawList());
+    ImGui::Dummy({side, height});
+    ImGui::SameLine();
+}
+
+void draw_run_bar(const Theme& theme, const analysis::LineStyle& style, ImVec2 min, ImVec2 max, ImDrawList* list) {
+    const ImVec4 color = line_on_ground(style.color, theme);
+    if (max.x - min.x < thinnest_pattern) return list->AddRectFilled(min, max, packed(color, alpha_of(style.dash)));
+    if (style.dash == Dash::solid) return list->AddRectFilled(min, max, packed(color));
+    list->AddRectFilled(min, max, packed(color, 0.15f));
+    if (style.dash == Dash::dashed) hatch(min, max, 1, packed(color), list);
+    if (style.dash == Dash::dash_dotted) hatch(min, max, 0, packed(color), list);
+    list->AddRect(min, max, packed(color));
+}
+
+}  // namespace kvscope::gui
