@@ -237,6 +237,24 @@ TEST_CASE("cost: any two columns of the table of runs") {
     CHECK_THAT(made(sample.reader(), "cost", options).caption, Contains("left out: snapkv 16"));
 }
 
+TEST_CASE("cost: axes begin at zero only where that leaves no more than half of them empty") {
+    const SampleTrace sample;
+    FigureOptions options;
+    options.columns = {"budget", "agreement"};
+    options.runs = {"snapkv"};  // budgets 16 and 24
+    const Panel far = made(sample.reader(), "cost", options).panels.at(0);
+    CHECK(far.x.min > 15);
+    CHECK(far.x.min < 16);
+    CHECK(far.x.max > 24);
+    options.runs = {"snapkv 24", "full"};  // 24 and 48: zero is not farther than they are from one another
+    const Panel near = made(sample.reader(), "cost", options).panels.at(0);
+    CHECK(near.x.min == 0);
+    options.runs = {"snapkv 24"};
+    const Panel one = made(sample.reader(), "cost", options).panels.at(0);
+    CHECK(one.x.min < 24);
+    CHECK(one.x.max > 24);
+}
+
 TEST_CASE("KL per step: the stored curves, and agreement beneath") {
     const SampleTrace sample;
     FigureOptions options;

@@ -38,6 +38,24 @@ class Damage(ProgramTest):
         self.assertEqual(listed.returncode, 1 if any(p["severity"] == "error" for p in problems) else 0)
         return problems
 
+    def test_memory_of_another_text_and_model(self):
+        with h5py.File(GOOD) as trace:
+            model = trace["model"].attrs
+            own = 2 * model["n_layers"] * model["n_kv_heads"] * model["head_dim"] * (4 if model["dtype"] == "f32" else 2)
+        rows = csv_rows(self.made("inspect", GOOD, "--memory-at", "1000", "--format", "csv").stdout)
+        full = next(row for row in rows if row["policy"] == "full")
+        self.assertEqual(int(full["bytes_at"]), 1000 * own)
+        rows = csv_rows(self.made("inspect", GOOD, "--memory-at", "131072", "--memory-model", "Llama-3.1-8B", "--format", "csv").stdout)
+        full = next(row for row in rows if row["policy"] == "full")
+        self.assertEqual(int(full["bytes_at"]), 131072 * 2 * 32 * 8 * 128 * 2)  # 16 GiB
+        snapkv = next(row for row in rows if row["policy"] == "snapkv")
+        grown = csv_rows(self.made("inspect", GOOD, "--memory-at", "131072", "--memory-model", "Llama-3.1-8B", "--budgets-grow",
+                                   "--format", "csv").stdout)
+        self.assertGreater(int(next(row for row in grown if row["label"] == snapkv["label"])["bytes_at"]),
+                           100 * int(snapkv["bytes_at"]))
+        for wrong in ("--memory-at", "0"), ("--memory-model", "Llama-3.1-8B"), ("--memory-at", "9", "--memory-model", "none"):
+            self.assertEqual(self.run_program("inspect", GOOD, *wrong).returncode, 2)
+
     def test_steps_of_different_numbers(self):
         for with_full_run in (True, False):
             for name in ("step_kl", "step_agreement"):

@@ -65,4 +65,28 @@ TEST_CASE("Prompt shows a shorter prompt, too, that is looked at while a long on
     CHECK(has_text(driven));
 }
 
+TEST_CASE("the tooltip of a token covers nothing of the text, wherever the view stands") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.start_by_palette("show prompt");
+    driven.settle();
+    bool is_seen = false;
+    driven.drive([&](ImGuiTestContext& c) {
+        const ImRect text = c.WindowInfo("//prompt-1/text").Window->OuterRectClipped;
+        for (const ImVec2 at : {ImVec2{text.Min.x + 20, text.Min.y + 40}, ImVec2{text.Min.x + 60, text.Min.y + 60}}) {
+            c.MouseTeleportToPos(at);
+            c.Yield(4);
+            for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
+                if (!(window->Flags & ImGuiWindowFlags_Tooltip) || !window->Active || window->Hidden) continue;
+                is_seen = true;
+                CHECK_FALSE(window->Rect().Overlaps(text));
+                CHECK(ImGui::GetMainViewport()->Size.y >= window->Rect().Max.y);
+                CHECK(window->Rect().Min.y >= 0);
+            }
+        }
+    });
+    CHECK(is_seen);
+}
+
 }  // namespace kvscope::gui::testing

@@ -235,6 +235,32 @@ TEST_CASE("head divergence shows both traces on one scale, and A − B of two wh
     CHECK(driven.app().notices().empty());
 }
 
+TEST_CASE("of one trace no view offers all open traces, also where both were shown before the other was closed") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const TwoTraces files;
+    DrivenApp driven(files.alone_in_the_window("head_divergence"));
+    driven.settle();
+    Session& session = driven.session();
+    session.pair.a = run_called(session, "one.h5: snapkv 16");
+    session.pair.b = run_called(session, "one.h5: snapkv 24");
+    const auto offered = [&] {
+        std::vector<std::string> lines;
+        driven.settle();
+        driven.drive([&](ImGuiTestContext& c) {
+            c.SetRef(DrivenApp::window_of("Head divergence###head_divergence").c_str());
+            c.ItemClick("##traces head_divergence");
+            for (const char* line : {"the selected trace", "all open traces", "A − B"})
+                if (c.ItemExists(("//$FOCUSED/" + std::string(line)).c_str())) lines.emplace_back(line);
+            c.PopupCloseAll();
+        });
+        return lines;
+    };
+    CHECK(offered() == std::vector<std::string>{"the selected trace", "all open traces", "A − B"});
+    session.close(session.documents().back()->id());
+    CHECK(offered() == std::vector<std::string>{"the selected trace", "A − B"});
+    CHECK(shown_by(driven).panels.size() == 3);
+}
+
 TEST_CASE("Retention shows a layer's heads of a trace whose model has it beside one whose model has not") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     TwoTraces files;

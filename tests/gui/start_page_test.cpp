@@ -120,6 +120,31 @@ TEST_CASE("Try your own prompt shows Run alone until the first trace opens, and 
     CHECK(ImGui::FindWindowByName("Retention###retention-1")->DockTabIsVisible);
 }
 
+TEST_CASE("where nothing is open, the key of Run shows its form alone; beside a trace it is one view of many") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    if (!find_view_kind("run")) KVSCOPE_SKIP("built without the engine");
+    const SampleTrace sample;
+    AppOptions options;
+    options.layout = "explore";
+    DrivenApp driven(options);
+    driven.settle();
+    const auto before = open_kinds(driven);
+    const auto press = [&] {
+        driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_R); });
+        driven.settle();
+    };
+    press();
+    CHECK(open_kinds(driven) == std::vector<std::string>{"run"});
+    press();  // would run, were the form filled in
+    CHECK(open_kinds(driven) == std::vector<std::string>{"run"});
+    driven.app().open_trace(sample.path);
+    driven.settle();
+    CHECK(open_kinds(driven) == before);
+    press();
+    CHECK(open_kinds(driven) == before);
+    CHECK(ImGui::FindWindowByName("Run###run-1")->DockTabIsVisible);
+}
+
 #ifdef KVSCOPE_WITH_ENGINE
 
 TEST_CASE("Continue the run, one click on the start page, ends a run that was interrupted while it decoded") {

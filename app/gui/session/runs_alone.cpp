@@ -2,9 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
 #include "analysis/run_policy.h"
 #include "analysis/run_style.h"
 #include "analysis/tables/table_format.h"
+#include "analysis/tables/utf8.h"
 
 namespace kvscope::gui {
 namespace {
@@ -24,6 +29,42 @@ std::string policy_of(const trace::RunAttributes& run) {
     }
 }
 
+std::vector<std::string> split(const std::string& text, char at) {
+    std::vector<std::string> parts(1);
+    for (const char c : text) c == at ? void(parts.emplace_back()) : parts.back().push_back(c);
+    return parts;
+}
+
+/// "snapkv @ 256": snapkv and 256.
+std::vector<std::string> words_in(const std::string& text) {
+    std::vector<std::string> words;
+    for (std::string& word : split(text, ' '))
+        if (!word.empty() && word != "@") words.push_back(std::move(word));
+    return words;
+}
+
+/// Whether each word is one of the run's; where `is_beginning`, or begins one of them.
+bool has_words(const Session& session, const RunKey& key, const std::vector<std::string>& words, bool is_beginning) {
+    const RunLook look = session.look(key);
+    std::vector<std::string> own = words_in(analysis::lower_case(look.label + " " + look.recorded));
+    own.push_back(analysis::lower_case(session.attributes(key).policy));
+    return std::all_of(words.begin(), words.end(), [&](const std::string& word) {
+        return std::any_of(own.begin(), own.end(),
+                           [&](const std::string& of) { return of == word || (is_beginning && of.starts_with(word)); });
+    });
+}
+
+/// Those that have the words as they are, else those that have words that begin so.
+std::vector<RunKey> runs_of_words(const Session& session, const std::vector<std::string>& words) {
+    for (const bool is_beginning : {false, true}) {
+        std::vector<RunKey> found;
+        for (const RunKey& key : session.all_runs())
+            if (has_words(session, key, words, is_beginning)) found.push_back(key);
+        if (!found.empty()) return found;
+    }
+    return {};
+}
+
 }  // namespace
 
 void show_alone(Session& session, const RunKey& run, Alone which) {
@@ -34,6 +75,33 @@ void show_alone(Session& session, const RunKey& run, Alone which) {
         const bool is_wanted = which == Alone::run ? key == run : is_alike(other, of, which);
         session.set_visible(key, is_wanted || other.policy == "full");
     }
+}
+
+void show_alone(Session& session, const std::vector<RunKey>& runs) {
+    for (const RunKey& key : session.all_runs())
+        session.set_visible(
+            key, std::find(runs.begin(), runs.end(), key) != runs.end() || session.attributes(key).policy == "full");
+}
+
+std::vector<RunKey> typed_runs(const Session& session, const std::string& typed) {
+    constexpr std::string_view only = "only ";
+    const std::string text = analysis::lower_case(typed);
+    if (!text.starts_with(only)) return {};
+    std::vector<std::vector<std::string>> parts;
+    for (const std::string& part : split(text.substr(only.size()), ',')) parts.push_back(words_in(part));
+    const std::vector<std::string> behind_last(parts.back().empty() ? parts.back().end() : parts.back().begin() + 1,
+                                               parts.back().end());
+    std::vector<RunKey> found;
+    for (std::vector<std::string>& words : parts) {
+        if (words.empty()) return {};
+        if (words.size() == 1 && &words != &parts.back())
+            words.insert(words.end(), behind_last.begin(), behind_last.end());
+        const std::vector<RunKey> meant = runs_of_words(session, words);
+        if (meant.empty()) return {};
+        for (const RunKey& key : meant)
+            if (std::find(found.begin(), found.end(), key) == found.end()) found.push_back(key);
+    }
+    return found;
 }
 
 void show_all(Session& session) {

@@ -47,6 +47,14 @@ void offer_texts(const std::string& search, std::vector<Action>& offered, Sessio
     }
 }
 
+void offer_runs_alone(const std::string& search, std::vector<Action>& offered, Session& session) {
+    const std::vector<RunKey> runs = typed_runs(session, search);
+    if (runs.empty()) return;
+    std::string labels;
+    for (const RunKey& run : runs) labels += (labels.empty() ? "" : ", ") + session.look(run).label;
+    offered.push_back({"Show only " + labels, "", 0, [&session, runs] { show_alone(session, runs); }, {}, {}, false});
+}
+
 void toggle_run(Session& session, const RunKey& run) { session.set_visible(run, !session.is_visible(run)); }
 
 void add_pair(Actions& actions, MenuActions& menu, Session& session) {
@@ -174,6 +182,7 @@ void add_palette_actions(const ActionTargets& on) {
     on.actions.add_for_search = [&session = on.session](const std::string& search, std::vector<Action>& before,
                                                         std::vector<Action>& behind) {
         offer_place(search, before, session);
+        offer_runs_alone(search, before, session);
         offer_texts(search, behind, session);
     };
     on.actions.add_to_palette = [&session = on.session, &views = on.views, &notices = on.notices,

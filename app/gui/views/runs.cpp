@@ -37,14 +37,16 @@ class RunsView : public View {
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"click", "select a run"},
-                {"right click",
-                 "only this run, this budget, or this policy at all budgets, beside the full cache; rename it"},
-                {"the marker", "show or hide it in all views; for the first 27 also 1 … 9, Shift+1 … 9, Ctrl+1 … 9"},
-                {"a prompt", "look at its runs; what is selected, A and B become the same runs there"},
-                {"A, B",
-                 "the two runs that are compared: O shows them alone, Space flickers, Esc ends that, D is the "
-                 "difference"}};
+        return {
+            {"click", "select a run"},
+            {"right click",
+             "only this run, this budget, or this policy at all budgets, beside the full cache; rename it"},
+            {"the marker",
+             "show or hide it in all views, with Ctrl it alone; for the first 27 also 1 … 9, Shift+1 … 9, Ctrl+1 … 9"},
+            {"a prompt", "look at its runs; what is selected, A and B become the same runs there"},
+            {"A, B",
+             "the two runs that are compared: O shows them alone, Space flickers, Esc ends that, D is the "
+             "difference"}};
     }
 
  private:
@@ -167,8 +169,13 @@ class RunsView : public View {
         const bool failed = run.status != "complete";
         const float side = ImGui::GetTextLineHeight();
         const ImVec2 at = ImGui::GetCursorScreenPos();
-        if (ImGui::InvisibleButton("shown", {side, side})) session.set_visible(key, !visible);
-        ImGui::SetItemTooltip("%s%s", visible ? "hide" : "show",
+        if (ImGui::InvisibleButton("shown", {side, side})) {
+            if (ImGui::GetIO().KeyCtrl)
+                show_alone(session, key, Alone::run);
+            else
+                session.set_visible(key, !visible);
+        }
+        ImGui::SetItemTooltip("%s%s\nCtrl-click: this run alone", visible ? "hide" : "show",
                               number <= n_run_keys ? fmt::format(" (key {})", key_text(run_key(number))).c_str() : "");
         const float inset = std::round(0.17f * side);
         draw_run_chip(context.theme, look.style, {at.x + inset, at.y + inset}, side - 2 * inset,

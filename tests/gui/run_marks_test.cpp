@@ -1,0 +1,107 @@
+#include "app/gui/drawing/run_marks.h"
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <vector>
+
+#include "app/gui/drawing/missing_fonts.h"
+#include "app/gui/drawing/shaped_text.h"
+#include "app/gui/drawing/theme.h"
+#include "tests/gui/driven_window.h"
+#include "tests/skip.h"
+
+namespace kvscope::gui::testing {
+namespace {
+
+using analysis::Dash;
+using analysis::LineStyle;
+using analysis::Marker;
+using Catch::Matchers::Contains;
+
+constexpr std::array dashes = {Dash::solid, Dash::dashed, Dash::dotted, Dash::dash_dotted};
+constexpr std::array markers = {Marker::circle, Marker::square, Marker::triangle, Marker::diamond, Marker::cross};
+constexpr analysis::Rgb blue{86, 180, 233};
+
+/// How much of a rectangle of a picture is not the ground's colour, and how strongly: 0 to 255.
+double ink_in(const Screenshot& picture, int left, int top, int width, int height) {
+    double sum = 0;
+    for (int y = top; y < top + height; ++y)
+        for (int x = left; x < left + width; ++x) {
+            const size_t at =
+                (static_cast<size_t>(y) * static_cast<size_t>(picture.width) + static_cast<size_t>(x)) * 3;
+            sum += std::abs(static_cast<int>(picture.rgb[at + 2]));  // the ground is black, the ink blue
+        }
+    return sum / (width * height);
+}
+
+template <class Draw>
+Screenshot drawn(const Draw& draw) {
+    return test_window()->capture([&] {
+        const Theme theme = apply_theme(Brightness::dark, 1);
+        ImDrawList* list = ImGui::GetForegroundDrawList();
+        list->AddRectFilled({0, 0}, {400, 200}, IM_COL32_BLACK);
+        draw(theme, list);
+        return true;
+    });
+}
+
+}  // namespace
+
+TEST_CASE("budgets of one policy are told apart in bars, wide and thin, and beside labels") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const int width = GENERATE(24, 3);
+    const Screenshot bars = drawn([&](const Theme& theme, ImDrawList* list) {
+        for (size_t i = 0; i < dashes.size(); ++i) {
+            const auto x = static_cast<float>(10 + 40 * i);
+            draw_run_bar(theme, {blue, dashes[i]}, {x, 10}, {x + static_cast<float>(width), 100}, list);
+        }
+    });
+    std::vector<double> inks;
+    for (size_t i = 0; i < dashes.size(); ++i)
+        inks.push_back(ink_in(bars, 10 + 40 * static_cast<int>(i), 12, width, 86));
+    for (size_t a = 0; a < inks.size(); ++a) {
+        CHECK(inks[a] > 20);
+        for (size_t b = 0; b < a; ++b) {
+            CAPTURE(width, a, b, inks[a], inks[b]);
+            CHECK(std::abs(inks[a] - inks[b]) > 8);
+        }
+    }
+}
+
+TEST_CASE("a hidden run's marker is hollow, whatever its budget") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const Screenshot chips = drawn([&](const Theme& theme, ImDrawList* list) {
+        for (size_t i = 0; i < markers.size(); ++i) {
+            LineStyle style{blue, Dash::solid, markers[i]};
+            const auto x = static_cast<float>(10 + 40 * i);
+            draw_run_chip(theme, style, {x, 10}, 16, list);
+            draw_run_chip(theme, style, {x, 60}, 16, list, false);
+        }
+    });
+    for (size_t i = 0; i < markers.size(); ++i) {
+        const int x = 10 + 40 * static_cast<int>(i);
+        CAPTURE(i);
+        CHECK(ink_in(chips, x, 60, 16, 16) > 5);
+        CHECK(ink_in(chips, x, 10, 16, 16) > 1.4 * ink_in(chips, x, 60, 16, 16));
+    }
+}
+
+TEST_CASE("what lacks a font is told once, with the package that has one") {
+    CHECK(font_package(0x928) == "fonts-noto-core");  // Devanagari
+    CHECK(font_package(0x1f600) == "fonts-noto-color-emoji");
+    CHECK(font_package(0x4e2d) == "fonts-noto-cjk");
+    CHECK(font_package(0xd55c) == "fonts-noto-cjk");  // Hangul
+    CHECK(font_package(0xe000).empty());              // private use
+    CHECK(font_package(0x10fffe).empty());
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    take_missing_fonts();
+    for (int i = 0; i < 2; ++i)
+        drawn([&](const Theme&, ImDrawList* list) { draw_text(list, {10, 10}, IM_COL32_WHITE, "a \U000F0123 b"); });
+    const auto told = take_missing_fonts();
+    REQUIRE(told.size() == 1);
+    CHECK_THAT(told.front(), Contains("U+F0123"));
+    CHECK(take_missing_fonts().empty());
+}
+
+}  // namespace kvscope::gui::testing
