@@ -43,6 +43,29 @@ bool is_shown() {
 
 }  // namespace
 
+TEST_CASE("the question leaves an open file dialog as it is, and Escape answers the question alone") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    WaitingRun run;
+    run.driven.drive([&](ImGuiTestContext& c) {
+        const auto has_dialog = [&] {
+            return c.ItemExists("//Open a trace###file dialog/##path") || c.ItemExists("//$FOCUSED/##path");
+        };
+        c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_O);
+        c.Yield(3);
+        CHECK(has_dialog());
+        CHECK(!run.driven.app().may_close());
+        c.Yield(3);
+        CHECK(is_shown());
+        c.KeyPress(ImGuiKey_Escape);
+        c.Yield(3);
+        CHECK(!is_shown());
+        CHECK(has_dialog());
+        c.KeyPress(ImGuiKey_Escape);
+        c.Yield(3);
+        CHECK(!has_dialog());
+    });
+}
+
 TEST_CASE("Quit during a run asks: Stay and Escape go on with it, Quit cancels it and closes") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     WaitingRun run;

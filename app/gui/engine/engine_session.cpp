@@ -257,8 +257,14 @@ class ThreadedSession final : public EngineSession {
         const Document& document = *session_.document(run);
         const trace::RunAttributes& attributes = session_.attributes(run);
         if (attributes.status != "complete") return attributes.label + " failed: it has no cache";
-        if (document.is_pending(run.run) && running_ && running_->document() == document.id())
-            return attributes.label + " is still being decoded";
+        if (document.is_pending(run.run) && running_ && running_->document() == document.id()) {
+            const auto& answers = partial_answers();
+            const bool has_answered = std::any_of(answers.begin(), answers.end(), [&](const PartialAnswer& answer) {
+                return answer.key == run && answer.has_ended;
+            });
+            return attributes.label +
+                   (has_answered ? " can be asked as soon as its job has ended" : " is still being decoded");
+        }
         return {};
     }
 

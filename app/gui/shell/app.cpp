@@ -133,11 +133,12 @@ bool App::frame() {
     guard_.attempt("the picker of views",
                    [this] { picker_.draw(actions_, views_, appearance_.theme(), window_.fonts); });
     guard_.attempt("the questions on layouts", [this] { saved_layouts_.draw(); });
-    guard_.attempt("the file dialog", [this] { dialog_.draw(); });
+    bool is_quit_drawn = false;
+    guard_.attempt("the file dialog", [&] { is_quit_drawn = dialog_.draw([this] { draw_quit_question(); }); });
     guard_.attempt("the run's label", [this] { rename_.draw(session_); });
     help_.draw_keys(focused_view(), actions_);
     help_.draw_about(window_);
-    draw_quit_question();
+    if (!is_quit_drawn) draw_quit_question();
     for (const auto& text : take_missing_fonts()) notice(text);
     notices_.draw(appearance_.theme());
     sidecars_.save_annotations();

@@ -20,6 +20,7 @@ struct OpenView {
     int number = 1;
     std::unique_ptr<View> view;
     bool open = true;
+    bool is_drawn = false;  ///< at least once
     bool is_docked = false;
     bool focus = false;         ///< bring to the front in the next frame
     std::string id() const;     ///< "retention-1"

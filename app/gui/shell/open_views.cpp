@@ -102,6 +102,7 @@ void OpenViews::open(const std::string& kind, const nlohmann::json& state) {
 
 OpenView& OpenViews::show(const ViewKind& kind) {
     start_dismissed_ = true;
+    in_front_.clear();
     const auto first =
         std::find_if(views_.begin(), views_.end(), [&](const auto& view) { return view->kind == &kind; });
     OpenView& shown = first == views_.end() ? open(kind) : **first;
@@ -110,7 +111,8 @@ OpenView& OpenViews::show(const ViewKind& kind) {
     return shown;
 }
 
-void OpenViews::bring_to_front(const ViewKind& kind) const {
+void OpenViews::bring_to_front(const ViewKind& kind) {
+    in_front_.clear();
     for (const auto& open : views_) {
         const ImGuiWindow* window = open->kind == &kind ? ImGui::FindWindowByName(open->title().c_str()) : nullptr;
         if (!window || !window->DockNode || !window->DockNode->TabBar) continue;
@@ -135,8 +137,13 @@ void OpenViews::start_or_show(const ViewKind& kind) {
 }
 
 void OpenViews::show_alone(const ViewKind& kind) {
-    const OpenView& shown = show(kind);
+    const auto first =
+        std::find_if(views_.begin(), views_.end(), [&](const auto& open) { return open->kind == &kind; });
+    const bool was_in_front = first != views_.end() && (*first)->focus;
+    OpenView& shown = show(kind);
     if (is_maximised()) return;
+    // Behind the start cards a layout may wait, in which another view of its place comes to the front.
+    if (!shown.is_drawn) shown.focus = was_in_front;
     wanted_maximised_ = shown.id();
     is_alone_ = true;
 }
@@ -172,7 +179,10 @@ void OpenViews::set_state(OpenView& open, const nlohmann::json& state) {
 void OpenViews::begin_frame() {
     frames_to_settle_ = std::max(frames_to_settle_ - 1, 0);
     if (!tab_order_.empty()) sort_tabs(dock_space_, tab_order_);
-    if (is_settled()) tab_order_.clear();
+    if (is_settled()) {
+        tab_order_.clear();
+        in_front_.clear();
+    }
     if (is_maximised()) end_maximised_where_due();
 }
 
@@ -230,10 +240,16 @@ void OpenViews::draw_one(OpenView& open, Context& context, ViewPicture& picture)
         if (ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows)) focused_ = open.id();
         guard_.draw(open, context);
     }
+    open.is_drawn = true;
     open.is_docked = ImGui::IsWindowDocked();
     // In its first frame a docked window has no tab yet that could come to the front.
-    const ImGuiDockNode* node = ImGui::GetCurrentWindow()->DockNode;
-    if (wants_focus && open.is_docked && (!node || !node->TabBar)) open.focus = true;
+    const ImGuiWindow* window = ImGui::GetCurrentWindow();
+    ImGuiTabBar* tabs = window->DockNode ? window->DockNode->TabBar : nullptr;
+    const bool has_tab = tabs && ImGui::TabBarFindTabByID(tabs, window->TabId);
+    if (wants_focus && open.is_docked && !has_tab) open.focus = true;
+    // Of new tabs Dear ImGui takes the last one, and goes by the keyboard's window alone.
+    if (has_tab && std::find(in_front_.begin(), in_front_.end(), open.id()) != in_front_.end())
+        tabs->NextSelectedTabId = window->TabId;
     picture.take_if_wanted(open);
     ImGui::End();
 }

@@ -35,7 +35,7 @@ class OpenViews {
     /// Brings the first of its kind to the front, with the keyboard, or opens one; leaves the start cards.
     OpenView& show(const ViewKind& kind);
     /// Its tab in front, where one of the kind is open; the keyboard stays where it is.
-    void bring_to_front(const ViewKind& kind) const;
+    void bring_to_front(const ViewKind& kind);
     /// Starts what the view of this kind is there to do where it has the keyboard; else shows it.
     void start_or_show(const ViewKind& kind);
     /// Shows it alone in the window until `end_alone`; where it is the only view, or a person has brought the others
@@ -114,13 +114,14 @@ class OpenViews {
     std::vector<std::unique_ptr<OpenView>> put_away_;  ///< not in the layout, with what is typed into them
     std::vector<nlohmann::json> views_of_later_;       ///< in the layout, of kinds that this program has not
     std::string focused_;                              ///< id
-    std::string focus_in_the_end_;      ///< title of the view that has the keyboard after a layout is built
-    nlohmann::json before_maximised_;   ///< state() then; null: no view is
-    std::string maximised_;             ///< id
-    std::string wanted_maximised_;      ///< id of the view that is maximised, or no longer is, in the next frame
-    std::string wanted_layout_;         ///< built at the next frame, when the dock space is known
-    std::map<ImGuiID, int> tab_order_;  ///< by window, as it is restored; empty once places are settled
-    bool is_alone_ = false;             ///< maximised by `show_alone`
+    std::string focus_in_the_end_;       ///< title of the view that has the keyboard after a layout is built
+    nlohmann::json before_maximised_;    ///< state() then; null: no view is
+    std::string maximised_;              ///< id
+    std::string wanted_maximised_;       ///< id of the view that is maximised, or no longer is, in the next frame
+    std::string wanted_layout_;          ///< built at the next frame, when the dock space is known
+    std::map<ImGuiID, int> tab_order_;   ///< by window, as it is restored; empty once places are settled
+    std::vector<std::string> in_front_;  ///< ids, of a layout that is restored, until its places are settled
+    bool is_alone_ = false;              ///< maximised by `show_alone`
     ImGuiID dock_space_ = 0;
     PlaceSizes sizes_;
     int frames_to_settle_ = 0;

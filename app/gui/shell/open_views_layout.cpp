@@ -93,7 +93,7 @@ nlohmann::json OpenViews::state() const {
     }
     nlohmann::json views = nlohmann::json::array();
     for (const auto& open : views_) {
-        const ImGuiWindow* window = ImGui::FindWindowByName(open->title().c_str());
+        const ImGuiWindow* window = open->is_drawn ? ImGui::FindWindowByName(open->title().c_str()) : nullptr;
         views.push_back(state_of(*open));
         // One that was never drawn, behind the start cards, is in front where it is to come there.
         views.back()["in_front"] = window ? !window->DockIsActive || window->DockTabIsVisible : open->focus;
@@ -117,6 +117,7 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
         put_away_.clear();
     }
     views_of_later_.clear();
+    in_front_.clear();
     const std::string keyboard = stored(state, "keyboard", std::string());
     for (const auto& saved : state["views"]) {
         if (!saved.is_object() || !saved.contains("kind") || !saved["kind"].is_string()) continue;
@@ -127,12 +128,17 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
         }
         OpenView& opened = add(*kind, number_of(saved));
         opened.focus = stored(saved, "in_front", false);
+        if (opened.focus) in_front_.push_back(opened.id());
         auto kept = take(before, *kind, opened.number);
         if (!kept) kept = take(put_away_, *kind, opened.number);
         opened.view = kept ? std::move(kept->view) : kind->create();
         if (opened.id() == keyboard) focus_in_the_end_ = opened.title();
         if (!kept) set_state(opened, saved.value("state", nlohmann::json::object()));
     }
+    // Without one that had the keyboard, one in the middle has it: else the last that appears would take it.
+    for (const auto& open : views_)
+        if (focus_in_the_end_.empty() && open->focus && open->kind->dock == Dock::center)
+            focus_in_the_end_ = open->title();
     put_away(std::move(before));
     if (!keep_views) restore_put_away(state);
     const std::string windows = stored(state, "windows", std::string());
@@ -144,11 +150,16 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
 
 void OpenViews::note_tab_order() {
     tab_order_.clear();
+    bool is_any_new = false;  // never drawn, so that it has no order yet: then all stand as the views do
     for (const auto& open : views_) {
         const ImGuiID window = ImHashStr(open->title().c_str());
         const ImGuiWindowSettings* saved = ImGui::FindWindowSettingsByID(window);
+        is_any_new = is_any_new || (saved && saved->DockId != 0 && saved->DockOrder < 0);
         if (saved && saved->DockOrder >= 0) tab_order_[window] = saved->DockOrder;
     }
+    if (!is_any_new) return;
+    int place = 0;
+    for (const auto& open : views_) tab_order_[ImHashStr(open->title().c_str())] = place++;
 }
 
 void OpenViews::restore_put_away(const nlohmann::json& state) {

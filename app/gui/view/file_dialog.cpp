@@ -99,7 +99,7 @@ void FileDialog::go_to(const fs::path& folder) {
     focus_field_ = true;
 }
 
-void FileDialog::draw() {
+bool FileDialog::draw(const std::function<void()>& draw_above) {
     const bool is_orphan = question_.asker.has_ended();
     if (is_orphan) wanted_ = false;
     const std::string popup = question_.title + "###file dialog";
@@ -110,10 +110,11 @@ void FileDialog::draw() {
     const float em = ImGui::GetFontSize();
     ImGui::SetNextWindowSize({46 * em, 30 * em}, ImGuiCond_Appearing);
     ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5f, 0.5f});
-    if (!ImGui::BeginPopupModal(popup.c_str(), nullptr, ImGuiWindowFlags_NoCollapse)) return;
+    if (!ImGui::BeginPopupModal(popup.c_str(), nullptr, ImGuiWindowFlags_NoCollapse)) return false;
     if (is_orphan) {
         ImGui::CloseCurrentPopup();
-        return ImGui::EndPopup();
+        ImGui::EndPopup();
+        return false;
     }
     if (ImGui::Button("Up") && folder_.has_parent_path()) go_to(folder_.parent_path());
     ImGui::SameLine();
@@ -124,7 +125,9 @@ void FileDialog::draw() {
     draw_remark(path);
     is_chosen |= draw_buttons(path);
     if (is_chosen) choose(path);
+    if (draw_above) draw_above();
     ImGui::EndPopup();
+    return static_cast<bool>(draw_above);
 }
 
 bool FileDialog::draw_entries() {
@@ -184,7 +187,9 @@ bool FileDialog::draw_buttons(const fs::path& path) const {
     const char* accept = objected_to_ == path ? "Replace" : saves ? "Save" : "Open";
     const bool is_accepted = ImGui::Button(accept);
     ImGui::SameLine();
-    if (ImGui::Button("Cancel") || ImGui::IsKeyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
+    const bool has_keyboard =
+        ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows | ImGuiFocusedFlags_NoPopupHierarchy);
+    if (ImGui::Button("Cancel") || (has_keyboard && ImGui::IsKeyPressed(ImGuiKey_Escape))) ImGui::CloseCurrentPopup();
     return is_accepted;
 }
 

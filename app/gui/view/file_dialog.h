@@ -31,8 +31,9 @@ class FileDialog {
     };
 
     void ask(Question question);
-    /// Once a frame.
-    void draw();
+    /// Once a frame. @param draw_above draws a question that may come while the dialog is open, which stays then
+    /// @returns whether the dialog is open, and has called draw_above
+    bool draw(const std::function<void()>& draw_above = {});
 
  private:
     struct Entry {
