@@ -64,7 +64,8 @@ void add_memory(Table& runs_table, const std::vector<trace::RunAttributes>& runs
         std::vector<Cell> added(2);
         if (const auto* share = std::get_if<double>(&cells.at(share_at))) {
             const double of_run = bytes_at(at, runs.at(i), *share, n_tokens);
-            added = {static_cast<std::int64_t>(std::llround(of_run)), at.full_bytes() / of_run};
+            added = {static_cast<std::int64_t>(std::llround(of_run)),
+                     of_run > 0 ? Cell(at.full_bytes() / of_run) : Cell()};
         }
         cells.insert(cells.begin() + behind, added.begin(), added.end());
     }

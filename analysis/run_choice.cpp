@@ -197,8 +197,9 @@ std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Read
     for (const int j : runs) {
         const trace::RunAttributes& run = reader.run(prompt, j);
         recipe.emplace_back(fmt::format("Run {}", j),
-                            fmt::format("{}: {} {}, {}, window {}, seed {}", recorded_label(run), run.policy,
-                                        run.parameters_json, budget_in_words(run), run.window, run.seed));
+                            fmt::format("{}{}: {} {}, {}, window {}, seed {}", recorded_label(run),
+                                        run.given_label.empty() ? "" : fmt::format(" (called {})", run.given_label),
+                                        run.policy, run.parameters_json, budget_in_words(run), run.window, run.seed));
     }
     recipe.emplace_back("Trace", reader.path().filename().string());
     return recipe;

@@ -60,6 +60,17 @@ std::string labels_of(std::span<const ShownRun> runs) {
     return labels;
 }
 
+namespace {
+
+/// What keys of the recipe begin with that are of a further part: no label, which a person may have given.
+std::string recipe_name(const TracePart& first, const TracePart& part) {
+    if (part.reader == first.reader) return "B";
+    const std::string name = part.reader->path().filename().string();
+    return name == first.reader->path().filename().string() ? part.reader->path().string() : name;
+}
+
+}  // namespace
+
 void complete_figure(Figure& figure, std::span<const TracePart> parts, std::span<const ShownRun> runs) {
     for (const TracePart& part : parts) {
         std::vector<int> indices;
@@ -71,7 +82,7 @@ void complete_figure(Figure& figure, std::span<const TracePart> parts, std::span
         if (&part == parts.data())
             complete_figure(figure, *part.reader, part.options, indices);
         else
-            add_recipe(figure, of_trace, part.name);
+            add_recipe(figure, of_trace, recipe_name(parts.front(), part));
     }
 }
 

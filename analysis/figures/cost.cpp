@@ -17,6 +17,7 @@ namespace kvscope::analysis::cost_file {
 namespace {
 
 constexpr double kDecades = 2;      ///< above which an axis is logarithmic
+constexpr double kOneValue = 1e-4;  ///< of the larger: points that are nearer to one another have one value
 constexpr double kMostEmpty = 0.5;  ///< of an axis from zero, before its first point
 
 struct Point {
@@ -122,14 +123,15 @@ Axis axis_of(const Column& column, const std::vector<double>& values) {
         axis.max = *most * 1.6;
         return axis;
     }
+    const bool is_one_value = *most - *least <= kOneValue * std::max(std::abs(*least), std::abs(*most));
     const bool is_far_from_zero = std::min(std::abs(*least), std::abs(*most)) > kMostEmpty * std::max(-*least, *most) &&
                                   (*least > 0 || *most < 0);
     const double span = is_far_from_zero ? *most - *least : std::max(*most, 0.0) - std::min(*least, 0.0);
     axis.min = is_far_from_zero || *least < 0 ? *least - 0.06 * span : 0;
     axis.max = is_far_from_zero || *most > 0 ? *most + 0.06 * span : 0;
-    if (axis.max > axis.min) return axis;
-    const double around = std::max(std::abs(*most) / 10, 1e-3);  // all points have one value
-    axis.min = *least == 0 ? 0 : *least - around;
+    if (!is_one_value) return axis;
+    const double around = *most == 0 ? 1 : std::abs(*most) / 10;
+    axis.min = *most == 0 ? 0 : *least - around;
     axis.max = *most + around;
     return axis;
 }

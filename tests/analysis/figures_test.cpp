@@ -255,6 +255,34 @@ TEST_CASE("cost: axes begin at zero only where that leaves no more than half of 
     CHECK(one.x.max > 24);
 }
 
+TEST_CASE("cost: one value has an axis around it that is of its size, however small, and never beyond zero") {
+    for (const double value : {4.6e-4, 0.5, -3e-5, 7e9}) {
+        CAPTURE(value);
+        for (const double apart : {0.0, 1e-7}) {
+            const trace::sample::TemporaryFolder folder;
+            trace::sample::Options sizes;
+            trace::PromptRecord prompt = trace::sample::prompt(sizes);
+            auto runs = trace::sample::runs(sizes, prompt);
+            trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.force = true, .generator = "figures_test"});
+            writer.write_model(trace::sample::model(sizes));
+            writer.write_prompt(0, prompt);
+            for (int j : {1, 2}) {
+                trace::RunRecord& run = runs[static_cast<size_t>(j)];
+                run.select_s = value * (1 + apart * j);
+                writer.write_run(0, j - 1, run);
+            }
+            writer.finish();
+            FigureOptions options;
+            options.columns = {"budget", "select_s"};
+            const trace::Reader reader(folder / "t.h5");
+            const Axis y = made(reader, "cost", options).panels.at(0).y;
+            CHECK(y.min < value);
+            CHECK(y.max > value);
+            CHECK(y.max - y.min == Approx(0.2 * std::abs(value)).epsilon(0.01));
+        }
+    }
+}
+
 TEST_CASE("KL per step: the stored curves, and agreement beneath") {
     const SampleTrace sample;
     FigureOptions options;

@@ -56,6 +56,14 @@ TEST_CASE("memory at another length: two columns behind the budget, empty where 
     const test::SampleTrace sample;
     const trace::Reader& reader = sample.reader();
     Table table = cost_table(reader, 0);
+    const auto share = std::find_if(table.columns.begin(), table.columns.end(),
+                                    [](const Column& column) { return column.name == "bytes_share"; });
+    Table damaged = table;  // a cache of no bytes
+    damaged.rows[1].cells.at(static_cast<size_t>(share - table.columns.begin())) = 0.0;
+    add_memory(damaged, reader.runs(0), 48, {480, cache_shape(reader.model()), BudgetsAt::entries});
+    for (size_t i = 0; i < damaged.columns.size(); ++i)
+        if (damaged.columns[i].name == "compression_at")
+            CHECK(std::holds_alternative<std::monostate>(damaged.rows[1].cells[i]));
     const size_t n_columns = table.columns.size();
     const MemoryAt at{480, cache_shape(reader.model()), BudgetsAt::entries};
     add_memory(table, reader.runs(0), reader.prompt(0).visible_tokens(), at);

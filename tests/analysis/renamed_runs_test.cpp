@@ -43,7 +43,7 @@ TEST_CASE("a renamed run is called so in titles, legends and tables, and the rec
     CHECK(maps.panels.at(0).title == "SnapKV, B = 16");
     CHECK(maps.panels.at(0).whole_title == "snapkv 16");
     CHECK(maps.panels.at(1).title == "snapkv 24");
-    CHECK(recipe_of(maps, "Run 1").starts_with("snapkv 16: "));
+    CHECK(recipe_of(maps, "Run 1").starts_with("snapkv 16 (called SnapKV, B = 16): "));
     CHECK(cell(table_of(reader, "retention", of_runs({1})), 0, "label") == Cell("SnapKV, B = 16"));
 
     // One entry a run, although policies and budgets could be listed apart.

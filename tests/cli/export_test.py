@@ -93,7 +93,12 @@ class Export(ProgramTest):
         self.assertIn("SnapKV, B = 24", labels)
         self.assertNotIn(label, labels)
         svg = self.export("step-kl", "svg", "--rename", f"{label}=SnapKV, B = 24", "--run", "SnapKV, B = 24")
-        self.assertIn(label, svg.decode())  # the recipe
+        self.assertIn(f"{label} (called SnapKV, B = 24): snapkv", svg.decode())  # the recipe
+        for figure in "coverage", "retention":
+            both = self.export(figure, "svg", "--rename", f"{label}=Model: x", "--run", "Model: x", "--run", "aperturekv @ 24", "--difference")
+            keys = [line.split(": ")[0] for line in both.decode().split("<desc>")[1].split("</desc>")[0].splitlines()]
+            self.assertIn("B", keys)
+            self.assertEqual(keys.count("Model"), 1, keys)
         self.refuses(2, ["snapkv:window=8 @ 64"], "export", "t.h5", "--figure", "step-kl", "--rename", "h2o @ 24=H2O", "-o",
                      "no.csv")
         ranked = self.made("export", "t.h5", "--ranking", "losses", "--rename", f"{label}=SnapKV, B = 24", "--format", "csv")

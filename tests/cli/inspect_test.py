@@ -56,6 +56,12 @@ class Damage(ProgramTest):
         for wrong in ("--memory-at", "0"), ("--memory-model", "Llama-3.1-8B"), ("--memory-at", "9", "--memory-model", "none"):
             self.assertEqual(self.run_program("inspect", GOOD, *wrong).returncode, 2)
 
+    def test_options_of_traces(self):
+        for option in ("--memory-at", "9"), ("--prompt-text",):
+            refused = self.run_program("inspect", HF_MODEL, *option)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn(f"{option[0]} is of traces", refused.stderr)
+
     def test_steps_of_different_numbers(self):
         for with_full_run in (True, False):
             for name in ("step_kl", "step_agreement"):

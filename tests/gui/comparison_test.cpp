@@ -58,6 +58,12 @@ TEST_CASE(
         CHECK(pair.label == session.look(pair.a).run);
     }
     CHECK(resolve(session, comparison, AutomaticComparison::none, false).kind == Comparison::Kind::none);
+    // What the choice says and what the table shows is one thing, whichever runs are shown.
+    for (const RunKey& key : session.all_runs())
+        if (key.document == second) session.set_visible(key, false);
+    for (const bool shown_only : {true, false})
+        CHECK(resolve(session, Comparison{}, AutomaticComparison::traces, shown_only).title == "two.h5 − one.h5");
+    for (const RunKey& key : session.all_runs()) session.set_visible(key, true);
 
     comparison = {Comparison::Kind::traces, "one.h5", "two.h5"};
     nlohmann::json state;

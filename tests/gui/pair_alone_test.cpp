@@ -67,6 +67,26 @@ TEST_CASE("A and B alone: three clicks, and the shown runs are as before when it
     CHECK_FALSE(session.pair.alone);
 }
 
+TEST_CASE("A and B alone ends where A is taken back, and the next pair is not shown alone unasked") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    Session& session = driven.session();
+    const auto runs = session.all_runs();
+    const size_t n_all = n_shown(session);
+    choose(driven, runs.at(2), "A");
+    choose(driven, runs.at(3), "B");
+    driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//runs-1/A and B alone"); });
+    CHECK(n_shown(session) == 2);
+    choose(driven, runs.at(2), "A");  // once more: none
+    CHECK(n_shown(session) == n_all);
+    CHECK_FALSE(session.pair.alone);
+    choose(driven, runs.at(4), "A");
+    CHECK(session.pair.is_complete());
+    CHECK(n_shown(session) == n_all);
+}
+
 TEST_CASE("A and B alone: Compare begins so, Explore shows the runs that were shown") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;

@@ -1,5 +1,6 @@
 #include "app/gui/shell/place_sizes.h"
 
+#include <GLFW/glfw3.h>
 #include <imgui_internal.h>
 
 #include <catch2/catch.hpp>
@@ -9,6 +10,7 @@
 
 #include "app/gui/shell/dock_places.h"
 #include "tests/gui/driven_window.h"
+#include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
 
 namespace kvscope::gui::testing {
@@ -125,6 +127,47 @@ TEST_CASE("what a person has made of a place in a small window is what it stays"
     CHECK(places.size_of("left").x == wanted);
     places.resize({100 * em, 60 * em});
     CHECK(places.size_of("left").x == wanted);
+}
+
+TEST_CASE("a side that is dragged in a small window takes nothing from what the others are to have again") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const float em = font_size();
+    Places places({100 * em, 60 * em});
+    const float right = places.size_of("right").x;
+    places.resize({74 * em, 47 * em});
+    REQUIRE(places.size_of("right").x < right);
+    places.set_width("left", 22 * em);
+    places.resize({74 * em, 47 * em});
+    places.resize({100 * em, 60 * em});
+    CHECK(places.size_of("right").x == right);
+    CHECK(places.size_of("left").x == 22 * em);
+}
+
+TEST_CASE("sides come back to their sizes although a view was maximised while the window was small") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    GLFWwindow* window = glfwGetCurrentContext();
+    int width = 0, height = 0;
+    glfwGetWindowSize(window, &width, &height);
+    const auto resize = [&](int to_width, int to_height) {
+        glfwSetWindowSize(window, to_width, to_height);
+        REQUIRE(
+            driven.draw_until([&] { return static_cast<int>(ImGui::GetMainViewport()->Size.x) == to_width; }, 4000));
+        driven.settle();
+    };
+    const auto width_of = [](const char* title) { return ImGui::FindWindowByName(title)->Size.x; };
+    const float left = width_of("Runs###runs-1"), right = width_of("Inspector###inspector-1");
+    resize(width - 400, height - 200);
+    CHECK(width_of("Inspector###inspector-1") < right);
+    for (int i = 0; i < 2; ++i) {
+        driven.start_by_palette("maximise the view");
+        driven.settle();
+    }
+    resize(width, height);
+    CHECK(width_of("Runs###runs-1") == left);
+    CHECK(width_of("Inspector###inspector-1") == right);
 }
 
 }  // namespace kvscope::gui::testing

@@ -1,7 +1,9 @@
+#include <fmt/format.h>
 #include <imgui_internal.h>
 
 #include <catch2/catch.hpp>
 
+#include "app/gui/session/renaming.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
@@ -65,24 +67,33 @@ TEST_CASE("Prompt shows a shorter prompt, too, that is looked at while a long on
     CHECK(has_text(driven));
 }
 
-TEST_CASE("the tooltip of a token covers nothing of the text, wherever the view stands") {
+TEST_CASE(
+    "the tooltip of a token is within the window and away from the lines that are read, with labels of any length") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
-    DrivenApp driven(explore(sample));
-    driven.start_by_palette("show prompt");
+    const bool is_long = GENERATE(false, true);
+    const bool is_alone = GENERATE(false, true);
+    DrivenApp driven(is_alone ? alone(sample, "prompt") : explore(sample));
+    int number = 0;
+    for (const RunKey& key : driven.session().all_runs())
+        if (is_long)
+            rename(driven.session(), key,
+                   fmt::format("SnapKV, window 32, pooled by the maximum of 7, B = {}", ++number), false);
+    if (!is_alone) driven.start_by_palette("show prompt");
     driven.settle();
     bool is_seen = false;
     driven.drive([&](ImGuiTestContext& c) {
         const ImRect text = c.WindowInfo("//prompt-1/text").Window->OuterRectClipped;
         for (const ImVec2 at : {ImVec2{text.Min.x + 20, text.Min.y + 40}, ImVec2{text.Min.x + 60, text.Min.y + 60}}) {
             c.MouseTeleportToPos(at);
-            c.Yield(4);
+            c.Yield(6);
             for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
                 if (!(window->Flags & ImGuiWindowFlags_Tooltip) || !window->Active || window->Hidden) continue;
                 is_seen = true;
-                CHECK_FALSE(window->Rect().Overlaps(text));
-                CHECK(ImGui::GetMainViewport()->Size.y >= window->Rect().Max.y);
-                CHECK(window->Rect().Min.y >= 0);
+                const ImRect lines{text.Min.x, at.y - 40, text.Max.x, at.y + 40};
+                CHECK_FALSE(window->Rect().Overlaps(lines));
+                const ImGuiViewport* viewport = ImGui::GetMainViewport();
+                CHECK(ImRect({0, 0}, viewport->Size).Contains(window->Rect()));
             }
         }
     });

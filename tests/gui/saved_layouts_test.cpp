@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "app/gui/session/model_names.h"
 #include "app/gui/session/settings.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
@@ -176,6 +177,41 @@ TEST_CASE("a layout goes through a file; a damaged one is told and changes nothi
     driven.settle();
     CHECK(kinds(driven) == std::vector<std::string>{"cost"});
     CHECK(saved.contains("mine 2"));
+}
+
+TEST_CASE("a model's name that another window has chosen survives this window's later saves") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    setenv("XDG_CONFIG_HOME", (sample.folder / "config").c_str(), 1);
+    {
+        DrivenApp driven(explore(sample), true);
+        driven.settle();
+        driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiKey_2); });
+        const auto file = settings_file();
+        REQUIRE(driven.draw_until([&] { return std::filesystem::exists(file); }, 4000));
+        const Settings before = load_settings(file);
+        Settings other = before;
+        other.model_names["fingerprint"] = "theirs";
+        save_settings(other, file, &before);
+        const trace::ModelAttributes model = driven.session().focus()->reader()->model();
+        for (const char* layout : {"compare", "explore", "report"}) {
+            driven.start_by_palette(std::string("layout ") + layout);
+            choose_model_name(driven.session().model_names, model, layout);
+            const auto at = std::filesystem::last_write_time(file);
+            REQUIRE(driven.draw_until([&] { return std::filesystem::last_write_time(file) != at; }, 4000));
+            const auto stored = load_settings(file).model_names;
+            CHECK(stored == ModelNames{{"fingerprint", "theirs"}, {model.fingerprint, layout}});
+        }
+        choose_model_name(driven.session().model_names, model, "");
+        driven.start_by_palette("layout explore");
+        CHECK(driven.draw_until(
+            [&] {
+                return load_settings(file).model_names == ModelNames{{"fingerprint", "theirs"}};
+            },
+            4000));
+        CHECK(driven.session().model_names == ModelNames{{"fingerprint", "theirs"}});
+    }
+    unsetenv("XDG_CONFIG_HOME");
 }
 
 }  // namespace kvscope::gui::testing

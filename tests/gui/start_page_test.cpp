@@ -153,6 +153,26 @@ TEST_CASE("where nothing is open, the key of Run shows its form alone; beside a 
     CHECK(ImGui::FindWindowByName("Run###run-1")->DockTabIsVisible);
 }
 
+TEST_CASE("where nothing is open and another view is maximised, the key of Run shows its form alone, too") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    if (!find_view_kind("run")) KVSCOPE_SKIP("built without the engine");
+    AppOptions options;
+    options.layout = "explore";
+    DrivenApp driven(options);
+    driven.app().show_view(*find_view_kind("log"));
+    driven.settle();
+    driven.start_by_palette("maximise the view");
+    driven.settle();
+    REQUIRE(open_kinds(driven) == std::vector<std::string>{"log"});
+    driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_R); });
+    driven.settle();
+    CHECK(open_kinds(driven) == std::vector<std::string>{"run"});
+    CHECK(ImGui::FindWindowByName("Run###run-1")->Size.x == ImGui::GetMainViewport()->WorkSize.x);
+    driven.start_by_palette("maximise the view");
+    driven.settle();
+    CHECK(open_kinds(driven).size() > 10);
+}
+
 #ifdef KVSCOPE_WITH_ENGINE
 
 TEST_CASE("Continue the run, one click on the start page, ends a run that was interrupted while it decoded") {

@@ -23,8 +23,11 @@ TEST_CASE("a model is called as a person has chosen, by its fingerprint, in ever
     choose_model_name(names, model, model.name);
     CHECK(names.empty());
     choose_model_name(names, model, "SmolLM2");
-    choose_model_name(names, model, "");
-    CHECK(names.empty());
+    for (const char* nothing : {"", "  ", "a##b"}) {
+        choose_model_name(names, model, "SmolLM2");
+        choose_model_name(names, model, nothing);
+        CHECK(names.empty());
+    }
     for (const char* odd : {"", "[]", "{", "7", R"({"_name_or_path": 7})", R"({"_name_or_path": ""})"}) {
         model.config_json = odd;
         CHECK(own_names(model) == std::vector<std::string>{model.name});

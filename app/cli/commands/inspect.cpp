@@ -60,7 +60,8 @@ std::function<int()> declare(CLI::App& app) {
            "file", *path,
            "A trace, a .part folder, a model (file, folder, or the id of one in the local hub cache), or EchoKV's maps")
         ->required();
-    app.add_flag("--prompt-text", *whole_text, "The exact text of the prompts and their templates");
+    const auto* whole_text_flag =
+        app.add_flag("--prompt-text", *whole_text, "The exact text of the prompts and their templates");
     auto* commands_flag =
         app.add_flag("--commands", *as_commands, "Only the commands that make each run's kept entries again");
     app.add_option("-m,--model", *model, "The model that those commands name (default: the model that comes along)")
@@ -79,9 +80,10 @@ std::function<int()> declare(CLI::App& app) {
                  "… each run with its share of the longer text; else a budget of entries stays as it is")
         ->needs(memory_at);
     commands_flag->excludes(memory_at);
+    const std::vector<const CLI::Option*> of_traces = {whole_text_flag, memory_at};
     format->declare(app);
     for (const char* other : {"--prompt-text", "--format"}) commands_flag->excludes(app.get_option(other));
-    return [path, format, whole_text, as_commands, model, memory] {
+    return [path, format, whole_text, as_commands, model, memory, of_traces] {
         std::error_code error;
         const bool is_unfinished = !fs::exists(*path, error) && fs::exists(path->string() + ".part", error);
         const fs::path found = is_unfinished ? *path : program::find_model(*path);
@@ -92,6 +94,11 @@ std::function<int()> declare(CLI::App& app) {
         }
         if (is_maps(found)) return inspect_maps(found, *format);
         const bool is_of_hub = found != *path;
+        const bool is_trace = !is_of_hub && !is_model(found) && !is_maps(found);
+        for (const CLI::Option* option : of_traces)
+            if (!is_trace && option->count() > 0)
+                throw std::invalid_argument(
+                    fmt::format("{} is of traces, and {} is none", option->get_name(), path->string()));
         return is_of_hub || is_model(found) ? inspect_model(found, *format)
                                             : inspect_trace(found, *format, *whole_text, *memory);
     };

@@ -36,7 +36,7 @@ bool is_emoji(uint32_t c) {
     return (c >= 0x1f1e6 && c <= 0x1f1ff) || (c >= 0x1f300 && c <= 0x1f6ff) || (c >= 0x1f900 && c <= 0x1faff);
 }
 
-bool can_have_font(uint32_t c) {
+bool is_assigned(uint32_t c) {
     const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
     return category != UTF8PROC_CATEGORY_CN && category != UTF8PROC_CATEGORY_CO && category != UTF8PROC_CATEGORY_CS;
 }
@@ -52,7 +52,7 @@ std::string name_of(uint32_t c) {
 
 /// Only the window's thread draws.
 struct Missing {
-    std::set<std::string> told;  ///< packages, and characters that none has
+    std::set<std::string> told;  ///< packages; "" for characters that are in none
     std::vector<std::string> sentences;
 };
 
@@ -65,7 +65,7 @@ Missing& missing() {
 
 std::string font_package(uint32_t character) {
     if (is_emoji(character)) return "fonts-noto-color-emoji";
-    if (!can_have_font(character)) return "";
+    if (!is_assigned(character)) return "";
     switch (g_unichar_get_script(character)) {
         case G_UNICODE_SCRIPT_HAN:
         case G_UNICODE_SCRIPT_HANGUL:
@@ -85,7 +85,7 @@ void note_missing_character(uint32_t character) {
     const std::string what =
         fmt::format("no font of this machine has {}: boxes stand in for what it lacks", name_of(character));
     all.sentences.push_back(package.empty()
-                                ? what + ". It is no character of Unicode, so that none can"
+                                ? what + ". It is of private use, or not assigned: only a font made for it has it"
                                 : fmt::format("{}. Debian and Ubuntu have one in the package {}; then start "
                                               "kvscope again",
                                               what, package));

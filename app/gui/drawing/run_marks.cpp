@@ -117,6 +117,7 @@ void run_chip(const Theme& theme, const analysis::LineStyle& style, float height
 }
 
 void draw_run_bar(const Theme& theme, const analysis::LineStyle& style, ImVec2 min, ImVec2 max, ImDrawList* list) {
+    if (max.y - min.y < 0.5f) return;
     const ImVec4 color = line_on_ground(style.color, theme);
     if (max.x - min.x < thinnest_pattern) return list->AddRectFilled(min, max, packed(color, alpha_of(style.dash)));
     if (style.dash == Dash::solid) return list->AddRectFilled(min, max, packed(color));

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "analysis/run_style.h"
 #include "app/figures/output_file.h"
 #include "app/gui/engine/job_of_request.h"
 #include "app/gui/engine/job_progress.h"
@@ -256,13 +257,13 @@ class ThreadedSession final : public EngineSession {
         if (!session_.exists(run)) return "select a run";
         const Document& document = *session_.document(run);
         const trace::RunAttributes& attributes = session_.attributes(run);
-        if (attributes.status != "complete") return attributes.label + " failed: it has no cache";
+        if (attributes.status != "complete") return analysis::run_label(attributes) + " failed: it has no cache";
         if (document.is_pending(run.run) && running_ && running_->document() == document.id()) {
             const auto& answers = partial_answers();
             const bool has_answered = std::any_of(answers.begin(), answers.end(), [&](const PartialAnswer& answer) {
                 return answer.key == run && answer.has_ended;
             });
-            return attributes.label +
+            return analysis::run_label(attributes) +
                    (has_answered ? " can be asked as soon as its job has ended" : " is still being decoded");
         }
         return {};

@@ -16,6 +16,13 @@ struct ChosenPair {
     bool is_alone() const { return alone && is_complete(); }
     bool has(const RunKey& run) const { return a == run || b == run; }
 
+    /// Chooses a run for A or B, or none. Where that ends a pair, the next one is not shown alone unasked.
+    void choose(std::optional<RunKey>& slot, const std::optional<RunKey>& run) {
+        const bool was_complete = is_complete();
+        slot = run;
+        alone = alone && (is_complete() || !was_complete);
+    }
+
     /// A run, or all runs of a document, are gone. Another pair is not shown alone unasked.
     void forget(const RunKey& run) {
         forget_where([&](const RunKey& each) { return each == run; });

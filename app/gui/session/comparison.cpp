@@ -95,7 +95,8 @@ Compared resolve(const Session& session, const Comparison& comparison, Automatic
         compared.less = less;
         compared.title = title_of_both(session, *trace, *less);
         compared.pairs = pairs_of(session, *trace, *less, shown_only);
-        if (compared.pairs.empty() && !is_chosen) compared = {};
+        // Whichever runs are shown: a run that is hidden does not end the comparison of two traces.
+        if (!is_chosen && compared.pairs.empty() && pairs_of(session, *trace, *less, false).empty()) compared = {};
     }
     return compared;
 }

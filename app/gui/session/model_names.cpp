@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/gui/session/document.h"
 #include "json/bounded_json.h"
 
 namespace kvscope::gui {
@@ -22,7 +23,7 @@ std::vector<std::string> own_names(const trace::ModelAttributes& model) {
 }
 
 void choose_model_name(ModelNames& names, const trace::ModelAttributes& model, const std::string& name) {
-    if (name.empty() || name == model.name)
+    if (name == model.name || !can_be_label(name))
         names.erase(model.fingerprint);
     else
         names[model.fingerprint] = name;

@@ -18,7 +18,7 @@ std::string model_name(const ModelNames& names, const trace::ModelAttributes& mo
 /// The first is the trace's; none stands there twice.
 std::vector<std::string> own_names(const trace::ModelAttributes& model);
 
-/// An empty name, or the trace's own, takes it away.
+/// The trace's own name, or what can be no label, as nothing typed, takes it away.
 void choose_model_name(ModelNames& names, const trace::ModelAttributes& model, const std::string& name);
 
 }  // namespace kvscope::gui

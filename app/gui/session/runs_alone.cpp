@@ -35,13 +35,17 @@ std::vector<std::string> split(const std::string& text, char at) {
     return parts;
 }
 
-/// "snapkv @ 256": snapkv and 256.
+/// "snapkv @ 256": snapkv and 256; "h2o 25%": h2o, 25 and %.
 std::vector<std::string> words_in(const std::string& text) {
+    std::string spaced;
+    for (const char c : text) spaced += c == '@' ? " " : c == '%' ? " %" : std::string(1, c);
     std::vector<std::string> words;
-    for (std::string& word : split(text, ' '))
-        if (!word.empty() && word != "@") words.push_back(std::move(word));
+    for (std::string& word : split(spaced, ' '))
+        if (!word.empty()) words.push_back(std::move(word));
     return words;
 }
+
+bool is_number(const std::string& word) { return !word.empty() && word[0] >= '0' && word[0] <= '9'; }
 
 /// Whether each word is one of the run's; where `is_beginning`, or begins one of them.
 bool has_words(const Session& session, const RunKey& key, const std::vector<std::string>& words, bool is_beginning) {
@@ -49,8 +53,9 @@ bool has_words(const Session& session, const RunKey& key, const std::vector<std:
     std::vector<std::string> own = words_in(analysis::lower_case(look.label + " " + look.recorded));
     own.push_back(analysis::lower_case(session.attributes(key).policy));
     return std::all_of(words.begin(), words.end(), [&](const std::string& word) {
+        const bool may_begin = is_beginning && !is_number(word);
         return std::any_of(own.begin(), own.end(),
-                           [&](const std::string& of) { return of == word || (is_beginning && of.starts_with(word)); });
+                           [&](const std::string& of) { return of == word || (may_begin && of.starts_with(word)); });
     });
 }
 
@@ -94,9 +99,13 @@ std::vector<RunKey> typed_runs(const Session& session, const std::string& typed)
     std::vector<RunKey> found;
     for (std::vector<std::string>& words : parts) {
         if (words.empty()) return {};
-        if (words.size() == 1 && &words != &parts.back())
-            words.insert(words.end(), behind_last.begin(), behind_last.end());
-        const std::vector<RunKey> meant = runs_of_words(session, words);
+        std::vector<RunKey> meant;
+        if (words.size() == 1 && &words != &parts.back() && !behind_last.empty()) {
+            std::vector<std::string> with_last = words;
+            with_last.insert(with_last.end(), behind_last.begin(), behind_last.end());
+            meant = runs_of_words(session, with_last);
+        }
+        if (meant.empty()) meant = runs_of_words(session, words);
         if (meant.empty()) return {};
         for (const RunKey& key : meant)
             if (std::find(found.begin(), found.end(), key) == found.end()) found.push_back(key);

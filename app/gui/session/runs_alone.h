@@ -24,7 +24,8 @@ void show_all(Session& session);
 
 /// The runs that a person means by "only snapkv, k-vec, dapq 256": of each part between commas those whose label has
 /// all its words, a policy's name or how it begins, or a budget; what stands behind the last part's name goes for the
-/// parts that have a name alone. Empty where the text does not begin with "only ", or a part means no run.
+/// parts that have a name alone, where there are such runs. Empty where the text does not begin with "only ", or a part
+/// means no run.
 std::vector<RunKey> typed_runs(const Session& session, const std::string& typed);
 
 /// "Only budget 256", as in a menu.

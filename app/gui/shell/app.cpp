@@ -43,7 +43,7 @@ App::App(Window& window, AppOptions options)
     add_actions();
     if (!settings().problem.empty()) notice(settings().problem, true);
     session_.wanted_template = options_.use_template;
-    session_.model_names = settings().model_names;
+    session_.model_names = shared_names_ = settings().model_names;
     choose_first_layout();
     opener_.open(options_.traces, true);
     // A workspace brings its own; what was asked for goes before it.
@@ -143,7 +143,7 @@ bool App::frame() {
     notices_.draw(appearance_.theme());
     sidecars_.save_annotations();
     if (undo_.end_frame()) window_.draw_again();
-    settings_.values().model_names = session_.model_names;
+    share_model_names();
     autosave_.end_frame();
     end_frame();
     const Document* focus = session_.focus();
@@ -158,6 +158,18 @@ void App::unseen_frame() {
     } catch (const std::exception& error) {
         spdlog::error("{}", error.what());
     }
+}
+
+void App::share_model_names() {
+    ModelNames& stored = settings_.values().model_names;
+    for (const auto& [model, name] : session_.model_names) {
+        const auto before = shared_names_.find(model);
+        if (before == shared_names_.end() || before->second != name) stored[model] = name;
+    }
+    for (const auto& [model, name] : shared_names_)
+        if (!session_.model_names.contains(model)) stored.erase(model);
+    if (session_.model_names != stored) session_.model_names = stored;
+    if (shared_names_ != stored) shared_names_ = stored;
 }
 
 void App::take_results() {

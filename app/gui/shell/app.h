@@ -125,6 +125,9 @@ class App {
     void draw_quit_question();
     std::vector<StartCard> start_cards();
     void end_frame();
+    /// What a person has chosen since the last frame goes into the settings; what other windows have added to them,
+    /// from there.
+    void share_model_names();
 
     // What is below works with what is above it, and is gone before it.
     Window& window_;
@@ -153,6 +156,7 @@ class App {
     RecentFiles recent_;
     bool are_answers_shown_ = false;  ///< those of the job under way were brought to the front
     bool quit_ = false;
+    ModelNames shared_names_;  ///< as session and settings had them after the last frame
 };
 
 }  // namespace kvscope::gui

@@ -141,7 +141,12 @@ void OpenViews::show_alone(const ViewKind& kind) {
         std::find_if(views_.begin(), views_.end(), [&](const auto& open) { return open->kind == &kind; });
     const bool was_in_front = first != views_.end() && (*first)->focus;
     OpenView& shown = show(kind);
-    if (is_maximised()) return;
+    if (is_maximised()) {
+        if (maximised_ == shown.id()) return;
+        wanted_maximised_ = maximised_;  // all as they were first
+        alone_next_ = shown.id();
+        return;
+    }
     // Behind the start cards a layout may wait, in which another view of its place comes to the front.
     if (!shown.is_drawn) shown.focus = was_in_front;
     wanted_maximised_ = shown.id();

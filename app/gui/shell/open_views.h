@@ -121,6 +121,7 @@ class OpenViews {
     std::string wanted_layout_;          ///< built at the next frame, when the dock space is known
     std::map<ImGuiID, int> tab_order_;   ///< by window, as it is restored; empty once places are settled
     std::vector<std::string> in_front_;  ///< ids, of a layout that is restored, until its places are settled
+    std::string alone_next_;             ///< id of the view that is shown alone once no other is maximised
     bool is_alone_ = false;              ///< maximised by `show_alone`
     ImGuiID dock_space_ = 0;
     PlaceSizes sizes_;

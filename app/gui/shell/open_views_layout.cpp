@@ -59,6 +59,9 @@ void OpenViews::end_maximised_where_due() {
         at = is_closed ? views.erase(at) : at + 1;
     }
     restore(all, true);
+    if (alone_next_.empty()) return;
+    wanted_maximised_ = std::exchange(alone_next_, {});
+    is_alone_ = true;
 }
 
 void OpenViews::maximise(const std::string& id) {

@@ -1,7 +1,5 @@
 #include "app/gui/shell/place_sizes.h"
 
-#include <imgui_internal.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,47 +16,46 @@ bool has_middle(const ImGuiDockNode* node) {
 
 }  // namespace
 
+float& PlaceSizes::Side::size() const { return node->SizeRef[axis]; }
+
 std::vector<PlaceSizes::Side> PlaceSizes::sides_of(ImGuiID dock_space) {
     std::vector<Side> sides;
     const ImGuiDockNode* node = ImGui::DockBuilderGetNode(dock_space);
     while (node && node->IsSplitNode()) {
         const bool is_first = has_middle(node->ChildNodes[0]);
         if (!is_first && !has_middle(node->ChildNodes[1])) break;
-        const ImGuiDockNode* side = node->ChildNodes[is_first ? 1 : 0];
-        const auto axis = static_cast<int>(node->SplitAxis);
-        if (side) sides.push_back({side->ID, axis, side->SizeRef[static_cast<ImGuiAxis>(axis)]});
+        if (ImGuiDockNode* side = node->ChildNodes[is_first ? 1 : 0]) sides.push_back({side, node->SplitAxis});
         node = node->ChildNodes[is_first ? 0 : 1];
     }
     return sides;
 }
 
+PlaceSizes::Wanted& PlaceSizes::wanted(const Side& side, ImVec2 whole) {
+    Wanted& known = wanted_[side.node->ID];
+    if (known.set != side.size()) known = {side.size(), whole[side.axis], side.size()};
+    return known;
+}
+
 void PlaceSizes::fit(ImGuiID dock_space, ImVec2 size) {
     const ImGuiDockNode* root = ImGui::DockBuilderGetNode(dock_space);
     if (!root || root->Size.x <= 0 || root->Size.y <= 0) return;
-    const std::vector<Side> now = sides_of(dock_space);
-    if (now != set_) {
-        wanted_ = now;
-        wanted_at_ = root->Size;
-    }
-    set_ = now;
-    if (size.x == root->Size.x && size.y == root->Size.y) return;
-    std::array<float, 2> lacks = {}, spare = {};
-    const auto least = [&](const Side& side) {
-        return std::min(side.size, least_ems[static_cast<size_t>(side.axis)] * ImGui::GetFontSize());
+    const std::vector<Side> sides = sides_of(dock_space);
+    std::array<float, 2> spare = {};
+    const auto least = [&](const Side& side, const Wanted& of) {
+        return std::min(of.size, least_ems[static_cast<size_t>(side.axis)] * ImGui::GetFontSize());
     };
-    for (const Side& side : wanted_) spare[static_cast<size_t>(side.axis)] += side.size - least(side);
-    for (const int axis : {0, 1}) {
-        const auto a = static_cast<ImGuiAxis>(axis);
-        lacks[static_cast<size_t>(axis)] = std::max(wanted_at_[a] - size[a], 0.0f);
+    for (const Side& side : sides) {
+        const Wanted& of = wanted(side, root->Size);
+        spare[static_cast<size_t>(side.axis)] += of.size - least(side, of);
     }
-    for (const Side& side : wanted_) {
-        ImGuiDockNode* node = ImGui::DockBuilderGetNode(side.node);
-        if (!node) continue;
-        const auto axis = static_cast<size_t>(side.axis);
-        const float share = spare[axis] > 0 ? std::min(lacks[axis] / spare[axis], 1.0f) : 0;
-        node->SizeRef[static_cast<ImGuiAxis>(side.axis)] = std::round(side.size - share * (side.size - least(side)));
+    if (size.x == root->Size.x && size.y == root->Size.y) return;
+    for (const Side& side : sides) {
+        Wanted& of = wanted(side, root->Size);
+        const float lacks = std::max(of.at - size[side.axis], 0.0f);
+        const float all = spare[static_cast<size_t>(side.axis)];
+        const float share = all > 0 ? std::min(lacks / all, 1.0f) : 0;
+        side.size() = of.set = std::round(of.size - share * (of.size - least(side, of)));
     }
-    set_ = sides_of(dock_space);
 }
 
 }  // namespace kvscope::gui

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <imgui.h>
+#include <imgui_internal.h>
 
+#include <map>
 #include <vector>
 
 namespace kvscope::gui {
@@ -16,16 +18,20 @@ class PlaceSizes {
 
  private:
     struct Side {
-        ImGuiID node = 0;
-        int axis = 0;  ///< ImGuiAxis
+        ImGuiDockNode* node = nullptr;
+        ImGuiAxis axis = ImGuiAxis_None;
+        float& size() const;
+    };
+    /// As a layout or a person has made a side.
+    struct Wanted {
         float size = 0;
-        bool operator==(const Side&) const = default;
+        float at = 0;   ///< size of the dock space then, along the side's axis
+        float set = 0;  ///< what was made of it last
     };
     static std::vector<Side> sides_of(ImGuiID dock_space);
+    Wanted& wanted(const Side& side, ImVec2 whole);
 
-    std::vector<Side> wanted_;  ///< as a layout or a person has made them
-    ImVec2 wanted_at_;          ///< size of the dock space then
-    std::vector<Side> set_;     ///< as they were left in the frame before
+    std::map<ImGuiID, Wanted> wanted_;  ///< by node; also of those that are gone while a view is maximised
 };
 
 }  // namespace kvscope::gui

@@ -219,7 +219,7 @@ void draw_prompt_column(Context& context, const PromptColumn& one, const PromptG
         const auto& counts = grid.by_heads ? of->heads : of->layers;
         return token < counts.size() ? counts[token] : 0.0;
     };
-    const MapColors colors = one.less ? difference_colors(context.theme, static_cast<float>(most))
+    const MapColors colors = one.less ? difference_colors(context.theme, static_cast<float>(grid.farthest))
                                       : prompt_colors(context.theme, most, grid.least);
     const float below = std::round((grid.line - ImGui::GetFontSize()) / 2);
     const auto ground_of = [&](const PlacedToken& piece) {

@@ -40,6 +40,7 @@ struct PromptGrid {
     float bottom = 0;
     bool by_heads = false;  ///< what the colour counts
     double least = 1;       ///< where its colours begin, for all columns
+    double farthest = 1;    ///< of a difference: from zero, as the exported figure has it
 };
 
 /// @param slot for the lines, which all columns of a document share

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/measures/retention.h"
 #include "analysis/tables/number_text.h"
@@ -41,6 +42,13 @@ std::string ranges(const std::vector<size_t>& numbers) {
 TaskResult<PromptCounts> prompt_counts(Session& session, const RunKey& key) {
     static const TaskSlot<PromptCounts> slot;
     return session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)] { return read_counts(at); });
+}
+
+double farthest_difference(const PromptCounts& a, const PromptCounts& b) {
+    double farthest = 0;
+    for (size_t t = 0; t < std::min(a.layers.size(), b.layers.size()); ++t)
+        farthest = std::max(farthest, std::abs(a.layers[t] - b.layers[t]));
+    return farthest > 0 ? farthest : 1;
 }
 
 std::string where_kept(const trace::Kept& kept, int64_t token) {

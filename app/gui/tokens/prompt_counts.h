@@ -24,6 +24,9 @@ struct PromptCounts {
 
 TaskResult<PromptCounts> prompt_counts(Session& session, const RunKey& key);
 
+/// How far a token's layers of A lie from those of B at most; 1 where no token differs
+double farthest_difference(const PromptCounts& a, const PromptCounts& b);
+
 /// "2 of 30 layers, 3 of 90 heads: 0, 4"
 std::string where_kept(const trace::Kept& kept, int64_t token);
 

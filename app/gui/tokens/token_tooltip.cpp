@@ -25,32 +25,42 @@ namespace {
 
 /// The next tooltip where it covers nothing of the current window's text: left or right of it, or in the corner away
 /// from the mouse.
-void place_beside_window() {
-    const float em = ImGui::GetFontSize();
-    const float least = 16 * em;
-    const float gap = 0.4f * em;
+/// @param size of the tooltip, as it was last
+void place_beside_window(ImVec2 size) {
+    const float gap = 0.4f * ImGui::GetFontSize();
     const ImVec2 from = ImGui::GetWindowPos();
     const ImVec2 to{from.x + ImGui::GetWindowWidth(), from.y + ImGui::GetWindowHeight()};
     const ImGuiViewport& viewport = *ImGui::GetMainViewport();
     const float right = viewport.Pos.x + viewport.Size.x - to.x;
     const float left = from.x - viewport.Pos.x;
-    const float y = ImGui::GetMousePos().y;
-    const float down = std::clamp((y - viewport.Pos.y) / viewport.Size.y, 0.0f, 1.0f);
-    if (right >= least && right >= left)
-        ImGui::SetNextWindowPos({to.x + gap, y}, ImGuiCond_Always, {0, down});
-    else if (left >= least)
-        ImGui::SetNextWindowPos({from.x - gap, y}, ImGuiCond_Always, {1, down});
-    else if (y > (from.y + to.y) / 2)
-        ImGui::SetNextWindowPos({to.x - gap, from.y + gap}, ImGuiCond_Always, {1, 0});
-    else
-        ImGui::SetNextWindowPos({to.x - gap, to.y - gap}, ImGuiCond_Always, {1, 1});
+    const float above = from.y - viewport.Pos.y;
+    const float below = viewport.Pos.y + viewport.Size.y - to.y;
+    const ImVec2 mouse = ImGui::GetMousePos();
+    ImVec2 at;
+    if (right >= size.x + gap)
+        at = {to.x + gap, mouse.y};
+    else if (left >= size.x + gap)
+        at = {from.x - gap - size.x, mouse.y};
+    else if (below >= size.y + gap)
+        at = {mouse.x, to.y + gap};
+    else if (above >= size.y + gap)
+        at = {mouse.x, from.y - gap - size.y};
+    else  // in the corner that the mouse is not in
+        at = {mouse.x > (from.x + to.x) / 2 ? from.x : to.x - size.x,
+              mouse.y > (from.y + to.y) / 2 ? from.y : to.y - size.y};
+    at.x = std::clamp(at.x, viewport.Pos.x, std::max(viewport.Pos.x + viewport.Size.x - size.x, viewport.Pos.x));
+    at.y = std::clamp(at.y, viewport.Pos.y, std::max(viewport.Pos.y + viewport.Size.y - size.y, viewport.Pos.y));
+    ImGui::SetNextWindowPos(at);
 }
 
 }  // namespace
 
 void draw_token_tooltip(Context& context, const PromptColumn& one, const std::vector<RunKey>& runs, int64_t token) {
     const auto t = static_cast<size_t>(token);
-    place_beside_window();
+    ImGuiStorage& known = *ImGui::GetStateStorage();
+    const ImGuiID width = ImGui::GetID("tooltip width"), height = ImGui::GetID("tooltip height");
+    const float em = ImGui::GetFontSize();
+    place_beside_window({known.GetFloat(width, 30 * em), known.GetFloat(height, 10 * em)});
     ImGui::BeginTooltip();
     text_item(one.prompt->shown[t]);
     ImGui::SameLine();
@@ -81,8 +91,14 @@ void draw_token_tooltip(Context& context, const PromptColumn& one, const std::ve
         ImGui::TextDisabled("%s", where_kept(*answer.value->kept, token).c_str());
         any = true;
     }
-    if (any) ImGui::TextDisabled("%s", measure_definition("layers"));
+    if (any) {
+        ImGui::PushTextWrapPos(30 * ImGui::GetFontSize());
+        ImGui::TextDisabled("%s", measure_definition("layers"));
+        ImGui::PopTextWrapPos();
+    }
     ImGui::PopFont();
+    known.SetFloat(width, ImGui::GetWindowWidth());
+    known.SetFloat(height, ImGui::GetWindowHeight());
     ImGui::EndTooltip();
 }
 

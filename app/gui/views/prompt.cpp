@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "analysis/tables/number_text.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/session/prompt_text.h"
@@ -184,7 +185,7 @@ class PromptView : public View {
         const auto& reader = *document.reader();
         const auto layers = static_cast<size_t>(reader.model().n_layers);
         const size_t rows = context.session.at(runs.front()).n_rows();
-        if (color_ == Color::difference) return draw_difference_scale(context, layers);
+        if (color_ == Color::difference) return draw_difference_scale(context);
         const size_t most = by_heads() ? layers * rows : layers;
         const MapColors colors = prompt_colors(context.theme, most, least_);
         const float side = ImGui::GetFontSize();
@@ -215,14 +216,15 @@ class PromptView : public View {
         ImGui::Dummy({x - at.x, ImGui::GetFrameHeight()});
     }
 
-    static void draw_difference_scale(const Context& context, size_t layers) {
-        const MapColors colors = difference_colors(context.theme, static_cast<float>(layers));
+    void draw_difference_scale(const Context& context) const {
+        const MapColors colors = difference_colors(context.theme, static_cast<float>(farthest_));
+        const std::string most = analysis::format_number(farthest_, 3);
         const float side = ImGui::GetFontSize();
         const auto label = [](const std::string& text) {
             ImGui::AlignTextToFramePadding();
             ImGui::TextDisabled("%s", text.c_str());
         };
-        label(fmt::format("B in more  −{}", layers));
+        label("B in more  −" + most);
         ImGui::SameLine(0, 0.3f * side);
         const ImVec2 at = ImGui::GetCursorScreenPos();
         const float y = at.y + ImGui::GetStyle().FramePadding.y;
@@ -235,7 +237,7 @@ class PromptView : public View {
         }
         ImGui::Dummy({6 * side, ImGui::GetFrameHeight()});
         ImGui::SameLine(0, 0.3f * side);
-        label(fmt::format("+{} layers  A in more", layers));
+        label(fmt::format("+{} layers  A in more", most));
     }
 
     // ---- the text --------------------------------------------------------------------------------------------------
@@ -268,11 +270,20 @@ class PromptView : public View {
                 if (column.error.empty()) column.error = less.error;
                 if (!column.less) column.counts.reset();  // one alone is not the difference
                 if (!column.counts) column.less.reset();
+                if (column.less) grid.farthest = farthest_of(column.counts, column.less);
             }
             if (const auto& counts = column.counts)
                 grid.least = std::min(grid.least, by_heads() ? counts->least_heads : counts->least_layers);
         }
         return all;
+    }
+
+    /// Looked through once for each pair.
+    double farthest_of(const std::shared_ptr<const PromptCounts>& a,
+                       const std::shared_ptr<const PromptCounts>& b) const {
+        if (farthest_pair_ != std::pair{a, b}) farthest_seen_ = farthest_difference(*a, *b);
+        farthest_pair_ = {a, b};
+        return farthest_seen_;
     }
 
     void draw_columns(Context& context, const Document& focus, const std::vector<RunKey>& runs, float height) {
@@ -291,6 +302,7 @@ class PromptView : public View {
         for (const PromptColumn& one : all)
             if (one.lines) n_lines = std::max(n_lines, one.lines->size());
         least_ = grid.least;
+        farthest_ = grid.farthest;
         ImGui::Dummy({width, labels + grid.line * static_cast<float>(n_lines)});
         place_.keep(all.front().lines, all.front().run, grid.line, ImGui::GetWindowHeight() - labels,
                     context.session.cursor().first_token);
@@ -503,8 +515,11 @@ class PromptView : public View {
     }
 
     Color color_ = Color::layers;
+    mutable std::pair<std::shared_ptr<const PromptCounts>, std::shared_ptr<const PromptCounts>> farthest_pair_;
+    mutable double farthest_seen_ = 1;  ///< of that pair
     bool selected_only_ = false;
     double least_ = 1;     ///< PromptGrid::least
+    double farthest_ = 1;  ///< PromptGrid::farthest
     bool is_low_ = false;  ///< there is room for the text and little else
     PromptSearch search_;
     SpanAnswers answers_;

@@ -52,7 +52,7 @@ class RunsView : public View {
  private:
     /// Always as high, so that the list below stays under the mouse.
     static void draw_what_is_shown(Session& session, size_t n_shown, size_t n_runs) {
-        if (n_runs < 2) return;
+        if (n_runs == 0) return;
         ImGui::TextDisabled("%s", fmt::format("{} of {} shown", n_shown, n_runs).c_str());
         if (n_shown < n_runs) {
             ImGui::SameLine();
@@ -60,7 +60,8 @@ class RunsView : public View {
             ImGui::SetItemTooltip("key 0");
         }
         ImGui::BeginDisabled(!session.pair.is_complete());
-        ImGui::Checkbox("A and B alone", &session.pair.alone);
+        bool is_alone = session.pair.is_alone();
+        if (ImGui::Checkbox("A and B alone", &is_alone)) session.pair.alone = is_alone;
         ImGui::EndDisabled();
         if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled | ImGuiHoveredFlags_ForTooltip))
             ImGui::SetTooltip(
@@ -170,7 +171,7 @@ class RunsView : public View {
         const float side = ImGui::GetTextLineHeight();
         const ImVec2 at = ImGui::GetCursorScreenPos();
         if (ImGui::InvisibleButton("shown", {side, side})) {
-            if (ImGui::GetIO().KeyCtrl)
+            if (ImGui::GetIO().KeyCtrl && !failed)
                 show_alone(session, key, Alone::run);
             else
                 session.set_visible(key, !visible);
@@ -207,10 +208,7 @@ class RunsView : public View {
             ImGui::BeginDisabled(failed);
             ImGui::PushStyleColor(ImGuiCol_Text, is_set ? context.theme.accent : context.theme.ink_quiet);
             if (ImGui::SmallButton(name)) {
-                if (is_set)
-                    slot.reset();
-                else
-                    slot = key;
+                session.pair.choose(slot, is_set ? std::nullopt : std::optional(key));
             }
             ImGui::PopStyleColor();
             ImGui::EndDisabled();
