@@ -67,6 +67,27 @@ TEST_CASE("Prompt shows a shorter prompt, too, that is looked at while a long on
     CHECK(has_text(driven));
 }
 
+TEST_CASE("Prompt begins with its first column, and goes to the one of a run that is selected then") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const SampleTrace sample;
+    DrivenApp driven(explore(sample));
+    driven.settle();
+    const auto text = [&] {
+        const ImGuiWindow* window = nullptr;
+        driven.drive([&](ImGuiTestContext& c) { window = c.WindowInfo("//prompt-1/text").Window; });
+        return window;
+    };
+    driven.app().set_scale(2);  // so that the columns are wider than the view
+    driven.settle();
+    CHECK(text()->Scroll.x == 0);
+    driven.session().selection.select_run(driven.session().visible_runs().back());
+    driven.settle();
+    REQUIRE(text()->ScrollMax.x > 0);
+    CHECK(text()->Scroll.x > 0);
+    driven.app().set_scale(1);
+    driven.settle();
+}
+
 TEST_CASE(
     "the tooltip of a token is within the window and away from the lines that are read, with labels of any length") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");

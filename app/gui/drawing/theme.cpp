@@ -21,12 +21,12 @@ ImVec4 faded(ImVec4 color, float alpha) {
 
 Theme dark() {
     return {Brightness::dark, hex(0x14161a), hex(0x1b1e24), hex(0xdfe3ea), hex(0x8b93a1), hex(0x2d323b), hex(0x4f9cf0),
-            hex(0xffffff),    hex(0xff5fa2), hex(0xb9a0ff), hex(0xf0f030), hex(0xe0a458), hex(0xef6b73)};
+            hex(0xffffff),    hex(0xff5fa2), hex(0xb9a0ff), hex(0xf0f030), hex(0xe0a050), hex(0xf0607a)};
 }
 
 Theme light() {
     return {Brightness::light, hex(0xf1f2f4), hex(0xfbfbfc), hex(0x1c2026), hex(0x666d78), hex(0xd8dbe0), hex(0x1f6fc9),
-            hex(0x000000),     hex(0xc2185b), hex(0x6a3fc4), hex(0x300090), hex(0x9a6200), hex(0xb3261e)};
+            hex(0x000000),     hex(0xc2185b), hex(0x6a3fc4), hex(0x300090), hex(0x907000), hex(0x9c0a34)};
 }
 
 struct FontFile {

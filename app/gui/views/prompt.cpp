@@ -493,7 +493,8 @@ class PromptView : public View {
             }
             if (first_column.lines) seen_mark_ = context.session.mark;
         }
-        if (selected.run != seen_.run) {
+        // At the start the text begins at its left, unless somebody has chosen a place of it.
+        if (selected.run != seen_.run && (seen_.run.valid() || selected.has_tokens())) {
             for (const PromptColumn& one : all) {
                 if (one.run != selected.run) continue;
                 const float x = one.x - grid.origin.x;
