@@ -59,6 +59,7 @@ __device__ void logits(const WindowAttention& p, int head, int first, int64_t ti
         }
     }
     const int64_t key = tile * kKeys + threadIdx.x;
+#pragma unroll
     for (int i = 0; i < kQueries; ++i) {
         const int64_t position = p.n_tokens - p.window + first + i;
         const bool seen = first + i < p.window && key < n_keys && key <= position &&
@@ -76,6 +77,7 @@ __global__ void tile_sums(WindowAttention p, int64_t n_keys, Softmax* sums) {
 
     __shared__ Softmax warps[kQueries][kKeys / 32];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+#pragma unroll  // so that x stays in registers
     for (int i = 0; i < kQueries; ++i) {
         Softmax sum{x[i], x[i] == kNone ? 0.0f : 1.0f};
         for (int step = 16; step > 0; step /= 2) {
@@ -111,6 +113,7 @@ __global__ void key_means(WindowAttention p, int64_t n_keys, const Softmax* tota
     for (int first = 0; first < p.window; first += kQueries) {
         float x[kQueries];
         logits<Key>(p, head, first, blockIdx.x, n_keys, x);
+#pragma unroll
         for (int i = 0; i < kQueries; ++i) {
             if (x[i] == kNone) continue;
             const Softmax total = totals[int64_t{head} * p.window + first + i];

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""What nvcc makes of kernels/cuda/*.cu for each kind of card: nothing is spilled, nothing lies in local memory, and a block's
+shared memory is within what every card gives without being asked for more. Needs nvcc and no card."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+INCLUDES = pathlib.Path("include/kernels").resolve()  # of the build folder, in which the tests run
+NVCC = os.environ.get("KVSCOPE_NVCC") or shutil.which("nvcc")
+ARCHITECTURES = (80, 86, 89, 90)
+NEWER = (100,)  # compiled for where the toolkit knows them
+MOST_SHARED = 48 << 10  # bytes of a block
+
+KERNEL = re.compile(r"Compiling entry function '(?P<name>\w+)' for 'sm_(?P<architecture>\d+)\w?'"
+                    r".*?(?P<stack>\d+) bytes stack frame, (?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads"
+                    r".*?Used (?P<registers>\d+) registers(?P<more>[^\n]*)", re.S)
+
+
+def kernels_in(log):
+    """What ptxas says of each kernel for each architecture."""
+    found = []
+    for match in KERNEL.finditer(log):
+        shared = re.search(r"(\d+) bytes smem", match["more"])
+        found.append({"name": match["name"], "architecture": int(match["architecture"]), "registers": int(match["registers"]),
+                      "stack": int(match["stack"]), "spilled": int(match["stores"]) + int(match["loads"]),
+                      "shared": int(shared[1]) if shared else 0})
+    return found
+
+
+def problems_of(kernels):
+    told = []
+    for kernel in kernels:
+        where = f"{kernel['name']} for sm_{kernel['architecture']}"
+        if kernel["spilled"]:
+            told.append(f"{where} spills {kernel['spilled']} bytes")
+        if kernel["stack"]:
+            told.append(f"{where} has {kernel['stack']} bytes of local memory")
+        if kernel["shared"] > MOST_SHARED:
+            told.append(f"{where} takes {kernel['shared']} bytes of shared memory, above {MOST_SHARED}")
+    return told
+
+
+@unittest.skipUnless(NVCC, "nvcc is not there")
+class Resources(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        known = subprocess.run([NVCC, "--list-gpu-arch"], capture_output=True, text=True, check=True).stdout.split()
+        cls.architectures = [*ARCHITECTURES, *(each for each in NEWER if f"compute_{each}" in known)]
+
+    def compiled(self, source):
+        with tempfile.TemporaryDirectory(prefix="kvscope-test-") as folder:
+            code = [f"-gencode=arch=compute_{each},code=sm_{each}" for each in self.architectures]
+            done = subprocess.run([NVCC, "-std=c++20", f"-I{INCLUDES}", "-Xptxas=-v", *code, "-fatbin", "-o",
+                                   f"{folder}/code.fatbin", source], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return kernels_in(done.stdout + done.stderr)
+
+    def test_each_kernel_is_compiled_for_each_architecture_without_spilling(self):
+        sources = [path for path in sorted((SOURCE / "kernels" / "cuda").glob("*.cu")) if "__global__" in path.read_text()]
+        self.assertTrue(sources)
+        for source in sources:
+            with self.subTest(source.name):
+                kernels = self.compiled(source)
+                n_declared = len(set(re.findall(r"__global__\s[^;{]*?\b(\w+)\s*\(", source.read_text())))
+                for architecture in self.architectures:
+                    n = len([each for each in kernels if each["architecture"] == architecture])
+                    self.assertGreaterEqual(n, n_declared, f"sm_{architecture}")
+                self.assertEqual(problems_of(kernels), [])
+
+    def test_a_kernel_that_spills_or_indexes_local_memory_is_found(self):
+        with tempfile.TemporaryDirectory(prefix="kvscope-test-") as folder:
+            source = pathlib.Path(folder) / "wasteful.cu"
+            source.write_text("__global__ void wasteful(float* out, const int* at, int n) {\n"
+                              "    float values[64];\n"
+                              "    for (int i = 0; i < 64; ++i) values[i] = out[i];\n"
+                              "    for (int i = 0; i < n; ++i) values[at[i] & 63] += 1;\n"
+                              "    for (int i = 0; i < 64; ++i) out[i] = values[i];\n"
+                              "}\n"
+                              "__global__ void greedy(float* out) {\n"
+                              "    __shared__ float tile[12288];\n"
+                              "    tile[threadIdx.x] = out[threadIdx.x];\n"
+                              "    __syncthreads();\n"
+                              "    out[threadIdx.x] = tile[out[0] > 0 ? 12287 - threadIdx.x : 0];\n"
+                              "}\n")
+            told = problems_of(self.compiled(source))
+        self.assertTrue(any("wasteful" in line and "local memory" in line for line in told), told)
+        self.assertFalse(any("greedy" in line for line in told), told)  # 48 KiB to the byte
+
+
+if __name__ == "__main__":
+    unittest.main()
